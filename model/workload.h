@@ -1,0 +1,84 @@
+#pragma once
+
+// One training step as asked for: model, shape, precision, optimizer, stack.
+
+#include <cstdint>
+#include <string_view>
+
+#include "model/architecture.h"
+
+namespace trainfare::model {
+
+enum class Precision { kFp32, kTf32, kFp16, kBf16 };
+
+enum class OptimizerKind { kNone, kSgd, kAdamW, kAdan, kLamb };
+enum class OptimizerImplementation {
+  kForLoop,      // one small kernel per operation and tensor
+  kMultiTensor,  // one kernel per operation over chunks of tensors (_foreach)
+  kFused,        // one kernel for the whole update
+};
+
+enum class Fusion {
+  kEager,     // one kernel per framework operation
+  kFused,     // hand-fused layers, as LightSeq2
+  kCompiled,  // elementwise chains fused by a compiler (XLA, Inductor, Neuron)
+};
+enum class Attention {
+  kMaterialised,  // scores and probabilities go to memory
+  kFlash,         // one kernel, scores stay on chip
+};
+
+struct Optimizer {
+  OptimizerKind kind = OptimizerKind::kAdamW;
+  OptimizerImplementation implementation =
+      OptimizerImplementation::kMultiTensor;
+  friend bool operator==(const Optimizer&, const Optimizer&) = default;
+};
+
+struct Stack {
+  Fusion fusion = Fusion::kEager;
+  Attention attention = Attention::kMaterialised;
+  friend bool operator==(const Stack&, const Stack&) = default;
+};
+
+// What of a step is run: inference tables have a forward pass only.
+enum class Work { kTraining, kForwardBackward, kForward };
+
+struct Workload {
+  Architecture architecture;
+  int64_t batch = 1;            // sequences per device and micro-batch
+  int64_t sequence_length = 1;  // tokens per sequence, padding included
+  // Of the decoder side of an encoder-decoder; 0 = sequence_length.
+  int64_t target_length = 0;
+  int64_t accumulation = 1;  // micro-batches per optimizer step
+  Precision precision = Precision::kFp32;
+  Optimizer optimizer;
+  Stack stack;
+  Work work = Work::kTraining;
+  bool gradient_checkpointing = false;
+
+  int64_t tokens() const { return batch * sequence_length; }
+  friend bool operator==(const Workload&, const Workload&) = default;
+};
+
+// Throws InputError when a count is not positive, hidden is not a multiple of
+// heads, or the length passes the model's positions.
+void Validate(const Workload& workload);
+
+// Bytes of one element of the tensors that the matrix engines read.
+int64_t BytesPerElement(Precision precision);
+
+std::string_view ToText(Precision value);
+std::string_view ToText(OptimizerKind value);
+std::string_view ToText(OptimizerImplementation value);
+std::string_view ToText(Fusion value);
+std::string_view ToText(Attention value);
+std::string_view ToText(Work value);
+// All throw InputError that lists the known names.
+Precision PrecisionFromText(std::string_view text);
+OptimizerKind OptimizerKindFromText(std::string_view text);
+OptimizerImplementation OptimizerImplementationFromText(std::string_view text);
+Fusion FusionFromText(std::string_view text);
+Attention AttentionFromText(std::string_view text);
+
+}  // namespace trainfare::model
