@@ -40,7 +40,7 @@ struct Architecture {
   int64_t position_offset = 0;  // rows not usable as positions (RoBERTa: 2)
   int64_t token_types = 0;      // rows of the token-type table
   bool embedding_layer_norm = true;
-  bool pooler = true;           // dense + tanh over the first token
+  bool pooler = true;  // dense + tanh over the first token
   // DistilBERT and RoBERTa classify through one more dense layer.
   bool classifier_dense = false;
   Head head = Head::kSequenceClassification;

@@ -15,7 +15,9 @@ class InputError : public std::runtime_error {
   explicit InputError(const std::string& message)
       : std::runtime_error(message) {}
   // Position in `file`; line and column count from 1, 0 means unknown.
-  InputError(std::string_view file, int line, int column,
+  InputError(std::string_view file,
+             int line,
+             int column,
              std::string_view message);
 };
 
@@ -26,16 +28,18 @@ class NothingFits : public std::runtime_error {
       : std::runtime_error(message) {}
 };
 
-[[noreturn]] void EnsureFailed(const char* condition, const char* file,
-                               int line, std::string_view message);
+[[noreturn]] void EnsureFailed(const char* condition,
+                               const char* file,
+                               int line,
+                               std::string_view message);
 
 }  // namespace trainfare::model
 
 // A broken invariant is our defect, also in Release. Exit code 70.
-#define ENSURE(condition, message)                                         \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      ::trainfare::model::EnsureFailed(#condition, __FILE__, __LINE__,     \
-                                       message);                           \
-    }                                                                      \
+#define ENSURE(condition, message)                  \
+  do {                                              \
+    if (!(condition)) {                             \
+      ::trainfare::model::EnsureFailed(             \
+          #condition, __FILE__, __LINE__, message); \
+    }                                               \
   } while (false)
