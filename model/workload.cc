@@ -1,0 +1,143 @@
+#include "model/workload.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/error.h"
+#include "model/internal/enum_names.h"
+
+namespace trainfare::model {
+namespace {
+
+template <class Enum>
+using Name = std::pair<Enum, std::string_view>;
+
+constexpr std::array kPrecisions = {
+    Name<Precision>{Precision::kFp32, "fp32"},
+    Name<Precision>{Precision::kTf32, "tf32"},
+    Name<Precision>{Precision::kFp16, "fp16"},
+    Name<Precision>{Precision::kBf16, "bf16"},
+};
+constexpr std::array kOptimizers = {
+    Name<OptimizerKind>{OptimizerKind::kNone, "none"},
+    Name<OptimizerKind>{OptimizerKind::kSgd, "sgd"},
+    Name<OptimizerKind>{OptimizerKind::kAdamW, "adamw"},
+    Name<OptimizerKind>{OptimizerKind::kAdan, "adan"},
+    Name<OptimizerKind>{OptimizerKind::kLamb, "lamb"},
+};
+constexpr std::array kImplementations = {
+    Name<OptimizerImplementation>{OptimizerImplementation::kForLoop,
+                                  "for_loop"},
+    Name<OptimizerImplementation>{OptimizerImplementation::kMultiTensor,
+                                  "multi_tensor"},
+    Name<OptimizerImplementation>{OptimizerImplementation::kFused, "fused"},
+};
+constexpr std::array kFusions = {
+    Name<Fusion>{Fusion::kEager, "eager"},
+    Name<Fusion>{Fusion::kFused, "fused"},
+    Name<Fusion>{Fusion::kCompiled, "compiled"},
+};
+constexpr std::array kAttentions = {
+    Name<Attention>{Attention::kMaterialised, "materialised"},
+    Name<Attention>{Attention::kFlash, "flash"},
+};
+constexpr std::array kWorks = {
+    Name<Work>{Work::kTraining, "training"},
+    Name<Work>{Work::kForwardBackward, "forward-backward"},
+    Name<Work>{Work::kForward, "forward"},
+};
+
+void RequirePositive(int64_t value, std::string_view what) {
+  if (value < 1) {
+    throw InputError(
+        fmt::format("{}: expected a count of at least 1, got {}", what, value));
+  }
+}
+
+}  // namespace
+
+void Validate(const Workload& w) {
+  const Architecture& a = w.architecture;
+  RequirePositive(w.batch, "batch");
+  RequirePositive(w.sequence_length, "sequence_length");
+  RequirePositive(w.accumulation, "accumulation");
+  RequirePositive(a.layers, "model.layers");
+  RequirePositive(a.hidden, "model.hidden");
+  RequirePositive(a.heads, "model.heads");
+  RequirePositive(a.intermediate, "model.intermediate");
+  RequirePositive(a.vocabulary, "model.vocabulary");
+  if (a.head == Head::kSequenceClassification) {
+    RequirePositive(a.labels, "model.labels");
+  }
+  if (w.target_length < 0) {
+    throw InputError(
+        fmt::format("target_length: expected a count of at least 0, got {}",
+                    w.target_length));
+  }
+  if (a.hidden % a.heads != 0) {
+    throw InputError(
+        fmt::format("model.heads: expected a divisor of hidden = {}, got {}",
+                    a.hidden,
+                    a.heads));
+  }
+  const auto longest = a.max_sequence_length();
+  const int64_t length = std::max(w.sequence_length, w.target_length);
+  if (longest && length > *longest) {
+    throw InputError(fmt::format(
+        "sequence_length: expected at most {}, the positions of {}, got {}",
+        *longest,
+        a.name.empty() ? "the model" : a.name,
+        length));
+  }
+}
+
+int64_t BytesPerElement(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return 4;
+    case Precision::kFp16:
+    case Precision::kBf16:
+      return 2;
+  }
+  ENSURE(false, "a precision without a width");
+}
+
+std::string_view ToText(Precision value) {
+  return internal::EnumName(value, kPrecisions);
+}
+std::string_view ToText(OptimizerKind value) {
+  return internal::EnumName(value, kOptimizers);
+}
+std::string_view ToText(OptimizerImplementation value) {
+  return internal::EnumName(value, kImplementations);
+}
+std::string_view ToText(Fusion value) {
+  return internal::EnumName(value, kFusions);
+}
+std::string_view ToText(Attention value) {
+  return internal::EnumName(value, kAttentions);
+}
+std::string_view ToText(Work value) {
+  return internal::EnumName(value, kWorks);
+}
+
+Precision PrecisionFromText(std::string_view text) {
+  return internal::EnumFromName(text, kPrecisions, "precision");
+}
+OptimizerKind OptimizerKindFromText(std::string_view text) {
+  return internal::EnumFromName(text, kOptimizers, "optimizer");
+}
+OptimizerImplementation OptimizerImplementationFromText(std::string_view text) {
+  return internal::EnumFromName(
+      text, kImplementations, "optimizer implementation");
+}
+Fusion FusionFromText(std::string_view text) {
+  return internal::EnumFromName(text, kFusions, "stack");
+}
+Attention AttentionFromText(std::string_view text) {
+  return internal::EnumFromName(text, kAttentions, "attention");
+}
+
+}  // namespace trainfare::model
