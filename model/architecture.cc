@@ -141,31 +141,49 @@ const std::vector<Architecture>& Presets() {
 }
 
 // Appends the tensors of one block after another under one naming prefix.
+// Without names it only counts, which a prediction does at every step.
 class TensorLister {
  public:
-  explicit TensorLister(const Architecture& a) : a_(a) {}
+  enum class Detail { kCounts, kNames };
+  TensorLister(const Architecture& a, Detail detail)
+      : a_(a), named_(detail == Detail::kNames) {}
 
-  void SetLayer(int64_t layer, std::string prefix) {
+  void SetLayer(int64_t layer, std::string_view prefix, int64_t index = -1) {
     layer_ = layer;
-    prefix_ = std::move(prefix);
+    if (named_) {
+      prefix_ =
+          index < 0 ? std::string(prefix) : fmt::format("{}{}.", prefix, index);
+    }
   }
-  void Add(std::string_view name, int64_t elements) {
-    tensors_.push_back({fmt::format("{}{}", prefix_, name), elements, layer_});
+  void Add(std::string_view block, std::string_view name, int64_t elements) {
+    ++count_;
+    elements_ += elements;
+    if (named_) {
+      tensors_.push_back(
+          {fmt::format("{}{}{}", prefix_, block, name), elements, layer_});
+    }
   }
   void Linear(std::string_view name, int64_t inputs, int64_t outputs) {
-    Add(fmt::format("{}.weight", name), inputs * outputs);
-    Add(fmt::format("{}.bias", name), outputs);
+    Add(name, ".weight", inputs * outputs);
+    Add(name, ".bias", outputs);
   }
   void LayerNorm(std::string_view name) {
-    Add(fmt::format("{}.weight", name), a_.hidden);
-    Add(fmt::format("{}.bias", name), a_.hidden);
+    Add(name, ".weight", a_.hidden);
+    Add(name, ".bias", a_.hidden);
   }
-  void Attention(std::string_view name) {
-    for (const char* part : {"query", "key", "value"}) {
-      Linear(fmt::format("{}.self.{}", name, part), a_.hidden, a_.hidden);
-    }
-    Linear(fmt::format("{}.output.dense", name), a_.hidden, a_.hidden);
-    LayerNorm(fmt::format("{}.output.LayerNorm", name));
+  void SelfAttention() {
+    Linear("attention.self.query", a_.hidden, a_.hidden);
+    Linear("attention.self.key", a_.hidden, a_.hidden);
+    Linear("attention.self.value", a_.hidden, a_.hidden);
+    Linear("attention.output.dense", a_.hidden, a_.hidden);
+    LayerNorm("attention.output.LayerNorm");
+  }
+  void CrossAttention() {
+    Linear("crossattention.self.query", a_.hidden, a_.hidden);
+    Linear("crossattention.self.key", a_.hidden, a_.hidden);
+    Linear("crossattention.self.value", a_.hidden, a_.hidden);
+    Linear("crossattention.output.dense", a_.hidden, a_.hidden);
+    LayerNorm("crossattention.output.LayerNorm");
   }
   void FeedForward() {
     Linear("intermediate.dense", a_.hidden, a_.intermediate);
@@ -173,22 +191,27 @@ class TensorLister {
     LayerNorm("output.LayerNorm");
   }
   std::vector<ParameterTensor> Take() { return std::move(tensors_); }
+  int64_t count() const { return count_; }
+  int64_t elements() const { return elements_; }
 
  private:
   const Architecture& a_;
+  bool named_;
   int64_t layer_ = 0;
+  int64_t count_ = 0;
+  int64_t elements_ = 0;
   std::string prefix_;
   std::vector<ParameterTensor> tensors_;
 };
 
 void AddEmbeddings(const Architecture& a, TensorLister& list) {
   list.SetLayer(0, "embeddings.");
-  list.Add("word_embeddings.weight", a.vocabulary * a.hidden);
+  list.Add("word_embeddings", ".weight", a.vocabulary * a.hidden);
   if (a.positions > 0) {
-    list.Add("position_embeddings.weight", a.positions * a.hidden);
+    list.Add("position_embeddings", ".weight", a.positions * a.hidden);
   }
   if (a.token_types > 0) {
-    list.Add("token_type_embeddings.weight", a.token_types * a.hidden);
+    list.Add("token_type_embeddings", ".weight", a.token_types * a.hidden);
   }
   if (a.embedding_layer_norm) list.LayerNorm("LayerNorm");
 }
@@ -211,12 +234,32 @@ void AddHead(const Architecture& a, TensorLister& list) {
       // The projection itself is tied to the word embeddings.
       list.Linear("cls.transform.dense", a.hidden, a.hidden);
       list.LayerNorm("cls.transform.LayerNorm");
-      list.Add("cls.predictions.bias", a.vocabulary);
+      list.Add("cls.predictions", ".bias", a.vocabulary);
       break;
     case Head::kCausalLanguageModel:  // tied, no bias
     case Head::kNone:
       break;
   }
+}
+
+void AddAll(const Architecture& a, TensorLister& list) {
+  AddEmbeddings(a, list);
+  for (int64_t i = 0; i < a.layers; ++i) {
+    list.SetLayer(i + 1, "encoder.layer.", i);
+    list.SelfAttention();
+    list.FeedForward();
+  }
+  for (int64_t i = 0; i < a.decoder_layers; ++i) {
+    list.SetLayer(a.layers + i + 1, "decoder.layer.", i);
+    list.SelfAttention();
+    list.CrossAttention();
+    list.FeedForward();
+  }
+  list.SetLayer(a.layers + a.decoder_layers + 1, "");
+  // Pre-norm decoders close with one LayerNorm more.
+  if (a.family == Family::kDecoder) list.LayerNorm("final_layer_norm");
+  if (a.has_pooler()) list.Linear("pooler.dense", a.hidden, a.hidden);
+  AddHead(a, list);
 }
 
 // nullptr when there is no such preset or alias.
@@ -242,50 +285,38 @@ const Architecture* Lookup(std::string_view name) {
 
 }  // namespace
 
+bool Architecture::has_pooler() const {
+  return pooler && head != Head::kQuestionAnswering &&
+         head != Head::kMaskedLanguageModel;
+}
+
 std::optional<int64_t> Architecture::max_sequence_length() const {
   if (positions == 0) return std::nullopt;
   return positions - position_offset;
 }
 
 std::vector<ParameterTensor> ParameterTensorsOf(const Architecture& a) {
-  TensorLister list(a);
-  AddEmbeddings(a, list);
-  for (int64_t i = 0; i < a.layers; ++i) {
-    list.SetLayer(i + 1, fmt::format("encoder.layer.{}.", i));
-    list.Attention("attention");
-    list.FeedForward();
-  }
-  for (int64_t i = 0; i < a.decoder_layers; ++i) {
-    list.SetLayer(a.layers + i + 1, fmt::format("decoder.layer.{}.", i));
-    list.Attention("attention");
-    list.Attention("crossattention");
-    list.FeedForward();
-  }
-  list.SetLayer(a.layers + a.decoder_layers + 1, "");
-  // Pre-norm decoders close with one LayerNorm more.
-  if (a.family == Family::kDecoder) list.LayerNorm("final_layer_norm");
-  if (a.pooler && a.head != Head::kQuestionAnswering &&
-      a.head != Head::kMaskedLanguageModel) {
-    list.Linear("pooler.dense", a.hidden, a.hidden);
-  }
-  AddHead(a, list);
+  TensorLister list(a, TensorLister::Detail::kNames);
+  AddAll(a, list);
   return list.Take();
 }
 
+int64_t ParameterTensorCount(const Architecture& a) {
+  TensorLister list(a, TensorLister::Detail::kCounts);
+  AddAll(a, list);
+  return list.count();
+}
+
 int64_t HeadParameters(const Architecture& a) {
-  TensorLister list(a);
+  TensorLister list(a, TensorLister::Detail::kCounts);
   AddHead(a, list);
-  int64_t sum = 0;
-  for (const ParameterTensor& tensor : list.Take()) sum += tensor.elements;
-  return sum;
+  return list.elements();
 }
 
 int64_t TotalParameters(const Architecture& a) {
-  int64_t sum = 0;
-  for (const ParameterTensor& tensor : ParameterTensorsOf(a)) {
-    sum += tensor.elements;
-  }
-  return sum;
+  TensorLister list(a, TensorLister::Detail::kCounts);
+  AddAll(a, list);
+  return list.elements();
 }
 
 int64_t EncoderParameters(const Architecture& a) {

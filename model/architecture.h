@@ -47,6 +47,8 @@ struct Architecture {
   int64_t labels = 2;
   double dropout = 0.1;  // of hidden states and attention probabilities
 
+  // The pooler is built only for heads that read it.
+  bool has_pooler() const;
   // Longest sequence that the position table allows; nullopt when unlimited.
   std::optional<int64_t> max_sequence_length() const;
 
@@ -69,6 +71,8 @@ struct ParameterTensor {
 };
 std::vector<ParameterTensor> ParameterTensorsOf(
     const Architecture& architecture);
+
+int64_t ParameterTensorCount(const Architecture& architecture);
 
 // The presets that ship with the tool, sorted by name.
 std::span<const Architecture> ArchitecturePresets();

@@ -55,6 +55,8 @@ struct Workload {
   Optimizer optimizer;
   Stack stack;
   Work work = Work::kTraining;
+  // Positions a sequence at which a vocabulary head predicts; 0 = all of them.
+  int64_t predictions_per_sequence = 0;
   bool gradient_checkpointing = false;
 
   int64_t tokens() const { return batch * sequence_length; }

@@ -1,0 +1,108 @@
+#pragma once
+
+// A fit: parameters of one device model with how sure we are of them, as it
+// stands in calibrate/fits/*.yaml, and the function that makes one from
+// measurements.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/device.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// One measured figure. A run of the trainer gives up to four (forward,
+// backward, optimizer, step); a table row gives one.
+enum class Quantity { kStep, kForward, kBackward, kOptimizer };
+
+struct Observation {
+  std::string label;   // run id or "file:line", for messages and tables
+  std::string group;   // what validate groups by (system, table)
+  std::string device;  // catalog name, or as reported when unknown to it
+  int64_t device_count = 1;
+  model::Workload workload;
+  Quantity quantity = Quantity::kStep;
+  model::Seconds<> measured;  // median over the steps that are not warm-up
+  double relative_noise = 0;  // of the median, from the samples; 0 = unknown
+  std::string framework;      // as the source says, may be empty
+};
+
+struct FittedParameter {
+  std::string name;
+  double value = 0;
+  double standard_error = 0;  // in the transformed scale (relative for logs)
+  double prior = 0;
+  // Whether the data narrowed it; else it stands at its prior.
+  bool determined = false;
+  std::string determined_by;  // the run that would, when it is not
+};
+
+struct Provenance {
+  std::string source;  // "trainer" or the files fitted to
+  std::string host;
+  std::string software;
+  std::string date;  // ISO 8601, UTC
+  int64_t runs = 0;
+  int64_t observations = 0;
+};
+
+// Range of what was measured: inside it a prediction interpolates.
+struct FittedRange {
+  int64_t min_tokens = 0;
+  int64_t max_tokens = 0;
+  int64_t min_sequence_length = 0;
+  int64_t max_sequence_length = 0;
+};
+
+struct Fit {
+  std::string name;           // file stem
+  std::string device;         // catalog name ("cpu" for a host processor)
+  std::string reported_name;  // of the device measured, exact
+  hardware::DeviceKind kind = hardware::DeviceKind::kCpu;
+  std::vector<FittedParameter> parameters;  // order of ParametersOf(kind)
+  // Covariance of the transformed parameters, row by row.
+  std::vector<double> covariance;
+  double residual_scatter = 0;  // standard deviation of log(model / measured)
+  int64_t degrees_of_freedom = 0;
+  double in_sample_error = 0;      // median absolute relative error
+  double leave_one_out_error = 0;  // the same, each run left out in turn
+  FittedRange range;
+  Provenance provenance;
+  // Dimensions the device was found to have (a host's cores, clock).
+  std::optional<hardware::Device> measured_device;
+
+  std::vector<double> Values() const;
+};
+
+struct FitOptions {
+  // Also refit without each run in turn; costs as many fits as runs.
+  bool leave_one_out = true;
+  // Scale of the robust (Cauchy) loss, in standard deviations.
+  double robust_scale = 2.0;
+  // Model error assumed for an observation besides its noise.
+  double model_sigma = 0.05;
+};
+
+// Fits the model of `device` to what was measured on it. Throws InputError
+// when there is no observation, or none of this device.
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const FitOptions& options = {});
+
+// The prior itself as a fit without observations: datasheet only.
+Fit PriorFit(const hardware::Device& device);
+
+// Reads and writes calibrate/fits/*.yaml; written beside and renamed.
+Fit LoadFit(const std::string& path);
+void SaveFit(const Fit& fit, const std::string& path);
+
+// Shipped fits and those of the user's own calibrations (which come first).
+std::vector<Fit> LoadFits();
+std::string UserFitDirectory();  // $TRAINFARE_FITS, else below XDG_DATA_HOME
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,50 @@
+#pragma once
+
+// A device and its fit as one thing that answers for workloads: time with an
+// interval and a grade.
+
+#include <memory>
+#include <string_view>
+
+#include "calibrate/fit.h"
+#include "hardware/device.h"
+#include "hardware/step_time.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// How far a prediction stands from what was measured.
+enum class Grade { kMeasured, kInterpolated, kExtrapolated, kDatasheetOnly };
+std::string_view ToText(Grade grade);
+
+struct StepPrediction {
+  hardware::StepTime<double> time;
+  // Standard deviation of log(step time): parameters and residual scatter.
+  double log_sigma = 0;
+  // Multiply the time by these for the 80 % interval.
+  double low_factor = 1;
+  double high_factor = 1;
+  Grade grade = Grade::kDatasheetOnly;
+};
+
+class Predictor {
+ public:
+  // Without a fit the datasheet and the priors of the kind answer.
+  explicit Predictor(hardware::Device device);
+  // Throws InputError when the fit is of another device.
+  Predictor(hardware::Device device, Fit fit);
+
+  // Throws InputError when the device cannot run the workload's precision, or
+  // the workload is not valid.
+  StepPrediction Predict(const model::Workload& workload) const;
+
+  const hardware::Device& device() const { return device_; }
+  const Fit& fit() const { return fit_; }
+
+ private:
+  hardware::Device device_;
+  Fit fit_;
+  bool fitted_;
+};
+
+}  // namespace trainfare::calibrate

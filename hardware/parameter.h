@@ -1,0 +1,28 @@
+#pragma once
+
+// A free parameter of a device model: what a fit may move.
+
+#include <string_view>
+
+namespace trainfare::hardware {
+
+// How a parameter enters the fit. Positive parameters are fitted as logs, so
+// that prior and error are relative; a share in [0, 1] is fitted as it is.
+enum class Transform { kLog, kLinear };
+
+// The prior is what one believes before any run: a normal distribution around
+// `prior` in the transformed scale, from datasheets and published figures.
+struct ParameterInfo {
+  std::string_view name;
+  std::string_view unit;  // "1", "s", "B/s"
+  std::string_view meaning;
+  Transform transform = Transform::kLog;
+  double prior = 1.0;
+  double prior_sigma = 0.5;  // of log(value), or of value when kLinear
+  double lower = 0.0;
+  double upper = 1.0;
+  // The kind of run that determines it, for the message of a refused fit.
+  std::string_view determined_by;
+};
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,787 @@
+#include "model/kernels.h"
+
+#include <array>
+
+#include "model/internal/enum_names.h"
+#include "model/optimizer_kernels.h"
+
+namespace trainfare::model {
+namespace {
+
+constexpr std::array kKinds = {
+    std::pair{KernelKind::kGemm, std::string_view("gemm")},
+    std::pair{KernelKind::kBatchedGemm, std::string_view("batched gemm")},
+    std::pair{KernelKind::kAttention, std::string_view("attention")},
+    std::pair{KernelKind::kElementwise, std::string_view("elementwise")},
+    std::pair{KernelKind::kReduction, std::string_view("reduction")},
+    std::pair{KernelKind::kEmbedding, std::string_view("embedding")},
+    std::pair{KernelKind::kOptimizer, std::string_view("optimizer")},
+    std::pair{KernelKind::kCopy, std::string_view("copy")},
+};
+constexpr std::array kPhases = {
+    std::pair{Phase::kForward, std::string_view("forward")},
+    std::pair{Phase::kBackward, std::string_view("backward")},
+    std::pair{Phase::kOptimizer, std::string_view("optimizer")},
+};
+
+// Arithmetic an element, from the textbook form of each operation; a
+// transcendental is counted apart as a special operation.
+constexpr int64_t kLayerNormForwardFlops = 8;    // mean, variance, affine
+constexpr int64_t kLayerNormBackwardFlops = 14;  // two sums, two products
+constexpr int64_t kSoftmaxForwardFlops = 4;      // max, subtract, sum, divide
+constexpr int64_t kSoftmaxBackwardFlops = 4;     // dot, subtract, multiply
+constexpr int64_t kGeluForwardFlops = 4;         // x (1 + erf(x / sqrt 2)) / 2
+constexpr int64_t kGeluBackwardFlops = 8;
+constexpr int64_t kDropoutFlops = 2;  // compare, scale
+
+constexpr int64_t kIndexBytes = 8;  // token ids are int64
+constexpr int64_t kMaskBytes = 1;   // a dropout mask element
+
+// Extents of one attention block: queries of one side, keys of another.
+struct AttentionShape {
+  int64_t batch;
+  int64_t heads;
+  int64_t query_length;
+  int64_t key_length;
+  int64_t head_size;
+
+  int64_t products() const { return batch * heads; }
+  int64_t scores() const { return products() * query_length * key_length; }
+  int64_t query_elements() const {
+    return products() * query_length * head_size;
+  }
+  int64_t key_elements() const { return products() * key_length * head_size; }
+};
+
+// Appends kernels in the order in which a stack launches them.
+class Expander {
+ public:
+  explicit Expander(const Workload& w)
+      : w_(w),
+        a_(w.architecture),
+        fusion_(w.stack.fusion),
+        element_(BytesPerElement(w.precision)),
+        // Autocast keeps LayerNorm and softmax results in fp32; hand-fused and
+        // compiled stacks keep them in the narrow type.
+        wide_(fusion_ == Fusion::kEager ? 4 : element_),
+        autocast_(element_ < 4 && fusion_ == Fusion::kEager),
+        dropout_(a_.dropout > 0 && w.work != Work::kForward) {
+    list_.kernels.reserve(128);
+    list_.segments.reserve(12);
+  }
+
+  KernelList Expand() {
+    Forward();
+    if (w_.work != Work::kForward) Backward();
+    if (w_.work == Work::kTraining) {
+      Open(Phase::kOptimizer, SegmentRole::kOptimizer, 1);
+      AppendOptimizerKernels(w_, list_.kernels);
+      Close();
+    }
+    return std::move(list_);
+  }
+
+ private:
+  int64_t SourceTokens() const { return w_.batch * w_.sequence_length; }
+  int64_t TargetLength() const {
+    return w_.target_length > 0 ? w_.target_length : w_.sequence_length;
+  }
+  bool TwoSided() const { return a_.family == Family::kEncoderDecoder; }
+  int64_t HeadTokens() const {
+    return w_.batch * (TwoSided() ? TargetLength() : w_.sequence_length);
+  }
+
+  void Open(Phase phase, SegmentRole role, int64_t repeat) {
+    Segment segment;
+    segment.phase = phase;
+    segment.role = role;
+    segment.repeat = repeat;
+    segment.begin = static_cast<int64_t>(list_.kernels.size());
+    list_.segments.push_back(segment);
+  }
+  void Close() {
+    list_.segments.back().end = static_cast<int64_t>(list_.kernels.size());
+  }
+
+  Kernel& Push(std::string_view name, KernelKind kind, int64_t work_items) {
+    Kernel kernel;
+    kernel.name = name;
+    kernel.kind = kind;
+    kernel.work_items = work_items;
+    list_.kernels.push_back(kernel);
+    return list_.kernels.back();
+  }
+
+  // C (m, n) = A (m, k) B (k, n); `wide_output` for fp32 weight gradients.
+  void Gemm(std::string_view name,
+            int64_t m,
+            int64_t n,
+            int64_t k,
+            int64_t batch = 1) {
+    Kernel& kernel =
+        Push(name,
+             batch == 1 ? KernelKind::kGemm : KernelKind::kBatchedGemm,
+             batch * m * n);
+    kernel.gemm = {batch, m, n, k};
+    kernel.matrix_flops = 2 * batch * m * n * k;
+    kernel.bytes_read = batch * (m * k + k * n) * element_;
+    kernel.bytes_written = batch * m * n * element_;
+  }
+
+  void Elementwise(std::string_view name,
+                   int64_t elements,
+                   int64_t read_bytes,
+                   int64_t written_bytes,
+                   int64_t flops,
+                   int64_t special = 0,
+                   int64_t random = 0) {
+    Kernel& kernel = Push(name, KernelKind::kElementwise, elements);
+    kernel.vector_flops = flops * elements;
+    kernel.special_ops = special * elements;
+    kernel.random_draws = random * elements;
+    kernel.bytes_read = read_bytes * elements;
+    kernel.bytes_written = written_bytes * elements;
+  }
+  void Copy(std::string_view name,
+            int64_t elements,
+            int64_t read_bytes,
+            int64_t written_bytes) {
+    Kernel& kernel = Push(name, KernelKind::kCopy, elements);
+    kernel.bytes_read = read_bytes * elements;
+    kernel.bytes_written = written_bytes * elements;
+  }
+  void Reduction(std::string_view name,
+                 int64_t rows,
+                 int64_t elements,
+                 int64_t read_bytes,
+                 int64_t written_bytes,
+                 int64_t flops,
+                 int64_t special = 0,
+                 int64_t random = 0) {
+    Elementwise(
+        name, elements, read_bytes, written_bytes, flops, special, random);
+    list_.kernels.back().kind = KernelKind::kReduction;
+    list_.kernels.back().work_items = rows;
+  }
+  // Bias gradients: column sums of (rows, columns).
+  void BiasGradient(int64_t rows, int64_t columns) {
+    Reduction("bias gradient", columns, rows * columns, element_, 0, 1);
+    list_.kernels.back().bytes_written = columns * element_;
+  }
+
+  int64_t DropoutDraws() const { return dropout_ ? 1 : 0; }
+  int64_t DropoutFlops() const { return dropout_ ? kDropoutFlops : 0; }
+  int64_t DropoutMask() const { return dropout_ ? kMaskBytes : 0; }
+
+  // ---- forward ----
+
+  void Forward() {
+    Open(Phase::kForward, SegmentRole::kEmbeddings, 1);
+    EmbeddingsForward(SourceTokens());
+    if (TwoSided()) EmbeddingsForward(w_.batch * TargetLength());
+    if (autocast_) CastWeights();
+    Close();
+
+    Open(Phase::kForward, SegmentRole::kLayer, a_.layers);
+    LayerForward(SelfAttention(w_.sequence_length), SourceTokens());
+    Close();
+    if (TwoSided()) {
+      Open(Phase::kForward, SegmentRole::kDecoderLayer, a_.decoder_layers);
+      DecoderLayerForward();
+      Close();
+    }
+
+    Open(Phase::kForward, SegmentRole::kHead, 1);
+    HeadForward();
+    Close();
+  }
+
+  AttentionShape SelfAttention(int64_t length) const {
+    return {w_.batch, a_.heads, length, length, a_.hidden / a_.heads};
+  }
+  AttentionShape CrossAttention() const {
+    return {w_.batch,
+            a_.heads,
+            TargetLength(),
+            w_.sequence_length,
+            a_.hidden / a_.heads};
+  }
+
+  void EmbeddingsForward(int64_t tokens) {
+    const int64_t elements = tokens * a_.hidden;
+    int64_t tables = 1;
+    if (a_.positions > 0) ++tables;
+    if (a_.token_types > 0) ++tables;
+    const int64_t gathers = fusion_ == Fusion::kEager ? tables : 1;
+    for (int64_t i = 0; i < gathers; ++i) {
+      Kernel& kernel =
+          Push("embedding gather", KernelKind::kEmbedding, elements);
+      const int64_t rows_read = fusion_ == Fusion::kEager ? 1 : tables;
+      kernel.bytes_read = rows_read * (elements * 4 + tokens * kIndexBytes);
+      kernel.bytes_written = elements * (fusion_ == Fusion::kEager ? 4 : wide_);
+      kernel.vector_flops = (rows_read - 1) * elements;
+    }
+    if (fusion_ == Fusion::kEager) {
+      for (int64_t i = 1; i < tables; ++i) {
+        Elementwise("embedding add", elements, 8, 4, 1);
+      }
+    }
+    if (a_.embedding_layer_norm) LayerNormForward(tokens);
+    if (dropout_ && fusion_ != Fusion::kCompiled) Dropout(elements, wide_);
+  }
+
+  // Autocast keeps a narrow copy of every matrix for the length of a pass.
+  void CastWeights() {
+    const int64_t layers = a_.layers + a_.decoder_layers;
+    const int64_t per_layer =
+        4 * a_.hidden * a_.hidden + 2 * a_.hidden * a_.intermediate;
+    Copy("cast weights", per_layer, 4, element_);
+    // 6 matrices and 6 biases a layer, one launch each.
+    Kernel& kernel = list_.kernels.back();
+    kernel.launches = 12 * layers;
+    kernel.bytes_read = kernel.bytes_read / 12;
+    kernel.bytes_written = kernel.bytes_written / 12;
+    kernel.work_items = per_layer / 12;
+  }
+
+  void LayerNormForward(int64_t rows) {
+    Reduction("layer norm",
+              rows,
+              rows * a_.hidden,
+              wide_,
+              wide_,
+              kLayerNormForwardFlops);
+    if (autocast_) CastActivation(rows * a_.hidden);
+  }
+  void CastActivation(int64_t elements) {
+    Copy("cast activation", elements, 4, element_);
+  }
+  void Dropout(int64_t elements, int64_t width) {
+    if (!dropout_) return;
+    Elementwise(
+        "dropout", elements, width, width + kMaskBytes, kDropoutFlops, 0, 1);
+  }
+
+  void LayerForward(const AttentionShape& shape, int64_t tokens) {
+    AttentionForward(shape, tokens, tokens);
+    FeedForwardForward(tokens);
+  }
+  void DecoderLayerForward() {
+    const int64_t tokens = w_.batch * TargetLength();
+    AttentionForward(SelfAttention(TargetLength()), tokens, tokens);
+    AttentionForward(CrossAttention(), tokens, SourceTokens());
+    FeedForwardForward(tokens);
+  }
+
+  // Projections, scores, softmax, context, output projection, residual, norm.
+  void AttentionForward(const AttentionShape& shape,
+                        int64_t query_tokens,
+                        int64_t key_tokens) {
+    const int64_t h = a_.hidden;
+    const int64_t queries = query_tokens * h;
+    const int64_t keys = key_tokens * h;
+    if (fusion_ == Fusion::kFused && query_tokens == key_tokens) {
+      Gemm("query, key and value projection", query_tokens, 3 * h, h);
+      Elementwise("bias and head split", 3 * queries, element_, element_, 1);
+    } else {
+      Gemm("query projection", query_tokens, h, h);
+      Gemm("key projection", key_tokens, h, h);
+      Gemm("value projection", key_tokens, h, h);
+      if (fusion_ == Fusion::kFused) {
+        Elementwise(
+            "bias and head split", queries + 2 * keys, element_, element_, 1);
+      }
+    }
+    if (w_.stack.attention == Attention::kFlash) {
+      Kernel& kernel = Push(
+          "flash attention", KernelKind::kAttention, shape.query_elements());
+      kernel.gemm = {shape.products(),
+                     shape.query_length,
+                     shape.key_length,
+                     shape.head_size};
+      kernel.matrix_flops = 4 * shape.scores() * shape.head_size;
+      kernel.vector_flops =
+          (kSoftmaxForwardFlops + 1 + DropoutFlops()) * shape.scores();
+      kernel.special_ops = shape.scores();
+      kernel.random_draws = DropoutDraws() * shape.scores();
+      kernel.bytes_read =
+          (shape.query_elements() + 2 * shape.key_elements()) * element_;
+      kernel.bytes_written = shape.query_elements() * element_;
+    } else {
+      MaterialisedAttentionForward(shape, queries, keys);
+    }
+    if (fusion_ != Fusion::kCompiled) {
+      Copy("merge heads", queries, element_, element_);
+    }
+    Gemm("attention output projection", query_tokens, h, h);
+    ResidualAndNormForward(query_tokens);
+  }
+
+  void MaterialisedAttentionForward(const AttentionShape& shape,
+                                    int64_t queries,
+                                    int64_t keys) {
+    const int64_t scores = shape.scores();
+    const int64_t rows = shape.products() * shape.query_length;
+    if (fusion_ == Fusion::kEager) {
+      // Strided heads are not one batched product: each operand is copied.
+      Copy("split heads", queries, element_, element_);
+      Copy("split heads", keys, element_, element_);
+      Copy("split heads", keys, element_, element_);
+    }
+    Gemm("attention scores",
+         shape.query_length,
+         shape.key_length,
+         shape.head_size,
+         shape.products());
+    if (fusion_ == Fusion::kEager) {
+      Elementwise("scale scores", scores, element_, element_, 1);
+      Elementwise("mask scores", scores, element_, element_, 1);
+      Reduction(
+          "softmax", rows, scores, element_, wide_, kSoftmaxForwardFlops, 1);
+      Dropout(scores, wide_);
+      if (autocast_) CastActivation(scores);
+    } else if (fusion_ == Fusion::kFused) {
+      Reduction("mask and softmax",
+                rows,
+                scores,
+                element_,
+                element_,
+                kSoftmaxForwardFlops + 1,
+                1);
+      Dropout(scores, element_);
+    } else {
+      Reduction("mask, softmax and dropout",
+                rows,
+                scores,
+                element_,
+                element_ + DropoutMask(),
+                kSoftmaxForwardFlops + 2 + DropoutFlops(),
+                1,
+                DropoutDraws());
+    }
+    Gemm("attention context",
+         shape.query_length,
+         shape.head_size,
+         shape.key_length,
+         shape.products());
+  }
+
+  // dropout(x + bias) + residual, then LayerNorm (before the block in a
+  // decoder: the same kernels in another order).
+  void ResidualAndNormForward(int64_t tokens) {
+    const int64_t elements = tokens * a_.hidden;
+    switch (fusion_) {
+      case Fusion::kEager:
+        Dropout(elements, element_);
+        Elementwise("residual add", elements, element_ + wide_, wide_, 1);
+        LayerNormForward(tokens);
+        break;
+      case Fusion::kFused:
+        Elementwise("bias, dropout and residual",
+                    elements,
+                    2 * element_,
+                    element_ + DropoutMask(),
+                    2 + DropoutFlops(),
+                    0,
+                    DropoutDraws());
+        LayerNormForward(tokens);
+        break;
+      case Fusion::kCompiled:
+        Reduction("bias, dropout, residual and layer norm",
+                  tokens,
+                  elements,
+                  2 * element_,
+                  element_ + DropoutMask(),
+                  2 + DropoutFlops() + kLayerNormForwardFlops,
+                  0,
+                  DropoutDraws());
+        break;
+    }
+  }
+
+  void FeedForwardForward(int64_t tokens) {
+    const int64_t elements = tokens * a_.intermediate;
+    Gemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
+    if (fusion_ == Fusion::kFused) {
+      // LightSeq2 also drops out the activation in the same pass.
+      Elementwise("bias and gelu",
+                  elements,
+                  element_,
+                  element_,
+                  kGeluForwardFlops + 1,
+                  1);
+    } else {
+      Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
+    }
+    Gemm("feed-forward out", tokens, a_.hidden, a_.intermediate);
+    ResidualAndNormForward(tokens);
+  }
+
+  bool VocabularyHead() const {
+    return a_.head == Head::kMaskedLanguageModel ||
+           a_.head == Head::kPreTraining ||
+           a_.head == Head::kCausalLanguageModel;
+  }
+  int64_t PredictedTokens() const {
+    return w_.predictions_per_sequence > 0
+               ? w_.batch * w_.predictions_per_sequence
+               : HeadTokens();
+  }
+
+  void HeadForward() {
+    const int64_t b = w_.batch;
+    const int64_t h = a_.hidden;
+    if (a_.family == Family::kDecoder) LayerNormForward(HeadTokens());
+    if (a_.has_pooler()) {
+      Copy("first tokens", b * h, wide_, element_);
+      Gemm("pooler", b, h, h);
+      Elementwise("tanh", b * h, element_, element_, 0, 1);
+    }
+    if (a_.head == Head::kSequenceClassification) {
+      if (a_.classifier_dense) {
+        Copy("first tokens", b * h, wide_, element_);
+        Gemm("classifier dense", b, h, h);
+        Elementwise("activation", b * h, element_, element_, 1, 1);
+      }
+      Dropout(b * h, element_);
+      Gemm("classifier", b, a_.labels, h);
+      Loss(b, a_.labels);
+    } else if (a_.head == Head::kQuestionAnswering) {
+      Gemm("span logits", HeadTokens(), 2, h);
+      Loss(2 * b, w_.sequence_length);
+    } else if (VocabularyHead()) {
+      const int64_t rows = PredictedTokens();
+      if (a_.head == Head::kPreTraining) {
+        Gemm("next sentence", b, 2, h);
+        Loss(b, 2);
+      }
+      if (w_.predictions_per_sequence > 0) {
+        Copy("gather predicted tokens", rows * h, wide_, element_);
+      }
+      if (a_.head != Head::kCausalLanguageModel) {
+        Gemm("head transform", rows, h, h);
+        Elementwise("gelu", rows * h, element_, element_, kGeluForwardFlops, 1);
+        LayerNormForward(rows);
+      }
+      Gemm("vocabulary logits", rows, a_.vocabulary, h);
+      Loss(rows, a_.vocabulary);
+    }
+  }
+  // Log-softmax and negative log-likelihood, in fp32.
+  void Loss(int64_t rows, int64_t classes) {
+    Reduction(
+        "loss", rows, rows * classes, element_, 4, kSoftmaxForwardFlops, 1);
+  }
+
+  // ---- backward ----
+
+  void Backward() {
+    Open(Phase::kBackward, SegmentRole::kHead, 1);
+    HeadBackward();
+    Close();
+    if (TwoSided()) {
+      Open(Phase::kBackward, SegmentRole::kDecoderLayer, a_.decoder_layers);
+      if (w_.gradient_checkpointing) DecoderLayerForward();
+      const int64_t tokens = w_.batch * TargetLength();
+      FeedForwardBackward(tokens);
+      AttentionBackward(CrossAttention(), tokens, SourceTokens());
+      AttentionBackward(SelfAttention(TargetLength()), tokens, tokens);
+      Close();
+    }
+    Open(Phase::kBackward, SegmentRole::kLayer, a_.layers);
+    if (w_.gradient_checkpointing) {
+      LayerForward(SelfAttention(w_.sequence_length), SourceTokens());
+    }
+    FeedForwardBackward(SourceTokens());
+    AttentionBackward(
+        SelfAttention(w_.sequence_length), SourceTokens(), SourceTokens());
+    Close();
+    Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+    EmbeddingsBackward(SourceTokens());
+    if (TwoSided()) EmbeddingsBackward(w_.batch * TargetLength());
+    Close();
+  }
+
+  // Of Y (m, n) = X (m, k) W (k, n): input gradient, weight gradient, bias.
+  void LinearBackward(int64_t m, int64_t n, int64_t k, bool input_gradient) {
+    if (input_gradient) Gemm("input gradient", m, k, n);
+    Gemm("weight gradient", k, n, m);
+    if (autocast_) Copy("cast weight gradient", k * n, element_, 4);
+    BiasGradient(m, n);
+  }
+
+  void LayerNormBackward(int64_t rows) {
+    const int64_t elements = rows * a_.hidden;
+    if (autocast_) Copy("cast gradient", elements, element_, 4);
+    Reduction("layer norm gradient",
+              rows,
+              elements,
+              2 * wide_,
+              wide_,
+              kLayerNormBackwardFlops);
+    // Scale and shift: column sums over the same tensors.
+    Reduction(
+        "layer norm weight gradient", a_.hidden, elements, 2 * wide_, 0, 4);
+    list_.kernels.back().bytes_written = 2 * a_.hidden * 4;
+  }
+  void DropoutBackward(int64_t elements, int64_t width) {
+    if (!dropout_) return;
+    Elementwise(
+        "dropout gradient", elements, width + kMaskBytes, width, kDropoutFlops);
+  }
+
+  void ResidualAndNormBackward(int64_t tokens) {
+    const int64_t elements = tokens * a_.hidden;
+    if (fusion_ == Fusion::kCompiled) {
+      Reduction("layer norm, residual and dropout gradient",
+                tokens,
+                elements,
+                2 * element_ + DropoutMask(),
+                2 * element_,
+                kLayerNormBackwardFlops + 1 + DropoutFlops());
+      Reduction("layer norm weight gradient",
+                a_.hidden,
+                elements,
+                2 * element_,
+                0,
+                4);
+      list_.kernels.back().bytes_written = 2 * a_.hidden * 4;
+      return;
+    }
+    LayerNormBackward(tokens);
+    DropoutBackward(elements, element_);
+  }
+
+  // Gradients of the two branches of a residual meet.
+  void ResidualGradientAdd(int64_t tokens) {
+    if (fusion_ != Fusion::kCompiled) {
+      Elementwise("residual gradient add",
+                  tokens * a_.hidden,
+                  element_ + wide_,
+                  wide_,
+                  1);
+    }
+  }
+
+  void FeedForwardBackward(int64_t tokens) {
+    ResidualAndNormBackward(tokens);
+    LinearBackward(tokens, a_.hidden, a_.intermediate, true);
+    Elementwise("gelu gradient",
+                tokens * a_.intermediate,
+                2 * element_,
+                element_,
+                kGeluBackwardFlops,
+                2);
+    LinearBackward(tokens, a_.intermediate, a_.hidden, true);
+    ResidualGradientAdd(tokens);
+  }
+
+  void AttentionBackward(const AttentionShape& shape,
+                         int64_t query_tokens,
+                         int64_t key_tokens) {
+    const int64_t h = a_.hidden;
+    const int64_t queries = query_tokens * h;
+    const int64_t keys = key_tokens * h;
+    ResidualAndNormBackward(query_tokens);
+    LinearBackward(query_tokens, h, h, true);
+    if (fusion_ != Fusion::kCompiled) {
+      Copy("split head gradients", queries, element_, element_);
+    }
+    if (w_.stack.attention == Attention::kFlash) {
+      // Scores are computed anew: five products instead of four.
+      Kernel& kernel = Push("flash attention gradient",
+                            KernelKind::kAttention,
+                            shape.query_elements());
+      kernel.gemm = {shape.products(),
+                     shape.query_length,
+                     shape.key_length,
+                     shape.head_size};
+      kernel.matrix_flops = 10 * shape.scores() * shape.head_size;
+      kernel.vector_flops =
+          (kSoftmaxForwardFlops + kSoftmaxBackwardFlops + DropoutFlops()) *
+          shape.scores();
+      kernel.special_ops = shape.scores();
+      kernel.random_draws = DropoutDraws() * shape.scores();
+      kernel.bytes_read =
+          (3 * shape.query_elements() + 2 * shape.key_elements()) * element_;
+      kernel.bytes_written =
+          (shape.query_elements() + 2 * shape.key_elements()) * element_;
+    } else {
+      MaterialisedAttentionBackward(shape);
+    }
+    if (fusion_ != Fusion::kCompiled) {
+      Copy("merge head gradients", queries, element_, element_);
+      Copy("merge head gradients", keys, element_, element_);
+      Copy("merge head gradients", keys, element_, element_);
+    }
+    if (fusion_ == Fusion::kFused && query_tokens == key_tokens) {
+      LinearBackward(query_tokens, 3 * h, h, true);
+    } else {
+      LinearBackward(query_tokens, h, h, true);
+      LinearBackward(key_tokens, h, h, true);
+      LinearBackward(key_tokens, h, h, true);
+      if (fusion_ == Fusion::kEager) {
+        Elementwise("input gradient add", queries, 2 * element_, element_, 1);
+        Elementwise("input gradient add", keys, 2 * element_, element_, 1);
+      }
+    }
+    ResidualGradientAdd(query_tokens);
+  }
+
+  void MaterialisedAttentionBackward(const AttentionShape& shape) {
+    const int64_t scores = shape.scores();
+    const int64_t rows = shape.products() * shape.query_length;
+    Gemm("probability gradient",
+         shape.query_length,
+         shape.key_length,
+         shape.head_size,
+         shape.products());
+    Gemm("value gradient",
+         shape.key_length,
+         shape.head_size,
+         shape.query_length,
+         shape.products());
+    if (fusion_ == Fusion::kEager) {
+      if (autocast_) Copy("cast gradient", scores, element_, 4);
+      DropoutBackward(scores, wide_);
+      Reduction("softmax gradient",
+                rows,
+                scores,
+                2 * wide_,
+                wide_,
+                kSoftmaxBackwardFlops);
+      if (autocast_) CastActivation(scores);
+      Elementwise("scale gradient", scores, element_, element_, 1);
+    } else {
+      Reduction("dropout and softmax gradient",
+                rows,
+                scores,
+                2 * element_ + DropoutMask(),
+                element_,
+                kSoftmaxBackwardFlops + DropoutFlops() + 1);
+    }
+    Gemm("query gradient",
+         shape.query_length,
+         shape.head_size,
+         shape.key_length,
+         shape.products());
+    Gemm("key gradient",
+         shape.key_length,
+         shape.head_size,
+         shape.query_length,
+         shape.products());
+  }
+
+  void HeadBackward() {
+    const int64_t b = w_.batch;
+    const int64_t h = a_.hidden;
+    if (a_.head == Head::kSequenceClassification) {
+      LossBackward(b, a_.labels);
+      LinearBackward(b, a_.labels, h, true);
+      DropoutBackward(b * h, element_);
+      if (a_.classifier_dense) {
+        Elementwise("activation gradient", b * h, 2 * element_, element_, 1);
+        LinearBackward(b, h, h, true);
+        ScatterFirstTokens();
+      }
+    } else if (a_.head == Head::kQuestionAnswering) {
+      LossBackward(2 * b, w_.sequence_length);
+      LinearBackward(HeadTokens(), 2, h, true);
+    } else if (VocabularyHead()) {
+      const int64_t rows = PredictedTokens();
+      LossBackward(rows, a_.vocabulary);
+      LinearBackward(rows, a_.vocabulary, h, true);
+      if (a_.head != Head::kCausalLanguageModel) {
+        LayerNormBackward(rows);
+        Elementwise("gelu gradient",
+                    rows * h,
+                    2 * element_,
+                    element_,
+                    kGeluBackwardFlops,
+                    2);
+        LinearBackward(rows, h, h, true);
+      }
+      if (a_.head == Head::kPreTraining) {
+        LossBackward(b, 2);
+        LinearBackward(b, 2, h, true);
+      }
+    }
+    if (a_.has_pooler() && a_.head != Head::kNone) {
+      Elementwise("tanh gradient", b * h, 2 * element_, element_, 3);
+      LinearBackward(b, h, h, true);
+      ScatterFirstTokens();
+    }
+    if (a_.family == Family::kDecoder) LayerNormBackward(HeadTokens());
+  }
+  void ScatterFirstTokens() {
+    Copy("scatter first tokens", HeadTokens() * a_.hidden, 0, wide_);
+  }
+  void LossBackward(int64_t rows, int64_t classes) {
+    Elementwise("loss gradient", rows * classes, 4, element_, 2, 1);
+  }
+
+  // Gradients of tables are dense: zeroed, then rows added.
+  void EmbeddingsBackward(int64_t tokens) {
+    const int64_t elements = tokens * a_.hidden;
+    DropoutBackward(elements, wide_);
+    if (a_.embedding_layer_norm) LayerNormBackward(tokens);
+    const std::array table_rows = {a_.vocabulary, a_.positions, a_.token_types};
+    for (const int64_t rows : table_rows) {
+      if (rows == 0) continue;
+      Copy("zero table gradient", rows * a_.hidden, 0, 4);
+      Kernel& kernel = Push("table gradient", KernelKind::kEmbedding, elements);
+      kernel.vector_flops = elements;
+      kernel.bytes_read = 2 * elements * 4 + tokens * kIndexBytes;
+      kernel.bytes_written = elements * 4;
+    }
+  }
+
+  const Workload& w_;
+  const Architecture& a_;
+  const Fusion fusion_;
+  const int64_t element_;  // bytes of a matrix-product operand
+  const int64_t wide_;     // bytes of a LayerNorm or softmax result
+  const bool autocast_;
+  const bool dropout_;
+  KernelList list_;
+};
+
+}  // namespace
+
+PhaseCounts KernelList::Counts(Phase phase) const {
+  PhaseCounts sum;
+  for (const Segment& segment : segments) {
+    if (segment.phase != phase) continue;
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      const Kernel& kernel = kernels[static_cast<std::size_t>(i)];
+      const int64_t times = segment.repeat * kernel.launches;
+      sum.matrix_flops += times * kernel.matrix_flops;
+      sum.vector_flops += times * kernel.vector_flops;
+      sum.special_ops += times * kernel.special_ops;
+      sum.random_draws += times * kernel.random_draws;
+      sum.bytes_read += times * kernel.bytes_read;
+      sum.bytes_written += times * kernel.bytes_written;
+      sum.launches += times;
+    }
+  }
+  return sum;
+}
+
+KernelList ExpandKernels(const Workload& workload) {
+  return Expander(workload).Expand();
+}
+
+int64_t ForwardModelFlops(const Workload& workload) {
+  Workload forward = workload;
+  forward.work = Work::kForward;
+  return ExpandKernels(forward).Counts(Phase::kForward).matrix_flops;
+}
+
+std::string_view ToText(KernelKind kind) {
+  return internal::EnumName(kind, kKinds);
+}
+std::string_view ToText(Phase phase) {
+  return internal::EnumName(phase, kPhases);
+}
+
+}  // namespace trainfare::model

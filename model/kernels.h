@@ -1,0 +1,103 @@
+#pragma once
+
+// The kernels of one training step: what the device is asked to do, counted.
+// Counts are integers and follow from the workload alone; how long a device
+// takes for them is hardware/models/.
+//
+// Layers are alike: a block is counted once and repeated. docs/counts.md
+// derives the counts of BERT by hand; tests/model/kernels_test.cc asserts them.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+enum class KernelKind {
+  kGemm,         // matrix product against a weight
+  kBatchedGemm,  // many small products: attention scores and context
+  kAttention,    // both in one kernel, scores on chip (flash)
+  kElementwise,
+  kReduction,  // LayerNorm, softmax, bias gradients, losses
+  kEmbedding,  // gathers and scatters of table rows
+  kOptimizer,
+  kCopy,  // transposes, casts, fills
+};
+
+enum class Phase { kForward, kBackward, kOptimizer };
+
+// C (m, n) = A (m, k) B (k, n), `batch` times.
+struct GemmExtents {
+  int64_t batch = 0;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// One launch. A multiply-add is 2 FLOPs.
+struct Kernel {
+  std::string_view name;
+  KernelKind kind = KernelKind::kElementwise;
+  int64_t matrix_flops = 0;  // on the matrix engine
+  int64_t vector_flops = 0;  // arithmetic outside it
+  int64_t special_ops = 0;   // exp, erf, tanh, square roots
+  int64_t random_draws = 0;  // of dropout
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  GemmExtents gemm;        // of the two gemm kinds
+  int64_t work_items = 0;  // independent outputs: elements, or rows reduced
+  int64_t launches = 1;    // alike and in a row (a for-loop over tensors)
+
+  int64_t bytes() const { return bytes_read + bytes_written; }
+};
+
+enum class SegmentRole {
+  kEmbeddings,
+  kLayer,
+  kDecoderLayer,
+  kHead,
+  kOptimizer
+};
+
+// Kernels [begin, end) of the list, run `repeat` times one after another.
+struct Segment {
+  Phase phase = Phase::kForward;
+  SegmentRole role = SegmentRole::kLayer;
+  int64_t repeat = 1;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// Sums over one phase, repeats and launches included.
+struct PhaseCounts {
+  int64_t matrix_flops = 0;
+  int64_t vector_flops = 0;
+  int64_t special_ops = 0;
+  int64_t random_draws = 0;
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  int64_t launches = 0;
+};
+
+struct KernelList {
+  std::vector<Kernel> kernels;
+  std::vector<Segment> segments;  // in the order in which they run
+
+  PhaseCounts Counts(Phase phase) const;
+};
+
+// The kernels of one micro-batch's forward and backward pass and of one
+// optimizer step. The workload must have passed Validate().
+KernelList ExpandKernels(const Workload& workload);
+
+// FLOPs of all matrix products of one forward pass, counted once: the "model
+// FLOPs" of one micro-batch; a training step is three times this per
+// micro-batch, whatever is recomputed.
+int64_t ForwardModelFlops(const Workload& workload);
+
+std::string_view ToText(KernelKind kind);
+std::string_view ToText(Phase phase);
+
+}  // namespace trainfare::model

@@ -1,0 +1,36 @@
+#pragma once
+
+// Kernels of one optimizer step: launches and bytes by implementation.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/kernels.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+// What one update costs an element, each operation its own kernel (for-loop,
+// multi-tensor), or all in one (fused). Reads and writes are fp32 tensors.
+struct OptimizerOperations {
+  int64_t operations = 0;    // kernels over each tensor when not fused
+  int64_t tensors_read = 0;  // summed over those kernels
+  int64_t tensors_written = 0;
+  int64_t fused_tensors_read = 0;  // one pass: parameters, gradients, state
+  int64_t fused_tensors_written = 0;
+  int64_t flops = 0;          // arithmetic an element
+  int64_t special = 0;        // square roots an element
+  int64_t state_tensors = 0;  // kept between steps, as large as the parameters
+};
+OptimizerOperations OperationsOf(OptimizerKind kind);
+
+// Tensors that one launch of a multi-tensor kernel takes (the pointers have to
+// fit in its arguments), and elements of one chunk of work.
+inline constexpr int64_t kTensorsPerLaunch = 36;
+inline constexpr int64_t kElementsPerChunk = 65536;
+
+// Appends the optimizer kernels of `workload` (none for OptimizerKind::kNone).
+void AppendOptimizerKernels(const Workload& workload,
+                            std::vector<Kernel>& kernels);
+
+}  // namespace trainfare::model
