@@ -1,0 +1,49 @@
+#pragma once
+
+// The tree behind Reader: what a YAML file says, with the position of each key
+// and value. Own nodes instead of YAML::Node, which forgets duplicate keys,
+// keeps no position of a key, and is slower to build.
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainfare::hardware::internal {
+
+struct YamlNode {
+  enum class Kind { kNull, kScalar, kMap, kList };
+  struct Entry {
+    std::string key;
+    int line = 0;
+    int column = 0;
+    YamlNode* value = nullptr;
+  };
+
+  Kind kind = Kind::kNull;
+  int line = 0;  // from 1, as column
+  int column = 0;
+  std::string text;     // of a scalar
+  bool quoted = false;  // of a scalar: never a number or a flag
+  std::vector<Entry> entries;
+  std::vector<YamlNode*> items;
+  // Keys that were asked for, present or not.
+  std::vector<std::string> asked;
+  // Where it hangs: the key or the index in the parent.
+  const YamlNode* parent = nullptr;
+  std::string key;
+  size_t index = 0;
+};
+
+struct YamlDocument {
+  std::string file;
+  std::deque<YamlNode> nodes;  // stable addresses; the first is the root
+};
+
+// Throws InputError.
+void ParseYaml(const std::string& text, YamlDocument& document);
+
+// "memory.bandwidth", "instances[3].price"; empty for the root.
+std::string PathOf(const YamlNode& node);
+
+}  // namespace trainfare::hardware::internal
