@@ -1,0 +1,3 @@
+#pragma once
+
+#include <yaml-cpp/yaml.h>

@@ -1,0 +1,1 @@
+#include "model/internal/text.h"
