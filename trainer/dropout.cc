@@ -1,0 +1,185 @@
+#include "trainer/dropout.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <type_traits>
+
+#include "trainer/parallel.h"
+
+namespace trainfare::trainer {
+namespace {
+
+// Elements that share one generator state: the unit of work of a thread, so
+// that masks do not depend on how many threads there are.
+constexpr int64_t kBlock = 4096;
+constexpr int kLanes = 16;
+
+struct DropoutSequence {
+  uint64_t seed = 0;
+  uint64_t calls = 0;
+};
+
+DropoutSequence& Sequence() {
+  static DropoutSequence sequence;
+  return sequence;
+}
+
+// SplitMix64 (Steele, Lea & Flood 2014): spreads a counter over 64 bits.
+uint64_t Mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15ULL;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+// kLanes xorshift32 generators (Marsaglia 2003, shifts 13, 17, 5) side by side,
+// in the form that compilers turn into vector instructions.
+struct Lanes {
+  std::array<uint32_t, kLanes> state;
+
+  explicit Lanes(uint64_t key) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const auto word = static_cast<uint32_t>(Mix(key + lane) >> 32);
+      state[lane] = word == 0 ? 1U : word;  // 0 is a fixed point
+    }
+  }
+  void Advance() {
+    for (uint32_t& word : state) {
+      word ^= word << 13;
+      word ^= word >> 17;
+      word ^= word << 5;
+    }
+  }
+};
+
+template <class Scalar>
+void ApplyBlock(const Scalar* input,
+                Scalar* output,
+                uint8_t* mask,
+                int64_t count,
+                uint64_t key,
+                uint32_t threshold,
+                float scale) {
+  Lanes lanes(key);
+  lanes.Advance();
+  int64_t at = 0;
+  for (; at + kLanes <= count; at += kLanes) {
+    lanes.Advance();
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      const bool kept = lanes.state[static_cast<size_t>(lane)] >= threshold;
+      mask[at + lane] = kept ? 1 : 0;
+      output[at + lane] = static_cast<Scalar>(
+          kept ? static_cast<float>(input[at + lane]) * scale : 0.0F);
+    }
+  }
+  lanes.Advance();
+  for (int64_t lane = 0; at < count; ++at, ++lane) {
+    const bool kept = lanes.state[static_cast<size_t>(lane)] >= threshold;
+    mask[at] = kept ? 1 : 0;
+    output[at] = static_cast<Scalar>(
+        kept ? static_cast<float>(input[at]) * scale : 0.0F);
+  }
+}
+
+template <class Scalar>
+void MaskGradient(const Scalar* gradient,
+                  const uint8_t* mask,
+                  Scalar* output,
+                  int64_t count,
+                  float scale) {
+  for (int64_t at = 0; at < count; ++at) {
+    output[at] = static_cast<Scalar>(
+        mask[at] != 0 ? static_cast<float>(gradient[at]) * scale : 0.0F);
+  }
+}
+
+template <class Body>
+void ForBlocks(int64_t count, const Body& body) {
+  const int64_t blocks = (count + kBlock - 1) / kBlock;
+  ParallelRanges(blocks, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; ++block) {
+      const int64_t begin = block * kBlock;
+      body(block, begin, std::min(kBlock, count - begin));
+    }
+  });
+}
+
+template <class Body>
+void ForScalar(const at::Tensor& tensor, const Body& body) {
+  if (tensor.scalar_type() == at::kBFloat16) {
+    body(at::BFloat16());
+  } else {
+    TORCH_CHECK(tensor.scalar_type() == at::kFloat,
+                "dropout: expected fp32 or bf16, got ",
+                tensor.scalar_type());
+    body(float());
+  }
+}
+
+class HostDropout : public torch::autograd::Function<HostDropout> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context,
+                            const at::Tensor& given,
+                            double probability) {
+    const at::Tensor input = given.contiguous();
+    at::Tensor output = at::empty_like(input);
+    at::Tensor mask = at::empty(input.sizes(), at::kByte);
+    const auto threshold =
+        static_cast<uint32_t>(std::lround(probability * 4294967296.0));
+    const auto scale = static_cast<float>(1.0 / (1.0 - probability));
+    DropoutSequence& sequence = Sequence();
+    const uint64_t key = Mix(sequence.seed ^ Mix(sequence.calls++));
+    ForScalar(input, [&](auto scalar) {
+      using Scalar = decltype(scalar);
+      const Scalar* from = input.const_data_ptr<Scalar>();
+      Scalar* to = output.mutable_data_ptr<Scalar>();
+      uint8_t* bytes = mask.mutable_data_ptr<uint8_t>();
+      ForBlocks(input.numel(), [&](int64_t block, int64_t at, int64_t count) {
+        ApplyBlock(from + at,
+                   to + at,
+                   bytes + at,
+                   count,
+                   Mix(key + static_cast<uint64_t>(block)),
+                   threshold,
+                   scale);
+      });
+    });
+    context->save_for_backward({mask});
+    context->saved_data["scale"] = static_cast<double>(scale);
+    return output;
+  }
+
+  static torch::autograd::variable_list backward(
+      torch::autograd::AutogradContext* context,
+      const torch::autograd::variable_list& gradients) {
+    const at::Tensor mask = context->get_saved_variables()[0];
+    const auto scale =
+        static_cast<float>(context->saved_data["scale"].toDouble());
+    const at::Tensor gradient = gradients[0].contiguous();
+    at::Tensor output = at::empty_like(gradient);
+    ForScalar(gradient, [&](auto scalar) {
+      using Scalar = decltype(scalar);
+      const Scalar* from = gradient.const_data_ptr<Scalar>();
+      Scalar* to = output.mutable_data_ptr<Scalar>();
+      const uint8_t* bytes = mask.const_data_ptr<uint8_t>();
+      ForBlocks(gradient.numel(), [&](int64_t, int64_t at, int64_t count) {
+        MaskGradient(from + at, bytes + at, to + at, count, scale);
+      });
+    });
+    return {output, at::Tensor()};
+  }
+};
+
+}  // namespace
+
+void SeedDropout(uint64_t seed) { Sequence() = {seed, 0}; }
+
+at::Tensor Dropout(const at::Tensor& input, double probability, bool training) {
+  if (!training || probability <= 0.0) return input;
+  if (!input.is_cpu()) return at::dropout(input, probability, true);
+  return HostDropout::apply(input, probability);
+}
+
+}  // namespace trainfare::trainer

@@ -1,0 +1,385 @@
+#include "trainer/measure.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "model/error.h"
+#include "trainer/device.h"
+#include "trainer/dropout.h"
+#include "trainer/failure.h"
+#include "trainer/host_allocator.h"
+#include "trainer/line_writer.h"
+#include "trainer/signals.h"
+
+namespace trainfare::trainer {
+namespace {
+
+using model::Architecture;
+using model::InputError;
+using nlohmann::json;
+
+// One JSON object whose keys must all be known.
+class ObjectReader {
+ public:
+  ObjectReader(const json& object,
+               std::string path,
+               std::initializer_list<const char*> known)
+      : object_(object), path_(std::move(path)) {
+    if (!object.is_object()) {
+      throw InputError(fmt::format("{}: expected an object, got {}",
+                                   path_.empty() ? "request" : path_,
+                                   object.type_name()));
+    }
+    for (const auto& item : object.items()) {
+      if (std::find(known.begin(), known.end(), item.key()) == known.end()) {
+        throw InputError(fmt::format("{}: unknown key; known: {}",
+                                     At(item.key()),
+                                     fmt::join(known, ", ")));
+      }
+    }
+  }
+
+  bool Has(const char* key) const { return object_.contains(key); }
+  const json& Raw(const char* key) const { return object_.at(key); }
+
+  int64_t Count(const char* key, int64_t fallback, int64_t least) const {
+    if (!Has(key)) return fallback;
+    const json& value = Raw(key);
+    if (!value.is_number_integer() || value.get<int64_t>() < least ||
+        value.get<int64_t>() > kLargestCount) {
+      throw InputError(
+          fmt::format("{}: expected an integer from {} to {}, got {}",
+                      At(key),
+                      least,
+                      kLargestCount,
+                      value.dump()));
+    }
+    return value.get<int64_t>();
+  }
+  int64_t RequiredCount(const char* key, int64_t least) const {
+    if (!Has(key)) throw InputError(fmt::format("{}: missing", At(key)));
+    return Count(key, 0, least);
+  }
+  double Number(const char* key,
+                double fallback,
+                double least,
+                double most) const {
+    if (!Has(key)) return fallback;
+    const json& value = Raw(key);
+    const double number = value.is_number() ? value.get<double>() : least - 1.0;
+    if (!(number >= least && number <= most)) {
+      throw InputError(
+          fmt::format("{}: expected a number from {} to {}, got {}",
+                      At(key),
+                      least,
+                      most,
+                      value.dump()));
+    }
+    return number;
+  }
+  bool Flag(const char* key, bool fallback) const {
+    if (!Has(key)) return fallback;
+    if (!Raw(key).is_boolean()) {
+      throw InputError(fmt::format(
+          "{}: expected true or false, got {}", At(key), Raw(key).dump()));
+    }
+    return Raw(key).get<bool>();
+  }
+  std::string Text(const char* key, std::string_view fallback) const {
+    if (!Has(key)) return std::string(fallback);
+    if (!Raw(key).is_string()) {
+      throw InputError(
+          fmt::format("{}: expected a text, got {}", At(key), Raw(key).dump()));
+    }
+    return Raw(key).get<std::string>();
+  }
+  // A word of one of the lists in model/; the message gets the key in front.
+  template <class Parse>
+  auto Word(const char* key, std::string_view fallback, Parse parse) const {
+    try {
+      return parse(Text(key, fallback));
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{}: {}", At(key), error.what()));
+    }
+  }
+
+ private:
+  // Far beyond any machine, far below an overflow of products of counts.
+  static constexpr int64_t kLargestCount = 1'000'000'000;
+
+  std::string At(std::string_view key) const {
+    return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+  }
+
+  const json& object_;
+  std::string path_;
+};
+
+Architecture ReadArchitecture(const json& value) {
+  if (value.is_string()) {
+    return model::FindArchitecture(value.get<std::string>());
+  }
+  const ObjectReader reader(value,
+                            "model",
+                            {"name",
+                             "family",
+                             "layers",
+                             "decoder_layers",
+                             "hidden",
+                             "heads",
+                             "intermediate",
+                             "vocabulary",
+                             "positions",
+                             "position_offset",
+                             "token_types",
+                             "embedding_layer_norm",
+                             "pooler",
+                             "classifier_dense",
+                             "head",
+                             "labels",
+                             "dropout"});
+  Architecture architecture;
+  architecture.name = reader.Text("name", "custom");
+  architecture.family = reader.Word("family", "encoder", model::FamilyFromText);
+  architecture.layers = reader.RequiredCount("layers", 1);
+  architecture.hidden = reader.RequiredCount("hidden", 1);
+  architecture.heads = reader.RequiredCount("heads", 1);
+  architecture.intermediate =
+      reader.Count("intermediate", 4 * architecture.hidden, 1);
+  architecture.vocabulary = reader.RequiredCount("vocabulary", 8);
+  architecture.positions = reader.Count("positions", 512, 1);
+  architecture.position_offset = reader.Count("position_offset", 0, 0);
+  architecture.token_types = reader.Count("token_types", 2, 0);
+  const bool bert = LayoutOf(architecture) == EncoderLayout::kBert;
+  architecture.pooler = reader.Flag("pooler", bert);
+  architecture.classifier_dense = reader.Flag("classifier_dense", !bert);
+  architecture.head =
+      reader.Word("head", "sequence-classification", model::HeadFromText);
+  architecture.labels = reader.Count("labels", 2, 1);
+  architecture.dropout = reader.Number("dropout", 0.1, 0.0, 0.99);
+  return architecture;
+}
+
+model::Optimizer ReadOptimizer(const json& value) {
+  const ObjectReader reader(value, "optimizer", {"name", "implementation"});
+  model::Optimizer optimizer;
+  optimizer.kind = reader.Word("name", "adamw", model::OptimizerKindFromText);
+  optimizer.implementation = reader.Word(
+      "implementation", "fused", model::OptimizerImplementationFromText);
+  return optimizer;
+}
+
+// Full-length sequences of random words.
+class RandomBatches {
+ public:
+  RandomBatches(const model::Workload& workload,
+                int64_t first_word,
+                at::Device device,
+                uint64_t seed)
+      : workload_(workload),
+        first_word_(first_word),
+        device_(device),
+        generator_(at::detail::createCPUGenerator(seed)) {}
+
+  Batch Next() {
+    const Architecture& architecture = workload_.architecture;
+    Batch batch;
+    batch.input_ids = Draw(first_word_,
+                           architecture.vocabulary,
+                           {workload_.batch, workload_.sequence_length});
+    if (architecture.head == model::Head::kQuestionAnswering) {
+      batch.start_positions =
+          Draw(0, workload_.sequence_length, {workload_.batch});
+      batch.end_positions =
+          Draw(0, workload_.sequence_length, {workload_.batch});
+    } else {
+      batch.labels = Draw(0, architecture.labels, {workload_.batch});
+    }
+    return batch;
+  }
+
+ private:
+  at::Tensor Draw(int64_t low, int64_t high, at::IntArrayRef sizes) {
+    return at::randint(low, high, sizes, generator_, at::kLong).to(device_);
+  }
+
+  const model::Workload& workload_;
+  int64_t first_word_;
+  at::Device device_;
+  at::Generator generator_;
+};
+
+double Seconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void CheckStack(const model::Workload& workload) {
+  if (workload.stack.fusion != model::Fusion::kEager) {
+    throw InputError(fmt::format("stack: this trainer has eager, got {}",
+                                 model::ToText(workload.stack.fusion)));
+  }
+}
+
+}  // namespace
+
+MeasureRequest ParseMeasureRequest(const std::string& text) {
+  json value;
+  try {
+    value = json::parse(text);
+  } catch (const json::parse_error& error) {
+    throw InputError(
+        fmt::format("request: expected one JSON object, got an "
+                    "error at byte {}",
+                    error.byte));
+  }
+  const ObjectReader reader(value,
+                            "",
+                            {"model",
+                             "batch",
+                             "sequence_length",
+                             "accumulation",
+                             "precision",
+                             "optimizer",
+                             "stack",
+                             "attention",
+                             "steps",
+                             "warmup",
+                             "max_seconds",
+                             "seed"});
+  if (!reader.Has("model")) throw InputError("model: missing");
+  MeasureRequest request;
+  model::Workload& workload = request.workload;
+  workload.architecture = ReadArchitecture(reader.Raw("model"));
+  workload.batch = reader.RequiredCount("batch", 1);
+  workload.sequence_length = reader.RequiredCount("sequence_length", 1);
+  workload.accumulation = reader.Count("accumulation", 1, 1);
+  workload.precision =
+      reader.Word("precision", "fp32", model::PrecisionFromText);
+  workload.optimizer = ReadOptimizer(
+      reader.Has("optimizer") ? reader.Raw("optimizer") : json::object());
+  workload.stack.fusion = reader.Word("stack", "eager", model::FusionFromText);
+  workload.stack.attention =
+      reader.Word("attention", "materialised", model::AttentionFromText);
+  request.steps = reader.Count("steps", request.steps, 1);
+  request.warmup = reader.Count("warmup", request.warmup, 0);
+  request.max_seconds =
+      reader.Number("max_seconds", request.max_seconds, 0.0, 1e6);
+  request.seed = static_cast<uint64_t>(reader.Count("seed", 1, 0));
+  model::Validate(workload);
+  CheckStack(workload);
+  return request;
+}
+
+Session& Measurer::SessionFor(const MeasureRequest& request) {
+  const model::Workload& workload = request.workload;
+  if (session_ && session_seed_ == request.seed &&
+      session_workload_->architecture == workload.architecture &&
+      session_workload_->stack == workload.stack &&
+      session_workload_->precision == workload.precision &&
+      session_workload_->optimizer == workload.optimizer) {
+    return *session_;
+  }
+  session_.reset();
+  session_workload_.reset();
+  ReleaseHostMemory();
+  EncoderOptions options = DefaultOptions(workload.architecture);
+  options.attention = workload.stack.attention;
+  OptimizerOptions optimizer;
+  optimizer.kind = workload.optimizer;
+  session_ = std::make_unique<Session>(
+      std::make_unique<Encoder>(
+          workload.architecture, options, device_, request.seed),
+      workload.precision,
+      optimizer);
+  session_workload_ = workload;
+  session_seed_ = request.seed;
+  return *session_;
+}
+
+std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
+  const model::Workload& workload = request.workload;
+  Session& session = SessionFor(request);
+  session.optimizer().ZeroGradients();
+  ReleaseHostMemory();
+  ResetPeakHostMemory();
+  ResetPeakResident();
+  SeedDropout(request.seed);
+  RandomBatches batches(workload,
+                        session.encoder().options().padding_id + 1,
+                        device_,
+                        request.seed);
+
+  StepRecord record;
+  record.device = Describe(device_);
+  record.workload = workload;
+  record.seed = request.seed;
+  record.parameters = session.encoder().parameter_count();
+  const double start = Seconds();
+  for (int64_t step = 0; step < request.warmup + request.steps; ++step) {
+    const StepTimes times = session.Step(
+        workload.accumulation, [&](int64_t) { return batches.Next(); });
+    record.samples.push_back({step,
+                              step < request.warmup,
+                              times.forward_s,
+                              times.backward_s,
+                              times.optimizer_s,
+                              times.step_s,
+                              times.loss});
+    if (StopRequested()) break;
+    if (step >= request.warmup && Seconds() - start > request.max_seconds) {
+      break;
+    }
+  }
+  record.peak_memory_bytes = PeakResidentBytes();
+  record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
+  // A run that a signal cut short of its first timed step is no measurement.
+  if (StopRequested() && record.samples.back().warmup) return std::nullopt;
+  return record;
+}
+
+int RunMeasurePlan(const std::string& plan,
+                   const std::string& out,
+                   at::Device device) {
+  std::ifstream file;
+  if (plan != "-") {
+    file.open(plan);
+    if (!file) {
+      throw InputError(fmt::format("{}: cannot read this plan", plan));
+    }
+  }
+  std::istream& requests = plan == "-" ? std::cin : file;
+  LineWriter records(out);
+  Measurer measurer(device);
+  const auto next_line = [&](std::string& line) {
+    const WaitingForInput waiting;
+    return static_cast<bool>(std::getline(requests, line));
+  };
+  for (std::string line; next_line(line);) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    std::string answer;
+    try {
+      const std::optional<StepRecord> record =
+          measurer.Run(ParseMeasureRequest(line));
+      if (record) answer = ToJsonLine(*record);
+    } catch (const std::exception& error) {
+      if (!IsBadRequest(error)) throw;
+      answer = ErrorJsonLine(line, FirstLine(error));
+    }
+    if (!answer.empty()) records.Write(std::move(answer));
+    if (StopRequested()) return kInterruptedExit;
+  }
+  return 0;
+}
+
+}  // namespace trainfare::trainer

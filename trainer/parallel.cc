@@ -1,0 +1,49 @@
+#include "trainer/parallel.h"
+
+#include <algorithm>
+
+#include "trainer/aten.h"
+
+// The two entry points of GNU OpenMP that a parallel region compiles to.
+// Calling them directly puts our loops on the very threads that LibTorch's
+// operators use, with any compiler: clang's -fopenmp would bring a second
+// runtime.
+extern "C" {
+void GOMP_parallel(void (*function)(void*),
+                   void* data,
+                   unsigned threads,
+                   unsigned flags);
+int omp_get_thread_num();
+int omp_get_num_threads();
+}
+
+namespace trainfare::trainer {
+namespace {
+
+struct Region {
+  int64_t count;
+  const std::function<void(int64_t, int64_t)>* body;
+};
+
+void RunRange(void* data) {
+  const auto& region = *static_cast<const Region*>(data);
+  const int64_t threads = omp_get_num_threads();
+  const int64_t share = (region.count + threads - 1) / threads;
+  const int64_t first = share * omp_get_thread_num();
+  const int64_t last = std::min(first + share, region.count);
+  if (first < last) (*region.body)(first, last);
+}
+
+}  // namespace
+
+void ParallelRanges(int64_t count,
+                    const std::function<void(int64_t, int64_t)>& body) {
+  if (count <= 0) return;
+  Region region{count, &body};
+  GOMP_parallel(&RunRange,
+                &region,
+                static_cast<unsigned>(at::get_num_threads()),
+                /*flags=*/0);
+}
+
+}  // namespace trainfare::trainer
