@@ -2,7 +2,12 @@
 
 // The answer of a device model: a step's time as named terms that add up.
 
+#include <cstdint>
+
+#include "model/kernel_time.h"
+#include "model/kernels.h"
 #include "model/units.h"
+#include "model/workload.h"
 
 namespace trainfare::hardware {
 
@@ -58,5 +63,72 @@ struct StepTime {
     return forward.total() + backward.total() + optimizer.total() + other;
   }
 };
+
+// Adds one kernel's exposed time to the terms of its phase, once a launch.
+template <class T>
+void AddKernel(PhaseTime<T>& phase,
+               const model::Kernel& kernel,
+               const model::ExposedTime<T>& exposed) {
+  const auto times = static_cast<double>(kernel.launches);
+  if (kernel.matrix_flops > 0) {
+    phase.matrix += exposed.compute * times;
+  } else {
+    phase.vector += exposed.compute * times;
+  }
+  phase.memory += exposed.memory * times;
+  phase.overhead += exposed.fixed * times;
+}
+
+// Keeps the time of one layer (head, embeddings) of one backward pass.
+template <class T>
+void RecordBackward(const model::Segment& segment,
+                    model::Seconds<T> time,
+                    StepTime<T>& step) {
+  const model::Seconds<T> once = time / static_cast<double>(segment.repeat);
+  switch (segment.role) {
+    case model::SegmentRole::kHead:
+      step.backward_head = once;
+      break;
+    case model::SegmentRole::kLayer:
+      step.backward_layer = once;
+      break;
+    case model::SegmentRole::kDecoderLayer:
+      step.backward_decoder_layer = once;
+      break;
+    case model::SegmentRole::kEmbeddings:
+      step.backward_embeddings = once;
+      break;
+    case model::SegmentRole::kOptimizer:
+      break;
+  }
+}
+
+// Adds up segments, each timed with all its repeats by `time_of`, into the
+// phases of a step: passes once a micro-batch, the optimizer once.
+template <class T, class TimeOf>
+StepTime<T> SumSegments(const model::Workload& workload,
+                        const model::KernelList& kernels,
+                        TimeOf&& time_of,
+                        model::Seconds<T> other) {
+  StepTime<T> step;
+  step.other = other;
+  const auto passes = static_cast<double>(workload.accumulation);
+  for (const model::Segment& segment : kernels.segments) {
+    const PhaseTime<T> time = time_of(segment);
+    switch (segment.phase) {
+      case model::Phase::kForward:
+        step.forward += time * passes;
+        break;
+      case model::Phase::kBackward:
+        step.backward += time * passes;
+        RecordBackward(segment, time.total(), step);
+        break;
+      case model::Phase::kOptimizer:
+        step.optimizer += time;
+        break;
+    }
+  }
+  return step;
+}
 
 }  // namespace trainfare::hardware

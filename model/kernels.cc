@@ -112,7 +112,7 @@ class Expander {
     return list_.kernels.back();
   }
 
-  // C (m, n) = A (m, k) B (k, n); `wide_output` for fp32 weight gradients.
+  // C (m, n) = A (m, k) B (k, n).
   void Gemm(std::string_view name,
             int64_t m,
             int64_t n,
@@ -126,6 +126,7 @@ class Expander {
     kernel.matrix_flops = 2 * batch * m * n * k;
     kernel.bytes_read = batch * (m * k + k * n) * element_;
     kernel.bytes_written = batch * m * n * element_;
+    if (batch == 1) kernel.parameter_bytes = k * n * element_;
   }
 
   void Elementwise(std::string_view name,
@@ -242,6 +243,7 @@ class Expander {
     kernel.bytes_read = kernel.bytes_read / 12;
     kernel.bytes_written = kernel.bytes_written / 12;
     kernel.work_items = per_layer / 12;
+    kernel.parameter_bytes = kernel.bytes();
   }
 
   void LayerNormForward(int64_t rows) {
@@ -506,7 +508,11 @@ class Expander {
   void LinearBackward(int64_t m, int64_t n, int64_t k, bool input_gradient) {
     if (input_gradient) Gemm("input gradient", m, k, n);
     Gemm("weight gradient", k, n, m);
-    if (autocast_) Copy("cast weight gradient", k * n, element_, 4);
+    list_.kernels.back().parameter_bytes = k * n * element_;
+    if (autocast_) {
+      Copy("cast weight gradient", k * n, element_, 4);
+      list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
+    }
     BiasGradient(m, n);
   }
 
@@ -729,6 +735,7 @@ class Expander {
     for (const int64_t rows : table_rows) {
       if (rows == 0) continue;
       Copy("zero table gradient", rows * a_.hidden, 0, 4);
+      list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
       Kernel& kernel = Push("table gradient", KernelKind::kEmbedding, elements);
       kernel.vector_flops = elements;
       kernel.bytes_read = 2 * elements * 4 + tokens * kIndexBytes;

@@ -46,6 +46,9 @@ struct Kernel {
   int64_t random_draws = 0;  // of dropout
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
+  // Of these bytes, those of parameters, their gradients and optimizer state:
+  // touched once a pass, so never found in a cache smaller than the model.
+  int64_t parameter_bytes = 0;
   GemmExtents gemm;        // of the two gemm kinds
   int64_t work_items = 0;  // independent outputs: elements, or rows reduced
   int64_t launches = 1;    // alike and in a row (a for-loop over tensors)

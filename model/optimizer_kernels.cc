@@ -98,6 +98,7 @@ void AppendOptimizerKernels(const Workload& w, std::vector<Kernel>& kernels) {
   // to within one byte a launch.
   kernel.bytes_read = read / kernel.launches;
   kernel.bytes_written = written / kernel.launches;
+  kernel.parameter_bytes = kernel.bytes();
   kernel.vector_flops = o.flops * parameters / kernel.launches;
   kernel.special_ops = o.special * parameters / kernel.launches;
   kernel.work_items = parameters / kernel.launches;

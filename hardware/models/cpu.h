@@ -1,0 +1,248 @@
+#pragma once
+
+// Time of a step on a processor: cores with vector units behind caches.
+//
+// Kernels run one after another, each on all cores. A matrix product runs at a
+// share of the peak that grows with its extents; what is not a matrix product
+// costs vector arithmetic or memory traffic, of which part comes from the
+// last-level cache. docs/models.md works one kernel by hand.
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "hardware/device.h"
+#include "hardware/parameter.h"
+#include "hardware/step_time.h"
+#include "model/error.h"
+#include "model/kernel_time.h"
+#include "model/kernels.h"
+
+namespace trainfare::hardware::models {
+
+enum CpuParameter : std::size_t {
+  kCpuGemmEfficiency,
+  kCpuGemmHalfRows,
+  kCpuNarrowGemmRatio,
+  kCpuBatchedGemmRatio,
+  kCpuVectorEfficiency,
+  kCpuBandwidthEfficiency,
+  kCpuCacheSpeedup,
+  kCpuOverlap,
+  kCpuKernelOverhead,
+  kCpuRandomDraw,
+  kCpuOptimizerRatio,
+  kCpuStepOverhead,
+  kCpuParameterCount,
+};
+
+// Priors: what LibTorch with oneDNN and MKL reaches on server processors of
+// 2018 - 2025, wide where processors differ.
+inline constexpr std::array<ParameterInfo, kCpuParameterCount> kCpuParameters =
+    {{
+        {"gemm_efficiency",
+         "1",
+         "share of peak that large fp32 products reach",
+         Transform::kLog,
+         0.7,
+         0.4,
+         0.02,
+         2.0,
+         "a step of many tokens (batch x length of 1024 or more)"},
+        {"gemm_half_rows",
+         "1",
+         "rows of a product at which half of that share is reached",
+         Transform::kLog,
+         16.0,
+         1.0,
+         0.01,
+         500.0,
+         "steps of few tokens (batch x length below 64)"},
+        {"narrow_gemm_ratio",
+         "1",
+         "share of the bf16 or fp16 peak reached, over that of fp32",
+         Transform::kLog,
+         0.6,
+         0.5,
+         0.01,
+         2.0,
+         "a step in bf16"},
+        {"batched_gemm_ratio",
+         "1",
+         "efficiency of attention's small products over that of large ones",
+         Transform::kLog,
+         0.5,
+         0.5,
+         0.02,
+         1.5,
+         "a step of long sequences (512) in a small batch"},
+        {"vector_efficiency",
+         "1",
+         "share of the vector peak in elementwise work",
+         Transform::kLog,
+         0.15,
+         0.7,
+         0.002,
+         1.5,
+         "a step of long sequences (512) in a small batch"},
+        {"bandwidth_efficiency",
+         "1",
+         "share of the memory bandwidth that streams reach",
+         Transform::kLog,
+         0.7,
+         0.4,
+         0.02,
+         2.0,
+         "the optimizer step of a large model"},
+        {"cache_speedup",
+         "1",
+         "bandwidth of the last-level cache over that of memory",
+         Transform::kLog,
+         4.0,
+         0.5,
+         1.0,
+         50.0,
+         "a step whose activations fit in the cache"},
+        {"overlap",
+         "1",
+         "share of the shorter of compute and memory hidden",
+         Transform::kLinear,
+         0.5,
+         0.25,
+         0.0,
+         1.0,
+         "steps on both sides of the ridge point"},
+        {"kernel_overhead",
+         "s",
+         "fixed cost of one operation",
+         Transform::kLog,
+         8e-6,
+         0.7,
+         1e-7,
+         1e-3,
+         "a step of a small model (bert-tiny) with few tokens"},
+        {"random_draw",
+         "s",
+         "time of one random number of a dropout mask, all "
+         "cores together",
+         Transform::kLog,
+         0.7e-9,
+         0.7,
+         1e-12,
+         1e-6,
+         "a step of long sequences (512) with dropout"},
+        {"optimizer_ratio",
+         "1",
+         "bandwidth of the optimizer's streams over that of other streams",
+         Transform::kLog,
+         1.0,
+         0.3,
+         0.1,
+         10.0,
+         "the optimizer step of a large model"},
+        {"step_overhead",
+         "s",
+         "work of a step outside its three phases",
+         Transform::kLog,
+         1e-3,
+         1.0,
+         1e-6,
+         1.0,
+         "a step of a small model (bert-tiny) with few tokens"},
+    }};
+
+// A transcendental function costs about as much as this many multiply-adds
+// lanes in a polynomial of its vectorised form (Sleef's expf, erff: 20 - 30).
+inline constexpr double kCpuFlopsPerSpecialOp = 25.0;
+
+// Share of the peak that a product of m rows reaches: the weight panel is
+// packed once a call, a cost that few rows cannot pay back.
+//
+//   q = m / (m + m_half)
+template <class T>
+T CpuGemmRowShare(double rows, T half_rows) {
+  return T(rows) / (T(rows) + half_rows);
+}
+
+template <class T>
+model::ExposedTime<T> CpuKernelTime(const Device& device,
+                                    model::FlopsPerSecond<> matrix_peak,
+                                    bool narrow,
+                                    const model::Kernel& kernel,
+                                    std::span<const T> p) {
+  using model::KernelKind;
+  const auto flops = [](int64_t count) {
+    return model::Flop(static_cast<double>(count));
+  };
+  const auto bytes = [](int64_t count) {
+    return model::Byte(static_cast<double>(count));
+  };
+
+  model::Seconds<T> compute;
+  if (kernel.matrix_flops > 0) {
+    T efficiency = p[kCpuGemmEfficiency];
+    if (narrow) efficiency *= p[kCpuNarrowGemmRatio];
+    if (kernel.kind == KernelKind::kGemm) {
+      efficiency *= CpuGemmRowShare<T>(static_cast<double>(kernel.gemm.m),
+                                       p[kCpuGemmHalfRows]);
+    } else {
+      efficiency *= p[kCpuBatchedGemmRatio];
+    }
+    compute += flops(kernel.matrix_flops) / (matrix_peak * efficiency);
+  }
+  const double vector_flops =
+      static_cast<double>(kernel.vector_flops) +
+      kCpuFlopsPerSpecialOp * static_cast<double>(kernel.special_ops);
+  if (vector_flops > 0) {
+    compute += model::Flop(vector_flops) /
+               (device.VectorPeak() * p[kCpuVectorEfficiency]);
+  }
+  compute += model::Seconds<T>(p[kCpuRandomDraw]) *
+             static_cast<double>(kernel.random_draws);
+
+  // Bytes of parameters come from memory; the others in part from the cache.
+  const model::BytesPerSecond<T> bandwidth =
+      device.memory_bandwidth * p[kCpuBandwidthEfficiency];
+  const auto activations = bytes(kernel.bytes() - kernel.parameter_bytes);
+  const double uncached =
+      model::UncachedShare(activations, device.on_chip_memory);
+  const T share = T(uncached) + T(1.0 - uncached) / p[kCpuCacheSpeedup];
+  model::Seconds<T> memory = (activations / bandwidth) * share;
+  if (kernel.kind == KernelKind::kOptimizer) {
+    memory +=
+        bytes(kernel.parameter_bytes) / (bandwidth * p[kCpuOptimizerRatio]);
+  } else {
+    memory += bytes(kernel.parameter_bytes) / bandwidth;
+  }
+  return model::KernelTime<T>(compute,
+                              memory,
+                              p[kCpuOverlap],
+                              model::Seconds<T>(p[kCpuKernelOverhead]));
+}
+
+template <class T>
+StepTime<T> CpuStep(const Device& device,
+                    const model::Workload& workload,
+                    const model::KernelList& kernels,
+                    std::span<const T> p) {
+  ENSURE(p.size() == kCpuParameterCount, "parameters of another model");
+  const auto peak = device.MatrixPeak(workload.precision);
+  ENSURE(peak.has_value(), "a precision that the device does not have");
+  const bool narrow = model::BytesPerElement(workload.precision) < 4;
+
+  return SumSegments<T>(
+      workload,
+      kernels,
+      [&](const model::Segment& segment) {
+        PhaseTime<T> time;
+        for (int64_t i = segment.begin; i < segment.end; ++i) {
+          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+          AddKernel(
+              time, kernel, CpuKernelTime<T>(device, *peak, narrow, kernel, p));
+        }
+        return time * static_cast<double>(segment.repeat);
+      },
+      model::Seconds<T>(p[kCpuStepOverhead]));
+}
+
+}  // namespace trainfare::hardware::models

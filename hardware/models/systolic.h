@@ -1,0 +1,146 @@
+#pragma once
+
+// Time of a step on a chip with systolic matrix arrays and a graph compiler
+// (TPU, Gaudi): products padded to the array, elementwise work fused.
+//
+// The cores of a chip are data parallel: each takes its share of the batch and
+// of the bandwidth. docs/models.md works one product by hand.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "hardware/device.h"
+#include "hardware/models/neuron.h"
+#include "hardware/parameter.h"
+#include "hardware/step_time.h"
+#include "model/error.h"
+#include "model/kernel_time.h"
+#include "model/kernels.h"
+
+namespace trainfare::hardware::models {
+
+enum SystolicParameter : std::size_t {
+  kSystolicGemmEfficiency,
+  kSystolicVectorEfficiency,
+  kSystolicBandwidthEfficiency,
+  kSystolicOverlap,
+  kSystolicKernelOverhead,
+  kSystolicStepOverhead,
+  kSystolicParameterCount,
+};
+
+inline constexpr std::array<ParameterInfo, kSystolicParameterCount>
+    kSystolicParameters = {{
+        {"gemm_efficiency",
+         "1",
+         "share of the array's peak on padded products",
+         Transform::kLog,
+         0.55,
+         0.3,
+         0.02,
+         1.0,
+         "a step of many tokens"},
+        {"vector_efficiency",
+         "1",
+         "share of the vector unit's peak",
+         Transform::kLog,
+         0.4,
+         0.5,
+         0.01,
+         1.0,
+         "a step of length 512"},
+        {"bandwidth_efficiency",
+         "1",
+         "share of the memory bandwidth",
+         Transform::kLog,
+         0.7,
+         0.25,
+         0.02,
+         1.0,
+         "a step of few tokens"},
+        {"overlap",
+         "1",
+         "share of the shorter of compute and memory hidden",
+         Transform::kLinear,
+         0.7,
+         0.2,
+         0.0,
+         1.0,
+         "steps on both sides of the ridge point"},
+        {"kernel_overhead",
+         "s",
+         "fixed cost of one fused operation",
+         Transform::kLog,
+         3e-6,
+         0.6,
+         1e-7,
+         1e-3,
+         "a step of few tokens"},
+        {"step_overhead",
+         "s",
+         "host and runtime work of a step",
+         Transform::kLog,
+         5e-3,
+         0.7,
+         1e-5,
+         0.5,
+         "a step of few tokens"},
+    }};
+
+template <class T>
+StepTime<T> SystolicStep(const Device& device,
+                         const model::Workload& workload,
+                         const model::KernelList& kernels,
+                         std::span<const T> p) {
+  ENSURE(p.size() == kSystolicParameterCount, "parameters of another model");
+  const auto peak = device.MatrixPeak(workload.precision);
+  ENSURE(peak.has_value(), "a precision that the device does not have");
+  const auto cores =
+      static_cast<double>(std::min(device.cores, workload.batch));
+  const auto of_chip = static_cast<double>(device.cores);
+
+  return SumSegments<T>(
+      workload,
+      kernels,
+      [&](const model::Segment& segment) {
+        PhaseTime<T> time;
+        for (int64_t i = segment.begin; i < segment.end; ++i) {
+          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+          const double share =
+              kernel.kind == model::KernelKind::kOptimizer ? 1.0 : 1.0 / cores;
+          model::Seconds<T> compute;
+          if (kernel.matrix_flops > 0) {
+            const double array = SystolicShare(
+                kernel.gemm, device.systolic_rows, device.systolic_columns);
+            compute += model::Flop(static_cast<double>(kernel.matrix_flops) *
+                                   share * of_chip) /
+                       (*peak * (p[kSystolicGemmEfficiency] * array));
+          }
+          compute += model::Flop(static_cast<double>(kernel.vector_flops +
+                                                     8 * kernel.special_ops +
+                                                     8 * kernel.random_draws) *
+                                 share * of_chip) /
+                     (device.VectorPeak() * p[kSystolicVectorEfficiency]);
+          const auto own_bytes = static_cast<double>(kernel.parameter_bytes);
+          const auto shared_bytes =
+              static_cast<double>(kernel.bytes() - kernel.parameter_bytes) *
+              share;
+          const model::BytesPerSecond<T> bandwidth =
+              device.memory_bandwidth *
+              (p[kSystolicBandwidthEfficiency] / of_chip);
+          AddKernel(time,
+                    kernel,
+                    model::KernelTime<T>(
+                        compute,
+                        model::Byte(own_bytes + shared_bytes) / bandwidth,
+                        p[kSystolicOverlap],
+                        model::Seconds<T>(p[kSystolicKernelOverhead])));
+        }
+        return time * static_cast<double>(segment.repeat);
+      },
+      model::Seconds<T>(p[kSystolicStepOverhead]));
+}
+
+}  // namespace trainfare::hardware::models

@@ -1,0 +1,109 @@
+#include "model/run.h"
+
+#include <algorithm>
+
+#include "model/error.h"
+
+namespace trainfare::model {
+namespace {
+
+int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// What one pass over `samples` takes. Full batches and one that is not.
+struct Pass {
+  Seconds<> time;
+  Seconds<> input_wait;
+  double tokens = 0;
+};
+
+Pass PassOver(const RunPlan& plan,
+              int64_t samples,
+              int64_t accumulation,
+              bool drop_last,
+              const StepTimeOf& step_time) {
+  const int64_t per_step = plan.batch * accumulation * plan.devices;
+  const int64_t full = samples / per_step;
+  const int64_t rest = drop_last ? 0 : samples % per_step;
+
+  Pass pass;
+  const auto add = [&](double times, int64_t batch, int64_t micro_batches,
+                       int64_t step_samples) {
+    const Seconds<> load =
+        plan.load_per_sample * static_cast<double>(step_samples);
+    for (const PaddedLength& length : plan.lengths) {
+      const Seconds<> busy = step_time(batch, micro_batches, length.length);
+      const Seconds<> step = std::max(busy, load);
+      const double steps = times * length.share;
+      pass.time += step * steps;
+      pass.input_wait += (step - busy) * steps;
+      pass.tokens += steps * static_cast<double>(step_samples * length.length);
+    }
+  };
+  if (full > 0) {
+    add(static_cast<double>(full), plan.batch, accumulation, per_step);
+  }
+  if (rest > 0) {
+    const int64_t per_device = CeilDivide(rest, plan.devices);
+    const int64_t micro_batches = CeilDivide(per_device, plan.batch);
+    add(1.0, CeilDivide(per_device, micro_batches), micro_batches, rest);
+  }
+  return pass;
+}
+
+// Batch sizes that an epoch shows: the full one and the last.
+double ShapesOfPass(const RunPlan& plan,
+                    int64_t samples,
+                    int64_t accumulation,
+                    bool drop_last) {
+  const int64_t per_step = plan.batch * accumulation * plan.devices;
+  const auto full = static_cast<double>(samples / per_step);
+  const bool partial = !drop_last && samples % per_step != 0;
+  const auto epochs = static_cast<double>(plan.epochs);
+  double shapes = ExpectedDistinctLengths(plan.lengths, full * epochs);
+  if (partial) shapes += ExpectedDistinctLengths(plan.lengths, epochs);
+  return shapes;
+}
+
+}  // namespace
+
+int64_t StepsPerEpoch(const RunPlan& plan) {
+  const int64_t per_step = plan.batch * plan.accumulation * plan.devices;
+  return plan.drop_last ? plan.train_samples / per_step
+                        : CeilDivide(plan.train_samples, per_step);
+}
+
+RunTimes EstimateRun(const RunPlan& plan,
+                     const StepTimeOf& training_step,
+                     const StepTimeOf& evaluation_step) {
+  ENSURE(plan.batch >= 1 && plan.accumulation >= 1 && plan.devices >= 1 &&
+             plan.epochs >= 1 && !plan.lengths.empty(),
+         "a run has steps");
+  const auto epochs = static_cast<double>(plan.epochs);
+  RunTimes run;
+  run.steps_per_epoch = StepsPerEpoch(plan);
+  run.start_up = plan.start_up;
+
+  const Pass training = PassOver(plan,
+                                 plan.train_samples,
+                                 plan.accumulation,
+                                 plan.drop_last,
+                                 training_step);
+  run.training = training.time * epochs;
+  run.input_wait = training.input_wait * epochs;
+  run.tokens = training.tokens * epochs;
+  run.distinct_shapes = ShapesOfPass(
+      plan, plan.train_samples, plan.accumulation, plan.drop_last);
+
+  if (plan.eval_samples > 0) {
+    // Evaluation has no optimizer step to accumulate for.
+    run.evaluation =
+        PassOver(plan, plan.eval_samples, 1, false, evaluation_step).time *
+        epochs;
+    run.distinct_shapes += ShapesOfPass(plan, plan.eval_samples, 1, false);
+  }
+  run.checkpoint = plan.checkpoint * epochs;
+  run.compile = plan.compile_per_shape * run.distinct_shapes;
+  return run;
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,69 @@
+#pragma once
+
+// A whole training run from the time of its steps.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "model/padding.h"
+#include "model/units.h"
+
+namespace trainfare::model {
+
+struct RunPlan {
+  int64_t train_samples = 0;
+  int64_t eval_samples = 0;  // evaluated after every epoch; 0 = never
+  int64_t epochs = 1;
+  int64_t batch = 1;  // per device and micro-batch
+  int64_t accumulation = 1;
+  int64_t devices = 1;  // data parallel
+  std::vector<PaddedLength> lengths;
+  bool drop_last = false;  // skip a last batch that is not full
+
+  Seconds<> start_up;           // before the first step, once
+  Seconds<> compile_per_shape;  // of every distinct shape; 0 = eager
+  Seconds<> checkpoint;         // of one, after every epoch
+  // Of the input pipeline, to make one sample ready; 0 = never waited for.
+  Seconds<> load_per_sample;
+};
+
+struct RunTimes {
+  Seconds<> start_up;
+  Seconds<> compile;
+  Seconds<> training;  // all epochs, waiting for input included
+  Seconds<> evaluation;
+  Seconds<> checkpoint;
+  Seconds<> input_wait;  // part of `training`
+  int64_t steps_per_epoch = 0;
+  double distinct_shapes = 0;  // expected
+  double tokens = 0;           // trained, padding included
+
+  Seconds<> total() const {
+    return start_up + compile + training + evaluation + checkpoint;
+  }
+  Seconds<> epoch(int64_t epochs) const {
+    return (training + evaluation + checkpoint) / static_cast<double>(epochs);
+  }
+};
+
+// Seconds of one optimizer step (or one evaluation forward pass) of
+// `micro_batches` micro-batches of `batch` sequences a device.
+using StepTimeOf = std::function<Seconds<>(
+    int64_t batch, int64_t micro_batches, int64_t length)>;
+
+// Steps of an epoch, the last partial one included unless dropped.
+int64_t StepsPerEpoch(const RunPlan& plan);
+
+//   t = start-up + shapes compile + epochs (steps step + eval + checkpoint)
+//
+// The last step of an epoch has the samples that are left, in as many
+// micro-batches as they fill. A step lasts at least as long as its samples
+// take to load. A length's share of the batches is its share of the steps.
+// Each distinct (batch, length) is one shape of the training and of the
+// evaluation graph alike. Check: tests/model/run_test.cc.
+RunTimes EstimateRun(const RunPlan& plan,
+                     const StepTimeOf& training_step,
+                     const StepTimeOf& evaluation_step);
+
+}  // namespace trainfare::model

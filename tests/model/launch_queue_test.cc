@@ -1,0 +1,64 @@
+#include "model/launch_queue.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace trainfare::model {
+namespace {
+
+struct Launch {
+  double host;
+  double device;
+};
+
+// The recursion itself, kernel by kernel.
+double EndOfQueue(const std::vector<Launch>& block, int repeat) {
+  double host = 0;
+  double ready = 0;
+  for (int i = 0; i < repeat; ++i) {
+    for (const Launch& launch : block) {
+      host += launch.host;
+      ready = std::max(ready, host) + launch.device;
+    }
+  }
+  return ready;
+}
+
+LaunchMap<double> MapOf(const std::vector<Launch>& block) {
+  LaunchMap<double> map;
+  for (const Launch& launch : block) {
+    map = map.Then(
+        OneLaunch<double>(Seconds<>(launch.host), Seconds<>(launch.device)));
+  }
+  return map;
+}
+
+}  // namespace
+
+TEST_CASE("repeated maps end when the recursion ends") {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> cost(0.1, 2.0);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<Launch> block(1 + random() % 6);
+    for (Launch& launch : block) launch = {cost(random), cost(random)};
+    for (const int repeat : {1, 2, 3, 12}) {
+      LaunchQueue<double> queue;
+      queue.Apply(MapOf(block).Repeated(repeat));
+      CHECK(queue.ready.base() ==
+            doctest::Approx(EndOfQueue(block, repeat)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("a launch-bound queue takes the host's time plus the last kernel") {
+  // 4422 launches of 8 us each, 1 us of work: 35.376 ms + 1 us.
+  LaunchQueue<double> queue;
+  queue.Apply(
+      OneLaunch<double>(Microseconds(8), Microseconds(1)).Repeated(4422));
+  CHECK(ToMilliseconds(queue.ready) == doctest::Approx(35.377).epsilon(1e-9));
+}
+
+}  // namespace trainfare::model
