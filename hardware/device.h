@@ -5,6 +5,7 @@
 // calibrate/fits/. How a device behaves is in hardware/models/.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,7 +32,7 @@ struct Peaks {
   std::optional<model::FlopsPerSecond<>> fp16;
   std::optional<model::FlopsPerSecond<>> bf16;
   // fp32 arithmetic outside the matrix engines (elementwise, reductions).
-  // Absent: fp32.
+  // Absent: fp32, and without that the lowest peak there is.
   std::optional<model::FlopsPerSecond<>> vector;
 };
 
@@ -43,16 +44,19 @@ struct Device {
   std::string architecture;
   DeviceKind kind = DeviceKind::kGpu;
   std::string source;  // datasheet or revision; with date
+  // Facts that rest on a datasheet from memory, checked against no page.
+  std::vector<std::string> recalled;
   std::vector<std::string> notes;
 
   model::Bytes<> memory_capacity;
   model::BytesPerSecond<> memory_bandwidth;
-  model::Bytes<> on_chip_memory;  // last-level cache, SBUF, or on-chip SRAM
+  // Last-level cache, SBUF, or on-chip SRAM; 0 where it is not known.
+  model::Bytes<> on_chip_memory;
   Peaks peak;
 
   // Streaming multiprocessors, NeuronCores, TensorCores, or CPU cores.
   int64_t cores = 1;
-  model::Hertz<> clock;
+  model::Hertz<> clock;  // boost clock; always known for a GPU or CPU, else 0
   // GPU only (0 elsewhere).
   int64_t warps_per_core = 0;
   int64_t registers_per_core = 0;
@@ -63,7 +67,8 @@ struct Device {
   // The graph is compiled for every distinct shape.
   bool static_shapes = false;
 
-  model::Watts<> max_power;
+  // Absent where nobody publishes it: then energy is unknown, not 0.
+  std::optional<model::Watts<>> max_power;
   std::optional<model::Watts<>> idle_power;
   // One direction, to a peer on the same host; absent: through the host.
   std::optional<model::BytesPerSecond<>> peer_bandwidth;
@@ -86,18 +91,23 @@ Device HostCpu();
 // Devices by name, sorted. `directory` holds *.yaml.
 class DeviceCatalog {
  public:
-  // The catalog that ships with the tool.
+  // The catalog that ships with the tool. A device asked for by the name of its
+  // file costs that one file; anything else reads them all, once.
   static const DeviceCatalog& Shipped();
+  // Reads and checks every file.
   static DeviceCatalog Load(const std::string& directory);
 
-  const std::vector<Device>& devices() const { return devices_; }
+  const std::vector<Device>& devices() const;
   // By name, reported name or alias, exactly (letter case ignored in names);
   // "cpu" is the host. Throws InputError with the nearest names.
   const Device& Find(std::string_view name) const;
   const Device* TryFind(std::string_view name) const;  // nullptr: unknown
 
  private:
-  std::vector<Device> devices_;
+  struct State;
+  explicit DeviceCatalog(const std::string& directory);
+
+  std::shared_ptr<State> state_;
 };
 
 // One device from a YAML file. Throws InputError with file:line:col.

@@ -1,0 +1,304 @@
+#include "hardware/device.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "hardware/data_directory.h"
+#include "hardware/unit_text.h"
+#include "model/error.h"
+
+namespace trainfare::hardware {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own that is removed again.
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_(fs::temp_directory_path() /
+              ("trainfare_device_test_" +
+               std::to_string(reinterpret_cast<uintptr_t>(this)))) {
+    fs::create_directories(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string Write(const std::string& name, const std::string& text) const {
+    const fs::path file = path_ / name;
+    std::ofstream(file) << text;
+    return file.string();
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+const std::string kGood =
+    "vendor: V\n"
+    "architecture: A\n"
+    "model: gpu\n"
+    "source: datasheet\n"
+    "date: 2026-11-20\n"
+    "memory: { capacity: 16 GiB, bandwidth: 320 GB/s }\n"
+    "peak: { fp32: 8 TFLOP/s }\n"
+    "cores: { count: 40, clock: 1.5 GHz, warps: 32, registers: 65536,\n"
+    "         shared_memory: 64 KiB }\n";
+
+std::string Replaced(std::string text,
+                     const std::string& from,
+                     const std::string& to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// The message without the path of the file, "no error" when it loads.
+std::string Message(const std::string& text) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("d.yaml", text);
+  try {
+    LoadDevice(path);
+  } catch (const model::InputError& error) {
+    std::string message = error.what();
+    const size_t at = message.find("d.yaml");
+    return at == std::string::npos ? message : message.substr(at);
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("every shipped device loads and is in the range of its kind") {
+  const DeviceCatalog catalog = DeviceCatalog::Load(DataDirectory("devices"));
+  CHECK(catalog.devices().size() == 67);
+  for (const Device& device : catalog.devices()) {
+    CAPTURE(device.name);
+    CHECK(device.source.find("(20") != std::string::npos);
+    CHECK(device.memory_capacity >= model::MB(200));
+    CHECK(device.memory_bandwidth >= model::GBPerSecond(100));
+    if (device.kind == DeviceKind::kGpu) {
+      REQUIRE(device.peak.fp32.has_value());
+      CHECK(device.cores >= 20);
+      CHECK(device.warps_per_core >= 32);
+      CHECK_FALSE(device.reported_name.empty());
+      CHECK(model::ToMegahertz(device.clock) >= 1000.0);
+      // Peak of the vector units: lanes x 2 x clock, lanes a multiple of 64.
+      const double lanes = device.VectorPeak() /
+                           model::FlopsPerSecond<>(2.0 * device.clock.base()) /
+                           static_cast<double>(device.cores);
+      CHECK(lanes > 55.0);
+      CHECK(lanes < 290.0);
+    }
+    for (const auto& peak :
+         {device.peak.tf32, device.peak.fp16, device.peak.bf16}) {
+      if (!peak) continue;
+      // The ridge point: no device of this list is below 8 or above 700
+      // FLOP/B but for the ones whose memory is SRAM.
+      const double ridge = (*peak / device.memory_bandwidth).base();
+      if (device.kind == DeviceKind::kDataflow) continue;
+      CHECK(ridge > 8.0);
+      CHECK(ridge < 700.0);
+    }
+    // Matrix engines are not slower at lower precision.
+    if (device.peak.fp32 && device.peak.fp16) {
+      CHECK(*device.peak.fp16 >= *device.peak.fp32);
+    }
+    if (device.peak.tf32 && device.peak.bf16) {
+      CHECK(*device.peak.bf16 >= *device.peak.tf32);
+    }
+  }
+}
+
+TEST_CASE("datasheet anchors") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  const Device& h200 = catalog.Find("h200_sxm");
+  CHECK(h200.reported_name == "NVIDIA H200");
+  CHECK(FormatBytes(h200.memory_capacity) == "141 GiB");
+  CHECK(FormatBandwidth(h200.memory_bandwidth) == "4.8 TB/s");
+  CHECK(FormatComputeRate(*h200.MatrixPeak(model::Precision::kBf16)) ==
+        "989 TFLOP/s");
+  CHECK(h200.cores == 132);
+  CHECK((*h200.peak.bf16 / h200.memory_bandwidth).base() ==
+        doctest::Approx(206.04).epsilon(1e-4));
+
+  // 900 GB/s, where a published table prints 1750.
+  CHECK(FormatBandwidth(catalog.Find("v100_pcie_16gb").memory_bandwidth) ==
+        "900 GB/s");
+  CHECK_FALSE(catalog.Find("v100_pcie_16gb")
+                  .MatrixPeak(model::Precision::kBf16)
+                  .has_value());
+  CHECK_FALSE(
+      catalog.Find("t4").MatrixPeak(model::Precision::kTf32).has_value());
+
+  const Device& trainium = catalog.Find("trainium1");
+  CHECK(trainium.kind == DeviceKind::kNeuron);
+  CHECK(trainium.static_shapes);
+  CHECK(trainium.systolic_rows == 128);
+  CHECK((*trainium.peak.bf16 / trainium.memory_bandwidth).base() ==
+        doctest::Approx(231.707).epsilon(1e-5));
+  CHECK_FALSE(trainium.max_power.has_value());
+  // The unit of the Neuron tables is half of it.
+  const Device& core = catalog.Find("Trainium1 NeuronCore-v2");
+  CHECK(core.name == "trainium1_core");
+  CHECK(core.peak.bf16->base() * 2.0 == trainium.peak.bf16->base());
+  CHECK(core.memory_bandwidth.base() * 2.0 == trainium.memory_bandwidth.base());
+}
+
+TEST_CASE("the vector peak falls back to what is known") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  CHECK(FormatComputeRate(catalog.Find("mi250").VectorPeak()) ==
+        "45.3 TFLOP/s");
+  CHECK(FormatComputeRate(catalog.Find("t4").VectorPeak()) == "8.1 TFLOP/s");
+  CHECK(FormatComputeRate(catalog.Find("tpu_v2").VectorPeak()) == "46 TFLOP/s");
+  CHECK_THROWS_WITH_AS(
+      catalog.Find("cerebras_wse2").VectorPeak(),
+      "cerebras_wse2: no compute peak of this device is published",
+      model::InputError);
+}
+
+TEST_CASE("a device is found by name, reported name or alias") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  CHECK(catalog.Find("H100_SXM").name == "h100_sxm");
+  CHECK(catalog.Find("NVIDIA H100 80GB HBM3").name == "h100_sxm");
+  CHECK(catalog.Find("H100-SXM5-80GB").name == "h100_sxm");
+  CHECK(catalog.TryFind("nvidia h100 80gb hbm3") == nullptr);
+  CHECK(catalog.TryFind("../devices/t4") == nullptr);
+  CHECK(catalog.TryFind("") == nullptr);
+  CHECK_THROWS_WITH_AS(catalog.Find("h100"),
+                       "unknown device \"h100\"; did you mean \"h100_pcie\" or "
+                       "\"h100_sxm\"? see: trainfare list devices",
+                       model::InputError);
+  CHECK_THROWS_WITH_AS(
+      catalog.Find("quantum"),
+      "unknown device \"quantum\"; see: trainfare list devices",
+      model::InputError);
+}
+
+TEST_CASE("device names of the measurement tables are known") {
+  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
+  if (!fs::is_directory(folder)) {
+    MESSAGE("skipped: no measurements beside the repository");
+    return;
+  }
+  // No facts about these are at hand.
+  std::set<std::string> missing = {
+      "AMD MI325X",
+      "AMD MI355X",
+      "Ascend 910 Premium A",
+      "Ascend 910 Pro A",
+      "GeForce RTX 2070 with Max-Q Design",
+      "GeForce RTX 2080 Super with Max-Q Design",
+      "GeForce RTX 2080 with Max-Q Design",
+      "GeForce RTX 3080 Laptop GPU",
+      "NVIDIA B300 SXM",
+      "NVIDIA GB200 SXM",
+  };
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  std::set<std::string> unknown;
+  int tables = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".csv") continue;
+    std::ifstream file(entry.path());
+    std::string header;
+    std::getline(file, header);
+    // The columns in front of `device` hold no quotes in any of the tables
+    // but the first ones of a row, so a small scanner is enough.
+    int64_t column = -1;
+    int64_t index = 0;
+    size_t start = 0;
+    while (start <= header.size()) {
+      const size_t end = std::min(header.find(',', start), header.size());
+      if (header.substr(start, end - start) == "device") column = index;
+      ++index;
+      start = end + 1;
+    }
+    REQUIRE(column >= 0);
+    ++tables;
+    for (std::string line; std::getline(file, line);) {
+      std::string field;
+      int64_t at = 0;
+      bool quoted = false;
+      for (const char c : line) {
+        if (c == '"') {
+          quoted = !quoted;
+        } else if (c == ',' && !quoted) {
+          if (at++ == column) break;
+          field.clear();
+        } else {
+          field += c;
+        }
+      }
+      if (at <= column || field.empty()) continue;
+      if (catalog.TryFind(field) == nullptr) unknown.insert(field);
+    }
+  }
+  CHECK(tables >= 14);
+  CHECK(unknown == missing);
+}
+
+TEST_CASE("one bad device file per message") {
+  CHECK(Message(kGood) == "no error");
+  CHECK(Message(Replaced(kGood, "model: gpu", "model: gpuu")) ==
+        "d.yaml:3:8: model: expected one of cpu, gpu, neuron, systolic, "
+        "dataflow, got \"gpuu\"; did you mean \"gpu\"?");
+  CHECK(Message(Replaced(kGood, "320 GB/s", "320 GB")) ==
+        "d.yaml:6:40: memory.bandwidth: expected a bandwidth such as "
+        "\"4.8 TB/s\", got \"320 GB\"; GB is an amount, not a rate");
+  CHECK(Message(Replaced(kGood, "320 GB/s", "320 kB/s")) ==
+        "d.yaml:6:40: memory.bandwidth: out of the range that a device can "
+        "have; is the prefix right?");
+  CHECK(Message(Replaced(kGood, "8 TFLOP/s", "8e9 TFLOP/s")) ==
+        "d.yaml:7:15: peak.fp32: out of the range that a device can have; is "
+        "the prefix right?");
+  CHECK(Message(Replaced(kGood, "source: datasheet\n", "")) ==
+        "d.yaml:1:1: missing key \"source\", a text");
+  CHECK(Message(Replaced(kGood, "warps: 32, ", "")) ==
+        "d.yaml:8:8: cores: missing key \"warps\", an integer from 1 to 1024");
+  CHECK(Message(Replaced(kGood, "count: 40", "count: 0")) ==
+        "d.yaml:8:17: cores.count: expected an integer from 1 to 10000000, "
+        "got 0");
+  CHECK(Message(kGood + "power: { max: 70 W, idle: 80 W }\n") ==
+        "d.yaml:10:27: power.idle: expected less than power.max");
+  CHECK(Message(kGood + "colour: green\n") ==
+        "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
+        "cores, date, links, memory, model, notes, peak, power, recalled, "
+        "reported_name, source, static_shapes, vendor");
+  CHECK(Message("") == "d.yaml: expected a map of keys, got an empty file");
+}
+
+TEST_CASE("an alias that two devices claim is an error") {
+  const TemporaryFolder folder;
+  folder.Write("a.yaml", kGood + "aliases: [Both]\n");
+  folder.Write("b.yaml", kGood + "aliases: [Both]\n");
+  CHECK_THROWS_WITH_AS(
+      DeviceCatalog::Load(folder.path()),
+      (folder.path() + "/b.yaml: the name \"Both\" is already one of a")
+          .c_str(),
+      model::InputError);
+}
+
+TEST_CASE("the processor at hand is a device") {
+  const Device& cpu = DeviceCatalog::Shipped().Find("cpu");
+  CHECK(cpu.kind == DeviceKind::kCpu);
+  CHECK(cpu.name == "cpu");
+  CHECK_FALSE(cpu.reported_name.empty());
+  CHECK(cpu.cores >= 1);
+  CHECK(cpu.memory_capacity > model::MB(100));
+  CHECK(model::ToMegahertz(cpu.clock) > 100.0);
+  REQUIRE(cpu.peak.fp32.has_value());
+  CHECK(*cpu.peak.bf16 >= *cpu.peak.fp32);
+  CHECK(cpu.memory_bandwidth > model::GBPerSecond(1));
+}
+
+}  // namespace trainfare::hardware
