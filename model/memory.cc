@@ -1,0 +1,409 @@
+#include "model/memory.h"
+
+#include <algorithm>
+#include <array>
+
+#include "model/error.h"
+#include "model/internal/enum_names.h"
+#include "model/optimizer_kernels.h"
+
+namespace trainfare::model {
+namespace {
+
+constexpr std::array kMoments = {
+    std::pair{MemoryMoment::kForward, std::string_view("forward pass")},
+    std::pair{MemoryMoment::kBackwardStart,
+              std::string_view("start of the backward pass")},
+    std::pair{MemoryMoment::kBackwardEnd,
+              std::string_view("end of the backward pass")},
+    std::pair{MemoryMoment::kOptimizerStep, std::string_view("optimizer step")},
+};
+
+constexpr int64_t kSingle = 4;      // bytes of an fp32 number
+constexpr int64_t kMask = 1;        // of a dropout mask's element
+constexpr int64_t kIndex = 8;       // of a token id
+constexpr int64_t kStatistics = 8;  // mean and deviation of a row, fp32
+
+// Widths of what a stack keeps.
+struct Widths {
+  int64_t element;  // operands of matrix products
+  int64_t wide;     // results of LayerNorm and softmax
+  int64_t mask;     // 0 without dropout
+  bool autocast;    // operands are narrow copies of wide tensors
+
+  explicit Widths(const Workload& w)
+      : element(BytesPerElement(w.precision)),
+        wide(w.stack.fusion == Fusion::kEager ? kSingle : element),
+        mask(w.architecture.dropout > 0 ? kMask : 0),
+        autocast(element < kSingle && w.stack.fusion == Fusion::kEager) {}
+};
+
+int64_t TargetLength(const Workload& w) {
+  return w.target_length > 0 ? w.target_length : w.sequence_length;
+}
+
+// One attention block and the residual and LayerNorm behind it.
+int64_t AttentionBytes(const Workload& w,
+                       int64_t query_length,
+                       int64_t key_length,
+                       bool cross) {
+  const Widths width(w);
+  const int64_t h = w.architecture.hidden;
+  const int64_t queries = w.batch * query_length;
+  const int64_t keys = w.batch * key_length;
+  const int64_t scores =
+      w.batch * w.architecture.heads * query_length * key_length;
+
+  // Inputs of the three projections: one tensor, or under autocast a narrow
+  // copy for each. The encoder's output, which cross-attention reads, is kept
+  // once for all layers when it needs no copy.
+  int64_t bytes = queries * h * width.element;
+  if (width.autocast) bytes += 2 * (cross ? keys : queries) * h * width.element;
+  bytes += (queries + 2 * keys) * h * width.element;  // split into heads
+
+  if (w.stack.attention == Attention::kFlash) {
+    bytes += w.batch * w.architecture.heads * query_length * kSingle;
+  } else {
+    switch (w.stack.fusion) {
+      case Fusion::kEager: {
+        // Probabilities; mask; what dropout or the cast made of them.
+        const bool changed = width.mask > 0 || width.autocast;
+        bytes += scores * (width.wide + width.mask +
+                           (changed ? width.element : 0));
+        break;
+      }
+      case Fusion::kFused:
+        bytes += scores * (width.element + width.mask +
+                           (width.mask > 0 ? width.element : 0));
+        break;
+      case Fusion::kCompiled:  // dropout is applied again in the backward pass
+        bytes += scores * (width.element + width.mask);
+        break;
+    }
+  }
+  bytes += queries * h * width.element;  // context, merged
+  bytes += queries * h * width.mask;
+  bytes += queries * (h * width.wide + kStatistics);  // input of LayerNorm
+  return bytes;
+}
+
+int64_t FeedForwardBytes(const Workload& w, int64_t tokens) {
+  const Widths width(w);
+  const int64_t h = w.architecture.hidden;
+  const int64_t i = w.architecture.intermediate;
+  int64_t bytes = tokens * h * width.element;  // input
+  bytes += tokens * i * 2 * width.element;     // before and after activation
+  if (w.stack.fusion == Fusion::kFused) bytes += tokens * i * width.mask;
+  bytes += tokens * h * width.mask;
+  bytes += tokens * (h * width.wide + kStatistics);
+  return bytes;
+}
+
+int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  int64_t tables = 1;
+  if (a.positions > 0) ++tables;
+  if (a.token_types > 0) ++tables;
+  int64_t bytes = tokens * tables * kIndex;
+  if (a.embedding_layer_norm) {
+    bytes += tokens * (a.hidden * width.wide + kStatistics);
+  }
+  return bytes + tokens * a.hidden * width.mask;
+}
+
+bool TwoSided(const Workload& w) {
+  return w.architecture.family == Family::kEncoderDecoder;
+}
+
+// Rows at which the head gives logits, and how many classes each has.
+struct Logits {
+  int64_t rows = 0;
+  int64_t classes = 0;
+  bool vocabulary = false;
+};
+
+Logits LogitsOf(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t length = TwoSided(w) ? TargetLength(w) : w.sequence_length;
+  switch (a.head) {
+    case Head::kNone:
+      return {};
+    case Head::kSequenceClassification:
+      return {w.batch, a.labels, false};
+    case Head::kQuestionAnswering:
+      return {w.batch * length, 2, false};
+    case Head::kMaskedLanguageModel:
+    case Head::kPreTraining:
+    case Head::kCausalLanguageModel:
+      return {w.batch * (w.predictions_per_sequence > 0
+                             ? w.predictions_per_sequence
+                             : length),
+              a.vocabulary,
+              true};
+  }
+  ENSURE(false, "a head without logits");
+}
+
+int64_t HeadBytes(const Workload& w) {
+  const Widths width(w);
+  const Logits logits = LogitsOf(w);
+  const bool transformed =
+      logits.vocabulary && w.architecture.head != Head::kCausalLanguageModel;
+  if (!transformed) return 0;
+  // Dense, GELU, LayerNorm: three inputs and the operand of the projection.
+  return logits.rows * (w.architecture.hidden *
+                            (3 * width.element + width.wide) +
+                        kStatistics);
+}
+
+// Logits, their log-probabilities and, in training, the gradient, in fp32.
+int64_t LogitBytes(const Workload& w) {
+  const Logits logits = LogitsOf(w);
+  const int64_t kept = w.work == Work::kForward ? 1 : 2;
+  return logits.rows * logits.classes *
+         (BytesPerElement(w.precision) + kept * kSingle);
+}
+
+int64_t LongestQuery(const Workload& w) {
+  return TwoSided(w) ? std::max(TargetLength(w), w.sequence_length)
+                     : w.sequence_length;
+}
+
+// What a backward pass holds besides what was kept for it: gradients of the
+// block it is in. The larger of attention and feed-forward.
+int64_t BackwardTransients(const Workload& w) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t length = LongestQuery(w);
+  const int64_t tokens = w.batch * length;
+  const int64_t residual = 2 * tokens * a.hidden * width.wide;
+  const int64_t heads = 3 * tokens * a.hidden * width.element;
+  const int64_t scores =
+      w.stack.attention == Attention::kFlash
+          ? 0
+          : 2 * w.batch * a.heads * length * length * width.wide;
+  const int64_t feed_forward = 2 * tokens * a.intermediate * width.element;
+  return residual + std::max(heads + scores, feed_forward);
+}
+
+// A forward pass that keeps nothing: one block's tensors.
+int64_t ForwardTransients(const Workload& w) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t length = LongestQuery(w);
+  const int64_t tokens = w.batch * length;
+  const int64_t residual = 2 * tokens * a.hidden * width.wide;
+  const int64_t heads = 4 * tokens * a.hidden * width.element;
+  const int64_t scores =
+      w.stack.attention == Attention::kFlash
+          ? 0
+          : 2 * w.batch * a.heads * length * length * width.wide;
+  const int64_t feed_forward = 2 * tokens * a.intermediate * width.element;
+  return residual + std::max(heads + scores, feed_forward);
+}
+
+int64_t Activations(const Workload& w) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t source = w.batch * w.sequence_length;
+  const int64_t target = w.batch * TargetLength(w);
+  int64_t bytes = EmbeddingBytes(w, source) + HeadBytes(w);
+  const int64_t layer = LayerActivationBytes(w);
+  const int64_t decoder_layer =
+      TwoSided(w) ? DecoderLayerActivationBytes(w) : 0;
+  if (w.gradient_checkpointing) {
+    // The input of every block, and one block in full while it runs again.
+    bytes += a.layers * source * a.hidden * width.wide;
+    if (TwoSided(w)) bytes += a.decoder_layers * target * a.hidden * width.wide;
+    bytes += std::max(layer, decoder_layer);
+  } else {
+    bytes += a.layers * layer + a.decoder_layers * decoder_layer;
+  }
+  if (TwoSided(w)) bytes += EmbeddingBytes(w, target);
+  return bytes;
+}
+
+// Tensors as large as the parameters that an update makes and drops, out of
+// `parameters` elements: a multi-tensor update holds whole lists of them, a
+// for-loop those of its largest tensor, a fused one none.
+int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
+  int64_t lists = 0;
+  switch (w.optimizer.kind) {
+    case OptimizerKind::kNone:
+    case OptimizerKind::kSgd:
+      return 0;  // updates in place
+    case OptimizerKind::kAdamW:
+    case OptimizerKind::kLamb:
+      lists = 1;  // the root of the second moment
+      break;
+    case OptimizerKind::kAdan:
+      lists = 2;  // and the difference of two gradients
+      break;
+  }
+  switch (w.optimizer.implementation) {
+    case OptimizerImplementation::kForLoop: {
+      int64_t largest = 0;
+      for (const ParameterTensor& tensor : ParameterTensorsOf(w.architecture)) {
+        largest = std::max(largest, tensor.elements);
+      }
+      return lists * largest * kSingle;
+    }
+    case OptimizerImplementation::kMultiTensor:
+      return lists * parameters * kSingle;
+    case OptimizerImplementation::kFused:
+      return 0;
+  }
+  ENSURE(false, "an implementation without temporaries");
+}
+
+Bytes<> Size(int64_t bytes) { return Byte(static_cast<double>(bytes)); }
+
+MemoryEstimate Make(MemoryMoment moment, const std::vector<MemoryTerm>& terms) {
+  MemoryEstimate estimate;
+  estimate.moment = moment;
+  for (const MemoryTerm& term : terms) {
+    if (term.size.base() > 0) estimate.terms.push_back(term);
+  }
+  return estimate;
+}
+
+}  // namespace
+
+Bytes<> MemoryEstimate::total() const {
+  Bytes<> sum;
+  for (const MemoryTerm& term : terms) sum += term.size;
+  return sum;
+}
+
+Bytes<> MemoryEstimate::Of(std::string_view name) const {
+  Bytes<> sum;
+  for (const MemoryTerm& term : terms) {
+    if (term.name == name) sum += term.size;
+  }
+  return sum;
+}
+
+int64_t LayerActivationBytes(const Workload& w) {
+  return AttentionBytes(w, w.sequence_length, w.sequence_length, false) +
+         FeedForwardBytes(w, w.batch * w.sequence_length);
+}
+
+int64_t DecoderLayerActivationBytes(const Workload& w) {
+  const int64_t target = TargetLength(w);
+  return AttentionBytes(w, target, target, false) +
+         AttentionBytes(w, target, w.sequence_length, true) +
+         FeedForwardBytes(w, w.batch * target);
+}
+
+MemoryEstimate EstimateMemory(const Workload& w,
+                              const MemorySurroundings& surroundings) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t count = TotalParameters(a);
+  // The fused stack trains narrow parameters without fp32 masters: 2 + 2 bytes
+  // a parameter (published/s003_mixed_precision_bytes_per_parameter).
+  const bool narrow = w.stack.fusion == Fusion::kFused;
+  const int64_t parameter_width = narrow ? width.element : kSingle;
+  const bool mixed = width.element < kSingle && !narrow;
+
+  const Bytes<> parameters = Size(count * parameter_width);
+  const Bytes<> copies = Size(mixed ? count * width.element : 0);
+  const MemoryTerm context{"framework context", surroundings.context};
+  const MemoryTerm workspace{"workspace", surroundings.workspace};
+  const MemoryTerm logits{"logits", Size(LogitBytes(w))};
+
+  if (w.work == Work::kForward) {
+    return Make(MemoryMoment::kForward,
+                {{"parameters", parameters},
+                 {"weight copies", copies},
+                 {"activations", Size(ForwardTransients(w))},
+                 logits,
+                 workspace,
+                 context});
+  }
+
+  const Bytes<> gradients = Size(count * parameter_width);
+  const Bytes<> buckets =
+      surroundings.communication_buckets ? gradients : Bytes<>();
+  const bool updates = w.work == Work::kTraining;
+  const Bytes<> state =
+      updates ? Size(OperationsOf(w.optimizer.kind).state_tensors * count *
+                     kSingle)
+              : Bytes<>();
+  // A first micro-batch makes its gradients layer by layer, while activations
+  // go; a later one adds to gradients that are already there, and so do
+  // buckets that stand from the beginning.
+  const bool standing = w.accumulation > 1 || surroundings.communication_buckets;
+  const Bytes<> table_gradient =
+      w.accumulation > 1 ? Size(a.vocabulary * a.hidden * kSingle) : Bytes<>();
+
+  const MemoryEstimate start =
+      Make(MemoryMoment::kBackwardStart,
+           {{"parameters", parameters},
+            {"weight copies", copies},
+            {"gradients", standing ? gradients : Bytes<>()},
+            {"communication buckets", buckets},
+            {"optimizer state", state},
+            {"activations", Size(Activations(w))},
+            logits,
+            {"backward transients", Size(BackwardTransients(w))},
+            workspace,
+            context});
+  const MemoryEstimate end =
+      Make(MemoryMoment::kBackwardEnd,
+           {{"parameters", parameters},
+            {"gradients", gradients},
+            {"communication buckets", buckets},
+            {"optimizer state", state},
+            {"activations", Size(EmbeddingBytes(w, w.tokens()))},
+            {"embedding gradient", table_gradient},
+            {"backward transients",
+             Size(2 * w.tokens() * a.hidden * width.wide)},
+            workspace,
+            context});
+  const MemoryEstimate update =
+      Make(MemoryMoment::kOptimizerStep,
+           {{"parameters", parameters},
+            {"gradients", gradients},
+            {"communication buckets", buckets},
+            {"optimizer state", state},
+            {"optimizer temporaries",
+             updates ? Size(OptimizerTemporaries(w, count)) : Bytes<>()},
+            workspace,
+            context});
+  return std::max({start, end, update},
+                  [](const MemoryEstimate& x, const MemoryEstimate& y) {
+                    return x.total() < y.total();
+                  });
+}
+
+std::optional<int64_t> LargestBatch(const Workload& workload,
+                                    const MemorySurroundings& surroundings,
+                                    Bytes<> capacity) {
+  const auto fits = [&](int64_t batch) {
+    Workload trial = workload;
+    trial.batch = batch;
+    return EstimateMemory(trial, surroundings).total() <= capacity;
+  };
+  if (!fits(1)) return std::nullopt;
+  // The estimate never falls with the batch: double, then halve the gap.
+  int64_t low = 1;
+  int64_t high = 2;
+  constexpr int64_t kFarTooLarge = int64_t{1} << 24;
+  while (high < kFarTooLarge && fits(high)) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+std::string_view ToText(MemoryMoment moment) {
+  return internal::EnumName(moment, kMoments);
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,66 @@
+#pragma once
+
+// Memory of one device in training: what lives at the worst moment of a step.
+//
+// docs/memory.md derives the terms; tests/model/memory_test.cc asserts them
+// and holds the verdict against runs that are known to have fitted or failed.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+// What is there besides the tensors of the model: of the framework and the
+// device, not of the workload.
+struct MemorySurroundings {
+  Bytes<> context;    // of the driver and the framework, loaded kernels
+  Bytes<> workspace;  // of the matrix library
+  // Gradients have a second copy in the buckets of the all-reduce.
+  bool communication_buckets = false;
+};
+
+struct MemoryTerm {
+  std::string_view name;
+  Bytes<> size;
+};
+
+// The moment of a step at which most memory is taken.
+enum class MemoryMoment {
+  kForward,        // of inference
+  kBackwardStart,  // every activation is held
+  kBackwardEnd,    // every gradient is held
+  kOptimizerStep,
+};
+
+struct MemoryEstimate {
+  MemoryMoment moment = MemoryMoment::kBackwardStart;
+  std::vector<MemoryTerm> terms;  // that are not zero; add up to total()
+
+  Bytes<> total() const;
+  Bytes<> Of(std::string_view name) const;  // 0 when there is no such term
+};
+
+// A tensor counts from when it is made to when nothing needs it. Counted are
+// tensors, not the fragments between them, so an allocator may need more.
+// The workload must have passed Validate().
+MemoryEstimate EstimateMemory(const Workload& workload,
+                              const MemorySurroundings& surroundings);
+
+// Bytes that one block keeps for its backward pass.
+int64_t LayerActivationBytes(const Workload& workload);
+int64_t DecoderLayerActivationBytes(const Workload& workload);
+
+// Largest batch whose estimate is within `capacity`; nullopt when not even one
+// sequence fits.
+std::optional<int64_t> LargestBatch(const Workload& workload,
+                                    const MemorySurroundings& surroundings,
+                                    Bytes<> capacity);
+
+std::string_view ToText(MemoryMoment moment);
+
+}  // namespace trainfare::model

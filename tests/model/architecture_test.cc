@@ -1,0 +1,89 @@
+#include "model/architecture.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "model/error.h"
+
+namespace trainfare::model {
+
+// docs/counts.md, "Parameters". BERT-base, h = 768, i = 3072, V = 30522:
+//   embeddings  (30522 + 512 + 2) 768 + 2 x 768            = 23,837,184
+//   a layer     4 (768^2 + 768) + 2 x 768                  =  2,363,904
+//             + 2 x 768 x 3072 + 3072 + 768 + 2 x 768      =  4,723,968
+//   12 layers                                              = 85,054,464
+//   pooler      768^2 + 768                                =    590,592
+TEST_CASE("BERT-base has 109,482,240 parameters with its pooler") {
+  const Architecture& base = FindArchitecture("bert-base-uncased");
+  CHECK(23'837'184 + 12 * (2'363'904 + 4'723'968) + 590'592 == 109'482'240);
+  CHECK(EncoderParameters(base) == 109'482'240);
+  CHECK(HeadParameters(base) == 2 * 768 + 2);
+  CHECK(TotalParameters(base) == 109'483'778);
+}
+
+// The thesis of published/s003 states 108,311,810 parameters in 201 tensors
+// for bert-base-cased with two labels.
+TEST_CASE("BERT-base, cased, as a published count has it") {
+  const Architecture& cased = FindArchitecture("bert-base-cased");
+  CHECK(TotalParameters(cased) == 108'311'810);
+  CHECK(ParameterTensorCount(cased) == 201);
+  CHECK(ParameterTensorsOf(cased).size() == 201);
+}
+
+// h = 1024, i = 4096: embeddings 31036 x 1024 + 2048 = 31,782,912; a layer
+// 4 x 1,049,600 + 2048 + 2 x 4,194,304 + 5120 + 2048 = 12,596,224; pooler
+// 1,049,600. 31,782,912 + 24 x 12,596,224 + 1,049,600 = 335,141,888.
+TEST_CASE("BERT-large has 335,141,888 parameters with its pooler") {
+  CHECK(EncoderParameters(FindArchitecture("bert-large-uncased")) ==
+        335'141'888);
+}
+
+// Published counts: RoBERTa-base 124,645,632 without pooler and head is
+// (50265 + 514 + 1) 768 + 1536 + 85,054,464 = 124,055,040 and its head adds
+// 590,592 + 1538; DistilBERT 66,362,880; GPT-2 124,439,808.
+TEST_CASE("the other presets") {
+  const Architecture& roberta = FindArchitecture("roberta-base");
+  CHECK(EncoderParameters(roberta) == 124'055'040);
+  CHECK(TotalParameters(roberta) == 124'647'170);
+  CHECK(EncoderParameters(FindArchitecture("distilbert-base-uncased")) ==
+        66'362'880);
+  CHECK(TotalParameters(FindArchitecture("gpt2")) == 124'439'808);
+  // 6 + 6 layers of 512, 8 heads, 2048; shared vocabulary of 37000:
+  // 18,944,000 + 6 x 3,152,384 + 6 x 4,204,032 = 63,082,496.
+  CHECK(TotalParameters(FindArchitecture("transformer-base")) == 63'082'496);
+}
+
+TEST_CASE("names and counts of the tensors agree") {
+  for (const Architecture& preset : ArchitecturePresets()) {
+    CAPTURE(preset.name);
+    int64_t elements = 0;
+    for (const ParameterTensor& tensor : ParameterTensorsOf(preset)) {
+      elements += tensor.elements;
+      CHECK(!tensor.name.empty());
+      CHECK(tensor.layer >= 0);
+      CHECK(tensor.layer <= preset.layers + preset.decoder_layers + 1);
+    }
+    CHECK(elements == TotalParameters(preset));
+    CHECK(static_cast<int64_t>(ParameterTensorsOf(preset).size()) ==
+          ParameterTensorCount(preset));
+  }
+}
+
+TEST_CASE("RoBERTa's positions begin at two") {
+  CHECK(FindArchitecture("roberta-base").max_sequence_length() == 512);
+  CHECK(!FindArchitecture("transformer-base").max_sequence_length());
+}
+
+TEST_CASE("an unknown model names the nearest") {
+  try {
+    FindArchitecture("bert-bse-uncased");
+    FAIL("expected an error");
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    CHECK(message.find("unknown model \"bert-bse-uncased\"; did you mean "
+                       "\"bert-base-uncased\"") == 0);
+  }
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,196 @@
+#include "model/kernels.h"
+
+#include <doctest/doctest.h>
+
+#include "model/error.h"
+
+namespace trainfare::model {
+namespace {
+
+Workload BertBase(int64_t batch, int64_t length) {
+  Workload w;
+  w.architecture = FindArchitecture("bert-base-uncased");
+  w.batch = batch;
+  w.sequence_length = length;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  return w;
+}
+
+}  // namespace
+
+// docs/counts.md, "FLOPs". A token of BERT-base passes 12 layers of
+//   2 (4 x 768^2 + 2 x 768 x 3072) = 14,155,776 FLOPs in products with weights
+//   4 x 768 x L in scores and context
+// and the first token of a sequence 2 x 768^2 (pooler) + 2 x 768 x 2.
+TEST_CASE("forward FLOPs of BERT-base") {
+  for (const int64_t length : {32, 128, 512}) {
+    const int64_t a_token = 12 * (14'155'776 + 4 * 768 * length);
+    const int64_t a_sequence = 2 * 768 * 768 + 2 * 768 * 2;
+    CHECK(ForwardModelFlops(BertBase(8, length)) ==
+          8 * (length * a_token + a_sequence));
+  }
+  // At length 128: 8 sequences are 8 (128 x 174,587,904 + 1,182,720).
+  CHECK(ForwardModelFlops(BertBase(8, 128)) == 178'787'475'456);
+}
+
+// BERT-large: 24 layers of 2 (4 x 1024^2 + 2 x 1024 x 4096) = 25,165,824.
+TEST_CASE("forward FLOPs of BERT-large") {
+  Workload w = BertBase(1, 384);
+  w.architecture = FindArchitecture("bert-large-uncased");
+  w.architecture.head = Head::kQuestionAnswering;
+  CHECK(ForwardModelFlops(w) ==
+        384 * (24 * (int64_t{25'165'824} + 4 * 1024 * 384) + 2 * 1024 * 2));
+}
+
+// Every product has two in the backward pass: input and weight gradients. All
+// inputs of BERT's products want a gradient, since embeddings are trained.
+TEST_CASE("backward products are twice the forward's") {
+  for (const auto fusion :
+       {Fusion::kEager, Fusion::kFused, Fusion::kCompiled}) {
+    Workload w = BertBase(4, 64);
+    w.stack.fusion = fusion;
+    const KernelList list = ExpandKernels(w);
+    CHECK(list.Counts(Phase::kBackward).matrix_flops ==
+          2 * list.Counts(Phase::kForward).matrix_flops);
+  }
+}
+
+// Scores are computed anew in the backward pass: 5 products for 4.
+TEST_CASE("flash attention recomputes its scores") {
+  Workload w = BertBase(4, 64);
+  w.stack.attention = Attention::kFlash;
+  const KernelList list = ExpandKernels(w);
+  const int64_t scores_flops = 12 * 4 * 12 * 64 * 64 * 64 * int64_t{2};
+  CHECK(list.Counts(Phase::kForward).matrix_flops == ForwardModelFlops(w));
+  CHECK(list.Counts(Phase::kBackward).matrix_flops ==
+        2 * ForwardModelFlops(w) + scores_flops);
+}
+
+TEST_CASE("fusion changes bytes and launches, never the products") {
+  Workload w = BertBase(8, 128);
+  const KernelList eager = ExpandKernels(w);
+  w.stack.fusion = Fusion::kFused;
+  const KernelList fused = ExpandKernels(w);
+  w.stack.fusion = Fusion::kCompiled;
+  const KernelList compiled = ExpandKernels(w);
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    const PhaseCounts e = eager.Counts(phase);
+    const PhaseCounts f = fused.Counts(phase);
+    const PhaseCounts c = compiled.Counts(phase);
+    CHECK(e.matrix_flops == f.matrix_flops);
+    CHECK(e.matrix_flops == c.matrix_flops);
+    CHECK(e.launches > f.launches);
+    CHECK(f.launches > c.launches);
+    CHECK(e.bytes_read > f.bytes_read);
+    CHECK(e.bytes_written > f.bytes_written);
+    CHECK(f.bytes_read > c.bytes_read);
+  }
+}
+
+// Bytes of one product, (m, k) (k, n) -> (m, n) in fp32: feed-forward in of
+// BERT-base at batch 2, length 16: m = 32, k = 768, n = 3072.
+//   read (32 x 768 + 768 x 3072) 4 = 9,535,488, written 32 x 3072 x 4 = 393,216
+TEST_CASE("bytes of a product") {
+  const KernelList list = ExpandKernels(BertBase(2, 16));
+  bool found = false;
+  for (const Kernel& kernel : list.kernels) {
+    if (kernel.name != "feed-forward in") continue;
+    found = true;
+    CHECK(kernel.gemm.m == 32);
+    CHECK(kernel.gemm.n == 3072);
+    CHECK(kernel.gemm.k == 768);
+    CHECK(kernel.bytes_read == 9'535'488);
+    CHECK(kernel.bytes_written == 393'216);
+    CHECK(kernel.parameter_bytes == 768 * 3072 * 4);
+  }
+  CHECK(found);
+}
+
+// The fused update reads parameters, gradients and both moments and writes all
+// but the gradients: 7 x 4 bytes a parameter.
+TEST_CASE("bytes of the fused AdamW update") {
+  const KernelList list = ExpandKernels(BertBase(1, 8));
+  const PhaseCounts counts = list.Counts(Phase::kOptimizer);
+  const int64_t parameters = 109'483'778;
+  // The list spreads the bytes over ceil(201 / 36) = 6 launches.
+  CHECK(counts.launches == 6);
+  CHECK(counts.bytes_read + counts.bytes_written <= 28 * parameters);
+  CHECK(counts.bytes_read + counts.bytes_written > 28 * parameters - 12);
+}
+
+TEST_CASE("a for-loop launches every operation for every tensor") {
+  Workload w = BertBase(1, 8);
+  w.architecture = FindArchitecture("bert-base-cased");
+  w.optimizer = {OptimizerKind::kAdan, OptimizerImplementation::kForLoop};
+  // Published (s003, table 4.4): 4422 launches = 201 tensors x 22.
+  CHECK(ExpandKernels(w).Counts(Phase::kOptimizer).launches == 4422);
+}
+
+TEST_CASE("dropout draws one number an element, and none without it") {
+  Workload w = BertBase(2, 16);
+  const int64_t hidden = 2 * 16 * 768;
+  const int64_t scores = 2 * 12 * 16 * 16;
+  // Embeddings, then per layer: scores, two residual branches; the classifier.
+  CHECK(ExpandKernels(w).Counts(Phase::kForward).random_draws ==
+        hidden + 12 * (scores + 2 * hidden) + 2 * 768);
+  w.architecture.dropout = 0;
+  CHECK(ExpandKernels(w).Counts(Phase::kForward).random_draws == 0);
+}
+
+TEST_CASE("inference has a forward pass only and no dropout") {
+  Workload w = BertBase(2, 16);
+  w.work = Work::kForward;
+  const KernelList list = ExpandKernels(w);
+  CHECK(list.Counts(Phase::kBackward).launches == 0);
+  CHECK(list.Counts(Phase::kOptimizer).launches == 0);
+  CHECK(list.Counts(Phase::kForward).random_draws == 0);
+}
+
+TEST_CASE("every preset expands with every stack and precision") {
+  for (const Architecture& preset : ArchitecturePresets()) {
+    for (const auto fusion :
+         {Fusion::kEager, Fusion::kFused, Fusion::kCompiled}) {
+      for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+        for (const auto attention :
+             {Attention::kMaterialised, Attention::kFlash}) {
+          Workload w;
+          w.architecture = preset;
+          w.batch = 2;
+          w.sequence_length = 64;
+          w.precision = precision;
+          w.stack = {fusion, attention};
+          Validate(w);
+          CAPTURE(preset.name);
+          for (const Kernel& kernel : ExpandKernels(w).kernels) {
+            CAPTURE(kernel.name);
+            CHECK(kernel.bytes() > 0);
+            CHECK(kernel.parameter_bytes <= kernel.bytes());
+            CHECK(kernel.launches > 0);
+            CHECK(kernel.work_items > 0);
+            CHECK(kernel.matrix_flops ==
+                  2 * kernel.gemm.batch * kernel.gemm.m * kernel.gemm.n *
+                      kernel.gemm.k *
+                      (kernel.kind != KernelKind::kAttention
+                           ? 1
+                           : kernel.matrix_flops /
+                                 (2 * kernel.gemm.batch * kernel.gemm.m *
+                                  kernel.gemm.n * kernel.gemm.k)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a workload is refused with the limit it passes") {
+  Workload w = BertBase(1, 513);
+  CHECK_THROWS_WITH_AS(Validate(w),
+                       "sequence_length: expected at most 512, the positions "
+                       "of bert-base-uncased, got 513",
+                       InputError);
+  w = BertBase(0, 8);
+  CHECK_THROWS_WITH_AS(
+      Validate(w), "batch: expected a count of at least 1, got 0", InputError);
+}
+
+}  // namespace trainfare::model
