@@ -17,7 +17,8 @@ namespace trainfare::model {
 //
 // Linear between the two ends. An upper bound for work that does not drive the
 // device to its limit (memory-bound kernels draw less than P_max).
-// Source: Fan, Weber & Barroso 2007, section 4. Check: tests/model/energy_test.cc.
+// Source: Fan, Weber & Barroso 2007, section 4. Check:
+// tests/model/energy_test.cc.
 template <class T>
 Watts<T> MeanPower(Watts<> idle, Watts<> max, const T& busy) {
   ENSURE(!(busy < T(0.0)) && !(T(1.0) < busy), "a share is 0 to 1");
@@ -26,10 +27,7 @@ Watts<T> MeanPower(Watts<> idle, Watts<> max, const T& busy) {
 
 // Energy of `time` at a share of work. E = P t.
 template <class T>
-Joules<T> Energy(Watts<> idle,
-                 Watts<> max,
-                 const T& busy,
-                 Seconds<T> time) {
+Joules<T> Energy(Watts<> idle, Watts<> max, const T& busy, Seconds<T> time) {
   return MeanPower(idle, max, busy) * time;
 }
 

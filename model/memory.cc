@@ -68,8 +68,8 @@ int64_t AttentionBytes(const Workload& w,
       case Fusion::kEager: {
         // Probabilities; mask; what dropout or the cast made of them.
         const bool changed = width.mask > 0 || width.autocast;
-        bytes += scores * (width.wide + width.mask +
-                           (changed ? width.element : 0));
+        bytes +=
+            scores * (width.wide + width.mask + (changed ? width.element : 0));
         break;
       }
       case Fusion::kFused:
@@ -136,11 +136,11 @@ Logits LogitsOf(const Workload& w) {
     case Head::kMaskedLanguageModel:
     case Head::kPreTraining:
     case Head::kCausalLanguageModel:
-      return {w.batch * (w.predictions_per_sequence > 0
-                             ? w.predictions_per_sequence
-                             : length),
-              a.vocabulary,
-              true};
+      return {
+          w.batch * (w.predictions_per_sequence > 0 ? w.predictions_per_sequence
+                                                    : length),
+          a.vocabulary,
+          true};
   }
   ENSURE(false, "a head without logits");
 }
@@ -152,9 +152,9 @@ int64_t HeadBytes(const Workload& w) {
       logits.vocabulary && w.architecture.head != Head::kCausalLanguageModel;
   if (!transformed) return 0;
   // Dense, GELU, LayerNorm: three inputs and the operand of the projection.
-  return logits.rows * (w.architecture.hidden *
-                            (3 * width.element + width.wide) +
-                        kStatistics);
+  return logits.rows *
+         (w.architecture.hidden * (3 * width.element + width.wide) +
+          kStatistics);
 }
 
 // Logits, their log-probabilities and, in training, the gradient, in fp32.
@@ -328,13 +328,14 @@ MemoryEstimate EstimateMemory(const Workload& w,
       surroundings.communication_buckets ? gradients : Bytes<>();
   const bool updates = w.work == Work::kTraining;
   const Bytes<> state =
-      updates ? Size(OperationsOf(w.optimizer.kind).state_tensors * count *
-                     kSingle)
-              : Bytes<>();
+      updates
+          ? Size(OperationsOf(w.optimizer.kind).state_tensors * count * kSingle)
+          : Bytes<>();
   // A first micro-batch makes its gradients layer by layer, while activations
   // go; a later one adds to gradients that are already there, and so do
   // buckets that stand from the beginning.
-  const bool standing = w.accumulation > 1 || surroundings.communication_buckets;
+  const bool standing =
+      w.accumulation > 1 || surroundings.communication_buckets;
   const Bytes<> table_gradient =
       w.accumulation > 1 ? Size(a.vocabulary * a.hidden * kSingle) : Bytes<>();
 
@@ -350,18 +351,17 @@ MemoryEstimate EstimateMemory(const Workload& w,
             {"backward transients", Size(BackwardTransients(w))},
             workspace,
             context});
-  const MemoryEstimate end =
-      Make(MemoryMoment::kBackwardEnd,
-           {{"parameters", parameters},
-            {"gradients", gradients},
-            {"communication buckets", buckets},
-            {"optimizer state", state},
-            {"activations", Size(EmbeddingBytes(w, w.tokens()))},
-            {"embedding gradient", table_gradient},
-            {"backward transients",
-             Size(2 * w.tokens() * a.hidden * width.wide)},
-            workspace,
-            context});
+  const MemoryEstimate end = Make(
+      MemoryMoment::kBackwardEnd,
+      {{"parameters", parameters},
+       {"gradients", gradients},
+       {"communication buckets", buckets},
+       {"optimizer state", state},
+       {"activations", Size(EmbeddingBytes(w, w.tokens()))},
+       {"embedding gradient", table_gradient},
+       {"backward transients", Size(2 * w.tokens() * a.hidden * width.wide)},
+       workspace,
+       context});
   const MemoryEstimate update =
       Make(MemoryMoment::kOptimizerStep,
            {{"parameters", parameters},

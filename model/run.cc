@@ -26,7 +26,9 @@ Pass PassOver(const RunPlan& plan,
   const int64_t rest = drop_last ? 0 : samples % per_step;
 
   Pass pass;
-  const auto add = [&](double times, int64_t batch, int64_t micro_batches,
+  const auto add = [&](double times,
+                       int64_t batch,
+                       int64_t micro_batches,
                        int64_t step_samples) {
     const Seconds<> load =
         plan.load_per_sample * static_cast<double>(step_samples);
@@ -91,8 +93,8 @@ RunTimes EstimateRun(const RunPlan& plan,
   run.training = training.time * epochs;
   run.input_wait = training.input_wait * epochs;
   run.tokens = training.tokens * epochs;
-  run.distinct_shapes = ShapesOfPass(
-      plan, plan.train_samples, plan.accumulation, plan.drop_last);
+  run.distinct_shapes =
+      ShapesOfPass(plan, plan.train_samples, plan.accumulation, plan.drop_last);
 
   if (plan.eval_samples > 0) {
     // Evaluation has no optimizer step to accumulate for.

@@ -1,0 +1,60 @@
+#include "model/collective.h"
+
+#include <doctest/doctest.h>
+
+namespace trainfare::model {
+
+TEST_CASE("a ring costs two passes of n - 1 steps") {
+  // n = 4, 437.933 MB of fp32 gradients (109,483,778 parameters), 10 GB/s,
+  // 5 us a step: 6 (5 us + 109.483778 MB / 10 GB/s) = 30 us + 65.6902668 ms.
+  const Seconds<> t = RingAllReduceTime<double>(
+      4, Byte(4.0 * 109483778.0), Microseconds(5.0), GBPerSecond(10.0));
+  CHECK(ToMilliseconds(t) == doctest::Approx(65.7202668).epsilon(1e-12));
+}
+
+TEST_CASE("one rank sends nothing") {
+  CHECK(RingAllReduceTime<double>(
+            1, GB(1.0), Microseconds(5.0), GBPerSecond(1.0)) == Seconds<>());
+  CHECK_THROWS_AS(RingAllReduceTime<double>(
+                      0, GB(1.0), Microseconds(5.0), GBPerSecond(1.0)),
+                  std::logic_error);
+}
+
+TEST_CASE("without latency it is the bus bandwidth of nccl-tests") {
+  // busbw = S / t * 2 (n - 1) / n must be the link, for every n.
+  for (int64_t n = 2; n <= 64; n *= 2) {
+    const Seconds<> t =
+        RingAllReduceTime<double>(n, GB(1.0), Seconds<>(), GBPerSecond(12.5));
+    const auto ranks = static_cast<double>(n);
+    const double bus = 1.0 / ToSeconds(t) * 2.0 * (ranks - 1.0) / ranks;
+    CHECK(bus == doctest::Approx(12.5).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("two levels: each is its ring, and one level alone is one ring") {
+  const RingLevel<double> inside{Microseconds(2.0), GBPerSecond(100.0)};
+  const RingLevel<double> across{Microseconds(20.0), GBPerSecond(5.0)};
+  const Bytes<> size = MB(400.0);
+  CHECK(HierarchicalAllReduceTime(8, 1, size, inside, across) ==
+        RingAllReduceTime<double>(8, size, inside.step_latency, inside.link));
+  CHECK(HierarchicalAllReduceTime(1, 4, size, inside, across) ==
+        RingAllReduceTime<double>(4, size, across.step_latency, across.link));
+  // 8 x 4: 14 (2 us + 50 MB / 100 GB/s) + 6 (20 us + 12.5 MB / 5 GB/s)
+  //      = 28 us + 7 ms + 120 us + 15 ms.
+  CHECK(ToMilliseconds(HierarchicalAllReduceTime(8, 4, size, inside, across)) ==
+        doctest::Approx(22.148).epsilon(1e-12));
+}
+
+TEST_CASE("more bytes take longer, a faster link never does") {
+  Seconds<> last;
+  for (const double mb : {1.0, 10.0, 100.0}) {
+    const Seconds<> t = RingAllReduceTime<double>(
+        8, MB(mb), Microseconds(5.0), GBPerSecond(10.0));
+    CHECK(t > last);
+    CHECK(RingAllReduceTime<double>(
+              8, MB(mb), Microseconds(5.0), GBPerSecond(20.0)) < t);
+    last = t;
+  }
+}
+
+}  // namespace trainfare::model

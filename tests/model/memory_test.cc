@@ -1,0 +1,198 @@
+#include "model/memory.h"
+
+#include <doctest/doctest.h>
+
+namespace trainfare::model {
+namespace {
+
+Workload Bert(int64_t batch, int64_t length, Precision precision) {
+  Workload w;
+  w.architecture = FindArchitecture("bert-base-uncased");
+  w.batch = batch;
+  w.sequence_length = length;
+  w.precision = precision;
+  return w;
+}
+
+constexpr int64_t kParameters = 109483778;  // BERT-base and two labels
+
+// PyTorch takes 8 MiB for cuBLAS (CUBLAS_WORKSPACE_CONFIG :4096:2:16:8); the
+// context is a few hundred MiB.
+const MemorySurroundings kGpu{MiB(400.0), MiB(8.0), false};
+
+}  // namespace
+
+// BERT-base, batch 8, length 128, fp32, eager: T = 1024 tokens, h = 768,
+// T h = 786432, T i = 4 T h, scores = 8 x 12 x 128 x 128 = 1572864.
+//   attention: input 4, q k v 12, context 4, mask 1, LayerNorm input 4 -> 25 Th
+//              scores (4 + 1 + 4) = 9 a score; LayerNorm statistics 8 T
+//   feed-forward: input 4, in and out of GELU 32, mask 1, LayerNorm input 4
+//              -> 41 Th; statistics 8 T
+//   66 x 786432 + 9 x 1572864 + 16 x 1024 = 66,076,672 bytes
+TEST_CASE("activations of one block of BERT-base, by hand") {
+  CHECK(LayerActivationBytes(Bert(8, 128, Precision::kFp32)) == 66076672);
+}
+
+// Under autocast (bf16): input three narrow copies 6, q k v 6, context 2, mask
+// 1, LayerNorm input 4 -> 19 Th; scores (4 + 1 + 2); feed-forward: input 2, in
+// and out of GELU 16, mask 1, LayerNorm input 4 -> 23 Th.
+//   42 x 786432 + 7 x 1572864 + 16384 = 44,056,576
+TEST_CASE("activations under autocast, by hand") {
+  CHECK(LayerActivationBytes(Bert(8, 128, Precision::kBf16)) == 44056576);
+}
+
+// With everything in two bytes a block keeps 34 T h and, less the second copy
+// of the probabilities, 3 a score: Korthikanti et al. 2022, equation 1, has
+// 34 s b h + 5 a s^2 b.
+TEST_CASE("a narrow stack keeps the published 34 bytes a hidden element") {
+  Workload w = Bert(8, 128, Precision::kBf16);
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(LayerActivationBytes(w) == 34 * 786432 + 3 * 1572864 + 16384);
+  // The fused stack also drops out after the activation: + 1 byte of 4 h.
+  w.stack.fusion = Fusion::kFused;
+  CHECK(LayerActivationBytes(w) == 38 * 786432 + 5 * 1572864 + 16384);
+}
+
+TEST_CASE("flash attention keeps one number a row, not the scores") {
+  Workload w = Bert(8, 128, Precision::kFp32);
+  w.stack.attention = Attention::kFlash;
+  // 8 x 12 x 128 rows of 4 bytes.
+  CHECK(LayerActivationBytes(w) == 66 * 786432 + 8 * 12 * 128 * 4 + 16384);
+}
+
+TEST_CASE("without dropout there are no masks and no second probabilities") {
+  Workload w = Bert(8, 128, Precision::kFp32);
+  w.architecture.dropout = 0.0;
+  CHECK(LayerActivationBytes(w) == 64 * 786432 + 4 * 1572864 + 16384);
+}
+
+TEST_CASE("parameters, gradients and state of AdamW in fp32") {
+  Workload w = Bert(1, 16, Precision::kFp32);
+  w.optimizer.implementation = OptimizerImplementation::kMultiTensor;
+  const MemoryEstimate m = EstimateMemory(w, {});
+  // So few tokens: the update is the worst moment, with one list of roots.
+  CHECK(m.moment == MemoryMoment::kOptimizerStep);
+  CHECK(m.Of("parameters") == Byte(4.0 * kParameters));
+  CHECK(m.Of("gradients") == Byte(4.0 * kParameters));
+  CHECK(m.Of("optimizer state") == Byte(8.0 * kParameters));
+  CHECK(m.Of("optimizer temporaries") == Byte(4.0 * kParameters));
+  CHECK(m.total() == Byte(20.0 * kParameters));
+
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  const MemoryEstimate fused = EstimateMemory(w, {});
+  CHECK(fused.Of("optimizer temporaries") == Bytes<>());
+  CHECK(fused.total() < m.total());
+}
+
+TEST_CASE("mixed precision: 6 bytes a parameter eager, 2 + 2 fused") {
+  // published/s003_mixed_precision_bytes_per_parameter.
+  Workload w = Bert(32, 128, Precision::kFp16);
+  const MemoryEstimate eager = EstimateMemory(w, {});
+  CHECK(eager.Of("parameters") + eager.Of("weight copies") ==
+        Byte(6.0 * kParameters));
+  w.stack.fusion = Fusion::kFused;
+  w.accumulation = 2;  // gradients stand from the first micro-batch on
+  const MemoryEstimate fused = EstimateMemory(w, {});
+  CHECK(fused.Of("parameters") == Byte(2.0 * kParameters));
+  CHECK(fused.Of("gradients") == Byte(2.0 * kParameters));
+  CHECK(fused.Of("weight copies") == Bytes<>());
+}
+
+TEST_CASE("terms add up and grow with batch and length") {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    Bytes<> last;
+    for (const int64_t batch : {1, 2, 4, 8, 16, 32, 64}) {
+      const MemoryEstimate m =
+          EstimateMemory(Bert(batch, 128, precision), kGpu);
+      Bytes<> sum;
+      for (const MemoryTerm& term : m.terms) {
+        CHECK(term.size.base() > 0);
+        sum += term.size;
+      }
+      CHECK(sum == m.total());
+      CHECK(m.total() >= last);
+      CHECK(EstimateMemory(Bert(batch, 256, precision), kGpu).total() >=
+            m.total());
+      last = m.total();
+    }
+  }
+}
+
+TEST_CASE("the largest batch fits and the next does not") {
+  for (const double gib : {2.0, 8.0, 16.0, 80.0}) {
+    const Workload w = Bert(1, 128, Precision::kFp32);
+    const auto largest = LargestBatch(w, kGpu, GiB(gib));
+    if (!largest) {
+      CHECK(EstimateMemory(w, kGpu).total() > GiB(gib));
+      continue;
+    }
+    Workload at = w;
+    at.batch = *largest;
+    CHECK(EstimateMemory(at, kGpu).total() <= GiB(gib));
+    at.batch = *largest + 1;
+    CHECK(EstimateMemory(at, kGpu).total() > GiB(gib));
+  }
+  CHECK_FALSE(
+      LargestBatch(Bert(1, 128, Precision::kFp32), kGpu, GiB(1.0)).has_value());
+}
+
+TEST_CASE("checkpointing keeps block inputs and one block") {
+  Workload w = Bert(32, 512, Precision::kFp32);
+  const Bytes<> full = EstimateMemory(w, {}).Of("activations");
+  w.gradient_checkpointing = true;
+  const Bytes<> checkpointed = EstimateMemory(w, {}).Of("activations");
+  const double tokens_hidden = 32.0 * 512.0 * 768.0;
+  const double layer = static_cast<double>(LayerActivationBytes(w));
+  CHECK(full.base() - checkpointed.base() ==
+        doctest::Approx(11 * layer - 12 * 4 * tokens_hidden).epsilon(1e-12));
+}
+
+TEST_CASE("inference keeps nothing for a backward pass") {
+  Workload w = Bert(32, 128, Precision::kFp32);
+  w.work = Work::kForward;
+  const MemoryEstimate m = EstimateMemory(w, {});
+  CHECK(m.moment == MemoryMoment::kForward);
+  CHECK(m.Of("gradients") == Bytes<>());
+  CHECK(m.Of("optimizer state") == Bytes<>());
+}
+
+TEST_CASE("vocabulary logits count at every predicted position") {
+  Workload w;
+  w.architecture = FindArchitecture("gpt2");
+  w.batch = 4;
+  w.sequence_length = 1024;
+  // 4096 rows x 50257 x (4 + 4 + 4) bytes.
+  CHECK(EstimateMemory(w, {}).Of("logits") == Byte(4096.0 * 50257.0 * 12.0));
+  w.predictions_per_sequence = 20;
+  CHECK(EstimateMemory(w, {}).Of("logits") == Byte(80.0 * 50257.0 * 12.0));
+}
+
+// Runs known to have fitted or failed: published/s003_batch_and_memory_limits
+// (IMDb, BERT-base-cased, length 512, Adan). V100 PCIe has 16 GB; a TPU v2
+// core 8 GB.
+TEST_CASE("known batches fit, known failures do not") {
+  Workload w = Bert(16, 512, Precision::kFp16);
+  w.architecture = FindArchitecture("bert-base-cased");
+  w.optimizer = {OptimizerKind::kAdan, OptimizerImplementation::kFused};
+  const auto needs = [&](int64_t batch) {
+    w.batch = batch;
+    return EstimateMemory(w, kGpu).total();
+  };
+  const Bytes<> v100 = GiB(16.0);
+  CHECK(needs(16) <= v100);
+  CHECK(needs(32) > v100);
+  w.stack.fusion = Fusion::kFused;
+  CHECK(needs(32) <= v100);
+
+  w.stack.fusion = Fusion::kCompiled;
+  w.precision = Precision::kBf16;
+  w.optimizer.kind = OptimizerKind::kAdamW;
+  const auto needs_tpu = [&](int64_t batch) {
+    w.batch = batch;
+    return EstimateMemory(w, {}).total();
+  };
+  CHECK(needs_tpu(24) <= GiB(8.0));
+  CHECK(needs_tpu(32) > GiB(8.0));
+}
+
+}  // namespace trainfare::model
