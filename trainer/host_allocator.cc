@@ -7,9 +7,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "trainer/aten.h"
 
@@ -17,31 +22,32 @@ namespace trainfare::trainer {
 namespace {
 
 constexpr size_t kAlignment = 64;  // a cache line, and what oneDNN wants
-constexpr size_t kLargeBlock = size_t{1} << 20;
+constexpr size_t kLargeBlock = size_t{64} << 10;
+constexpr size_t kGranule = size_t{4} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kSegment = size_t{64} << 20;
 
-// Stands in front of every block.
+constexpr size_t RoundUp(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Stands in front of every block that is in use.
 struct alignas(kAlignment) Header {
-  size_t capacity;      // bytes behind the header
-  size_t used;          // bytes asked for
-  void* mapping;        // what mmap gave; nullptr for a block of the C library
-  size_t mapping_size;  // bytes of it
+  size_t size;  // header included; 0 for a block of the C library
+  size_t used;  // bytes asked for
 };
 
-Header* HeaderOf(void* data) { return static_cast<Header*>(data) - 1; }
-
+// Large blocks are cut from segments of huge pages, best fit first; neighbours
+// that are free join again.
 class HostAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, &Release, at::kCPU};
+    const std::lock_guard<std::mutex> lock(mutex_);
     Header* header = bytes < kLargeBlock ? Small(bytes) : Large(bytes);
-    header->used = bytes;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      memory_.allocated_bytes += static_cast<int64_t>(bytes);
-      memory_.peak_allocated_bytes =
-          std::max(memory_.peak_allocated_bytes, memory_.allocated_bytes);
-    }
+    memory_.allocated_bytes += static_cast<int64_t>(bytes);
+    memory_.peak_allocated_bytes =
+        std::max(memory_.peak_allocated_bytes, memory_.allocated_bytes);
     void* data = header + 1;
     return {data, data, &Release, at::kCPU};
   }
@@ -60,14 +66,25 @@ class HostAllocator final : public c10::Allocator {
   }
   void ReleaseUnused() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [capacity, header] : unused_) {
-      memory_.reserved_bytes -= static_cast<int64_t>(header->mapping_size);
-      ::munmap(header->mapping, header->mapping_size);
+    for (auto segment = segments_.begin(); segment != segments_.end();) {
+      const auto [start, size] = *segment;
+      const auto free = free_.find(start);
+      if (free == free_.end() || free->second != size) {
+        // In use at least in part: what is free of it goes, page by page.
+        ReleasePages(start, size);
+        ++segment;
+        continue;
+      }
+      RemoveFree(free);
+      memory_.reserved_bytes -= static_cast<int64_t>(size);
+      ::munmap(reinterpret_cast<void*>(start), size);
+      segment = segments_.erase(segment);
     }
-    unused_.clear();
   }
 
  private:
+  using Free = std::map<uintptr_t, size_t>;  // start, size
+
   static void Release(void* data);
 
   static Header* Small(size_t bytes) {
@@ -75,59 +92,118 @@ class HostAllocator final : public c10::Allocator {
     if (::posix_memalign(&block, kAlignment, sizeof(Header) + bytes) != 0) {
       throw std::bad_alloc();
     }
-    return new (block) Header{bytes, bytes, nullptr, 0};
+    return new (block) Header{0, bytes};
   }
 
   Header* Large(size_t bytes) {
-    const size_t wanted =
-        (sizeof(Header) + bytes + kHugePage - 1) / kHugePage * kHugePage;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      // The tightest block, if it wastes less than an eighth.
-      const auto found = unused_.lower_bound(bytes);
-      if (found != unused_.end() && found->first <= wanted + wanted / 8) {
-        Header* header = found->second;
-        unused_.erase(found);
-        return header;
-      }
+    const size_t size = RoundUp(sizeof(Header) + bytes, kGranule);
+    auto best = by_size_.lower_bound({size, 0});
+    if (best == by_size_.end()) {
+      AddSegment(RoundUp(std::max(size, kSegment), kHugePage), bytes);
+      best = by_size_.lower_bound({size, 0});
     }
-    // One huge page more than wanted, to start on a huge-page boundary.
-    const size_t mapped = wanted + kHugePage;
-    void* mapping = ::mmap(nullptr,
-                           mapped,
-                           PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                           -1,
-                           0);
-    if (mapping == MAP_FAILED) {
-      TORCH_CHECK(false,
-                  "out of memory: ",
-                  bytes,
-                  " bytes more were asked for, ",
-                  memory().allocated_bytes,
-                  " are in use");
-    }
-    const auto address = reinterpret_cast<uintptr_t>(mapping);
-    const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;
-    void* block = reinterpret_cast<void*>(aligned);
-    ::madvise(block, wanted, MADV_HUGEPAGE);  // a wish: may be refused
-    const std::lock_guard<std::mutex> lock(mutex_);
-    memory_.reserved_bytes += static_cast<int64_t>(mapped);
-    return new (block) Header{wanted - sizeof(Header), bytes, mapping, mapped};
+    const auto [found, start] = *best;
+    RemoveFree(free_.find(start));
+    if (found > size) AddFree(start + size, found - size);
+    return new (reinterpret_cast<void*>(start)) Header{size, bytes};
   }
 
-  void Keep(Header* header) {
+  void AddSegment(size_t size, size_t asked) {
+    // One huge page more than wanted, to start on a huge-page boundary; what
+    // hangs over goes back at once.
+    void* mapping = FitsInMemory(size)
+                        ? ::mmap(nullptr,
+                                 size + kHugePage,
+                                 PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                                 -1,
+                                 0)
+                        : MAP_FAILED;
+    TORCH_CHECK_WITH(OutOfMemoryError,
+                     mapping != MAP_FAILED,
+                     "out of memory: a tensor of ",
+                     asked,
+                     " bytes does not fit beside the ",
+                     memory_.allocated_bytes,
+                     " bytes in use");
+    const auto address = reinterpret_cast<uintptr_t>(mapping);
+    const uintptr_t start = RoundUp(address, kHugePage);
+    if (start > address) ::munmap(mapping, start - address);
+    const uintptr_t tail = address + kHugePage - start;
+    if (tail > 0) ::munmap(reinterpret_cast<void*>(start + size), tail);
+    // A wish: kernels may be set to refuse it.
+    ::madvise(reinterpret_cast<void*>(start), size, MADV_HUGEPAGE);
+    segments_.emplace(start, size);
+    memory_.reserved_bytes += static_cast<int64_t>(size);
+    AddFree(start, size);
+  }
+
+  // The kernel would grant the mapping and kill the process when it is touched.
+  static bool FitsInMemory(size_t size) {
+    std::ifstream file("/proc/meminfo");
+    std::string key;
+    size_t kilobytes = 0;
+    for (std::string unit; file >> key >> kilobytes; std::getline(file, unit)) {
+      if (key == "MemAvailable:") return size / 1024 < kilobytes;
+    }
+    return true;
+  }
+
+  void AddFree(uintptr_t start, size_t size) {
+    free_.emplace(start, size);
+    by_size_.emplace(size, start);
+  }
+  void RemoveFree(Free::iterator block) {
+    by_size_.erase({block->second, block->first});
+    free_.erase(block);
+  }
+
+  // True where a segment begins: blocks of two segments never join.
+  bool IsSegmentStart(uintptr_t address) const {
+    return segments_.find(address) != segments_.end();
+  }
+
+  void ReleasePages(uintptr_t segment, size_t segment_size) {
+    for (auto block = free_.lower_bound(segment);
+         block != free_.end() && block->first < segment + segment_size;
+         ++block) {
+      ::madvise(
+          reinterpret_cast<void*>(block->first), block->second, MADV_DONTNEED);
+    }
+  }
+
+  void Keep(void* data) {
+    Header* header = static_cast<Header*>(data) - 1;
     const std::lock_guard<std::mutex> lock(mutex_);
     memory_.allocated_bytes -= static_cast<int64_t>(header->used);
-    if (header->mapping == nullptr) {
+    if (header->size == 0) {
       std::free(header);
-    } else {
-      unused_.emplace(header->capacity, header);
+      return;
     }
+    auto start = reinterpret_cast<uintptr_t>(header);
+    size_t size = header->size;
+    const auto next = free_.lower_bound(start);
+    if (next != free_.end() && next->first == start + size &&
+        !IsSegmentStart(next->first)) {
+      size += next->second;
+      RemoveFree(next);
+    }
+    const auto after = free_.lower_bound(start);
+    if (after != free_.begin() && !IsSegmentStart(start)) {
+      const auto previous = std::prev(after);
+      if (previous->first + previous->second == start) {
+        start = previous->first;
+        size += previous->second;
+        RemoveFree(previous);
+      }
+    }
+    AddFree(start, size);
   }
 
   std::mutex mutex_;
-  std::multimap<size_t, Header*> unused_;
+  std::map<uintptr_t, size_t> segments_;  // start, size
+  Free free_;
+  std::set<std::pair<size_t, uintptr_t>> by_size_;
   HostMemory memory_;
 };
 
@@ -138,7 +214,7 @@ HostAllocator& Instance() {
 }
 
 void HostAllocator::Release(void* data) {
-  if (data != nullptr) Instance().Keep(HeaderOf(data));
+  if (data != nullptr) Instance().Keep(data);
 }
 
 }  // namespace

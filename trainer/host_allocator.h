@@ -8,9 +8,9 @@ namespace trainfare::trainer {
 //
 // Training asks for the same sizes at every step. The C library would return
 // them to the kernel and fault every page in again, which costs a step up to a
-// quarter of its time and makes it depend on the kernel's mood. Blocks of 1 MiB
-// and more are kept until ReleaseHostMemory() and sit in huge pages where the
-// kernel grants them. Call once, before the first tensor.
+// quarter of its time and makes it depend on the kernel's mood. Blocks of
+// 64 KiB and more are kept until ReleaseHostMemory() and sit in huge pages
+// where the kernel grants them. Call once, before the first tensor.
 void InstallHostAllocator();
 
 struct HostMemory {

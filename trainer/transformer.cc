@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "trainer/dropout.h"
+#include "trainer/linear.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -277,7 +278,7 @@ at::Tensor Encoder::SelfAttention(const Layer& layer,
   const int64_t heads = architecture_.heads;
   const int64_t head_size = architecture_.hidden / heads;
   const auto split = [&](const Dense& dense) {
-    return at::linear(hidden, dense.weight, dense.bias)
+    return Linear(hidden, dense.weight, dense.bias)
         .view({batch, length, heads, head_size})
         .transpose(1, 2);  // (B, heads, T, head_size)
   };
@@ -317,15 +318,15 @@ Output Encoder::Forward(const Batch& batch, bool training) const {
   at::Tensor hidden = Embed(batch, training);  // (B, T, H)
   for (const Layer& layer : layers_) {
     const at::Tensor context = SelfAttention(layer, hidden, bias, training);
-    const at::Tensor attended = at::linear(
+    const at::Tensor attended = Linear(
         context, layer.attention_output.weight, layer.attention_output.bias);
     hidden = Normalise(
         layer.attention_norm,
         Dropout(attended, options_.hidden_dropout, training) + hidden);
     const at::Tensor inner = at::gelu(
-        at::linear(hidden, layer.intermediate.weight, layer.intermediate.bias));
+        Linear(hidden, layer.intermediate.weight, layer.intermediate.bias));
     const at::Tensor outer =
-        at::linear(inner, layer.output.weight, layer.output.bias);
+        Linear(inner, layer.output.weight, layer.output.bias);
     hidden =
         Normalise(layer.output_norm,
                   Dropout(outer, options_.hidden_dropout, training) + hidden);
@@ -337,7 +338,7 @@ Output Encoder::Forward(const Batch& batch, bool training) const {
         layout_ == EncoderLayout::kDistilBert
             ? Dropout(hidden, options_.classifier_dropout, training)
             : hidden;
-    output.logits = at::linear(states, head_.weight, head_.bias);  // (B, T, 2)
+    output.logits = Linear(states, head_.weight, head_.bias);  // (B, T, 2)
     if (batch.start_positions.defined()) {
       output.loss =
           (SpanLoss(output.logits.select(-1, 0), batch.start_positions) +
@@ -351,20 +352,19 @@ Output Encoder::Forward(const Batch& batch, bool training) const {
   const double dropout = options_.classifier_dropout;
   switch (layout_) {
     case EncoderLayout::kBert:
-      pooled = at::tanh(at::linear(pooled, pooler_.weight, pooler_.bias));
+      pooled = at::tanh(Linear(pooled, pooler_.weight, pooler_.bias));
       break;
     case EncoderLayout::kRoberta:
-      pooled = at::tanh(at::linear(Dropout(pooled, dropout, training),
-                                   head_dense_.weight,
-                                   head_dense_.bias));
+      pooled = at::tanh(Linear(Dropout(pooled, dropout, training),
+                               head_dense_.weight,
+                               head_dense_.bias));
       break;
     case EncoderLayout::kDistilBert:
-      pooled =
-          at::relu(at::linear(pooled, head_dense_.weight, head_dense_.bias));
+      pooled = at::relu(Linear(pooled, head_dense_.weight, head_dense_.bias));
       break;
   }
   output.logits =
-      at::linear(Dropout(pooled, dropout, training), head_.weight, head_.bias);
+      Linear(Dropout(pooled, dropout, training), head_.weight, head_.bias);
   if (batch.labels.defined()) {
     output.loss =
         at::cross_entropy_loss(output.logits.to(at::kFloat), batch.labels);

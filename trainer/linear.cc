@@ -1,0 +1,86 @@
+#include "trainer/linear.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <optional>
+#include <string>
+
+namespace trainfare::trainer {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+using LinearSignature = at::Tensor(const at::Tensor&,
+                                   const at::Tensor&,
+                                   const std::optional<at::Tensor>&,
+                                   std::string_view,
+                                   c10::List<std::optional<at::Scalar>>,
+                                   std::optional<std::string_view>);
+
+// LibTorch's own binding of oneDNN's inner product; absent from builds without
+// oneDNN.
+const std::optional<c10::TypedOperatorHandle<LinearSignature>>& OneDnnLinear() {
+  static const auto handle =
+      []() -> std::optional<c10::TypedOperatorHandle<LinearSignature>> {
+    const auto found = c10::Dispatcher::singleton().findSchema(
+        {"mkldnn::_linear_pointwise", ""});
+    if (!found || !at::globalContext().userEnabledMkldnn()) {
+      return std::nullopt;
+    }
+    return found->typed<LinearSignature>();
+  }();
+  return handle;
+}
+
+// a (m, k) times the transpose of b (n, k); both may be transposed views.
+at::Tensor Product(const at::Tensor& a,
+                   const at::Tensor& b,
+                   const std::optional<at::Tensor>& bias = std::nullopt) {
+  return OneDnnLinear()->call(
+      a, b, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
+}
+
+class HostLinear : public torch::autograd::Function<HostLinear> {
+ public:
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& input,
+                            const at::Tensor& weight,
+                            const at::Tensor& bias) {
+    context->save_for_backward({input, weight});
+    return Product(input, weight, bias);
+  }
+
+  static variable_list backward(AutogradContext* context,
+                                const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& input = saved[0];                     // (n, in)
+    const at::Tensor& weight = saved[1];                    // (out, in)
+    const at::Tensor gradient = gradients[0].contiguous();  // (n, out)
+    at::Tensor input_gradient;
+    if (context->needs_input_grad(0)) {
+      input_gradient = Product(gradient, weight.t());
+    }
+    return {input_gradient, Product(gradient.t(), input.t()), gradient.sum(0)};
+  }
+};
+
+}  // namespace
+
+at::Tensor Linear(const at::Tensor& input,
+                  const at::Tensor& weight,
+                  const at::Tensor& bias) {
+  // Small heads (a handful of labels) fall off oneDNN's fast paths.
+  constexpr int64_t kLeastFeatures = 16;
+  if (weight.size(0) < kLeastFeatures || weight.size(1) < kLeastFeatures ||
+      !input.is_cpu() || input.scalar_type() != at::kFloat ||
+      at::autocast::is_autocast_enabled(at::kCPU) || !OneDnnLinear()) {
+    return at::linear(input, weight, bias);
+  }
+  const at::Tensor rows = input.reshape({-1, input.size(-1)});
+  at::DimVector sizes(input.sizes().begin(), input.sizes().end());
+  sizes.back() = weight.size(0);
+  return HostLinear::apply(rows, weight, bias).view(sizes);
+}
+
+}  // namespace trainfare::trainer
