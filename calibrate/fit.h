@@ -57,6 +57,21 @@ struct FittedRange {
   int64_t max_tokens = 0;
   int64_t min_sequence_length = 0;
   int64_t max_sequence_length = 0;
+  int64_t min_parameters = 0;  // of the models
+  int64_t max_parameters = 0;
+  // Precision, stack and kind of work measured, as SettingsOf writes them.
+  std::vector<std::string> settings;
+};
+
+// One observation as the fit sees it.
+struct FittedRun {
+  std::string label;
+  std::string workload;  // as Describe writes it
+  Quantity quantity = Quantity::kStep;
+  model::Seconds<> measured;
+  model::Seconds<> modelled;
+  // Modelled by a fit to all other runs, where that was made.
+  std::optional<model::Seconds<>> left_out;
 };
 
 struct Fit {
@@ -72,6 +87,7 @@ struct Fit {
   double in_sample_error = 0;      // median absolute relative error
   double leave_one_out_error = 0;  // the same, each run left out in turn
   FittedRange range;
+  std::vector<FittedRun> runs;
   Provenance provenance;
   // Dimensions the device was found to have (a host's cores, clock).
   std::optional<hardware::Device> measured_device;
@@ -88,6 +104,14 @@ struct FitOptions {
   double model_sigma = 0.05;
 };
 
+// A parameter counts as determined when the data narrow its standard error
+// below this share of the prior's; else it stands at its prior.
+inline constexpr double kDeterminedBelow = 0.6;
+
+// The scatter of a handful of residuals says little: FitOptions::model_sigma
+// counts as this many more degrees of freedom.
+inline constexpr int64_t kScatterPriorWeight = 3;
+
 // Fits the model of `device` to what was measured on it. Throws InputError
 // when there is no observation, or none of this device.
 Fit FitDevice(const hardware::Device& device,
@@ -96,6 +120,17 @@ Fit FitDevice(const hardware::Device& device,
 
 // The prior itself as a fit without observations: datasheet only.
 Fit PriorFit(const hardware::Device& device);
+
+// One line for each parameter that the data does not determine: its name, the
+// run that would, and that it stands at its prior.
+std::vector<std::string> Refusals(const Fit& fit);
+
+// "fp32 eager materialised training": what a fit cannot speak of otherwise.
+std::string SettingsOf(const model::Workload& workload);
+
+// Whether a device is meant by `name`: its name, the name it reports, or an
+// alias, exactly.
+bool IsDevice(const hardware::Device& device, std::string_view name);
 
 // Reads and writes calibrate/fits/*.yaml; written beside and renamed.
 Fit LoadFit(const std::string& path);

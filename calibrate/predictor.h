@@ -3,8 +3,10 @@
 // A device and its fit as one thing that answers for workloads: time with an
 // interval and a grade.
 
-#include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
 #include "calibrate/fit.h"
 #include "hardware/device.h"
@@ -27,6 +29,12 @@ struct StepPrediction {
   Grade grade = Grade::kDatasheetOnly;
 };
 
+// What the formulas leave unexplained on a device that nobody measured, as a
+// standard deviation of log(time), besides the spread of its priors.
+// An assumption until fits of several devices of a kind are compared
+// (docs/calibration.md).
+inline constexpr double kDatasheetScatter = 0.15;
+
 class Predictor {
  public:
   // Without a fit the datasheet and the priors of the kind answer.
@@ -38,13 +46,22 @@ class Predictor {
   // the workload is not valid.
   StepPrediction Predict(const model::Workload& workload) const;
 
+  // The time alone, several times cheaper. Throws as Predict.
+  hardware::StepTime<double> Time(const model::Workload& workload) const;
+
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
 
  private:
+  Grade GradeOf(const model::Workload& workload) const;
+
   hardware::Device device_;
   Fit fit_;
   bool fitted_;
+  std::vector<double> values_;     // of the parameters
+  std::vector<double> positions_;  // the same in the scale of the fit
+  double quantile_ = 0;            // half an 80 % interval, in log_sigma
+  std::unordered_set<std::string> measured_;  // workloads of the fit's runs
 };
 
 }  // namespace trainfare::calibrate

@@ -1,0 +1,639 @@
+#include "calibrate/fit.h"
+
+#include <ceres/ceres.h>
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "calibrate/plan.h"
+#include "calibrate/statistics.h"
+#include "calibrate/step_model.h"
+#include "hardware/device_models.h"
+#include "model/error.h"
+#include "model/nearest.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::ParameterInfo;
+using model::InputError;
+using model::Seconds;
+
+struct Datum {
+  size_t model = 0;  // index of its StepModel
+  size_t run = 0;    // index of its run's label
+  Quantity quantity = Quantity::kStep;
+  Seconds<> measured;
+  double log_measured = 0;
+  double sigma = 0;
+};
+
+// Everything that all fits to (parts of) the same observations share.
+struct FitData {
+  std::span<const ParameterInfo> infos;
+  std::vector<double> prior;  // in the scale of the fit, as all positions
+  std::vector<StepModel> models;
+  std::vector<Datum> data;
+  std::vector<std::string> runs;
+  double robust_scale = 2.0;
+};
+
+constexpr size_t kNoRun = static_cast<size_t>(-1);
+
+// Evaluates every workload once at each point that the solver looks at; the
+// residuals of its four quantities only read from here.
+class SharedEvaluation : public ceres::EvaluationCallback {
+ public:
+  SharedEvaluation(const FitData& data, const std::vector<double>& positions)
+      : data_(data), positions_(positions), log_times_(data.models.size()) {}
+
+  void PrepareForEvaluation(bool evaluate_jacobians,
+                            bool new_evaluation_point) override {
+    if (!evaluate_jacobians && !new_evaluation_point) return;
+    for (size_t i = 0; i < data_.models.size(); ++i) {
+      log_times_[i] = evaluate_jacobians
+                          ? data_.models[i].Evaluate(positions_)
+                          : data_.models[i].EvaluateValues(positions_);
+    }
+  }
+  const LogTimes& of(size_t model) const { return log_times_[model]; }
+
+ private:
+  const FitData& data_;
+  const std::vector<double>& positions_;
+  std::vector<LogTimes> log_times_;
+};
+
+// log(model / measured) / sigma of one observation.
+class TimeResidual : public ceres::CostFunction {
+ public:
+  TimeResidual(const SharedEvaluation& evaluation,
+               const Datum& datum,
+               size_t parameters)
+      : evaluation_(evaluation), datum_(datum) {
+    set_num_residuals(1);
+    mutable_parameter_block_sizes()->assign(parameters, 1);
+  }
+
+  bool Evaluate(double const* const* /*positions*/,
+                double* residual,
+                double** jacobians) const override {
+    const LogTimes& times = evaluation_.of(datum_.model);
+    residual[0] = (times[datum_.quantity] - datum_.log_measured) / datum_.sigma;
+    if (jacobians == nullptr) return std::isfinite(residual[0]);
+    const auto gradient = times.GradientOf(datum_.quantity);
+    for (size_t i = 0; i < parameter_block_sizes().size(); ++i) {
+      if (jacobians[i] != nullptr) {
+        jacobians[i][0] = gradient[i] / datum_.sigma;
+      }
+    }
+    return std::isfinite(residual[0]);
+  }
+
+ private:
+  const SharedEvaluation& evaluation_;
+  Datum datum_;
+};
+
+// (position - prior) / sigma of the prior.
+class PriorResidual : public ceres::SizedCostFunction<1, 1> {
+ public:
+  PriorResidual(double prior, double sigma) : prior_(prior), sigma_(sigma) {}
+  bool Evaluate(double const* const* positions,
+                double* residual,
+                double** jacobians) const override {
+    residual[0] = (positions[0][0] - prior_) / sigma_;
+    if (jacobians != nullptr && jacobians[0] != nullptr) {
+      jacobians[0][0] = 1.0 / sigma_;
+    }
+    return true;
+  }
+
+ private:
+  double prior_;
+  double sigma_;
+};
+
+double LowerBound(const ParameterInfo& info) {
+  return ToFitScale(info, info.lower);
+}
+double UpperBound(const ParameterInfo& info) {
+  return ToFitScale(info, info.upper);
+}
+
+// The most probable positions with those `held` where they stand; nullopt when
+// the solver did not converge. `message` then says what it said.
+std::optional<std::vector<double>> Solve(const FitData& data,
+                                         std::vector<double> positions,
+                                         const std::vector<bool>& held,
+                                         size_t without_run,
+                                         std::string* message = nullptr) {
+  const size_t count = data.infos.size();
+  if (std::find(held.begin(), held.end(), false) == held.end()) {
+    return positions;
+  }
+  SharedEvaluation evaluation(data, positions);
+  ceres::Problem::Options problem_options;
+  problem_options.evaluation_callback = &evaluation;
+  ceres::Problem problem(problem_options);
+  std::vector<double*> blocks;
+  for (size_t i = 0; i < count; ++i) {
+    double* block = &positions[i];
+    blocks.push_back(block);
+    problem.AddParameterBlock(block, 1);
+    if (held[i]) {
+      problem.SetParameterBlockConstant(block);
+      continue;
+    }
+    if (std::isfinite(LowerBound(data.infos[i]))) {
+      problem.SetParameterLowerBound(block, 0, LowerBound(data.infos[i]));
+    }
+    problem.SetParameterUpperBound(block, 0, UpperBound(data.infos[i]));
+    problem.AddResidualBlock(
+        new PriorResidual(data.prior[i], data.infos[i].prior_sigma),
+        nullptr,
+        block);
+  }
+  for (const Datum& datum : data.data) {
+    if (datum.run == without_run) continue;
+    problem.AddResidualBlock(new TimeResidual(evaluation, datum, count),
+                             new ceres::CauchyLoss(data.robust_scale),
+                             blocks);
+  }
+
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.logging_type = ceres::SILENT;
+  options.num_threads = 1;
+  options.max_num_iterations = 500;
+  options.function_tolerance = 1e-9;
+  options.parameter_tolerance = 1e-9;
+  options.gradient_tolerance = 1e-10;
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, &problem, &summary);
+  // IsSolutionUsable() would also take NO_CONVERGENCE.
+  if (summary.termination_type != ceres::CONVERGENCE) {
+    if (message != nullptr) *message = summary.message;
+    return std::nullopt;
+  }
+  return positions;
+}
+
+// Inverse of the Gauss-Newton Hessian of data and prior at `positions`, each
+// observation with the weight that the robust loss leaves it. The prior gives
+// it full rank.
+Eigen::MatrixXd PosteriorCovariance(const FitData& data,
+                                    const std::vector<double>& positions) {
+  const auto count = static_cast<Eigen::Index>(data.infos.size());
+  Eigen::MatrixXd information = Eigen::MatrixXd::Zero(count, count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const double sigma = data.infos[static_cast<size_t>(i)].prior_sigma;
+    information(i, i) = 1.0 / (sigma * sigma);
+  }
+  std::vector<LogTimes> times;
+  times.reserve(data.models.size());
+  for (const StepModel& model : data.models) {
+    times.push_back(model.Evaluate(positions));
+  }
+  for (const Datum& datum : data.data) {
+    const LogTimes& at = times[datum.model];
+    const double residual =
+        (at[datum.quantity] - datum.log_measured) / datum.sigma;
+    const double scaled = residual / data.robust_scale;
+    const double weight = 1.0 / (1.0 + scaled * scaled);
+    const Eigen::Map<const Eigen::VectorXd> gradient(
+        at.GradientOf(datum.quantity).data(), count);
+    information.noalias() += (weight / (datum.sigma * datum.sigma)) * gradient *
+                             gradient.transpose();
+  }
+  const Eigen::LLT<Eigen::MatrixXd> factor(information);
+  ENSURE(factor.info() == Eigen::Success, "priors make the rank full");
+  return factor.solve(Eigen::MatrixXd::Identity(count, count));
+}
+
+double NarrowedTo(const FitData& data,
+                  const Eigen::MatrixXd& covariance,
+                  size_t parameter) {
+  const auto i = static_cast<Eigen::Index>(parameter);
+  return std::sqrt(covariance(i, i)) / data.infos[parameter].prior_sigma;
+}
+
+FitData Collect(const hardware::Device& device,
+                const std::vector<Observation>& observations,
+                const FitOptions& options) {
+  FitData data;
+  data.infos = hardware::ParametersOf(device.kind);
+  data.robust_scale = options.robust_scale;
+  for (const ParameterInfo& info : data.infos) {
+    data.prior.push_back(ToFitScale(info, info.prior));
+  }
+  std::map<std::string, size_t> model_of;  // by words of the workload
+  std::map<std::string, size_t> run_of;
+  for (const Observation& observation : observations) {
+    const double measured = model::ToSeconds(observation.measured);
+    if (!std::isfinite(measured) || measured <= 0.0) {
+      throw InputError(fmt::format("{}: expected a time above 0, got {} s",
+                                   observation.label,
+                                   measured));
+    }
+    const auto [model, new_model] =
+        model_of.emplace(Describe(observation.workload), data.models.size());
+    if (new_model) {
+      try {
+        data.models.emplace_back(device, observation.workload);
+      } catch (const InputError& error) {
+        throw InputError(
+            fmt::format("{}: {}", observation.label, error.what()));
+      }
+    }
+    const auto [run, new_run] =
+        run_of.emplace(observation.label, data.runs.size());
+    if (new_run) data.runs.push_back(observation.label);
+    data.data.push_back(
+        {.model = model->second,
+         .run = run->second,
+         .quantity = observation.quantity,
+         .measured = observation.measured,
+         .log_measured = std::log(measured),
+         .sigma = std::hypot(observation.relative_noise, options.model_sigma)});
+    const LogTimes at_prior =
+        data.models[model->second].EvaluateValues(data.prior);
+    if (!std::isfinite(at_prior[observation.quantity])) {
+      throw InputError(
+          fmt::format("{}: measured the {} of a step that has none",
+                      observation.label,
+                      ToText(observation.quantity)));
+    }
+  }
+  return data;
+}
+
+// Names the run that would narrow a parameter most, given what is known.
+std::string DeterminingRun(const hardware::Device& device,
+                           const std::vector<StepModel>& candidates,
+                           const std::vector<double>& positions,
+                           const Eigen::MatrixXd& covariance,
+                           size_t parameter,
+                           double model_sigma) {
+  const ParameterInfo& info = hardware::ParametersOf(device.kind)[parameter];
+  const auto count = covariance.rows();
+  const auto row = static_cast<Eigen::Index>(parameter);
+  double best = 0.0;
+  const StepModel* run = nullptr;
+  for (const StepModel& candidate : candidates) {
+    const LogTimes times = candidate.Evaluate(positions);
+    for (size_t q = 0; q < kQuantities; ++q) {
+      const Eigen::Map<const Eigen::VectorXd> gradient(times.gradient[q].data(),
+                                                       count);
+      const Eigen::VectorXd moved = covariance * gradient;
+      const double taken = moved(row) * moved(row) /
+                           (gradient.dot(moved) + model_sigma * model_sigma);
+      // A clear lead, so that rounding never decides.
+      if (taken > best * (1.0 + 1e-9)) {
+        best = taken;
+        run = &candidate;
+      }
+    }
+  }
+  std::string text(info.determined_by);
+  // A hundredth of the variance is no reason to name a run.
+  if (run != nullptr && best > 0.01 * covariance(row, row)) {
+    const model::Workload& w = run->workload();
+    text += fmt::format("; such as {} {}, batch {}, length {}",
+                        w.architecture.name,
+                        model::ToText(w.precision),
+                        w.batch,
+                        w.sequence_length);
+  }
+  return text;
+}
+
+std::vector<model::Precision> PrecisionsOf(const hardware::Device& device) {
+  std::vector<model::Precision> precisions;
+  for (const auto precision : {model::Precision::kFp32,
+                               model::Precision::kTf32,
+                               model::Precision::kFp16,
+                               model::Precision::kBf16}) {
+    if (device.MatrixPeak(precision)) precisions.push_back(precision);
+  }
+  return precisions;
+}
+
+void FillParameters(const hardware::Device& device,
+                    const FitData& data,
+                    const std::vector<double>& positions,
+                    const std::vector<bool>& held,
+                    const Eigen::MatrixXd& covariance,
+                    double model_sigma,
+                    Fit& fit) {
+  std::vector<StepModel> candidates;
+  if (std::find(held.begin(), held.end(), true) != held.end()) {
+    for (const model::Workload& workload :
+         CandidateRuns(device, PrecisionsOf(device))) {
+      candidates.emplace_back(device, workload);
+    }
+  }
+  for (size_t i = 0; i < data.infos.size(); ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    const ParameterInfo& info = data.infos[i];
+    FittedParameter parameter;
+    parameter.name = info.name;
+    parameter.value = held[i] ? info.prior : FromFitScale(info, positions[i]);
+    parameter.standard_error = std::sqrt(covariance(at, at));
+    parameter.prior = info.prior;
+    parameter.determined = !held[i];
+    if (held[i]) {
+      parameter.determined_by = DeterminingRun(
+          device, candidates, positions, covariance, i, model_sigma);
+    }
+    fit.parameters.push_back(std::move(parameter));
+    for (Eigen::Index j = 0; j < covariance.cols(); ++j) {
+      fit.covariance.push_back(covariance(at, j));
+    }
+  }
+}
+
+// Refits without each run in turn; the held parameters stay held.
+void LeaveOneOut(const FitData& data,
+                 const std::vector<double>& positions,
+                 const std::vector<bool>& held,
+                 Fit& fit) {
+  std::vector<std::optional<std::vector<double>>> refits(data.runs.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t run = next++; run < data.runs.size(); run = next++) {
+      refits[run] = Solve(data, positions, held, run);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    const size_t wanted = std::min<size_t>(
+        std::max(1U, std::thread::hardware_concurrency()), data.runs.size());
+    for (size_t i = 1; i < wanted; ++i) threads.emplace_back(work);
+    work();
+  }
+  for (size_t i = 0; i < data.data.size(); ++i) {
+    const Datum& datum = data.data[i];
+    const auto& refit = refits[datum.run];
+    if (!refit) continue;
+    const LogTimes times = data.models[datum.model].EvaluateValues(*refit);
+    fit.runs[i].left_out = Seconds<>(std::exp(times[datum.quantity]));
+  }
+}
+
+FittedRange RangeOf(const FitData& data) {
+  FittedRange range;
+  std::set<std::string> settings;
+  bool first = true;
+  for (const StepModel& model : data.models) {
+    const model::Workload& w = model.workload();
+    const int64_t parameters = model::TotalParameters(w.architecture);
+    const auto extend = [&](int64_t value, int64_t& low, int64_t& high) {
+      low = first ? value : std::min(low, value);
+      high = first ? value : std::max(high, value);
+    };
+    extend(w.tokens(), range.min_tokens, range.max_tokens);
+    extend(w.sequence_length,
+           range.min_sequence_length,
+           range.max_sequence_length);
+    extend(parameters, range.min_parameters, range.max_parameters);
+    settings.insert(SettingsOf(w));
+    first = false;
+  }
+  range.settings.assign(settings.begin(), settings.end());
+  return range;
+}
+
+// Errors and scatter from the observations of whole steps where there are any:
+// a step is what gets predicted, and its parts add up to it.
+void FillErrors(const FitData& data,
+                const Eigen::MatrixXd& covariance,
+                const std::vector<bool>& held,
+                double model_sigma,
+                Fit& fit) {
+  const bool steps =
+      std::any_of(fit.runs.begin(), fit.runs.end(), [](const FittedRun& run) {
+        return run.quantity == Quantity::kStep;
+      });
+  std::vector<double> residuals;
+  std::vector<double> errors;
+  std::vector<double> left_out_errors;
+  for (const FittedRun& run : fit.runs) {
+    if (steps && run.quantity != Quantity::kStep) continue;
+    const double ratio = run.modelled / run.measured;
+    residuals.push_back(std::log(ratio));
+    errors.push_back(std::abs(ratio - 1.0));
+    if (run.left_out) {
+      left_out_errors.push_back(std::abs(*run.left_out / run.measured - 1.0));
+    }
+  }
+  // Number of parameters that the data rather than the prior determines, in
+  // fractions: MacKay 1992, "Bayesian interpolation", equation 4.9.
+  double effective = 0.0;
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (held[i]) continue;
+    const double narrowed = NarrowedTo(data, covariance, i);
+    effective += 1.0 - narrowed * narrowed;
+  }
+  const auto count = static_cast<double>(data.data.size());
+  const double freedom = std::max(1.0, count - effective);
+  const double scatter =
+      RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
+  const auto weight = static_cast<double>(kScatterPriorWeight);
+  fit.degrees_of_freedom = static_cast<int64_t>(freedom);
+  fit.residual_scatter = std::sqrt(
+      (freedom * scatter * scatter + weight * model_sigma * model_sigma) /
+      (freedom + weight));
+  fit.in_sample_error = Median(errors);
+  if (!left_out_errors.empty()) {
+    fit.leave_one_out_error = Median(left_out_errors);
+  }
+}
+
+void RequireParameters(const hardware::Device& device) {
+  if (hardware::ParametersOf(device.kind).empty()) {
+    throw InputError(fmt::format("{}: no step model for {} devices yet",
+                                 device.name,
+                                 hardware::ToText(device.kind)));
+  }
+}
+
+Fit EmptyFit(const hardware::Device& device) {
+  Fit fit;
+  fit.name = device.name;
+  fit.device = device.name;
+  fit.reported_name = device.reported_name;
+  fit.kind = device.kind;
+  if (device.kind == hardware::DeviceKind::kCpu) fit.measured_device = device;
+  return fit;
+}
+
+std::vector<Observation> OfDevice(
+    const hardware::Device& device,
+    const std::vector<Observation>& observations) {
+  if (observations.empty()) {
+    throw InputError(
+        fmt::format("fit of {}: expected measurements, got none", device.name));
+  }
+  std::vector<Observation> kept;
+  std::set<std::string> others;
+  int64_t of_several = 0;
+  for (const Observation& observation : observations) {
+    if (!IsDevice(device, observation.device)) {
+      others.insert(observation.device);
+    } else if (observation.device_count != 1) {
+      ++of_several;
+    } else {
+      kept.push_back(observation);
+    }
+  }
+  if (!kept.empty()) return kept;
+  if (of_several > 0) {
+    throw InputError(fmt::format(
+        "fit of {}: all {} measurements of it are of several devices; a fit "
+        "needs runs on one",
+        device.name,
+        of_several));
+  }
+  std::string name = device.name;
+  if (!device.reported_name.empty()) {
+    name += fmt::format(" ({})", device.reported_name);
+  }
+  throw InputError(
+      fmt::format("fit of {}: none of {} measurements is of it; they are of {}",
+                  name,
+                  observations.size(),
+                  model::JoinNames(model::NameViews(others))));
+}
+
+}  // namespace
+
+std::vector<double> Fit::Values() const {
+  std::vector<double> values;
+  values.reserve(parameters.size());
+  for (const FittedParameter& parameter : parameters) {
+    values.push_back(parameter.value);
+  }
+  return values;
+}
+
+bool IsDevice(const hardware::Device& device, std::string_view name) {
+  return name == device.name ||
+         (!device.reported_name.empty() && name == device.reported_name) ||
+         std::find(device.aliases.begin(), device.aliases.end(), name) !=
+             device.aliases.end();
+}
+
+std::string SettingsOf(const model::Workload& workload) {
+  return fmt::format("{} {} {} {}",
+                     model::ToText(workload.precision),
+                     model::ToText(workload.stack.fusion),
+                     model::ToText(workload.stack.attention),
+                     model::ToText(workload.work));
+}
+
+std::vector<std::string> Refusals(const Fit& fit) {
+  std::vector<std::string> lines;
+  for (const FittedParameter& parameter : fit.parameters) {
+    if (parameter.determined) continue;
+    lines.push_back(fmt::format(
+        "{}: {} is not determined by {} runs, it stays at {}; would be by {}",
+        fit.name,
+        parameter.name,
+        fit.provenance.runs,
+        parameter.prior,
+        parameter.determined_by));
+  }
+  return lines;
+}
+
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const FitOptions& options) {
+  RequireParameters(device);
+  const FitData data = Collect(device, OfDevice(device, observations), options);
+  const size_t count = data.infos.size();
+  std::vector<bool> held(count, false);
+  std::vector<double> positions = data.prior;
+  Eigen::MatrixXd covariance;
+  // One parameter at a time, the least determined first: two that only their
+  // product is known of must not both go back to their priors.
+  while (true) {
+    std::string message;
+    const auto solved = Solve(data, positions, held, kNoRun, &message);
+    if (!solved) {
+      throw InputError(
+          fmt::format("fit of {} refused: the solver did not converge ({})",
+                      device.name,
+                      message));
+    }
+    positions = *solved;
+    covariance = PosteriorCovariance(data, positions);
+    size_t worst = count;
+    double widest = kDeterminedBelow;
+    for (size_t i = 0; i < count; ++i) {
+      if (held[i]) continue;
+      const double narrowed = NarrowedTo(data, covariance, i);
+      if (narrowed >= widest) {
+        widest = narrowed;
+        worst = i;
+      }
+    }
+    if (worst == count) break;
+    held[worst] = true;
+    positions[worst] = data.prior[worst];
+  }
+
+  Fit fit = EmptyFit(device);
+  FillParameters(
+      device, data, positions, held, covariance, options.model_sigma, fit);
+  for (const Datum& datum : data.data) {
+    const StepModel& model = data.models[datum.model];
+    const LogTimes times = model.EvaluateValues(positions);
+    fit.runs.push_back({.label = data.runs[datum.run],
+                        .workload = Describe(model.workload()),
+                        .quantity = datum.quantity,
+                        .measured = datum.measured,
+                        .modelled = Seconds<>(std::exp(times[datum.quantity])),
+                        .left_out = std::nullopt});
+  }
+  // Of one run there is nothing left without it.
+  if (options.leave_one_out && data.runs.size() > 1) {
+    LeaveOneOut(data, positions, held, fit);
+  }
+  FillErrors(data, covariance, held, options.model_sigma, fit);
+  fit.range = RangeOf(data);
+  fit.provenance.runs = static_cast<int64_t>(data.runs.size());
+  fit.provenance.observations = static_cast<int64_t>(data.data.size());
+  return fit;
+}
+
+Fit PriorFit(const hardware::Device& device) {
+  RequireParameters(device);
+  const auto infos = hardware::ParametersOf(device.kind);
+  Fit fit = EmptyFit(device);
+  fit.provenance.source = "datasheet";
+  fit.covariance.assign(infos.size() * infos.size(), 0.0);
+  for (size_t i = 0; i < infos.size(); ++i) {
+    FittedParameter parameter;
+    parameter.name = infos[i].name;
+    parameter.value = infos[i].prior;
+    parameter.standard_error = infos[i].prior_sigma;
+    parameter.prior = infos[i].prior;
+    parameter.determined_by = infos[i].determined_by;
+    fit.parameters.push_back(std::move(parameter));
+    fit.covariance[i * infos.size() + i] =
+        infos[i].prior_sigma * infos[i].prior_sigma;
+  }
+  return fit;
+}
+
+}  // namespace trainfare::calibrate

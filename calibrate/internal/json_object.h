@@ -1,0 +1,130 @@
+#pragma once
+
+// Reading one JSON object with messages that name the key. For .cc files only:
+// the JSON library's header is large.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "model/error.h"
+
+namespace trainfare::calibrate::internal {
+
+// Knows where its object stands. Keys that nobody asks for are ignored.
+class JsonObject {
+ public:
+  JsonObject(const nlohmann::json& value,
+             std::string file,
+             int line,
+             std::string path = "")
+      : value_(value),
+        file_(std::move(file)),
+        line_(line),
+        path_(std::move(path)) {
+    if (!value.is_object()) Fail("", "an object", value);
+  }
+
+  bool Has(const char* key) const {
+    const auto found = value_.find(key);
+    return found != value_.end() && !found->is_null();
+  }
+  const nlohmann::json& At(const char* key) const {
+    const auto found = value_.find(key);
+    if (found == value_.end() || found->is_null()) {
+      FailWith(key, "missing");
+    }
+    return *found;
+  }
+
+  JsonObject Object(const char* key) const {
+    return {At(key), file_, line_, Path(key)};
+  }
+  std::string Text(const char* key) const {
+    const nlohmann::json& found = At(key);
+    if (!found.is_string()) Fail(key, "a text", found);
+    return found.get<std::string>();
+  }
+  std::string Text(const char* key, const char* fallback) const {
+    return Has(key) ? Text(key) : std::string(fallback);
+  }
+  bool Flag(const char* key, bool fallback) const {
+    if (!Has(key)) return fallback;
+    const nlohmann::json& found = At(key);
+    if (!found.is_boolean()) Fail(key, "true or false", found);
+    return found.get<bool>();
+  }
+  int64_t Count(const char* key, int64_t least) const {
+    const nlohmann::json& found = At(key);
+    if (!found.is_number_integer() || found.get<int64_t>() < least ||
+        found.get<int64_t>() > kLargestCount) {
+      Fail(key,
+           fmt::format("an integer from {} to {}", least, kLargestCount),
+           found);
+    }
+    return found.get<int64_t>();
+  }
+  int64_t Count(const char* key, int64_t least, int64_t fallback) const {
+    return Has(key) ? Count(key, least) : fallback;
+  }
+  // Finite and greater than 0: the library reads 1e999 as infinite and refuses
+  // NaN itself.
+  double PositiveNumber(const char* key, const char* expected) const {
+    const nlohmann::json& found = At(key);
+    if (!found.is_number() || !std::isfinite(found.get<double>()) ||
+        found.get<double>() <= 0.0) {
+      Fail(key, expected, found);
+    }
+    return found.get<double>();
+  }
+  // Through a function that throws InputError without a position.
+  template <class Parse>
+  auto Word(const char* key, Parse parse) const {
+    const std::string text = Text(key);
+    try {
+      return parse(text);
+    } catch (const model::InputError& error) {
+      FailWith(key, error.what());
+    }
+  }
+
+  [[noreturn]] void FailWith(const std::string& key,
+                             const std::string& message) const {
+    const std::string path = Path(key);
+    throw model::InputError(
+        file_,
+        line_,
+        0,
+        path.empty() ? message : fmt::format("{}: {}", path, message));
+  }
+
+ private:
+  // Far beyond any machine, far below an overflow of products of counts.
+  static constexpr int64_t kLargestCount = 1'000'000'000'000;
+
+  std::string Path(const std::string& key) const {
+    if (path_.empty()) return key;
+    return key.empty() ? path_ : path_ + "." + key;
+  }
+  [[noreturn]] void Fail(const std::string& key,
+                         const std::string& expected,
+                         const nlohmann::json& got) const {
+    std::string shown =
+        got.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    constexpr size_t kMostShown = 60;
+    if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + "...";
+    FailWith(key, fmt::format("expected {}, got {}", expected, shown));
+  }
+
+  const nlohmann::json& value_;
+  std::string file_;
+  int line_;
+  std::string path_;
+};
+
+}  // namespace trainfare::calibrate::internal

@@ -1,0 +1,293 @@
+#include "calibrate/measurement.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "calibrate/internal/json_object.h"
+#include "calibrate/statistics.h"
+#include "model/error.h"
+#include "model/nearest.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using internal::JsonObject;
+using model::InputError;
+using model::Seconds;
+
+constexpr std::string_view kSchema = "trainfare.measurement/1";
+
+model::Architecture ReadArchitecture(const JsonObject& object) {
+  model::Architecture architecture;
+  architecture.name = object.Text("name", "");
+  architecture.family = object.Word("family", model::FamilyFromText);
+  architecture.layers = object.Count("layers", 0);
+  architecture.decoder_layers = object.Count("decoder_layers", 0, 0);
+  architecture.hidden = object.Count("hidden", 1);
+  architecture.heads = object.Count("heads", 1);
+  architecture.intermediate = object.Count("intermediate", 1);
+  architecture.vocabulary = object.Count("vocabulary", 1);
+  architecture.positions = object.Count("positions", 0);
+  architecture.position_offset = object.Count("position_offset", 0, 0);
+  architecture.token_types = object.Count("token_types", 0, 0);
+  architecture.embedding_layer_norm =
+      object.Flag("embedding_layer_norm", architecture.embedding_layer_norm);
+  architecture.pooler = object.Flag("pooler", architecture.pooler);
+  architecture.classifier_dense =
+      object.Flag("classifier_dense", architecture.classifier_dense);
+  architecture.head = object.Word("head", model::HeadFromText);
+  architecture.labels = object.Count("labels", 1, architecture.labels);
+  if (object.Has("dropout")) {
+    const nlohmann::json& dropout = object.At("dropout");
+    if (!dropout.is_number() || dropout.get<double>() < 0.0 ||
+        !(dropout.get<double>() < 1.0)) {
+      object.FailWith("dropout",
+                      fmt::format("expected a number from 0 to below 1, got {}",
+                                  dropout.dump()));
+    }
+    architecture.dropout = dropout.get<double>();
+  }
+  return architecture;
+}
+
+model::Workload ReadWorkload(const JsonObject& object) {
+  model::Workload workload;
+  workload.architecture = ReadArchitecture(object.Object("model"));
+  workload.batch = object.Count("batch", 1);
+  workload.sequence_length = object.Count("sequence_length", 1);
+  workload.target_length = object.Count("target_length", 0, 0);
+  workload.accumulation = object.Count("accumulation", 1, 1);
+  workload.precision = object.Word("precision", model::PrecisionFromText);
+  const JsonObject optimizer = object.Object("optimizer");
+  workload.optimizer.kind =
+      optimizer.Word("name", model::OptimizerKindFromText);
+  workload.optimizer.implementation =
+      optimizer.Word("implementation", model::OptimizerImplementationFromText);
+  workload.stack.fusion = object.Word("stack", model::FusionFromText);
+  workload.stack.attention = object.Word("attention", model::AttentionFromText);
+  workload.predictions_per_sequence =
+      object.Count("predictions_per_sequence", 0, 0);
+  workload.gradient_checkpointing =
+      object.Flag("gradient_checkpointing", false);
+  if (workload.optimizer.kind == model::OptimizerKind::kNone) {
+    workload.work = model::Work::kForwardBackward;
+  }
+  try {
+    model::Validate(workload);
+  } catch (const InputError& error) {
+    object.FailWith("", error.what());
+  }
+  return workload;
+}
+
+Sample ReadSample(const JsonObject& object) {
+  constexpr const char* kTime = "a time above 0 in seconds";
+  Sample sample;
+  sample.warmup = object.Flag("warmup", false);
+  sample.step = Seconds<>(object.PositiveNumber("step_s", kTime));
+  const auto part = [&](const char* key) -> std::optional<Seconds<>> {
+    if (!object.Has(key)) return std::nullopt;
+    return Seconds<>(object.PositiveNumber(key, kTime));
+  };
+  sample.forward = part("forward_s");
+  sample.backward = part("backward_s");
+  sample.optimizer = part("optimizer_s");
+  return sample;
+}
+
+// "key value, key value" of the texts and numbers of a flat object.
+std::string Summary(const nlohmann::json& object) {
+  std::string text;
+  if (!object.is_object()) return text;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_structured() || value.is_null()) continue;
+    if (!text.empty()) text += ", ";
+    text += key + " ";
+    text += value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  return text;
+}
+
+MeasuredRun ReadRun(const JsonObject& record,
+                    const nlohmann::json& value,
+                    const std::string& name,
+                    int line) {
+  MeasuredRun run;
+  run.line = line;
+  run.id = record.Text("id", "");
+  if (run.id.empty()) run.id = fmt::format("{}:{}", name, line);
+  run.time = record.Text("time", "");
+  const JsonObject device = record.Object("device");
+  run.device = device.Text("name");
+  if (run.device.empty()) device.FailWith("name", "expected a text, got \"\"");
+  run.device_kind = device.Text("kind", "");
+  run.device_count = record.Count("world_size", 1, device.Count("count", 1, 1));
+  run.threads = device.Count("threads", 0, 0);
+  if (value.contains("host")) run.host = Summary(value["host"]);
+  if (value.contains("software")) run.software = Summary(value["software"]);
+  run.workload = ReadWorkload(record.Object("workload"));
+  run.peak_memory =
+      model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
+  const nlohmann::json& samples = record.At("samples");
+  if (!samples.is_array()) record.FailWith("samples", "expected a list");
+  int64_t counted = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    run.samples.push_back(
+        ReadSample({samples[i], name, line, fmt::format("samples[{}]", i)}));
+    counted += run.samples.back().warmup ? 0 : 1;
+  }
+  if (counted == 0) {
+    record.FailWith("samples", "expected a step that is not warm-up, got none");
+  }
+  return run;
+}
+
+nlohmann::json ParseJson(std::string_view line,
+                         const std::string& name,
+                         int line_number) {
+  try {
+    return nlohmann::json::parse(line);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw InputError(name,
+                     line_number,
+                     static_cast<int>(error.byte),
+                     "expected one JSON object a line, got what is not JSON");
+  } catch (const nlohmann::json::out_of_range&) {
+    throw InputError(name, line_number, 0, "a number is out of range");
+  }
+}
+
+}  // namespace
+
+MeasurementLine ParseMeasurementLine(std::string_view line,
+                                     const std::string& name,
+                                     int line_number) {
+  const nlohmann::json value = ParseJson(line, name, line_number);
+  const JsonObject record(value, name, line_number);
+  const std::string schema = record.Text("schema");
+  if (schema != kSchema) {
+    record.FailWith(
+        "schema", fmt::format("expected \"{}\", got \"{}\"", kSchema, schema));
+  }
+  const std::string kind = record.Text("kind");
+  MeasurementLine result;
+  if (kind == "step") {
+    result.run = ReadRun(record, value, name, line_number);
+  } else if (kind == "error") {
+    result.refused = RefusedRun{
+        .line = line_number,
+        .request = value.contains("request") ? value["request"].dump() : "",
+        .message = record.Text("message")};
+  } else if (kind != "kernel" && kind != "collective" && kind != "run") {
+    const std::vector<std::string_view> known = {
+        "step", "kernel", "collective", "run", "error"};
+    record.FailWith("kind",
+                    fmt::format("unknown kind \"{}\"{}; known: {}",
+                                kind,
+                                model::DidYouMean(kind, known),
+                                model::JoinNames(known)));
+  }
+  return result;
+}
+
+Measurements ParseMeasurements(std::string_view text,
+                               const std::string& name,
+                               CutTail cut_tail) {
+  Measurements measurements;
+  measurements.file = name;
+  int line_number = 0;
+  while (!text.empty()) {
+    ++line_number;
+    const size_t end = text.find('\n');
+    const bool cut = end == std::string_view::npos;
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(cut ? text.size() : end + 1);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    // Without its newline a line may still be whole, written by hand.
+    if (cut && !nlohmann::json::accept(line)) {
+      if (cut_tail == CutTail::kRefuse) {
+        throw InputError(name,
+                         line_number,
+                         0,
+                         "the last line is cut off, its run was interrupted; "
+                         "remove the line");
+      }
+      measurements.dropped_tail = fmt::format(
+          "{}:{}: dropped the last line, it was cut off", name, line_number);
+      break;
+    }
+    MeasurementLine parsed = ParseMeasurementLine(line, name, line_number);
+    if (parsed.run) {
+      measurements.runs.push_back(std::move(*parsed.run));
+    } else if (parsed.refused) {
+      measurements.refused.push_back(std::move(*parsed.refused));
+    } else {
+      ++measurements.other_kinds;
+    }
+  }
+  if (line_number == 0 && cut_tail == CutTail::kRefuse) {
+    throw InputError(name, 1, 0, "expected measurement records, got nothing");
+  }
+  return measurements;
+}
+
+Measurements ReadMeasurements(const std::string& path, CutTail cut_tail) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw InputError(path + ": cannot be read");
+  const std::string text((std::istreambuf_iterator<char>(file)),
+                         std::istreambuf_iterator<char>());
+  if (file.bad()) throw InputError(path + ": cannot be read");
+  return ParseMeasurements(text, path, cut_tail);
+}
+
+std::vector<Observation> ObservationsOf(const MeasuredRun& run) {
+  std::vector<double> step;
+  std::vector<double> forward;
+  std::vector<double> backward;
+  std::vector<double> optimizer;
+  for (const Sample& sample : run.samples) {
+    if (sample.warmup) continue;
+    step.push_back(model::ToSeconds(sample.step));
+    if (sample.forward) forward.push_back(model::ToSeconds(*sample.forward));
+    if (sample.backward) backward.push_back(model::ToSeconds(*sample.backward));
+    if (sample.optimizer) {
+      optimizer.push_back(model::ToSeconds(*sample.optimizer));
+    }
+  }
+  std::vector<Observation> observations;
+  const auto add = [&](Quantity quantity, const std::vector<double>& samples) {
+    // A part timed in some steps only has no median that compares.
+    if (samples.empty() || samples.size() != step.size()) return;
+    Observation observation;
+    observation.label = run.id;
+    observation.group = run.workload.architecture.name;
+    observation.device = run.device;
+    observation.device_count = run.device_count;
+    observation.workload = run.workload;
+    observation.quantity = quantity;
+    observation.measured = Seconds<>(Median(samples));
+    observation.relative_noise = RelativeNoiseOfMedian(samples);
+    observation.framework = run.software;
+    observations.push_back(std::move(observation));
+  };
+  add(Quantity::kStep, step);
+  add(Quantity::kForward, forward);
+  add(Quantity::kBackward, backward);
+  add(Quantity::kOptimizer, optimizer);
+  return observations;
+}
+
+std::vector<Observation> ObservationsOf(const Measurements& measurements) {
+  std::vector<Observation> observations;
+  for (const MeasuredRun& run : measurements.runs) {
+    std::vector<Observation> of_run = ObservationsOf(run);
+    std::move(of_run.begin(), of_run.end(), std::back_inserter(observations));
+  }
+  return observations;
+}
+
+}  // namespace trainfare::calibrate

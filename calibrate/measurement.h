@@ -1,0 +1,83 @@
+#pragma once
+
+// Measurement records, schema trainfare.measurement/1 (docs/measurement.md):
+// reading them, and what they say as observations.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/fit.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// One step of a run. A part that was not timed is absent.
+struct Sample {
+  bool warmup = false;
+  model::Seconds<> step;
+  std::optional<model::Seconds<>> forward;
+  std::optional<model::Seconds<>> backward;
+  std::optional<model::Seconds<>> optimizer;
+};
+
+struct MeasuredRun {
+  int line = 0;    // in its file, from 1
+  std::string id;  // of the record; "file:line" where it has none
+  std::string time;
+  std::string device;       // as the machine reports it
+  std::string device_kind;  // "cpu", "cuda"; may be empty
+  int64_t device_count = 1;
+  int64_t threads = 0;  // 0: not said
+  std::string host;
+  std::string software;
+  model::Workload workload;
+  model::Bytes<> peak_memory;  // 0: not said
+  std::vector<Sample> samples;
+};
+
+// A request that the trainer could not run.
+struct RefusedRun {
+  int line = 0;
+  std::string request;
+  std::string message;
+};
+
+struct Measurements {
+  std::string file;
+  std::vector<MeasuredRun> runs;
+  std::vector<RefusedRun> refused;
+  int64_t other_kinds = 0;  // records of kernels, collectives, whole jobs
+  // Says what was dropped: "<file>:<line>: ...".
+  std::optional<std::string> dropped_tail;
+};
+
+// What to do about a last line that was cut off while it was written.
+enum class CutTail { kRefuse, kDrop };
+
+// Throws InputError "file:line: ..." for what is not a record of this schema.
+Measurements ReadMeasurements(const std::string& path,
+                              CutTail cut_tail = CutTail::kRefuse);
+// The same from text; `name` stands for the file in messages.
+Measurements ParseMeasurements(std::string_view text,
+                               const std::string& name,
+                               CutTail cut_tail = CutTail::kRefuse);
+
+// One line: a run, or the message of a refused request.
+struct MeasurementLine {
+  std::optional<MeasuredRun> run;
+  std::optional<RefusedRun> refused;
+};
+MeasurementLine ParseMeasurementLine(std::string_view line,
+                                     const std::string& name,
+                                     int line_number);
+
+// Up to four: whole step, forward, backward, optimizer. Medians over the steps
+// that are not warm-up, with their noise.
+std::vector<Observation> ObservationsOf(const MeasuredRun& run);
+std::vector<Observation> ObservationsOf(const Measurements& measurements);
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,38 @@
+#pragma once
+
+// Order statistics and quantiles of a fit.
+
+#include <cstdint>
+#include <vector>
+
+namespace trainfare::calibrate {
+
+// Of the values in any order; the mean of the middle two when even. Throws
+// std::logic_error when there are none.
+double Median(std::vector<double> values);
+
+// The value below which a share of `p` in [0, 1] lies, linear between order
+// statistics (type 7 of Hyndman & Fan 1996).
+double Percentile(std::vector<double> values, double p);
+
+// Standard deviation from the median absolute deviation around `center`, so
+// that a few outliers do not count: 1.4826 MAD, which is sigma for normal
+// samples. 0 for fewer than two values.
+double RobustDeviation(const std::vector<double>& values, double center);
+
+// Of the median of `samples`, relative to it: 1.4826 MAD sqrt(pi / 2) / sqrt(n)
+// over the median, the factor sqrt(pi / 2) being what a median loses against a
+// mean for normal samples. 0 (unknown) for fewer than three samples.
+double RelativeNoiseOfMedian(const std::vector<double>& samples);
+
+// The value that a Student t variable stays below with probability 0.9: half
+// the width of an 80 % interval in standard deviations.
+//
+//   t = z + (z^3 + z) / (4 n) + (5 z^5 + 16 z^3 + 3 z) / (96 n^2) + ...
+//
+// Exact for n = 1 and 2, within 0.001 from 3 on (tests/calibrate/
+// statistics_test.cc against printed tables).
+// Source: Abramowitz & Stegun 1964, 26.7.5.
+double StudentQuantile90(int64_t degrees_of_freedom);
+
+}  // namespace trainfare::calibrate

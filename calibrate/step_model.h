@@ -1,0 +1,98 @@
+#pragma once
+
+// The formula of a device for one workload, evaluated at any parameters: time,
+// and the gradient of its logarithm for fit, interval and plan alike.
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "calibrate/fit.h"
+#include "hardware/device.h"
+#include "hardware/parameter.h"
+#include "hardware/step_time.h"
+#include "model/kernels.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// No kind of device has more free parameters.
+inline constexpr size_t kMaxParameters = 16;
+inline constexpr size_t kQuantities = 4;  // of the enum Quantity
+
+// The scale in which a parameter is fitted: its log, or the value itself.
+double ToFitScale(const hardware::ParameterInfo& info, double value);
+double FromFitScale(const hardware::ParameterInfo& info, double position);
+
+// The part of a step that a quantity names.
+template <class T>
+model::Seconds<T> PartOf(const hardware::StepTime<T>& step, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::kForward:
+      return step.forward.total();
+    case Quantity::kBackward:
+      return step.backward.total();
+    case Quantity::kOptimizer:
+      return step.optimizer.total();
+    case Quantity::kStep:
+      break;
+  }
+  return step.total();
+}
+
+// log(time) of every quantity and its gradient with regard to the parameters
+// in the scale of the fit. A part that takes no time has log_time -infinity.
+struct LogTimes {
+  std::array<double, kQuantities> log_time{};
+  std::array<std::array<double, kMaxParameters>, kQuantities> gradient{};
+
+  double operator[](Quantity quantity) const {
+    return log_time[static_cast<size_t>(quantity)];
+  }
+  std::span<const double, kMaxParameters> GradientOf(Quantity quantity) const {
+    return gradient[static_cast<size_t>(quantity)];
+  }
+};
+
+// `kernels` must be ExpandKernels(workload); one position a parameter, in the
+// scale of the fit.
+LogTimes EvaluateLogTimes(const hardware::Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const double> positions);
+
+// Kernels are expanded once. `device` must outlive the model.
+class StepModel {
+ public:
+  // Throws InputError when the workload is not valid or the device does not
+  // run its precision.
+  StepModel(const hardware::Device& device, const model::Workload& workload);
+
+  const model::Workload& workload() const { return workload_; }
+
+  // At parameters as they are.
+  hardware::StepTime<double> Time(std::span<const double> values) const;
+  // At parameters in the scale of the fit, with the gradient.
+  LogTimes Evaluate(std::span<const double> positions) const {
+    return EvaluateLogTimes(*device_, workload_, kernels_, positions);
+  }
+  // log(time) alone; gradients stay 0.
+  LogTimes EvaluateValues(std::span<const double> positions) const;
+
+ private:
+  const hardware::Device* device_;
+  model::Workload workload_;
+  model::KernelList kernels_;
+};
+
+// Words of one workload, one way to write each: what a fit keeps of its runs,
+// and how a message names a run.
+std::string Describe(const model::Workload& workload);
+
+std::string_view ToText(Quantity quantity);
+Quantity QuantityFromText(std::string_view text);  // throws InputError
+
+}  // namespace trainfare::calibrate

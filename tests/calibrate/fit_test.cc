@@ -1,0 +1,314 @@
+#include "calibrate/fit.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "calibrate/predictor.h"
+#include "calibrate/step_model.h"
+#include "hardware/device_models.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+using hardware::DeviceKind;
+using model::InputError;
+using model::Workload;
+
+Device Processor() {
+  Device device;
+  device.name = "cpu";
+  device.reported_name = "Example 9000";
+  device.vendor = "Example";
+  device.architecture = "x86_64";
+  device.kind = DeviceKind::kCpu;
+  device.source = "made up for a test";
+  device.memory_capacity = model::GiB(24);
+  device.memory_bandwidth = model::GBPerSecond(30);
+  device.on_chip_memory = model::MiB(32);
+  device.peak.fp32 = model::TFlopPerSecond(0.2);
+  device.peak.bf16 = model::TFlopPerSecond(0.4);
+  device.cores = 2;
+  return device;
+}
+
+Workload Step(const char* name, int64_t batch, int64_t length) {
+  Workload workload;
+  workload.architecture = model::FindArchitecture(name);
+  workload.batch = batch;
+  workload.sequence_length = length;
+  workload.optimizer.implementation = model::OptimizerImplementation::kFused;
+  return workload;
+}
+
+std::vector<Workload> BroadPlan() {
+  std::vector<Workload> plan;
+  for (const char* name : {"bert-tiny", "bert-mini", "bert-base-uncased"}) {
+    for (const int64_t batch : {1, 4, 16}) {
+      for (const int64_t length : {16, 64, 256}) {
+        plan.push_back(Step(name, batch, length));
+      }
+    }
+  }
+  return plan;
+}
+
+// Parameters away from their priors, each by the same share of its sigma.
+std::vector<double> Truth(const Device& device, double away) {
+  std::vector<double> values;
+  double sign = 1.0;
+  for (const auto& info : hardware::ParametersOf(device.kind)) {
+    const double moved =
+        ToFitScale(info, info.prior) + sign * away * info.prior_sigma;
+    values.push_back(
+        std::clamp(FromFitScale(info, moved), info.lower, info.upper));
+    sign = -sign;
+  }
+  return values;
+}
+
+// What the model itself says, all four quantities, with relative noise.
+std::vector<Observation> Synthetic(const Device& device,
+                                   const std::vector<double>& truth,
+                                   const std::vector<Workload>& plan,
+                                   double noise,
+                                   unsigned seed = 1) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0.0, 1.0);
+  std::vector<Observation> observations;
+  int run = 0;
+  for (const Workload& workload : plan) {
+    ++run;
+    const auto time = StepModel(device, workload).Time(truth);
+    for (const Quantity quantity : {Quantity::kStep,
+                                    Quantity::kForward,
+                                    Quantity::kBackward,
+                                    Quantity::kOptimizer}) {
+      Observation observation;
+      observation.label = "run " + std::to_string(run);
+      observation.device = device.reported_name;
+      observation.workload = workload;
+      observation.quantity = quantity;
+      observation.measured =
+          PartOf(time, quantity) * std::exp(noise * normal(random));
+      observation.relative_noise = noise;
+      observations.push_back(std::move(observation));
+    }
+  }
+  return observations;
+}
+
+double StepSeconds(const Device& device,
+                   const std::vector<double>& values,
+                   const Workload& workload) {
+  return model::ToSeconds(StepModel(device, workload).Time(values).total());
+}
+
+TEST_CASE("a fit recovers the parameters behind exact times") {
+  const Device device = Processor();
+  const std::vector<double> truth = Truth(device, 0.5);
+  FitOptions options;
+  options.model_sigma = 1e-4;  // exact: the prior then hardly pulls
+  options.leave_one_out = false;
+  const Fit fit =
+      FitDevice(device, Synthetic(device, truth, BroadPlan(), 0.0), options);
+  REQUIRE(fit.parameters.size() == truth.size());
+  int recovered = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    CAPTURE(fit.parameters[i].name);
+    if (!fit.parameters[i].determined) continue;
+    ++recovered;
+    const auto& info = hardware::ParametersOf(device.kind)[i];
+    const double off =
+        ToFitScale(info, fit.parameters[i].value) - ToFitScale(info, truth[i]);
+    CHECK(std::abs(off) < 0.01);
+  }
+  // All but the bf16 ratio, of which fp32 runs say nothing.
+  CHECK(recovered == static_cast<int>(truth.size()) - 1);
+  CHECK(fit.in_sample_error < 1e-4);
+}
+
+TEST_CASE("with noise the truth lies within a few standard errors") {
+  const Device device = Processor();
+  const std::vector<double> truth = Truth(device, 0.5);
+  FitOptions options;
+  options.model_sigma = 0.01;
+  options.leave_one_out = false;
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    CAPTURE(seed);
+    const Fit fit = FitDevice(
+        device, Synthetic(device, truth, BroadPlan(), 0.02, seed), options);
+    for (size_t i = 0; i < truth.size(); ++i) {
+      CAPTURE(fit.parameters[i].name);
+      if (!fit.parameters[i].determined) continue;
+      const auto& info = hardware::ParametersOf(device.kind)[i];
+      const double off = ToFitScale(info, fit.parameters[i].value) -
+                         ToFitScale(info, truth[i]);
+      CHECK(std::abs(off) < 4.0 * fit.parameters[i].standard_error);
+    }
+    // Unseen shapes come out far better than the noise of one run.
+    for (const Workload& unseen : {Step("bert-small", 8, 100),
+                                   Step("bert-base-uncased", 8, 96),
+                                   Step("bert-tiny", 32, 48)}) {
+      const double ratio = StepSeconds(device, fit.Values(), unseen) /
+                           StepSeconds(device, truth, unseen);
+      CHECK(std::abs(ratio - 1.0) < 0.04);
+    }
+  }
+}
+
+TEST_CASE("one outlier does not move the fit") {
+  const Device device = Processor();
+  const std::vector<double> truth = Truth(device, 0.5);
+  std::vector<Observation> observations =
+      Synthetic(device, truth, BroadPlan(), 0.005);
+  observations[40].measured = observations[40].measured * 5.0;
+  FitOptions options;
+  options.model_sigma = 0.01;
+  options.leave_one_out = false;
+  const Fit fit = FitDevice(device, observations, options);
+  const Workload unseen = Step("bert-base-uncased", 8, 96);
+  const double ratio = StepSeconds(device, fit.Values(), unseen) /
+                       StepSeconds(device, truth, unseen);
+  CHECK(std::abs(ratio - 1.0) < 0.02);
+}
+
+TEST_CASE("what one-sided data leaves open stays at its prior, by name") {
+  const Device device = Processor();
+  // Large products only: nothing is said about small or half-width ones.
+  const Fit fit = FitDevice(device,
+                            Synthetic(device,
+                                      Truth(device, 0.5),
+                                      {Step("bert-base-uncased", 16, 128),
+                                       Step("bert-base-uncased", 32, 128)},
+                                      0.01));
+  const auto find = [&](std::string_view name) {
+    return *std::find_if(fit.parameters.begin(),
+                         fit.parameters.end(),
+                         [&](const auto& p) { return p.name == name; });
+  };
+  CHECK(find("gemm_efficiency").determined);
+  const FittedParameter narrow = find("narrow_gemm_ratio");
+  CHECK(!narrow.determined);
+  CHECK(narrow.value == narrow.prior);
+  CHECK(narrow.determined_by.find("bf16") != std::string::npos);
+  const FittedParameter overhead = find("kernel_overhead");
+  CHECK(!overhead.determined);
+  CHECK(overhead.value == overhead.prior);
+  CHECK(overhead.determined_by.find("bert-tiny") != std::string::npos);
+
+  const std::vector<std::string> refusals = Refusals(fit);
+  const auto line = std::find_if(
+      refusals.begin(), refusals.end(), [](const std::string& text) {
+        return text.find("kernel_overhead") != std::string::npos;
+      });
+  REQUIRE(line != refusals.end());
+  CHECK(line->substr(0, line->find("; would be by ")) ==
+        "cpu: kernel_overhead is not determined by 2 runs, it stays at 8e-06");
+}
+
+TEST_CASE("each run left out in turn is predicted from the others") {
+  const Device device = Processor();
+  const std::vector<Observation> observations =
+      Synthetic(device, Truth(device, 0.5), BroadPlan(), 0.02);
+  const Fit fit = FitDevice(device, observations);
+  CHECK(fit.provenance.runs == 27);
+  CHECK(fit.provenance.observations == 108);
+  REQUIRE(fit.runs.size() == 108);
+  // On the whole what was not seen is met less well than what was.
+  double seen = 0.0;
+  double unseen = 0.0;
+  for (const FittedRun& run : fit.runs) {
+    REQUIRE(run.left_out.has_value());
+    seen += std::pow(std::log(run.modelled / run.measured), 2);
+    unseen += std::pow(std::log(*run.left_out / run.measured), 2);
+  }
+  CHECK(unseen > seen);
+  CHECK(fit.leave_one_out_error > 0.0);
+  CHECK(fit.leave_one_out_error < 0.05);
+
+  // By hand: the first run away, and the rest predicts it the same.
+  std::vector<Observation> rest;
+  for (const Observation& observation : observations) {
+    if (observation.label != "run 1") rest.push_back(observation);
+  }
+  FitOptions options;
+  options.leave_one_out = false;
+  const Fit without = FitDevice(device, rest, options);
+  const double expected =
+      StepSeconds(device, without.Values(), observations[0].workload);
+  CHECK(model::ToSeconds(*fit.runs[0].left_out) ==
+        doctest::Approx(expected).epsilon(1e-3).scale(0));
+}
+
+TEST_CASE("fits are the same on every call") {
+  const Device device = Processor();
+  const std::vector<Observation> observations =
+      Synthetic(device, Truth(device, 0.3), BroadPlan(), 0.02);
+  const Fit first = FitDevice(device, observations);
+  const Fit second = FitDevice(device, observations);
+  CHECK(first.Values() == second.Values());
+  CHECK(first.leave_one_out_error == second.leave_one_out_error);
+}
+
+TEST_CASE("fits are refused with one line") {
+  const Device device = Processor();
+  CHECK_THROWS_WITH_AS(FitDevice(device, {}),
+                       "fit of cpu: expected measurements, got none",
+                       InputError);
+  std::vector<Observation> observations =
+      Synthetic(device, Truth(device, 0.3), {Step("bert-tiny", 1, 16)}, 0.0);
+  for (Observation& o : observations) o.device = "Other 5000";
+  CHECK_THROWS_WITH_AS(FitDevice(device, observations),
+                       "fit of cpu (Example 9000): none of 4 measurements is "
+                       "of it; they are of Other 5000",
+                       InputError);
+  for (Observation& o : observations) {
+    o.device = "Example 9000";
+    o.device_count = 8;
+  }
+  CHECK_THROWS_WITH_AS(FitDevice(device, observations),
+                       "fit of cpu: all 4 measurements of it are of several "
+                       "devices; a fit needs runs on one",
+                       InputError);
+  for (Observation& o : observations) o.device_count = 1;
+  observations[0].measured = model::Second(std::nan(""));
+  CHECK_THROWS_WITH_AS(FitDevice(device, observations),
+                       "run 1: expected a time above 0, got nan s",
+                       InputError);
+  observations =
+      Synthetic(device, Truth(device, 0.3), {Step("bert-tiny", 1, 16)}, 0.0);
+  observations[3].workload.work = model::Work::kForward;
+  CHECK_THROWS_WITH_AS(FitDevice(device, observations),
+                       "run 1: measured the optimizer of a step that has none",
+                       InputError);
+  observations =
+      Synthetic(device, Truth(device, 0.3), {Step("bert-tiny", 1, 16)}, 0.0);
+  observations[0].workload.precision = model::Precision::kFp16;
+  CHECK_THROWS_WITH_AS(FitDevice(device, observations),
+                       "run 1: precision: cpu has no fp16; it runs fp32, bf16",
+                       InputError);
+}
+
+TEST_CASE("the prior as a fit says so") {
+  const Fit fit = PriorFit(Processor());
+  const auto infos = hardware::ParametersOf(DeviceKind::kCpu);
+  REQUIRE(fit.parameters.size() == infos.size());
+  for (size_t i = 0; i < infos.size(); ++i) {
+    CHECK(fit.parameters[i].value == infos[i].prior);
+    CHECK(!fit.parameters[i].determined);
+  }
+  CHECK(fit.provenance.source == "datasheet");
+  Device dataflow = Processor();
+  dataflow.kind = DeviceKind::kDataflow;
+  CHECK_THROWS_WITH_AS(PriorFit(dataflow),
+                       "cpu: no step model for dataflow devices yet",
+                       InputError);
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate
