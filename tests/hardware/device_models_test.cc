@@ -1,0 +1,197 @@
+#include "hardware/device_models.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace trainfare::hardware {
+namespace {
+
+// A made-up device of each kind with round figures.
+Device RoundDevice(DeviceKind kind) {
+  Device d;
+  d.name = "round";
+  d.kind = kind;
+  d.memory_capacity = model::GiB(16);
+  d.memory_bandwidth = model::GBPerSecond(1000);
+  d.on_chip_memory = model::MiB(32);
+  d.peak.fp32 = model::TFlopPerSecond(10);
+  d.peak.bf16 = model::TFlopPerSecond(100);
+  d.peak.fp16 = model::TFlopPerSecond(100);
+  d.peak.vector = model::TFlopPerSecond(10);
+  d.cores = 2;
+  if (kind == DeviceKind::kGpu) {
+    d.cores = 80;
+    d.warps_per_core = 64;
+    d.registers_per_core = 65536;
+    d.shared_memory_per_core = model::KiB(96);
+  }
+  if (kind == DeviceKind::kNeuron || kind == DeviceKind::kSystolic) {
+    d.systolic_rows = 128;
+    d.systolic_columns = 128;
+  }
+  return d;
+}
+
+std::vector<double> Priors(DeviceKind kind) {
+  std::vector<double> values;
+  for (const ParameterInfo& info : ParametersOf(kind)) {
+    values.push_back(info.prior);
+  }
+  return values;
+}
+
+model::Workload BertBase(int64_t batch, int64_t length) {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-uncased");
+  w.batch = batch;
+  w.sequence_length = length;
+  return w;
+}
+
+StepTime<double> StepOf(const Device& device,
+                        const model::Workload& workload,
+                        const std::vector<double>& values) {
+  return EstimateStep<double>(
+      device, workload, model::ExpandKernels(workload), values);
+}
+
+double SecondsOf(const Device& device, const model::Workload& workload) {
+  return StepOf(device, workload, Priors(device.kind)).total().base();
+}
+
+constexpr DeviceKind kKinds[] = {DeviceKind::kCpu,
+                                 DeviceKind::kGpu,
+                                 DeviceKind::kNeuron,
+                                 DeviceKind::kSystolic};
+
+}  // namespace
+
+TEST_CASE("priors lie inside their bounds") {
+  for (const DeviceKind kind : kKinds) {
+    for (const ParameterInfo& info : ParametersOf(kind)) {
+      CAPTURE(info.name);
+      CHECK(info.lower <= info.prior);
+      CHECK(info.prior <= info.upper);
+      CHECK(info.prior_sigma > 0);
+      CHECK(!info.meaning.empty());
+      CHECK(!info.determined_by.empty());
+      if (info.transform == Transform::kLog) CHECK(info.lower > 0);
+    }
+  }
+}
+
+TEST_CASE("more work never takes less time") {
+  for (const DeviceKind kind : kKinds) {
+    const Device device = RoundDevice(kind);
+    CAPTURE(ToText(kind));
+    double before = 0;
+    for (const int64_t batch : {2, 4, 8, 16, 32, 64}) {
+      const double time = SecondsOf(device, BertBase(batch, 128));
+      CHECK(time >= before);
+      before = time;
+    }
+    before = 0;
+    for (const int64_t length : {32, 64, 128, 256, 512}) {
+      const double time = SecondsOf(device, BertBase(8, length));
+      CHECK(time >= before);
+      before = time;
+    }
+    CHECK(SecondsOf(device, [] {
+            auto w = BertBase(8, 128);
+            w.architecture = model::FindArchitecture("bert-large-uncased");
+            return w;
+          }()) > SecondsOf(device, BertBase(8, 128)));
+  }
+}
+
+TEST_CASE("a faster device is never slower") {
+  for (const DeviceKind kind : kKinds) {
+    CAPTURE(ToText(kind));
+    for (const int64_t batch : {2, 16, 64}) {
+      const model::Workload w = BertBase(batch, 128);
+      const Device device = RoundDevice(kind);
+      const double time = SecondsOf(device, w);
+      Device bandwidth = device;
+      bandwidth.memory_bandwidth = device.memory_bandwidth * 2.0;
+      CHECK(SecondsOf(bandwidth, w) <= time);
+      Device peak = device;
+      peak.peak.fp32 = *device.peak.fp32 * 2.0;
+      CHECK(SecondsOf(peak, w) <= time);
+      Device vector = device;
+      vector.peak.vector = *device.peak.vector * 2.0;
+      CHECK(SecondsOf(vector, w) <= time);
+      Device cache = device;
+      cache.on_chip_memory = device.on_chip_memory * 2.0;
+      CHECK(SecondsOf(cache, w) <= time);
+    }
+  }
+}
+
+TEST_CASE("accumulation repeats the passes, not the update") {
+  for (const DeviceKind kind : kKinds) {
+    CAPTURE(ToText(kind));
+    const Device device = RoundDevice(kind);
+    model::Workload w = BertBase(8, 128);
+    const auto once = StepOf(device, w, Priors(kind));
+    w.accumulation = 4;
+    const auto four = StepOf(device, w, Priors(kind));
+    CHECK(four.forward.total().base() ==
+          doctest::Approx(4 * once.forward.total().base()).epsilon(1e-9));
+    CHECK(four.optimizer.total().base() ==
+          doctest::Approx(once.optimizer.total().base()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a backward pass is its head, layers and embeddings") {
+  for (const DeviceKind kind : kKinds) {
+    CAPTURE(ToText(kind));
+    const auto step = StepOf(RoundDevice(kind), BertBase(8, 128), Priors(kind));
+    CHECK((step.backward_head + step.backward_layer * 12.0 +
+           step.backward_embeddings)
+              .base() ==
+          doctest::Approx(step.backward.total().base()).epsilon(1e-9));
+  }
+}
+
+// docs/models.md, "A product on a processor": (32, 768) (768, 3072) in fp32 at
+// 10 TFLOP/s x 0.8 x 32 / (32 + 32) = 4 TFLOP/s: 150,994,944 FLOPs take
+// 37.748736 us. 9,437,184 bytes of weights at 1000 GB/s x 0.5 take
+// 18.874368 us; 491,520 bytes of activations, 98.56 % from a cache of 32 MiB
+// that is 4 times as fast: 0.983040 x (0.014436 + 0.985564 / 4) us = 0.256406
+// us. Half of the shorter hidden, 5 us fixed: 37.748736 + 9.565387 + 5.
+TEST_CASE("a product on a processor, worked by hand") {
+  const Device device = RoundDevice(DeviceKind::kCpu);
+  std::vector<double> p = Priors(DeviceKind::kCpu);
+  p[models::kCpuGemmEfficiency] = 0.8;
+  p[models::kCpuGemmHalfExtent] = 32;
+  p[models::kCpuBandwidthEfficiency] = 0.5;
+  p[models::kCpuCacheSpeedup] = 4;
+  p[models::kCpuOverlap] = 0.5;
+  p[models::kCpuKernelOverhead] = 5e-6;
+  model::Kernel kernel;
+  kernel.kind = model::KernelKind::kGemm;
+  kernel.gemm = {1, 32, 3072, 768};
+  kernel.matrix_flops = 2LL * 32 * 3072 * 768;
+  kernel.bytes_read = (32LL * 768 + 768LL * 3072) * 4;
+  kernel.bytes_written = 32LL * 3072 * 4;
+  kernel.parameter_bytes = 768LL * 3072 * 4;
+  const auto time = models::CpuKernelTime<double>(
+      device, *device.peak.fp32, false, model::Phase::kForward, kernel, p);
+  CHECK(model::ToMicroseconds(time.compute) ==
+        doctest::Approx(37.748736).epsilon(1e-9));
+  CHECK(model::ToMicroseconds(time.memory) ==
+        doctest::Approx(0.5 * (18.874368 + 0.256406)).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(time.total()) ==
+        doctest::Approx(52.314123).epsilon(1e-6));
+}
+
+TEST_CASE("a precision that the device lacks is refused") {
+  Device device = RoundDevice(DeviceKind::kGpu);
+  device.peak.bf16 = std::nullopt;
+  CHECK_THROWS_WITH_AS(RequirePrecision(device, model::Precision::kBf16),
+                       "precision: round has no bf16; it runs fp32, fp16",
+                       model::InputError);
+}
+
+}  // namespace trainfare::hardware
