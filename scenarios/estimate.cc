@@ -1,0 +1,382 @@
+#include "scenarios/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "model/collective.h"
+#include "model/energy.h"
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/overlap.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::Device;
+using hardware::DeviceKind;
+using model::InputError;
+using model::Seconds;
+
+// What of a link's bandwidth a ring gets before anything is fitted: NCCL's own
+// cap for A100 NVLink, 235 of 300 GB/s (NVIDIA/nccl src/graph/tuning.cc).
+constexpr double kRingShareOfLink = 235.0 / 300.0;
+// How far that share may be off, as the standard deviation of its logarithm:
+// published all-reduces lie between half and all of the link.
+constexpr double kRingShareSigma = 0.35;
+// A ring step over the host's bus, the same source: ring, simple protocol.
+constexpr double kPeerStepMicroseconds = 3.4;
+constexpr double kHostStepMicroseconds = 5.7;
+constexpr double kNormalQuantile90 = 1.2815515655446004;
+
+int64_t GradientWidth(const model::Workload& workload) {
+  // Autocast and compiled stacks keep gradients in fp32.
+  return workload.stack.fusion == model::Fusion::kFused
+             ? model::BytesPerElement(workload.precision)
+             : 4;
+}
+
+// Backward pieces of one micro-batch, a bucket's all-reduce at its last layer.
+std::vector<model::OverlapTask<double>> OverlapTasks(
+    const model::Workload& workload,
+    const hardware::StepTime<double>& time,
+    const Cluster& cluster) {
+  const model::Architecture& a = workload.architecture;
+  const int64_t width = GradientWidth(workload);
+  const int64_t blocks = a.layers + a.decoder_layers;
+  std::vector<Seconds<>> sent(static_cast<size_t>(blocks + 2));
+  for (const model::GradientBucket& bucket :
+       model::BucketGradients(model::ParameterTensorsOf(a), width)) {
+    const auto layer = static_cast<size_t>(
+        std::clamp<int64_t>(bucket.ready_after_layer, 0, blocks + 1));
+    sent[layer] += model::RingAllReduceTime<double>(
+        cluster.devices,
+        model::Byte(static_cast<double>(bucket.elements * width)),
+        cluster.link->latency,
+        cluster.link->bandwidth * kRingShareOfLink);
+  }
+  std::vector<model::OverlapTask<double>> tasks;
+  for (int64_t layer = blocks + 1; layer >= 0; --layer) {
+    Seconds<> compute = time.backward_embeddings;
+    if (layer == blocks + 1) {
+      compute = time.backward_head;
+    } else if (layer > a.layers) {
+      compute = time.backward_decoder_layer;
+    } else if (layer > 0) {
+      compute = time.backward_layer;
+    }
+    tasks.push_back({compute, sent[static_cast<size_t>(layer)]});
+  }
+  return tasks;
+}
+
+StepEstimate EstimateOneStep(const calibrate::Predictor& predictor,
+                             const model::Workload& workload,
+                             const Cluster& cluster) {
+  const calibrate::StepPrediction prediction = predictor.Predict(workload);
+  StepEstimate step;
+  step.forward = prediction.time.forward;
+  step.backward = prediction.time.backward;
+  step.optimizer = prediction.time.optimizer;
+  step.other = prediction.time.other;
+  step.log_sigma = prediction.log_sigma;
+  step.low_factor = prediction.low_factor;
+  step.high_factor = prediction.high_factor;
+  step.grade = prediction.grade;
+  if (cluster.devices > 1 && workload.work == model::Work::kTraining) {
+    step.communication =
+        model::OverlapBackward(OverlapTasks(workload, prediction.time, cluster),
+                               Seconds<>())
+            .exposed();
+    // Nothing of the link was measured: its spread joins the device's.
+    const double share = step.communication / step.total();
+    const double device = (1.0 - share) * prediction.log_sigma;
+    const double link = share * kRingShareSigma;
+    step.log_sigma = std::hypot(device, link);
+    const double ratio =
+        prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
+    if (ratio > 0) {
+      step.low_factor = std::pow(prediction.low_factor, ratio);
+      step.high_factor = std::pow(prediction.high_factor, ratio);
+    } else {
+      step.low_factor = std::exp(-kNormalQuantile90 * step.log_sigma);
+      step.high_factor = std::exp(kNormalQuantile90 * step.log_sigma);
+    }
+    if (step.grade == calibrate::Grade::kMeasured ||
+        step.grade == calibrate::Grade::kInterpolated) {
+      step.grade = calibrate::Grade::kExtrapolated;
+    }
+  }
+  return step;
+}
+
+// The mean of steps with shares that add up to 1.
+class MeanStep {
+ public:
+  void Add(const StepEstimate& step, double share) {
+    mean_.forward += step.forward * share;
+    mean_.backward += step.backward * share;
+    mean_.optimizer += step.optimizer * share;
+    mean_.other += step.other * share;
+    mean_.communication += step.communication * share;
+    mean_.input += step.input * share;
+    low_ += step.total() * (share * step.low_factor);
+    high_ += step.total() * (share * step.high_factor);
+    sigma_ += step.log_sigma * share;
+    // The weakest ground that any part stands on.
+    mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
+    any_ = true;
+  }
+  StepEstimate Get() const {
+    StepEstimate step = mean_;
+    step.log_sigma = sigma_;
+    step.low_factor = low_ / step.total();
+    step.high_factor = high_ / step.total();
+    return step;
+  }
+
+ private:
+  StepEstimate mean_;
+  Seconds<> low_;
+  Seconds<> high_;
+  double sigma_ = 0;
+  bool any_ = false;
+};
+
+std::string BottleneckOf(const JobEstimate& job) {
+  const model::RunTimes& run = job.run;
+  if (run.compile > run.training + run.evaluation) {
+    return fmt::format(
+        "compile-bound: compiling {:.0f} shapes is {:.0f} % of "
+        "the run",
+        run.distinct_shapes,
+        100.0 * (run.compile / run.total()));
+  }
+  const std::vector<Term> terms = TermsOf(job.step);
+  const auto largest = std::max_element(
+      terms.begin(), terms.end(), [](const Term& a, const Term& b) {
+        return a.time < b.time;
+      });
+  return fmt::format("{}: {} is {:.0f} % of a step",
+                     largest->bound,
+                     largest->name,
+                     100.0 * (largest->time / job.step.total()));
+}
+
+void EstimateEnergy(const Device& device, JobEstimate& job) {
+  if (!device.max_power) return;
+  const Seconds<> time = job.run.total();
+  const auto devices = static_cast<double>(job.devices);
+  const double busy =
+      job.step.busy() / job.step.total() *
+      ((job.run.training - job.run.input_wait + job.run.evaluation) / time);
+  job.energy_is_bound = !device.idle_power;
+  job.energy =
+      job.energy_is_bound
+          ? model::Energy(model::Watts<>(), *device.max_power, 1.0, time) *
+                devices
+          : model::Energy(*device.idle_power,
+                          *device.max_power,
+                          std::clamp(busy, 0.0, 1.0),
+                          time) *
+                devices;
+}
+
+}  // namespace
+
+Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
+  Cluster cluster;
+  cluster.devices = devices;
+  if (devices > instance.count) {
+    throw InputError(
+        fmt::format("--devices: expected at most {}, the devices "
+                    "of {}, got {}",
+                    instance.count,
+                    instance.FullName(),
+                    devices));
+  }
+  if (devices > 1) {
+    if (!instance.between_devices) {
+      throw InputError(fmt::format("{}: no link between its devices is known",
+                                   instance.FullName()));
+    }
+    cluster.link = instance.between_devices->Resolve();
+  }
+  return cluster;
+}
+
+Cluster ClusterOf(const Device& device, int64_t devices) {
+  Cluster cluster;
+  cluster.devices = devices;
+  if (devices <= 1) return cluster;
+  hardware::Interconnect link;
+  if (device.peer_bandwidth) {
+    link.name = "peer link of its datasheet";
+    link.bandwidth = *device.peer_bandwidth;
+    link.latency = model::Microseconds(kPeerStepMicroseconds);
+  } else if (device.host_bandwidth) {
+    link.name = "host link of its datasheet";
+    link.bandwidth = *device.host_bandwidth;
+    link.latency = model::Microseconds(kHostStepMicroseconds);
+  } else {
+    throw InputError(
+        fmt::format("--devices: no link between several {} is known; name an "
+                    "instance that has them (--instance)",
+                    device.name));
+  }
+  cluster.link = link;
+  return cluster;
+}
+
+Seconds<> StepEstimate::total() const {
+  return forward.total() + backward.total() + optimizer.total() + other +
+         communication + input;
+}
+
+Seconds<> StepEstimate::busy() const {
+  const auto work = [](const hardware::PhaseTime<double>& phase) {
+    return phase.total() - phase.overhead;
+  };
+  return work(forward) + work(backward) + work(optimizer);
+}
+
+std::vector<Term> TermsOf(const StepEstimate& step) {
+  hardware::PhaseTime<double> sum = step.forward;
+  sum += step.backward;
+  sum += step.optimizer;
+  return {{"matrix products", "compute-bound", sum.matrix},
+          {"vector arithmetic", "compute-bound", sum.vector},
+          {"memory traffic", "memory-bound", sum.memory},
+          {"spilling on-chip memory", "spill-bound", sum.spill},
+          {"launching kernels", "launch-bound", sum.overhead},
+          {"the host between phases", "launch-bound", step.other},
+          {"exposed communication", "communication-bound", step.communication},
+          {"waiting for input", "input-bound", step.input}};
+}
+
+model::MemorySurroundings SurroundingsOf(const Device& device,
+                                         int64_t devices) {
+  model::MemorySurroundings surroundings;
+  surroundings.communication_buckets = devices > 1;
+  switch (device.kind) {
+    case DeviceKind::kGpu:
+      // docs/memory.md: the context was measured, the workspace is PyTorch's.
+      surroundings.context = model::MB(1343.0);
+      surroundings.workspace = model::MiB(8.0);
+      break;
+    case DeviceKind::kCpu:
+    case DeviceKind::kNeuron:
+    case DeviceKind::kSystolic:
+    case DeviceKind::kDataflow:
+      break;
+  }
+  return surroundings;
+}
+
+JobEstimate EstimateJob(const Scenario& scenario,
+                        const calibrate::Predictor& predictor,
+                        const Cluster& cluster) {
+  ENSURE(cluster.devices == 1 || cluster.link, "several devices have a link");
+  const Device& device = predictor.device();
+  JobEstimate job;
+  job.workload = scenario.workload;
+  job.devices = cluster.devices;
+  job.compiles = device.static_shapes;
+  job.lengths = scenario.BatchLengths(scenario.workload.batch);
+
+  const model::MemorySurroundings surroundings =
+      SurroundingsOf(device, cluster.devices);
+  job.memory = model::EstimateMemory(job.workload, surroundings);
+  job.capacity = device.memory_capacity;
+  job.largest_batch =
+      model::LargestBatch(job.workload, surroundings, job.capacity);
+  if (!job.fits()) return job;
+
+  model::RunPlan plan;
+  plan.train_samples = scenario.train_samples;
+  plan.eval_samples = scenario.eval_samples;
+  plan.epochs = scenario.epochs;
+  plan.batch = scenario.workload.batch;
+  plan.accumulation = scenario.workload.accumulation;
+  plan.devices = cluster.devices;
+  plan.lengths = job.lengths;
+  plan.drop_last = scenario.drop_last;
+  plan.start_up = scenario.extras.start_up;
+  plan.checkpoint = scenario.extras.checkpoint;
+  plan.load_per_sample = scenario.extras.load_per_sample;
+  if (job.compiles) {
+    plan.compile_per_shape = scenario.extras.compile_per_shape;
+  }
+
+  // A shape is asked for more than once: by epochs and by evaluation.
+  using Shape = std::tuple<model::Work, int64_t, int64_t, int64_t>;
+  std::map<Shape, StepEstimate> known;
+  const auto step_at = [&](model::Work work,
+                           int64_t batch,
+                           int64_t micro_batches,
+                           int64_t length) -> const StepEstimate& {
+    const Shape shape{work, batch, micro_batches, length};
+    auto found = known.find(shape);
+    if (found == known.end()) {
+      model::Workload workload = scenario.workload;
+      workload.work = work;
+      workload.batch = batch;
+      workload.accumulation = micro_batches;
+      workload.sequence_length = length;
+      found =
+          known.emplace(shape, EstimateOneStep(predictor, workload, cluster))
+              .first;
+    }
+    return found->second;
+  };
+
+  job.run = model::EstimateRun(
+      plan,
+      [&](int64_t batch, int64_t micro_batches, int64_t length) {
+        return step_at(model::Work::kTraining, batch, micro_batches, length)
+            .total();
+      },
+      [&](int64_t batch, int64_t, int64_t length) {
+        return step_at(model::Work::kForward, batch, 1, length).total();
+      });
+
+  MeanStep mean;
+  const double step_samples = static_cast<double>(plan.batch) *
+                              static_cast<double>(plan.accumulation) *
+                              static_cast<double>(plan.devices);
+  const Seconds<> load = plan.load_per_sample * step_samples;
+  double model_flops = 0;
+  for (const model::PaddedLength& length : job.lengths) {
+    StepEstimate step = step_at(
+        model::Work::kTraining, plan.batch, plan.accumulation, length.length);
+    step.input = std::max(Seconds<>(), load - step.total());
+    mean.Add(step, length.share);
+    model::Workload workload = scenario.workload;
+    workload.sequence_length = length.length;
+    model_flops += length.share * 3.0 *
+                   static_cast<double>(model::ForwardModelFlops(workload)) *
+                   static_cast<double>(plan.accumulation);
+  }
+  job.step = mean.Get();
+  const double step_s = ToSeconds(job.step.total());
+  job.samples_per_second = step_samples / step_s;
+  job.tokens_per_second =
+      job.samples_per_second * model::MeanLength(job.lengths);
+  const auto peak = device.MatrixPeak(job.workload.precision);
+  ENSURE(peak.has_value(), "the predictor refused the precision");
+  job.mfu = model_flops / step_s / peak->base();
+
+  const Seconds<> stepping =
+      job.run.training - job.run.input_wait + job.run.evaluation;
+  const Seconds<> fixed = job.run.total() - stepping;
+  job.run_low = fixed + stepping * job.step.low_factor;
+  job.run_high = fixed + stepping * job.step.high_factor;
+  job.bottleneck = BottleneckOf(job);
+  EstimateEnergy(device, job);
+  return job;
+}
+
+}  // namespace trainfare::scenarios

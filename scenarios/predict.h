@@ -1,0 +1,46 @@
+#pragma once
+
+// trainfare predict: one scenario on one device or instance.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/predictor.h"
+#include "hardware/device.h"
+#include "scenarios/output.h"
+#include "scenarios/scenario.h"
+
+namespace trainfare::scenarios {
+
+// What flags change in a scenario.
+struct Overrides {
+  std::vector<int64_t> batches;  // empty: the scenario's
+  std::vector<int64_t> lengths;  // static; empty: the scenario's padding
+  std::optional<std::string> precision;
+  std::optional<int64_t> epochs;
+};
+
+struct PredictOptions {
+  std::string scenario;  // path or name
+  std::optional<std::string> device;
+  std::optional<std::string> instance;
+  std::optional<std::string> fit;  // path
+  std::optional<int64_t> devices;
+  bool spot = false;
+  Overrides overrides;
+};
+
+// The scenario once for every batch and length asked for. Throws InputError
+// for a value that the model or the format does not allow.
+std::vector<Scenario> Variants(const Scenario& scenario,
+                               const Overrides& overrides);
+
+// The user's own fit of the device if there is one, else the shipped one;
+// nullopt: its datasheet must do.
+std::optional<calibrate::Fit> FitFor(const hardware::Device& device);
+
+Report Predict(const PredictOptions& options);
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,78 @@
+#pragma once
+
+// A training job as a user writes it down: model, data, shape, optimizer.
+// docs/scenarios.md lists every key.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/padding.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::scenarios {
+
+enum class PaddingKind {
+  kStatic,   // every batch to one length
+  kDynamic,  // every batch to its own longest sequence
+  kBuckets,  // that, rounded up to one of a few lengths
+};
+
+struct Padding {
+  PaddingKind kind = PaddingKind::kStatic;
+  int64_t length = 0;  // static: the length; dynamic: the longest allowed
+  std::vector<int64_t> buckets;  // rising
+};
+
+// What the clock adds to the steps, as the user knows it; 0 = not counted.
+struct RunExtras {
+  model::Seconds<> start_up;           // from renting to the first step
+  model::Seconds<> compile_per_shape;  // of static-shape devices
+  model::Seconds<> checkpoint;         // of one, after every epoch
+  model::Seconds<> load_per_sample;    // of the input pipeline
+};
+
+struct Scenario {
+  std::string name;   // file stem: the name people type
+  std::string title;  // in words
+  std::string path;
+  // `sequence_length` is the longest that a batch can have.
+  model::Workload workload;
+  std::string dataset;
+  int64_t train_samples = 0;
+  int64_t eval_samples = 0;
+  std::optional<model::LengthHistogram> lengths;
+  std::string lengths_source;
+  int64_t epochs = 1;
+  Padding padding;
+  bool drop_last = false;
+  RunExtras extras;
+
+  // Lengths in which batches of `batch` sequences come.
+  std::vector<model::PaddedLength> BatchLengths(int64_t batch) const;
+  // Changes padding to a static length.
+  void PadTo(int64_t length);
+};
+
+// `name` is a path (it has a '/' or ends in ".yaml"), or the bare name of a
+// scenario that ships with the tool. Throws InputError with file:line:col, or
+// with the nearest names.
+Scenario LoadScenario(const std::string& name);
+
+// Names of the scenarios that ship with the tool, sorted.
+std::vector<std::string> ShippedScenarios();
+std::string ScenarioDirectory();
+
+// A file of lengths: counts by length, or points of their distribution.
+struct LengthFile {
+  model::LengthHistogram histogram;
+  std::string source;
+};
+LengthFile LoadLengths(const std::string& path);
+
+std::string Describe(const Padding& padding);
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,62 @@
+#pragma once
+
+// One table, written as aligned text, CSV or Markdown.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainfare::scenarios {
+
+enum class Align {
+  kLeft,
+  kRight,
+  kDecimal,  // numbers of one unit: decimal points below each other
+};
+
+struct Column {
+  std::string title;  // for people: "step time"
+  std::string key;    // for machines, with its base unit: "step_time_s"
+  Align align = Align::kLeft;
+};
+
+struct Cell {
+  Cell() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a word is its own cell.
+  Cell(std::string word) : text(std::move(word)), raw(text) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Cell(const char* word) : text(word), raw(word) {}
+  Cell(std::string human, double base_value);
+  Cell(std::string human, std::string machine)
+      : text(std::move(human)), raw(std::move(machine)) {}
+
+  std::string text;  // as people read it, with its unit
+  std::string raw;   // as CSV has it, in base units
+};
+
+class Table {
+ public:
+  std::string title;  // above the table; may be empty
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+  // Row shown in bold where there is colour; a word in it says the same.
+  std::optional<size_t> marked;
+
+  // As many cells as columns.
+  void Add(std::vector<Cell> cells);
+};
+
+// Without a limit a line is as long as it is; with one, cells of the last
+// column are cut to keep lines within it.
+std::string TextTable(const Table& table,
+                      std::optional<size_t> width = std::nullopt,
+                      bool colour = false);
+std::string CsvTable(const Table& table);  // RFC 4180, header first
+std::string MarkdownTable(const Table& table);
+
+// A number with as many digits as tell it from its neighbours, no more.
+std::string ShortestNumber(double value);
+
+}  // namespace trainfare::scenarios
