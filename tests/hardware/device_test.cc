@@ -11,38 +11,12 @@
 #include "hardware/data_directory.h"
 #include "hardware/unit_text.h"
 #include "model/error.h"
+#include "tests/hardware/temporary_folder.h"
 
 namespace trainfare::hardware {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder of its own that is removed again.
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_(fs::temp_directory_path() /
-              ("trainfare_device_test_" +
-               std::to_string(reinterpret_cast<uintptr_t>(this)))) {
-    fs::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string Write(const std::string& name, const std::string& text) const {
-    const fs::path file = path_ / name;
-    std::ofstream(file) << text;
-    return file.string();
-  }
-  std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
 
 const std::string kGood =
     "vendor: V\n"
@@ -67,14 +41,7 @@ std::string Replaced(std::string text,
 std::string Message(const std::string& text) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("d.yaml", text);
-  try {
-    LoadDevice(path);
-  } catch (const model::InputError& error) {
-    std::string message = error.what();
-    const size_t at = message.find("d.yaml");
-    return at == std::string::npos ? message : message.substr(at);
-  }
-  return "no error";
+  return MessageOf<model::InputError>(folder, [&] { LoadDevice(path); });
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+#pragma once
+
+// A way for data to leave a device: to its neighbours on a host, to the host,
+// to another host. From hardware/interconnects/*.yaml.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/units.h"
+
+namespace trainfare::hardware {
+
+enum class InterconnectReach { kHost, kNetwork };  // inside a host, or beyond
+
+struct Interconnect {
+  std::string name;  // file stem
+  InterconnectReach reach = InterconnectReach::kHost;
+  // One direction: of one device inside a host, of the whole host beyond it.
+  // What the wire carries; what of it arrives is fitted.
+  model::BytesPerSecond<> bandwidth;
+  // Of one step of a collective, before any fit.
+  model::Seconds<> latency;
+  std::string source;  // with date
+  std::vector<std::string> recalled;
+  std::vector<std::string> notes;
+};
+
+std::string_view ToText(InterconnectReach reach);
+
+Interconnect LoadInterconnect(const std::string& path);
+
+// Of the catalog that ships with the tool. Throws InputError with the nearest
+// names. Reads the one file.
+Interconnect FindInterconnect(std::string_view name);
+// All of it, by name.
+std::vector<Interconnect> ShippedInterconnects();
+
+}  // namespace trainfare::hardware
