@@ -16,6 +16,7 @@
 #include "model/nearest.h"
 #include "scenarios/output.h"
 #include "scenarios/predict.h"
+#include "scenarios/recommend.h"
 
 namespace {
 
@@ -79,8 +80,9 @@ using Command = std::function<int()>;
 
 int Show(Common& common, const std::function<scenarios::Report()>& make) {
   common.Finish();
-  scenarios::Write(make(), common.output, std::cout, std::cerr);
-  return kOk;
+  const scenarios::Report report = make();
+  scenarios::Write(report, common.output, std::cout, std::cerr);
+  return report.nothing_fits ? kNothingFits : kOk;
 }
 
 void AddOverrides(CLI::App& app, scenarios::Overrides& overrides) {
@@ -116,6 +118,46 @@ Command AddPredict(CLI::App& app, Common& common) {
   return [options, &common, sub] {
     if (!*sub) return -1;
     return Show(common, [&] { return scenarios::Predict(*options); });
+  };
+}
+
+Command AddRecommend(CLI::App& app, Common& common) {
+  struct Flags {
+    scenarios::RecommendOptions options;
+    std::string deadline;
+    std::string budget;
+    std::string objective = "cost";
+  };
+  auto flags = std::make_shared<Flags>();
+  scenarios::RecommendOptions& options = flags->options;
+  CLI::App* sub = app.add_subcommand(
+      "recommend", "The cheapest instance that fits and meets the limits");
+  sub->add_option("SCENARIO",
+                  options.scenario,
+                  "A file, or the name of a shipped scenario")
+      ->required();
+  sub->add_option("--deadline", flags->deadline, "Longest run, such as 4h")
+      ->type_name("TIME");
+  sub->add_option("--budget", flags->budget, "Highest cost, such as 20usd")
+      ->type_name("USD");
+  sub->add_option("--objective", flags->objective, "cost, time or energy")
+      ->type_name("WHAT");
+  sub->add_flag("--spot", options.spot, "Spot prices");
+  sub->add_option("--cloud", options.clouds, "Only these: aws,gcp")
+      ->type_name("NAME,..")
+      ->delimiter(',');
+  AddOverrides(*sub, options.overrides);
+  common.AddTo(*sub);
+  return [flags, &options, &common, sub] {
+    if (!*sub) return -1;
+    options.objective = scenarios::ObjectiveFromText(flags->objective);
+    if (!flags->deadline.empty()) {
+      options.deadline = scenarios::TimeFlag("--deadline", flags->deadline);
+    }
+    if (!flags->budget.empty()) {
+      options.budget = scenarios::MoneyFlag("--budget", flags->budget);
+    }
+    return Show(common, [&] { return scenarios::Recommend(options); });
   };
 }
 
@@ -159,7 +201,8 @@ int Run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
       "passed, 70 internal.");
   Common common;
-  const std::vector<Command> commands = {AddPredict(app, common)};
+  const std::vector<Command> commands = {AddPredict(app, common),
+                                         AddRecommend(app, common)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

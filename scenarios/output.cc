@@ -114,6 +114,11 @@ void Write(const Report& report,
   if (!out) {
     throw model::InputError("standard output: cannot be written");
   }
+  if (!options.quiet) {
+    for (const std::string& warning : report.warnings) {
+      log << "trainfare: warning: " << warning << "\n";
+    }
+  }
   for (const std::string& file : options.exports) {
     WriteFile(file, Render(report, ExportFormat(file)));
     if (!options.quiet) log << "written: " << file << "\n";

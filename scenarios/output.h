@@ -42,6 +42,10 @@ struct Report {
   std::vector<std::string> headline;
   std::vector<Table> tables;  // the first one is what CSV has
   std::vector<std::string> notes;
+  // For standard error: "warning: ..." lines.
+  std::vector<std::string> warnings;
+  // Nothing that was asked about fits or meets the limits: exit code 3.
+  bool nothing_fits = false;
 };
 
 std::string Render(const Report& report,

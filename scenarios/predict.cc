@@ -60,7 +60,10 @@ Target TargetOf(const PredictOptions& options) {
   const std::string name = DeviceName(options, instance, fit);
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(name);
-  if (!fit) fit = FitFor(device);
+  if (!fit) {
+    const Fits fits;
+    if (const calibrate::Fit* found = fits.Of(device)) fit = *found;
+  }
   const std::string fit_name = fit ? fit->name : "";
   calibrate::Predictor predictor =
       fit ? calibrate::Predictor(device, std::move(*fit))
@@ -389,17 +392,16 @@ std::vector<Scenario> Variants(const Scenario& scenario,
   return variants;
 }
 
-std::optional<calibrate::Fit> FitFor(const hardware::Device& device) {
-  for (calibrate::Fit& fit : calibrate::LoadFits()) {
-    if (fit.device != device.name) continue;
+Fits::Fits() : fits_(calibrate::LoadFits()) {}
+
+const calibrate::Fit* Fits::Of(const hardware::Device& device) const {
+  for (const calibrate::Fit& fit : fits_) {
     // A fit of another processor says nothing of this one.
-    if (device.kind == hardware::DeviceKind::kCpu &&
-        fit.reported_name != device.reported_name) {
-      continue;
-    }
-    return std::move(fit);
+    const bool same_processor = device.kind != hardware::DeviceKind::kCpu ||
+                                fit.reported_name == device.reported_name;
+    if (fit.device == device.name && same_processor) return &fit;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 Report Predict(const PredictOptions& options) {
@@ -427,6 +429,10 @@ Report Predict(const PredictOptions& options) {
 
   const Scenario& first = variants.front();
   Report report;
+  report.nothing_fits =
+      std::none_of(jobs.begin(), jobs.end(), [](const JobEstimate& job) {
+        return job.fits();
+      });
   if (jobs.size() == 1) {
     report.headline.push_back(Answer(target, jobs.front(), first));
   } else {

@@ -37,9 +37,16 @@ struct PredictOptions {
 std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides);
 
-// The user's own fit of the device if there is one, else the shipped one;
-// nullopt: its datasheet must do.
-std::optional<calibrate::Fit> FitFor(const hardware::Device& device);
+// All fits at hand, the user's own first.
+class Fits {
+ public:
+  Fits();
+  // Of `device`; nullptr: its datasheet must do.
+  const calibrate::Fit* Of(const hardware::Device& device) const;
+
+ private:
+  std::vector<calibrate::Fit> fits_;
+};
 
 Report Predict(const PredictOptions& options);
 
