@@ -49,7 +49,9 @@ CpuInfo ReadCpuInfo() {
       socket = value;
       info.sockets.insert(value);
     }
-    if (key == "core id") info.cores.insert(socket + "/" + value);
+    if (key == "core id") {
+      info.cores.insert(fmt::format("{}/{}", socket, value));
+    }
     if (key == "cpu MHz") {
       info.clock_mhz =
           std::max(info.clock_mhz, ParseNumber(value).value_or(0.0));

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <functional>
+#include <map>
+#include <mutex>
 
 #include "hardware/data_directory.h"
 #include "hardware/yaml_reader.h"
@@ -42,12 +44,18 @@ Interconnect LoadInterconnect(const std::string& path) {
 }
 
 Interconnect FindInterconnect(std::string_view name) {
-  const std::vector<std::string> files =
-      YamlFiles(DataDirectory("interconnects"));
+  // A ranking asks for the same few again and again.
+  static std::mutex mutex;
+  static std::map<std::string, Interconnect, std::less<>> found;
+  const std::lock_guard lock(mutex);
+  const auto known = found.find(name);
+  if (known != found.end()) return known->second;
   std::vector<std::string> names;
-  for (const std::string& file : files) {
+  for (const std::string& file : YamlFiles(DataDirectory("interconnects"))) {
     names.push_back(Stem(file));
-    if (names.back() == name) return LoadInterconnect(file);
+    if (names.back() != name) continue;
+    return found.emplace(std::string(name), LoadInterconnect(file))
+        .first->second;
   }
   throw model::InputError(
       fmt::format("unknown interconnect \"{}\"{}",

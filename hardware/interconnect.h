@@ -32,7 +32,7 @@ std::string_view ToText(InterconnectReach reach);
 Interconnect LoadInterconnect(const std::string& path);
 
 // Of the catalog that ships with the tool. Throws InputError with the nearest
-// names. Reads the one file.
+// names. Reads the one file, once.
 Interconnect FindInterconnect(std::string_view name);
 // All of it, by name.
 std::vector<Interconnect> ShippedInterconnects();

@@ -158,7 +158,7 @@ class Importer {
     double count = 0.0;
   };
   static Parts PartsOf(const Instance& instance) {
-    static const std::map<std::string, std::string, std::less<>> kNames = {
+    static const std::map<std::string, std::string, std::less<>> names = {
         {"l4", "L4"},
         {"a100_sxm4_40gb", "A100"},
         {"a100_sxm4_80gb", "A100-80GB"},
@@ -179,8 +179,8 @@ class Importer {
     if (instance.name.starts_with("a3-megagpu")) {
       return {instance.name, "H100-MEGA", count};
     }
-    const auto name = kNames.find(instance.device);
-    ENSURE(name != kNames.end(), "every device of Google's has a name there");
+    const auto name = names.find(instance.device);
+    ENSURE(name != names.end(), "every device of Google's has a name there");
     return {instance.name, name->second, count};
   }
 

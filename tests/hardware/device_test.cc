@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <random>
 #include <set>
 #include <string>
 
@@ -242,6 +244,36 @@ TEST_CASE("one bad device file per message") {
         "cores, date, links, memory, model, notes, peak, power, recalled, "
         "reported_name, source, static_shapes, vendor");
   CHECK(Message("") == "d.yaml: expected a map of keys, got an empty file");
+}
+
+TEST_CASE("a cut or changed file loads or is refused, nothing else") {
+  std::ifstream file(DataDirectory("devices") + "/h200_sxm.yaml");
+  const std::string text((std::istreambuf_iterator<char>(file)),
+                         std::istreambuf_iterator<char>());
+  REQUIRE(text.size() > 500);
+  const TemporaryFolder folder;
+  // Any other exception fails the test case.
+  const auto refused = [&](const std::string& changed) {
+    const std::string path = folder.Write("d.yaml", changed);
+    const std::string message =
+        MessageOf<model::InputError>(folder, [&] { LoadDevice(path); });
+    CHECK(message.find('\n') == std::string::npos);
+    return message != "no error";
+  };
+  int refusals = 0;
+  for (size_t size = 0; size < text.size(); ++size) {
+    refusals += refused(text.substr(0, size)) ? 1 : 0;
+  }
+  // What can be missing at the end: the last notes.
+  CHECK(refusals > 700);
+  std::mt19937 random(7);
+  std::uniform_int_distribution<size_t> place(0, text.size() - 1);
+  std::uniform_int_distribution<int> byte(0, 255);
+  for (int i = 0; i < 1000; ++i) {
+    std::string changed = text;
+    changed[place(random)] = static_cast<char>(byte(random));
+    refused(changed);
+  }
 }
 
 TEST_CASE("an alias that two devices claim is an error") {

@@ -1,6 +1,7 @@
 #include "hardware/price.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <set>
@@ -135,10 +136,12 @@ TEST_CASE("the shipped prices are those of the quick table") {
     std::string name = field(row, "instance");
     // N1 hosts carry several devices; the name of ours says which.
     if (name.starts_with("n1-")) {
-      name += "+" + field(row, "count") + "x" + field(row, "accelerator");
+      name = fmt::format(
+          "{}+{}x{}", name, field(row, "count"), field(row, "accelerator"));
     }
-    CAPTURE(cloud + "/" + name);
-    if (InstanceCatalog::Shipped().TryFind(cloud + "/" + name) == nullptr) {
+    const std::string full_name = fmt::format("{}/{}", cloud, name);
+    CAPTURE(full_name);
+    if (InstanceCatalog::Shipped().TryFind(full_name) == nullptr) {
       left_out.insert(name);
       continue;
     }
