@@ -63,8 +63,8 @@ class Expander {
         element_(BytesPerElement(w.precision)),
         // Autocast keeps LayerNorm and softmax results in fp32; hand-fused and
         // compiled stacks keep them in the narrow type.
-        wide_(fusion_ == Fusion::kEager ? 4 : element_),
-        autocast_(element_ < 4 && fusion_ == Fusion::kEager),
+        wide_(Autocasts(w) ? 4 : element_),
+        autocast_(Autocasts(w)),
         dropout_(a_.dropout > 0 && w.work != Work::kForward) {
     list_.kernels.reserve(128);
     list_.segments.reserve(12);

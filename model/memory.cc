@@ -33,9 +33,9 @@ struct Widths {
 
   explicit Widths(const Workload& w)
       : element(BytesPerElement(w.precision)),
-        wide(w.stack.fusion == Fusion::kEager ? kSingle : element),
+        wide(Autocasts(w) ? kSingle : element),
         mask(w.architecture.dropout > 0 ? kMask : 0),
-        autocast(element < kSingle && w.stack.fusion == Fusion::kEager) {}
+        autocast(Autocasts(w)) {}
 };
 
 int64_t TargetLength(const Workload& w) {
@@ -323,7 +323,8 @@ MemoryEstimate EstimateMemory(const Workload& w,
                  context});
   }
 
-  const Bytes<> gradients = Size(count * parameter_width);
+  const Bytes<> gradients =
+      Size(count * (w.stack.narrow_weights ? width.element : parameter_width));
   const Bytes<> buckets =
       surroundings.communication_buckets ? gradients : Bytes<>();
   const bool updates = w.work == Work::kTraining;

@@ -7,6 +7,26 @@ namespace {
 
 int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// One multi-tensor pass over all parameters that moves so many bytes an element
+// and does one operation on each.
+void AppendConversion(std::string_view name,
+                      int64_t parameters,
+                      int64_t tensors,
+                      int64_t read_bytes,
+                      int64_t written_bytes,
+                      std::vector<Kernel>& kernels) {
+  Kernel kernel;
+  kernel.kind = KernelKind::kCopy;
+  kernel.name = name;
+  kernel.launches = CeilDivide(tensors, kTensorsPerLaunch);
+  kernel.bytes_read = read_bytes * parameters / kernel.launches;
+  kernel.bytes_written = written_bytes * parameters / kernel.launches;
+  kernel.parameter_bytes = kernel.bytes();
+  kernel.vector_flops = parameters / kernel.launches;
+  kernel.work_items = parameters / kernel.launches;
+  kernels.push_back(kernel);
+}
+
 }  // namespace
 
 OptimizerOperations OperationsOf(OptimizerKind kind) {
@@ -72,6 +92,15 @@ void AppendOptimizerKernels(const Workload& w, std::vector<Kernel>& kernels) {
   const int64_t tensors = ParameterTensorCount(w.architecture);
   constexpr int64_t kWidth = 4;  // state and master parameters are fp32
 
+  // Narrow gradients are unscaled into fp32 before the update, the masters
+  // written back narrow after it.
+  const int64_t narrow = BytesPerElement(w.precision);
+  const bool masters = w.stack.narrow_weights && narrow < kWidth;
+  if (masters) {
+    AppendConversion(
+        "unscale gradients", parameters, tensors, narrow, kWidth, kernels);
+  }
+
   Kernel kernel;
   kernel.kind = KernelKind::kOptimizer;
   kernel.name = "optimizer";
@@ -103,6 +132,11 @@ void AppendOptimizerKernels(const Workload& w, std::vector<Kernel>& kernels) {
   kernel.special_ops = o.special * parameters / kernel.launches;
   kernel.work_items = parameters / kernel.launches;
   kernels.push_back(kernel);
+
+  if (masters) {
+    AppendConversion(
+        "narrow parameters", parameters, tensors, kWidth, narrow, kernels);
+  }
 }
 
 }  // namespace trainfare::model

@@ -105,6 +105,12 @@ int64_t BytesPerElement(Precision precision) {
   ENSURE(false, "a precision without a width");
 }
 
+bool Autocasts(const Workload& workload) {
+  return workload.stack.fusion == Fusion::kEager &&
+         !workload.stack.narrow_weights &&
+         BytesPerElement(workload.precision) < 4;
+}
+
 std::string_view ToText(Precision value) {
   return internal::EnumName(value, kPrecisions);
 }

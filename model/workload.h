@@ -38,6 +38,11 @@ struct Optimizer {
 struct Stack {
   Fusion fusion = Fusion::kEager;
   Attention attention = Attention::kMaterialised;
+  // In fp16 and bf16: weights, activations and gradients are narrow throughout
+  // and the optimizer keeps fp32 masters (Apex O2, DeepSpeed, Megatron).
+  // Without it an eager stack autocasts: fp32 weights, narrow matrix products
+  // only.
+  bool narrow_weights = false;
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
@@ -69,6 +74,9 @@ void Validate(const Workload& workload);
 
 // Bytes of one element of the tensors that the matrix engines read.
 int64_t BytesPerElement(Precision precision);
+
+// Whether the stack casts fp32 tensors to a narrow type for matrix products.
+bool Autocasts(const Workload& workload);
 
 std::string_view ToText(Precision value);
 std::string_view ToText(OptimizerKind value);
