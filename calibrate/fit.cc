@@ -276,23 +276,24 @@ FitData Collect(const hardware::Device& device,
   return data;
 }
 
+// A run that one might do, and what it would be sensitive to.
+struct Candidate {
+  model::Workload workload;
+  LogTimes times;
+};
+
 // Names the run that would narrow a parameter most, given what is known.
-std::string DeterminingRun(const hardware::Device& device,
-                           const std::vector<StepModel>& candidates,
-                           const std::vector<double>& positions,
+std::string DeterminingRun(const ParameterInfo& info,
+                           const std::vector<Candidate>& candidates,
                            const Eigen::MatrixXd& covariance,
-                           size_t parameter,
+                           Eigen::Index row,
                            double model_sigma) {
-  const ParameterInfo& info = hardware::ParametersOf(device.kind)[parameter];
-  const auto count = covariance.rows();
-  const auto row = static_cast<Eigen::Index>(parameter);
   double best = 0.0;
-  const StepModel* run = nullptr;
-  for (const StepModel& candidate : candidates) {
-    const LogTimes times = candidate.Evaluate(positions);
-    for (size_t q = 0; q < kQuantities; ++q) {
-      const Eigen::Map<const Eigen::VectorXd> gradient(times.gradient[q].data(),
-                                                       count);
+  const Candidate* run = nullptr;
+  for (const Candidate& candidate : candidates) {
+    for (const auto& of_quantity : candidate.times.gradient) {
+      const Eigen::Map<const Eigen::VectorXd> gradient(of_quantity.data(),
+                                                       covariance.rows());
       const Eigen::VectorXd moved = covariance * gradient;
       const double taken = moved(row) * moved(row) /
                            (gradient.dot(moved) + model_sigma * model_sigma);
@@ -306,7 +307,7 @@ std::string DeterminingRun(const hardware::Device& device,
   std::string text(info.determined_by);
   // A hundredth of the variance is no reason to name a run.
   if (run != nullptr && best > 0.01 * covariance(row, row)) {
-    const model::Workload& w = run->workload();
+    const model::Workload& w = run->workload;
     text += fmt::format("; such as {} {}, batch {}, length {}",
                         w.architecture.name,
                         model::ToText(w.precision),
@@ -334,11 +335,12 @@ void FillParameters(const hardware::Device& device,
                     const Eigen::MatrixXd& covariance,
                     double model_sigma,
                     Fit& fit) {
-  std::vector<StepModel> candidates;
+  std::vector<Candidate> candidates;
   if (std::find(held.begin(), held.end(), true) != held.end()) {
-    for (const model::Workload& workload :
+    for (model::Workload& workload :
          CandidateRuns(device, PrecisionsOf(device))) {
-      candidates.emplace_back(device, workload);
+      const LogTimes times = StepModel(device, workload).Evaluate(positions);
+      candidates.push_back({std::move(workload), times});
     }
   }
   for (size_t i = 0; i < data.infos.size(); ++i) {
@@ -351,8 +353,8 @@ void FillParameters(const hardware::Device& device,
     parameter.prior = info.prior;
     parameter.determined = !held[i];
     if (held[i]) {
-      parameter.determined_by = DeterminingRun(
-          device, candidates, positions, covariance, i, model_sigma);
+      parameter.determined_by =
+          DeterminingRun(info, candidates, covariance, at, model_sigma);
     }
     fit.parameters.push_back(std::move(parameter));
     for (Eigen::Index j = 0; j < covariance.cols(); ++j) {
