@@ -17,6 +17,7 @@
 #include "scenarios/output.h"
 #include "scenarios/predict.h"
 #include "scenarios/recommend.h"
+#include "scenarios/validate.h"
 
 namespace {
 
@@ -24,13 +25,10 @@ using trainfare::model::InputError;
 using trainfare::model::NothingFits;
 namespace scenarios = trainfare::scenarios;
 
-enum ExitCode {
-  kOk = 0,
-  kInput = 1,
-  kUsage = 2,
-  kNothingFits = 3,
-  kInternal = 70,
-};
+int Fail(std::string_view message, int code) {
+  std::cerr << "trainfare: " << message << "\n";
+  return code;
+}
 
 // What every subcommand takes.
 struct Common {
@@ -82,7 +80,8 @@ int Show(Common& common, const std::function<scenarios::Report()>& make) {
   common.Finish();
   const scenarios::Report report = make();
   scenarios::Write(report, common.output, std::cout, std::cerr);
-  return report.nothing_fits ? kNothingFits : kOk;
+  if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
+  return report.exit_code;
 }
 
 void AddOverrides(CLI::App& app, scenarios::Overrides& overrides) {
@@ -161,6 +160,51 @@ Command AddRecommend(CLI::App& app, Common& common) {
   };
 }
 
+Command AddValidate(CLI::App& app, Common& common) {
+  struct Flags {
+    scenarios::ValidateOptions options;
+    std::string protocol = "as-shipped";
+    std::string group_by = "device";
+    std::vector<std::string> fail_if;
+  };
+  auto flags = std::make_shared<Flags>();
+  scenarios::ValidateOptions& options = flags->options;
+  CLI::App* sub =
+      app.add_subcommand("validate", "Predictions beside measurements");
+  sub->add_option("FILE",
+                  options.files,
+                  "Measurements: JSON Lines of the trainer, or CSV tables")
+      ->required();
+  sub->add_option("--protocol",
+                  flags->protocol,
+                  "What predictions may have seen: as-shipped (nothing), "
+                  "in-sample, leave-one-out, leave-device-out, "
+                  "one-run-per-device, k-runs=N")
+      ->type_name("NAME");
+  sub->add_option("--group-by",
+                  flags->group_by,
+                  "device, precision, model, framework or source")
+      ->type_name("WHAT");
+  sub->add_option("--seed", options.seed, "Of the runs drawn")->type_name("N");
+  sub->add_option("--fail-if",
+                  flags->fail_if,
+                  "Exit 4 past a limit such as 'mape>5%' of mape, median, p90, "
+                  "max, bias, coverage; may be repeated")
+      ->type_name("LIMIT")
+      ->expected(1)
+      ->take_all();
+  common.AddTo(*sub);
+  return [flags, &options, &common, sub] {
+    if (!*sub) return -1;
+    scenarios::SetProtocol(flags->protocol, options);
+    options.group_by = scenarios::GroupByFromText(flags->group_by);
+    for (const std::string& limit : flags->fail_if) {
+      options.fail_if.push_back(scenarios::FailIfFromText(limit));
+    }
+    return Show(common, [&] { return scenarios::Validate(options); });
+  };
+}
+
 // The option or subcommand that a stray word was meant to be.
 std::string Suggestion(const CLI::App& app, const std::string& message) {
   std::vector<std::string> known;
@@ -183,11 +227,6 @@ std::string Suggestion(const CLI::App& app, const std::string& message) {
                                       trainfare::model::NameViews(known));
 }
 
-int Fail(std::string_view message, int code) {
-  std::cerr << "trainfare: " << message << "\n";
-  return code;
-}
-
 int Run(int argc, char** argv) {
   CLI::App app{
       "What will this training run take, on which accelerator, and for how "
@@ -202,21 +241,23 @@ int Run(int argc, char** argv) {
       "passed, 70 internal.");
   Common common;
   const std::vector<Command> commands = {AddPredict(app, common),
-                                         AddRecommend(app, common)};
+                                         AddRecommend(app, common),
+                                         AddValidate(app, common)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ExtrasError& error) {
-    return Fail(error.what() + Suggestion(app, error.what()), kUsage);
+    return Fail(error.what() + Suggestion(app, error.what()),
+                scenarios::kUsage);
   } catch (const CLI::ParseError& error) {
-    return Fail(error.what(), kUsage);
+    return Fail(error.what(), scenarios::kUsage);
   }
   for (const Command& command : commands) {
     const int code = command();
     if (code >= 0) return code;
   }
-  return kUsage;
+  return scenarios::kUsage;
 }
 
 }  // namespace
@@ -225,12 +266,13 @@ int main(int argc, char** argv) {
   try {
     return Run(argc, argv);
   } catch (const scenarios::UsageError& error) {
-    return Fail(error.what(), kUsage);
+    return Fail(error.what(), scenarios::kUsage);
   } catch (const InputError& error) {
-    return Fail(error.what(), kInput);
+    return Fail(error.what(), scenarios::kInput);
   } catch (const NothingFits& error) {
-    return Fail(error.what(), kNothingFits);
+    return Fail(error.what(), scenarios::kNothingFits);
   } catch (const std::exception& error) {
-    return Fail(std::string("internal error: ") + error.what(), kInternal);
+    return Fail(std::string("internal error: ") + error.what(),
+                scenarios::kInternal);
   }
 }

@@ -73,46 +73,6 @@ std::vector<model::OverlapTask<double>> OverlapTasks(
   return tasks;
 }
 
-StepEstimate EstimateOneStep(const calibrate::Predictor& predictor,
-                             const model::Workload& workload,
-                             const Cluster& cluster) {
-  const calibrate::StepPrediction prediction = predictor.Predict(workload);
-  StepEstimate step;
-  step.forward = prediction.time.forward;
-  step.backward = prediction.time.backward;
-  step.optimizer = prediction.time.optimizer;
-  step.other = prediction.time.other;
-  step.log_sigma = prediction.log_sigma;
-  step.low_factor = prediction.low_factor;
-  step.high_factor = prediction.high_factor;
-  step.grade = prediction.grade;
-  if (cluster.devices > 1 && workload.work == model::Work::kTraining) {
-    step.communication =
-        model::OverlapBackward(OverlapTasks(workload, prediction.time, cluster),
-                               Seconds<>())
-            .exposed();
-    // Nothing of the link was measured: its spread joins the device's.
-    const double share = step.communication / step.total();
-    const double device = (1.0 - share) * prediction.log_sigma;
-    const double link = share * kRingShareSigma;
-    step.log_sigma = std::hypot(device, link);
-    const double ratio =
-        prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
-    if (ratio > 0) {
-      step.low_factor = std::pow(prediction.low_factor, ratio);
-      step.high_factor = std::pow(prediction.high_factor, ratio);
-    } else {
-      step.low_factor = std::exp(-kNormalQuantile90 * step.log_sigma);
-      step.high_factor = std::exp(kNormalQuantile90 * step.log_sigma);
-    }
-    if (step.grade == calibrate::Grade::kMeasured ||
-        step.grade == calibrate::Grade::kInterpolated) {
-      step.grade = calibrate::Grade::kExtrapolated;
-    }
-  }
-  return step;
-}
-
 // The mean of steps with shares that add up to 1.
 class MeanStep {
  public:
@@ -186,6 +146,46 @@ void EstimateEnergy(const Device& device, JobEstimate& job) {
 }
 
 }  // namespace
+
+StepEstimate EstimateStep(const calibrate::Predictor& predictor,
+                          const model::Workload& workload,
+                          const Cluster& cluster) {
+  const calibrate::StepPrediction prediction = predictor.Predict(workload);
+  StepEstimate step;
+  step.forward = prediction.time.forward;
+  step.backward = prediction.time.backward;
+  step.optimizer = prediction.time.optimizer;
+  step.other = prediction.time.other;
+  step.log_sigma = prediction.log_sigma;
+  step.low_factor = prediction.low_factor;
+  step.high_factor = prediction.high_factor;
+  step.grade = prediction.grade;
+  if (cluster.devices > 1 && workload.work == model::Work::kTraining) {
+    step.communication =
+        model::OverlapBackward(OverlapTasks(workload, prediction.time, cluster),
+                               Seconds<>())
+            .exposed();
+    // Nothing of the link was measured: its spread joins the device's.
+    const double share = step.communication / step.total();
+    const double device = (1.0 - share) * prediction.log_sigma;
+    const double link = share * kRingShareSigma;
+    step.log_sigma = std::hypot(device, link);
+    const double ratio =
+        prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
+    if (ratio > 0) {
+      step.low_factor = std::pow(prediction.low_factor, ratio);
+      step.high_factor = std::pow(prediction.high_factor, ratio);
+    } else {
+      step.low_factor = std::exp(-kNormalQuantile90 * step.log_sigma);
+      step.high_factor = std::exp(kNormalQuantile90 * step.log_sigma);
+    }
+    if (step.grade == calibrate::Grade::kMeasured ||
+        step.grade == calibrate::Grade::kInterpolated) {
+      step.grade = calibrate::Grade::kExtrapolated;
+    }
+  }
+  return step;
+}
 
 Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
   Cluster cluster;
@@ -326,9 +326,8 @@ JobEstimate EstimateJob(const Scenario& scenario,
       workload.batch = batch;
       workload.accumulation = micro_batches;
       workload.sequence_length = length;
-      found =
-          known.emplace(shape, EstimateOneStep(predictor, workload, cluster))
-              .first;
+      found = known.emplace(shape, EstimateStep(predictor, workload, cluster))
+                  .first;
     }
     return found->second;
   };

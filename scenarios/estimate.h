@@ -50,6 +50,12 @@ struct StepEstimate {
   model::Seconds<> busy() const;
 };
 
+// One optimizer step on all devices of the cluster. Throws InputError when the
+// device cannot run the precision, or the workload is not valid.
+StepEstimate EstimateStep(const calibrate::Predictor& predictor,
+                          const model::Workload& workload,
+                          const Cluster& cluster);
+
 // A part of the answer, and what a step dominated by it is called.
 struct Term {
   std::string name;

@@ -15,7 +15,17 @@ namespace trainfare::scenarios {
 
 std::string_view Version();
 
-// The command line itself is wrong. Exit code 2.
+// Of the whole program.
+enum ExitCode {
+  kOk = 0,
+  kInput = 1,        // input or model error
+  kUsage = 2,        // of the command line
+  kNothingFits = 3,  // no candidate fits or meets the limits
+  kLimitPassed = 4,  // of --fail-if
+  kInternal = 70,    // a defect of ours
+};
+
+// The command line itself is wrong.
 class UsageError : public std::runtime_error {
  public:
   explicit UsageError(const std::string& message)
@@ -44,8 +54,10 @@ struct Report {
   std::vector<std::string> notes;
   // For standard error: "warning: ..." lines.
   std::vector<std::string> warnings;
-  // Nothing that was asked about fits or meets the limits: exit code 3.
-  bool nothing_fits = false;
+  // Of the program, once all is written; `complaint` says on standard error
+  // why it is not 0.
+  int exit_code = 0;
+  std::string complaint;
 };
 
 std::string Render(const Report& report,

@@ -429,10 +429,13 @@ Report Predict(const PredictOptions& options) {
 
   const Scenario& first = variants.front();
   Report report;
-  report.nothing_fits =
-      std::none_of(jobs.begin(), jobs.end(), [](const JobEstimate& job) {
+  if (std::none_of(jobs.begin(), jobs.end(), [](const JobEstimate& job) {
         return job.fits();
-      });
+      })) {
+    report.exit_code = kNothingFits;
+    report.complaint = fmt::format("nothing that was asked about fits {}",
+                                   target.predictor.device().name);
+  }
   if (jobs.size() == 1) {
     report.headline.push_back(Answer(target, jobs.front(), first));
   } else {

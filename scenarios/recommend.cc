@@ -472,7 +472,11 @@ Report Recommend(const RecommendOptions& options) {
       candidates.size()));
   report.tables.push_back(CandidateTable(candidates));
   AddNotes(candidates, scenario, options, report);
-  report.nothing_fits = candidates.empty() || !candidates.front().chosen;
+  const bool none = candidates.empty() || !candidates.front().chosen;
+  if (none) {
+    report.exit_code = kNothingFits;
+    report.complaint = "no instance fits and meets the limits";
+  }
 
   Json json = ResultHead("trainfare.recommendation/1");
   json["scenario"] = ToJson(scenario);
@@ -482,7 +486,7 @@ Report Recommend(const RecommendOptions& options) {
       options.deadline ? Json(ToSeconds(*options.deadline)) : Json(nullptr);
   json["budget_usd"] =
       options.budget ? Json(ToDollars(*options.budget)) : Json(nullptr);
-  if (report.nothing_fits) {
+  if (none) {
     json["chosen"] = nullptr;
   } else {
     json["chosen"] = {{"instance", candidates.front().Name()},
