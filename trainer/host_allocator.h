@@ -7,10 +7,9 @@ namespace trainfare::trainer {
 // Replaces LibTorch's CPU allocator by one that keeps large blocks for reuse.
 //
 // Training asks for the same sizes at every step. The C library would return
-// them to the kernel and fault every page in again, which costs a step up to a
-// quarter of its time and makes it depend on the kernel's mood. Blocks of
-// 64 KiB and more are kept until ReleaseHostMemory() and sit in huge pages
-// where the kernel grants them. Call once, before the first tensor.
+// them to the kernel and fault every page in again at the next step. Blocks of
+// 64 KiB and more are kept until ReleaseHostMemory(), in huge pages where the
+// kernel grants them. Call once, before the first tensor.
 void InstallHostAllocator();
 
 struct HostMemory {

@@ -283,11 +283,12 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
 
 Session& Measurer::SessionFor(const MeasureRequest& request) {
   const model::Workload& workload = request.workload;
-  if (session_ && session_seed_ == request.seed &&
-      session_workload_->architecture == workload.architecture &&
+  if (session_ && session_workload_->architecture == workload.architecture &&
       session_workload_->stack == workload.stack &&
       session_workload_->precision == workload.precision &&
       session_workload_->optimizer == workload.optimizer) {
+    session_->encoder().Reset(request.seed);
+    session_->optimizer().Reset();
     return *session_;
   }
   session_.reset();
@@ -303,7 +304,6 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
       workload.precision,
       optimizer);
   session_workload_ = workload;
-  session_seed_ = request.seed;
   return *session_;
 }
 

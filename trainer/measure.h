@@ -38,10 +38,9 @@ class Measurer {
   Session& SessionFor(const MeasureRequest& request);
 
   at::Device device_;
-  // The last model, kept for the next request.
+  // The last model, kept for the next request: its memory, not its weights.
   std::unique_ptr<Session> session_;
   std::optional<model::Workload> session_workload_;
-  uint64_t session_seed_ = 0;
 };
 
 // Reads requests from `plan`, appends records to `out` ("-": standard streams).

@@ -37,6 +37,8 @@ class Sgd final : public Optimizer {
   Sgd(const std::vector<Parameter>& parameters, const OptimizerOptions& options)
       : Optimizer(parameters, options) {}
 
+  void Reset() override {}  // has no state
+
   void Step() override {
     const at::NoGradGuard no_grad;
     for (const Group& group : groups_) {
@@ -74,6 +76,16 @@ class AdamW final : public Optimizer {
             {}, parameter.options().dtype(at::kFloat).requires_grad(false)));
       }
       states_.push_back(std::move(state));
+    }
+  }
+
+  void Reset() override {
+    steps_ = 0;
+    for (const State& state : states_) {
+      for (const auto* tensors :
+           {&state.first_moments, &state.second_moments, &state.steps}) {
+        for (const at::Tensor& tensor : *tensors) tensor.zero_();
+      }
     }
   }
 

@@ -26,6 +26,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
   // Applies the gradients of one step.
   virtual void Step() = 0;
+  // Forgets all steps, as if new.
+  virtual void Reset() = 0;
   // Drops the gradients, so that backward writes instead of adds.
   void ZeroGradients();
   void set_learning_rate(double rate) { options_.learning_rate = rate; }

@@ -131,7 +131,7 @@ std::string ToJsonLine(const StepRecord& record) {
                        {"step_s", sample.step_s},
                        {"loss", sample.loss}});
   }
-  const Json json = {
+  Json json = {
       {"schema", "trainfare.measurement/1"},
       {"kind", "step"},
       {"id", RandomId()},
@@ -149,7 +149,11 @@ std::string ToJsonLine(const StepRecord& record) {
       {"parameters", record.parameters},
       {"peak_memory_bytes", record.peak_memory_bytes},
       {"peak_allocated_bytes", record.peak_allocated_bytes},
-      {"samples", std::move(samples)}};
+  };
+  if (record.evaluation_accuracy) {
+    json["evaluation_accuracy"] = *record.evaluation_accuracy;
+  }
+  json["samples"] = std::move(samples);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -3,6 +3,7 @@
 // Measurement records, schema trainfare.measurement/1 (docs/measurement.md).
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,9 @@ struct StepRecord {
   model::Workload workload;
   uint64_t seed = 0;
   int64_t parameters = 0;
-  int64_t peak_memory_bytes = 0;     // resident, of the whole process
-  int64_t peak_allocated_bytes = 0;  // in tensors
+  int64_t peak_memory_bytes = 0;              // resident, of the whole process
+  int64_t peak_allocated_bytes = 0;           // in tensors
+  std::optional<double> evaluation_accuracy;  // after training
   std::vector<Sample> samples;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include "model/error.h"
@@ -13,16 +14,178 @@
 #include "trainer/measure.h"
 #include "trainer/record.h"
 #include "trainer/signals.h"
+#include "trainer/train.h"
+#include "trainer/wordpiece.h"
 
 namespace trainer = trainfare::trainer;
 
 namespace {
+
+// Parses one word of the lists in model/ as an option's value.
+template <class Value, class Parse>
+void AddWord(CLI::App* command,
+             const std::string& name,
+             Value& value,
+             Parse parse,
+             const std::string& help) {
+  command
+      ->add_option_function<std::string>(
+          name,
+          [&value, parse, name](const std::string& text) {
+            try {
+              value = parse(text);
+            } catch (const trainfare::model::InputError& error) {
+              throw CLI::ValidationError(name, error.what());
+            }
+          },
+          help)
+      ->default_str(std::string(trainfare::model::ToText(value)));
+}
+
+template <class AddDevice, class OpenDevice>
+void AddTrain(CLI::App& app,
+              const AddDevice& add_device_options,
+              const OpenDevice& open_device,
+              int& exit_code) {
+  CLI::App* train =
+      app.add_subcommand("train", "Train a model on labelled examples");
+  // Lives as long as the parser that fills it.
+  const auto options = std::make_shared<trainer::TrainOptions>();
+  const auto positive = CLI::Range(int64_t{1}, int64_t{1'000'000'000});
+  train
+      ->add_option("--model",
+                   options->model,
+                   "A preset (random weights) or a Hugging Face folder")
+      ->required();
+  auto* data = train->add_option_group("examples");
+  data->add_option(
+      "--data", options->data, "JSON Lines: text (or input_ids) and label");
+  data->add_option("--lengths",
+                   options->lengths,
+                   "CSV length,count: random examples of these lengths");
+  data->require_option(1);
+  train->add_option("--eval", options->evaluation, "JSON Lines to test on");
+  train->add_option("--tokenizer",
+                    options->tokenizer,
+                    "Folder with vocab.txt or tokenizer.json");
+  train->add_option("--labels", options->labels, "Labels of the classifier")
+      ->check(positive);
+  train->add_option("--epochs", options->epochs, "Passes over the data")
+      ->check(positive)
+      ->capture_default_str();
+  train->add_option("--steps", options->steps, "Steps, instead of epochs")
+      ->check(positive);
+  train->add_option("--batch", options->batch, "Sequences a micro-batch")
+      ->check(positive)
+      ->capture_default_str();
+  train
+      ->add_option("--accumulation",
+                   options->accumulation,
+                   "Micro-batches an optimizer step")
+      ->check(positive)
+      ->capture_default_str();
+  train->add_option("--length", options->length, "Tokens a sequence, padded")
+      ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}))
+      ->capture_default_str();
+  train->add_option("--learning-rate", options->learning_rate, "At its highest")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  train->add_option("--weight-decay", options->weight_decay, "Of matrices")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  train
+      ->add_option("--warmup-fraction",
+                   options->warmup_fraction,
+                   "Share of the steps with a rising learning rate")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  AddWord(train,
+          "--precision",
+          options->precision,
+          trainfare::model::PrecisionFromText,
+          "fp32 or bf16");
+  AddWord(train,
+          "--optimizer",
+          options->optimizer.kind,
+          trainfare::model::OptimizerKindFromText,
+          "adamw or sgd");
+  AddWord(train,
+          "--implementation",
+          options->optimizer.implementation,
+          trainfare::model::OptimizerImplementationFromText,
+          "Of the optimizer: for_loop, multi_tensor or fused");
+  AddWord(train,
+          "--attention",
+          options->attention,
+          trainfare::model::AttentionFromText,
+          "materialised or flash");
+  train->add_option("--seed", options->seed, "Of weights, order and dropout")
+      ->capture_default_str();
+  train->add_option("--out",
+                    options->out,
+                    "The measurement record is appended here; - is stdout");
+  train->add_option("--save", options->save, "Folder for the trained weights");
+  add_device_options(train);
+  train->callback([options, &open_device, &exit_code] {
+    exit_code = trainer::Train(*options, open_device());
+  });
+}
+
+// What the comparison with the reference implementation needs; not for users.
+template <class AddDevice, class OpenDevice>
+void AddReferenceCommands(CLI::App& app,
+                          const AddDevice& add_device_options,
+                          const OpenDevice& open_device) {
+  struct Options {
+    std::string model;
+    std::string data;
+    std::string out;
+    int64_t length = 0;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* gradients = app.add_subcommand(
+      "gradients", "Loss, logits and gradients of one batch");
+  gradients->group("");
+  gradients->add_option("--model", options->model)->required();
+  gradients->add_option("--data", options->data)->required();
+  gradients->add_option("--out", options->out)->required();
+  gradients->add_option("--length", options->length)
+      ->required()
+      ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}));
+  add_device_options(gradients);
+  gradients->callback([options, &open_device] {
+    trainer::WriteGradients(options->model,
+                            options->data,
+                            options->length,
+                            options->out,
+                            open_device());
+  });
+
+  CLI::App* tokenize =
+      app.add_subcommand("tokenize", "Token ids of each line of stdin");
+  tokenize->group("");
+  tokenize->add_option("--model", options->model)->required();
+  tokenize->callback([options] {
+    const auto tokenizer = trainer::WordPiece::FromFolder(options->model);
+    for (std::string line; std::getline(std::cin, line);) {
+      const char* separator = "";
+      for (const int64_t id : tokenizer.Tokenize(line)) {
+        std::cout << separator << id;
+        separator = " ";
+      }
+      std::cout << '\n';
+    }
+  });
+}
 
 int Run(int argc, char** argv) {
   CLI::App app("Trains Transformers for real, and measures its steps.",
                "trainfare-trainer");
   app.set_version_flag("--version", trainer::VersionText());
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return std::string("error: ") + error.what() + "; see --help\n";
+  });
   int exit_code = 0;
 
   std::string device = "cpu";
@@ -51,6 +214,9 @@ int Run(int argc, char** argv) {
   add_device_options(measure);
   measure->callback(
       [&] { exit_code = trainer::RunMeasurePlan(plan, out, open_device()); });
+
+  AddTrain(app, add_device_options, open_device, exit_code);
+  AddReferenceCommands(app, add_device_options, open_device);
 
   try {
     app.parse(argc, argv);

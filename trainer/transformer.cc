@@ -14,6 +14,9 @@
 namespace trainfare::trainer {
 namespace {
 
+// Devlin et al. 2019; initializer_range of the published configurations.
+constexpr double kInitialDeviation = 0.02;
+
 using model::Architecture;
 using model::Head;
 using model::InputError;
@@ -75,6 +78,17 @@ void CheckSupported(const Architecture& architecture) {
   if (architecture.head == Head::kSequenceClassification) {
     require_positive("labels", architecture.labels);
   }
+  const bool bert = LayoutOf(architecture) == EncoderLayout::kBert;
+  if (architecture.head == Head::kSequenceClassification &&
+      (architecture.pooler != bert || architecture.classifier_dense == bert)) {
+    throw InputError(fmt::format(
+        "model {}: expected a pooler in BERT and a dense layer in the "
+        "classifier of RoBERTa and DistilBERT, got pooler {}, classifier_dense "
+        "{}",
+        architecture.name,
+        architecture.pooler,
+        architecture.classifier_dense));
+  }
   if (architecture.hidden % architecture.heads != 0) {
     throw InputError(fmt::format(
         "model {}: hidden: expected a multiple of heads ({}), got {}",
@@ -122,8 +136,7 @@ Encoder::Encoder(const Architecture& architecture,
     : architecture_(architecture),
       options_(options),
       layout_(LayoutOf(architecture)),
-      device_(device),
-      generator_(at::detail::createCPUGenerator(seed)) {
+      device_(device) {
   CheckSupported(architecture);
   if (options.attention == model::Attention::kFlash && device.is_cpu() &&
       options.attention_dropout > 0) {
@@ -135,18 +148,13 @@ Encoder::Encoder(const Architecture& architecture,
   const std::string prefix = ModelPrefix(layout_);
   const bool distil = layout_ == EncoderLayout::kDistilBert;
 
-  word_embeddings_ = RandomTable(prefix + "embeddings.word_embeddings.weight",
-                                 architecture.vocabulary,
-                                 hidden);
-  position_embeddings_ =
-      RandomTable(prefix + "embeddings.position_embeddings.weight",
-                  architecture.positions,
-                  hidden);
+  word_embeddings_ = Add(prefix + "embeddings.word_embeddings.weight",
+                         {architecture.vocabulary, hidden});
+  position_embeddings_ = Add(prefix + "embeddings.position_embeddings.weight",
+                             {architecture.positions, hidden});
   if (!distil) {
-    type_embeddings_ =
-        RandomTable(prefix + "embeddings.token_type_embeddings.weight",
-                    architecture.token_types,
-                    hidden);
+    type_embeddings_ = Add(prefix + "embeddings.token_type_embeddings.weight",
+                           {architecture.token_types, hidden});
   }
   embedding_norm_ = AddNorm(prefix + "embeddings.LayerNorm");
   for (int64_t index = 0; index < architecture.layers; ++index) {
@@ -174,56 +182,75 @@ Encoder::Encoder(const Architecture& architecture,
     layers_.push_back(std::move(layer));
   }
 
-  if (architecture.head == Head::kQuestionAnswering) {
+  AddHead();
+  Reset(seed);
+}
+
+void Encoder::AddHead() {
+  const int64_t hidden = architecture_.hidden;
+  const int64_t labels = architecture_.labels;
+  if (architecture_.head == Head::kQuestionAnswering) {
     head_ = AddDense("qa_outputs", 2, hidden);
     return;
   }
   switch (layout_) {
     case EncoderLayout::kBert:
       pooler_ = AddDense("bert.pooler.dense", hidden, hidden);
-      head_ = AddDense("classifier", architecture.labels, hidden);
+      head_ = AddDense("classifier", labels, hidden);
       break;
     case EncoderLayout::kRoberta:
       head_dense_ = AddDense("classifier.dense", hidden, hidden);
-      head_ = AddDense("classifier.out_proj", architecture.labels, hidden);
+      head_ = AddDense("classifier.out_proj", labels, hidden);
       break;
     case EncoderLayout::kDistilBert:
       head_dense_ = AddDense("pre_classifier", hidden, hidden);
-      head_ = AddDense("classifier", architecture.labels, hidden);
+      head_ = AddDense("classifier", labels, hidden);
       break;
   }
 }
 
-at::Tensor Encoder::Add(std::string name, at::Tensor value) {
-  // Drawn on the host, so that one seed gives one model on every device.
-  value = value.to(device_).requires_grad_(true);
-  parameters_.push_back({std::move(name), value});
+at::Tensor Encoder::Add(const std::string& name, at::IntArrayRef sizes) {
+  at::Tensor value =
+      at::empty(sizes, at::TensorOptions(at::kFloat).device(device_))
+          .requires_grad_(true);
+  parameters_.push_back({name, value});
   return value;
-}
-
-at::Tensor Encoder::RandomTable(const std::string& name,
-                                int64_t rows,
-                                int64_t columns) {
-  at::Tensor table = at::empty({rows, columns}, at::kFloat);
-  return Add(name, table.normal_(0.0, 0.02, generator_));
 }
 
 Encoder::Dense Encoder::AddDense(const std::string& name,
                                  int64_t out,
                                  int64_t in) {
   Dense dense;
-  dense.weight = RandomTable(name + ".weight", out, in);
-  dense.bias = Add(name + ".bias", at::zeros({out}, at::kFloat));
+  dense.weight = Add(name + ".weight", {out, in});
+  dense.bias = Add(name + ".bias", {out});
   return dense;
 }
 
 Encoder::Norm Encoder::AddNorm(const std::string& name) {
   Norm norm;
-  norm.weight =
-      Add(name + ".weight", at::ones({architecture_.hidden}, at::kFloat));
-  norm.bias =
-      Add(name + ".bias", at::zeros({architecture_.hidden}, at::kFloat));
+  norm.weight = Add(name + ".weight", {architecture_.hidden});
+  norm.bias = Add(name + ".bias", {architecture_.hidden});
   return norm;
+}
+
+void Encoder::Reset(uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  // Drawn on the host, so that one seed gives one model on every device.
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  for (const Parameter& parameter : parameters_) {
+    const at::Tensor& value = parameter.value;
+    if (value.dim() == 1) {
+      // Biases are 0, and so are LayerNorm's; its scale is 1.
+      const bool scale =
+          parameter.name.substr(parameter.name.rfind('.')) == ".weight";
+      value.fill_(scale ? 1.0 : 0.0);
+    } else if (value.is_cpu()) {
+      value.normal_(0.0, kInitialDeviation, generator);
+    } else {
+      value.copy_(at::empty(value.sizes(), at::kFloat)
+                      .normal_(0.0, kInitialDeviation, generator));
+    }
+  }
 }
 
 int64_t Encoder::parameter_count() const {

@@ -65,6 +65,9 @@ class Encoder {
           at::Device device,
           uint64_t seed);
 
+  // Draws all weights again, in place.
+  void Reset(uint64_t seed);
+
   // Dropout is applied only when `training`.
   Output Forward(const Batch& batch, bool training) const;
 
@@ -91,12 +94,10 @@ class Encoder {
     Norm output_norm;
   };
 
-  at::Tensor Add(std::string name, at::Tensor value);
-  at::Tensor RandomTable(const std::string& name,
-                         int64_t rows,
-                         int64_t columns);
+  at::Tensor Add(const std::string& name, at::IntArrayRef sizes);
   Dense AddDense(const std::string& name, int64_t out, int64_t in);
   Norm AddNorm(const std::string& name);
+  void AddHead();
 
   at::Tensor Embed(const Batch& batch, bool training) const;
   at::Tensor SelfAttention(const Layer& layer,
@@ -109,7 +110,6 @@ class Encoder {
   EncoderOptions options_;
   EncoderLayout layout_;
   at::Device device_;
-  at::Generator generator_;
   std::vector<Parameter> parameters_;
 
   at::Tensor word_embeddings_;      // (V, H)

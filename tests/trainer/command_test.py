@@ -1,0 +1,267 @@
+"""The command line of trainfare-trainer: exit codes, messages, interruption.
+
+    command_test.py TRAINER
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+TRAINER = ""
+REQUEST = {"model": "bert-tiny", "batch": 2, "sequence_length": 16, "steps": 2,
+           "warmup": 1}
+
+
+def run(*arguments, **options):
+    return subprocess.run([TRAINER, *map(str, arguments)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=120, **options)
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def write(self, name, *lines):
+        path = self.folder / name
+        path.write_text("".join(line + "\n" for line in lines))
+        return path
+
+    def check_fails(self, result, code, *parts):
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        lines = result.stderr.strip().split("\n")
+        self.assertEqual(len(lines), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, lines[0])
+
+    def train(self, *more, model="bert-tiny"):
+        return run("train", "--model", model, "--length", 16, *more)
+
+    def test_version_and_usage(self):
+        result = run("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"^trainfare-trainer \d+\.\d+\.\d+ ")
+        self.assertEqual(run("--help").returncode, 0)
+        for arguments in ([], ["trian"], ["measure", "--plam", "x"],
+                          ["train", "--model", "bert-tiny"],
+                          ["measure", "--threads", "-1"],
+                          ["measure", "--device", "tpu"]):
+            self.assertEqual(run(*arguments).returncode, 2, arguments)
+
+    def test_measures_what_a_plan_asks(self):
+        plan = self.write("plan.jsonl", json.dumps(REQUEST), "",
+                          json.dumps({**REQUEST, "batch": 0}), "not json",
+                          json.dumps({**REQUEST, "sequence_length": 8}))
+        records = self.folder / "records.jsonl"
+        records.write_text('{"kind": "before"}\n')
+        result = run("measure", "--plan", plan, "--out", records,
+                     "--threads", 1)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answers = [json.loads(l) for l in records.read_text().splitlines()]
+        self.assertEqual([a["kind"] for a in answers],
+                         ["before", "step", "error", "error", "step"])
+        self.assertEqual(answers[1]["device"]["threads"], 1)
+        self.assertEqual(answers[2]["request"], {**REQUEST, "batch": 0})
+        self.assertIn("batch", answers[2]["message"])
+        self.assertEqual(answers[3]["request"], "not json")
+        self.assertEqual(answers[4]["workload"]["sequence_length"], 8)
+        self.assertEqual(len(answers[4]["samples"]), 3)
+
+    def test_answers_before_the_next_request_is_asked(self):
+        with subprocess.Popen([TRAINER, "measure"], text=True,
+                              stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as process:
+            for length in (8, 16):
+                request = {**REQUEST, "sequence_length": length}
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
+                answer = json.loads(process.stdout.readline())
+                self.assertEqual(answer["workload"]["sequence_length"], length)
+            process.stdin.close()
+            self.assertEqual(process.wait(60), 0)
+
+    def test_ends_a_long_run_after_max_seconds(self):
+        plan = self.write("plan.jsonl", json.dumps(
+            {**REQUEST, "steps": 1000000, "max_seconds": 0.2}))
+        answer = json.loads(run("measure", "--plan", plan).stdout)
+        timed = [s for s in answer["samples"] if not s["warmup"]]
+        self.assertGreaterEqual(len(timed), 1)
+        self.assertLess(len(timed), 1000000)
+
+    def test_more_than_memory_is_an_answer(self):
+        plan = self.write("plan.jsonl", json.dumps(
+            {**REQUEST, "batch": 1000000000}), json.dumps(REQUEST))
+        result = run("measure", "--plan", plan)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first, second = map(json.loads, result.stdout.splitlines())
+        self.assertEqual(first["kind"], "error")
+        self.assertIn("out of memory", first["message"])
+        self.assertEqual(second["kind"], "step")
+
+    def test_interrupted_while_waiting(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen([TRAINER, "measure"], text=True,
+                                  stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as process:
+                process.stdin.write(json.dumps(REQUEST) + "\n")
+                process.stdin.flush()
+                json.loads(process.stdout.readline())
+                time.sleep(0.2)
+                process.send_signal(number)
+                self.assertEqual(process.wait(30), 130)
+                self.assertEqual(process.stderr.read(), "")
+
+    def test_interrupted_while_running_keeps_whole_lines(self):
+        plan = self.write("plan.jsonl", json.dumps(REQUEST), json.dumps(
+            {**REQUEST, "steps": 1000000, "max_seconds": 100}))
+        records = self.folder / "records.jsonl"
+        with subprocess.Popen([TRAINER, "measure", "--plan", plan,
+                               "--out", records]) as process:
+            while not records.exists() or not records.read_text():
+                time.sleep(0.05)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(30), 130)
+        text = records.read_text()
+        self.assertTrue(text.endswith("\n"))
+        answers = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual(len(answers), 2)
+        self.assertTrue(any(not s["warmup"] for s in answers[1]["samples"]))
+
+    def test_full_disk_and_closed_pipe(self):
+        plan = self.write("plan.jsonl", json.dumps(REQUEST))
+        self.check_fails(
+            run("measure", "--plan", plan, "--out", "/dev/full"),
+            1, "/dev/full: cannot write: No space left on device")
+        reader, writer = os.pipe()
+        os.close(reader)
+        result = subprocess.run([TRAINER, "measure", "--plan", plan],
+                                stdout=writer, stderr=subprocess.PIPE,
+                                text=True, timeout=60)
+        os.close(writer)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("Broken pipe", result.stderr)
+
+    def test_paths_that_are_not_there(self):
+        self.check_fails(run("measure", "--plan", "/nowhere/plan"),
+                         1, "/nowhere/plan: cannot read")
+        plan = self.write("plan.jsonl", json.dumps(REQUEST))
+        self.check_fails(run("measure", "--plan", plan, "--out",
+                             "/nowhere/out"), 1, "/nowhere/out: cannot write")
+
+    def test_bad_examples_say_file_and_line(self):
+        good = json.dumps({"input_ids": [5, 6, 7], "label": 1})
+        for bad, message in [
+                ('{"input_ids": [5, 6', ":2:20: expected a JSON object"),
+                ("[1]", ":2: expected a JSON object, got array"),
+                ('{"label": 1}', ":2: text: missing"),
+                ('{"text": "so", "label": 1}', ":2: text: needs a vocabulary"),
+                ('{"input_ids": [5]}', ":2: label: missing"),
+                ('{"input_ids": [5], "label": 2}',
+                 ":2: label: expected an integer from 0 to 1, got 2"),
+                ('{"input_ids": [5], "label": "1"}',
+                 ':2: label: expected an integer from 0 to 1, got "1"'),
+                ('{"input_ids": [30522], "label": 1}',
+                 ":2: input_ids: expected an integer from 0 to 30521"),
+                ('{"input_ids": [], "label": 1}', ":2: input_ids: expected")]:
+            data = self.write("data.jsonl", good, bad)
+            self.check_fails(self.train("--data", data), 1, str(data), message)
+        empty = self.write("empty.jsonl", "")
+        self.check_fails(self.train("--data", empty), 1, "empty data set")
+        self.check_fails(self.train("--data", "/nowhere"), 1, "/nowhere")
+        data = self.write("data.jsonl", good)
+        self.check_fails(self.train("--data", data, model="bret-tiny"),
+                         1, "bret-tiny", "bert-tiny")
+
+    def test_bad_model_folders(self):
+        data = self.write("data.jsonl", '{"input_ids": [1], "label": 0}')
+        model = self.folder / "model"
+        model.mkdir()
+
+        def fails(*parts):
+            self.check_fails(self.train("--data", data, model=model),
+                             1, *parts)
+
+        fails("config.json: cannot read")
+        config = {"model_type": "bert", "vocab_size": 20, "hidden_size": 8,
+                  "num_hidden_layers": 1, "num_attention_heads": 2,
+                  "intermediate_size": 8, "max_position_embeddings": 16}
+        path = model / "config.json"
+        path.write_text(json.dumps(config)[:20])
+        fails("config.json:1:21: expected JSON")
+        path.write_text(json.dumps({**config, "model_type": "t5"}))
+        fails("model_type: expected bert, roberta or distilbert, got t5")
+        path.write_text(json.dumps({**config, "hidden_size": "8"}))
+        fails('hidden_size: expected a count, got "8"')
+        path.write_text(json.dumps({**config, "hidden_act": "relu"}))
+        fails('hidden_act: expected gelu, got "relu"')
+        path.write_text(json.dumps(config))
+        fails("model.safetensors: cannot read")
+        (model / "model.safetensors").write_bytes(b"\x02" + b"\0" * 7 + b"{}")
+        fails("expected a tensor bert.embeddings.word_embeddings.weight")
+        (model / "vocab.txt").write_text("")
+        fails("vocab.txt: expected one token a line, got none")
+        (model / "vocab.txt").write_text("a\n" * 3)
+        fails("vocab.txt: expected a token [UNK]")
+
+    def test_trains_saves_and_starts_from_what_it_saved(self):
+        # Words that decide the label; the rest is noise.
+        lines = [json.dumps({"input_ids": [5, 100 + i, 10 + i % 2, 200 + i],
+                             "label": i % 2}) for i in range(16)]
+        data = self.write("data.jsonl", *lines)
+        out = self.folder / "records.jsonl"
+        saved = self.folder / "saved"
+        result = self.train("--data", data, "--eval", data, "--batch", 8,
+                            "--epochs", 40, "--learning-rate", "1e-3",
+                            "--out", out, "--save", saved)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("accuracy 1.0000", result.stdout)
+        self.assertEqual(result.stderr, "")
+        record = json.loads(out.read_text())
+        self.assertEqual(record["evaluation_accuracy"], 1.0)
+        self.assertEqual(len(record["samples"]), 80)
+        self.assertLess(record["samples"][-1]["loss"], 0.1)
+        self.assertEqual([s["warmup"] for s in record["samples"][:4]],
+                         [True, True, False, False])
+        (saved / "config.json").write_text(json.dumps({
+            "model_type": "bert", "vocab_size": 30522, "hidden_size": 128,
+            "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 512, "max_position_embeddings": 512}))
+        result = self.train("--data", data, "--eval", data, "--steps", 1, "--learning-rate", 0, model=saved)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("accuracy 1.0000", result.stdout)
+
+    def test_trains_on_lengths_of_a_histogram(self):
+        lengths = self.write("lengths.csv", "length,count", "4,3", "12,1",
+                             "99,1")
+        result = self.train("--lengths", lengths, "--steps", 3, "--batch", 4,
+                            "--out", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        record = json.loads(result.stdout)
+        self.assertEqual(len(record["samples"]), 3)
+        bad = self.write("lengths.csv", "length,count", "4;3")
+        self.check_fails(self.train("--lengths", bad), 1, ":2:1:", "4;3")
+
+    def test_a_gpu_that_is_not_there(self):
+        if Path("/dev/nvidia0").exists():
+            self.skipTest("this machine has a GPU")
+        plan = self.write("plan.jsonl", json.dumps(REQUEST))
+        self.check_fails(run("measure", "--plan", plan, "--device", "cuda"),
+                         1, "cuda")
+
+
+if __name__ == "__main__":
+    TRAINER = sys.argv.pop(1)
+    unittest.main()

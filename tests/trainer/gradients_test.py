@@ -1,0 +1,159 @@
+"""Logits, loss and every gradient of trainfare-trainer against Transformers.
+
+    gradients_test.py TRAINER
+
+Same weights, same token ids, no dropout, fp32. Weights are drawn at random and
+saved by Transformers; the trainer loads its folder. The difference allowed is
+relative to the largest element of each tensor: both sides round sums of
+thousands of fp32 products in another order.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import load_file
+
+TOLERANCE = 2e-5  # of the largest element; fp32 epsilon is 1.2e-7
+# A gradient that is zero in exact arithmetic (that of a key's bias: softmax
+# does not change when all scores move together) is rounding on both sides.
+ABSOLUTE = 1e-7
+
+BERT = dict(vocab_size=211, hidden_size=48, num_hidden_layers=3,
+            num_attention_heads=4, intermediate_size=96,
+            max_position_embeddings=40)
+
+
+def bert(task, **changes):
+    config = transformers.BertConfig(**{**BERT, **changes})
+    return getattr(transformers, f"BertFor{task}")(config)
+
+
+def roberta(task):
+    config = transformers.RobertaConfig(
+        **{**BERT, "pad_token_id": 1}, type_vocab_size=1,
+        num_labels=3 if task == CLASSIFY else 2)
+    return getattr(transformers, f"RobertaFor{task}")(config)
+
+
+def distilbert(task):
+    config = transformers.DistilBertConfig(
+        vocab_size=211, dim=48, n_layers=3, n_heads=4, hidden_dim=96,
+        max_position_embeddings=40)
+    return getattr(transformers, f"DistilBertFor{task}")(config)
+
+
+CLASSIFY, ANSWER = "SequenceClassification", "QuestionAnswering"
+# name, model, batch, padded length, shortest sequence
+CASES = [
+    ("BERT", lambda: bert(CLASSIFY, num_labels=5), 6, 24, 5),
+    ("BERT, no padding", lambda: bert(CLASSIFY), 4, 16, 16),
+    ("BERT, answers", lambda: bert(ANSWER), 6, 24, 5),
+    ("RoBERTa", lambda: roberta(CLASSIFY), 6, 24, 5),
+    ("RoBERTa, answers", lambda: roberta(ANSWER), 6, 24, 5),
+    ("DistilBERT", lambda: distilbert(CLASSIFY), 6, 24, 5),
+    ("DistilBERT, answers", lambda: distilbert(ANSWER), 6, 24, 5),
+    ("bert-base-uncased's size",
+     lambda: transformers.BertForSequenceClassification(
+         transformers.BertConfig()), 2, 16, 9),
+]
+
+
+def draw_examples(model, batch, length, shortest):
+    pad = model.config.pad_token_id
+    examples = []
+    for i in range(batch):
+        tokens = length if i == 0 else int(
+            torch.randint(shortest, length + 1, ()))
+        ids = torch.randint(pad + 1, model.config.vocab_size, (tokens,))
+        example = {"input_ids": ids.tolist()}
+        if "QuestionAnswering" in type(model).__name__:
+            example["start"] = int(torch.randint(0, tokens, ()))
+            # One answer lies outside of the sequence and must be ignored.
+            example["end"] = length if i == 1 else tokens - 1
+        else:
+            example["label"] = int(torch.randint(0, model.config.num_labels, ()))
+        examples.append(example)
+    return examples
+
+
+def reference(model, examples, length):
+    pad = model.config.pad_token_id
+    ids = torch.full((len(examples), length), pad)
+    mask = torch.zeros_like(ids)
+    for row, example in enumerate(examples):
+        tokens = example["input_ids"]
+        ids[row, :len(tokens)] = torch.tensor(tokens)
+        mask[row, :len(tokens)] = 1
+    if "label" in examples[0]:
+        targets = {"labels": torch.tensor([e["label"] for e in examples])}
+    else:
+        targets = {
+            "start_positions": torch.tensor([e["start"] for e in examples]),
+            "end_positions": torch.tensor([e["end"] for e in examples])}
+    model.eval()  # no dropout; gradients flow all the same
+    output = model(input_ids=ids, attention_mask=mask, **targets)
+    output.loss.backward()
+    if "label" in examples[0]:
+        logits = output.logits
+    else:
+        logits = torch.stack([output.start_logits, output.end_logits], -1)
+    expected = {"logits": logits.detach(), "loss": output.loss.detach()}
+    for name, parameter in model.named_parameters():
+        expected[name] = parameter.grad
+    return expected
+
+
+def compare(name, expected, actual):
+    missing = sorted(set(expected) ^ set(actual))
+    if missing:
+        return [f"{name}: not on both sides: {', '.join(missing)}"], 0.0
+    failures, worst = [], 0.0
+    for key, want in expected.items():
+        got = actual[key].reshape(want.shape)
+        difference = float((got - want).abs().max())
+        allowed = TOLERANCE * float(want.abs().max()) + ABSOLUTE
+        worst = max(worst, difference / allowed)
+        if not difference <= allowed:  # also catches NaN
+            failures.append(
+                f"{name}: {key}: differs by {difference:.3g}, "
+                f"allowed {allowed:.3g}")
+    return failures, worst
+
+
+def main():
+    trainer = sys.argv[1]
+    torch.manual_seed(7)
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make, batch, length, shortest in CASES:
+            model = make()
+            # Biases and LayerNorm start at 0 and 1: move them, or a swapped
+            # pair of them would go unseen.
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.add_(0.05 * torch.randn_like(parameter))
+            model.save_pretrained(folder)
+            examples = draw_examples(model, batch, length, shortest)
+            data = Path(folder, "data.jsonl")
+            data.write_text("".join(json.dumps(e) + "\n" for e in examples))
+            out = Path(folder, "gradients.safetensors")
+            subprocess.run(
+                [trainer, "gradients", "--model", folder, "--data", data,
+                 "--length", str(length), "--out", out], check=True)
+            expected = reference(model, examples, length)
+            problems, worst = compare(name, expected, load_file(out))
+            failures += problems
+            print(f"{name}: {len(expected)} tensors, loss "
+                  f"{float(expected['loss']):.6f}, largest difference "
+                  f"{worst:.2f} of what is allowed")
+    print("\n".join(failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

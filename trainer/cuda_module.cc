@@ -1,0 +1,39 @@
+// Everything of the trainer that needs CUDA libraries, as a module of its own
+// that device.cc loads for `--device cuda`. So one build serves machines with
+// and without a GPU driver, cuDNN or NCCL, and a run on the CPU neither waits
+// for them nor needs them.
+
+#include "trainer/cuda_module.h"
+
+#include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <exception>
+
+extern "C" int trainfare_cuda_open(int device, char* text, size_t size) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    std::snprintf(text, size, "%s", cudaGetErrorString(error));
+    return 1;
+  }
+  if (device >= count) {
+    std::snprintf(text, size, "GPU %d of %d", device, count);
+    return 1;
+  }
+  try {
+    c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
+    cudaDeviceProp properties{};
+    const cudaError_t failed = cudaGetDeviceProperties(&properties, device);
+    std::snprintf(
+        text,
+        size,
+        "%s",
+        failed == cudaSuccess ? properties.name : cudaGetErrorString(failed));
+    return failed == cudaSuccess ? 0 : 1;
+  } catch (const std::exception& failure) {
+    std::snprintf(text, size, "%s", failure.what());
+    return 1;
+  }
+}

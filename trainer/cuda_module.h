@@ -1,0 +1,11 @@
+#pragma once
+
+// The interface between the trainer and its CUDA module (cuda_module.cc).
+
+#include <cstddef>
+
+extern "C" {
+// Makes a GPU the current one. Returns 0 and writes its name, or returns 1 and
+// writes what is wrong.
+int trainfare_cuda_open(int device, char* text, size_t size);
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+// Models in the folder layout of Hugging Face: config.json, model.safetensors.
+
+#include <memory>
+#include <string>
+
+#include "model/architecture.h"
+#include "trainer/transformer.h"
+
+namespace trainfare::trainer {
+
+struct PretrainedConfig {
+  model::Architecture architecture;
+  EncoderOptions options;
+};
+
+// Reads config.json of a BERT, RoBERTa or DistilBERT. Throws InputError.
+PretrainedConfig ReadConfig(const std::string& folder);
+
+// Copies model.safetensors of `folder` into the encoder. Every tensor of the
+// encoder must be there with the right shape; a task head may be missing and
+// then keeps its random start. Returns what was missing, comma-separated.
+std::string LoadWeights(const std::string& folder, const Encoder& encoder);
+
+// Writes tensors by their names, as fp32.
+void SaveTensors(const std::string& path,
+                 const std::vector<Parameter>& tensors);
+
+}  // namespace trainfare::trainer

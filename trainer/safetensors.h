@@ -1,0 +1,53 @@
+#pragma once
+
+// The safetensors format: 8 bytes little-endian header length, a JSON header
+// {name: {dtype, shape, data_offsets}}, then the data without gaps.
+// https://github.com/huggingface/safetensors (format, 2023)
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainfare::trainer {
+
+enum class TensorType { kF32, kF16, kBf16 };
+
+struct TensorBytes {
+  TensorType type = TensorType::kF32;
+  std::vector<int64_t> shape;
+  const std::byte* data = nullptr;  // at any alignment
+  size_t size = 0;                  // bytes
+};
+
+// A file mapped into memory, its header checked whole: offsets, sizes,
+// overlaps, gaps. Throws InputError "file: ...".
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::string& path);
+  ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
+  const std::map<std::string, TensorBytes>& tensors() const { return tensors_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  void ReadHeader();
+
+  std::string path_;
+  std::byte* mapping_ = nullptr;
+  size_t size_ = 0;
+  std::map<std::string, TensorBytes> tensors_;
+};
+
+// Writes single-precision tensors, beside `path` first and then renamed.
+struct NamedTensorBytes {
+  std::string name;
+  TensorBytes tensor;
+};
+void WriteSafetensors(const std::string& path,
+                      const std::vector<NamedTensorBytes>& tensors);
+
+}  // namespace trainfare::trainer

@@ -1,0 +1,50 @@
+#pragma once
+
+// Training for real: examples in, a trained model and a measurement out.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "model/workload.h"
+#include "trainer/aten.h"
+
+namespace trainfare::trainer {
+
+struct TrainOptions {
+  std::string model;              // a preset's name or a model folder
+  std::optional<int64_t> labels;  // of the classifier
+  std::string tokenizer;          // folder; empty: the model's own
+  std::string data;               // JSON Lines; or else
+  std::string lengths;            // histogram for random examples
+  std::string evaluation;         // JSON Lines; empty: none
+  std::string out;                // measurement record; empty: none
+  std::string save;               // folder for the weights; empty: none
+  int64_t epochs = 3;
+  std::optional<int64_t> steps;  // instead of epochs
+  int64_t batch = 32;
+  int64_t accumulation = 1;
+  int64_t length = 128;  // static padding
+  double learning_rate = 5e-5;
+  double weight_decay = 0.01;
+  double warmup_fraction = 0.0;  // of the steps, linear, then linear decay
+  model::Precision precision = model::Precision::kFp32;
+  model::Optimizer optimizer{model::OptimizerKind::kAdamW,
+                             model::OptimizerImplementation::kFused};
+  model::Attention attention = model::Attention::kMaterialised;
+  uint64_t seed = 1;
+};
+
+// Returns the exit code. Progress goes to stderr, the result to stdout.
+int Train(const TrainOptions& options, at::Device device);
+
+// Loss, logits and the gradient of every parameter for one batch of all the
+// examples, without dropout, as a safetensors file: what tests/trainer compares
+// with the reference implementation.
+void WriteGradients(const std::string& model,
+                    const std::string& data,
+                    int64_t length,
+                    const std::string& out,
+                    at::Device device);
+
+}  // namespace trainfare::trainer
