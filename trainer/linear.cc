@@ -77,7 +77,9 @@ at::Tensor Linear(const at::Tensor& input,
       at::autocast::is_autocast_enabled(at::kCPU) || !OneDnnLinear()) {
     return at::linear(input, weight, bias);
   }
-  const at::Tensor rows = input.reshape({-1, input.size(-1)});
+  // Strided rows (the first token of every sequence) would make oneDNN fall
+  // back to its reference product, a hundred times slower.
+  const at::Tensor rows = input.reshape({-1, input.size(-1)}).contiguous();
   at::DimVector sizes(input.sizes().begin(), input.sizes().end());
   sizes.back() = weight.size(0);
   return HostLinear::apply(rows, weight, bias).view(sizes);
