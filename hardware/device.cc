@@ -196,6 +196,7 @@ Device LoadDevice(const std::string& path) {
   ReadPeak(root, device);
   ReadCores(root, device);
   device.static_shapes = root.OptionalFlag("static_shapes").value_or(false);
+  device.inference_only = root.OptionalFlag("inference_only").value_or(false);
   ReadPower(root, device);
   ReadLinks(root, device);
   root.Finish();

@@ -66,6 +66,9 @@ struct Device {
   int64_t systolic_columns = 0;
   // The graph is compiled for every distinct shape.
   bool static_shapes = false;
+  // Its maker's software does not train on it: no candidate for training, but
+  // a row of inference tables.
+  bool inference_only = false;
 
   // Absent where nobody publishes it: then energy is unknown, not 0.
   std::optional<model::Watts<>> max_power;

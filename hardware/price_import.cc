@@ -19,12 +19,13 @@
 namespace trainfare::hardware {
 namespace {
 
-// Granularity and minimum of virtual machines, from the clouds' pricing pages
-// (recalled, 2026-11); by the hour is the cautious answer for others.
+// Granularity and minimum of virtual machines. Azure's minimum of 5 minutes:
+// learn.microsoft.com/answers 2259765, since 2025-06-01. The others' pricing
+// pages, recalled 2026-11; by the hour is the cautious answer elsewhere.
 Billing BillingOf(std::string_view cloud) {
   using model::Seconds;
   if (cloud == "aws" || cloud == "gcp") return {Seconds<>(1), Seconds<>(60)};
-  if (cloud == "azure") return {Seconds<>(1), Seconds<>(0)};
+  if (cloud == "azure") return {Seconds<>(1), Seconds<>(300)};
   if (cloud == "lambda") return {Seconds<>(60), Seconds<>(60)};
   return {Seconds<>(3600), Seconds<>(3600)};
 }

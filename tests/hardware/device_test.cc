@@ -117,6 +117,9 @@ TEST_CASE("datasheet anchors") {
   CHECK((*trainium.peak.bf16 / trainium.memory_bandwidth).base() ==
         doctest::Approx(231.707).epsilon(1e-5));
   CHECK_FALSE(trainium.max_power.has_value());
+  CHECK_FALSE(trainium.inference_only);
+  CHECK(catalog.Find("inferentia2").inference_only);
+  CHECK(catalog.Find("groq_lpu").inference_only);
   // The unit of the Neuron tables is half of it.
   const Device& core = catalog.Find("Trainium1 NeuronCore-v2");
   CHECK(core.name == "trainium1_core");
@@ -241,8 +244,8 @@ TEST_CASE("one bad device file per message") {
         "d.yaml:10:27: power.idle: expected less than power.max");
   CHECK(Message(kGood + "colour: green\n") ==
         "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
-        "cores, date, links, memory, model, notes, peak, power, recalled, "
-        "reported_name, source, static_shapes, vendor");
+        "cores, date, inference_only, links, memory, model, notes, peak, "
+        "power, recalled, reported_name, source, static_shapes, vendor");
   CHECK(Message("") == "d.yaml: expected a map of keys, got an empty file");
 }
 

@@ -107,6 +107,7 @@ TEST_CASE("spot is a range where zones differ, and marked where derived") {
   CheckPrinted(PerHour(g5.spot_low), 0.4125);
   CHECK_FALSE(catalog.Find("lambda", "gpu_1x_a10")->spot_low.has_value());
   CHECK(catalog.Of("lambda").billing.granularity == model::Seconds<>(60));
+  CHECK(catalog.Of("azure").billing.minimum == model::Seconds<>(300));
 }
 
 TEST_CASE("what is not known is no price, and an unknown cloud an error") {
