@@ -4,16 +4,22 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "calibrate/command.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "model/workload.h"
+#include "scenarios/calibration.h"
+#include "scenarios/list.h"
 #include "scenarios/output.h"
 #include "scenarios/predict.h"
 #include "scenarios/recommend.h"
@@ -23,6 +29,7 @@ namespace {
 
 using trainfare::model::InputError;
 using trainfare::model::NothingFits;
+namespace calibrate = trainfare::calibrate;
 namespace scenarios = trainfare::scenarios;
 
 int Fail(std::string_view message, int code) {
@@ -205,26 +212,156 @@ Command AddValidate(CLI::App& app, Common& common) {
   };
 }
 
-// The option or subcommand that a stray word was meant to be.
-std::string Suggestion(const CLI::App& app, const std::string& message) {
-  std::vector<std::string> known;
-  const CLI::App* at = &app;
+Command AddList(CLI::App& app, Common& common) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("list", "What is known by name");
+  sub->add_option(
+         "WHAT", *what, "devices, instances, models, fits, scenarios or prices")
+      ->required();
+  common.AddTo(*sub);
+  return [what, &common, sub] {
+    if (!*sub) return -1;
+    const scenarios::Listing listing = scenarios::ListingFromText(*what);
+    return Show(common, [&] { return scenarios::List(listing); });
+  };
+}
+
+Command AddPrices(CLI::App& app, Common& common) {
+  struct Flags {
+    std::string file;
+    std::string cloud;
+    std::string date;
+    std::string output;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand("prices", "Price catalogs");
+  sub->require_subcommand(1);
+  CLI::App* import =
+      sub->add_subcommand("import", "Read a SkyPilot catalog (vms.csv)");
+  import->add_option("FILE", flags->file, "The catalog")->required();
+  import->add_option("--cloud", flags->cloud, "aws, gcp, azure, lambda, ..")
+      ->required()
+      ->type_name("NAME");
+  import->add_option("--date", flags->date, "Of the data, 2026-05-20")
+      ->required()
+      ->type_name("DATE");
+  import->add_option("--output", flags->output, "Write the prices as YAML")
+      ->type_name("FILE");
+  common.AddTo(*import);
+  return [flags, &common, import] {
+    if (!*import) return -1;
+    return Show(common, [&] {
+      return scenarios::ImportPrices(
+          flags->file, flags->cloud, flags->date, flags->output);
+    });
+  };
+}
+
+Command AddCalibrate(CLI::App& app, Common& common) {
+  struct Flags {
+    calibrate::CalibrateOptions options;
+    std::string budget = "120s";
+    std::vector<std::string> precisions;
+  };
+  auto flags = std::make_shared<Flags>();
+  calibrate::CalibrateOptions& options = flags->options;
+  CLI::App* sub = app.add_subcommand(
+      "calibrate", "Fit this machine's model to short training runs");
+  sub->add_option("--from",
+                  options.from,
+                  "Fit to these measurements instead, JSON Lines or CSV")
+      ->type_name("FILE");
+  sub->add_option("--device", options.device, "Device (default: this CPU)")
+      ->type_name("NAME");
+  sub->add_option("--output", options.output, "Of the fit")->type_name("FILE");
+  sub->add_option("--budget", flags->budget, "Time of the runs, such as 120s")
+      ->type_name("TIME");
+  sub->add_option("--target",
+                  options.target_interval,
+                  "Stop once the interval is below this share of the time")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0));
+  sub->add_option("--precision", flags->precisions, "fp32,bf16")
+      ->type_name("NAME,..")
+      ->delimiter(',');
+  sub->add_option("--models", options.models, "Presets to run")
+      ->type_name("NAME,..")
+      ->delimiter(',');
+  sub->add_flag("--fresh", options.fresh, "Forget runs of earlier times");
+  common.AddTo(*sub);
+  return [flags, &options, &common, sub] {
+    if (!*sub) return -1;
+    options.budget = scenarios::TimeFlag("--budget", flags->budget);
+    if (!flags->precisions.empty()) {
+      options.precisions.clear();
+      for (const std::string& name : flags->precisions) {
+        options.precisions.push_back(trainfare::model::PrecisionFromText(name));
+      }
+    }
+    const bool terminal =
+        ::isatty(STDERR_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+    options.progress = common.output.quiet ? calibrate::Progress::kNone
+                       : terminal          ? calibrate::Progress::kBar
+                                           : calibrate::Progress::kLines;
+    return Show(common, [&] {
+      return scenarios::CalibrationReport(
+          calibrate::Calibrate(options, std::cerr));
+    });
+  };
+}
+
+std::vector<std::string> SubcommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) {
-    if (*sub) at = sub;
+    names.push_back(sub->get_name());
   }
-  for (const CLI::App* sub : at->get_subcommands({})) {
-    known.push_back(sub->get_name());
-  }
+  return names;
+}
+
+// What of the command line CLI11 did not expect, in words.
+std::string Unexpected(const CLI::App& app,
+                       const std::vector<std::string>& arguments) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  std::vector<std::string> known;
   for (const CLI::Option* option : at->get_options()) {
     for (const std::string& name : option->get_lnames()) {
       known.push_back("--" + name);
     }
   }
-  const size_t space = message.rfind(' ');
-  const std::string word =
-      message.substr(space == std::string::npos ? 0 : space + 1);
-  return trainfare::model::DidYouMean(word.substr(0, word.find('=')),
-                                      trainfare::model::NameViews(known));
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.size() < 2 || name.front() != '-' ||
+        std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
+    return "unknown option \"" + name + "\"" +
+           trainfare::model::DidYouMean(name,
+                                        trainfare::model::NameViews(known)) +
+           "; " + (at == &app ? "" : "trainfare ") + at->get_name() +
+           " --help lists them";
+  }
+  const std::vector<std::string> rest = app.remaining(true);
+  return "unexpected argument \"" + (rest.empty() ? "" : rest.front()) + "\"";
+}
+
+// "" when the first word is a subcommand or an option.
+std::string UnknownSubcommand(const CLI::App& app,
+                              const std::vector<std::string>& arguments) {
+  const std::vector<std::string> names = SubcommandNames(app);
+  const auto known = trainfare::model::NameViews(names);
+  if (arguments.empty()) {
+    return "expected a subcommand: " + trainfare::model::JoinNames(known) +
+           "; trainfare --help says more";
+  }
+  const std::string& word = arguments.front();
+  if (word.front() == '-' ||
+      std::find(names.begin(), names.end(), word) != names.end()) {
+    return "";
+  }
+  return "unknown subcommand \"" + word + "\"" +
+         trainfare::model::DidYouMean(word, known) +
+         "; known: " + trainfare::model::JoinNames(known);
 }
 
 int Run(int argc, char** argv) {
@@ -240,17 +377,27 @@ int Run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
       "passed, 70 internal.");
   Common common;
-  const std::vector<Command> commands = {AddPredict(app, common),
+  const std::vector<Command> commands = {AddCalibrate(app, common),
+                                         AddPredict(app, common),
                                          AddRecommend(app, common),
-                                         AddValidate(app, common)};
+                                         AddValidate(app, common),
+                                         AddList(app, common),
+                                         AddPrices(app, common)};
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (const std::string message = UnknownSubcommand(app, arguments);
+      !message.empty()) {
+    return Fail(message, scenarios::kUsage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);
-  } catch (const CLI::ExtrasError& error) {
-    return Fail(error.what() + Suggestion(app, error.what()),
-                scenarios::kUsage);
+  } catch (const CLI::ExtrasError&) {
+    return Fail(Unexpected(app, arguments), scenarios::kUsage);
   } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty()) {
+      return Fail(Unexpected(app, arguments), scenarios::kUsage);
+    }
     return Fail(error.what(), scenarios::kUsage);
   }
   for (const Command& command : commands) {
