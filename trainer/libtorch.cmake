@@ -3,7 +3,9 @@
 # carries for Linux is the CUDA build; its CPU part needs of CUDA only the two
 # small libraries that are looked for below.
 set(trainfare_cache "$ENV{TRAINFARE_CACHE}")
-if(NOT trainfare_cache)
+if(NOT trainfare_cache AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
+  set(trainfare_cache "$ENV{XDG_CACHE_HOME}/trainfare")
+elseif(NOT trainfare_cache)
   set(trainfare_cache "$ENV{HOME}/.cache/trainfare")
 endif()
 set(TRAINFARE_LIBTORCH_DIR "${trainfare_cache}/libtorch-2.11.0/torch" CACHE PATH

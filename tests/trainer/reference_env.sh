@@ -3,7 +3,7 @@
 # that the trainer links (same version, same wheel). Prints the path of its
 # Python; fails where it cannot be had. About 3 GB, in the cache.
 set -eu
-cache=${TRAINFARE_CACHE:-$HOME/.cache/trainfare}
+cache=${TRAINFARE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trainfare}
 environment=$cache/reference-2.11.0
 complete=$environment/complete-1
 if [ ! -e "$complete" ]; then
