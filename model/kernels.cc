@@ -244,6 +244,7 @@ class Expander {
     kernel.bytes_written = kernel.bytes_written / 12;
     kernel.work_items = per_layer / 12;
     kernel.parameter_bytes = kernel.bytes();
+    kernel.parameter_bytes_written = kernel.bytes_written;
   }
 
   void LayerNormForward(int64_t rows) {
@@ -509,9 +510,12 @@ class Expander {
     if (input_gradient) Gemm("input gradient", m, k, n);
     Gemm("weight gradient", k, n, m);
     list_.kernels.back().parameter_bytes = k * n * element_;
+    list_.kernels.back().parameter_bytes_written = k * n * element_;
     if (autocast_) {
       Copy("cast weight gradient", k * n, element_, 4);
       list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
+      list_.kernels.back().parameter_bytes_written =
+          list_.kernels.back().bytes_written;
     }
     BiasGradient(m, n);
   }

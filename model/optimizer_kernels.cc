@@ -22,6 +22,7 @@ void AppendConversion(std::string_view name,
   kernel.bytes_read = read_bytes * parameters / kernel.launches;
   kernel.bytes_written = written_bytes * parameters / kernel.launches;
   kernel.parameter_bytes = kernel.bytes();
+  kernel.parameter_bytes_written = kernel.bytes_written;
   kernel.vector_flops = parameters / kernel.launches;
   kernel.work_items = parameters / kernel.launches;
   kernels.push_back(kernel);
@@ -128,6 +129,7 @@ void AppendOptimizerKernels(const Workload& w, std::vector<Kernel>& kernels) {
   kernel.bytes_read = read / kernel.launches;
   kernel.bytes_written = written / kernel.launches;
   kernel.parameter_bytes = kernel.bytes();
+  kernel.parameter_bytes_written = kernel.bytes_written;
   kernel.vector_flops = o.flops * parameters / kernel.launches;
   kernel.special_ops = o.special * parameters / kernel.launches;
   kernel.work_items = parameters / kernel.launches;

@@ -7,6 +7,7 @@
 // costs vector arithmetic or memory traffic, of which part comes from the
 // last-level cache. docs/models.md works one kernel by hand.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -22,16 +23,17 @@ namespace trainfare::hardware::models {
 
 enum CpuParameter : std::size_t {
   kCpuGemmEfficiency,
-  kCpuGemmHalfRows,
+  kCpuGemmHalfExtent,
+  kCpuBackwardGemmRatio,
   kCpuNarrowGemmRatio,
   kCpuBatchedGemmRatio,
   kCpuVectorEfficiency,
   kCpuBandwidthEfficiency,
+  kCpuWeightBandwidthRatio,
   kCpuCacheSpeedup,
   kCpuOverlap,
   kCpuKernelOverhead,
   kCpuRandomDraw,
-  kCpuOptimizerRatio,
   kCpuStepOverhead,
   kCpuParameterCount,
 };
@@ -49,15 +51,24 @@ inline constexpr std::array<ParameterInfo, kCpuParameterCount> kCpuParameters =
          0.02,
          2.0,
          "a step of many tokens (batch x length of 1024 or more)"},
-        {"gemm_half_rows",
+        {"gemm_half_extent",
          "1",
-         "rows of a product at which half of that share is reached",
+         "smallest extent of a product at which half of that share is reached",
          Transform::kLog,
-         16.0,
-         1.0,
+         4.0,
+         1.2,
          0.01,
          500.0,
          "steps of few tokens (batch x length below 64)"},
+        {"backward_gemm_ratio",
+         "1",
+         "efficiency of the backward pass's products over the forward's",
+         Transform::kLog,
+         0.9,
+         0.15,
+         0.2,
+         2.0,
+         "a step of many tokens, its passes timed apart"},
         {"narrow_gemm_ratio",
          "1",
          "share of the bf16 or fp16 peak reached, over that of fp32",
@@ -89,25 +100,35 @@ inline constexpr std::array<ParameterInfo, kCpuParameterCount> kCpuParameters =
          "1",
          "share of the memory bandwidth that streams reach",
          Transform::kLog,
-         0.7,
-         0.4,
+         1.5,
+         0.8,
          0.02,
-         2.0,
+         20.0,
          "the optimizer step of a large model"},
+        {"weight_bandwidth_ratio",
+         "1",
+         "bandwidth at which a product reads and packs its weights, over that "
+         "of streams",
+         Transform::kLog,
+         0.4,
+         0.6,
+         0.01,
+         2.0,
+         "a step of a large model with few tokens"},
         {"cache_speedup",
          "1",
          "bandwidth of the last-level cache over that of memory",
          Transform::kLog,
-         4.0,
+         2.0,
          0.5,
-         1.0,
+         0.2,
          50.0,
          "a step whose activations fit in the cache"},
         {"overlap",
          "1",
          "share of the shorter of compute and memory hidden",
          Transform::kLinear,
-         0.5,
+         0.3,
          0.25,
          0.0,
          1.0,
@@ -131,15 +152,6 @@ inline constexpr std::array<ParameterInfo, kCpuParameterCount> kCpuParameters =
          1e-12,
          1e-6,
          "a step of long sequences (512) with dropout"},
-        {"optimizer_ratio",
-         "1",
-         "bandwidth of the optimizer's streams over that of other streams",
-         Transform::kLog,
-         1.0,
-         0.3,
-         0.1,
-         10.0,
-         "the optimizer step of a large model"},
         {"step_overhead",
          "s",
          "work of a step outside its three phases",
@@ -155,19 +167,21 @@ inline constexpr std::array<ParameterInfo, kCpuParameterCount> kCpuParameters =
 // lanes in a polynomial of its vectorised form (Sleef's expf, erff: 20 - 30).
 inline constexpr double kCpuFlopsPerSpecialOp = 25.0;
 
-// Share of the peak that a product of m rows reaches: the weight panel is
-// packed once a call, a cost that few rows cannot pay back.
+// Share of the peak that a product of limited extents reaches: packing its
+// operands costs once what the smallest extent has to pay back.
 //
-//   q = m / (m + m_half)
+//   q = d / (d + d_half)        d = min(m, n, k)
 template <class T>
-T CpuGemmRowShare(double rows, T half_rows) {
-  return T(rows) / (T(rows) + half_rows);
+T CpuGemmExtentShare(const model::GemmExtents& g, T half_extent) {
+  const auto smallest = static_cast<double>(std::min({g.m, g.n, g.k}));
+  return T(smallest) / (T(smallest) + half_extent);
 }
 
 template <class T>
 model::ExposedTime<T> CpuKernelTime(const Device& device,
                                     model::FlopsPerSecond<> matrix_peak,
                                     bool narrow,
+                                    model::Phase phase,
                                     const model::Kernel& kernel,
                                     std::span<const T> p) {
   using model::KernelKind;
@@ -182,11 +196,10 @@ model::ExposedTime<T> CpuKernelTime(const Device& device,
   if (kernel.matrix_flops > 0) {
     T efficiency = p[kCpuGemmEfficiency];
     if (narrow) efficiency *= p[kCpuNarrowGemmRatio];
-    if (kernel.kind == KernelKind::kGemm) {
-      efficiency *= CpuGemmRowShare<T>(static_cast<double>(kernel.gemm.m),
-                                       p[kCpuGemmHalfRows]);
-    } else {
-      efficiency *= p[kCpuBatchedGemmRatio];
+    efficiency *= CpuGemmExtentShare<T>(kernel.gemm, p[kCpuGemmHalfExtent]);
+    if (kernel.kind != KernelKind::kGemm) efficiency *= p[kCpuBatchedGemmRatio];
+    if (phase == model::Phase::kBackward) {
+      efficiency *= p[kCpuBackwardGemmRatio];
     }
     compute += flops(kernel.matrix_flops) / (matrix_peak * efficiency);
   }
@@ -208,12 +221,12 @@ model::ExposedTime<T> CpuKernelTime(const Device& device,
       model::UncachedShare(activations, device.on_chip_memory);
   const T share = T(uncached) + T(1.0 - uncached) / p[kCpuCacheSpeedup];
   model::Seconds<T> memory = (activations / bandwidth) * share;
-  if (kernel.kind == KernelKind::kOptimizer) {
-    memory +=
-        bytes(kernel.parameter_bytes) / (bandwidth * p[kCpuOptimizerRatio]);
-  } else {
-    memory += bytes(kernel.parameter_bytes) / bandwidth;
-  }
+  // A product packs the weights that it reads; other parameter bytes stream.
+  const bool packs = kernel.kind == KernelKind::kGemm;
+  const int64_t packed =
+      packs ? kernel.parameter_bytes - kernel.parameter_bytes_written : 0;
+  memory += bytes(packed) / (bandwidth * p[kCpuWeightBandwidthRatio]);
+  memory += bytes(kernel.parameter_bytes - packed) / bandwidth;
   return model::KernelTime<T>(compute,
                               memory,
                               p[kCpuOverlap],
@@ -237,8 +250,10 @@ StepTime<T> CpuStep(const Device& device,
         PhaseTime<T> time;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
-          AddKernel(
-              time, kernel, CpuKernelTime<T>(device, *peak, narrow, kernel, p));
+          AddKernel(time,
+                    kernel,
+                    CpuKernelTime<T>(
+                        device, *peak, narrow, segment.phase, kernel, p));
         }
         return time * static_cast<double>(segment.repeat);
       },

@@ -43,7 +43,7 @@ void ExpandAndTimeStep(benchmark::State& state, const char* name) {
   }
 }
 BENCHMARK_CAPTURE(ExpandAndTimeStep, cpu, "cpu");
-BENCHMARK_CAPTURE(ExpandAndTimeStep, a100, "a100-sxm4-80gb");
+BENCHMARK_CAPTURE(ExpandAndTimeStep, a100, "a100_sxm4_80gb");
 
 void PredictWithInterval(benchmark::State& state) {
   const calibrate::Predictor predictor(hardware::HostCpu());

@@ -166,6 +166,7 @@ TEST_CASE("a product on a processor, worked by hand") {
   p[models::kCpuGemmEfficiency] = 0.8;
   p[models::kCpuGemmHalfExtent] = 32;
   p[models::kCpuBandwidthEfficiency] = 0.5;
+  p[models::kCpuWeightBandwidthRatio] = 1;
   p[models::kCpuCacheSpeedup] = 4;
   p[models::kCpuOverlap] = 0.5;
   p[models::kCpuKernelOverhead] = 5e-6;

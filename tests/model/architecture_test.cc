@@ -39,9 +39,9 @@ TEST_CASE("BERT-large has 335,141,888 parameters with its pooler") {
         335'141'888);
 }
 
-// Published counts: RoBERTa-base 124,645,632 without pooler and head is
-// (50265 + 514 + 1) 768 + 1536 + 85,054,464 = 124,055,040 and its head adds
-// 590,592 + 1538; DistilBERT 66,362,880; GPT-2 124,439,808.
+// RoBERTa-base without a pooler: (50265 + 514 + 1) 768 + 2 x 768 + 85,054,464
+// = 124,055,040 (124,645,632 as published, with one); its head is
+// 590,592 + 1538. DistilBERT 66,362,880 and GPT-2 124,439,808 as published.
 TEST_CASE("the other presets") {
   const Architecture& roberta = FindArchitecture("roberta-base");
   CHECK(EncoderParameters(roberta) == 124'055'040);
