@@ -504,13 +504,13 @@ PublishedRow ReadRow(const Reader& map, const Aliases& aliases) {
                                      {{"fit", PublishedUse::kFit},
                                       {"check", PublishedUse::kCheck},
                                       {"show", PublishedUse::kShow},
-                                      {"no", PublishedUse::kNo}});
+                                      {"none", PublishedUse::kNone}});
   if (map.Has("corrections")) {
     row.corrections = map.Integers("corrections", 1, kMany);
   }
   row.why = map.OptionalText("why");
-  if (row.use == PublishedUse::kNo && row.corrections.empty() && !row.why) {
-    map.Fail("use", "expected a reason beside \"no\": corrections or why");
+  if (row.use == PublishedUse::kNone && row.corrections.empty() && !row.why) {
+    map.Fail("use", "expected a reason beside \"none\": corrections or why");
   }
   for (const std::string& from : map.Texts("from")) {
     auto [alias, record] = Resolve(map, "from", from, aliases);
@@ -735,8 +735,8 @@ std::string_view ToText(PublishedUse use) {
       return "check";
     case PublishedUse::kShow:
       return "show";
-    case PublishedUse::kNo:
-      return "no";
+    case PublishedUse::kNone:
+      return "none";
   }
   ENSURE(false, "unknown use");
   return "";

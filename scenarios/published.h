@@ -23,7 +23,7 @@ enum class PublishedUse {
   kFit,    // a model may be fitted to it, and is validated on it
   kCheck,  // compared, never fitted: arithmetic, bounds, too little known
   kShow,   // kept as data and shown beside an answer: accuracy, loss
-  kNo,     // wrong or contradicted; the corrections or `why` say how
+  kNone,   // wrong or contradicted; the corrections or `why` say how
 };
 
 struct PublishedOptimizer {
@@ -87,7 +87,7 @@ struct PublishedRow {
   std::string quantity;
   std::optional<std::string> part;  // kernel, layer, engine, weighting
   PublishedValue value;
-  PublishedUse use = PublishedUse::kNo;
+  PublishedUse use = PublishedUse::kNone;
   std::vector<int64_t> corrections;
   std::optional<std::string> why;
   std::vector<std::string> records;  // of the source: "file/record"
