@@ -105,19 +105,16 @@ void SafetensorsFile::ReadHeader() {
         !entry.contains("shape") || !entry.contains("data_offsets")) {
       fail(fmt::format("{}: expected dtype, shape and data_offsets", name));
     }
+    const Json& dtype = entry["dtype"];
     const auto* type =
         std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) {
-          return entry["dtype"] == t.name;
+          return dtype == t.name;
         });
-    if (type == std::end(kTypes)) {
-      // Buffers such as position ids: no parameter is an integer.
-      const Json& dtype = entry["dtype"];
-      if (dtype != "I64" && dtype != "I32" && dtype != "U8" &&
-          dtype != "BOOL") {
-        fail(fmt::format("{}: dtype: expected F32, F16 or BF16, got {}",
-                         name,
-                         dtype.dump()));
-      }
+    // Buffers such as position ids may be integers: no parameter is.
+    if (type == std::end(kTypes) && dtype != "I64" && dtype != "I32" &&
+        dtype != "U8" && dtype != "BOOL") {
+      fail(fmt::format(
+          "{}: dtype: expected F32, F16 or BF16, got {}", name, dtype.dump()));
     }
     const Json& shape = entry["shape"];
     const Json& offsets = entry["data_offsets"];

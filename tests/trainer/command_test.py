@@ -125,13 +125,13 @@ class Command(unittest.TestCase):
 
     def test_interrupted_while_running_keeps_whole_lines(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST), json.dumps(
-            {**REQUEST, "steps": 1000000, "max_seconds": 100}))
+            {**REQUEST, "warmup": 0, "steps": 1000000, "max_seconds": 100}))
         records = self.folder / "records.jsonl"
         with subprocess.Popen([TRAINER, "measure", "--plan", plan,
                                "--out", records]) as process:
             while not records.exists() or not records.read_text():
                 time.sleep(0.05)
-            time.sleep(0.5)
+            time.sleep(2)  # the second run has begun by now
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(30), 130)
         text = records.read_text()
