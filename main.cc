@@ -345,6 +345,25 @@ std::string Unexpected(const CLI::App& app,
   return "unexpected argument \"" + (rest.empty() ? "" : rest.front()) + "\"";
 }
 
+// CLI11's messages where they say too little.
+std::string InOurWords(const CLI::App& app, const std::string& message) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  if (message == "A subcommand is required") {
+    const std::vector<std::string> names = SubcommandNames(*at);
+    return at->get_name() + ": expected a subcommand: " +
+           trainfare::model::JoinNames(trainfare::model::NameViews(names));
+  }
+  // All that is converted are numbers.
+  constexpr std::string_view kUnread = "Could not convert: ";
+  const size_t equals = message.find(" = ");
+  if (message.starts_with(kUnread) && equals != std::string::npos) {
+    return message.substr(kUnread.size(), equals - kUnread.size()) +
+           ": expected a number, got \"" + message.substr(equals + 3) + "\"";
+  }
+  return message;
+}
+
 // "" when the first word is a subcommand or an option.
 std::string UnknownSubcommand(const CLI::App& app,
                               const std::vector<std::string>& arguments) {
@@ -360,8 +379,7 @@ std::string UnknownSubcommand(const CLI::App& app,
     return "";
   }
   return "unknown subcommand \"" + word + "\"" +
-         trainfare::model::DidYouMean(word, known) +
-         "; known: " + trainfare::model::JoinNames(known);
+         scenarios::OfKnown(word, known);
 }
 
 int Run(int argc, char** argv) {
@@ -398,7 +416,7 @@ int Run(int argc, char** argv) {
     if (app.get_subcommands().empty()) {
       return Fail(Unexpected(app, arguments), scenarios::kUsage);
     }
-    return Fail(error.what(), scenarios::kUsage);
+    return Fail(InOurWords(app, error.what()), scenarios::kUsage);
   }
   for (const Command& command : commands) {
     const int code = command();

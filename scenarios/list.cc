@@ -286,10 +286,8 @@ Listing ListingFromText(std::string_view text) {
     if (name == text) return listing;
     known.push_back(name);
   }
-  throw UsageError(fmt::format("list: unknown \"{}\"{}; known: {}",
-                               text,
-                               model::DidYouMean(text, known),
-                               model::JoinNames(known)));
+  throw UsageError(
+      fmt::format("list: unknown \"{}\"{}", text, OfKnown(text, known)));
 }
 
 Report List(Listing what) {

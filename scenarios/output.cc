@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/nearest.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -48,6 +49,13 @@ Format ExportFormat(const std::string& path) {
 }  // namespace
 
 std::string_view Version() { return TRAINFARE_VERSION; }
+
+std::string OfKnown(std::string_view name,
+                    const std::vector<std::string_view>& known) {
+  const std::string near = model::DidYouMean(name, known);
+  return fmt::format(
+      "{}{} known: {}", near, near.empty() ? ";" : "", model::JoinNames(known));
+}
 
 Format FormatFromText(std::string_view text) {
   for (const auto& [format, name] : kFormats) {

@@ -141,12 +141,8 @@ std::vector<Candidate> EstimateAll(const Scenario& scenario,
   for (const std::string& cloud : options.clouds) {
     if (clouds.contains(cloud)) continue;
     const auto known = model::NameViews(clouds);
-    throw model::InputError(
-        fmt::format("--cloud: unknown cloud \"{}\"{}; "
-                    "known: {}",
-                    cloud,
-                    model::DidYouMean(cloud, known),
-                    model::JoinNames(known)));
+    throw model::InputError(fmt::format(
+        "--cloud: unknown cloud \"{}\"{}", cloud, OfKnown(cloud, known)));
   }
   Estimator estimator(scenario);
   std::vector<Candidate> candidates;

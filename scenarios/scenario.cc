@@ -13,6 +13,7 @@
 #include "hardware/yaml_reader.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "scenarios/output.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -324,11 +325,9 @@ Scenario LoadScenario(const std::string& name) {
   const std::vector<std::string> names = ShippedScenarios();
   const std::vector<std::string_view> known = model::NameViews(names);
   throw InputError(
-      fmt::format("unknown scenario \"{}\"{}; known: {}; or give the path of a "
-                  ".yaml file",
+      fmt::format("unknown scenario \"{}\"{}; or give the path of a .yaml file",
                   name,
-                  model::DidYouMean(name, known),
-                  model::JoinNames(known)));
+                  OfKnown(name, known)));
 }
 
 LengthFile LoadLengths(const std::string& path) {

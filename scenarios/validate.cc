@@ -620,10 +620,8 @@ void SetProtocol(std::string_view text, ValidateOptions& options) {
                                                  "leave-device-out",
                                                  "one-run-per-device",
                                                  "k-runs=N"};
-    throw UsageError(fmt::format("--protocol: unknown \"{}\"{}; known: {}",
-                                 text,
-                                 model::DidYouMean(text, known),
-                                 model::JoinNames(known)));
+    throw UsageError(fmt::format(
+        "--protocol: unknown \"{}\"{}", text, OfKnown(text, known)));
   }
 }
 

@@ -1,0 +1,154 @@
+#include "scenarios/estimate.h"
+
+#include <doctest/doctest.h>
+
+#include "model/collective.h"
+#include "model/error.h"
+#include "model/kernels.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+const hardware::Device& A100() {
+  return hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+}
+
+calibrate::Predictor Datasheet(const hardware::Device& device) {
+  return calibrate::Predictor(device);
+}
+
+}  // namespace
+
+TEST_CASE("the terms of a step add up to it") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  for (const int64_t devices : {1, 4}) {
+    const JobEstimate job =
+        EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), devices));
+    REQUIRE(job.fits());
+    double sum = 0;
+    for (const Term& term : TermsOf(job.step)) {
+      CHECK(term.time.base() >= 0);
+      sum += ToSeconds(term.time);
+    }
+    CHECK(sum == doctest::Approx(ToSeconds(job.step.total())).epsilon(1e-9));
+    CHECK(job.step.low_factor < 1.0);
+    CHECK(job.step.high_factor > 1.0);
+    CHECK(job.run_low < job.run.total());
+    CHECK(job.run_high > job.run.total());
+  }
+}
+
+TEST_CASE("rates follow from the step by their definitions") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
+  const double step = ToSeconds(job.step.total());
+  CHECK(job.samples_per_second == doctest::Approx(64.0 / step).epsilon(1e-12));
+  CHECK(job.tokens_per_second ==
+        doctest::Approx(64.0 * 32.0 / step).epsilon(1e-12));
+  const double flops =
+      3.0 * static_cast<double>(model::ForwardModelFlops(scenario.workload));
+  CHECK(job.mfu == doctest::Approx(flops / step / 312e12).epsilon(1e-12));
+  CHECK(job.run.steps_per_epoch == 250);
+}
+
+TEST_CASE("one device communicates nothing, more of them something") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  const calibrate::Predictor predictor = Datasheet(A100());
+  const auto step = [&](int64_t devices) {
+    return EstimateStep(
+        predictor, scenario.workload, ClusterOf(A100(), devices));
+  };
+  const StepEstimate one = step(1);
+  CHECK(one.communication == model::Seconds<>());
+  const StepEstimate two = step(2);
+  CHECK(two.communication.base() > 0);
+  // At the least the last bucket is exposed, at the most all of it.
+  const auto bytes =
+      model::Byte(4.0 * static_cast<double>(model::TotalParameters(
+                            scenario.workload.architecture)));
+  const Cluster cluster = ClusterOf(A100(), 2);
+  CHECK(two.communication <
+        model::RingAllReduceTime<double>(
+            2, bytes, cluster.link->latency, cluster.link->bandwidth * 0.5) *
+            2.0);
+  CHECK(step(8).communication > two.communication);
+  // Nothing of the link was measured.
+  CHECK(two.log_sigma != one.log_sigma);
+}
+
+TEST_CASE("a faster link never makes a step slower") {
+  const Scenario scenario = LoadScenario("imdb_bert_base");
+  const calibrate::Predictor predictor = Datasheet(A100());
+  model::Seconds<> last = model::Hours(1);
+  for (const double gb : {1.0, 10.0, 100.0, 1000.0}) {
+    Cluster cluster;
+    cluster.devices = 8;
+    cluster.link = hardware::Interconnect{};
+    cluster.link->bandwidth = model::GBPerSecond(gb);
+    cluster.link->latency = model::Microseconds(5);
+    const auto time =
+        EstimateStep(predictor, scenario.workload, cluster).total();
+    CHECK(time <= last);
+    last = time;
+  }
+}
+
+TEST_CASE("what does not fit has a memory and no time") {
+  Scenario scenario = LoadScenario("squad_bert_large");
+  scenario.workload.batch = 512;
+  const hardware::Device& t4 = hardware::DeviceCatalog::Shipped().Find("t4");
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(t4), ClusterOf(t4, 1));
+  CHECK_FALSE(job.fits());
+  CHECK(job.run.total() == model::Seconds<>());
+  REQUIRE(job.largest_batch.has_value());
+  scenario.workload.batch = *job.largest_batch;
+  CHECK(EstimateJob(scenario, Datasheet(t4), ClusterOf(t4, 1)).fits());
+  scenario.workload.batch = *job.largest_batch + 1;
+  CHECK_FALSE(EstimateJob(scenario, Datasheet(t4), ClusterOf(t4, 1)).fits());
+}
+
+TEST_CASE("a static-shape device compiles every distinct length") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.padding = {PaddingKind::kDynamic, 0, {}};
+  scenario.workload.sequence_length = scenario.lengths->longest();
+  scenario.extras.compile_per_shape = model::Second(60.0 * 55.0);
+  const hardware::Device& trainium =
+      hardware::DeviceCatalog::Shipped().Find("trainium1");
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1));
+  // published/s001: 77 h, at most 84 distinct lengths; of batches of 64 fewer
+  // show, training and evaluation apart.
+  CHECK(job.run.distinct_shapes > 20);
+  CHECK(job.run.distinct_shapes < 2 * 84);
+  CHECK(job.bottleneck.starts_with("compile-bound"));
+  const JobEstimate gpu =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
+  CHECK(gpu.run.compile == model::Seconds<>());
+}
+
+TEST_CASE("slow input is what a step waits for") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.extras.load_per_sample = model::Milliseconds(100);
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
+  CHECK(ToSeconds(job.step.total()) == doctest::Approx(6.4).epsilon(1e-9));
+  CHECK(job.bottleneck.starts_with("input-bound"));
+}
+
+TEST_CASE("several devices need a link that is known") {
+  hardware::Device lonely = A100();
+  lonely.peer_bandwidth.reset();
+  lonely.host_bandwidth.reset();
+  CHECK_THROWS_AS(ClusterOf(lonely, 2), model::InputError);
+  CHECK_NOTHROW(ClusterOf(lonely, 1));
+  const hardware::Instance& one =
+      hardware::InstanceCatalog::Shipped().Find("aws/g5.xlarge");
+  CHECK_THROWS_WITH_AS(ClusterOf(one, 2),
+                       "--devices: expected at most 1, the devices of "
+                       "aws/g5.xlarge, got 2",
+                       model::InputError);
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,225 @@
+#include "scenarios/validate.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "calibrate/predictor.h"
+#include "hardware/device.h"
+#include "model/error.h"
+#include "scenarios/scenario.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kHeader =
+    "source,source_file,system_name,device,n_devices,nodes,model,hidden,layers,"
+    "heads,intermediate,vocab,seq_len,batch_per_device,grad_accum,precision,"
+    "framework,stack_notes,task,metric,value,notes\n";
+
+// A row of a table: one fine-tuning step of BERT-base.
+std::string Row(std::string_view device,
+                int batch,
+                int length,
+                std::string_view precision,
+                double step_ms) {
+  return "test,file,system," + std::string(device) +
+         ",1,1,bert-base,768,12,12,"
+         "3072,30522," +
+         std::to_string(length) + "," + std::to_string(batch) + ",1," +
+         std::string(precision) + ",PyTorch,,finetune,step_ms," +
+         std::to_string(step_ms) + ",\n";
+}
+
+// Steps that take `slowdown` times what the datasheets say, on two devices.
+std::string SlowedTable(double slowdown) {
+  std::string text(kHeader);
+  for (const char* name : {"a100_sxm4_80gb", "v100_sxm2_16gb"}) {
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(name);
+    const calibrate::Predictor predictor(device);
+    model::Workload w = LoadScenario("imdb_bert_base").workload;
+    w.architecture = model::FindArchitecture("bert-base-uncased");
+    w.optimizer = {};
+    for (const int batch : {2, 8, 16}) {
+      for (const int length : {64, 128}) {
+        w.batch = batch;
+        w.sequence_length = length;
+        const double step =
+            ToMilliseconds(predictor.Predict(w).time.total()) * slowdown;
+        text += Row(name, batch, length, "fp16", step);
+      }
+    }
+  }
+  return text;
+}
+
+Json Result(const std::string& file,
+            std::string_view protocol,
+            int expected_exit = kOk) {
+  ValidateOptions options;
+  options.files = {file};
+  SetProtocol(protocol, options);
+  const Report report = Validate(options);
+  CHECK(report.exit_code == expected_exit);
+  return Json::parse(report.json);
+}
+
+}  // namespace
+
+TEST_CASE("errors are summed up by hand") {
+  const ErrorSummary s =
+      Summarise({{10.0, true}, {-20.0, true}, {30.0, false}, {0.0, true}});
+  CHECK(s.count == 4);
+  CHECK(s.mape == doctest::Approx(15.0).epsilon(1e-12));
+  CHECK(s.median == doctest::Approx(15.0).epsilon(1e-12));
+  CHECK(s.max == doctest::Approx(30.0).epsilon(1e-12));
+  CHECK(s.bias == doctest::Approx(5.0).epsilon(1e-12));
+  CHECK(s.coverage == doctest::Approx(75.0).epsilon(1e-12));
+  // Type 7: 0.9 of the way through 4 values is 2.7: 20 + 0.7 (30 - 20).
+  CHECK(s.p90 == doctest::Approx(27.0).epsilon(1e-12));
+  CHECK(Summarise({}).count == 0);
+}
+
+TEST_CASE("fitting to the rows takes a common slowdown away") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.3));
+  const Json shipped = Result(file, "as-shipped");
+  CHECK(shipped.at("overall").at("n") == 12);
+  CHECK(shipped.at("fitted").empty());
+  const double before = shipped.at("overall").at("median");
+  CHECK(before > 10.0);
+  for (const char* protocol : {"in-sample", "leave-one-out", "k-runs=4"}) {
+    CAPTURE(protocol);
+    const Json fitted = Result(file, protocol);
+    CHECK(fitted.at("overall").at("median").get<double>() < before / 2.0);
+  }
+}
+
+TEST_CASE("rows that were fitted are named and not counted, but in-sample") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.1));
+  const Json one = Result(file, "one-run-per-device");
+  CHECK(one.at("fitted").size() == 2);
+  CHECK(one.at("overall").at("n") == 10);
+  for (const Json& row : one.at("rows")) {
+    for (const Json& label : one.at("fitted")) CHECK(row.at("label") != label);
+  }
+  const Json three = Result(file, "k-runs=3");
+  CHECK(three.at("fitted").size() == 6);
+  CHECK(three.at("overall").at("n") == 6);
+  const Json in_sample = Result(file, "in-sample");
+  CHECK(in_sample.at("fitted").size() == 12);
+  CHECK(in_sample.at("overall").at("n") == 12);
+  // All are asked for: nothing is left to predict.
+  const Json all = Result(file, "k-runs=6", kInput);
+  CHECK(all.at("overall").at("n") == 0);
+  CHECK(all.at("overall").at("mape").is_null());
+}
+
+TEST_CASE("the draw follows the seed and nothing else") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.1));
+  ValidateOptions options;
+  options.files = {file};
+  SetProtocol("one-run-per-device", options);
+  const std::string first = Validate(options).json;
+  CHECK(Validate(options).json == first);
+  bool changed = false;
+  for (options.seed = 2; options.seed < 8; ++options.seed) {
+    changed = changed || Json::parse(Validate(options).json).at("fitted") !=
+                             Json::parse(first).at("fitted");
+  }
+  CHECK(changed);
+}
+
+TEST_CASE("a device is predicted from the others of its kind") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.2));
+  const Json json = Result(file, "leave-device-out");
+  CHECK(json.at("overall").at("n") == 12);
+  for (const Json& row : json.at("rows")) {
+    CHECK(row.at("grade") == "datasheet only");
+    CHECK_FALSE(row.at("fitted").get<bool>());
+  }
+}
+
+TEST_CASE("what cannot be predicted is listed with its reason") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write(
+      "odd.csv",
+      std::string(kHeader) + Row("GeForce Imaginary 9", 8, 128, "fp16", 10) +
+          Row("t4", 8, 128, "bf16", 10) + Row("t4", 8, 128, "fp16", 100));
+  const Json json = Result(file, "as-shipped");
+  CHECK(json.at("overall").at("n") == 1);
+  REQUIRE(json.at("skipped").size() == 2);
+  CHECK(json.at("skipped")[0].at("reason") ==
+        "unknown device \"GeForce Imaginary 9\"");
+  CHECK(json.at("skipped")[1].at("reason").get<std::string>().find("bf16") !=
+        std::string::npos);
+}
+
+TEST_CASE("groups hold every row once") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.1));
+  for (const char* by :
+       {"device", "precision", "model", "framework", "source"}) {
+    CAPTURE(by);
+    ValidateOptions options;
+    options.files = {file};
+    options.group_by = GroupByFromText(by);
+    const Json json = Json::parse(Validate(options).json);
+    int64_t rows = 0;
+    for (const Json& group : json.at("groups")) {
+      rows += group.at("n").get<int64_t>();
+      CHECK(group.at("max") >= group.at("p90"));
+      CHECK(group.at("p90") >= group.at("median"));
+    }
+    CHECK(rows == json.at("overall").at("n"));
+  }
+}
+
+TEST_CASE("a passed limit is exit code 4 and says by how much") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  ValidateOptions options;
+  options.files = {folder.Write("slow.csv", SlowedTable(1.3))};
+  options.fail_if = {FailIfFromText("mape>5%"), FailIfFromText("max > 99")};
+  const Report report = Validate(options);
+  CHECK(report.exit_code == kLimitPassed);
+  CHECK(report.complaint.starts_with("--fail-if: mape is "));
+  CHECK(report.complaint.find("max") == std::string::npos);
+  CHECK_FALSE(report.json.empty());
+  options.fail_if = {FailIfFromText("coverage<0")};
+  CHECK(Validate(options).exit_code == kOk);
+}
+
+TEST_CASE("limits, protocols and groupings are read strictly") {
+  const FailIf limit = FailIfFromText(" coverage <= 70 % ");
+  CHECK(limit.metric == "coverage");
+  CHECK_FALSE(limit.above);
+  CHECK(limit.inclusive);
+  CHECK(limit.limit == 70.0);
+  for (const char* bad :
+       {"mape", "mape>", "mape>x", "mape=5", "mean>5", ">5", "mape>>5"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(FailIfFromText(bad), UsageError);
+  }
+  ValidateOptions options;
+  CHECK_THROWS_AS(SetProtocol("k-runs=0", options), UsageError);
+  CHECK_THROWS_AS(SetProtocol("k-runs=x", options), UsageError);
+  CHECK_THROWS_AS(SetProtocol("in-sampl", options), UsageError);
+  CHECK_THROWS_AS(GroupByFromText("colour"), UsageError);
+}
+
+}  // namespace trainfare::scenarios
