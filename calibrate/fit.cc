@@ -5,6 +5,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <map>
@@ -33,7 +34,8 @@ struct Datum {
   Quantity quantity = Quantity::kStep;
   Seconds<> measured;
   double log_measured = 0;
-  double sigma = 0;
+  double noise = 0;  // of the measurement, relative
+  double sigma = 0;  // noise and model error together
 };
 
 // Everything that all fits to (parts of) the same observations share.
@@ -46,29 +48,91 @@ struct FitData {
   double robust_scale = 2.0;
 };
 
+// Of the robust loss before outliers are told from a bad start, widest first.
+constexpr std::array kWiderScales = {16.0, 4.0};
+// A formula that misses by more than this times the error assumed is not told
+// from outliers any more: without the limit nothing would count as determined,
+// and back at the priors it would miss by more still.
+constexpr double kLargestModelSigma = 2.0;
+
 constexpr size_t kNoRun = static_cast<size_t>(-1);
+
+// What the solver moves: an unbounded number u for each parameter, so that a
+// bound is approached and never hit. Steps cut at a bound would otherwise stall
+// at its edge.
+//
+//   x = l + (h - l) / (1 + exp(-u))       l, h bounds of the position x
+class Bounded {
+ public:
+  explicit Bounded(const ParameterInfo& info)
+      : low_(ToFitScale(info, info.lower)),
+        high_(ToFitScale(info, info.upper)) {
+    ENSURE(std::isfinite(low_) && std::isfinite(high_) && low_ < high_,
+           "every parameter is bounded");
+  }
+  double Position(double u) const {
+    return low_ + (high_ - low_) / (1.0 + std::exp(-u));
+  }
+  double Slope(double u) const {
+    const double share = 1.0 / (1.0 + std::exp(-u));
+    return (high_ - low_) * share * (1.0 - share);
+  }
+  double Unbounded(double position) const {
+    constexpr double kEdge = 1e-6;  // as close as a start may be to a bound
+    const double share =
+        std::clamp((position - low_) / (high_ - low_), kEdge, 1.0 - kEdge);
+    return std::log(share / (1.0 - share));
+  }
+
+ private:
+  double low_;
+  double high_;
+};
 
 // Evaluates every workload once at each point that the solver looks at; the
 // residuals of its four quantities only read from here.
 class SharedEvaluation : public ceres::EvaluationCallback {
  public:
-  SharedEvaluation(const FitData& data, const std::vector<double>& positions)
-      : data_(data), positions_(positions), log_times_(data.models.size()) {}
+  SharedEvaluation(const FitData& data,
+                   const std::vector<Bounded>& bounds,
+                   const std::vector<bool>& held,
+                   std::vector<double> positions,
+                   const std::vector<double>& unbounded)
+      : data_(data),
+        bounds_(bounds),
+        held_(held),
+        unbounded_(unbounded),
+        positions_(std::move(positions)),
+        slopes_(positions_.size(), 0.0),
+        log_times_(data.models.size()) {}
 
   void PrepareForEvaluation(bool evaluate_jacobians,
                             bool new_evaluation_point) override {
     if (!evaluate_jacobians && !new_evaluation_point) return;
+    for (size_t i = 0; i < positions_.size(); ++i) {
+      if (held_[i]) continue;
+      positions_[i] = bounds_[i].Position(unbounded_[i]);
+      slopes_[i] = bounds_[i].Slope(unbounded_[i]);
+    }
     for (size_t i = 0; i < data_.models.size(); ++i) {
       log_times_[i] = evaluate_jacobians
                           ? data_.models[i].Evaluate(positions_)
                           : data_.models[i].EvaluateValues(positions_);
     }
   }
-  const LogTimes& of(size_t model) const { return log_times_[model]; }
+  const LogTimes& times(size_t model) const { return log_times_[model]; }
+  double position(size_t parameter) const { return positions_[parameter]; }
+  // Of the position over what the solver moves.
+  double slope(size_t parameter) const { return slopes_[parameter]; }
+  const std::vector<double>& positions() const { return positions_; }
 
  private:
   const FitData& data_;
-  const std::vector<double>& positions_;
+  const std::vector<Bounded>& bounds_;
+  const std::vector<bool>& held_;
+  const std::vector<double>& unbounded_;
+  std::vector<double> positions_;
+  std::vector<double> slopes_;
   std::vector<LogTimes> log_times_;
 };
 
@@ -83,16 +147,16 @@ class TimeResidual : public ceres::CostFunction {
     mutable_parameter_block_sizes()->assign(parameters, 1);
   }
 
-  bool Evaluate(double const* const* /*positions*/,
+  bool Evaluate(double const* const* /*unbounded*/,
                 double* residual,
                 double** jacobians) const override {
-    const LogTimes& times = evaluation_.of(datum_.model);
+    const LogTimes& times = evaluation_.times(datum_.model);
     residual[0] = (times[datum_.quantity] - datum_.log_measured) / datum_.sigma;
     if (jacobians == nullptr) return std::isfinite(residual[0]);
     const auto gradient = times.GradientOf(datum_.quantity);
     for (size_t i = 0; i < parameter_block_sizes().size(); ++i) {
       if (jacobians[i] != nullptr) {
-        jacobians[i][0] = gradient[i] / datum_.sigma;
+        jacobians[i][0] = gradient[i] * evaluation_.slope(i) / datum_.sigma;
       }
     }
     return std::isfinite(residual[0]);
@@ -106,28 +170,30 @@ class TimeResidual : public ceres::CostFunction {
 // (position - prior) / sigma of the prior.
 class PriorResidual : public ceres::SizedCostFunction<1, 1> {
  public:
-  PriorResidual(double prior, double sigma) : prior_(prior), sigma_(sigma) {}
-  bool Evaluate(double const* const* positions,
+  PriorResidual(const SharedEvaluation& evaluation,
+                size_t parameter,
+                double prior,
+                double sigma)
+      : evaluation_(evaluation),
+        parameter_(parameter),
+        prior_(prior),
+        sigma_(sigma) {}
+  bool Evaluate(double const* const* /*unbounded*/,
                 double* residual,
                 double** jacobians) const override {
-    residual[0] = (positions[0][0] - prior_) / sigma_;
+    residual[0] = (evaluation_.position(parameter_) - prior_) / sigma_;
     if (jacobians != nullptr && jacobians[0] != nullptr) {
-      jacobians[0][0] = 1.0 / sigma_;
+      jacobians[0][0] = evaluation_.slope(parameter_) / sigma_;
     }
     return true;
   }
 
  private:
+  const SharedEvaluation& evaluation_;
+  size_t parameter_;
   double prior_;
   double sigma_;
 };
-
-double LowerBound(const ParameterInfo& info) {
-  return ToFitScale(info, info.lower);
-}
-double UpperBound(const ParameterInfo& info) {
-  return ToFitScale(info, info.upper);
-}
 
 // The most probable positions with those `held` where they stand; nullopt when
 // the solver did not converge. `message` then says what it said.
@@ -135,37 +201,41 @@ std::optional<std::vector<double>> Solve(const FitData& data,
                                          std::vector<double> positions,
                                          const std::vector<bool>& held,
                                          size_t without_run,
+                                         double robust_scale,
                                          std::string* message = nullptr) {
   const size_t count = data.infos.size();
   if (std::find(held.begin(), held.end(), false) == held.end()) {
     return positions;
   }
-  SharedEvaluation evaluation(data, positions);
+  std::vector<Bounded> bounds;
+  std::vector<double> unbounded;
+  for (size_t i = 0; i < count; ++i) {
+    bounds.emplace_back(data.infos[i]);
+    unbounded.push_back(bounds[i].Unbounded(positions[i]));
+  }
+  SharedEvaluation evaluation(
+      data, bounds, held, std::move(positions), unbounded);
   ceres::Problem::Options problem_options;
   problem_options.evaluation_callback = &evaluation;
   ceres::Problem problem(problem_options);
   std::vector<double*> blocks;
   for (size_t i = 0; i < count; ++i) {
-    double* block = &positions[i];
-    blocks.push_back(block);
-    problem.AddParameterBlock(block, 1);
+    blocks.push_back(&unbounded[i]);
+    problem.AddParameterBlock(blocks[i], 1);
     if (held[i]) {
-      problem.SetParameterBlockConstant(block);
+      problem.SetParameterBlockConstant(blocks[i]);
       continue;
     }
-    if (std::isfinite(LowerBound(data.infos[i]))) {
-      problem.SetParameterLowerBound(block, 0, LowerBound(data.infos[i]));
-    }
-    problem.SetParameterUpperBound(block, 0, UpperBound(data.infos[i]));
     problem.AddResidualBlock(
-        new PriorResidual(data.prior[i], data.infos[i].prior_sigma),
+        new PriorResidual(
+            evaluation, i, data.prior[i], data.infos[i].prior_sigma),
         nullptr,
-        block);
+        blocks[i]);
   }
   for (const Datum& datum : data.data) {
     if (datum.run == without_run) continue;
     problem.AddResidualBlock(new TimeResidual(evaluation, datum, count),
-                             new ceres::CauchyLoss(data.robust_scale),
+                             new ceres::CauchyLoss(robust_scale),
                              blocks);
   }
 
@@ -174,8 +244,9 @@ std::optional<std::vector<double>> Solve(const FitData& data,
   options.logging_type = ceres::SILENT;
   options.num_threads = 1;
   options.max_num_iterations = 500;
-  options.function_tolerance = 1e-9;
-  options.parameter_tolerance = 1e-9;
+  // Of a cost that is half a sum of squared standard deviations.
+  options.function_tolerance = 1e-6;
+  options.parameter_tolerance = 1e-8;
   options.gradient_tolerance = 1e-10;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
@@ -184,7 +255,8 @@ std::optional<std::vector<double>> Solve(const FitData& data,
     if (message != nullptr) *message = summary.message;
     return std::nullopt;
   }
-  return positions;
+  evaluation.PrepareForEvaluation(false, true);
+  return evaluation.positions();
 }
 
 // Inverse of the Gauss-Newton Hessian of data and prior at `positions`, each
@@ -217,6 +289,22 @@ Eigen::MatrixXd PosteriorCovariance(const FitData& data,
   const Eigen::LLT<Eigen::MatrixXd> factor(information);
   ENSURE(factor.info() == Eigen::Success, "priors make the rank full");
   return factor.solve(Eigen::MatrixXd::Identity(count, count));
+}
+
+// Standard deviation of log(model / measured), robustly.
+double Scatter(const FitData& data, const std::vector<double>& positions) {
+  std::vector<LogTimes> times;
+  times.reserve(data.models.size());
+  for (const StepModel& model : data.models) {
+    times.push_back(model.EvaluateValues(positions));
+  }
+  std::vector<double> residuals;
+  residuals.reserve(data.data.size());
+  for (const Datum& datum : data.data) {
+    residuals.push_back(times[datum.model][datum.quantity] -
+                        datum.log_measured);
+  }
+  return RobustDeviation(residuals, 0.0);
 }
 
 double NarrowedTo(const FitData& data,
@@ -263,6 +351,7 @@ FitData Collect(const hardware::Device& device,
          .quantity = observation.quantity,
          .measured = observation.measured,
          .log_measured = std::log(measured),
+         .noise = observation.relative_noise,
          .sigma = std::hypot(observation.relative_noise, options.model_sigma)});
     const LogTimes at_prior =
         data.models[model->second].EvaluateValues(data.prior);
@@ -372,7 +461,7 @@ void LeaveOneOut(const FitData& data,
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t run = next++; run < data.runs.size(); run = next++) {
-      refits[run] = Solve(data, positions, held, run);
+      refits[run] = Solve(data, positions, held, run, data.robust_scale);
     }
   };
   {
@@ -561,16 +650,32 @@ Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
               const FitOptions& options) {
   RequireParameters(device);
-  const FitData data = Collect(device, OfDevice(device, observations), options);
+  FitData data = Collect(device, OfDevice(device, observations), options);
   const size_t count = data.infos.size();
   std::vector<bool> held(count, false);
   std::vector<double> positions = data.prior;
   Eigen::MatrixXd covariance;
+  // From the priors a sharp loss would take most runs for outliers and stay
+  // there: what is far off is told by the scatter that a wide one leaves.
+  double model_sigma = options.model_sigma;
+  for (const double wider : kWiderScales) {
+    const auto solved =
+        Solve(data, positions, held, kNoRun, wider * data.robust_scale);
+    if (!solved) continue;
+    positions = *solved;
+    model_sigma = std::clamp(Scatter(data, positions),
+                             options.model_sigma,
+                             kLargestModelSigma * options.model_sigma);
+    for (Datum& datum : data.data) {
+      datum.sigma = std::hypot(datum.noise, model_sigma);
+    }
+  }
   // One parameter at a time, the least determined first: two that only their
   // product is known of must not both go back to their priors.
   while (true) {
     std::string message;
-    const auto solved = Solve(data, positions, held, kNoRun, &message);
+    const auto solved =
+        Solve(data, positions, held, kNoRun, data.robust_scale, &message);
     if (!solved) {
       throw InputError(
           fmt::format("fit of {} refused: the solver did not converge ({})",
@@ -595,8 +700,7 @@ Fit FitDevice(const hardware::Device& device,
   }
 
   Fit fit = EmptyFit(device);
-  FillParameters(
-      device, data, positions, held, covariance, options.model_sigma, fit);
+  FillParameters(device, data, positions, held, covariance, model_sigma, fit);
   for (const Datum& datum : data.data) {
     const StepModel& model = data.models[datum.model];
     const LogTimes times = model.EvaluateValues(positions);

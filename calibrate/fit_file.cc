@@ -322,7 +322,8 @@ Fit LoadFit(const std::string& path) {
                                      {{"cpu", DeviceKind::kCpu},
                                       {"gpu", DeviceKind::kGpu},
                                       {"neuron", DeviceKind::kNeuron},
-                                      {"systolic", DeviceKind::kSystolic}});
+                                      {"systolic", DeviceKind::kSystolic},
+                                      {"dataflow", DeviceKind::kDataflow}});
   const Reader from = root.Map("provenance");
   fit.provenance.source = from.OptionalText("source").value_or("");
   fit.provenance.host = from.OptionalText("host").value_or("");

@@ -35,21 +35,22 @@ constexpr double kSetUpSeconds = 0.02;
 
 constexpr double kNormalQuantile90 = 1.2815515655446004;
 
-// Rows: the gradients of the quantities that a run measures.
-Eigen::MatrixXd Sensitivities(const LogTimes& times, Eigen::Index parameters) {
-  std::vector<Eigen::Index> finite;
-  for (size_t q = 0; q < kQuantities; ++q) {
-    if (std::isfinite(times.log_time[q])) {
-      finite.push_back(static_cast<Eigen::Index>(q));
-    }
-  }
-  Eigen::MatrixXd rows(static_cast<Eigen::Index>(finite.size()), parameters);
-  for (size_t i = 0; i < finite.size(); ++i) {
-    rows.row(static_cast<Eigen::Index>(i)) =
-        Eigen::Map<const Eigen::RowVectorXd>(
-            times.gradient[static_cast<size_t>(finite[i])].data(), parameters);
-  }
-  return rows;
+// Factors in batch, in length and in model size over which the model's error
+// is alike.
+constexpr double kErrorReach = 4.0;
+
+// Where a workload stands among others, in units of kErrorReach.
+Eigen::Vector4d PlaceOf(const model::Workload& workload) {
+  const auto log_of = [](int64_t value) {
+    return std::log(static_cast<double>(value)) / std::log(kErrorReach);
+  };
+  // Another precision is another place, however alike the rest.
+  constexpr double kApart = 3.0;
+  return {log_of(workload.batch),
+          log_of(workload.sequence_length),
+          // Time goes with hidden squared; presets double the hidden size.
+          2.0 * log_of(workload.architecture.hidden),
+          kApart * static_cast<double>(workload.precision)};
 }
 
 struct FitPoint {
@@ -107,23 +108,59 @@ std::vector<model::Workload> CandidateRuns(
 
 struct Planner::State {
   PlanOptions options;
-  std::vector<StepModel> candidates;
-  std::vector<StepModel> scenarios;
-  std::set<std::string> done;           // workloads as Describe writes them
+  // The candidates, then the scenarios where those are others.
+  std::vector<StepModel> workloads;
+  Eigen::Index candidate_count = 0;
+  Eigen::Index first_scenario = 0;
+  std::set<std::string> done;  // workloads as Describe writes them
+  std::vector<Eigen::Vector4d> done_places;
   std::optional<model::Workload> last;  // the trainer still has its model
 
-  // Mean over the scenarios of g g^T: the mean variance is its product with
-  // the covariance, element by element.
-  Eigen::MatrixXd MeanOuterProduct(const std::vector<double>& positions) const {
-    const auto count = static_cast<Eigen::Index>(positions.size());
-    Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(count, count);
-    for (const StepModel& scenario : scenarios) {
-      const LogTimes times = scenario.Evaluate(positions);
-      const Eigen::Map<const Eigen::VectorXd> gradient(
-          times.GradientOf(Quantity::kStep).data(), count);
-      sum.noalias() += gradient * gradient.transpose();
+  double ErrorCovariance(const Eigen::Vector4d& a,
+                         const Eigen::Vector4d& b) const {
+    return options.model_sigma * options.model_sigma *
+           std::exp(-0.5 * (a - b).squaredNorm());
+  }
+
+  // K of all workloads; `log_times` gets their times.
+  Eigen::MatrixXd Unknown(const FitPoint& point,
+                          std::vector<LogTimes>& log_times) const {
+    const auto count = static_cast<Eigen::Index>(workloads.size());
+    const auto parameters = point.covariance.rows();
+    const auto done_count = static_cast<Eigen::Index>(done_places.size());
+    Eigen::MatrixXd gradients(count, parameters);
+    std::vector<Eigen::Vector4d> places;
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const StepModel& workload = workloads[static_cast<size_t>(i)];
+      log_times.push_back(workload.Evaluate(point.positions));
+      gradients.row(i) = Eigen::Map<const Eigen::RowVectorXd>(
+          log_times.back().GradientOf(Quantity::kStep).data(), parameters);
+      places.push_back(PlaceOf(workload.workload()));
     }
-    return sum / static_cast<double>(scenarios.size());
+    Eigen::MatrixXd unknown =
+        gradients * point.covariance * gradients.transpose();
+    for (Eigen::Index i = 0; i < count; ++i) {
+      for (Eigen::Index j = 0; j < count; ++j) {
+        unknown(i, j) += ErrorCovariance(places[static_cast<size_t>(i)],
+                                         places[static_cast<size_t>(j)]);
+      }
+    }
+    if (done_count == 0) return unknown;
+    Eigen::MatrixXd among(done_count, done_count);
+    Eigen::MatrixXd across(count, done_count);
+    for (Eigen::Index d = 0; d < done_count; ++d) {
+      const Eigen::Vector4d& place = done_places[static_cast<size_t>(d)];
+      for (Eigen::Index e = 0; e < done_count; ++e) {
+        among(e, d) =
+            ErrorCovariance(done_places[static_cast<size_t>(e)], place);
+      }
+      among(d, d) += kAssumedNoise * kAssumedNoise;
+      for (Eigen::Index i = 0; i < count; ++i) {
+        across(i, d) = ErrorCovariance(places[static_cast<size_t>(i)], place);
+      }
+    }
+    unknown.noalias() -= across * among.llt().solve(across.transpose());
+    return unknown;
   }
 
   double SetUpSeconds(const model::Workload& workload) const {
@@ -141,51 +178,57 @@ struct Planner::State {
 Planner::Planner(const hardware::Device& device, PlanOptions options)
     : state_(std::make_unique<State>()) {
   ENSURE(!options.candidates.empty(), "a plan chooses among candidates");
-  if (options.scenarios.empty()) options.scenarios = options.candidates;
   for (const model::Workload& workload : options.candidates) {
-    state_->candidates.emplace_back(device, workload);
+    state_->workloads.emplace_back(device, workload);
   }
+  state_->candidate_count =
+      static_cast<Eigen::Index>(options.candidates.size());
   for (const model::Workload& workload : options.scenarios) {
-    state_->scenarios.emplace_back(device, workload);
+    state_->workloads.emplace_back(device, workload);
   }
+  // Asked are the scenarios, or the candidates themselves.
+  state_->first_scenario =
+      options.scenarios.empty() ? 0 : state_->candidate_count;
   state_->options = std::move(options);
 }
 
 Planner::~Planner() = default;
 
 void Planner::Done(const model::Workload& workload) {
-  state_->done.insert(Describe(workload));
+  if (state_->done.insert(Describe(workload)).second) {
+    state_->done_places.push_back(PlaceOf(workload));
+  }
   state_->last = workload;
 }
 
 std::optional<PlannedRun> Planner::Next(const Fit& fit,
                                         model::Seconds<> longest) const {
   const FitPoint point = PointOf(fit);
-  const auto count = point.covariance.rows();
-  const Eigen::MatrixXd asked = state_->MeanOuterProduct(point.positions);
-  const double noise = std::hypot(state_->options.model_sigma, kAssumedNoise);
+  std::vector<LogTimes> log_times;
+  const Eigen::MatrixXd unknown = state_->Unknown(point, log_times);
+  const Eigen::Index asked = unknown.rows() - state_->first_scenario;
   double best = 0.0;
   std::optional<PlannedRun> next;
-  for (const StepModel& candidate : state_->candidates) {
-    const model::Workload& workload = candidate.workload();
+  for (Eigen::Index i = 0; i < state_->candidate_count; ++i) {
+    const model::Workload& workload =
+        state_->workloads[static_cast<size_t>(i)].workload();
     if (state_->done.contains(Describe(workload))) continue;
-    const LogTimes times = candidate.Evaluate(point.positions);
-    const double step_s = std::exp(times[Quantity::kStep]);
+    const double step_s =
+        std::exp(log_times[static_cast<size_t>(i)][Quantity::kStep]);
     PlannedRun run;
-    run.steps = std::clamp(
-        static_cast<int64_t>(kWantedSeconds / step_s), kLeastSteps, kMostSteps);
     run.warmup = kWarmup;
+    const double set_up_s = state_->SetUpSeconds(workload);
+    // Fewer steps than wanted where time is short.
+    const double affordable_s = model::ToSeconds(longest) - set_up_s -
+                                step_s * static_cast<double>(kWarmup);
+    const double wanted_s = std::min(kWantedSeconds, affordable_s);
+    run.steps = std::clamp(
+        static_cast<int64_t>(wanted_s / step_s), kLeastSteps, kMostSteps);
     const double duration_s =
-        state_->SetUpSeconds(workload) +
-        step_s * static_cast<double>(run.steps + run.warmup);
+        set_up_s + step_s * static_cast<double>(run.steps + run.warmup);
     if (duration_s > model::ToSeconds(longest)) continue;
-    // trace(A (C - C')) with C' as above, for all quantities of the run.
-    const Eigen::MatrixXd rows = Sensitivities(times, count);
-    const Eigen::MatrixXd moved = rows * point.covariance;
-    Eigen::MatrixXd spread = moved * rows.transpose();
-    spread.diagonal().array() += noise * noise;
-    const Eigen::MatrixXd solved = spread.llt().solve(moved);
-    const double taken = (asked * moved.transpose() * solved).trace();
+    const double taken = unknown.col(i).tail(asked).squaredNorm() /
+                         (unknown(i, i) + kAssumedNoise * kAssumedNoise);
     const double rate = taken / duration_s;
     // A clear lead, so that rounding never decides between equals.
     if (rate > best * (1.0 + 1e-9)) {
@@ -199,10 +242,11 @@ std::optional<PlannedRun> Planner::Next(const Fit& fit,
 }
 
 double Planner::ExpectedInterval(const Fit& fit) const {
-  const FitPoint point = PointOf(fit);
-  const Eigen::MatrixXd asked = state_->MeanOuterProduct(point.positions);
-  const double variance = asked.cwiseProduct(point.covariance).sum();
-  return kNormalQuantile90 * std::sqrt(std::max(variance, 0.0));
+  std::vector<LogTimes> log_times;
+  const Eigen::MatrixXd unknown = state_->Unknown(PointOf(fit), log_times);
+  const Eigen::Index asked = unknown.rows() - state_->first_scenario;
+  return kNormalQuantile90 *
+         std::sqrt(std::max(unknown.diagonal().tail(asked).mean(), 0.0));
 }
 
 }  // namespace trainfare::calibrate

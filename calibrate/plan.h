@@ -2,18 +2,27 @@
 
 // Which short run to do next.
 //
-// A run of known sensitivities g (gradient of log time with regard to the
-// parameters) and noise s shrinks the covariance C of the parameters to
+// What is not known of the log time at workload i, given all runs so far, is
+// the parameters' part and what the formula itself gets wrong there:
 //
-//   C' = C - C g (g^T C g + s^2)^-1 g^T C
+//   K_ij = g_i^T C g_j + D_ij
 //
-// whatever it will measure, to first order. The next run is the one that takes
-// most from the mean variance of the asked scenarios, mean_j g_j^T C g_j, a
-// second of its own duration: sequential I-optimality (V-optimality) with the
+//   g_i  gradient of log time with regard to the parameters
+//   C    covariance of the parameters, of the current fit
+//   D    covariance of the model's error after the runs done: before any,
+//        s^2 exp(-d_ij^2 / 2), d the distance in logs of batch, length and
+//        model size over kErrorReach. A formula that is wrong somewhere is
+//        wrong the same way nearby, so runs that repeat each other teach
+//        little.
+//
+// A run at i leaves K_jj - K_ij^2 / (K_ii + n^2) at j, n its noise. The next
+// run is the one that takes most from the mean over the asked scenarios, a
+// second of its own duration: sequential I-optimality (V-optimality), with the
 // current fit as the point of linearisation.
 // Source: Atkinson, Donev & Tobias 2007, Optimum Experimental Designs, 10, 19;
-// Pukelsheim 1993, Optimal Design of Experiments, 9. Check:
-// tests/calibrate/plan_test.cc, docs/calibration.md.
+// Pukelsheim 1993, Optimal Design of Experiments, 9; the error's covariance as
+// in Kennedy & O'Hagan 2001. Check: tests/calibrate/plan_test.cc,
+// docs/calibration.md.
 
 #include <cstdint>
 #include <memory>
@@ -48,7 +57,8 @@ struct PlanOptions {
   std::vector<model::Workload> candidates;
   // What will be asked; empty: the candidates.
   std::vector<model::Workload> scenarios;
-  double model_sigma = FitOptions{}.model_sigma;
+  // Model error expected before any run.
+  double model_sigma = 0.10;
 };
 
 class Planner {
@@ -67,8 +77,8 @@ class Planner {
   // Marks a workload as run (or refused).
   void Done(const model::Workload& workload);
 
-  // Half the 80 % interval of the scenarios' log time by the parameters alone,
-  // as a root mean square.
+  // Half the 80 % interval of the scenarios' log time by what runs can still
+  // narrow, as a root mean square.
   double ExpectedInterval(const Fit& fit) const;
 
  private:

@@ -128,8 +128,8 @@ TEST_CASE("a fit file that is not right says where") {
        "missing key \"device\", a text; is \"devise\" at 1:1 meant?"},
       {"kind: cpu",
        "kind: cqu",
-       "kind: expected one of cpu, gpu, neuron, systolic, got \"cqu\"; did you "
-       "mean \"cpu\"?"},
+       "kind: expected one of cpu, gpu, neuron, systolic, dataflow, got "
+       "\"cqu\"; did you mean \"cpu\"?"},
       {"name: gemm_efficiency",
        "name: gemm_share",
        "parameters[0].name: expected \"gemm_efficiency\", got \"gemm_share\"; "

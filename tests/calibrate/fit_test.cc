@@ -303,11 +303,6 @@ TEST_CASE("the prior as a fit says so") {
     CHECK(!fit.parameters[i].determined);
   }
   CHECK(fit.provenance.source == "datasheet");
-  Device dataflow = Processor();
-  dataflow.kind = DeviceKind::kDataflow;
-  CHECK_THROWS_WITH_AS(PriorFit(dataflow),
-                       "cpu: no step model for dataflow devices yet",
-                       InputError);
 }
 
 }  // namespace

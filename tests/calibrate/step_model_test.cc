@@ -63,7 +63,8 @@ TEST_CASE("no kind has more parameters than there is room for") {
   for (const auto kind : {hardware::DeviceKind::kCpu,
                           hardware::DeviceKind::kGpu,
                           hardware::DeviceKind::kNeuron,
-                          hardware::DeviceKind::kSystolic}) {
+                          hardware::DeviceKind::kSystolic,
+                          hardware::DeviceKind::kDataflow}) {
     CHECK(hardware::ParametersOf(kind).size() <= kMaxParameters);
     CHECK(!hardware::ParametersOf(kind).empty());
   }

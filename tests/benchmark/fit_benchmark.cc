@@ -1,0 +1,80 @@
+// A fit of 100 measurements, with and without leaving each run out in turn.
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit.h"
+#include "calibrate/plan.h"
+#include "calibrate/step_model.h"
+#include "hardware/device_models.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+// 25 runs of four quantities each, 3 % noise around parameters that are not the
+// priors.
+std::vector<Observation> Measurements(const hardware::Device& device) {
+  std::vector<double> truth;
+  for (const auto& info : hardware::ParametersOf(device.kind)) {
+    truth.push_back(FromFitScale(
+        info, ToFitScale(info, info.prior) + 0.4 * info.prior_sigma));
+  }
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(0.0, 0.03);
+  const std::vector<model::Workload> candidates =
+      CandidateRuns(device, {model::Precision::kFp32});
+  std::vector<Observation> observations;
+  for (size_t run = 0; run < 25; ++run) {
+    const model::Workload& workload = candidates[run * candidates.size() / 25];
+    const auto time = StepModel(device, workload).Time(truth);
+    for (const Quantity quantity : {Quantity::kStep,
+                                    Quantity::kForward,
+                                    Quantity::kBackward,
+                                    Quantity::kOptimizer}) {
+      Observation observation;
+      observation.label = std::to_string(run);
+      observation.device = device.name;
+      observation.workload = workload;
+      observation.quantity = quantity;
+      observation.measured = PartOf(time, quantity) * std::exp(normal(random));
+      observation.relative_noise = 0.03;
+      observations.push_back(std::move(observation));
+    }
+  }
+  return observations;
+}
+
+void FitHundredMeasurements(benchmark::State& state, bool leave_one_out) {
+  const hardware::Device device = hardware::HostCpu();
+  const std::vector<Observation> observations = Measurements(device);
+  FitOptions options;
+  options.leave_one_out = leave_one_out;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(FitDevice(device, observations, options));
+  }
+}
+BENCHMARK_CAPTURE(FitHundredMeasurements, all_at_once, false)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(FitHundredMeasurements, and_leave_one_out, true)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+void ChooseNextRun(benchmark::State& state) {
+  const hardware::Device device = hardware::HostCpu();
+  PlanOptions options;
+  options.candidates = CandidateRuns(device, {model::Precision::kFp32});
+  const Planner planner(device, options);
+  const Fit prior = PriorFit(device);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(planner.Next(prior, model::Second(60.0)));
+  }
+}
+BENCHMARK(ChooseNextRun)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace trainfare::calibrate

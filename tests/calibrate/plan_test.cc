@@ -1,0 +1,171 @@
+#include "calibrate/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "calibrate/step_model.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+
+Device Processor() {
+  Device device;
+  device.name = "cpu";
+  device.reported_name = "Example 9000";
+  device.kind = hardware::DeviceKind::kCpu;
+  device.memory_capacity = model::GiB(24);
+  device.memory_bandwidth = model::GBPerSecond(30);
+  device.on_chip_memory = model::MiB(32);
+  device.peak.fp32 = model::TFlopPerSecond(0.2);
+  device.peak.bf16 = model::TFlopPerSecond(0.4);
+  device.cores = 2;
+  return device;
+}
+
+PlanOptions Broad(const Device& device) {
+  PlanOptions options;
+  options.candidates = CandidateRuns(device, {model::Precision::kFp32});
+  return options;
+}
+
+// The first runs as a calibration on this device would do them: each is
+// measured (exactly as the priors say) and fitted before the next is chosen.
+std::vector<PlannedRun> FirstRuns(const Device& device, int count) {
+  Planner planner(device, Broad(device));
+  const Fit prior = PriorFit(device);
+  Fit known = prior;
+  std::vector<Observation> observations;
+  std::vector<PlannedRun> runs;
+  FitOptions options;
+  options.leave_one_out = false;
+  while (static_cast<int>(runs.size()) < count) {
+    const auto next = planner.Next(known, model::Second(20.0));
+    if (!next) break;
+    planner.Done(next->workload);
+    const auto time = StepModel(device, next->workload).Time(prior.Values());
+    for (const Quantity quantity : {Quantity::kStep,
+                                    Quantity::kForward,
+                                    Quantity::kBackward,
+                                    Quantity::kOptimizer}) {
+      Observation observation;
+      observation.label = Describe(next->workload);
+      observation.device = device.name;
+      observation.workload = next->workload;
+      observation.quantity = quantity;
+      observation.measured = PartOf(time, quantity);
+      observations.push_back(std::move(observation));
+    }
+    known = FitDevice(device, observations, options);
+    runs.push_back(*next);
+  }
+  return runs;
+}
+
+TEST_CASE("candidates are presets within their positions and the grid") {
+  const std::vector<model::Workload> runs =
+      CandidateRuns(Processor(),
+                    {model::Precision::kFp32,
+                     model::Precision::kFp16,  // not on this device
+                     model::Precision::kBf16});
+  CHECK(runs.size() > 100);
+  std::set<std::string> distinct;
+  for (const model::Workload& run : runs) {
+    CHECK_NOTHROW(model::Validate(run));
+    CHECK(run.precision != model::Precision::kFp16);
+    CHECK(run.tokens() <= 4096);
+    distinct.insert(Describe(run));
+  }
+  CHECK(distinct.size() == runs.size());
+  CHECK_THROWS_AS(CandidateRuns(Processor(), {}, {"bert-tinny"}),
+                  model::InputError);
+}
+
+TEST_CASE("the plan is the same every time") {
+  const std::vector<PlannedRun> first = FirstRuns(Processor(), 6);
+  const std::vector<PlannedRun> second = FirstRuns(Processor(), 6);
+  REQUIRE(first.size() == 6);
+  REQUIRE(second.size() == 6);
+  for (size_t i = 0; i < first.size(); ++i) {
+    CHECK(Describe(first[i].workload) == Describe(second[i].workload));
+    CHECK(first[i].steps == second[i].steps);
+  }
+}
+
+TEST_CASE("the plan has runs on both sides of the ridge, and several models") {
+  const Device device = Processor();
+  const std::vector<PlannedRun> runs = FirstRuns(device, 12);
+  REQUIRE(runs.size() == 12);
+  // A run lies on the side of what most of its forward pass waits for.
+  bool compute = false;
+  bool other = false;
+  std::set<std::string> models;
+  for (const PlannedRun& run : runs) {
+    const auto forward =
+        StepModel(device, run.workload).Time(PriorFit(device).Values()).forward;
+    const bool matrix = forward.matrix > forward.total() * 0.5;
+    (matrix ? compute : other) = true;
+    models.insert(run.workload.architecture.name);
+  }
+  CHECK(compute);
+  CHECK(other);
+  CHECK(models.size() >= 2);
+}
+
+TEST_CASE("no run twice, none longer than allowed, and then none") {
+  const Device device = Processor();
+  Planner planner(device, Broad(device));
+  const Fit prior = PriorFit(device);
+  const model::Seconds<> longest = model::Second(0.5);
+  std::set<std::string> seen;
+  while (const auto next = planner.Next(prior, longest)) {
+    CHECK(next->expected_duration <= longest);
+    CHECK(next->steps >= 5);
+    CHECK(seen.insert(Describe(next->workload)).second);
+    planner.Done(next->workload);
+  }
+  CHECK(seen.size() > 5);
+  CHECK(!planner.Next(prior, model::Microseconds(1.0)).has_value());
+}
+
+TEST_CASE("runs shrink the expected interval, the most useful first") {
+  const Device device = Processor();
+  Planner planner(device, Broad(device));
+  const Fit prior = PriorFit(device);
+  double before = planner.ExpectedInterval(prior);
+  for (int i = 0; i < 5; ++i) {
+    const auto next = planner.Next(prior, model::Second(20.0));
+    REQUIRE(next.has_value());
+    planner.Done(next->workload);
+    const double after = planner.ExpectedInterval(prior);
+    CHECK(after < before);
+    before = after;
+  }
+}
+
+TEST_CASE("the plan serves the scenarios that are asked") {
+  // Only short sequences of the small model are asked: no reason to run the
+  // large one.
+  const Device device = Processor();
+  PlanOptions options = Broad(device);
+  for (const model::Workload& run : options.candidates) {
+    if (run.architecture.name == "bert-tiny" && run.sequence_length <= 32) {
+      options.scenarios.push_back(run);
+    }
+  }
+  Planner planner(device, options);
+  const Fit prior = PriorFit(device);
+  for (int i = 0; i < 4; ++i) {
+    const auto next = planner.Next(prior, model::Second(20.0));
+    REQUIRE(next.has_value());
+    planner.Done(next->workload);
+    CHECK(next->workload.architecture.name == "bert-tiny");
+  }
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate
