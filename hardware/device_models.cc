@@ -18,7 +18,7 @@ std::span<const ParameterInfo> ParametersOf(DeviceKind kind) {
     case DeviceKind::kSystolic:
       return models::kSystolicParameters;
     case DeviceKind::kDataflow:
-      return {};
+      return models::kDataflowParameters;
   }
   ENSURE(false, "a kind of device without parameters");
 }
@@ -38,6 +38,45 @@ void RequirePrecision(const Device& device, model::Precision precision) {
                                       device.name,
                                       model::ToText(precision),
                                       known));
+}
+
+void RequireSupported(const Device& device,
+                      const model::Workload& workload,
+                      const ShapePlan& shapes) {
+  RequirePrecision(device, workload.precision);
+  if (device.inference_only && workload.work != model::Work::kForward) {
+    throw model::InputError(fmt::format(
+        "device: {} runs inference only; expected work: forward, got {}",
+        device.name,
+        model::ToText(workload.work)));
+  }
+  if (device.kind == DeviceKind::kNeuron && workload.gradient_checkpointing) {
+    throw model::InputError(fmt::format(
+        "gradient_checkpointing: not supported by the training stack of {}; "
+        "use a smaller batch and accumulation",
+        device.name));
+  }
+  if (device.kind == DeviceKind::kDataflow) {
+    const model::Bytes<> weights = models::DataflowWeightBytes(workload);
+    if (!models::StreamsWeights(device) && weights > device.memory_capacity) {
+      throw model::InputError(fmt::format(
+          "model: the weights of {} take {:.0f} MB, {} holds {:.0f} MB on chip "
+          "and nothing streams them; choose a smaller model",
+          workload.architecture.name.empty() ? "the model"
+                                             : workload.architecture.name,
+          model::ToBytes(weights) * 1e-6,
+          device.name,
+          model::ToBytes(device.memory_capacity) * 1e-6));
+    }
+  }
+  if (device.static_shapes && shapes.distinct_lengths > 1 &&
+      !shapes.compile_time_known) {
+    throw model::InputError(fmt::format(
+        "padding: {} compiles each of {} lengths; expected a compile time per "
+        "shape, or static or bucketed padding",
+        device.name,
+        shapes.distinct_lengths));
+  }
 }
 
 }  // namespace trainfare::hardware

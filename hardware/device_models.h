@@ -12,6 +12,7 @@
 
 #include "hardware/device.h"
 #include "hardware/models/cpu.h"
+#include "hardware/models/dataflow.h"
 #include "hardware/models/gpu.h"
 #include "hardware/models/neuron.h"
 #include "hardware/models/systolic.h"
@@ -28,6 +29,22 @@ std::span<const ParameterInfo> ParametersOf(DeviceKind kind);
 
 // Throws InputError when the device has no engine for the precision.
 void RequirePrecision(const Device& device, model::Precision precision);
+
+// Shapes that a run shows its devices.
+struct ShapePlan {
+  int64_t distinct_lengths = 1;
+  // Time to compile one shape is known, so that several can be priced.
+  bool compile_time_known = false;
+};
+
+// Throws InputError with one reason when the device cannot do the workload at
+// all: its precision, training on a chip for inference, gradient checkpointing
+// that its software lacks, a model larger than a memory that nothing feeds, or
+// many shapes where each compiles and nobody said how long that takes. Whether
+// a batch fits in device memory is model/memory.h.
+void RequireSupported(const Device& device,
+                      const model::Workload& workload,
+                      const ShapePlan& shapes = {});
 
 // Time of one optimizer step (`accumulation` micro-batches) on one device,
 // without communication. `kernels` must be ExpandKernels(workload).
@@ -46,10 +63,9 @@ StepTime<T> EstimateStep(const Device& device,
     case DeviceKind::kSystolic:
       return models::SystolicStep<T>(device, workload, kernels, parameters);
     case DeviceKind::kDataflow:
-      break;
+      return models::DataflowStep<T>(device, workload, kernels, parameters);
   }
-  throw model::InputError(std::string(device.name) +
-                          ": no step model for this kind of device yet");
+  ENSURE(false, "a kind of device without a model");
 }
 
 }  // namespace trainfare::hardware

@@ -3,8 +3,12 @@
 // Time of a step on a chip with systolic matrix arrays and a graph compiler
 // (TPU, Gaudi): products padded to the array, elementwise work fused.
 //
+// The compiler fuses whatever it is given. A stack that is compiled as a whole
+// (TensorFlow, JAX) asks the host for little; one that is written operation by
+// operation (PyTorch/XLA: an eager list of kernels) is traced anew every step,
+// and its elementwise operations and copies ride along with their neighbours.
 // The cores of a chip are data parallel: each takes its share of the batch and
-// of the bandwidth. docs/models.md works one product by hand.
+// of the bandwidth. docs/model_tpu.md works one product by hand.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +16,7 @@
 #include <span>
 
 #include "hardware/device.h"
-#include "hardware/models/neuron.h"
+#include "hardware/models/compiled_graph.h"
 #include "hardware/parameter.h"
 #include "hardware/step_time.h"
 #include "model/error.h"
@@ -27,6 +31,7 @@ enum SystolicParameter : std::size_t {
   kSystolicBandwidthEfficiency,
   kSystolicOverlap,
   kSystolicKernelOverhead,
+  kSystolicTraceCost,
   kSystolicStepOverhead,
   kSystolicParameterCount,
 };
@@ -78,16 +83,34 @@ inline constexpr std::array<ParameterInfo, kSystolicParameterCount>
          1e-7,
          1e-3,
          "a step of few tokens"},
+        {"trace_cost",
+         "s",
+         "host work of tracing one operation of an eager stack",
+         Transform::kLog,
+         300e-6,
+         1.0,
+         1e-6,
+         1e-1,
+         "steps of an eager stack of small and of large batches"},
         {"step_overhead",
          "s",
          "host and runtime work of a step",
          Transform::kLog,
-         5e-3,
-         0.7,
+         30e-3,
+         1.0,
          1e-5,
          0.5,
          "a step of few tokens"},
     }};
+
+// Whether an operation costs memory traffic of its own: the compiler fuses
+// the elementwise operations and copies of an eager list into their neighbours.
+inline bool HasOwnTraffic(const model::Workload& workload,
+                          const model::Kernel& kernel) {
+  return workload.stack.fusion != model::Fusion::kEager ||
+         (kernel.kind != model::KernelKind::kElementwise &&
+          kernel.kind != model::KernelKind::kCopy);
+}
 
 template <class T>
 StepTime<T> SystolicStep(const Device& device,
@@ -100,6 +123,10 @@ StepTime<T> SystolicStep(const Device& device,
   const auto cores =
       static_cast<double>(std::min(device.cores, workload.batch));
   const auto of_chip = static_cast<double>(device.cores);
+  T fixed = p[kSystolicKernelOverhead];
+  if (workload.stack.fusion == model::Fusion::kEager) {
+    fixed += p[kSystolicTraceCost];
+  }
 
   return SumSegments<T>(
       workload,
@@ -123,20 +150,24 @@ StepTime<T> SystolicStep(const Device& device,
                                                      8 * kernel.random_draws) *
                                  share * of_chip) /
                      (device.VectorPeak() * p[kSystolicVectorEfficiency]);
-          const auto own_bytes = static_cast<double>(kernel.parameter_bytes);
-          const auto shared_bytes =
-              static_cast<double>(kernel.bytes() - kernel.parameter_bytes) *
-              share;
+          double bytes = 0;
+          if (kernel.kind == model::KernelKind::kOptimizer) {
+            bytes = FusedOptimizerBytes(workload, kernel);
+          } else if (HasOwnTraffic(workload, kernel)) {
+            bytes =
+                static_cast<double>(kernel.parameter_bytes) +
+                static_cast<double>(kernel.bytes() - kernel.parameter_bytes) *
+                    share;
+          }
           const model::BytesPerSecond<T> bandwidth =
               device.memory_bandwidth *
               (p[kSystolicBandwidthEfficiency] / of_chip);
           AddKernel(time,
                     kernel,
-                    model::KernelTime<T>(
-                        compute,
-                        model::Byte(own_bytes + shared_bytes) / bandwidth,
-                        p[kSystolicOverlap],
-                        model::Seconds<T>(p[kSystolicKernelOverhead])));
+                    model::KernelTime<T>(compute,
+                                         model::Byte(bytes) / bandwidth,
+                                         p[kSystolicOverlap],
+                                         model::Seconds<T>(fixed)));
         }
         return time * static_cast<double>(segment.repeat);
       },

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
 #include <vector>
 
 namespace trainfare::hardware {
@@ -63,7 +64,8 @@ double SecondsOf(const Device& device, const model::Workload& workload) {
 constexpr DeviceKind kKinds[] = {DeviceKind::kCpu,
                                  DeviceKind::kGpu,
                                  DeviceKind::kNeuron,
-                                 DeviceKind::kSystolic};
+                                 DeviceKind::kSystolic,
+                                 DeviceKind::kDataflow};
 
 }  // namespace
 
@@ -193,6 +195,58 @@ TEST_CASE("a precision that the device lacks is refused") {
   CHECK_THROWS_WITH_AS(RequirePrecision(device, model::Precision::kBf16),
                        "precision: round has no bf16; it runs fp32, fp16",
                        model::InputError);
+}
+
+TEST_CASE("what a device cannot do gets a reason") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  const auto reason = [&](const char* device,
+                          const model::Workload& workload,
+                          const ShapePlan& shapes = {}) -> std::string {
+    try {
+      RequireSupported(catalog.Find(device), workload, shapes);
+    } catch (const model::InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  model::Workload w = BertBase(8, 128);
+  w.precision = model::Precision::kBf16;
+  CHECK(reason("trainium1", w).empty());
+  CHECK(reason("tpu_v2", w).empty());
+  CHECK(reason("sambanova_sn10", w).empty());
+
+  model::Workload half = w;
+  half.precision = model::Precision::kFp16;
+  CHECK(reason("tpu_v2", half) ==
+        "precision: tpu_v2 has no fp16; it runs fp32, bf16");
+
+  model::Workload checkpointed = w;
+  checkpointed.gradient_checkpointing = true;
+  CHECK(reason("trainium1_core", checkpointed) ==
+        "gradient_checkpointing: not supported by the training stack of "
+        "trainium1_core; use a smaller batch and accumulation");
+  CHECK(reason("tpu_v2", checkpointed).empty());
+
+  CHECK(reason("groq_lpu", half) ==
+        "device: groq_lpu runs inference only; expected work: forward, got "
+        "training");
+  half.work = model::Work::kForward;
+  CHECK(reason("groq_lpu", half).empty());
+  half.architecture = model::FindArchitecture("bert-large-uncased");
+  CHECK(reason("groq_lpu", half) ==
+        "model: the weights of bert-large-uncased take 670 MB, groq_lpu holds "
+        "230 MB on chip and nothing streams them; choose a smaller model");
+  CHECK(reason("cerebras_wse2", half).empty());
+
+  CHECK(reason("trainium1", w, {.distinct_lengths = 84}) ==
+        "padding: trainium1 compiles each of 84 lengths; expected a compile "
+        "time per shape, or static or bucketed padding");
+  CHECK(reason("trainium1",
+               w,
+               {.distinct_lengths = 84, .compile_time_known = true})
+            .empty());
+  w.precision = model::Precision::kFp32;
+  CHECK(reason("v100_pcie_16gb", w, {.distinct_lengths = 84}).empty());
 }
 
 }  // namespace trainfare::hardware

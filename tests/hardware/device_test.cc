@@ -132,11 +132,13 @@ TEST_CASE("the vector peak falls back to what is known") {
   CHECK(FormatComputeRate(catalog.Find("mi250").VectorPeak()) ==
         "45.3 TFLOP/s");
   CHECK(FormatComputeRate(catalog.Find("t4").VectorPeak()) == "8.1 TFLOP/s");
-  CHECK(FormatComputeRate(catalog.Find("tpu_v2").VectorPeak()) == "46 TFLOP/s");
-  CHECK_THROWS_WITH_AS(
-      catalog.Find("cerebras_wse2").VectorPeak(),
-      "cerebras_wse2: no compute peak of this device is published",
-      model::InputError);
+  CHECK(FormatComputeRate(catalog.Find("tpu_v4").VectorPeak()) ==
+        "275 TFLOP/s");
+  Device unknown;
+  unknown.name = "unknown";
+  CHECK_THROWS_WITH_AS(unknown.VectorPeak(),
+                       "unknown: no compute peak of this device is published",
+                       model::InputError);
 }
 
 TEST_CASE("a device is found by name, reported name or alias") {

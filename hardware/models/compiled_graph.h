@@ -1,0 +1,48 @@
+#pragma once
+
+// What a graph compiler for a chip with matrix arrays makes of a kernel list,
+// shared by the models of such chips.
+
+#include <cstdint>
+
+#include "model/kernels.h"
+#include "model/optimizer_kernels.h"
+#include "model/workload.h"
+
+namespace trainfare::hardware::models {
+
+// Share of a systolic array that a product fills: the array holds k rows and n
+// columns of the weights at a time while m streams through, so k and n are
+// padded to its sides.
+//
+//   q = k / (R ceil(k / R)) * n / (C ceil(n / C))
+//
+//   R, C  rows and columns of the array  [1]
+//
+// Source: Jouppi et al., "In-datacenter performance analysis of a tensor
+// processing unit", ISCA 2017. Check: tests/hardware/systolic_model_test.cc.
+inline double SystolicShare(const model::GemmExtents& g,
+                            int64_t rows,
+                            int64_t columns) {
+  if (rows <= 0 || columns <= 0) return 1.0;
+  const auto padded = [](int64_t value, int64_t side) {
+    return static_cast<double>((value + side - 1) / side * side);
+  };
+  return static_cast<double>(g.k) / padded(g.k, rows) *
+         (static_cast<double>(g.n) / padded(g.n, columns));
+}
+
+// Bytes that one launch of an optimizer kernel moves when the compiler has
+// fused the whole update: each tensor of parameters, gradients and state once,
+// in fp32, however the framework writes the update.
+inline double FusedOptimizerBytes(const model::Workload& workload,
+                                  const model::Kernel& kernel) {
+  constexpr double kWidth = 4.0;
+  const model::OptimizerOperations operations =
+      model::OperationsOf(workload.optimizer.kind);
+  return static_cast<double>(kernel.work_items) * kWidth *
+         static_cast<double>(operations.fused_tensors_read +
+                             operations.fused_tensors_written);
+}
+
+}  // namespace trainfare::hardware::models

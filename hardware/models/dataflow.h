@@ -1,0 +1,176 @@
+#pragma once
+
+// Time of a step on a dataflow chip (RDU, IPU, WSE, LPU): the model is laid out
+// over the chip as a pipeline, samples flow through it.
+//
+//   t_step = t_fill + samples / rate
+//
+// Weights are on the chip, or stream through it layer by layer while the
+// samples wait on chip; the stream is then the memory term of the equation that
+// every device shares (model/kernel_time.h):
+//
+//   t = c + m - w min(c, m) + e        c = F / (P h q)     m = W / (B b)
+//
+//   F, W  FLOPs of the products; bytes of weights and their gradients that
+//         stream                                                [FLOP], [B]
+//   P, h  peak, share of it that the slowest stage of the pipeline reaches
+//   q     share of a matrix unit of fixed size that products fill (1 elsewhere)
+//   B, b  bandwidth of the stream, share of it reached
+//   w     share of the shorter hidden under the longer
+//   e     fill: every stage once, before the first result leaves
+//
+// Not modelled: the placement itself (how many chips' parts a stage gets), the
+// optimizer's update where the weights live, elementwise stages (they are other
+// stages of the same pipeline, taken to be no slower). docs/model_dataflow.md
+// works each chip by hand; check: tests/hardware/dataflow_model_test.cc.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "hardware/device.h"
+#include "hardware/models/compiled_graph.h"
+#include "hardware/parameter.h"
+#include "hardware/step_time.h"
+#include "model/architecture.h"
+#include "model/error.h"
+#include "model/kernel_time.h"
+#include "model/kernels.h"
+
+namespace trainfare::hardware::models {
+
+enum DataflowParameter : std::size_t {
+  kDataflowRateEfficiency,
+  kDataflowStreamEfficiency,
+  kDataflowOverlap,
+  kDataflowStageLatency,
+  kDataflowStepOverhead,
+  kDataflowParameterCount,
+};
+
+// Priors, wide: four vendors and a handful of published runs.
+inline constexpr std::array<ParameterInfo, kDataflowParameterCount>
+    kDataflowParameters = {{
+        {"rate_efficiency",
+         "1",
+         "share of the peak that the slowest stage reaches",
+         Transform::kLog,
+         0.25,
+         0.5,
+         0.005,
+         1.0,
+         "a step of a large batch"},
+        {"stream_efficiency",
+         "1",
+         "share of the link's or memory's bandwidth that weights stream at",
+         Transform::kLog,
+         0.1,
+         1.0,
+         0.001,
+         1.0,
+         "a step of a small batch"},
+        {"overlap",
+         "1",
+         "share of the shorter of compute and weight stream hidden",
+         Transform::kLinear,
+         0.5,
+         0.15,
+         0.0,
+         1.0,
+         "steps of small and of large batches"},
+        {"stage_latency",
+         "s",
+         "time that a result takes through one stage of the pipeline",
+         Transform::kLog,
+         0.4e-6,
+         0.5,
+         1e-9,
+         1e-2,
+         "forward passes of few tokens"},
+        {"step_overhead",
+         "s",
+         "host and transfers of a step",
+         Transform::kLog,
+         50e-6,
+         1.5,
+         1e-6,
+         1.0,
+         "whole steps beside times on the chip"},
+    }};
+
+// Whether weights can come from outside the chip: from memory of its own, or
+// over the host's link. Chips for inference hold theirs.
+inline bool StreamsWeights(const Device& device) {
+  return !device.inference_only &&
+         (device.memory_capacity > device.on_chip_memory ||
+          device.host_bandwidth.has_value());
+}
+
+// What the weights stream at: memory beside the chip, else the host's link.
+inline model::BytesPerSecond<> WeightStreamBandwidth(const Device& device) {
+  ENSURE(StreamsWeights(device), "weights that stay on the chip");
+  return device.memory_capacity > device.on_chip_memory
+             ? device.memory_bandwidth
+             : *device.host_bandwidth;
+}
+
+inline model::Bytes<> DataflowWeightBytes(const model::Workload& workload) {
+  return model::Byte(
+      static_cast<double>(model::TotalParameters(workload.architecture) *
+                          model::BytesPerElement(workload.precision)));
+}
+
+template <class T>
+StepTime<T> DataflowStep(const Device& device,
+                         const model::Workload& workload,
+                         const model::KernelList& kernels,
+                         std::span<const T> p) {
+  ENSURE(p.size() == kDataflowParameterCount, "parameters of another model");
+  const auto peak = device.MatrixPeak(workload.precision);
+  ENSURE(peak.has_value(), "a precision that the device does not have");
+  // A forward pass keeps its weights; training renews them every step.
+  const bool streams = StreamsWeights(device) &&
+                       (workload.work != model::Work::kForward ||
+                        DataflowWeightBytes(workload) > device.on_chip_memory);
+  return SumSegments<T>(
+      workload,
+      kernels,
+      [&](const model::Segment& segment) {
+        PhaseTime<T> time;
+        if (segment.phase == model::Phase::kOptimizer) return time;
+        model::Seconds<> at_peak;
+        double weight_bytes = 0;
+        double stages = 0;
+        for (int64_t i = segment.begin; i < segment.end; ++i) {
+          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+          const auto times = static_cast<double>(kernel.launches);
+          if (kernel.matrix_flops > 0) {
+            const double filled = SystolicShare(
+                kernel.gemm, device.systolic_rows, device.systolic_columns);
+            at_peak += model::Flop(static_cast<double>(kernel.matrix_flops) *
+                                   times / filled) /
+                       *peak;
+          }
+          weight_bytes += static_cast<double>(kernel.parameter_bytes) * times;
+          stages += times;
+        }
+        model::Seconds<T> stream;
+        if (streams) {
+          stream = model::Byte(weight_bytes) / (WeightStreamBandwidth(device) *
+                                                p[kDataflowStreamEfficiency]);
+        }
+        const model::ExposedTime<T> exposed = model::KernelTime<T>(
+            at_peak / p[kDataflowRateEfficiency],
+            stream,
+            p[kDataflowOverlap],
+            model::Seconds<T>(p[kDataflowStageLatency]) * stages);
+        time.matrix = exposed.compute;
+        time.memory = exposed.memory;
+        time.overhead = exposed.fixed;
+        return time * static_cast<double>(segment.repeat);
+      },
+      model::Seconds<T>(p[kDataflowStepOverhead]));
+}
+
+}  // namespace trainfare::hardware::models
