@@ -1,0 +1,658 @@
+"""The program as a person runs it.
+
+    python3 command_line_test.py PROGRAM [SUITE]
+
+Needs nothing but the standard library. Runs see no fit of whoever runs them.
+"""
+
+import csv
+import io
+import json
+import os
+import pty
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else ""
+
+GOOD = """\
+name: a job
+model: bert-base-uncased
+task: sequence-classification
+dataset: { train: 1000 }
+epochs: 1
+batch: 8
+padding: { static: 32 }
+precision: fp32
+optimizer: { name: adamw, implementation: fused }
+stack: eager
+"""
+
+TABLE_HEADER = (
+    "source,source_file,system_name,device,n_devices,nodes,model,hidden,layers,"
+    "heads,intermediate,vocab,seq_len,batch_per_device,grad_accum,precision,"
+    "framework,stack_notes,task,metric,value,notes\n"
+)
+
+
+def table_row(device="t4", batch=8, length=128, precision="fp16", step_ms=100):
+    return (
+        f"test,file,system,{device},1,1,bert-base,768,12,12,3072,30522,{length},"
+        f"{batch},1,{precision},PyTorch,,finetune,step_ms,{step_ms},\n"
+    )
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = self._folder.name
+
+    def tearDown(self):
+        self._folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def environment(self, **more):
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME")}
+        return {**kept, "TRAINFARE_FITS": self.path("fits"), **more}
+
+    def run_it(self, *arguments, environment=None, **options):
+        return subprocess.run(
+            [PROGRAM, *arguments],
+            capture_output=True,
+            text=True,
+            env=self.environment(**(environment or {})),
+            timeout=60,
+            check=False,
+            **options,
+        )
+
+    def good(self, *arguments, **options):
+        result = self.run_it(*arguments, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def refused(self, code, message, *arguments, **options):
+        """One line on standard error, nothing on standard output."""
+        result = self.run_it(*arguments, **options)
+        said = result.stderr.replace(self.folder + os.sep, "")
+        self.assertEqual(said, f"trainfare: {message}\n")
+        self.assertEqual(result.returncode, code)
+        self.assertEqual(result.stdout, "")
+
+    def json_of(self, *arguments, code=0):
+        result = self.run_it(*arguments, "--format", "json")
+        self.assertEqual(result.returncode, code, result.stderr)
+        return json.loads(result.stdout)
+
+
+COMMANDS = (
+    ("predict", "emotion_bert_base", "--device", "a100_sxm4_80gb"),
+    ("predict", "imdb_bert_base", "--instance", "aws/p3.2xlarge"),
+    ("recommend", "emotion_bert_base"),
+    ("recommend", "squad_bert_large", "--spot"),
+    ("list", "devices"),
+    ("list", "instances"),
+    ("list", "models"),
+    ("list", "fits"),
+    ("list", "scenarios"),
+    ("list", "prices"),
+)
+
+
+class Streams(Case):
+    def test_json_is_alone_on_standard_output(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                json.loads(self.good(*command, "--format", "json").stdout)
+
+    def test_quiet_leaves_standard_error_empty(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                self.assertEqual(self.good(*command, "--quiet").stderr, "")
+
+    def test_works_with_standard_error_closed(self):
+        result = subprocess.run(
+            [PROGRAM, "recommend", "emotion_bert_base", "--format", "json"],
+            stdout=subprocess.PIPE,
+            preexec_fn=lambda: os.close(2),
+            env=self.environment(),
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual(result.returncode, 0)
+        json.loads(result.stdout)
+
+    def test_no_escape_or_carriage_return_when_piped(self):
+        for command in COMMANDS:
+            for style in ("table", "markdown", "csv", "json"):
+                with self.subTest((command, style)):
+                    result = self.good(*command, "--format", style)
+                    for text in (result.stdout, result.stderr):
+                        self.assertNotIn("\x1b", text)
+                        self.assertNotIn("\r", text)
+
+    def on_a_terminal(self, *arguments, **environment):
+        leader, follower = pty.openpty()
+        with subprocess.Popen(
+            [PROGRAM, *arguments],
+            stdout=follower,
+            stderr=subprocess.DEVNULL,
+            env=self.environment(TERM="xterm", **environment),
+        ) as process:
+            os.close(follower)
+            text = b""
+            while True:
+                try:
+                    piece = os.read(leader, 65536)
+                except OSError:
+                    break
+                if not piece:
+                    break
+                text += piece
+            os.close(leader)
+            self.assertEqual(process.wait(), 0)
+        return text
+
+    def test_colour_on_a_terminal_and_not_with_no_color(self):
+        command = ("recommend", "emotion_bert_base")
+        self.assertIn(b"\x1b[1m", self.on_a_terminal(*command))
+        self.assertNotIn(b"\x1b", self.on_a_terminal(*command, NO_COLOR="1"))
+        self.assertNotIn(
+            b"\x1b", self.on_a_terminal(*command, "--color", "never")
+        )
+        self.assertIn("\x1b[1m", self.good(*command, "--color", "always").stdout)
+
+    def test_version_and_help_are_results(self):
+        result = self.good("--version")
+        self.assertRegex(result.stdout, r"^trainfare \d+\.\d+\.\d+\n$")
+        self.assertEqual(result.stderr, "")
+        self.assertIn("predict", self.good("--help").stdout)
+        self.assertIn("--batch", self.good("predict", "--help").stdout)
+
+
+class BadInput(Case):
+    def scenario(self, old, new):
+        self.assertIn(old, GOOD)
+        return self.write("s.yaml", GOOD.replace(old, new))
+
+    def test_scenario_files(self):
+        cases = (
+            (
+                ("epochs: 1\n", ""),
+                's.yaml:1:1: missing key "epochs", an integer from 1 to 1000000',
+            ),
+            (
+                ("epochs: 1", "epochs: 1\nepochs: 2"),
+                's.yaml:6:1: duplicate key "epochs"; first at 5:1',
+            ),
+            (
+                ("batch: 8", "batch: 0"),
+                "s.yaml:6:8: batch: expected an integer from 1 to 1048576, got 0",
+            ),
+            (
+                ("batch: 8", "batch: .nan"),
+                "s.yaml:6:8: batch: expected an integer from 1 to 1048576, got "
+                '".nan"',
+            ),
+            (
+                ("static: 32", "static: 513"),
+                "s.yaml:7:10: padding: expected a length of at most 512, the "
+                "positions of bert-base-uncased, got 513",
+            ),
+            (
+                ("stack: eager", "stack: eager\nrun: { start_up: 4 GB }"),
+                's.yaml:11:18: run.start_up: expected a time such as "5 us", got '
+                '"4 GB"; known units: ns, us, \u00b5s, \u03bcs, ms, s, min, h, d',
+            ),
+        )
+        for (old, new), message in cases:
+            with self.subTest(message):
+                self.refused(1, message, "predict", self.scenario(old, new))
+
+    def test_unknown_key_names_the_nearest(self):
+        for old, new, hint in (
+            ("batch: 8", "bacth: 8", 'is "bacth" at 6:1 meant?'),
+            ("stack: eager", "stack: eager\natention: flash",
+             'did you mean "attention"?'),
+        ):  # fmt: skip
+            with self.subTest(new):
+                result = self.run_it("predict", self.scenario(old, new))
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(hint, result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_empty_and_absent_files(self):
+        self.refused(
+            1,
+            "s.yaml: expected a map of keys, got an empty file",
+            "predict",
+            self.write("s.yaml", ""),
+        )
+        result = self.run_it("predict", self.path("none.yaml"))
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_unknown_names_get_the_nearest(self):
+        cases = (
+            (
+                ("predict", "emotion_bert_bse"),
+                'did you mean "emotion_bert_base"?',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--device", "a100_sxm4_80gbb"),
+                '"a100_sxm4_80gb"',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--instance", "g5.xlrge"),
+                'did you mean "g5.xlarge"',
+            ),
+            (("recommend", "emotion_bert_base", "--cloud", "asw"), '"aws"'),
+        )
+        for command, hint in cases:
+            with self.subTest(command):
+                result = self.run_it(*command)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(hint, result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1)
+                self.assertEqual(result.stdout, "")
+        model = self.scenario("bert-base-uncased", "bert-base-uncasde")
+        result = self.run_it("predict", model)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('"bert-base-uncased"', result.stderr)
+
+    def test_flags_out_of_range(self):
+        self.refused(
+            1,
+            "--batch: expected at least 1, got 0",
+            "predict",
+            "emotion_bert_base",
+            "--batch",
+            "0",
+        )
+        self.refused(
+            1,
+            "--seq: expected at most 512, the positions of bert-base-uncased, "
+            "got 513",
+            "predict",
+            "emotion_bert_base",
+            "--seq",
+            "32,513",
+        )
+
+    def test_usage(self):
+        cases = (
+            (
+                ("lits", "devices"),
+                'unknown subcommand "lits"; did you mean "list"? known: '
+                "calibrate, predict, recommend, validate, list, prices",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--bacth", "3"),
+                'unknown option "--bacth"; did you mean "--batch"?; trainfare '
+                "predict --help lists them",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--batch", "x"),
+                '--batch: expected a number, got "x"',
+            ),
+            (("predict", "a", "b"), 'unexpected argument "b"'),
+            (("predict",), "SCENARIO is required"),
+            (("prices",), "prices: expected a subcommand: import"),
+            (
+                ("predict", "emotion_bert_base", "--format", "xml"),
+                "--format: expected table, json, csv or markdown, got "
+                '"xml"',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--export", "a.txt"),
+                "--export a.txt: expected a file ending in .json, .csv or .md",
+            ),
+            (
+                ("recommend", "emotion_bert_base", "--deadline", "4"),
+                '--deadline: expected a time such as "4h", got "4"; a number '
+                "needs its unit",
+            ),
+            (
+                ("validate", "x.csv", "--fail-if", "mape>>5"),
+                '--fail-if: expected a limit such as "mape>5%" of mape, median, '
+                'p90, max, bias or coverage, got "mape>>5"',
+            ),
+        )
+        for command, message in cases:
+            with self.subTest(command):
+                self.refused(2, message, *command)
+        result = self.run_it()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("expected a subcommand", result.stderr)
+
+    def test_unwritable_exports_and_full_disks(self):
+        self.refused_after_result(
+            "no/such/a.json: cannot be written: No such file or directory",
+            "--export",
+            self.path("no/such/a.json"),
+        )
+        self.assertEqual(os.listdir(self.folder), [])
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run(
+                [PROGRAM, "list", "devices"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=self.environment(),
+                check=False,
+            )
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(
+            result.stderr, "trainfare: standard output: cannot be written\n"
+        )
+
+    def refused_after_result(self, message, *arguments):
+        result = self.run_it("list", "models", *arguments)
+        said = result.stderr.replace(self.folder + os.sep, "")
+        self.assertEqual(said, f"trainfare: {message}\n")
+        self.assertEqual(result.returncode, 1)
+
+    def test_a_file_limit_leaves_no_half_written_export(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+            # Without it the write fails with a signal, not an error.
+            import signal
+
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        result = self.run_it(
+            "recommend",
+            "emotion_bert_base",
+            "--quiet",
+            "--export",
+            self.path("big.json"),
+            preexec_fn=limit,
+        )
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("big.json: cannot be written", result.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_truncated_measurement_line(self):
+        path = self.write(
+            "runs.jsonl", '{"schema": "trainfare.measurement/1", "kind": "st'
+        )
+        result = self.run_it("validate", path)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("runs.jsonl:1", result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_a_fit_of_another_device(self):
+        self.write("t4.csv", TABLE_HEADER + table_row() + table_row(batch=16))
+        fit = self.path("t4.yaml")
+        self.good(
+            "calibrate",
+            "--from",
+            self.path("t4.csv"),
+            "--device",
+            "t4",
+            "--output",
+            fit,
+        )
+        result = self.run_it(
+            "predict", "emotion_bert_base", "--fit", fit, "--device", "a10g"
+        )
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("t4", result.stderr)
+        self.assertIn("a10g", result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+
+# What a number's key may end in, besides being a count of things.
+SUFFIXES = (
+    "_s", "_bytes", "_j", "_usd", "_usd_per_hour", "_w", "_percent", "_per_s",
+    "_bytes_per_s", "_flops_per_s",
+)  # fmt: skip
+COUNTS = {
+    "accumulation", "batch", "devices", "distinct_shapes", "epochs",
+    "eval_samples", "heads", "hidden", "intermediate", "largest_batch", "layers",
+    "mean_length", "n", "parameters", "positions", "rows", "runs", "seed",
+    "sequence_length", "steps_per_epoch", "train_samples", "used", "vcpus",
+    "vocabulary",
+}  # fmt: skip
+# Shares of one, and errors whose unit docs/command_line.md gives.
+SHARES = {"interval", "mfu", "share"}
+ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
+
+
+class Formats(Case):
+    def numbers(self, value, key=""):
+        if isinstance(value, dict):
+            for name, item in value.items():
+                yield from self.numbers(item, name)
+        elif isinstance(value, list):
+            for item in value:
+                yield from self.numbers(item, key)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield key, value
+
+    def test_every_number_has_its_unit_in_its_key(self):
+        table = self.write("a.csv", TABLE_HEADER + table_row())
+        for command in (*COMMANDS, ("validate", table)):
+            with self.subTest(command):
+                for key, _ in self.numbers(self.json_of(*command)):
+                    self.assertTrue(
+                        key.endswith(SUFFIXES)
+                        or key in COUNTS | SHARES | ERRORS,
+                        key,
+                    )
+
+    def test_csv_parses_and_agrees_with_json(self):
+        command = (
+            "predict", "emotion_bert_base", "--device", "a100_sxm4_80gb",
+            "--batch", "8,16", "--seq", "32,64",
+        )  # fmt: skip
+        text = self.good(*command, "--format", "csv").stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        predictions = self.json_of(*command)["predictions"]
+        self.assertEqual(len(rows), 4)
+        for row, prediction in zip(rows, predictions):
+            for key in ("step_time_s", "memory_bytes", "run_time_s", "mfu"):
+                self.assertAlmostEqual(
+                    float(row[key]) / prediction[key], 1.0, places=12
+                )
+
+    def test_exports_are_the_same_as_the_formats(self):
+        command = ("recommend", "emotion_bert_base", "--quiet")
+        files = [self.path(f"r.{suffix}") for suffix in ("json", "csv", "md")]
+        exports = [word for file in files for word in ("--export", file)]
+        self.good(*command, *exports)
+        for file, style in zip(files, ("json", "csv", "markdown")):
+            with open(file, encoding="utf-8") as written:
+                self.assertEqual(
+                    written.read(), self.good(*command, "--format", style).stdout
+                )
+
+    def test_markdown_tables_have_one_width(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                text = self.good(*command, "--format", "markdown").stdout
+                widths = set()
+                for line in text.splitlines():
+                    if line.startswith("|"):
+                        widths.add(line.replace("\\|", "").count("|"))
+                    else:
+                        self.assertLessEqual(len(widths), 1)
+                        widths = set()
+
+
+class Predict(Case):
+    def test_the_default_device_is_this_processor(self):
+        json_ = self.json_of("predict", self.write("s.yaml", GOOD))
+        self.assertEqual(json_["device"], "cpu")
+        self.assertIsNone(json_["fit"])
+
+    def test_what_does_not_fit_has_no_time_and_exit_code_3(self):
+        command = ("predict", "squad_bert_large", "--device", "t4")
+        json_ = self.json_of(*command, "--batch", "512", code=3)
+        prediction = json_["predictions"][0]
+        self.assertFalse(prediction["fits"])
+        self.assertNotIn("step_time_s", prediction)
+        self.assertRegex(prediction["reason"], r"^does not fit memory by .* GiB$")
+        largest = prediction["largest_batch"]
+        self.assertTrue(
+            self.json_of(*command, "--batch", str(largest))["predictions"][0][
+                "fits"
+            ]
+        )
+
+    def test_a_file_and_its_name_are_the_same_scenario(self):
+        listed = self.json_of("list", "scenarios")["rows"]
+        self.assertIn("emotion_bert_base", [row["scenario"] for row in listed])
+
+    def test_devices_share_the_work(self):
+        command = ("predict", "imdb_bert_base", "--device", "a100_sxm4_80gb")
+        times = [
+            self.json_of(*command, "--devices", str(n))["predictions"][0][
+                "run_time_s"
+            ]
+            for n in (1, 2, 4)
+        ]
+        self.assertGreater(times[0], times[1])
+        self.assertGreater(times[1], times[2])
+        self.assertGreater(times[2], times[0] / 4)
+
+
+class Recommend(Case):
+    def test_message_table_and_json_name_one_winner(self):
+        for flags in ((), ("--objective", "time"), ("--spot",), ("--cloud", "aws")):
+            with self.subTest(flags):
+                command = ("recommend", "imdb_bert_base", *flags)
+                chosen = self.json_of(*command)["chosen"]["instance"]
+                text = self.good(*command).stdout
+                self.assertIn(chosen, text.splitlines()[0])
+                marked = [l for l in text.splitlines() if l.startswith("*")]
+                self.assertEqual(len(marked), 1)
+                self.assertEqual(marked[0].split()[1], chosen)
+
+    def test_limits_that_nothing_meets(self):
+        result = self.run_it(
+            "recommend", "imdb_bert_base", "--deadline", "1ms", "--quiet"
+        )
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("misses the deadline by", result.stdout)
+        self.assertEqual(
+            result.stderr, "trainfare: no instance fits and meets the limits\n"
+        )
+
+    def test_says_dates_market_and_what_is_left_out(self):
+        text = self.good("recommend", "emotion_bert_base").stdout
+        self.assertRegex(text, r"note: prices: on demand, aws \d{4}-\d\d-\d\d")
+        self.assertIn("excludes", text)
+        self.assertNotIn("$0.00 ", text)
+
+
+class Validate(Case):
+    def setUp(self):
+        super().setUp()
+        rows = "".join(
+            table_row(device, batch, length, "fp16", 10.0 * batch * length / 128)
+            for device in ("t4", "a10g")
+            for batch in (4, 8, 16)
+            for length in (128, 256)
+        )
+        self.table = self.write("table.csv", TABLE_HEADER + rows)
+
+    def test_the_json_has_the_documented_keys(self):
+        result = self.json_of("validate", self.table)
+        self.assertEqual(
+            list(result["overall"])[:5], ["mape", "median", "p90", "max", "n"]
+        )
+        self.assertEqual(result["overall"]["n"], 12)
+        self.assertEqual(len(result["groups"]), 2)
+        self.assertEqual(len(result["rows"]), 12)
+        errors = [abs(row["error_percent"]) for row in result["rows"]]
+        self.assertAlmostEqual(
+            result["overall"]["mape"], sum(errors) / 12, places=9
+        )
+        self.assertEqual(result["overall"]["max"], max(errors))
+
+    def test_a_passed_limit_exits_4_with_the_result(self):
+        result = self.run_it("validate", self.table, "--fail-if", "mape>0.001%")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("median error", result.stdout)
+        self.assertRegex(
+            result.stderr,
+            r"^trainfare: --fail-if: mape is [\d.]+ %, limit mape>0\.001%\n$",
+        )
+        self.good("validate", self.table, "--fail-if", "mape>100000%")
+
+    def test_protocols(self):
+        counts = {
+            "as-shipped": (12, 0),
+            "in-sample": (12, 12),
+            "leave-one-out": (12, 0),
+            "leave-device-out": (12, 0),
+            "one-run-per-device": (10, 2),
+            "k-runs=2": (8, 4),
+        }
+        for protocol, (predicted, fitted) in counts.items():
+            with self.subTest(protocol):
+                result = self.json_of(
+                    "validate", self.table, "--protocol", protocol
+                )
+                self.assertEqual(result["protocol"], protocol)
+                self.assertEqual(result["overall"]["n"], predicted)
+                self.assertEqual(len(result["fitted"]), fitted)
+
+    def test_nothing_to_predict_is_an_error_with_its_reason(self):
+        path = self.write(
+            "odd.csv", TABLE_HEADER + table_row(device="GeForce Imaginary 9")
+        )
+        result = self.run_it("validate", path, "--format", "json")
+        self.assertEqual(result.returncode, 1)
+        skipped = json.loads(result.stdout)["skipped"]
+        self.assertIn("GeForce Imaginary 9", skipped[0]["reason"])
+
+
+class Interrupt(Case):
+    def test_a_closed_pipe_is_no_crash(self):
+        # `trainfare list instances | head -1`
+        with subprocess.Popen(
+            [PROGRAM, "recommend", "emotion_bert_base", "--format", "json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment(),
+        ) as process:
+            process.stdout.close()
+            said = process.stderr.read().decode()
+            process.wait()
+        self.assertNotIn("terminate", said)
+        self.assertNotIn("internal error", said)
+        self.assertNotEqual(process.returncode, -6)
+
+
+class Speed(Case):
+    def test_a_prediction_takes_less_than_the_blink_of_an_eye(self):
+        # 20 ms on an idle machine; tests run beside builds and sanitizers, so
+        # that only a change of kind fails here.
+        best = min(self.once() for _ in range(10))
+        self.assertLess(best, 0.4)
+
+    def once(self):
+        start = time.monotonic()
+        self.good("predict", "emotion_bert_base", "--device", "a100_sxm4_80gb")
+        return time.monotonic() - start
+
+
+if __name__ == "__main__":
+    if not PROGRAM or not os.access(PROGRAM, os.X_OK):
+        sys.exit(f"usage: {sys.argv[0]} PROGRAM [SUITE]")
+    unittest.main()
