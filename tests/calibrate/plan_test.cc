@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "calibrate/step_model.h"
@@ -145,6 +146,27 @@ TEST_CASE("runs shrink the expected interval, the most useful first") {
     CHECK(after < before);
     before = after;
   }
+}
+
+TEST_CASE("what one run leaves unknown nearby, by hand (docs/calibration.md)") {
+  const Device device = Processor();
+  PlanOptions options;
+  model::Workload run;
+  run.architecture = model::FindArchitecture("bert-tiny");
+  run.sequence_length = 64;
+  run.batch = 2;
+  model::Workload asked = run;
+  asked.batch = 8;
+  options.candidates = {run};
+  options.scenarios = {asked};
+  Planner planner(device, options);
+  Fit exact = PriorFit(device);
+  std::fill(exact.covariance.begin(), exact.covariance.end(), 0.0);
+  CHECK(planner.ExpectedInterval(exact) ==
+        doctest::Approx(1.28155 * 0.1).epsilon(1e-4));
+  planner.Done(run);
+  CHECK(planner.ExpectedInterval(exact) ==
+        doctest::Approx(1.28155 * std::sqrt(0.0064627)).epsilon(1e-4));
 }
 
 TEST_CASE("the plan serves the scenarios that are asked") {
