@@ -1,0 +1,60 @@
+#pragma once
+
+// What the Neuron compiler costs besides time on the device: its optimisation
+// levels, and the memory of the host that compiles.
+//
+// docs/model_trainium.md, "Compiler", has the runs that each number rests on;
+// check: tests/hardware/neuron_model_test.cc.
+
+#include <cstdint>
+
+#include "model/units.h"
+
+namespace trainfare::hardware::models {
+
+enum class NeuronOptimizationLevel { kO1, kO2, kO3 };
+
+// Time of a run relative to level 2, all else equal: 132.10, 127.39 and
+// 126.30 s of one published ablation, compilation included.
+constexpr double NeuronLevelTimeFactor(NeuronOptimizationLevel level) {
+  switch (level) {
+    case NeuronOptimizationLevel::kO1:
+      return 132.10 / 127.39;
+    case NeuronOptimizationLevel::kO2:
+      return 1.0;
+    case NeuronOptimizationLevel::kO3:
+      return 126.30 / 127.39;
+  }
+  return 1.0;
+}
+
+// Memory that compiling one graph takes on the host: proportional to the tokens
+// of a micro-batch. Two published outcomes on 32 GB bound the factor: 48
+// sequences of 128 compile, 64 do not without swap, so 3.91 to 5.21 MB a
+// token; the value is their geometric mean.
+inline constexpr double kNeuronCompilerBytesPerToken = 4.51e6;
+
+// Working set over memory up to which a compiler that swaps still finishes: 64
+// sequences (1.15 times 32 GB) do, 128 (2.31 times) do not, with swap to spare.
+inline constexpr double kNeuronCompilerSwapLimit = 1.63;
+
+inline model::Bytes<> NeuronCompilerMemory(int64_t tokens) {
+  return model::Byte(kNeuronCompilerBytesPerToken *
+                     static_cast<double>(tokens));
+}
+
+enum class NeuronCompilation { kFits, kSwaps, kFails };
+
+// Whether a graph of so many tokens a core compiles on a host.
+inline NeuronCompilation CompileOnHost(int64_t tokens,
+                                       model::Bytes<> memory,
+                                       model::Bytes<> swap) {
+  const model::Bytes<> needed = NeuronCompilerMemory(tokens);
+  if (needed <= memory) return NeuronCompilation::kFits;
+  if (needed > memory + swap || needed > memory * kNeuronCompilerSwapLimit) {
+    return NeuronCompilation::kFails;
+  }
+  return NeuronCompilation::kSwaps;
+}
+
+}  // namespace trainfare::hardware::models
