@@ -41,6 +41,10 @@ using model::InputError;
 // A run may take this share of the budget at most, so that one wrong guess
 // does not use it up.
 constexpr double kLongestShare = 0.2;
+// A run is cut short, after one timed step at least, once it takes this many
+// times what was expected, and more than a moment.
+constexpr double kOverrun = 3.0;
+constexpr double kLeastRunSeconds = 2.0;
 // How long past its budget the trainer may stay silent.
 constexpr double kPatienceSeconds = 60.0;
 // For the step in progress when interrupted.
@@ -409,7 +413,11 @@ class Session {
       const std::optional<PlannedRun> next = planner_.Next(
           known_, model::Second(std::min(left_s, kLongestShare * budget_s_)));
       if (!next) return;
-      process.Send(RequestLine(*next, std::max(left_s, 0.1)));
+      // A machine that is busy for a moment must not use up the budget.
+      const double longest_s =
+          std::max(kLeastRunSeconds,
+                   kOverrun * model::ToSeconds(next->expected_duration));
+      process.Send(RequestLine(*next, std::clamp(left_s, 0.1, longest_s)));
       const std::optional<std::string> line = Await(process, *next, left_s);
       if (!line) continue;
       Take(*line, *next, records);

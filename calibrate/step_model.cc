@@ -131,7 +131,6 @@ std::string Describe(const model::Workload& workload) {
     text += fmt::format(" p{}", workload.predictions_per_sequence);
   }
   if (workload.gradient_checkpointing) text += " checkpointed";
-  if (workload.stack.narrow_weights) text += " narrow";
   if (a.dropout != model::Architecture{}.dropout) {
     text += fmt::format(" dropout {}", a.dropout);
   }
