@@ -111,14 +111,14 @@ Grade Predictor::GradeOf(const model::Workload& workload) const {
 hardware::StepTime<double> Predictor::Time(
     const model::Workload& workload) const {
   model::Validate(workload);
-  hardware::RequirePrecision(device_, workload.precision);
+  hardware::RequireSupported(device_, workload);
   return hardware::EstimateStep<double>(
       device_, workload, model::ExpandKernels(workload), values_);
 }
 
 StepPrediction Predictor::Predict(const model::Workload& workload) const {
   model::Validate(workload);
-  hardware::RequirePrecision(device_, workload.precision);
+  hardware::RequireSupported(device_, workload);
   const model::KernelList kernels = model::ExpandKernels(workload);
   StepPrediction prediction;
   prediction.time =
