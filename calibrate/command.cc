@@ -47,6 +47,8 @@ constexpr double kOverrun = 3.0;
 constexpr double kLeastRunSeconds = 2.0;
 // How long past its budget the trainer may stay silent.
 constexpr double kPatienceSeconds = 60.0;
+// Load a core from which on others are in the way.
+constexpr double kBusyShare = 0.5;
 // For the step in progress when interrupted.
 constexpr double kGraceSeconds = 10.0;
 
@@ -197,7 +199,7 @@ class RecordFile {
   int descriptor_ = -1;
 };
 
-// What there is of an earlier calibration that was interrupted.
+// Notes and progress, as lines or as one line that is redrawn.
 class ProgressLog {
  public:
   ProgressLog(Progress style, std::ostream& log) : style_(style), log_(log) {}
@@ -285,6 +287,7 @@ class Session {
     // Before the trainer starts: a signal must never leave it behind.
     const SignalGuard signals;
     start_ = Clock::now();
+    WarnIfBusy();
     Resume();
     RecordFile records(partial_path_);
     try {
@@ -313,6 +316,18 @@ class Session {
   double SpentSeconds() const {
     return resumed_s_ +
            std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  // Others' work on the same cores is measured along with ours.
+  void WarnIfBusy() {
+    double load = 0.0;  // runnable processes, mean of the last minute
+    const auto cores = static_cast<double>(device_.cores);
+    if (::getloadavg(&load, 1) != 1 || load < kBusyShare * cores) return;
+    progress_.Warn(fmt::format(
+        "this machine is busy (load {:.1f} on {}); the fit will be of a busy "
+        "machine",
+        load,
+        Plural(static_cast<size_t>(device_.cores), "core")));
   }
 
   void SetAside(const std::string& why) {
@@ -518,7 +533,7 @@ class Session {
           fmt::format("no run fits in the budget of {:.0f} s", budget_s_));
     }
     Fit fit = FitDevice(device_, observations_);
-    fit.name = hardware_stem();
+    fit.name = FitName();
     fit.provenance.source = "trainfare-trainer";
     fit.provenance.host = runs_.front().host;
     fit.provenance.software = runs_.front().software;
@@ -534,9 +549,7 @@ class Session {
     return result;
   }
 
-  std::string hardware_stem() const {
-    return fs::path(fit_path_).stem().string();
-  }
+  std::string FitName() const { return fs::path(fit_path_).stem().string(); }
 
   const hardware::Device& device_;
   const CalibrateOptions& options_;
