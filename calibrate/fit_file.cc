@@ -376,7 +376,7 @@ std::string UserFitDirectory() {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
   };
-  if (const std::string chosen = variable("TRAINFARE_FITS"); !chosen.empty()) {
+  if (std::string chosen = variable("TRAINFARE_FITS"); !chosen.empty()) {
     return chosen;
   }
   if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) {

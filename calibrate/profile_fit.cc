@@ -30,7 +30,7 @@ using Positions = std::array<double, kParameters>;
 template <class T>
 std::array<T, kParameters> ValuesAt(const T* positions) {
   using std::exp;
-  std::array<T, kParameters> values;
+  std::array<T, kParameters> values{};
   for (size_t i = 0; i < kParameters; ++i) {
     values[i] = kInfos[i].transform == hardware::Transform::kLog
                     ? exp(positions[i])
@@ -119,7 +119,7 @@ struct PriorResidual {
 };
 
 struct Solution {
-  Positions positions;
+  Positions positions{};
   Eigen::MatrixXd covariance;
 };
 

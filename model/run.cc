@@ -58,7 +58,8 @@ double ShapesOfPass(const RunPlan& plan,
                     int64_t accumulation,
                     bool drop_last) {
   const int64_t per_step = plan.batch * accumulation * plan.devices;
-  const auto full = static_cast<double>(samples / per_step);
+  const int64_t full_steps = samples / per_step;
+  const auto full = static_cast<double>(full_steps);
   const bool partial = !drop_last && samples % per_step != 0;
   const auto epochs = static_cast<double>(plan.epochs);
   double shapes = ExpectedDistinctLengths(plan.lengths, full * epochs);

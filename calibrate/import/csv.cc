@@ -56,9 +56,9 @@ std::string Normalised(std::string_view text) {
 
 const std::string& CsvText::Field(const CsvRow& row,
                                   std::string_view column) const {
-  static const std::string kNone;
+  static const std::string none;
   const auto found = columns.find(column);
-  return found == columns.end() ? kNone : row.fields[found->second];
+  return found == columns.end() ? none : row.fields[found->second];
 }
 
 CsvText ParseCsv(std::string_view text, const std::string& name) {
