@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "hardware/device_models.h"
+#include "model/memory.h"
 #include "hardware/models/systolic.h"
 
 namespace trainfare::hardware::models {
@@ -107,6 +108,24 @@ TEST_CASE("the compiler fuses an optimizer however it is written") {
         doctest::Approx(fused).epsilon(1e-4));
   CHECK(memory(model::OptimizerImplementation::kForLoop) ==
         doctest::Approx(fused).epsilon(1e-3));
+}
+
+// docs/model_tpu.md, "What fits": the outcomes printed for one core, half of a
+// chip's memory. PyTorch/XLA keeps what a compiled graph keeps; TensorFlow's
+// one graph lets XLA compute activations anew.
+TEST_CASE("batches that fit on one core") {
+  const auto fits = [](const char* device, int64_t batch, bool recomputed) {
+    model::Workload w = Bert(batch, model::Fusion::kCompiled);
+    w.gradient_checkpointing = recomputed;
+    const model::Bytes<> of_core =
+        DeviceCatalog::Shipped().Find(device).memory_capacity / 2.0;
+    return model::EstimateMemory(w, {}).total() <= of_core;
+  };
+  CHECK(fits("tpu_v2", 24, false));
+  CHECK_FALSE(fits("tpu_v2", 32, false));
+  CHECK_FALSE(fits("tpu_v2", 64, false));
+  CHECK(fits("tpu_v2", 64, true));
+  CHECK(fits("tpu_v3", 128, true));
 }
 
 }  // namespace trainfare::hardware::models
