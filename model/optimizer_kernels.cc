@@ -1,6 +1,7 @@
 #include "model/optimizer_kernels.h"
 
 #include "model/error.h"
+#include "model/multi_tensor.h"
 
 namespace trainfare::model {
 namespace {
@@ -26,6 +27,46 @@ void AppendConversion(std::string_view name,
   kernel.vector_flops = parameters / kernel.launches;
   kernel.work_items = parameters / kernel.launches;
   kernels.push_back(kernel);
+}
+
+int64_t PackedLaunches(const Workload& w, int64_t lists) {
+  return static_cast<int64_t>(
+      MultiTensorLaunches(ParameterTensorsOf(w.architecture), lists).size());
+}
+
+int64_t FusedLaunches(const Workload& w, FusedAccess access) {
+  const int64_t tensors = ParameterTensorCount(w.architecture);
+  if (access == FusedAccess::kOneTensor) return tensors;
+  // Parameters, gradients, three moments and the last gradient are six lists.
+  return w.optimizer.kind == OptimizerKind::kAdan
+             ? PackedLaunches(w, 6)
+             : CeilDivide(tensors, kTensorsPerLaunch);
+}
+
+// The fused Adan keeps the gradient for the next difference in two operations
+// of the framework: d = 0, d -= g.
+void AppendGradientDifference(const Workload& w,
+                              FusedAccess access,
+                              std::vector<Kernel>& kernels) {
+  constexpr int64_t kWidth = 4;
+  const int64_t parameters = TotalParameters(w.architecture);
+  const bool single = access == FusedAccess::kOneTensor;
+  const auto append = [&](std::string_view name, int64_t lists, int64_t read) {
+    Kernel kernel;
+    kernel.kind = KernelKind::kElementwise;
+    kernel.name = name;
+    kernel.launches = single ? ParameterTensorCount(w.architecture)
+                             : PackedLaunches(w, lists);
+    kernel.bytes_read = read * kWidth * parameters / kernel.launches;
+    kernel.bytes_written = kWidth * parameters / kernel.launches;
+    kernel.parameter_bytes = kernel.bytes();
+    kernel.parameter_bytes_written = kernel.bytes_written;
+    kernel.vector_flops = read * parameters / kernel.launches;
+    kernel.work_items = parameters / kernel.launches;
+    kernels.push_back(kernel);
+  };
+  append("zero the last gradient", 1, 0);
+  append("keep the gradient", 2, 2);
 }
 
 }  // namespace
@@ -60,11 +101,15 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
            .state_tensors = 2};
       return o;
     case OptimizerKind::kAdan:
-      // Xie et al. 2022, algorithm 1: three moments and the previous
-      // gradient; 22 elementwise operations a tensor when unfused.
-      o = {.operations = 22,
-           .tensors_read = 36,
-           .tensors_written = 22,
+      // Xie et al. 2022, algorithm 1, a line at a time: g *= clip (1 read, 1
+      // write); d += g (2, 1); m *= b1 (1, 1); m += g (2, 1); v *= b2 (1, 1);
+      // v += d (2, 1); d *= b2 (1, 1); d += g (2, 1); n *= b3 (1, 1);
+      // n += d d (2, 1); s = sqrt n (1, 1); s /= c (1, 1); s += eps (1, 1);
+      // p *= decay (1, 1); p -= m / s (3, 1); p -= v / s (3, 1); d = 0 (0, 1);
+      // d -= g (2, 1). One pass clips on the fly and leaves the last two out.
+      o = {.operations = 18,
+           .tensors_read = 27,
+           .tensors_written = 18,
            .fused_tensors_read = 6,
            .fused_tensors_written = 5,
            .flops = 26,
@@ -86,7 +131,14 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
   ENSURE(false, "an optimizer without operations");
 }
 
-void AppendOptimizerKernels(const Workload& w, std::vector<Kernel>& kernels) {
+int64_t FirstStepLaunches(const Workload& w) {
+  return OperationsOf(w.optimizer.kind).state_tensors *
+         ParameterTensorCount(w.architecture);
+}
+
+void AppendOptimizerKernels(const Workload& w,
+                            std::vector<Kernel>& kernels,
+                            FusedAccess access) {
   if (w.optimizer.kind == OptimizerKind::kNone) return;
   const OptimizerOperations o = OperationsOf(w.optimizer.kind);
   const int64_t parameters = TotalParameters(w.architecture);
@@ -119,7 +171,7 @@ void AppendOptimizerKernels(const Workload& w, std::vector<Kernel>& kernels) {
       written *= o.tensors_written;
       break;
     case OptimizerImplementation::kFused:
-      kernel.launches = CeilDivide(tensors, kTensorsPerLaunch);
+      kernel.launches = FusedLaunches(w, access);
       read *= o.fused_tensors_read;
       written *= o.fused_tensors_written;
       break;
@@ -134,6 +186,10 @@ void AppendOptimizerKernels(const Workload& w, std::vector<Kernel>& kernels) {
   kernel.special_ops = o.special * parameters / kernel.launches;
   kernel.work_items = parameters / kernel.launches;
   kernels.push_back(kernel);
+  if (w.optimizer.kind == OptimizerKind::kAdan &&
+      w.optimizer.implementation == OptimizerImplementation::kFused) {
+    AppendGradientDifference(w, access, kernels);
+  }
 
   if (masters) {
     AppendConversion(

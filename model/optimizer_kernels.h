@@ -25,12 +25,22 @@ struct OptimizerOperations {
 OptimizerOperations OperationsOf(OptimizerKind kind);
 
 // Tensors that one launch of a multi-tensor kernel takes (the pointers have to
-// fit in its arguments), and elements of one chunk of work.
+// fit in its arguments).
 inline constexpr int64_t kTensorsPerLaunch = 36;
-inline constexpr int64_t kElementsPerChunk = 65536;
+
+// How the fused update visits the tensors.
+enum class FusedAccess {
+  kAllTensors,  // packed into few launches (model/multi_tensor.h)
+  kOneTensor,   // one launch a tensor
+};
 
 // Appends the optimizer kernels of `workload` (none for OptimizerKind::kNone).
 void AppendOptimizerKernels(const Workload& workload,
-                            std::vector<Kernel>& kernels);
+                            std::vector<Kernel>& kernels,
+                            FusedAccess access = FusedAccess::kAllTensors);
+
+// Launches of the very first step besides its update: every state tensor is
+// made and zeroed. Published (s003, table 4.4): 804 = 4 x 201 for Adan.
+int64_t FirstStepLaunches(const Workload& workload);
 
 }  // namespace trainfare::model
