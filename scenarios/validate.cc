@@ -26,6 +26,7 @@
 #include "scenarios/estimate.h"
 #include "scenarios/internal/result_json.h"
 #include "scenarios/predict.h"
+#include "scenarios/published_validation.h"
 #include "scenarios/transfer.h"
 
 namespace trainfare::scenarios {
@@ -692,6 +693,7 @@ ErrorSummary Summarise(const std::vector<RowError>& rows) {
 }
 
 Report Validate(const ValidateOptions& options) {
+  if (IsPublished(options.files)) return ValidatePublished(options);
   const calibrate::ObservationFiles files =
       calibrate::ReadObservations(options.files);
   Validation validation(options, files.observations);
