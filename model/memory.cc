@@ -302,13 +302,15 @@ MemoryEstimate EstimateMemory(const Workload& w,
   const Architecture& a = w.architecture;
   const int64_t count = TotalParameters(a);
   // The fused stack trains narrow parameters without fp32 masters: 2 + 2 bytes
-  // a parameter (published/s003_mixed_precision_bytes_per_parameter).
-  const bool narrow = w.stack.fusion == Fusion::kFused;
+  // a parameter (published/s003_mixed_precision_bytes_per_parameter); others
+  // that keep weights narrow have masters; the rest casts fp32 weights.
+  const bool half = width.element < kSingle;
+  const bool masters = half && w.stack.narrow_weights;
+  const bool narrow = masters || w.stack.fusion == Fusion::kFused;
   const int64_t parameter_width = narrow ? width.element : kSingle;
-  const bool mixed = width.element < kSingle && !narrow;
 
   const Bytes<> parameters = Size(count * parameter_width);
-  const Bytes<> copies = Size(mixed ? count * width.element : 0);
+  const Bytes<> copies = Size(half && !narrow ? count * width.element : 0);
   const MemoryTerm context{"framework context", surroundings.context};
   const MemoryTerm workspace{"workspace", surroundings.workspace};
   const MemoryTerm logits{"logits", Size(LogitBytes(w))};
@@ -323,8 +325,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
                  context});
   }
 
-  const Bytes<> gradients =
-      Size(count * (w.stack.narrow_weights ? width.element : parameter_width));
+  const Bytes<> gradients = Size(count * parameter_width);
   const Bytes<> buckets =
       surroundings.communication_buckets ? gradients : Bytes<>();
   const bool updates = w.work == Work::kTraining;
@@ -332,6 +333,8 @@ MemoryEstimate EstimateMemory(const Workload& w,
       updates
           ? Size(OperationsOf(w.optimizer.kind).state_tensors * count * kSingle)
           : Bytes<>();
+  const MemoryTerm master{"master weights",
+                          Size(updates && masters ? count * kSingle : 0)};
   // A first micro-batch makes its gradients layer by layer, while activations
   // go; a later one adds to gradients that are already there, and so do
   // buckets that stand from the beginning.
@@ -346,6 +349,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
             {"weight copies", copies},
             {"gradients", standing ? gradients : Bytes<>()},
             {"communication buckets", buckets},
+            master,
             {"optimizer state", state},
             {"activations", Size(Activations(w))},
             logits,
@@ -357,22 +361,25 @@ MemoryEstimate EstimateMemory(const Workload& w,
       {{"parameters", parameters},
        {"gradients", gradients},
        {"communication buckets", buckets},
+       master,
        {"optimizer state", state},
        {"activations", Size(EmbeddingBytes(w, w.tokens()))},
        {"embedding gradient", table_gradient},
        {"backward transients", Size(2 * w.tokens() * a.hidden * width.wide)},
        workspace,
        context});
-  const MemoryEstimate update =
-      Make(MemoryMoment::kOptimizerStep,
-           {{"parameters", parameters},
-            {"gradients", gradients},
-            {"communication buckets", buckets},
-            {"optimizer state", state},
-            {"optimizer temporaries",
-             updates ? Size(OptimizerTemporaries(w, count)) : Bytes<>()},
-            workspace,
-            context});
+  const MemoryEstimate update = Make(
+      MemoryMoment::kOptimizerStep,
+      {{"parameters", parameters},
+       {"gradients", gradients},
+       {"communication buckets", buckets},
+       master,
+       {"optimizer state", state},
+       {"unscaled gradients", Size(updates && masters ? count * kSingle : 0)},
+       {"optimizer temporaries",
+        updates ? Size(OptimizerTemporaries(w, count)) : Bytes<>()},
+       workspace,
+       context});
   return std::max({start, end, update},
                   [](const MemoryEstimate& x, const MemoryEstimate& y) {
                     return x.total() < y.total();

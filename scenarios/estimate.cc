@@ -34,9 +34,9 @@ constexpr double kNormalQuantile90 = 1.2815515655446004;
 
 int64_t GradientWidth(const model::Workload& workload) {
   // Autocast and compiled stacks keep gradients in fp32.
-  return workload.stack.fusion == model::Fusion::kFused
-             ? model::BytesPerElement(workload.precision)
-             : 4;
+  const bool narrow = workload.stack.narrow_weights ||
+                      workload.stack.fusion == model::Fusion::kFused;
+  return narrow ? model::BytesPerElement(workload.precision) : 4;
 }
 
 // Backward pieces of one micro-batch, a bucket's all-reduce at its last layer.
@@ -263,7 +263,8 @@ model::MemorySurroundings SurroundingsOf(const Device& device,
   surroundings.communication_buckets = devices > 1;
   switch (device.kind) {
     case DeviceKind::kGpu:
-      // docs/memory.md: the context was measured, the workspace is PyTorch's.
+      // docs/memory.md: Hugging Face's figure for a context with its kernels;
+      // PyTorch's workspace for cuBLAS.
       surroundings.context = model::MB(1343.0);
       surroundings.workspace = model::MiB(8.0);
       break;

@@ -151,12 +151,12 @@ Table FitTable() {
                    {"device", "device", Align::kLeft},
                    {"measured on", "reported_name", Align::kLeft},
                    {"runs", "runs", Align::kRight},
-                   {"error inside", "in_sample_error", Align::kDecimal},
-                   {"left out", "leave_one_out_error", Align::kDecimal},
+                   {"error inside", "in_sample_error_percent", Align::kDecimal},
+                   {"left out", "leave_one_out_error_percent", Align::kDecimal},
                    {"date", "date", Align::kLeft},
                    {"source", "source", Align::kLeft}};
   const auto percent = [](double share) {
-    return Cell(fmt::format("{:.1f} %", 100.0 * share), share);
+    return Cell(fmt::format("{:.1f} %", 100.0 * share), 100.0 * share);
   };
   for (const calibrate::Fit& fit : calibrate::LoadFits()) {
     table.Add({fit.name,

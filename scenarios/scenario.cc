@@ -234,6 +234,7 @@ Scenario ReadScenario(const std::string& path) {
   if (root.Has("attention")) {
     w.stack.attention = root.Parsed("attention", model::AttentionFromText);
   }
+  w.stack.narrow_weights = root.OptionalFlag("narrow_weights").value_or(false);
   w.gradient_checkpointing =
       root.OptionalFlag("gradient_checkpointing").value_or(false);
   w.predictions_per_sequence =

@@ -117,7 +117,8 @@ TEST_CASE("bad files say what is wrong, where") {
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepoch: 4")) ==
         "s.yaml:7:1: unknown key \"epoch\"; did you mean \"epochs\"? "
         "known: accumulation, attention, batch, dataset, drop_last, dropout, "
-        "epochs, gradient_checkpointing, labels, model, name, notes, "
+        "epochs, gradient_checkpointing, labels, model, name, narrow_weights, "
+        "notes, "
         "optimizer, padding, precision, predictions_per_sequence, run, stack, "
         "target_length, task");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
