@@ -235,6 +235,7 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
       return 0;  // updates in place
     case OptimizerKind::kAdamW:
     case OptimizerKind::kLamb:
+    case OptimizerKind::kBertAdam:
       lists = 1;  // the root of the second moment
       break;
     case OptimizerKind::kAdan:

@@ -127,6 +127,21 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
            .special = 2,
            .state_tensors = 2};
       return o;
+    case OptimizerKind::kBertAdam:
+      // Devlin et al. 2019 in PyTorch, a line at a time. Clip: norm (1 read),
+      // root, quotient, comparison (scalars), g *= c (1, 1). m *= b1 (1, 1);
+      // m += (1 - b1) g (2, 1); v *= b2 (1, 1); v += (1 - b2) g g (2, 1);
+      // u = sqrt v (1, 1); u += eps (1, 1); u = m / u (2, 1); d = wd p (1, 1);
+      // u += d (2, 1); u *= lr (1, 1); u = -u (1, 1); p += u (2, 1).
+      o = {.operations = 17,
+           .tensors_read = 19,
+           .tensors_written = 13,
+           .fused_tensors_read = 5,
+           .fused_tensors_written = 3,
+           .flops = 17,
+           .special = 2,
+           .state_tensors = 2};
+      return o;
   }
   ENSURE(false, "an optimizer without operations");
 }

@@ -26,6 +26,7 @@ constexpr std::array kOptimizers = {
     Name<OptimizerKind>{OptimizerKind::kAdamW, "adamw"},
     Name<OptimizerKind>{OptimizerKind::kAdan, "adan"},
     Name<OptimizerKind>{OptimizerKind::kLamb, "lamb"},
+    Name<OptimizerKind>{OptimizerKind::kBertAdam, "bert_adam"},
 };
 constexpr std::array kImplementations = {
     Name<OptimizerImplementation>{OptimizerImplementation::kForLoop,

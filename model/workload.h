@@ -11,7 +11,16 @@ namespace trainfare::model {
 
 enum class Precision { kFp32, kTf32, kFp16, kBf16 };
 
-enum class OptimizerKind { kNone, kSgd, kAdamW, kAdan, kLamb };
+enum class OptimizerKind {
+  kNone,
+  kSgd,
+  kAdamW,
+  kAdan,
+  kLamb,
+  // Of the first BERT repositories: no bias correction, and each tensor is
+  // clipped to its own norm before its update.
+  kBertAdam,
+};
 enum class OptimizerImplementation {
   kForLoop,      // one small kernel per operation and tensor
   kMultiTensor,  // one kernel per operation over chunks of tensors (_foreach)

@@ -218,6 +218,7 @@ std::unique_ptr<Optimizer> MakeOptimizer(
     case OptimizerKind::kNone:
     case OptimizerKind::kAdan:
     case OptimizerKind::kLamb:
+    case OptimizerKind::kBertAdam:
       break;
   }
   throw model::InputError(

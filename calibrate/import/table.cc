@@ -86,6 +86,18 @@ Fusion FusionOf(std::string_view words) {
   return Fusion::kEager;
 }
 
+// Stacks whose half-precision runs keep fp16 weights with fp32 masters instead
+// of casting in every pass: Apex O2 and what was built on it.
+constexpr auto kNarrowWeights = std::to_array<std::string_view>(
+    {"apex", "O2 AMP", "DeepSpeed", "Megatron", "NVIDIA BERT", "Bing"});
+
+bool KeepsNarrowWeights(std::string_view words) {
+  return std::any_of(
+      kNarrowWeights.begin(), kNarrowWeights.end(), [&](std::string_view word) {
+        return Contains(words, word);
+      });
+}
+
 // --- Rules: models
 // ------------------------------------------------------------
 //
@@ -279,9 +291,13 @@ void SetHead(const Row& row, Workload& workload) {
   } else if (row["task"] == "pretrain") {
     a.head = Head::kPreTraining;
     a.pooler = true;
-    // Hugging Face's model predicts at every position (NeuSight's script).
+    // Hugging Face's model predicts at every position (NeuSight's script), and
+    // so did NVIDIA's in PyTorch until 2022 (its modeling.py).
     if (!Contains(words, "huggingface eager") &&
-        !Contains(words, "huggingface; torch.compile")) {
+        !Contains(words, "huggingface; torch.compile") &&
+        !Contains(row["framework"], "HuggingFace BERT") &&
+        !Contains(row["framework"], "NVIDIA BERT") &&
+        !(row["framework"] == "PyTorch" && Contains(words, "apex"))) {
       workload.predictions_per_sequence =
           MaskedPositions(workload.sequence_length);
     }
@@ -304,11 +320,15 @@ void SetOptimizer(const Row& row, Workload& workload) {
                                 ? OptimizerKind::kLamb
                                 : OptimizerKind::kAdamW;
   OptimizerImplementation& implementation = workload.optimizer.implementation;
-  if (Contains(words, "FusedAdam + O2 AMP when fp16")) {
+  if (Contains(words, "FusedAdam + O2 AMP when fp16") ||
+      Contains(words, "SQuAD v1.1 fine-tuning; apex FusedAdam")) {
     // run_squad.py takes apex's FusedAdam for fp16 and BertAdam otherwise.
-    implementation = workload.precision == model::Precision::kFp16
-                         ? OptimizerImplementation::kFused
-                         : OptimizerImplementation::kForLoop;
+    if (workload.precision == model::Precision::kFp16) {
+      implementation = OptimizerImplementation::kFused;
+    } else {
+      implementation = OptimizerImplementation::kForLoop;
+      workload.optimizer.kind = OptimizerKind::kBertAdam;
+    }
   } else if (workload.stack.fusion != Fusion::kEager ||
              Contains(words, "apex") || Contains(words, "fused AdamW") ||
              Contains(words, "FusedAdam") || Contains(words, "NVIDIA BERT")) {
@@ -418,6 +438,9 @@ UsedRow Read(const Row& row) {
     throw Unused{fmt::format("precision {}", precision)};
   }
   workload.stack.fusion = FusionOf(row.StackWords());
+  workload.stack.narrow_weights =
+      model::BytesPerElement(workload.precision) < 4 &&
+      KeepsNarrowWeights(row.StackWords());
   workload.accumulation = AccumulationOf(row, workload.work);
   workload.gradient_checkpointing =
       workload.work == Work::kTraining &&

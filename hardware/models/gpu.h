@@ -40,7 +40,8 @@ enum GpuParameter : std::size_t {
   kGpuMemoryLatency,
   kGpuKernelOverhead,
   kGpuLaunchCost,
-  kGpuStepOverhead,
+  kGpuTensorOverhead,
+  kGpuCompiledEfficiency,
   kGpuParameterCount,
 };
 
@@ -51,8 +52,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "1",
          "share of the fp32 peak that full waves of tiles reach",
          Transform::kLog,
-         0.93,
-         0.10,
+         0.9,
+         0.25,
          0.05,
          1.2,
          "a step in fp32, batch 16 or more"},
@@ -60,8 +61,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "1",
          "the same of tf32, when its operands are at hand",
          Transform::kLog,
-         0.9,
-         0.2,
+         1.0,
+         0.3,
          0.05,
          1.2,
          "a step in tf32, batch 16 or more"},
@@ -69,8 +70,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "1",
          "the same of fp16 and bf16",
          Transform::kLog,
-         0.9,
-         0.2,
+         0.95,
+         0.3,
          0.05,
          1.2,
          "a step in fp16 or bf16, batch 16 or more"},
@@ -78,8 +79,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "1",
          "tensor cores: efficiency of attention's products over large ones'",
          Transform::kLog,
-         0.8,
-         0.3,
+         0.45,
+         0.15,
          0.05,
          1.5,
          "a step of length 512"},
@@ -88,7 +89,7 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "bandwidth of the last-level cache over device memory's",
          Transform::kLog,
          kGpuCacheSpeedup,
-         0.25,
+         0.08,
          1.0,
          20.0,
          "steps in fp16 of batch 16 or more"},
@@ -96,8 +97,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "1",
          "share of the CUDA-core peak in elementwise work",
          Transform::kLog,
-         0.5,
-         0.5,
+         0.25,
+         0.2,
          0.02,
          1.0,
          "a step of length 512"},
@@ -105,8 +106,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "1",
          "share of the memory bandwidth that long streams reach",
          Transform::kLog,
-         0.8,
-         0.12,
+         0.72,
+         0.25,
          0.1,
          1.0,
          "a step with a fused optimizer, or of length 512"},
@@ -114,8 +115,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "s",
          "of one transfer from device memory",
          Transform::kLog,
-         600e-9,
-         0.3,
+         530e-9,
+         0.1,
          1e-7,
          1e-5,
          "steps of batch 1 and of batch 16"},
@@ -123,8 +124,8 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "s",
          "start and drain of one kernel on the device",
          Transform::kLog,
-         2.0e-6,
-         0.4,
+         5.5e-6,
+         0.3,
          1e-7,
          1e-4,
          "a step of a small model, compiled or fused"},
@@ -133,19 +134,30 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
          "host time of one launch in an eager framework",
          Transform::kLog,
          7.0e-6,
-         0.5,
+         0.4,
          5e-7,
          2e-4,
          "an eager step of batch 1"},
-        {"step_overhead",
+        {"tensor_overhead",
          "s",
-         "host work of a step outside its launches",
+         "host time a parameter tensor of a step, which nothing hides: "
+         "zeroing, "
+         "scaling and clipping its gradient",
          Transform::kLog,
+         1.5e-5,
+         1.0,
+         1e-7,
          2e-3,
-         0.8,
-         1e-5,
+         "a training step of batch 1"},
+        {"compiled_efficiency",
+         "1",
+         "memory rate of a compiler's kernels over hand-written ones'",
+         Transform::kLog,
          0.5,
-         "an eager step of batch 1"},
+         0.4,
+         0.2,
+         1.2,
+         "a step of a compiled stack, batch 16 or more"},
     }};
 
 // Special-function units an SM answer 16 a clock beside 128 lanes of 2 FLOPs.
@@ -256,6 +268,23 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
       compute, memory, overlap, model::Seconds<T>(p[kGpuKernelOverhead]));
 }
 
+// Tensors of one Transformer layer: a weight and a bias of six linear maps and
+// two norms; embeddings and head have half as many again.
+inline constexpr int64_t kGpuTensorsPerLayer = 16;
+inline constexpr int64_t kGpuOtherTensors = 8;
+
+// Host work of an optimizer step outside its launches.
+template <class T>
+model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
+                                    const T& a_tensor) {
+  if (workload.work != model::Work::kTraining) return model::Seconds<T>(T(0.0));
+  const int64_t layers =
+      workload.architecture.layers + workload.architecture.decoder_layers;
+  return model::Seconds<T>(
+      a_tensor *
+      static_cast<double>(kGpuTensorsPerLayer * layers + kGpuOtherTensors));
+}
+
 template <class T>
 StepTime<T> GpuStep(const Device& device,
                     const model::Workload& workload,
@@ -263,10 +292,11 @@ StepTime<T> GpuStep(const Device& device,
                     std::span<const T> p) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const GpuRates rates = RatesOf(device, workload.precision);
+  const bool compiled = workload.stack.fusion == model::Fusion::kCompiled;
   double launch_share = 1.0;
   if (workload.stack.fusion == model::Fusion::kFused) {
     launch_share = kGpuFusedLaunchShare;
-  } else if (workload.stack.fusion == model::Fusion::kCompiled) {
+  } else if (compiled) {
     launch_share = kGpuCompiledLaunchShare;
   }
   const model::Seconds<T> launch(p[kGpuLaunchCost] * launch_share);
@@ -282,7 +312,10 @@ StepTime<T> GpuStep(const Device& device,
         model::LaunchMap<T> map;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
-          const auto exposed = GpuKernelTime<T>(device, rates, kernel, p);
+          auto exposed = GpuKernelTime<T>(device, rates, kernel, p);
+          if (compiled) {
+            exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
+          }
           AddKernel(time, kernel, exposed);
           map = map.Then(model::OneLaunch<T>(launch, exposed.total())
                              .Repeated(kernel.launches));
@@ -294,7 +327,7 @@ StepTime<T> GpuStep(const Device& device,
         time.overhead += waited;
         return time;
       },
-      model::Seconds<T>(p[kGpuStepOverhead]));
+      OptimizerHostTime<T>(workload, p[kGpuTensorOverhead]));
 }
 
 }  // namespace trainfare::hardware::models

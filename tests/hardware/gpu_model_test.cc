@@ -157,7 +157,8 @@ TEST_CASE("overlap from active against needed warps") {
   k.bytes_read = 8 * 1024 * 1024;
   k.bytes_written = 4 * 1024 * 1024;
   k.parameter_bytes = k.bytes();  // so that no byte comes from the cache
-  const auto p = Priors();
+  auto p = Priors();
+  p[kGpuMemoryLatency] = 600e-9;
   const auto time = GpuKernelTime<double>(d, rates, k, p);
   const double memory =
       12.0 * 1024 * 1024 / (900e9 * p[kGpuBandwidthEfficiency]);
