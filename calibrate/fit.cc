@@ -503,27 +503,42 @@ FittedRange RangeOf(const FitData& data) {
   return range;
 }
 
-// Errors and scatter from the observations of whole steps where there are any:
-// a step is what gets predicted, and its parts add up to it.
+// The runs of whole steps where there are any: a step is what gets predicted,
+// and its parts add up to it.
+std::vector<const FittedRun*> ChiefRuns(const Fit& fit) {
+  const bool steps =
+      std::any_of(fit.runs.begin(), fit.runs.end(), [](const FittedRun& run) {
+        return run.quantity == Quantity::kStep;
+      });
+  std::vector<const FittedRun*> chief;
+  for (const FittedRun& run : fit.runs) {
+    if (!run.place) continue;
+    if (!steps || run.quantity == Quantity::kStep) chief.push_back(&run);
+  }
+  return chief;
+}
+
+// Errors and scatter of the chief runs. One that is left out is corrected by
+// the others' residuals, as a prediction is.
 void FillErrors(const FitData& data,
                 const Eigen::MatrixXd& covariance,
                 const std::vector<bool>& held,
                 double model_sigma,
                 Fit& fit) {
-  const bool steps =
-      std::any_of(fit.runs.begin(), fit.runs.end(), [](const FittedRun& run) {
-        return run.quantity == Quantity::kStep;
-      });
   std::vector<double> residuals;
   std::vector<double> errors;
   std::vector<double> left_out_errors;
-  for (const FittedRun& run : fit.runs) {
-    if (steps && run.quantity != Quantity::kStep) continue;
+  const std::vector<const FittedRun*> chief = ChiefRuns(fit);
+  const Discrepancy discrepancy = fit.ModelDiscrepancy();
+  for (size_t i = 0; i < chief.size(); ++i) {
+    const FittedRun& run = *chief[i];
     const double ratio = run.modelled / run.measured;
     residuals.push_back(std::log(ratio));
     errors.push_back(std::abs(ratio - 1.0));
     if (run.left_out) {
-      left_out_errors.push_back(std::abs(*run.left_out / run.measured - 1.0));
+      const double corrected =
+          *run.left_out / run.measured * std::exp(-discrepancy.LeftOutMean(i));
+      left_out_errors.push_back(std::abs(corrected - 1.0));
     }
   }
   // Number of parameters that the data rather than the prior determines, in
@@ -606,6 +621,16 @@ std::vector<Observation> OfDevice(
 }
 
 }  // namespace
+
+Discrepancy Fit::ModelDiscrepancy() const {
+  std::vector<Place> places;
+  std::vector<double> residuals;
+  for (const FittedRun* run : ChiefRuns(*this)) {
+    places.push_back(*run->place);
+    residuals.push_back(std::log(run->modelled / run->measured));
+  }
+  return {std::move(places), residuals};
+}
 
 std::vector<double> Fit::Values() const {
   std::vector<double> values;
@@ -706,6 +731,7 @@ Fit FitDevice(const hardware::Device& device,
     const LogTimes times = model.EvaluateValues(positions);
     fit.runs.push_back({.label = data.runs[datum.run],
                         .workload = Describe(model.workload()),
+                        .place = PlaceOf(model.workload()),
                         .quantity = datum.quantity,
                         .measured = datum.measured,
                         .modelled = Seconds<>(std::exp(times[datum.quantity])),

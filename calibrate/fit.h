@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/discrepancy.h"
 #include "hardware/device.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -67,6 +68,8 @@ struct FittedRange {
 struct FittedRun {
   std::string label;
   std::string workload;  // as Describe writes it
+  // Of the workload; without one a run tells nothing of the formula's error.
+  std::optional<Place> place;
   Quantity quantity = Quantity::kStep;
   model::Seconds<> measured;
   model::Seconds<> modelled;
@@ -85,7 +88,7 @@ struct Fit {
   double residual_scatter = 0;  // standard deviation of log(model / measured)
   int64_t degrees_of_freedom = 0;
   double in_sample_error = 0;      // median absolute relative error
-  double leave_one_out_error = 0;  // the same, each run left out in turn
+  double leave_one_out_error = 0;  // corrected, each run left out in turn
   FittedRange range;
   std::vector<FittedRun> runs;
   Provenance provenance;
@@ -93,6 +96,9 @@ struct Fit {
   std::optional<hardware::Device> measured_device;
 
   std::vector<double> Values() const;
+  // What the formula gets wrong by the runs of whole steps (of any figure
+  // where there are none).
+  Discrepancy ModelDiscrepancy() const;
 };
 
 struct FitOptions {

@@ -164,6 +164,17 @@ void WriteParameters(const Fit& fit,
   }
 }
 
+void WritePlace(const Place& place, std::string& out) {
+  out += fmt::format(
+      "    place: {{ batch: {}, length: {}, hidden: {}, layers: {}, "
+      "settings: {} }}\n",
+      place.batch,
+      place.sequence_length,
+      place.hidden,
+      place.layers,
+      Quoted(place.settings));
+}
+
 std::string ToYaml(const Fit& fit) {
   const auto infos = hardware::ParametersOf(fit.kind);
   ENSURE(infos.size() == fit.parameters.size() &&
@@ -219,12 +230,14 @@ std::string ToYaml(const Fit& fit) {
   for (const FittedRun& run : fit.runs) {
     out += fmt::format(
         "  - run: {}\n"
-        "    workload: {}\n"
+        "    workload: {}\n",
+        Quoted(run.label),
+        Quoted(run.workload));
+    if (run.place) WritePlace(*run.place, out);
+    out += fmt::format(
         "    quantity: {}\n"
         "    measured: {}\n"
         "    modelled: {}\n",
-        Quoted(run.label),
-        Quoted(run.workload),
         ToText(run.quantity),
         Seconds(run.measured),
         Seconds(run.modelled));
@@ -233,6 +246,16 @@ std::string ToYaml(const Fit& fit) {
     }
   }
   return out;
+}
+
+Place ReadPlace(const Reader& map) {
+  Place place;
+  place.batch = map.Integer("batch", 1, Reader::kNoLimit);
+  place.sequence_length = map.Integer("length", 1, Reader::kNoLimit);
+  place.hidden = map.Integer("hidden", 1, Reader::kNoLimit);
+  place.layers = map.Integer("layers", 1, Reader::kNoLimit);
+  place.settings = map.Text("settings");
+  return place;
 }
 
 void ReadParameters(const Reader& root, Fit& fit) {
@@ -356,6 +379,9 @@ Fit LoadFit(const std::string& path) {
     FittedRun run;
     run.label = map.Text("run");
     run.workload = map.Text("workload");
+    if (const auto place = map.OptionalMap("place")) {
+      run.place = ReadPlace(*place);
+    }
     run.quantity = map.Parsed("quantity", QuantityFromText);
     run.measured = map.Time("measured");
     run.modelled = map.Time("modelled");

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "calibrate/discrepancy.h"
 #include "calibrate/step_model.h"
 #include "hardware/device_models.h"
 #include "model/error.h"
@@ -34,24 +35,6 @@ constexpr double kSetUpSecondsPerParameter = 12e-9;
 constexpr double kSetUpSeconds = 0.02;
 
 constexpr double kNormalQuantile90 = 1.2815515655446004;
-
-// Factors in batch, in length and in model size over which the model's error
-// is alike.
-constexpr double kErrorReach = 4.0;
-
-// Where a workload stands among others, in units of kErrorReach.
-Eigen::Vector4d PlaceOf(const model::Workload& workload) {
-  const auto log_of = [](int64_t value) {
-    return std::log(static_cast<double>(value)) / std::log(kErrorReach);
-  };
-  // Another precision is another place, however alike the rest.
-  constexpr double kApart = 3.0;
-  return {log_of(workload.batch),
-          log_of(workload.sequence_length),
-          // Time goes with hidden squared; presets double the hidden size.
-          2.0 * log_of(workload.architecture.hidden),
-          kApart * static_cast<double>(workload.precision)};
-}
 
 struct FitPoint {
   std::vector<double> positions;
@@ -113,13 +96,11 @@ struct Planner::State {
   Eigen::Index candidate_count = 0;
   Eigen::Index first_scenario = 0;
   std::set<std::string> done;  // workloads as Describe writes them
-  std::vector<Eigen::Vector4d> done_places;
+  std::vector<ErrorPoint> done_places;
   std::optional<model::Workload> last;  // the trainer still has its model
 
-  double ErrorCovariance(const Eigen::Vector4d& a,
-                         const Eigen::Vector4d& b) const {
-    return options.model_sigma * options.model_sigma *
-           std::exp(-0.5 * (a - b).squaredNorm());
+  double ErrorCovariance(const ErrorPoint& a, const ErrorPoint& b) const {
+    return options.model_sigma * options.model_sigma * ErrorCorrelation(a, b);
   }
 
   // K of all workloads; `log_times` gets their times.
@@ -129,13 +110,13 @@ struct Planner::State {
     const auto parameters = point.covariance.rows();
     const auto done_count = static_cast<Eigen::Index>(done_places.size());
     Eigen::MatrixXd gradients(count, parameters);
-    std::vector<Eigen::Vector4d> places;
+    std::vector<ErrorPoint> places;
     for (Eigen::Index i = 0; i < count; ++i) {
       const StepModel& workload = workloads[static_cast<size_t>(i)];
       log_times.push_back(workload.Evaluate(point.positions));
       gradients.row(i) = Eigen::Map<const Eigen::RowVectorXd>(
           log_times.back().GradientOf(Quantity::kStep).data(), parameters);
-      places.push_back(PlaceOf(workload.workload()));
+      places.push_back(ErrorPointOf(PlaceOf(workload.workload())));
     }
     Eigen::MatrixXd unknown =
         gradients * point.covariance * gradients.transpose();
@@ -149,7 +130,7 @@ struct Planner::State {
     Eigen::MatrixXd among(done_count, done_count);
     Eigen::MatrixXd across(count, done_count);
     for (Eigen::Index d = 0; d < done_count; ++d) {
-      const Eigen::Vector4d& place = done_places[static_cast<size_t>(d)];
+      const ErrorPoint& place = done_places[static_cast<size_t>(d)];
       for (Eigen::Index e = 0; e < done_count; ++e) {
         among(e, d) =
             ErrorCovariance(done_places[static_cast<size_t>(e)], place);
@@ -196,7 +177,7 @@ Planner::~Planner() = default;
 
 void Planner::Done(const model::Workload& workload) {
   if (state_->done.insert(Describe(workload)).second) {
-    state_->done_places.push_back(PlaceOf(workload));
+    state_->done_places.push_back(ErrorPointOf(PlaceOf(workload)));
   }
   state_->last = workload;
 }

@@ -83,6 +83,7 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   }
   quantile_ = StudentQuantile90(std::max<int64_t>(fit_.degrees_of_freedom, 1) +
                                 kScatterPriorWeight);
+  discrepancy_ = fit_.ModelDiscrepancy();
   for (const FittedRun& run : fit_.runs) {
     if (run.quantity == Quantity::kStep) measured_.insert(run.workload);
   }
@@ -108,12 +109,22 @@ Grade Predictor::GradeOf(const model::Workload& workload) const {
                                                 : Grade::kInterpolated;
 }
 
+hardware::StepTime<double> Predictor::Corrected(
+    const model::Workload& workload,
+    const model::KernelList& kernels,
+    double log_error) const {
+  const auto step =
+      hardware::EstimateStep<double>(device_, workload, kernels, values_);
+  return step * std::exp(-log_error);
+}
+
 hardware::StepTime<double> Predictor::Time(
     const model::Workload& workload) const {
   model::Validate(workload);
   hardware::RequireSupported(device_, workload);
-  return hardware::EstimateStep<double>(
-      device_, workload, model::ExpandKernels(workload), values_);
+  return Corrected(workload,
+                   model::ExpandKernels(workload),
+                   discrepancy_.MeanAt(PlaceOf(workload)));
 }
 
 StepPrediction Predictor::Predict(const model::Workload& workload) const {
@@ -121,9 +132,10 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   hardware::RequireSupported(device_, workload);
   const model::KernelList kernels = model::ExpandKernels(workload);
   StepPrediction prediction;
-  prediction.time =
-      hardware::EstimateStep<double>(device_, workload, kernels, values_);
-  // Var(log t) = g^T C g + scatter^2, to first order in the parameters.
+  const Correction correction = discrepancy_.At(PlaceOf(workload));
+  prediction.time = Corrected(workload, kernels, correction.mean);
+  // Var(log t) = g^T C g + scatter^2, to first order in the parameters; with
+  // runs to correct by, scatter^2 is what they leave open here and their noise.
   const LogTimes times =
       EvaluateLogTimes(device_, workload, kernels, positions_);
   const auto gradient = times.GradientOf(Quantity::kStep);
@@ -136,7 +148,10 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
     }
     variance += gradient[i] * moved;
   }
-  const double scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
+  double scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
+  if (!discrepancy_.empty()) {
+    scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
+  }
   prediction.log_sigma = std::sqrt(std::max(variance, 0.0) + scatter * scatter);
   prediction.low_factor = std::exp(-quantile_ * prediction.log_sigma);
   prediction.high_factor = std::exp(quantile_ * prediction.log_sigma);

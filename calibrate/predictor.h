@@ -8,9 +8,11 @@
 #include <unordered_set>
 #include <vector>
 
+#include "calibrate/discrepancy.h"
 #include "calibrate/fit.h"
 #include "hardware/device.h"
 #include "hardware/step_time.h"
+#include "model/kernels.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
@@ -54,12 +56,17 @@ class Predictor {
 
  private:
   Grade GradeOf(const model::Workload& workload) const;
+  // The formula's time, divided by what the fit's runs say that it gets wrong.
+  hardware::StepTime<double> Corrected(const model::Workload& workload,
+                                       const model::KernelList& kernels,
+                                       double log_error) const;
 
   hardware::Device device_;
   Fit fit_;
   bool fitted_;
   std::vector<double> values_;     // of the parameters
   std::vector<double> positions_;  // the same in the scale of the fit
+  Discrepancy discrepancy_;        // of the formula at the fit's runs
   double quantile_ = 0;            // half an 80 % interval, in log_sigma
   std::unordered_set<std::string> measured_;  // workloads of the fit's runs
 };

@@ -251,6 +251,7 @@ void FillRuns(const std::vector<EngineProfile>& profiles,
     FittedRun run;
     run.label = profiles[i].label;
     run.workload = Describe(profiles[i].workload);
+    run.place = PlaceOf(profiles[i].workload);
     run.measured = *profiles[i].step;
     run.modelled = *result.modelled[i].step;
     run.left_out = result.left_out[i].step;

@@ -62,6 +62,18 @@ struct StepTime {
   model::Seconds<T> total() const {
     return forward.total() + backward.total() + optimizer.total() + other;
   }
+  friend StepTime operator*(const StepTime& step, double times) {
+    StepTime scaled;
+    scaled.forward = step.forward * times;
+    scaled.backward = step.backward * times;
+    scaled.optimizer = step.optimizer * times;
+    scaled.other = step.other * times;
+    scaled.backward_head = step.backward_head * times;
+    scaled.backward_layer = step.backward_layer * times;
+    scaled.backward_decoder_layer = step.backward_decoder_layer * times;
+    scaled.backward_embeddings = step.backward_embeddings * times;
+    return scaled;
+  }
 };
 
 // Adds one kernel's exposed time to the terms of its phase, once a launch.

@@ -82,7 +82,10 @@ TEST_CASE("the interval is that of parameters and scatter, by hand") {
                         model.EvaluateValues(positions)[Quantity::kStep]) /
                        1e-6);
   }
-  double variance = fit.residual_scatter * fit.residual_scatter;
+  // What the runs leave open at this place, and their noise.
+  const Discrepancy discrepancy = fit.ModelDiscrepancy();
+  double variance = discrepancy.At(PlaceOf(workload)).variance +
+                    discrepancy.noise() * discrepancy.noise();
   for (size_t i = 0; i < infos.size(); ++i) {
     for (size_t j = 0; j < infos.size(); ++j) {
       variance +=
