@@ -23,7 +23,21 @@ if(missing)
     "-DTRAINFARE_CUDA=OFF for a trainer without CUDA")
 endif()
 
-add_library(trainfare_cuda MODULE cuda_module.cc)
+if(NOT CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_COMPILER "${CUDAToolkit_NVCC_EXECUTABLE}")
+endif()
+# Machine code for Turing to Hopper, and PTX for what comes later.
+set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90 CACHE STRING
+    "GPU architectures of the trainer's kernels")
+enable_language(CUDA)
+# No LibTorch here: its headers would take a minute each in nvcc.
+add_library(trainfare_kernels OBJECT kernels/adan.cu)
+target_include_directories(trainfare_kernels PRIVATE ${PROJECT_SOURCE_DIR})
+set_target_properties(trainfare_kernels PROPERTIES
+  CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
+
+add_library(trainfare_cuda MODULE cuda_module.cc
+                                  $<TARGET_OBJECTS:trainfare_kernels>)
 # The libraries register themselves when they are loaded; nothing of ours calls
 # them by name, so the linker must not drop them.
 target_link_options(trainfare_cuda PRIVATE -Wl,--no-as-needed)

@@ -6,10 +6,13 @@
 #include "trainer/cuda_module.h"
 
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
 #include <exception>
+
+#include "trainer/kernels/adan.h"
 
 extern "C" int trainfare_cuda_open(int device, char* text, size_t size) {
   int count = 0;
@@ -36,4 +39,21 @@ extern "C" int trainfare_cuda_open(int device, char* text, size_t size) {
     std::snprintf(text, size, "%s", failure.what());
     return 1;
   }
+}
+
+extern "C" int trainfare_cuda_adan(
+    const trainfare::trainer::AdanTensor* tensors,
+    size_t count,
+    const trainfare::trainer::AdanScalars* scalars,
+    char* text,
+    size_t size) {
+  try {
+    const cudaError_t error = trainfare::trainer::LaunchAdan(
+        tensors, count, *scalars, c10::cuda::getCurrentCUDAStream().stream());
+    if (error == cudaSuccess) return 0;
+    std::snprintf(text, size, "%s", cudaGetErrorString(error));
+  } catch (const std::exception& failure) {
+    std::snprintf(text, size, "%s", failure.what());
+  }
+  return 1;
 }

@@ -4,8 +4,17 @@
 
 #include <cstddef>
 
+#include "trainer/fused_adan.h"
+
 extern "C" {
 // Makes a GPU the current one. Returns 0 and writes its name, or returns 1 and
 // writes what is wrong.
 int trainfare_cuda_open(int device, char* text, size_t size);
+
+// FusedAdan() on the current GPU and stream; answers as above.
+int trainfare_cuda_adan(const trainfare::trainer::AdanTensor* tensors,
+                        size_t count,
+                        const trainfare::trainer::AdanScalars* scalars,
+                        char* text,
+                        size_t size);
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <filesystem>
+#include <stdexcept>
 
 #include "model/error.h"
 #include "trainer/cuda_module.h"
@@ -18,6 +19,20 @@ using model::InputError;
 std::string& GpuName() {
   static std::string name;
   return name;
+}
+
+// Of the CUDA module; null until a GPU is opened.
+void*& Module() {
+  static void* module = nullptr;
+  return module;
+}
+
+template <class Function>
+Function* ModuleFunction(const char* name) {
+  ENSURE(Module() != nullptr, "a GPU is open");
+  const auto function = reinterpret_cast<Function*>(::dlsym(Module(), name));
+  ENSURE(function != nullptr, "the CUDA module has its entry points");
+  return function;
 }
 
 std::filesystem::path ModulePath() {
@@ -35,15 +50,13 @@ at::Device OpenGpu() {
         "13 toolkit is");
   }
   // Never closed: LibTorch registers the operators of GPUs from it.
-  void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (module == nullptr) {
+  Module() = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (Module() == nullptr) {
     throw InputError(fmt::format("--device cuda: {}", ::dlerror()));
   }
-  const auto open = reinterpret_cast<decltype(&trainfare_cuda_open)>(
-      ::dlsym(module, "trainfare_cuda_open"));
-  ENSURE(open != nullptr, "the CUDA module has its entry point");
   std::array<char, 256> text{};
-  if (open(0, text.data(), text.size()) != 0) {
+  if (ModuleFunction<decltype(trainfare_cuda_open)>("trainfare_cuda_open")(
+          0, text.data(), text.size()) != 0) {
     throw InputError(
         fmt::format("--device cuda: no GPU to run on: {}", text.data()));
   }
@@ -57,6 +70,18 @@ at::Device OpenDevice(const std::string& name) {
   if (name == "cpu") return at::kCPU;
   if (name == "cuda") return OpenGpu();
   throw InputError(fmt::format("--device: expected cpu or cuda, got {}", name));
+}
+
+void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,
+                    const AdanScalars& scalars) {
+  static const auto launch =
+      ModuleFunction<decltype(trainfare_cuda_adan)>("trainfare_cuda_adan");
+  std::array<char, 256> text{};
+  if (launch(
+          tensors.data(), tensors.size(), &scalars, text.data(), text.size()) !=
+      0) {
+    throw std::runtime_error(fmt::format("fused Adan: {}", text.data()));
+  }
 }
 
 DeviceDescription Describe(at::Device device) {

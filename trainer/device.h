@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "trainer/aten.h"
+#include "trainer/fused_adan.h"
 #include "trainer/record.h"
 
 namespace trainfare::trainer {
@@ -12,5 +14,9 @@ namespace trainfare::trainer {
 at::Device OpenDevice(const std::string& name);
 
 DeviceDescription Describe(at::Device device);
+
+// FusedAdan() on the GPU that OpenDevice opened, on its current stream.
+void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,
+                    const AdanScalars& scalars);
 
 }  // namespace trainfare::trainer

@@ -326,7 +326,9 @@ std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
   record.seed = request.seed;
   record.parameters = session.encoder().parameter_count();
   const double start = Seconds();
+  std::optional<HostLoadMeter> load;
   for (int64_t step = 0; step < request.warmup + request.steps; ++step) {
+    if (step == request.warmup) load.emplace();
     const StepTimes times = session.Step(
         workload.accumulation, [&](int64_t) { return batches.Next(); });
     record.samples.push_back({step,
@@ -341,6 +343,8 @@ std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
       break;
     }
   }
+  if (load) record.load = load->SinceStart();
+  record.optimizer_launches = session.optimizer_launches();
   record.peak_memory_bytes = PeakResidentBytes();
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
   // A run that a signal cut short of its first timed step is no measurement.

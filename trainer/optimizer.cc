@@ -1,11 +1,18 @@
 #include "trainer/optimizer.h"
 
+#include <ATen/record_function.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <string>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include "model/error.h"
+#include "trainer/device.h"
+#include "trainer/fused_adan.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -18,40 +25,43 @@ bool Decays(const std::string& name) {
     return name.size() >= end.size() &&
            std::string_view(name).substr(name.size() - end.size()) == end;
   };
+  // GPT-2 calls its norms ln_1, ln_2 and ln_f.
   return !ends_with(".bias") && !ends_with("LayerNorm.weight") &&
-         !ends_with("layer_norm.weight");
+         !ends_with("layer_norm.weight") &&
+         name.find(".ln_") == std::string::npos;
 }
 
-std::vector<at::Tensor> Gradients(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> gradients;
-  gradients.reserve(parameters.size());
-  for (const at::Tensor& parameter : parameters) {
-    ENSURE(parameter.grad().defined(), "a parameter took no part in the loss");
-    gradients.push_back(parameter.grad());
+// The number of the block that a parameter stands in; -1 outside of blocks.
+int64_t BlockOf(std::string_view name) {
+  while (!name.empty()) {
+    const std::string_view part = name.substr(0, name.find('.'));
+    int64_t number = -1;
+    const auto [end, error] =
+        std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error == std::errc() && end == part.data() + part.size()) return number;
+    name.remove_prefix(std::min(part.size() + 1, name.size()));
   }
-  return gradients;
+  return -1;
 }
 
 class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<Parameter>& parameters, const OptimizerOptions& options)
-      : Optimizer(parameters, options) {}
+      : Optimizer(parameters, options, {}) {}
 
-  void Reset() override {}  // has no state
-
-  void Step() override {
-    const at::NoGradGuard no_grad;
-    for (const Group& group : groups_) {
-      std::vector<at::Tensor> gradients = Gradients(group.parameters);
+ private:
+  void Update(const std::vector<Tensors>& gradients) override {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const Group& group = groups_[g];
       if (options_.kind.implementation ==
           OptimizerImplementation::kMultiTensor) {
-        at::_foreach_add_(gradients, group.parameters, group.weight_decay);
-        at::_foreach_add_(group.parameters, gradients, -options_.learning_rate);
+        at::_foreach_add_(gradients[g], group.parameters, group.weight_decay);
+        at::_foreach_add_(group.parameters, gradients[g], -RateOf(group));
         continue;
       }
-      for (size_t i = 0; i < gradients.size(); ++i) {
-        gradients[i].add_(group.parameters[i], group.weight_decay);
-        group.parameters[i].add_(gradients[i], -options_.learning_rate);
+      for (size_t i = 0; i < group.parameters.size(); ++i) {
+        gradients[g][i].add_(group.parameters[i], group.weight_decay);
+        group.parameters[i].add_(gradients[g][i], -RateOf(group));
       }
     }
   }
@@ -66,113 +76,88 @@ class AdamW final : public Optimizer {
  public:
   AdamW(const std::vector<Parameter>& parameters,
         const OptimizerOptions& options)
-      : Optimizer(parameters, options) {
+      : Optimizer(parameters, options, {"exp_avg", "exp_avg_sq"}) {
+    if (options.kind.implementation != OptimizerImplementation::kFused) return;
     for (const Group& group : groups_) {
-      State state;
+      Tensors steps;
       for (const at::Tensor& parameter : group.parameters) {
-        state.first_moments.push_back(at::zeros_like(parameter.detach()));
-        state.second_moments.push_back(at::zeros_like(parameter.detach()));
-        state.steps.push_back(at::zeros(
+        steps.push_back(at::zeros(
             {}, parameter.options().dtype(at::kFloat).requires_grad(false)));
       }
-      states_.push_back(std::move(state));
-    }
-  }
-
-  void Reset() override {
-    steps_ = 0;
-    for (const State& state : states_) {
-      for (const auto* tensors :
-           {&state.first_moments, &state.second_moments, &state.steps}) {
-        for (const at::Tensor& tensor : *tensors) tensor.zero_();
-      }
-    }
-  }
-
-  void Step() override {
-    const at::NoGradGuard no_grad;
-    ++steps_;
-    for (size_t i = 0; i < groups_.size(); ++i) {
-      const std::vector<at::Tensor> gradients =
-          Gradients(groups_[i].parameters);
-      switch (options_.kind.implementation) {
-        case OptimizerImplementation::kForLoop:
-          StepForLoop(groups_[i], gradients, states_[i]);
-          break;
-        case OptimizerImplementation::kMultiTensor:
-          StepMultiTensor(groups_[i], gradients, states_[i]);
-          break;
-        case OptimizerImplementation::kFused:
-          StepFused(groups_[i], gradients, states_[i]);
-          break;
-      }
+      step_tensors_.push_back(std::move(steps));
     }
   }
 
  private:
-  struct State {
-    std::vector<at::Tensor> first_moments;
-    std::vector<at::Tensor> second_moments;
-    std::vector<at::Tensor> steps;  // scalars, as the fused operator wants them
-  };
-
-  double step_size() const {
-    return options_.learning_rate /
-           (1.0 - std::pow(options_.beta1, static_cast<double>(steps_)));
-  }
-  double second_correction() const {
-    return std::sqrt(1.0 -
-                     std::pow(options_.beta2, static_cast<double>(steps_)));
-  }
-
-  void StepForLoop(const Group& group,
-                   const std::vector<at::Tensor>& gradients,
-                   const State& state) const {
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      const at::Tensor& gradient = gradients[i];
-      group.parameters[i].mul_(1.0 -
-                               options_.learning_rate * group.weight_decay);
-      state.first_moments[i].lerp_(gradient, 1.0 - options_.beta1);
-      state.second_moments[i]
-          .mul_(options_.beta2)
-          .addcmul_(gradient, gradient, 1.0 - options_.beta2);
-      const at::Tensor denominator =
-          (state.second_moments[i].sqrt() / second_correction())
-              .add_(options_.epsilon);
-      group.parameters[i].addcdiv_(
-          state.first_moments[i], denominator, -step_size());
+  void OnRestore() override {
+    for (const Tensors& tensors : step_tensors_) {
+      for (const at::Tensor& tensor : tensors) tensor.fill_(steps_);
     }
   }
 
-  void StepMultiTensor(const Group& group,
-                       const std::vector<at::Tensor>& gradients,
-                       const State& state) const {
-    at::_foreach_mul_(group.parameters,
-                      1.0 - options_.learning_rate * group.weight_decay);
-    at::_foreach_lerp_(state.first_moments, gradients, 1.0 - options_.beta1);
-    at::_foreach_mul_(state.second_moments, options_.beta2);
-    at::_foreach_addcmul_(
-        state.second_moments, gradients, gradients, 1.0 - options_.beta2);
-    const std::vector<at::Tensor> denominators =
-        at::_foreach_sqrt(state.second_moments);
-    at::_foreach_div_(denominators, second_correction());
-    at::_foreach_add_(denominators, options_.epsilon);
-    at::_foreach_addcdiv_(
-        group.parameters, state.first_moments, denominators, -step_size());
+  void Update(const std::vector<Tensors>& gradients) override {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      switch (options_.kind.implementation) {
+        case OptimizerImplementation::kForLoop:
+          ForLoop(groups_[g], gradients[g]);
+          break;
+        case OptimizerImplementation::kMultiTensor:
+          MultiTensor(groups_[g], gradients[g]);
+          break;
+        case OptimizerImplementation::kFused:
+          Fused(groups_[g], gradients[g], step_tensors_[g]);
+          break;
+      }
+    }
   }
 
-  void StepFused(const Group& group,
-                 const std::vector<at::Tensor>& gradients,
-                 const State& state) const {
+  double StepSize(const Group& group) const {
+    return RateOf(group) / Correction(options_.beta1);
+  }
+
+  void ForLoop(const Group& group, const Tensors& gradients) const {
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const at::Tensor& gradient = gradients[i];
+      const at::Tensor& first = group.state[0][i];
+      const at::Tensor& second = group.state[1][i];
+      group.parameters[i].mul_(1.0 - RateOf(group) * group.weight_decay);
+      first.lerp_(gradient, 1.0 - options_.beta1);
+      second.mul_(options_.beta2)
+          .addcmul_(gradient, gradient, 1.0 - options_.beta2);
+      const at::Tensor denominator =
+          second.sqrt()
+              .div_(std::sqrt(Correction(options_.beta2)))
+              .add_(options_.epsilon);
+      group.parameters[i].addcdiv_(first, denominator, -StepSize(group));
+    }
+  }
+
+  void MultiTensor(const Group& group, const Tensors& gradients) const {
+    at::_foreach_mul_(group.parameters,
+                      1.0 - RateOf(group) * group.weight_decay);
+    at::_foreach_lerp_(group.state[0], gradients, 1.0 - options_.beta1);
+    at::_foreach_mul_(group.state[1], options_.beta2);
+    at::_foreach_addcmul_(
+        group.state[1], gradients, gradients, 1.0 - options_.beta2);
+    const Tensors denominators = at::_foreach_sqrt(group.state[1]);
+    at::_foreach_div_(denominators, std::sqrt(Correction(options_.beta2)));
+    at::_foreach_add_(denominators, options_.epsilon);
+    at::_foreach_addcdiv_(
+        group.parameters, group.state[0], denominators, -StepSize(group));
+  }
+
+  void Fused(const Group& group,
+             const Tensors& gradients,
+             const Tensors& steps) const {
     // The operator reads the step count after its increment.
-    at::_foreach_add_(state.steps, 1);
+    at::_foreach_add_(steps, 1);
     at::_fused_adamw_(group.parameters,
                       gradients,
-                      state.first_moments,
-                      state.second_moments,
+                      group.state[0],
+                      group.state[1],
                       {},
-                      state.steps,
-                      options_.learning_rate,
+                      steps,
+                      RateOf(group),
                       options_.beta1,
                       options_.beta2,
                       group.weight_decay,
@@ -181,19 +166,225 @@ class AdamW final : public Optimizer {
                       /*maximize=*/false);
   }
 
-  std::vector<State> states_;
-  int64_t steps_ = 0;
+  // One scalar a parameter, as the fused operator wants them.
+  std::vector<Tensors> step_tensors_;
+};
+
+// Adan (Xie et al. 2022, algorithm 1) with proximal weight decay. With
+// d = g - previous g (0 at the first step) and b the weights of the past:
+//
+//   m = b1 m + (1 - b1) g                       the gradients' mean
+//   v = b2 v + (1 - b2) d                       of their differences
+//   n = b3 n + (1 - b3) (g + b2 d)^2            of the squares, looking ahead
+//   p = (p - lr (m' + b2 v') / (sqrt(n') + eps)) / (1 + lr wd)
+//
+// m', v', n' are divided by 1 - b^t as in the authors' code: the paper starts
+// from m = g, n = g^2 instead of 0, which those divisions stand for.
+class Adan final : public Optimizer {
+ public:
+  Adan(const std::vector<Parameter>& parameters,
+       const OptimizerOptions& options)
+      : Optimizer(parameters,
+                  options,
+                  {"exp_avg", "exp_avg_diff", "exp_avg_sq", "previous_grad"}) {}
+
+ private:
+  void Update(const std::vector<Tensors>& gradients) override {
+    if (options_.kind.implementation == OptimizerImplementation::kFused) {
+      Fused(gradients);
+      return;
+    }
+    const bool multi_tensor =
+        options_.kind.implementation == OptimizerImplementation::kMultiTensor;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (multi_tensor) {
+        MultiTensor(groups_[g], gradients[g]);
+      } else {
+        ForLoop(groups_[g], gradients[g]);
+      }
+    }
+  }
+
+  double MeanStep(const Group& group) const {
+    return RateOf(group) / Correction(options_.adan_beta1);
+  }
+  double DifferenceStep(const Group& group) const {
+    return RateOf(group) * options_.adan_beta2 /
+           Correction(options_.adan_beta2);
+  }
+  double Growth(const Group& group) const {
+    return 1.0 + RateOf(group) * group.weight_decay;
+  }
+
+  void ForLoop(const Group& group, const Tensors& gradients) const {
+    const OptimizerOptions& o = options_;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const at::Tensor& gradient = gradients[i];
+      const at::Tensor& mean = group.state[0][i];
+      const at::Tensor& mean_difference = group.state[1][i];
+      const at::Tensor& square = group.state[2][i];
+      const at::Tensor& previous = group.state[3][i];
+      if (steps_ == 1) previous.copy_(gradient);
+      const at::Tensor difference = gradient - previous;
+      mean.lerp_(gradient, 1.0 - o.adan_beta1);
+      mean_difference.lerp_(difference, 1.0 - o.adan_beta2);
+      difference.mul_(o.adan_beta2).add_(gradient);
+      square.mul_(o.adan_beta3)
+          .addcmul_(difference, difference, 1.0 - o.adan_beta3);
+      const at::Tensor denominator =
+          square.sqrt()
+              .div_(std::sqrt(Correction(o.adan_beta3)))
+              .add_(o.epsilon);
+      group.parameters[i].addcdiv_(mean, denominator, -MeanStep(group));
+      group.parameters[i].addcdiv_(
+          mean_difference, denominator, -DifferenceStep(group));
+      group.parameters[i].div_(Growth(group));
+      previous.copy_(gradient);
+    }
+  }
+
+  void MultiTensor(const Group& group, const Tensors& gradients) const {
+    const OptimizerOptions& o = options_;
+    const Tensors& previous = group.state[3];
+    if (steps_ == 1) at::_foreach_copy_(previous, gradients);
+    const Tensors differences = at::_foreach_sub(gradients, previous);
+    at::_foreach_lerp_(group.state[0], gradients, 1.0 - o.adan_beta1);
+    at::_foreach_lerp_(group.state[1], differences, 1.0 - o.adan_beta2);
+    at::_foreach_mul_(differences, o.adan_beta2);
+    at::_foreach_add_(differences, gradients);
+    at::_foreach_mul_(group.state[2], o.adan_beta3);
+    at::_foreach_addcmul_(
+        group.state[2], differences, differences, 1.0 - o.adan_beta3);
+    const Tensors denominators = at::_foreach_sqrt(group.state[2]);
+    at::_foreach_div_(denominators, std::sqrt(Correction(o.adan_beta3)));
+    at::_foreach_add_(denominators, o.epsilon);
+    at::_foreach_addcdiv_(
+        group.parameters, group.state[0], denominators, -MeanStep(group));
+    at::_foreach_addcdiv_(
+        group.parameters, group.state[1], denominators, -DifferenceStep(group));
+    at::_foreach_div_(group.parameters, Growth(group));
+    at::_foreach_copy_(previous, gradients);
+  }
+
+  void Fused(const std::vector<Tensors>& gradients) const {
+    std::vector<at::Tensor> held;  // what the pointers below point into
+    std::vector<AdanTensor> tensors;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const Group& group = groups_[g];
+      for (size_t i = 0; i < group.parameters.size(); ++i) {
+        const auto data = [&](size_t which) {
+          return group.state[which][i].mutable_data_ptr<float>();
+        };
+        held.push_back(gradients[g][i].contiguous());
+        tensors.push_back({group.parameters[i].mutable_data_ptr<float>(),
+                           held.back().const_data_ptr<float>(),
+                           data(0),
+                           data(1),
+                           data(2),
+                           data(3),
+                           held.back().numel(),
+                           static_cast<float>(RateOf(group)),
+                           static_cast<float>(1.0 / Growth(group))});
+      }
+    }
+    const OptimizerOptions& o = options_;
+    const AdanScalars scalars = {
+        static_cast<float>(o.adan_beta1),
+        static_cast<float>(o.adan_beta2),
+        static_cast<float>(o.adan_beta3),
+        static_cast<float>(o.epsilon),
+        static_cast<float>(1.0 / Correction(o.adan_beta1)),
+        static_cast<float>(o.adan_beta2 / Correction(o.adan_beta2)),
+        static_cast<float>(1.0 / std::sqrt(Correction(o.adan_beta3))),
+        steps_ == 1};
+    if (held.empty()) return;
+    // LibTorch's profilers and our count of launches see it as an operator.
+    const std::vector<c10::IValue> inputs = {held.front()};
+    RECORD_FUNCTION("trainfare::fused_adan", inputs);
+    if (held.front().is_cuda()) {
+      FusedAdanOnGpu(tensors, scalars);
+    } else {
+      FusedAdan(tensors, scalars);
+    }
+  }
 };
 
 }  // namespace
 
+int64_t DepthOf(const std::string& parameter, int64_t layers) {
+  const int64_t block = BlockOf(parameter);
+  if (block >= 0) return block + 1;
+  const bool embedding = parameter.find("embed") != std::string::npos ||
+                         parameter.find(".wte.") != std::string::npos ||
+                         parameter.find(".wpe.") != std::string::npos;
+  return embedding ? 0 : layers + 1;
+}
+
 Optimizer::Optimizer(const std::vector<Parameter>& parameters,
-                     const OptimizerOptions& options)
-    : options_(options), groups_{{{}, options.weight_decay}, {{}, 0.0}} {
+                     const OptimizerOptions& options,
+                     std::vector<std::string> state_names)
+    : options_(options), state_names_(std::move(state_names)) {
+  int64_t layers = 0;
   for (const Parameter& parameter : parameters) {
-    groups_[Decays(parameter.name) ? 0 : 1].parameters.push_back(
-        parameter.value);
+    layers = std::max(layers, BlockOf(parameter.name) + 1);
   }
+  // By weight decay, then depth: without layer-wise decay two groups.
+  std::map<std::pair<bool, int64_t>, Group> groups;
+  for (const Parameter& parameter : parameters) {
+    const bool decays = Decays(parameter.name);
+    const int64_t below = options.layer_decay == 1.0
+                              ? 0
+                              : layers + 1 - DepthOf(parameter.name, layers);
+    Group& group = groups[{!decays, below}];
+    group.weight_decay = decays ? options.weight_decay : 0.0;
+    group.rate_share =
+        std::pow(options.layer_decay, static_cast<double>(below));
+    group.names.push_back(parameter.name);
+    group.parameters.push_back(parameter.value);
+  }
+  for (auto& [key, group] : groups) {
+    for (size_t i = 0; i < state_names_.size(); ++i) {
+      group.state.emplace_back();
+      for (const at::Tensor& parameter : group.parameters) {
+        group.state.back().push_back(at::zeros_like(parameter.detach()));
+      }
+    }
+    groups_.push_back(std::move(group));
+  }
+}
+
+double Optimizer::Correction(double beta) const {
+  return 1.0 - std::pow(beta, static_cast<double>(steps_));
+}
+
+void Optimizer::Step() {
+  const at::NoGradGuard no_grad;
+  ++steps_;
+  std::vector<Tensors> gradients;
+  for (const Group& group : groups_) {
+    gradients.emplace_back();
+    for (const at::Tensor& parameter : group.parameters) {
+      ENSURE(parameter.grad().defined(),
+             "a parameter took no part in the loss");
+      gradients.back().push_back(parameter.grad());
+    }
+  }
+  if (options_.largest_gradient_norm > 0) ClipGradients(gradients);
+  Update(gradients);
+}
+
+// As torch.nn.utils.clip_grad_norm_: the factor stays on the device.
+void Optimizer::ClipGradients(const std::vector<Tensors>& gradients) const {
+  Tensors norms;
+  for (const Tensors& group : gradients) {
+    for (at::Tensor& norm : at::_foreach_norm(group, 2.0)) {
+      norms.push_back(std::move(norm));
+    }
+  }
+  const at::Tensor factor =
+      (options_.largest_gradient_norm / (at::stack(norms).norm() + 1e-6))
+          .clamp_max(1.0);
+  for (const Tensors& group : gradients) at::_foreach_mul_(group, factor);
 }
 
 void Optimizer::ZeroGradients() {
@@ -204,25 +395,45 @@ void Optimizer::ZeroGradients() {
   }
 }
 
+std::vector<Parameter> Optimizer::State() const {
+  std::vector<Parameter> tensors;
+  for (const Group& group : groups_) {
+    for (size_t s = 0; s < state_names_.size(); ++s) {
+      for (size_t i = 0; i < group.names.size(); ++i) {
+        tensors.push_back(
+            {group.names[i] + "." + state_names_[s], group.state[s][i]});
+      }
+    }
+  }
+  return tensors;
+}
+
+void Optimizer::Restore(int64_t steps) {
+  steps_ = steps;
+  if (steps == 0) {
+    for (const Parameter& tensor : State()) tensor.value.zero_();
+  }
+  OnRestore();
+}
+
 std::unique_ptr<Optimizer> MakeOptimizer(
     const std::vector<Parameter>& parameters, const OptimizerOptions& options) {
   switch (options.kind.kind) {
     case OptimizerKind::kAdamW:
       return std::make_unique<AdamW>(parameters, options);
+    case OptimizerKind::kAdan:
+      return std::make_unique<Adan>(parameters, options);
     case OptimizerKind::kSgd:
       if (options.kind.implementation != OptimizerImplementation::kFused) {
         return std::make_unique<Sgd>(parameters, options);
       }
       throw model::InputError(
           "optimizer: sgd has for_loop and multi_tensor, got fused");
-    case OptimizerKind::kNone:
-    case OptimizerKind::kAdan:
-    case OptimizerKind::kLamb:
-    case OptimizerKind::kBertAdam:
+    default:
       break;
   }
   throw model::InputError(
-      fmt::format("optimizer: this trainer has adamw and sgd, got {}",
+      fmt::format("optimizer: this trainer has adamw, adan and sgd, got {}",
                   model::ToText(options.kind.kind)));
 }
 

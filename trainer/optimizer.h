@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/workload.h"
@@ -15,33 +16,78 @@ namespace trainfare::trainer {
 struct OptimizerOptions {
   model::Optimizer kind;
   double learning_rate = 5e-5;
+  // AdamW: of the mean and of the mean square.
   double beta1 = 0.9;
   double beta2 = 0.999;
+  // Adan: of the mean, of the mean difference and of the mean square, each the
+  // weight of the past, as in the authors' code (the paper writes 1 - beta).
+  double adan_beta1 = 0.98;
+  double adan_beta2 = 0.92;
+  double adan_beta3 = 0.99;
   double epsilon = 1e-8;
   double weight_decay = 0.01;  // not of biases and LayerNorm
+  // Layer-wise decay (Howard & Ruder 2018; Clark et al. 2020): the learning
+  // rate of each layer is this fraction of that of the layer above, of the
+  // embeddings that of the lowest layer's; 1 = none.
+  double layer_decay = 1.0;
+  // Gradients are scaled down to this global norm; 0 = never.
+  double largest_gradient_norm = 0.0;
 };
+
+// Depth of a parameter in a model of `layers` blocks, from its name: 0 for
+// embeddings, 1 to `layers` for blocks, `layers` + 1 for what stands above.
+int64_t DepthOf(const std::string& parameter, int64_t layers);
 
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   // Applies the gradients of one step.
-  virtual void Step() = 0;
+  void Step();
   // Forgets all steps, as if new.
-  virtual void Reset() = 0;
+  void Reset() { Restore(0); }
   // Drops the gradients, so that backward writes instead of adds.
   void ZeroGradients();
   void set_learning_rate(double rate) { options_.learning_rate = rate; }
 
+  // What a checkpoint has to keep beside the parameters. The tensors are the
+  // optimizer's own: filled by the reader, then Restore(steps).
+  std::vector<Parameter> State() const;
+  int64_t steps() const { return steps_; }
+  // Takes over state tensors of so many steps; 0 clears them.
+  void Restore(int64_t steps);
+
  protected:
+  // `state_names`: tensors of zeros that the optimizer keeps a parameter.
   Optimizer(const std::vector<Parameter>& parameters,
-            const OptimizerOptions& options);
-  // Parameters that share one weight decay. Lists as LibTorch takes them.
+            const OptimizerOptions& options,
+            std::vector<std::string> state_names);
+  // Parameters that share one weight decay and one share of the learning rate.
+  // Lists as LibTorch takes them.
   struct Group {
+    std::vector<std::string> names;
     std::vector<at::Tensor> parameters;
-    double weight_decay;
+    double weight_decay = 0;
+    double rate_share = 1;
+    // In the order of `state_names`, then of the parameters.
+    std::vector<std::vector<at::Tensor>> state;
   };
+  using Tensors = std::vector<at::Tensor>;
+
+  virtual void Update(const std::vector<Tensors>& gradients) = 0;
+  virtual void OnRestore() {}
+  double RateOf(const Group& group) const {
+    return options_.learning_rate * group.rate_share;
+  }
+  // 1 - beta^t at the present step.
+  double Correction(double beta) const;
+
   OptimizerOptions options_;
+  std::vector<std::string> state_names_;
   std::vector<Group> groups_;
+  int64_t steps_ = 0;
+
+ private:
+  void ClipGradients(const std::vector<Tensors>& gradients) const;
 };
 
 // Throws InputError for an optimizer or implementation that is not here.

@@ -153,6 +153,17 @@ std::string ToJsonLine(const StepRecord& record) {
   if (record.evaluation_accuracy) {
     json["evaluation_accuracy"] = *record.evaluation_accuracy;
   }
+  if (record.optimizer_launches) {
+    json["launches_optimizer"] = *record.optimizer_launches;
+  }
+  if (record.load) {
+    const HostLoad& load = *record.load;
+    json["disturbed"] = load.disturbed(record.device.threads);
+    json["host_load"] = {{"wall_s", load.wall_s},
+                         {"cpu_s", load.cpu_s},
+                         {"involuntary_switches", load.involuntary_switches}};
+    if (load.waited_s) json["host_load"]["waited_s"] = *load.waited_s;
+  }
   json["samples"] = std::move(samples);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/workload.h"
+#include "trainer/disturbance.h"
 
 namespace trainfare::trainer {
 
@@ -35,6 +36,8 @@ struct StepRecord {
   int64_t peak_memory_bytes = 0;              // resident, of the whole process
   int64_t peak_allocated_bytes = 0;           // in tensors
   std::optional<double> evaluation_accuracy;  // after training
+  std::optional<int64_t> optimizer_launches;  // kernels of one optimizer step
+  std::optional<HostLoad> load;               // of the timed steps
   std::vector<Sample> samples;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/workload.h"
@@ -49,6 +50,11 @@ class Session {
 
   Encoder& encoder() { return *encoder_; }
   Optimizer& optimizer() { return *optimizer_; }
+  // Kernels of one optimizer step, known after the second; absent where one
+  // operator is several launches (LibTorch's multi-tensor kernels on a GPU).
+  std::optional<int64_t> optimizer_launches() const {
+    return optimizer_launches_;
+  }
   // Gives the model back, without its optimizer state.
   std::unique_ptr<Encoder> Release() { return std::move(encoder_); }
 
@@ -59,9 +65,12 @@ class Session {
                        int64_t accumulation,
                        StepTimes& times);
   void Update(StepTimes& times);
+  bool LaunchesCount() const;
 
   std::unique_ptr<Encoder> encoder_;
   model::Precision precision_;
+  model::Optimizer optimizer_kind_;
+  std::optional<int64_t> optimizer_launches_;
   std::unique_ptr<Optimizer> optimizer_;
 };
 

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "model/error.h"
+#include "trainer/fused_adan.h"
+#include "trainer/launch_counter.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -86,6 +88,161 @@ DOCTEST_TEST_CASE("every AdamW follows the published equations") {
           at::allclose(actual[i].to(at::kDouble), expected[i], 1e-4, 1e-5));
     }
   }
+}
+
+// Adan as published (Xie et al. 2022, algorithm 1), in fp64. Its moments start
+// from the first gradient there; the authors' code starts from 0 and divides by
+// 1 - b^t, which is the reading followed here.
+std::vector<at::Tensor> ReferenceAdan(int steps,
+                                      const OptimizerOptions& options) {
+  std::vector<at::Tensor> result;
+  const std::vector<Parameter> parameters = MakeParameters();
+  const double b1 = options.adan_beta1;
+  const double b2 = options.adan_beta2;
+  const double b3 = options.adan_beta3;
+  const double rate = options.learning_rate;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    at::Tensor value = parameters[i].value.detach().to(at::kDouble);
+    at::Tensor m = at::zeros_like(value);
+    at::Tensor v = at::zeros_like(value);
+    at::Tensor n = at::zeros_like(value);
+    at::Tensor previous;
+    const double decay = i == 0 ? options.weight_decay : 0.0;
+    for (int step = 0; step < steps; ++step) {
+      const at::Tensor gradient =
+          Gradient(step, static_cast<int64_t>(i), value.sizes())
+              .to(at::kDouble);
+      const at::Tensor difference =
+          step == 0 ? at::zeros_like(gradient) : gradient - previous;
+      m = b1 * m + (1 - b1) * gradient;
+      v = b2 * v + (1 - b2) * difference;
+      n = b3 * n + (1 - b3) * (gradient + b2 * difference).square();
+      const double t = step + 1;
+      const at::Tensor m_hat = m / (1 - std::pow(b1, t));
+      const at::Tensor v_hat = v / (1 - std::pow(b2, t));
+      const at::Tensor n_hat = n / (1 - std::pow(b3, t));
+      const at::Tensor step_size = rate / (n_hat.sqrt() + options.epsilon);
+      value = (value - step_size * (m_hat + b2 * v_hat)) / (1 + decay * rate);
+      previous = gradient;
+    }
+    result.push_back(value);
+  }
+  return result;
+}
+
+DOCTEST_TEST_CASE("every Adan follows the published equations") {
+  OptimizerOptions options;
+  options.learning_rate = 1e-2;
+  options.weight_decay = 0.1;
+  const std::vector<at::Tensor> expected = ReferenceAdan(200, options);
+  for (const auto implementation : {OptimizerImplementation::kForLoop,
+                                    OptimizerImplementation::kMultiTensor,
+                                    OptimizerImplementation::kFused}) {
+    options.kind = {OptimizerKind::kAdan, implementation};
+    DOCTEST_INFO(std::string(model::ToText(implementation)));
+    const std::vector<at::Tensor> actual = After(200, options);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      DOCTEST_CHECK(
+          at::allclose(actual[i].to(at::kDouble), expected[i], 1e-4, 1e-5));
+    }
+  }
+}
+
+DOCTEST_TEST_CASE("fused Adan gives the same whatever the number of threads") {
+  // Longer than a chunk and no multiple of a vector.
+  const int64_t size = 3 * kAdanChunk + 7;
+  const auto run = [&](int threads) {
+    const int before = at::get_num_threads();
+    at::set_num_threads(threads);
+    at::manual_seed(3);
+    OptimizerOptions options;
+    options.kind = {OptimizerKind::kAdan, OptimizerImplementation::kFused};
+    const Parameter parameter = {"x.weight",
+                                 at::randn({size}).requires_grad_(true)};
+    const auto optimizer = MakeOptimizer({parameter}, options);
+    for (int step = 0; step < 3; ++step) {
+      parameter.value.mutable_grad() = at::randn({size});
+      optimizer->Step();
+    }
+    at::set_num_threads(before);
+    return parameter.value.detach();
+  };
+  DOCTEST_CHECK(run(1).equal(run(2)));
+}
+
+DOCTEST_TEST_CASE("kernels of one step are counted") {
+  struct Row {
+    OptimizerKind kind;
+    OptimizerImplementation implementation;
+    int64_t launches;
+  };
+  // Two tensors, each in a group of its own. SGD: two operations a tensor;
+  // AdamW: 8; Adan: 14; one fused pass a step.
+  for (const Row& row :
+       {Row{OptimizerKind::kSgd, OptimizerImplementation::kForLoop, 2 * 2},
+        Row{OptimizerKind::kAdamW, OptimizerImplementation::kForLoop, 2 * 8},
+        Row{OptimizerKind::kAdan, OptimizerImplementation::kForLoop, 2 * 14},
+        Row{OptimizerKind::kAdan, OptimizerImplementation::kFused, 1}}) {
+    OptimizerOptions options;
+    options.kind = {row.kind, row.implementation};
+    const std::vector<Parameter> parameters = MakeParameters();
+    const auto optimizer = MakeOptimizer(parameters, options);
+    for (int step = 0; step < 2; ++step) {
+      for (const Parameter& parameter : parameters) {
+        parameter.value.mutable_grad() = at::ones_like(parameter.value);
+      }
+      const LaunchCounter counter;
+      optimizer->Step();
+      if (step == 1) DOCTEST_CHECK(counter.count() == row.launches);
+    }
+  }
+}
+
+DOCTEST_TEST_CASE("layer-wise decay slows the layers below") {
+  DOCTEST_CHECK(DepthOf("bert.embeddings.LayerNorm.weight", 12) == 0);
+  DOCTEST_CHECK(DepthOf("bert.encoder.layer.0.output.dense.bias", 12) == 1);
+  DOCTEST_CHECK(DepthOf("bert.encoder.layer.11.output.dense.bias", 12) == 12);
+  DOCTEST_CHECK(DepthOf("classifier.weight", 12) == 13);
+  DOCTEST_CHECK(DepthOf("transformer.wte.weight", 12) == 0);
+
+  OptimizerOptions options;
+  options.kind = {OptimizerKind::kSgd, OptimizerImplementation::kForLoop};
+  options.learning_rate = 1.0;
+  options.weight_decay = 0.0;
+  options.layer_decay = 0.5;
+  std::vector<Parameter> parameters;
+  for (const char* name : {"embeddings.weight",
+                           "layer.0.weight",
+                           "layer.1.weight",
+                           "classifier.weight"}) {
+    parameters.push_back({name, at::zeros({1}).requires_grad_(true)});
+    parameters.back().value.mutable_grad() = at::ones({1});
+  }
+  MakeOptimizer(parameters, options)->Step();
+  const double expected[] = {-0.125, -0.25, -0.5, -1.0};
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    DOCTEST_CHECK(parameters[i].value.item<double>() == expected[i]);
+  }
+}
+
+DOCTEST_TEST_CASE("gradients are clipped by their global norm") {
+  OptimizerOptions options;
+  options.kind = {OptimizerKind::kSgd, OptimizerImplementation::kMultiTensor};
+  options.learning_rate = 1.0;
+  options.weight_decay = 0.0;
+  const auto step = [&](double largest) {
+    options.largest_gradient_norm = largest;
+    std::vector<Parameter> parameters;
+    for (const float gradient : {3.0F, 4.0F}) {  // norm 5
+      parameters.push_back({"x.weight", at::zeros({1}).requires_grad_(true)});
+      parameters.back().value.mutable_grad() = at::full({1}, gradient);
+    }
+    MakeOptimizer(parameters, options)->Step();
+    return -parameters[1].value.item<double>();
+  };
+  DOCTEST_CHECK(step(0.0) == 4.0);
+  DOCTEST_CHECK(step(10.0) == 4.0);
+  DOCTEST_CHECK(std::abs(step(1.0) - 0.8) < 1e-6);
 }
 
 DOCTEST_TEST_CASE("SGD is one scaled gradient a step") {
