@@ -174,7 +174,9 @@ class HostDropout : public torch::autograd::Function<HostDropout> {
 
 }  // namespace
 
-void SeedDropout(uint64_t seed) { Sequence() = {seed, 0}; }
+void SeedDropout(uint64_t seed, uint64_t calls) { Sequence() = {seed, calls}; }
+
+uint64_t DropoutCalls() { return Sequence().calls; }
 
 at::Tensor Dropout(const at::Tensor& input, double probability, bool training) {
   if (!training || probability <= 0.0) return input;

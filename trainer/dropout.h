@@ -15,7 +15,9 @@ namespace trainfare::trainer {
 // number of threads.
 at::Tensor Dropout(const at::Tensor& input, double probability, bool training);
 
-// Starts the sequence of masks again.
-void SeedDropout(uint64_t seed);
+// Starts the sequence of masks again, behind so many `calls` of it.
+void SeedDropout(uint64_t seed, uint64_t calls = 0);
+// Calls since the sequence started.
+uint64_t DropoutCalls();
 
 }  // namespace trainfare::trainer

@@ -108,14 +108,6 @@ at::ScalarType ScalarOf(TensorType type) {
   ENSURE(false, "unknown tensor type");
 }
 
-void CopyInto(const TensorBytes& source, const at::Tensor& target) {
-  // The bytes may stand at any alignment: through a tensor of their own.
-  at::Tensor staged =
-      at::empty(source.shape, at::TensorOptions(ScalarOf(source.type)));
-  std::memcpy(staged.mutable_data_ptr(), source.data, source.size);
-  target.copy_(staged);
-}
-
 bool StartsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
@@ -150,6 +142,14 @@ bool IsHead(const std::string& name) {
 }
 
 }  // namespace
+
+void CopyTensor(const TensorBytes& source, const at::Tensor& target) {
+  // The bytes may stand at any alignment: through a tensor of their own.
+  at::Tensor staged =
+      at::empty(source.shape, at::TensorOptions(ScalarOf(source.type)));
+  std::memcpy(staged.mutable_data_ptr(), source.data, source.size);
+  target.copy_(staged);
+}
 
 PretrainedConfig ReadConfig(const std::string& folder) {
   const Config config(folder);
@@ -226,13 +226,14 @@ std::string LoadWeights(const std::string& folder, const Encoder& encoder) {
                                    fmt::join(parameter.value.sizes(), ", "),
                                    fmt::join(tensor->shape, ", ")));
     }
-    CopyInto(*tensor, parameter.value);
+    CopyTensor(*tensor, parameter.value);
   }
   return missing;
 }
 
 void SaveTensors(const std::string& path,
-                 const std::vector<Parameter>& tensors) {
+                 const std::vector<Parameter>& tensors,
+                 const std::map<std::string, std::string>& metadata) {
   std::vector<at::Tensor> held;  // what the bytes below point into
   std::vector<NamedTensorBytes> bytes;
   for (const Parameter& tensor : tensors) {
@@ -244,7 +245,7 @@ void SaveTensors(const std::string& path,
                       static_cast<const std::byte*>(host.const_data_ptr()),
                       host.nbytes()}});
   }
-  WriteSafetensors(path, bytes);
+  WriteSafetensors(path, bytes, metadata);
 }
 
 }  // namespace trainfare::trainer

@@ -2,10 +2,12 @@
 
 // Models in the folder layout of Hugging Face: config.json, model.safetensors.
 
-#include <memory>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "model/architecture.h"
+#include "trainer/safetensors.h"
 #include "trainer/transformer.h"
 
 namespace trainfare::trainer {
@@ -25,6 +27,11 @@ std::string LoadWeights(const std::string& folder, const Encoder& encoder);
 
 // Writes tensors by their names, as fp32.
 void SaveTensors(const std::string& path,
-                 const std::vector<Parameter>& tensors);
+                 const std::vector<Parameter>& tensors,
+                 const std::map<std::string, std::string>& metadata = {
+                     {"format", "pt"}});
+
+// Copies file data into a tensor of the same shape.
+void CopyTensor(const TensorBytes& source, const at::Tensor& target);
 
 }  // namespace trainfare::trainer

@@ -45,6 +45,17 @@ uint64_t LittleEndian(const std::byte* bytes) {
   return value;
 }
 
+// A rename may reach the disk before the data it names.
+bool Flush(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool flushed = ::fsync(descriptor) == 0;
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return flushed;
+}
+
 std::optional<uint64_t> Unsigned(const Json& value) {
   if (!value.is_number_unsigned()) return std::nullopt;
   return value.get<uint64_t>();
@@ -100,7 +111,14 @@ void SafetensorsFile::ReadHeader() {
   const uint64_t data_size = size_ - kLengthBytes - header_size;
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
+    if (name == "__metadata__") {
+      for (const auto& [key, attached] : entry.items()) {
+        if (attached.is_string()) {
+          metadata_[key] = attached.get<std::string>();
+        }
+      }
+      continue;
+    }
     if (!entry.is_object() || !entry.contains("dtype") ||
         !entry.contains("shape") || !entry.contains("data_offsets")) {
       fail(fmt::format("{}: expected dtype, shape and data_offsets", name));
@@ -176,9 +194,10 @@ void SafetensorsFile::ReadHeader() {
 }
 
 void WriteSafetensors(const std::string& path,
-                      const std::vector<NamedTensorBytes>& tensors) {
+                      const std::vector<NamedTensorBytes>& tensors,
+                      const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
-  header["__metadata__"] = {{"format", "pt"}};
+  header["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     header[name] = {{"dtype", "F32"},
@@ -201,7 +220,8 @@ void WriteSafetensors(const std::string& path,
                static_cast<std::streamsize>(tensor.size));
   }
   file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!file || !Flush(temporary) ||
+      std::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
     std::remove(temporary.c_str());
     throw InputError(

@@ -31,6 +31,10 @@ class SafetensorsFile {
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
   const std::map<std::string, TensorBytes>& tensors() const { return tensors_; }
+  // Texts that the writer attached, `__metadata__`.
+  const std::map<std::string, std::string>& metadata() const {
+    return metadata_;
+  }
   const std::string& path() const { return path_; }
 
  private:
@@ -40,14 +44,18 @@ class SafetensorsFile {
   std::byte* mapping_ = nullptr;
   size_t size_ = 0;
   std::map<std::string, TensorBytes> tensors_;
+  std::map<std::string, std::string> metadata_;
 };
 
-// Writes single-precision tensors, beside `path` first and then renamed.
+// Writes single-precision tensors, beside `path` first, flushed to the disk and
+// then renamed: there is a whole file at `path` at any time.
 struct NamedTensorBytes {
   std::string name;
   TensorBytes tensor;
 };
 void WriteSafetensors(const std::string& path,
-                      const std::vector<NamedTensorBytes>& tensors);
+                      const std::vector<NamedTensorBytes>& tensors,
+                      const std::map<std::string, std::string>& metadata = {
+                          {"format", "pt"}});
 
 }  // namespace trainfare::trainer

@@ -7,12 +7,15 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "model/error.h"
+#include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/device.h"
 #include "trainer/dropout.h"
@@ -121,54 +124,107 @@ std::vector<size_t> InOrder(size_t count) {
   return order;
 }
 
-// Micro-batches of an endless, reshuffled walk over the examples. The last of
-// an epoch may be smaller.
+// What to pad examples [first, last) of `order` to.
+int64_t PaddedLength(const std::vector<Example>& examples,
+                     const std::vector<size_t>& order,
+                     size_t first,
+                     size_t last,
+                     const TrainOptions& options) {
+  if (options.padding == Padding::kStatic) return options.length;
+  size_t longest = 1;
+  for (size_t i = first; i < last; ++i) {
+    longest = std::max(longest, examples[order[i]].ids.size());
+  }
+  return static_cast<int64_t>(longest);
+}
+
+// Fisher-Yates on the raw generator: the same order everywhere.
+template <class Value>
+void Shuffle(std::vector<Value>& values, std::mt19937_64& random) {
+  for (size_t i = values.size(); i > 1; --i) {
+    std::swap(values[i - 1], values[random() % i]);
+  }
+}
+
+// Micro-batches of an endless walk over the examples, in an order that seed and
+// epoch decide. The last of an epoch may be smaller.
 class Feed {
  public:
-  Feed(const std::vector<Example>& examples,
-       int64_t batch,
-       int64_t length,
-       uint64_t seed)
-      : examples_(examples),
-        batch_(static_cast<size_t>(batch)),
-        length_(length),
-        random_(seed),
-        order_(InOrder(examples.size())),
-        at_(examples.size()) {}
+  Feed(const std::vector<Example>& examples, const TrainOptions& options)
+      : examples_(examples), options_(options) {
+    Seek(0, 0);
+  }
+
+  // Behind `position` micro-batches of an epoch.
+  void Seek(int64_t epoch, int64_t position) {
+    epoch_ = epoch;
+    position_ = position;
+    Order();
+  }
+  int64_t epoch() const { return epoch_; }
+  int64_t position() const { return position_; }
 
   Batch Next(const Encoder& encoder) {
-    if (at_ >= order_.size()) {
-      // Fisher-Yates on the raw generator: the same order everywhere.
-      for (size_t i = order_.size(); i > 1; --i) {
-        std::swap(order_[i - 1], order_[random_() % i]);
-      }
-      at_ = 0;
-    }
-    const size_t first = at_;
-    at_ = std::min(at_ + batch_, order_.size());
-    return MakeBatch(examples_, order_, first, at_, length_, encoder);
+    if (position_ >= static_cast<int64_t>(ranges_.size())) Seek(epoch_ + 1, 0);
+    const auto [first, last] = ranges_[static_cast<size_t>(position_++)];
+    const int64_t length =
+        PaddedLength(examples_, order_, first, last, options_);
+    return MakeBatch(examples_, order_, first, last, length, encoder);
   }
 
  private:
+  // Micro-batches within which bucketed padding sorts by length: as many as
+  // Transformers' group_by_length takes.
+  static constexpr size_t kBucketBatches = 50;
+
+  void Order() {
+    std::mt19937_64 random(options_.seed + 0x9e3779b97f4a7c15ULL *
+                                               static_cast<uint64_t>(epoch_));
+    order_ = InOrder(examples_.size());
+    Shuffle(order_, random);
+    const auto batch = static_cast<size_t>(options_.batch);
+    if (options_.padding == Padding::kBucketed) {
+      for (size_t i = 0; i < order_.size(); i += kBucketBatches * batch) {
+        const size_t end = std::min(i + kBucketBatches * batch, order_.size());
+        std::stable_sort(order_.begin() + static_cast<std::ptrdiff_t>(i),
+                         order_.begin() + static_cast<std::ptrdiff_t>(end),
+                         [&](size_t a, size_t b) {
+                           return examples_[a].ids.size() >
+                                  examples_[b].ids.size();
+                         });
+      }
+    }
+    ranges_.clear();
+    for (size_t i = 0; i < order_.size(); i += batch) {
+      ranges_.emplace_back(i, std::min(i + batch, order_.size()));
+    }
+    if (options_.padding == Padding::kBucketed) Shuffle(ranges_, random);
+  }
+
   const std::vector<Example>& examples_;
-  size_t batch_;
-  int64_t length_;
-  std::mt19937_64 random_;
+  const TrainOptions& options_;
   std::vector<size_t> order_;
-  size_t at_;
+  std::vector<std::pair<size_t, size_t>> ranges_;  // of a micro-batch
+  int64_t epoch_ = 0;
+  int64_t position_ = 0;
 };
 
 double Accuracy(const Session& session,
                 const Encoder& encoder,
                 const std::vector<Example>& examples,
-                int64_t batch,
-                int64_t length) {
+                const TrainOptions& options) {
   const std::vector<size_t> order = InOrder(examples.size());
   int64_t right = 0;
   for (size_t first = 0; first < examples.size();) {
     const size_t last =
-        std::min(first + static_cast<size_t>(batch), examples.size());
-    const Batch data = MakeBatch(examples, order, first, last, length, encoder);
+        std::min(first + static_cast<size_t>(options.batch), examples.size());
+    const Batch data =
+        MakeBatch(examples,
+                  order,
+                  first,
+                  last,
+                  PaddedLength(examples, order, first, last, options),
+                  encoder);
     right +=
         session.Predict(data).argmax(-1).eq(data.labels).sum().item<int64_t>();
     first = last;
@@ -213,6 +269,59 @@ class Progress {
   bool shown_;
 };
 
+// FNV-1a (Fowler, Noll & Vo) over all ids and labels.
+uint64_t Fingerprint(const std::vector<Example>& examples) {
+  uint64_t hash = 14695981039346656037ULL;
+  const auto add = [&](int64_t value) {
+    hash = (hash ^ static_cast<uint64_t>(value)) * 1099511628211ULL;
+  };
+  for (const Example& example : examples) {
+    for (const int64_t id : example.ids) add(id);
+    for (const int64_t value : {example.label, example.start, example.end}) {
+      add(value);
+    }
+  }
+  return hash;
+}
+
+// What decides the losses of a run: all of it must be the same to go on.
+std::map<std::string, std::string> RunIdentity(
+    const TrainOptions& options,
+    const model::Workload& workload,
+    int64_t steps,
+    const std::vector<Example>& examples) {
+  const model::Architecture& a = workload.architecture;
+  return {{"model",
+           fmt::format("{} {}x{} heads {} intermediate {} vocabulary {} {} "
+                       "labels {}",
+                       model::ToText(a.family),
+                       a.layers,
+                       a.hidden,
+                       a.heads,
+                       a.intermediate,
+                       a.vocabulary,
+                       model::ToText(a.head),
+                       a.labels)},
+          {"data", fmt::format("{:016x}", Fingerprint(examples))},
+          {"steps", std::to_string(steps)},
+          {"batch", std::to_string(options.batch)},
+          {"accumulation", std::to_string(options.accumulation)},
+          {"length", std::to_string(options.length)},
+          {"padding", std::string(ToText(options.padding))},
+          {"precision", std::string(model::ToText(options.precision))},
+          {"optimizer",
+           fmt::format("{} {}",
+                       model::ToText(options.optimizer.kind),
+                       model::ToText(options.optimizer.implementation))},
+          {"attention", std::string(model::ToText(options.attention))},
+          {"learning-rate", fmt::format("{}", options.learning_rate)},
+          {"weight-decay", fmt::format("{}", options.weight_decay)},
+          {"warmup-fraction", fmt::format("{}", options.warmup_fraction)},
+          {"layer-decay", fmt::format("{}", options.layer_decay)},
+          {"clip-norm", fmt::format("{}", options.largest_gradient_norm)},
+          {"seed", std::to_string(options.seed)}};
+}
+
 void Save(const TrainOptions& options, const Encoder& encoder) {
   const std::filesystem::path folder(options.save);
   std::error_code error;
@@ -239,6 +348,27 @@ void Save(const TrainOptions& options, const Encoder& encoder) {
 }
 
 }  // namespace
+
+std::string_view ToText(Padding padding) {
+  switch (padding) {
+    case Padding::kStatic:
+      return "static";
+    case Padding::kDynamic:
+      return "dynamic";
+    case Padding::kBucketed:
+      return "bucketed";
+  }
+  ENSURE(false, "unknown padding");
+}
+
+Padding PaddingFromText(std::string_view text) {
+  for (const Padding padding :
+       {Padding::kStatic, Padding::kDynamic, Padding::kBucketed}) {
+    if (text == ToText(padding)) return padding;
+  }
+  throw InputError(
+      fmt::format("expected static, dynamic or bucketed, got \"{}\"", text));
+}
 
 int Train(const TrainOptions& options, at::Device device) {
   const PretrainedConfig config = Configure(options.model, options.labels);
@@ -296,6 +426,8 @@ int Train(const TrainOptions& options, at::Device device) {
   OptimizerOptions optimizer;
   optimizer.kind = options.optimizer;
   optimizer.weight_decay = options.weight_decay;
+  optimizer.layer_decay = options.layer_decay;
+  optimizer.largest_gradient_norm = options.largest_gradient_norm;
   Session session(std::move(owned), options.precision, optimizer);
   SeedDropout(options.seed);
 
@@ -310,30 +442,65 @@ int Train(const TrainOptions& options, at::Device device) {
   record.workload = workload;
   record.seed = options.seed;
   record.parameters = encoder.parameter_count();
-  Feed feed(examples, options.batch, options.length, options.seed);
+  Feed feed(examples, options);
+  const std::map<std::string, std::string> run =
+      RunIdentity(options, workload, steps, examples);
+  int64_t first_step = 0;
+  if (!options.checkpoint.empty() &&
+      std::filesystem::exists(options.checkpoint)) {
+    const Checkpoint checkpoint =
+        LoadCheckpoint(options.checkpoint, run, encoder, session.optimizer());
+    first_step = checkpoint.step;
+    feed.Seek(checkpoint.epoch, checkpoint.position);
+    SeedDropout(options.seed, checkpoint.dropout_calls);
+    std::cerr << fmt::format(
+        "note: goes on from step {} of {}\n", first_step, options.checkpoint);
+  }
+  int64_t saved_step = first_step;
+  const auto save_checkpoint = [&](int64_t step) {
+    if (options.checkpoint.empty() || step == saved_step) return;
+    SaveCheckpoint(options.checkpoint,
+                   {run, step, feed.epoch(), feed.position(), DropoutCalls()},
+                   encoder,
+                   session.optimizer());
+    saved_step = step;
+  };
+  int64_t done = first_step;
+  std::optional<HostLoadMeter> load;
   ResetPeakHostMemory();
   ResetPeakResident();
   {
     const Progress progress(steps);
-    for (int64_t step = 0; step < steps && !StopRequested(); ++step) {
+    for (int64_t step = first_step; step < steps && !StopRequested(); ++step) {
+      const bool warmup =
+          step - first_step < kWarmupSteps && steps - first_step > kWarmupSteps;
+      if (!warmup && !load) load.emplace();
       session.optimizer().set_learning_rate(LearningRate(options, step, steps));
       const StepTimes times = session.Step(
           options.accumulation, [&](int64_t) { return feed.Next(encoder); });
       record.samples.push_back({step,
-                                step < kWarmupSteps && steps > kWarmupSteps,
+                                warmup,
                                 times.forward_s,
                                 times.backward_s,
                                 times.optimizer_s,
                                 times.step_s,
                                 times.loss});
       progress.Show(record.samples.back());
+      done = step + 1;
+      if (options.checkpoint_every > 0 &&
+          done % options.checkpoint_every == 0) {
+        save_checkpoint(done);
+      }
     }
   }
+  save_checkpoint(done);
+  if (load) record.load = load->SinceStart();
+  record.optimizer_launches = session.optimizer_launches();
   record.peak_memory_bytes = PeakResidentBytes();
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
   if (!evaluation.empty() && !StopRequested()) {
     record.evaluation_accuracy =
-        Accuracy(session, encoder, evaluation, options.batch, options.length);
+        Accuracy(session, encoder, evaluation, options);
   }
   if (records && !record.samples.empty()) records->Write(ToJsonLine(record));
   if (!options.save.empty()) Save(options, encoder);

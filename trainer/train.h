@@ -5,11 +5,21 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/workload.h"
 #include "trainer/aten.h"
 
 namespace trainfare::trainer {
+
+// To which length the sequences of a micro-batch are padded.
+enum class Padding {
+  kStatic,    // all to the longest that is allowed
+  kDynamic,   // to the longest of the micro-batch
+  kBucketed,  // dynamic, with micro-batches of sequences of similar length
+};
+std::string_view ToText(Padding padding);
+Padding PaddingFromText(std::string_view text);  // throws InputError
 
 struct TrainOptions {
   std::string model;              // a preset's name or a model folder
@@ -24,10 +34,15 @@ struct TrainOptions {
   std::optional<int64_t> steps;  // instead of epochs
   int64_t batch = 32;
   int64_t accumulation = 1;
-  int64_t length = 128;  // static padding
+  int64_t length = 128;  // longest sequence
+  Padding padding = Padding::kStatic;
   double learning_rate = 5e-5;
   double weight_decay = 0.01;
   double warmup_fraction = 0.0;  // of the steps, linear, then linear decay
+  double layer_decay = 1.0;      // of the learning rate, from layer to layer
+  double largest_gradient_norm = 0.0;  // 0: gradients are not clipped
+  std::string checkpoint;  // file to go on from and to save to; empty: none
+  int64_t checkpoint_every = 0;  // steps; 0: at the end alone
   model::Precision precision = model::Precision::kFp32;
   model::Optimizer optimizer{model::OptimizerKind::kAdamW,
                              model::OptimizerImplementation::kFused};

@@ -39,7 +39,7 @@ void AddWord(CLI::App* command,
             }
           },
           help)
-      ->default_str(std::string(trainfare::model::ToText(value)));
+      ->default_str(std::string(ToText(value)));
 }
 
 template <class AddDevice, class OpenDevice>
@@ -84,7 +84,10 @@ void AddTrain(CLI::App& app,
                    "Micro-batches an optimizer step")
       ->check(positive)
       ->capture_default_str();
-  train->add_option("--length", options->length, "Tokens a sequence, padded")
+  train
+      ->add_option("--length",
+                   options->length,
+                   "Tokens of the longest sequence; longer texts are cut")
       ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}))
       ->capture_default_str();
   train->add_option("--learning-rate", options->learning_rate, "At its highest")
@@ -99,6 +102,35 @@ void AddTrain(CLI::App& app,
                    "Share of the steps with a rising learning rate")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  train
+      ->add_option("--layer-decay",
+                   options->layer_decay,
+                   "Learning rate of a layer, as a share of the one above's")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  train
+      ->add_option("--clip-norm",
+                   options->largest_gradient_norm,
+                   "Largest global norm of the gradients; 0: any")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  AddWord(train,
+          "--padding",
+          options->padding,
+          trainer::PaddingFromText,
+          "static (to --length), dynamic (to the longest of a batch) or "
+          "bucketed (and batches of similar lengths)");
+  train->add_option("--checkpoint",
+                    options->checkpoint,
+                    "File to save the run to, and to go on from if it is "
+                    "there");
+  train
+      ->add_option("--checkpoint-every",
+                   options->checkpoint_every,
+                   "Steps between checkpoints; 0: at the end or when stopped")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}))
+      ->needs("--checkpoint")
+      ->capture_default_str();
   AddWord(train,
           "--precision",
           options->precision,
@@ -108,7 +140,7 @@ void AddTrain(CLI::App& app,
           "--optimizer",
           options->optimizer.kind,
           trainfare::model::OptimizerKindFromText,
-          "adamw or sgd");
+          "adamw, adan or sgd");
   AddWord(train,
           "--implementation",
           options->optimizer.implementation,

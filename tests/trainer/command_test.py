@@ -243,6 +243,130 @@ class Command(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("accuracy 1.0000", result.stdout)
 
+    def long_run(self, *more):
+        """Arguments of a run of 12 steps over examples of mixed length."""
+        lines = [json.dumps({"input_ids": [5 + i] * (3 + 5 * i % 13),
+                             "label": i % 2}) for i in range(20)]
+        data = self.write("data.jsonl", *lines)
+        return ["--data", data, "--batch", 3, "--steps", 12,
+                "--optimizer", "adan", "--layer-decay", 0.9,
+                "--clip-norm", 1, "--warmup-fraction", 0.2,
+                "--learning-rate", "1e-3", "--threads", 1, *more]
+
+    def losses(self, path):
+        return [s["loss"] for line in path.read_text().splitlines()
+                for s in json.loads(line)["samples"]]
+
+    def test_goes_on_from_a_checkpoint_as_if_unbroken(self):
+        for padding in ("static", "bucketed"):
+            whole = self.folder / f"whole-{padding}.jsonl"
+            result = self.train(*self.long_run("--padding", padding),
+                                "--out", whole, "--save",
+                                self.folder / "whole")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(len(self.losses(whole)), 12)
+
+            # Killed with no chance to save: the last checkpoint stands.
+            parts = self.folder / f"parts-{padding}.jsonl"
+            checkpoint = self.folder / f"{padding}.safetensors"
+            arguments = self.long_run("--padding", padding, "--out", parts,
+                                      "--checkpoint", checkpoint,
+                                      "--checkpoint-every", 5)
+            command = [TRAINER, "train", "--model", "bert-tiny", "--length",
+                       "16", *map(str, arguments)]
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
+                while not checkpoint.exists() and process.poll() is None:
+                    time.sleep(0.001)
+                process.kill()
+            self.assertTrue(checkpoint.exists())
+            result = self.train(*arguments, "--save", self.folder / "parts")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertRegex(result.stderr, "note: goes on from step (5|10) of")
+            first = len(self.losses(parts))
+            self.assertIn(first, (2, 7))
+            self.assertEqual(self.losses(parts), self.losses(whole)[-first:])
+            weights = [(self.folder / run / "model.safetensors").read_bytes()
+                       for run in ("whole", "parts")]
+            self.assertEqual(weights[0], weights[1])
+
+    def test_saves_when_interrupted(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            checkpoint = self.folder / f"{number}.safetensors"
+            out = self.folder / f"{number}.jsonl"
+            command = [TRAINER, "train", "--model", "bert-tiny", "--length",
+                       "16", *map(str, self.long_run(
+                           "--steps", 100000, "--out", out,
+                           "--checkpoint", checkpoint,
+                           "--checkpoint-every", 10))]
+            command.remove("12")
+            command.remove("--steps")
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE,
+                                  text=True) as process:
+                while not checkpoint.exists() and process.poll() is None:
+                    time.sleep(0.01)
+                process.send_signal(number)
+                self.assertEqual(process.wait(60), 130)
+                self.assertEqual(process.stderr.read(), "")
+            header = checkpoint.read_bytes()
+            size = int.from_bytes(header[:8], "little")
+            metadata = json.loads(header[8:8 + size])["__metadata__"]
+            self.assertEqual(int(metadata["step"]), len(self.losses(out)))
+
+    def test_checkpoints_that_do_not_fit(self):
+        checkpoint = self.folder / "checkpoint.safetensors"
+        with_it = ["--checkpoint", checkpoint]
+        result = self.train(*self.long_run(*with_it))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for change, message in [
+                (["--batch", 4], "batch: expected 4, as this run has, got 3"),
+                (["--seed", 2], "seed: expected 2"),
+                (["--optimizer", "adamw"],
+                 "optimizer: expected adamw fused, as this run has, got adan "
+                 "fused")]:
+            arguments = self.long_run(*with_it)
+            at = arguments.index(change[0]) if change[0] in arguments else 0
+            if at:
+                arguments[at + 1] = change[1]
+            else:
+                arguments += change
+            self.check_fails(self.train(*arguments), 1, str(checkpoint),
+                             message)
+        self.check_fails(self.train(*self.long_run(*with_it),
+                                    model="bert-mini"),
+                         1, "model: expected", "a checkpoint of another run")
+        whole = checkpoint.read_bytes()
+        for size in (0, 7, 100, len(whole) // 2, len(whole) - 1):
+            checkpoint.write_bytes(whole[:size])
+            self.check_fails(self.train(*self.long_run(*with_it)), 1,
+                             str(checkpoint))
+        self.check_fails(self.train(*self.long_run(
+            "--checkpoint", "/nowhere/checkpoint")), 1, "/nowhere/checkpoint")
+
+    def test_padding_does_not_change_what_is_predicted(self):
+        results = set()
+        for padding in ("static", "dynamic", "bucketed"):
+            arguments = self.long_run("--padding", padding)
+            arguments += ["--eval", self.folder / "data.jsonl"]
+            arguments[arguments.index("--learning-rate") + 1] = 0
+            result = self.train(*arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            results.add(result.stdout[result.stdout.index("accuracy"):])
+        self.assertEqual(len(results), 1, results)
+        self.assertEqual(
+            self.train(*self.long_run("--padding", "no")).returncode, 2)
+
+    def test_a_tokenizer_that_does_not_fit(self):
+        data = self.write("data.jsonl", '{"text": "a", "label": 1}')
+        folder = self.folder / "words"
+        folder.mkdir()
+        (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n" +
+                                          "\n".join(f"w{i}"
+                                                    for i in range(40000)))
+        self.check_fails(self.train("--data", data, "--tokenizer", folder),
+                         1, "expected a vocabulary of at most 30522 tokens")
+
     def test_trains_on_lengths_of_a_histogram(self):
         lengths = self.write("lengths.csv", "length,count", "4,3", "12,1",
                              "99,1")
