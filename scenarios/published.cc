@@ -170,6 +170,7 @@ std::string Unknown(std::string_view what,
                     const Table& table,
                     Name name) {
   std::vector<std::string> known;
+  known.reserve(std::size(table));
   for (const auto& entry : table) known.emplace_back(name(entry));
   return fmt::format(
       "unknown {} \"{}\"; known: {}", what, text, fmt::join(known, ", "));

@@ -305,7 +305,10 @@ std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
     excludes.insert(c.tariff->excludes.begin(), c.tariff->excludes.end());
   }
   std::vector<std::string> clouds;
-  for (const auto& [cloud, date] : dates) clouds.push_back(cloud + " " + date);
+  clouds.reserve(dates.size());
+  for (const auto& [cloud, date] : dates) {
+    clouds.push_back(fmt::format("{} {}", cloud, date));
+  }
   std::string line = fmt::format("prices: {}, {}",
                                  spot ? "spot, highest zone" : "on demand",
                                  fmt::join(clouds, ", "));

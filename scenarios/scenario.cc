@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -76,7 +77,8 @@ Padding ReadPadding(const Reader& root) {
   const bool is_static = map.Has("static");
   const bool is_dynamic = map.Has("dynamic");
   const bool is_buckets = map.Has("buckets");
-  if (is_static + is_dynamic + is_buckets != 1) {
+  const std::array kinds = {is_static, is_dynamic, is_buckets};
+  if (std::count(kinds.begin(), kinds.end(), true) != 1) {
     root.Fail("padding",
               "expected one of { static: LENGTH }, { dynamic: LONGEST } or "
               "{ buckets: [LENGTH, ..] }");
