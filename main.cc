@@ -180,7 +180,8 @@ Command AddValidate(CLI::App& app, Common& common) {
       app.add_subcommand("validate", "Predictions beside measurements");
   sub->add_option("FILE",
                   options.files,
-                  "Measurements: JSON Lines of the trainer, or CSV tables")
+                  "Measurements: JSON Lines of the trainer, CSV tables, or "
+                  "published figures (a folder or YAML)")
       ->required();
   sub->add_option("--protocol",
                   flags->protocol,

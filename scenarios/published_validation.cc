@@ -256,7 +256,7 @@ Summary Summarise(const GroupInfo& info, const std::vector<PublishedError>& e) {
     }
   }
   if (s.errors.count == 0) {
-    s.verdict = "no row";
+    s.verdict = "only checked";
     s.met = false;
   } else if (!s.limited) {
     s.verdict = "-";
@@ -470,6 +470,10 @@ std::optional<PublishedError> ErrorOf(const Published& published,
       break;
     default:
       error.right = value <= printed.low + known && high >= printed.low - known;
+      // Some figures are cut at their last digit instead of rounded.
+      if (error.measure == PublishedMeasure::kExact && value > printed.low) {
+        error.right = value < printed.low + 2 * known;
+      }
       break;
   }
   // A bound that holds is no error; else how far past it.
