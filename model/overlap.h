@@ -56,6 +56,41 @@ OverlapTime<T> OverlapBackward(const std::vector<OverlapTask<T>>& tasks,
   return {ready, std::max(ready, done)};
 }
 
+// The same where computation and communication share processors: while a
+// transfer runs, computation goes on at `speed` (1: as in OverlapBackward).
+//
+//   v    speed of computation beside a transfer      [1]    0 < v <= 1
+//
+// For ranks that send with the cores they compute on, v is 1 less the share of
+// a core that one transfer keeps busy. Not modelled: computation delays the
+// transfers in turn. Check: tests/model/overlap_test.cc.
+template <class T>
+OverlapTime<T> OverlapBackward(const std::vector<OverlapTask<T>>& tasks,
+                               Seconds<T> gap,
+                               T speed) {
+  Seconds<T> ready;
+  Seconds<T> done;
+  bool first = true;
+  for (const OverlapTask<T>& task : tasks) {
+    if (!first) ready += gap;
+    first = false;
+    Seconds<T> left = task.compute;
+    if (ready < done) {
+      const Seconds<T> beside = (done - ready) * speed;
+      if (left <= beside) {
+        ready += left / speed;
+        left = Seconds<T>();
+      } else {
+        ready = done;
+        left -= beside;
+      }
+    }
+    ready += left;
+    done = std::max(ready, done) + task.communication;
+  }
+  return {ready, std::max(ready, done)};
+}
+
 // Gradients that leave together, and the last layer they wait for.
 struct GradientBucket {
   int64_t elements = 0;

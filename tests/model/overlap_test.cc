@@ -46,6 +46,29 @@ TEST_CASE("measured layer times give the published backward times") {
         doctest::Approx(134.853 - 92.283).epsilon(1e-9));
 }
 
+TEST_CASE("a transfer on the same cores slows what is computed beside it") {
+  // 5 ms alone; then 4 ms of sending leave 4 x 0.5 = 2 ms of the next 5 ms
+  // done, and 3 ms follow alone: 5 + 4 + 3 = 12 ms, and 3 ms of sending.
+  const std::vector<OverlapTask<double>> tasks = {
+      {Milliseconds(5.0), Milliseconds(4.0)},
+      {Milliseconds(5.0), Milliseconds(3.0)}};
+  const OverlapTime<double> half = OverlapBackward(tasks, Seconds<>(), 0.5);
+  CHECK(ToMilliseconds(half.compute_end) ==
+        doctest::Approx(12.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(half.end) == doctest::Approx(15.0).epsilon(1e-12));
+  // Sending outlasts the next piece: 5 + 5 / 0.8 = 11.25 ms, sent at 15 + 3.
+  const OverlapTime<double> long_one = OverlapBackward(
+      std::vector<OverlapTask<double>>{{Milliseconds(5.0), Milliseconds(10.0)},
+                                       {Milliseconds(5.0), Milliseconds(3.0)}},
+      Seconds<>(),
+      0.8);
+  CHECK(ToMilliseconds(long_one.compute_end) ==
+        doctest::Approx(11.25).epsilon(1e-12));
+  CHECK(ToMilliseconds(long_one.end) == doctest::Approx(18.0).epsilon(1e-12));
+  const OverlapTime<double> full = OverlapBackward(tasks, Seconds<>(), 1.0);
+  CHECK(full.end == OverlapBackward(tasks, Seconds<>()).end);
+}
+
 TEST_CASE("what is sent in time costs nothing, what is last is exposed") {
   const std::vector<OverlapTask<double>> hidden = {
       {Milliseconds(5.0), Milliseconds(4.0)},
