@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -1575,7 +1576,7 @@ class PublishedPredictor {
     }
     const Device& device = FindDevice(*run.device);
     const Predictor predictor(device);
-    double low = INFINITY;
+    double low = std::numeric_limits<double>::infinity();
     double high = 0;
     for (const int64_t pairs : kPairs) {
       const auto time = [&](std::string_view stack) {
@@ -1594,7 +1595,7 @@ class PublishedPredictor {
   PublishedPrediction ProfileRatio(const PublishedRow& row) const {
     const PublishedRun& run = published_.RunOf(row);
     const std::string part = row.part.value_or("");
-    double low = INFINITY;
+    double low = std::numeric_limits<double>::infinity();
     double high = 0;
     for (const int64_t pairs : kPairs) {
       const auto count = [&](std::string_view stack) {
