@@ -48,6 +48,12 @@ class HostLinear : public torch::autograd::Function<HostLinear> {
                             const at::Tensor& weight,
                             const at::Tensor& bias) {
     context->save_for_backward({input, weight});
+    // With few rows oneDNN picks a kernel of a fifth of the rate of the one
+    // that it has for the transposed product; docs/trainer.md has both.
+    constexpr int64_t kFewRows = 64;
+    if (input.size(0) < kFewRows) {
+      return Product(weight, input).t().add(bias).contiguous();
+    }
     return Product(input, weight, bias);
   }
 

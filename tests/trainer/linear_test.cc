@@ -7,11 +7,21 @@ namespace {
 
 DOCTEST_TEST_CASE("products and gradients are those of LibTorch in fp64") {
   at::manual_seed(1);
-  for (const int64_t features : {3, 16, 40, 96}) {
-    const at::Tensor input = at::randn({2, 5, 48}).requires_grad_(true);
+  struct Shape {
+    int64_t rows, features;
+  };
+  // Few rows take the transposed product.
+  for (const auto [rows, features] : {Shape{5, 3},
+                                      Shape{5, 16},
+                                      Shape{5, 40},
+                                      Shape{5, 96},
+                                      Shape{31, 96},
+                                      Shape{32, 96},
+                                      Shape{50, 40}}) {
+    const at::Tensor input = at::randn({2, rows, 48}).requires_grad_(true);
     const at::Tensor weight = at::randn({features, 48}).requires_grad_(true);
     const at::Tensor bias = at::randn({features}).requires_grad_(true);
-    const at::Tensor scale = at::randn({2, 5, features});
+    const at::Tensor scale = at::randn({2, rows, features});
     const at::Tensor output = Linear(input, weight, bias);
     (output * scale).sum().backward();
 
