@@ -1155,6 +1155,8 @@ class PublishedPredictor {
     if (!run.device) {
       throw InputError("the processor beside the card is not named");
     }
+    // The enumerators of one model, by their own names.
+    // NOLINTNEXTLINE(google-build-using-namespace)
     using namespace hardware::models;
     const auto time = [&](const PublishedRun& of,
                           bool on_chip,
