@@ -144,6 +144,9 @@ void SaveFit(const Fit& fit, const std::string& path);
 
 // Shipped fits and those of the user's own calibrations (which come first).
 std::vector<Fit> LoadFits();
+// Those of one device, by its catalog name. Reads no file that names another,
+// so that an old fit of one device stands in the way of no other.
+std::vector<Fit> LoadFitsOf(std::string_view device);
 std::string UserFitDirectory();  // $TRAINFARE_FITS, else below XDG_DATA_HOME
 
 }  // namespace trainfare::calibrate

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <tuple>
 #include <utility>
 
@@ -415,14 +416,57 @@ std::string UserFitDirectory() {
       "no place for fits: set TRAINFARE_FITS to a folder, or HOME");
 }
 
+namespace {
+
+// The folders that are there, the user's first.
+std::vector<std::string> FitFolders() {
+  std::vector<std::string> folders;
+  try {
+    folders.push_back(UserFitDirectory());
+  } catch (const InputError&) {
+    // Nowhere to keep fits: the user has none.
+  }
+  folders.push_back(ShippedFitDirectory());
+  std::error_code ignored;
+  std::erase_if(folders, [&](const std::string& folder) {
+    return !fs::is_directory(folder, ignored);
+  });
+  return folders;
+}
+
+// Whether a line of the file reads `device: <device>`, quoted or not.
+bool NamesDevice(const std::string& path, std::string_view device) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    constexpr std::string_view kKey = "device:";
+    if (!line.starts_with(kKey)) continue;
+    std::string value = line.substr(kKey.size());
+    std::erase_if(value, [](char c) {
+      return c == ' ' || c == '"' || c == '\'' || c == '\r';
+    });
+    return value == device;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<Fit> LoadFits() {
   std::vector<Fit> fits;
-  std::error_code ignored;
-  for (const std::string& folder :
-       {UserFitDirectory(), ShippedFitDirectory()}) {
-    if (!fs::is_directory(folder, ignored)) continue;
+  for (const std::string& folder : FitFolders()) {
     for (const std::string& path : hardware::YamlFiles(folder)) {
       fits.push_back(LoadFit(path));
+    }
+  }
+  return fits;
+}
+
+std::vector<Fit> LoadFitsOf(std::string_view device) {
+  std::vector<Fit> fits;
+  for (const std::string& folder : FitFolders()) {
+    for (const std::string& path : hardware::YamlFiles(folder)) {
+      if (NamesDevice(path, device)) fits.push_back(LoadFit(path));
     }
   }
   return fits;

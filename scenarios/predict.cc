@@ -61,7 +61,7 @@ Target TargetOf(const PredictOptions& options) {
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(name);
   if (!fit) {
-    const Fits fits;
+    Fits fits;
     if (const calibrate::Fit* found = fits.Of(device)) fit = *found;
   }
   const std::string fit_name = fit ? fit->name : "";
@@ -392,14 +392,18 @@ std::vector<Scenario> Variants(const Scenario& scenario,
   return variants;
 }
 
-Fits::Fits() : fits_(calibrate::LoadFits()) {}
-
-const calibrate::Fit* Fits::Of(const hardware::Device& device) const {
-  for (const calibrate::Fit& fit : fits_) {
+const calibrate::Fit* Fits::Of(const hardware::Device& device) {
+  auto found = fits_.find(device.name);
+  if (found == fits_.end()) {
+    found =
+        fits_.emplace(device.name, calibrate::LoadFitsOf(device.name)).first;
+  }
+  for (const calibrate::Fit& fit : found->second) {
     // A fit of another processor says nothing of this one.
-    const bool same_processor = device.kind != hardware::DeviceKind::kCpu ||
-                                fit.reported_name == device.reported_name;
-    if (fit.device == device.name && same_processor) return &fit;
+    if (device.kind != hardware::DeviceKind::kCpu ||
+        fit.reported_name == device.reported_name) {
+      return &fit;
+    }
   }
   return nullptr;
 }

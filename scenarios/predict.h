@@ -3,6 +3,7 @@
 // trainfare predict: one scenario on one device or instance.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,15 +38,15 @@ struct PredictOptions {
 std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides);
 
-// All fits at hand, the user's own first.
+// Fits at hand, each device's read when it is first asked for.
 class Fits {
  public:
-  Fits();
-  // Of `device`; nullptr: its datasheet must do.
-  const calibrate::Fit* Of(const hardware::Device& device) const;
+  // The user's own of `device`, else the shipped one; nullptr: its datasheet
+  // must do.
+  const calibrate::Fit* Of(const hardware::Device& device);
 
  private:
-  std::vector<calibrate::Fit> fits_;
+  std::map<std::string, std::vector<calibrate::Fit>> fits_;  // by device
 };
 
 Report Predict(const PredictOptions& options);

@@ -252,11 +252,15 @@ class Validation {
   }
 
   void AsShipped() {
-    const Fits fits;
+    Fits fits;
+    std::vector<const calibrate::Fit*> of_device;
+    for (const DeviceRows& rows : devices_) {
+      of_device.push_back(fits.Of(rows.device));
+    }
     InParallel(devices_.size(), [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
         const hardware::Device& device = devices_[d].device;
-        const calibrate::Fit* fit = fits.Of(device);
+        const calibrate::Fit* fit = of_device[d];
         const Predictor predictor =
             fit != nullptr ? Predictor(device, *fit) : Predictor(device);
         PredictRows(predictor, devices_[d].rows, std::nullopt);

@@ -24,7 +24,8 @@ PredictOptions On(std::string_view device) {
 
 TEST_CASE("JSON has one prediction for every batch and length, lengths outer") {
   const FitFolder none;
-  PredictOptions options = On("t4");
+  // No fit of an L4 ships.
+  PredictOptions options = On("l4");
   options.overrides.precision = "fp16";
   options.overrides.batches = {8, 16};
   options.overrides.lengths = {32, 128};
@@ -145,6 +146,13 @@ TEST_CASE("the user's fit is found, and one of another device refused") {
   CHECK(step(options) == slow);
   options.device = "h100_sxm";
   CHECK_THROWS_AS(Predict(options), model::InputError);
+}
+
+TEST_CASE("a fit that cannot be read stands in the way of its device alone") {
+  const FitFolder folder;
+  folder.Write("fits/h100_pcie.yaml", "device: h100_pcie\nkind: nonsense\n");
+  CHECK_NOTHROW(Predict(On("l4")));
+  CHECK_THROWS_AS(Predict(On("h100_pcie")), model::InputError);
 }
 
 TEST_CASE("the same question has the same bytes for an answer") {

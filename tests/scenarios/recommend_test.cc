@@ -83,7 +83,8 @@ TEST_CASE("the winner is best by its objective, and one in all places") {
       }
       return candidate.at("cost_usd").get<double>();
     };
-    for (const Json& candidate : Json::parse(report.json).at("candidates")) {
+    const Json all = Json::parse(report.json);
+    for (const Json& candidate : all.at("candidates")) {
       if (candidate.at("cost_usd").is_null()) continue;
       if (objective == Objective::kEnergy &&
           candidate.at("estimate").at("energy_j").is_null()) {
@@ -158,8 +159,8 @@ TEST_CASE("clouds filter, unknown ones get the nearest") {
   const FitFolder none;
   RecommendOptions options = For("emotion_bert_base");
   options.clouds = {"gcp"};
-  for (const Json& candidate :
-       Json::parse(Recommend(options).json).at("candidates")) {
+  const Json json = Json::parse(Recommend(options).json);
+  for (const Json& candidate : json.at("candidates")) {
     CHECK(candidate.at("instance").get<std::string>().starts_with("gcp/"));
   }
   options.clouds = {"asw"};
