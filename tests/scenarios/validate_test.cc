@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "calibrate/fit.h"
+#include "calibrate/import/observations.h"
+#include "hardware/device.h"
 #include "model/error.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -183,6 +186,25 @@ TEST_CASE("groups hold every row once") {
       CHECK(group.at("p90") >= group.at("median"));
     }
     CHECK(rows == json.at("overall").at("n"));
+  }
+}
+
+TEST_CASE("rows that a fit at hand was made from are named") {
+  const FitFolder fits;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.3));
+  CHECK(Result(file, "as-shipped").at("fitted").empty());
+  const auto observations = calibrate::ReadObservations({file}).observations;
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("a10");
+  std::filesystem::create_directories(fits.Path("fits"));
+  calibrate::SaveFit(calibrate::FitDevice(device, observations),
+                     fits.Path("fits/a10.yaml"));
+  const Json json = Result(file, "as-shipped");
+  CHECK(json.at("fitted").size() == 6);
+  CHECK(json.at("overall").at("n") == 12);
+  for (const Json& row : json.at("rows")) {
+    CHECK(row.at("fitted") == (row.at("device") == "a10"));
   }
 }
 
