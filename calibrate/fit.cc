@@ -437,7 +437,11 @@ void FillParameters(const hardware::Device& device,
     const ParameterInfo& info = data.infos[i];
     FittedParameter parameter;
     parameter.name = info.name;
-    parameter.value = held[i] ? info.prior : FromFitScale(info, positions[i]);
+    // exp(log(bound)) may round past the bound that a file is read against.
+    parameter.value =
+        held[i] ? info.prior
+                : std::clamp(
+                      FromFitScale(info, positions[i]), info.lower, info.upper);
     parameter.standard_error = std::sqrt(covariance(at, at));
     parameter.prior = info.prior;
     parameter.determined = !held[i];
@@ -697,6 +701,9 @@ Fit FitDevice(const hardware::Device& device,
   }
   // One parameter at a time, the least determined first: two that only their
   // product is known of must not both go back to their priors.
+  // What all of them free do determine is not given up later: a formula that
+  // fits worse for each one held would otherwise take the rest along.
+  std::vector<bool> refusable;
   while (true) {
     std::string message;
     const auto solved =
@@ -709,10 +716,16 @@ Fit FitDevice(const hardware::Device& device,
     }
     positions = *solved;
     covariance = PosteriorCovariance(data, positions);
+    if (refusable.empty()) {
+      for (size_t i = 0; i < count; ++i) {
+        refusable.push_back(NarrowedTo(data, covariance, i) >=
+                            kDeterminedBelow);
+      }
+    }
     size_t worst = count;
     double widest = kDeterminedBelow;
     for (size_t i = 0; i < count; ++i) {
-      if (held[i]) continue;
+      if (held[i] || !refusable[i]) continue;
       const double narrowed = NarrowedTo(data, covariance, i);
       if (narrowed >= widest) {
         widest = narrowed;

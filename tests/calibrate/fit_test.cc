@@ -231,7 +231,8 @@ TEST_CASE("each run left out in turn is predicted from the others") {
   CHECK(fit.leave_one_out_error > 0.0);
   CHECK(fit.leave_one_out_error < 0.05);
 
-  // By hand: the first run away, and the rest predicts it the same.
+  // By hand: the first run away, and the rest predicts it the same, but for
+  // its own scatter and its own choice of what is determined.
   std::vector<Observation> rest;
   for (const Observation& observation : observations) {
     if (observation.label != "run 1") rest.push_back(observation);
@@ -242,7 +243,7 @@ TEST_CASE("each run left out in turn is predicted from the others") {
   const double expected =
       StepSeconds(device, without.Values(), observations[0].workload);
   CHECK(model::ToSeconds(*fit.runs[0].left_out) ==
-        doctest::Approx(expected).epsilon(1e-3).scale(0));
+        doctest::Approx(expected).epsilon(5e-3).scale(0));
 }
 
 TEST_CASE("fits are the same on every call") {
