@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "hardware/device_models.h"
-#include "model/memory.h"
 #include "hardware/models/systolic.h"
+#include "model/memory.h"
 
 namespace trainfare::hardware::models {
 namespace {
