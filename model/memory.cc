@@ -170,15 +170,15 @@ int64_t LongestQuery(const Workload& w) {
                      : w.sequence_length;
 }
 
-// What a backward pass holds besides what was kept for it: gradients of the
-// block it is in. The larger of attention and feed-forward.
-int64_t BackwardTransients(const Workload& w) {
+// Tensors of the one block that a pass is in: the larger of attention, with
+// `head_tensors` split into heads, and feed-forward.
+int64_t BlockTransients(const Workload& w, int64_t head_tensors) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t length = LongestQuery(w);
   const int64_t tokens = w.batch * length;
   const int64_t residual = 2 * tokens * a.hidden * width.wide;
-  const int64_t heads = 3 * tokens * a.hidden * width.element;
+  const int64_t heads = head_tensors * tokens * a.hidden * width.element;
   const int64_t scores =
       w.stack.attention == Attention::kFlash
           ? 0
@@ -187,21 +187,12 @@ int64_t BackwardTransients(const Workload& w) {
   return residual + std::max(heads + scores, feed_forward);
 }
 
-// A forward pass that keeps nothing: one block's tensors.
-int64_t ForwardTransients(const Workload& w) {
-  const Widths width(w);
-  const Architecture& a = w.architecture;
-  const int64_t length = LongestQuery(w);
-  const int64_t tokens = w.batch * length;
-  const int64_t residual = 2 * tokens * a.hidden * width.wide;
-  const int64_t heads = 4 * tokens * a.hidden * width.element;
-  const int64_t scores =
-      w.stack.attention == Attention::kFlash
-          ? 0
-          : 2 * w.batch * a.heads * length * length * width.wide;
-  const int64_t feed_forward = 2 * tokens * a.intermediate * width.element;
-  return residual + std::max(heads + scores, feed_forward);
-}
+// What a backward pass holds besides what was kept for it: gradients of
+// queries, keys and values.
+int64_t BackwardTransients(const Workload& w) { return BlockTransients(w, 3); }
+
+// A forward pass that keeps nothing: queries, keys, values and context.
+int64_t ForwardTransients(const Workload& w) { return BlockTransients(w, 4); }
 
 int64_t Activations(const Workload& w) {
   const Widths width(w);
