@@ -794,5 +794,11 @@ std::string_view ToText(KernelKind kind) {
 std::string_view ToText(Phase phase) {
   return internal::EnumName(phase, kPhases);
 }
+KernelKind KernelKindFromText(std::string_view text) {
+  return internal::EnumFromName(text, kKinds, "kind of kernel");
+}
+Phase PhaseFromText(std::string_view text) {
+  return internal::EnumFromName(text, kPhases, "phase");
+}
 
 }  // namespace trainfare::model

@@ -103,5 +103,8 @@ int64_t ForwardModelFlops(const Workload& workload);
 
 std::string_view ToText(KernelKind kind);
 std::string_view ToText(Phase phase);
+// Both throw InputError that lists the known names.
+KernelKind KernelKindFromText(std::string_view text);
+Phase PhaseFromText(std::string_view text);
 
 }  // namespace trainfare::model

@@ -14,7 +14,8 @@
 
 #include "trainer/kernels/adan.h"
 
-extern "C" int trainfare_cuda_open(int device, char* text, size_t size) {
+extern "C" int trainfare_cuda_open(
+    int device, char* text, size_t size, char* bus_id, size_t bus_id_size) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) {
@@ -28,7 +29,11 @@ extern "C" int trainfare_cuda_open(int device, char* text, size_t size) {
   try {
     c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
     cudaDeviceProp properties{};
-    const cudaError_t failed = cudaGetDeviceProperties(&properties, device);
+    cudaError_t failed = cudaGetDeviceProperties(&properties, device);
+    if (failed == cudaSuccess) {
+      failed =
+          cudaDeviceGetPCIBusId(bus_id, static_cast<int>(bus_id_size), device);
+    }
     std::snprintf(
         text,
         size,

@@ -7,9 +7,10 @@
 #include "trainer/fused_adan.h"
 
 extern "C" {
-// Makes a GPU the current one. Returns 0 and writes its name, or returns 1 and
-// writes what is wrong.
-int trainfare_cuda_open(int device, char* text, size_t size);
+// Makes a GPU the current one. Returns 0 and writes its name and bus id, or
+// returns 1 and writes what is wrong to `text`.
+int trainfare_cuda_open(
+    int device, char* text, size_t size, char* bus_id, size_t bus_id_size);
 
 // FusedAdan() on the current GPU and stream; answers as above.
 int trainfare_cuda_adan(const trainfare::trainer::AdanTensor* tensors,

@@ -15,10 +15,14 @@ namespace {
 
 using model::InputError;
 
-// Of the GPU in use; empty until one is opened.
-std::string& GpuName() {
-  static std::string name;
-  return name;
+struct Gpu {
+  std::string name;
+  std::string bus_id;
+};
+// The GPU in use; empty until one is opened.
+Gpu& OpenedGpu() {
+  static Gpu gpu;
+  return gpu;
 }
 
 // Of the CUDA module; null until a GPU is opened.
@@ -55,12 +59,13 @@ at::Device OpenGpu() {
     throw InputError(fmt::format("--device cuda: {}", ::dlerror()));
   }
   std::array<char, 256> text{};
+  std::array<char, 32> bus_id{};
   if (ModuleFunction<decltype(trainfare_cuda_open)>("trainfare_cuda_open")(
-          0, text.data(), text.size()) != 0) {
+          0, text.data(), text.size(), bus_id.data(), bus_id.size()) != 0) {
     throw InputError(
         fmt::format("--device cuda: no GPU to run on: {}", text.data()));
   }
-  GpuName() = text.data();
+  OpenedGpu() = {text.data(), bus_id.data()};
   return {at::kCUDA, 0};
 }
 
@@ -85,8 +90,11 @@ void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,
 }
 
 DeviceDescription Describe(at::Device device) {
-  if (device.is_cuda()) return {GpuName(), "cuda", at::get_num_threads()};
-  return {HostCpuName(), "cpu", at::get_num_threads()};
+  if (device.is_cuda()) {
+    const Gpu& gpu = OpenedGpu();
+    return {gpu.name, "cuda", at::get_num_threads(), gpu.bus_id};
+  }
+  return {HostCpuName(), "cpu", at::get_num_threads(), ""};
 }
 
 }  // namespace trainfare::trainer

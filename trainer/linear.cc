@@ -41,6 +41,16 @@ at::Tensor Product(const at::Tensor& a,
       a, b, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
 }
 
+// Whether products of rows with a weight (out, in) go to oneDNN.
+bool TakesOneDnn(const at::Tensor& rows, int64_t out, int64_t in) {
+  // Small heads (a handful of labels) fall off oneDNN's fast paths.
+  constexpr int64_t kLeastFeatures = 16;
+  return out >= kLeastFeatures && in >= kLeastFeatures && rows.is_cpu() &&
+         rows.scalar_type() == at::kFloat &&
+         !at::autocast::is_autocast_enabled(at::kCPU) &&
+         OneDnnLinear().has_value();
+}
+
 class HostLinear : public torch::autograd::Function<HostLinear> {
  public:
   static at::Tensor forward(AutogradContext* context,
@@ -65,22 +75,33 @@ class HostLinear : public torch::autograd::Function<HostLinear> {
     const at::Tensor gradient = gradients[0].contiguous();  // (n, out)
     at::Tensor input_gradient;
     if (context->needs_input_grad(0)) {
-      input_gradient = Product(gradient, weight.t());
+      input_gradient = LinearInputGradient(gradient, weight);
     }
-    return {input_gradient, Product(gradient.t(), input.t()), gradient.sum(0)};
+    return {
+        input_gradient, LinearWeightGradient(gradient, input), gradient.sum(0)};
   }
 };
 
 }  // namespace
 
+at::Tensor LinearInputGradient(const at::Tensor& gradient,
+                               const at::Tensor& weight) {
+  return TakesOneDnn(gradient, weight.size(0), weight.size(1))
+             ? Product(gradient, weight.t())
+             : at::mm(gradient, weight);
+}
+
+at::Tensor LinearWeightGradient(const at::Tensor& gradient,
+                                const at::Tensor& input) {
+  return TakesOneDnn(gradient, gradient.size(1), input.size(1))
+             ? Product(gradient.t(), input.t())
+             : at::mm(gradient.t(), input);
+}
+
 at::Tensor Linear(const at::Tensor& input,
                   const at::Tensor& weight,
                   const at::Tensor& bias) {
-  // Small heads (a handful of labels) fall off oneDNN's fast paths.
-  constexpr int64_t kLeastFeatures = 16;
-  if (weight.size(0) < kLeastFeatures || weight.size(1) < kLeastFeatures ||
-      !input.is_cpu() || input.scalar_type() != at::kFloat ||
-      at::autocast::is_autocast_enabled(at::kCPU) || !OneDnnLinear()) {
+  if (!TakesOneDnn(input, weight.size(0), weight.size(1))) {
     return at::linear(input, weight, bias);
   }
   // Strided rows (the first token of every sequence) would make oneDNN fall

@@ -13,4 +13,11 @@ at::Tensor Linear(const at::Tensor& input,
                   const at::Tensor& weight,
                   const at::Tensor& bias);
 
+// The two products of its backward pass, as Linear() itself takes them:
+// gradient (n, out) with weight (out, in), and with input (n, in).
+at::Tensor LinearInputGradient(const at::Tensor& gradient,
+                               const at::Tensor& weight);
+at::Tensor LinearWeightGradient(const at::Tensor& gradient,
+                                const at::Tensor& input);
+
 }  // namespace trainfare::trainer

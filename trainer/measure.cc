@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -218,12 +217,6 @@ class RandomBatches {
   at::Generator generator_;
 };
 
-double Seconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 void CheckStack(const model::Workload& workload) {
   if (workload.stack.fusion != model::Fusion::kEager) {
     throw InputError(fmt::format("stack: this trainer has eager, got {}",
@@ -256,7 +249,8 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
                              "steps",
                              "warmup",
                              "max_seconds",
-                             "seed"});
+                             "seed",
+                             "layers"});
   if (!reader.Has("model")) throw InputError("model: missing");
   MeasureRequest request;
   model::Workload& workload = request.workload;
@@ -276,6 +270,7 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
   request.max_seconds =
       reader.Number("max_seconds", request.max_seconds, 0.0, 1e6);
   request.seed = static_cast<uint64_t>(reader.Count("seed", 1, 0));
+  request.layers = reader.Flag("layers", false);
   model::Validate(workload);
   CheckStack(workload);
   return request;
@@ -325,36 +320,39 @@ std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
   record.workload = workload;
   record.seed = request.seed;
   record.parameters = session.encoder().parameter_count();
-  const double start = Seconds();
-  std::optional<HostLoadMeter> load;
+  session.set_time_parts(layers_ || request.layers);
+  const double start = MonotonicSeconds();
+  RunMonitor monitor(record.device.bus_id);
   for (int64_t step = 0; step < request.warmup + request.steps; ++step) {
-    if (step == request.warmup) load.emplace();
-    const StepTimes times = session.Step(
-        workload.accumulation, [&](int64_t) { return batches.Next(); });
-    record.samples.push_back({step,
-                              step < request.warmup,
-                              times.forward_s,
-                              times.backward_s,
-                              times.optimizer_s,
-                              times.step_s,
-                              times.loss});
+    if (step == request.warmup) monitor.Begin();
+    record.samples.push_back(
+        {step,
+         step < request.warmup,
+         session.Step(
+             workload.accumulation, [&](int64_t) { return batches.Next(); })});
+    monitor.AfterStep();
     if (StopRequested()) break;
-    if (step >= request.warmup && Seconds() - start > request.max_seconds) {
+    if (step >= request.warmup &&
+        MonotonicSeconds() - start > request.max_seconds) {
       break;
     }
   }
-  if (load) record.load = load->SinceStart();
+  if (monitor.begun()) record.conditions = monitor.End();
+  if (session.time_parts()) record.parts = session.parts();
   record.optimizer_launches = session.optimizer_launches();
   record.peak_memory_bytes = PeakResidentBytes();
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
   // A run that a signal cut short of its first timed step is no measurement.
   if (StopRequested() && record.samples.back().warmup) return std::nullopt;
+  RequireDeviceTime(record);
   return record;
 }
 
-int RunMeasurePlan(const std::string& plan,
-                   const std::string& out,
-                   at::Device device) {
+int AnswerPlan(
+    const std::string& plan,
+    const std::string& out,
+    const std::function<std::vector<std::string>(const MeasureRequest&)>&
+        answer) {
   std::ifstream file;
   if (plan != "-") {
     file.open(plan);
@@ -364,26 +362,37 @@ int RunMeasurePlan(const std::string& plan,
   }
   std::istream& requests = plan == "-" ? std::cin : file;
   LineWriter records(out);
-  Measurer measurer(device);
   const auto next_line = [&](std::string& line) {
     const WaitingForInput waiting;
     return static_cast<bool>(std::getline(requests, line));
   };
   for (std::string line; next_line(line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    std::string answer;
+    std::vector<std::string> answers;
     try {
-      const std::optional<StepRecord> record =
-          measurer.Run(ParseMeasureRequest(line));
-      if (record) answer = ToJsonLine(*record);
+      answers = answer(ParseMeasureRequest(line));
     } catch (const std::exception& error) {
       if (!IsBadRequest(error)) throw;
-      answer = ErrorJsonLine(line, FirstLine(error));
+      answers = {ErrorJsonLine(line, FirstLine(error))};
     }
-    if (!answer.empty()) records.Write(std::move(answer));
+    for (std::string& text : answers) records.Write(std::move(text));
     if (StopRequested()) return kInterruptedExit;
   }
   return 0;
+}
+
+int RunMeasurePlan(const std::string& plan,
+                   const std::string& out,
+                   at::Device device,
+                   bool layers) {
+  Measurer measurer(device, layers);
+  return AnswerPlan(plan, out, [&](const MeasureRequest& request) {
+    std::vector<std::string> answers;
+    if (const auto record = measurer.Run(request)) {
+      answers.push_back(ToJsonLine(*record));
+    }
+    return answers;
+  });
 }
 
 }  // namespace trainfare::trainer

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/workload.h"
 #include "trainer/record.h"
@@ -20,6 +21,7 @@ struct MeasureRequest {
   int64_t steps = 5;
   int64_t warmup = 2;
   double max_seconds = 60;
+  bool layers = false;  // time each part of the model
   uint64_t seed = 1;
 };
 
@@ -28,7 +30,9 @@ MeasureRequest ParseMeasureRequest(const std::string& text);
 
 class Measurer {
  public:
-  explicit Measurer(at::Device device) : device_(device) {}
+  // `layers`: time each part of the model in every run.
+  explicit Measurer(at::Device device, bool layers = false)
+      : device_(device), layers_(layers) {}
 
   // Runs the steps; nullopt when a signal ended the run before it had a step
   // to report.
@@ -38,15 +42,26 @@ class Measurer {
   Session& SessionFor(const MeasureRequest& request);
 
   at::Device device_;
+  bool layers_;
   // The last model, kept for the next request: its memory, not its weights.
   std::unique_ptr<Session> session_;
   std::optional<model::Workload> session_workload_;
 };
 
+// Reads requests from `plan` ("-": standard input) and writes to `out` the
+// lines that `answer` has for each, or one line that says why there are none.
+// Returns the exit code.
+int AnswerPlan(
+    const std::string& plan,
+    const std::string& out,
+    const std::function<std::vector<std::string>(const MeasureRequest&)>&
+        answer);
+
 // Reads requests from `plan`, appends records to `out` ("-": standard streams).
 // Returns the exit code.
 int RunMeasurePlan(const std::string& plan,
                    const std::string& out,
-                   at::Device device);
+                   at::Device device,
+                   bool layers);
 
 }  // namespace trainfare::trainer

@@ -7,9 +7,11 @@
 #include <torch/headeronly/version.h>
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 namespace trainfare::trainer {
@@ -93,7 +95,155 @@ Json WorkloadJson(const model::Workload& workload) {
       {"attention", model::ToText(workload.stack.attention)}};
 }
 
+// Times are kept to the nanosecond, the resolution of the clock: half the
+// digits of a double.
+Json Instants(const std::vector<double>& seconds) {
+  Json list = Json::array();
+  for (const double instant : seconds) {
+    list.push_back(std::round(instant * 1e9) / 1e9);
+  }
+  return list;
+}
+
+Json TimelineJson(const StepTimeline& timeline) {
+  Json passes = Json::array();
+  for (const PassTimeline& pass : timeline.passes) {
+    passes.push_back({{"forward_at_s", Instants(pass.forward_at_s)},
+                      {"backward_at_s", Instants(pass.backward_at_s)}});
+  }
+  return {{"passes", std::move(passes)},
+          {"optimizer_at_s",
+           Instants({timeline.optimizer_begin_s, timeline.optimizer_end_s})}};
+}
+
+Json SampleJson(const Sample& sample) {
+  const StepTimes& times = sample.times;
+  Json json = {{"step", sample.step},
+               {"warmup", sample.warmup},
+               {"forward_s", times.forward_s},
+               {"backward_s", times.backward_s},
+               {"optimizer_s", times.optimizer_s},
+               {"step_s", times.step_s},
+               {"loss", times.loss}};
+  if (times.timeline) json["timeline"] = TimelineJson(*times.timeline);
+  return json;
+}
+
+Json DeviceJson(const DeviceDescription& device, double time_s) {
+  Json json = {{"name", device.name},
+               {"kind", device.kind},
+               {"count", 1},
+               {"threads", device.threads}};
+  if (!device.bus_id.empty()) json["bus_id"] = device.bus_id;
+  json["time_s"] = time_s;
+  return json;
+}
+
+// What records of all kinds begin with.
+Json Provenance(const char* kind,
+                const DeviceDescription& device,
+                double device_time_s,
+                const model::Workload& workload) {
+  const auto now =
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return {{"schema", "trainfare.measurement/1"},
+          {"kind", kind},
+          {"id", RandomId()},
+          {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+          {"device", DeviceJson(device, device_time_s)},
+          {"host", Host()},
+          {"software", Software()},
+          {"workload", WorkloadJson(workload)}};
+}
+
+Json KernelJson(const model::Kernel& kernel) {
+  Json json = {{"name", kernel.name},
+               {"kind", model::ToText(kernel.kind)},
+               {"matrix_flops", kernel.matrix_flops},
+               {"vector_flops", kernel.vector_flops},
+               {"special_ops", kernel.special_ops},
+               {"random_draws", kernel.random_draws},
+               {"bytes_read", kernel.bytes_read},
+               {"bytes_written", kernel.bytes_written},
+               {"parameter_bytes", kernel.parameter_bytes},
+               {"parameter_bytes_written", kernel.parameter_bytes_written},
+               {"work_items", kernel.work_items},
+               {"launches", kernel.launches}};
+  const model::GemmExtents& gemm = kernel.gemm;
+  if (gemm.batch > 0) {
+    json["gemm"] = {
+        {"batch", gemm.batch}, {"m", gemm.m}, {"n", gemm.n}, {"k", gemm.k}};
+  }
+  return json;
+}
+
+Json HostLoadJson(const HostLoad& load) {
+  Json json = {{"wall_s", load.wall_s},
+               {"cpu_s", load.cpu_s},
+               {"involuntary_switches", load.involuntary_switches}};
+  if (load.waited_s) json["waited_s"] = *load.waited_s;
+  return json;
+}
+
+void AddRange(Json& json, const char* key, const std::optional<Range>& range) {
+  if (!range) return;
+  json[key] = {
+      {"low", range->low}, {"median", range->median}, {"high", range->high}};
+}
+
+Json GpuJson(const GpuConditions& gpu) {
+  Json json = {{"driver", gpu.driver}, {"readings", gpu.readings}};
+  AddRange(json, "sm_clock_hz", gpu.sm_clock_hz);
+  AddRange(json, "memory_clock_hz", gpu.memory_clock_hz);
+  AddRange(json, "temperature_c", gpu.temperature_c);
+  AddRange(json, "power_w", gpu.power_w);
+  if (gpu.power_limit_w) json["power_limit_w"] = *gpu.power_limit_w;
+  json["throttled"] = !gpu.throttle_reasons.empty();
+  json["throttle_reasons"] = gpu.throttle_reasons;
+  if (gpu.other_processes) {
+    json["shared"] = *gpu.other_processes > 0;
+    json["other_processes"] = *gpu.other_processes;
+  }
+  return json;
+}
+
+Json EnergyJson(const EnergyUse& energy) {
+  if (!energy.missing.empty()) return {{"missing", energy.missing}};
+  Json json = {{"source", energy.source}};
+  if (!energy.domains.empty()) json["domains"] = energy.domains;
+  json["energy_j"] = energy.joules;
+  json["wall_s"] = energy.wall_s;
+  return json;
+}
+
+void AddConditions(Json& json, const RunConditions& conditions, int threads) {
+  json["disturbed"] = conditions.disturbed(threads);
+  json["host_load"] = HostLoadJson(conditions.load);
+  json["energy"] = EnergyJson(conditions.energy);
+  if (conditions.gpu) json["gpu"] = GpuJson(*conditions.gpu);
+  if (!conditions.gpu_missing.empty()) {
+    json["gpu"] = {{"missing", conditions.gpu_missing}};
+  }
+}
+
 }  // namespace
+
+double StepRecord::device_time_s() const {
+  if (device.kind == "cpu") return conditions ? conditions->load.cpu_s : 0.0;
+  double sum = 0;
+  for (const Sample& sample : samples) {
+    if (sample.warmup) continue;
+    const StepTimes& times = sample.times;
+    sum += times.forward_s + times.backward_s + times.optimizer_s;
+  }
+  return sum;
+}
+
+void RequireDeviceTime(const StepRecord& record) {
+  if (record.device_time_s() > 0) return;
+  throw std::runtime_error(
+      fmt::format("{} did no work on the timed steps", record.device.name));
+}
 
 std::string HostCpuName() {
   const std::string name = FieldOf("/proc/cpuinfo", "model name");
@@ -119,52 +269,53 @@ std::string VersionText() {
 }
 
 std::string ToJsonLine(const StepRecord& record) {
-  const auto now =
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   Json samples = Json::array();
   for (const Sample& sample : record.samples) {
-    samples.push_back({{"step", sample.step},
-                       {"warmup", sample.warmup},
-                       {"forward_s", sample.forward_s},
-                       {"backward_s", sample.backward_s},
-                       {"optimizer_s", sample.optimizer_s},
-                       {"step_s", sample.step_s},
-                       {"loss", sample.loss}});
+    samples.push_back(SampleJson(sample));
   }
-  Json json = {
-      {"schema", "trainfare.measurement/1"},
-      {"kind", "step"},
-      {"id", RandomId()},
-      {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
-      {"device",
-       {{"name", record.device.name},
-        {"kind", record.device.kind},
-        {"count", 1},
-        {"threads", record.device.threads}}},
-      {"host", Host()},
-      {"software", Software()},
-      {"workload", WorkloadJson(record.workload)},
+  Json json = Provenance(
+      "step", record.device, record.device_time_s(), record.workload);
+  json.update({
       {"world_size", 1},
       {"seed", record.seed},
       {"parameters", record.parameters},
       {"peak_memory_bytes", record.peak_memory_bytes},
       {"peak_allocated_bytes", record.peak_allocated_bytes},
-  };
+  });
   if (record.evaluation_accuracy) {
     json["evaluation_accuracy"] = *record.evaluation_accuracy;
   }
   if (record.optimizer_launches) {
     json["launches_optimizer"] = *record.optimizer_launches;
   }
-  if (record.load) {
-    const HostLoad& load = *record.load;
-    json["disturbed"] = load.disturbed(record.device.threads);
-    json["host_load"] = {{"wall_s", load.wall_s},
-                         {"cpu_s", load.cpu_s},
-                         {"involuntary_switches", load.involuntary_switches}};
-    if (load.waited_s) json["host_load"]["waited_s"] = *load.waited_s;
+  if (record.conditions) {
+    AddConditions(json, *record.conditions, record.device.threads);
   }
+  if (!record.parts.empty()) json["parts"] = record.parts;
   json["samples"] = std::move(samples);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ToJsonLine(const KernelRecord& record) {
+  Json kernels = Json::array();
+  for (const model::Kernel& kernel : record.operation.kernels) {
+    kernels.push_back(KernelJson(kernel));
+  }
+  Json samples = Json::array();
+  for (const double time_s : record.samples_s) {
+    samples.push_back({{"time_s", time_s}});
+  }
+  Json json = Provenance(
+      "kernel", record.device, record.device_time_s, record.workload);
+  json.update({{"operation", record.operation.name},
+               {"kernel_kind", model::ToText(record.operation.kind)},
+               {"phase", model::ToText(record.operation.phase)},
+               {"per_step", record.operation.per_step},
+               {"kernels", std::move(kernels)},
+               {"disturbed", record.load.disturbed(record.device.threads)},
+               {"host_load", HostLoadJson(record.load)},
+               {"iterations", record.iterations},
+               {"samples", std::move(samples)}});
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -8,24 +8,23 @@
 #include <vector>
 
 #include "model/workload.h"
-#include "trainer/disturbance.h"
+#include "trainer/operation.h"
+#include "trainer/run_monitor.h"
+#include "trainer/timeline.h"
 
 namespace trainfare::trainer {
 
 struct Sample {
   int64_t step = 0;
   bool warmup = false;
-  double forward_s = 0;
-  double backward_s = 0;
-  double optimizer_s = 0;
-  double step_s = 0;
-  double loss = 0;
+  StepTimes times;
 };
 
 struct DeviceDescription {
-  std::string name;  // of a CPU the `model name` of /proc/cpuinfo
-  std::string kind;  // cpu or cuda
-  int threads = 0;   // host threads that compute
+  std::string name;    // of a CPU the `model name` of /proc/cpuinfo
+  std::string kind;    // cpu or cuda
+  int threads = 0;     // host threads that compute
+  std::string bus_id;  // of a GPU, "0000:3B:00.0"
 };
 
 struct StepRecord {
@@ -37,12 +36,33 @@ struct StepRecord {
   int64_t peak_allocated_bytes = 0;           // in tensors
   std::optional<double> evaluation_accuracy;  // after training
   std::optional<int64_t> optimizer_launches;  // kernels of one optimizer step
-  std::optional<HostLoad> load;               // of the timed steps
+  std::optional<RunConditions> conditions;    // of the timed steps
+  std::vector<std::string> parts;             // of the timelines of the samples
   std::vector<Sample> samples;
+
+  // Time that the device worked on the timed steps: on a CPU processor time of
+  // all threads, on a GPU between the events around its passes.
+  double device_time_s() const;
 };
+
+// One operation of a step, run by itself.
+struct KernelRecord {
+  DeviceDescription device;
+  model::Workload workload;  // that asks for it
+  Operation operation;
+  int64_t iterations = 0;  // of a sample, whose time is that of one of them
+  std::vector<double> samples_s;
+  double device_time_s = 0;  // of all samples
+  HostLoad load;
+};
+
+// Throws std::runtime_error where the device did no work on the timed steps,
+// so that a run that fell back to another device is no measurement.
+void RequireDeviceTime(const StepRecord& record);
 
 // One line of JSON without its newline.
 std::string ToJsonLine(const StepRecord& record);
+std::string ToJsonLine(const KernelRecord& record);
 
 // `request` is the text of the request, JSON or not.
 std::string ErrorJsonLine(const std::string& request,

@@ -1,9 +1,8 @@
 #include "trainer/session.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
-#include <chrono>
+#include <stdexcept>
 #include <utility>
 
 #include "model/error.h"
@@ -38,6 +37,8 @@ class Autocast {
   bool enabled_;
 };
 
+}  // namespace
+
 void CheckPrecision(Precision precision, at::Device device) {
   if (precision == Precision::kFp32 || precision == Precision::kBf16) return;
   if (precision == Precision::kTf32 && device.is_cuda()) return;
@@ -48,14 +49,13 @@ void CheckPrecision(Precision precision, at::Device device) {
                   device.is_cuda() ? "a GPU" : "a CPU"));
 }
 
-}  // namespace
-
 Session::Session(std::unique_ptr<Encoder> encoder,
                  Precision precision,
                  const OptimizerOptions& optimizer)
     : encoder_(std::move(encoder)),
       precision_(precision),
-      optimizer_kind_(optimizer.kind) {
+      optimizer_kind_(optimizer.kind),
+      clock_(encoder_->device()) {
   CheckPrecision(precision, encoder_->device());
   if (encoder_->device().is_cuda()) {
     at::globalContext().setAllowTF32CuBLAS(precision == Precision::kTf32);
@@ -63,20 +63,20 @@ Session::Session(std::unique_ptr<Encoder> encoder,
   optimizer_ = MakeOptimizer(encoder_->parameters(), optimizer);
 }
 
-double Session::Now() const {
-  if (!encoder_->device().is_cpu()) {
-    const c10::impl::VirtualGuardImpl device(encoder_->device().type());
-    device.synchronizeDevice(encoder_->device().index());
-  }
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+void RequireRanOn(at::Device asked, const at::Tensor& result) {
+  if (result.device() == asked) return;
+  throw std::runtime_error(
+      fmt::format("asked to run on {}, but the result is on {}",
+                  asked.str(),
+                  result.device().str()));
 }
 
-Output Session::Forward(const Batch& batch, bool training) const {
+Output Session::Forward(const Batch& batch,
+                        bool training,
+                        const PartEnd& end) const {
   const Autocast autocast(encoder_->device().type(),
                           precision_ == Precision::kBf16);
-  return encoder_->Forward(batch, training);
+  return encoder_->Forward(batch, training, end);
 }
 
 bool Session::LaunchesCount() const {
@@ -88,25 +88,53 @@ bool Session::LaunchesCount() const {
              model::OptimizerImplementation::kForLoop;
 }
 
-void Session::ForwardBackward(const Batch& batch,
-                              int64_t accumulation,
-                              StepTimes& times) {
-  const double start = Now();
-  const Output output = Forward(batch, /*training=*/true);
+void Session::BeginStep() {
+  clock_.Wait();
+  clock_.Clear();
+  losses_.clear();
+  passes_.clear();
+  step_begin_s_ = MonotonicSeconds();
+  clock_.Mark();  // number 0, the step's start
+  optimizer_->ZeroGradients();
+}
+
+// Marks the end of each part, and by a hook on its output the same place of the
+// backward pass: autograd runs the later parts' nodes first, and the hook once
+// the output's gradient is complete.
+PartEnd Session::MarkParts(size_t pass) {
+  return [this, pass](const std::string& part, const at::Tensor& output) {
+    PassMarks& marks = passes_[pass];
+    marks.part_ends.push_back(clock_.Mark());
+    const size_t place = marks.gradients.size();
+    marks.gradients.emplace_back();
+    if (parts_.size() <= place) parts_.push_back(part);
+    if (!output.requires_grad()) return;
+    output.register_hook([this, pass, place](const at::Tensor&) {
+      passes_[pass].gradients[place] = clock_.Mark();
+    });
+  };
+}
+
+void Session::ForwardBackward(const Batch& batch, int64_t accumulation) {
+  const size_t pass = passes_.size();
+  passes_.emplace_back();
+  passes_[pass].begin = clock_.Mark();
+  if (time_parts_) parts_.clear();
+  const Output output = Forward(
+      batch, /*training=*/true, time_parts_ ? MarkParts(pass) : PartEnd());
+  if (time_parts_) parts_.emplace_back("head");
   ENSURE(output.loss.defined(), "a training batch has labels");
   const at::Tensor loss = accumulation == 1
                               ? output.loss
                               : output.loss / static_cast<double>(accumulation);
-  const double forward_end = Now();
+  passes_[pass].forward_end = clock_.Mark();
   loss.backward();
-  const double backward_end = Now();
-  times.forward_s += forward_end - start;
-  times.backward_s += backward_end - forward_end;
-  times.loss += loss.item<double>();
+  passes_[pass].backward_end = clock_.Mark();
+  losses_.push_back(loss.detach());
 }
 
-void Session::Update(StepTimes& times) {
-  const double start = Now();
+void Session::Update() {
+  optimizer_begin_ = clock_.Mark();
   // The second step: the first may initialise what later ones update.
   if (optimizer_->steps() == 1 && !optimizer_launches_ && LaunchesCount()) {
     const LaunchCounter counter;
@@ -115,7 +143,51 @@ void Session::Update(StepTimes& times) {
   } else {
     optimizer_->Step();
   }
-  times.optimizer_s = Now() - start;
+  optimizer_end_ = clock_.Mark();
+}
+
+StepTimes Session::EndStep() {
+  clock_.Wait();
+  StepTimes times;
+  times.step_s = MonotonicSeconds() - step_begin_s_;
+  for (const PassMarks& pass : passes_) {
+    times.forward_s += clock_.SecondsBetween(pass.begin, pass.forward_end);
+    times.backward_s +=
+        clock_.SecondsBetween(pass.forward_end, pass.backward_end);
+  }
+  times.optimizer_s = clock_.SecondsBetween(optimizer_begin_, optimizer_end_);
+  for (const at::Tensor& loss : losses_) {
+    RequireRanOn(encoder_->device(), loss);
+    times.loss += loss.item<double>();
+  }
+  if (time_parts_) times.timeline = Timeline();
+  return times;
+}
+
+StepTimeline Session::Timeline() const {
+  const auto at = [this](size_t mark) {
+    return clock_.SecondsBetween(0, mark);
+  };
+  StepTimeline timeline;
+  for (const PassMarks& pass : passes_) {
+    PassTimeline instants;
+    instants.forward_at_s.push_back(at(pass.begin));
+    for (const size_t end : pass.part_ends) {
+      instants.forward_at_s.push_back(at(end));
+    }
+    instants.forward_at_s.push_back(at(pass.forward_end));
+    instants.backward_at_s.push_back(at(pass.forward_end));
+    for (auto mark = pass.gradients.rbegin(); mark != pass.gradients.rend();
+         ++mark) {
+      // A part that needs no gradient ends where the part before it does.
+      instants.backward_at_s.push_back(at(mark->value_or(pass.backward_end)));
+    }
+    instants.backward_at_s.push_back(at(pass.backward_end));
+    timeline.passes.push_back(std::move(instants));
+  }
+  timeline.optimizer_begin_s = at(optimizer_begin_);
+  timeline.optimizer_end_s = at(optimizer_end_);
+  return timeline;
 }
 
 at::Tensor Session::Predict(const Batch& batch) const {
@@ -124,7 +196,7 @@ at::Tensor Session::Predict(const Batch& batch) const {
   unlabelled.labels.reset();
   unlabelled.start_positions.reset();
   unlabelled.end_positions.reset();
-  return Forward(unlabelled, /*training=*/false).logits;
+  return Forward(unlabelled, /*training=*/false, {}).logits;
 }
 
 }  // namespace trainfare::trainer

@@ -5,23 +5,24 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "model/workload.h"
+#include "trainer/device_clock.h"
 #include "trainer/optimizer.h"
+#include "trainer/timeline.h"
 #include "trainer/transformer.h"
 
 namespace trainfare::trainer {
 
-// Wall time of the parts of one step, from the monotonic clock. On a GPU each
-// part ends with a synchronisation.
-struct StepTimes {
-  double forward_s = 0;
-  double backward_s = 0;
-  double optimizer_s = 0;
-  double step_s = 0;  // input, zeroing, forward, backward, optimizer
-  double loss = 0;
-};
+// Throws InputError where this trainer cannot run a precision on the device.
+void CheckPrecision(model::Precision precision, at::Device device);
+
+// Throws std::runtime_error unless `result` was computed on the device that was
+// asked for: a run that falls back to another one must not pass as a
+// measurement.
+void RequireRanOn(at::Device asked, const at::Tensor& result);
 
 class Session {
  public:
@@ -34,16 +35,20 @@ class Session {
   // in [0, accumulation).
   template <class NextBatch>
   StepTimes Step(int64_t accumulation, const NextBatch& next_batch) {
-    const double start = Now();
-    optimizer_->ZeroGradients();
-    StepTimes times;
+    BeginStep();
     for (int64_t i = 0; i < accumulation; ++i) {
-      ForwardBackward(next_batch(i), accumulation, times);
+      ForwardBackward(next_batch(i), accumulation);
     }
-    Update(times);
-    times.step_s = Now() - start;
-    return times;
+    Update();
+    return EndStep();
   }
+
+  // From the next step on: also when each part of the model begins and ends.
+  void set_time_parts(bool wanted) { time_parts_ = wanted; }
+  bool time_parts() const { return time_parts_; }
+  // Of the model, in the order of the forward pass; known after a step whose
+  // parts were timed.
+  const std::vector<std::string>& parts() const { return parts_; }
 
   // Logits without dropout or gradients.
   at::Tensor Predict(const Batch& batch) const;
@@ -59,12 +64,24 @@ class Session {
   std::unique_ptr<Encoder> Release() { return std::move(encoder_); }
 
  private:
-  double Now() const;  // seconds; waits for a GPU's queue first
-  Output Forward(const Batch& batch, bool training) const;
-  void ForwardBackward(const Batch& batch,
-                       int64_t accumulation,
-                       StepTimes& times);
-  void Update(StepTimes& times);
+  // Marks of the clock around the passes of one micro-batch.
+  struct PassMarks {
+    size_t begin = 0;
+    size_t forward_end = 0;
+    size_t backward_end = 0;
+    std::vector<size_t> part_ends;  // in the forward pass, but for the last
+    // When the gradient of each of these outputs was complete, and so the parts
+    // behind it were done; absent where nothing asked for it.
+    std::vector<std::optional<size_t>> gradients;
+  };
+
+  void BeginStep();
+  Output Forward(const Batch& batch, bool training, const PartEnd& end) const;
+  void ForwardBackward(const Batch& batch, int64_t accumulation);
+  PartEnd MarkParts(size_t pass);
+  void Update();
+  StepTimes EndStep();
+  StepTimeline Timeline() const;
   bool LaunchesCount() const;
 
   std::unique_ptr<Encoder> encoder_;
@@ -72,6 +89,16 @@ class Session {
   model::Optimizer optimizer_kind_;
   std::optional<int64_t> optimizer_launches_;
   std::unique_ptr<Optimizer> optimizer_;
+
+  // Of the step in hand.
+  DeviceClock clock_;
+  double step_begin_s_ = 0;
+  std::vector<at::Tensor> losses_;  // read at its end, reading waits for a GPU
+  std::vector<PassMarks> passes_;
+  size_t optimizer_begin_ = 0;
+  size_t optimizer_end_ = 0;
+  bool time_parts_ = false;
+  std::vector<std::string> parts_;
 };
 
 }  // namespace trainfare::trainer

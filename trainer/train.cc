@@ -259,8 +259,8 @@ class Progress {
     std::cerr << fmt::format("\rstep {}/{}  loss {:.4f}  {:.3f} s/step",
                              sample.step + 1,
                              steps_,
-                             sample.loss,
-                             sample.step_s)
+                             sample.times.loss,
+                             sample.times.step_s)
               << std::flush;
   }
 
@@ -466,7 +466,8 @@ int Train(const TrainOptions& options, at::Device device) {
     saved_step = step;
   };
   int64_t done = first_step;
-  std::optional<HostLoadMeter> load;
+  RunMonitor monitor(record.device.bus_id);
+  session.set_time_parts(options.layers);
   ResetPeakHostMemory();
   ResetPeakResident();
   {
@@ -474,17 +475,13 @@ int Train(const TrainOptions& options, at::Device device) {
     for (int64_t step = first_step; step < steps && !StopRequested(); ++step) {
       const bool warmup =
           step - first_step < kWarmupSteps && steps - first_step > kWarmupSteps;
-      if (!warmup && !load) load.emplace();
+      if (!warmup && !monitor.begun()) monitor.Begin();
       session.optimizer().set_learning_rate(LearningRate(options, step, steps));
-      const StepTimes times = session.Step(
-          options.accumulation, [&](int64_t) { return feed.Next(encoder); });
-      record.samples.push_back({step,
-                                warmup,
-                                times.forward_s,
-                                times.backward_s,
-                                times.optimizer_s,
-                                times.step_s,
-                                times.loss});
+      record.samples.push_back(
+          {step, warmup, session.Step(options.accumulation, [&](int64_t) {
+             return feed.Next(encoder);
+           })});
+      monitor.AfterStep();
       progress.Show(record.samples.back());
       done = step + 1;
       if (options.checkpoint_every > 0 &&
@@ -494,7 +491,11 @@ int Train(const TrainOptions& options, at::Device device) {
     }
   }
   save_checkpoint(done);
-  if (load) record.load = load->SinceStart();
+  if (monitor.begun()) {
+    record.conditions = monitor.End();
+    RequireDeviceTime(record);
+  }
+  record.parts = session.parts();
   record.optimizer_launches = session.optimizer_launches();
   record.peak_memory_bytes = PeakResidentBytes();
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
@@ -507,7 +508,7 @@ int Train(const TrainOptions& options, at::Device device) {
   if (!record.samples.empty() && options.out != "-") {
     std::cout << fmt::format("steps {}  loss {:.6f}",
                              record.samples.size(),
-                             record.samples.back().loss);
+                             record.samples.back().times.loss);
     if (record.evaluation_accuracy) {
       std::cout << fmt::format("  accuracy {:.4f}",
                                *record.evaluation_accuracy);

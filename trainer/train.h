@@ -48,6 +48,7 @@ struct TrainOptions {
                              model::OptimizerImplementation::kFused};
   model::Attention attention = model::Attention::kMaterialised;
   uint64_t seed = 1;
+  bool layers = false;  // time each part of the model
 };
 
 // Returns the exit code. Progress goes to stderr, the result to stdout.

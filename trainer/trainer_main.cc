@@ -6,14 +6,17 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/error.h"
 #include "trainer/device.h"
 #include "trainer/failure.h"
 #include "trainer/host_allocator.h"
+#include "trainer/kernel_bench.h"
 #include "trainer/measure.h"
 #include "trainer/record.h"
 #include "trainer/signals.h"
+#include "trainer/trace.h"
 #include "trainer/train.h"
 #include "trainer/wordpiece.h"
 
@@ -156,11 +159,78 @@ void AddTrain(CLI::App& app,
   train->add_option("--out",
                     options->out,
                     "The measurement record is appended here; - is stdout");
+  train->add_flag(
+      "--layers", options->layers, "Time each part of the model, too");
   train->add_option("--save", options->save, "Folder for the trained weights");
   add_device_options(train);
   train->callback([options, &open_device, &exit_code] {
     exit_code = trainer::Train(*options, open_device());
   });
+}
+
+// Each thing that is timed by itself is a subcommand of `bench`.
+template <class AddDevice, class OpenDevice>
+void AddBench(CLI::App& app,
+              const AddDevice& add_device_options,
+              const OpenDevice& open_device,
+              int& exit_code) {
+  CLI::App* bench = app.add_subcommand(
+      "bench", "Time the parts of a step by themselves, one record each");
+  bench->require_subcommand(1);
+
+  struct Options {
+    std::string plan = "-";
+    std::string out = "-";
+    trainer::KernelBenchOptions bench;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* kernels = bench->add_subcommand(
+      "kernels", "Operations of the steps that a plan asks for");
+  kernels
+      ->add_option("--plan",
+                   options->plan,
+                   "Requests as of `measure`, JSON Lines; - reads stdin")
+      ->capture_default_str();
+  kernels
+      ->add_option(
+          "--out", options->out, "Records are appended here; - is stdout")
+      ->capture_default_str();
+  kernels
+      ->add_option_function<std::vector<std::string>>(
+          "--kind",
+          [options](const std::vector<std::string>& names) {
+            for (const std::string& name : names) {
+              try {
+                options->bench.kinds.push_back(
+                    trainfare::model::KernelKindFromText(name));
+              } catch (const trainfare::model::InputError& error) {
+                throw CLI::ValidationError("--kind", error.what());
+              }
+            }
+          },
+          "Only these: gemm,attention; all without")
+      ->delimiter(',');
+  add_device_options(kernels);
+  kernels->callback([options, &open_device, &exit_code] {
+    exit_code = trainer::RunKernelBench(
+        options->plan, options->out, open_device(), options->bench);
+  });
+}
+
+void AddTrace(CLI::App& app) {
+  const auto options = std::make_shared<trainer::TraceOptions>();
+  CLI::App* trace = app.add_subcommand(
+      "trace", "A step recorded with --layers as a Chrome trace");
+  trace->add_option("RECORDS", options->records, "Measurement records")
+      ->required();
+  trace
+      ->add_option(
+          "--out", options->out, "The trace, for ui.perfetto.dev; - is stdout")
+      ->required();
+  trace->add_option(
+      "--line", options->line, "Of the record; the last of a step");
+  trace->add_option("--step", options->step, "Of the record; the last");
+  trace->callback([options] { trainer::WriteTrace(*options); });
 }
 
 // What the comparison with the reference implementation needs; not for users.
@@ -239,15 +309,20 @@ int Run(int argc, char** argv) {
       "measure", "Run training steps as a plan asks, one record a run");
   std::string plan = "-";
   std::string out = "-";
+  bool layers = false;
   measure->add_option("--plan", plan, "Requests, JSON Lines; - reads stdin")
       ->capture_default_str();
   measure->add_option("--out", out, "Records are appended here; - is stdout")
       ->capture_default_str();
+  measure->add_flag("--layers", layers, "Time each part of the model, too");
   add_device_options(measure);
-  measure->callback(
-      [&] { exit_code = trainer::RunMeasurePlan(plan, out, open_device()); });
+  measure->callback([&] {
+    exit_code = trainer::RunMeasurePlan(plan, out, open_device(), layers);
+  });
 
   AddTrain(app, add_device_options, open_device, exit_code);
+  AddBench(app, add_device_options, open_device, exit_code);
+  AddTrace(app);
   AddReferenceCommands(app, add_device_options, open_device);
 
   try {

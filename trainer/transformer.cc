@@ -332,7 +332,9 @@ at::Tensor Encoder::SelfAttention(const Layer& layer,
   return context.transpose(1, 2).reshape({batch, length, architecture_.hidden});
 }
 
-Output Encoder::Forward(const Batch& batch, bool training) const {
+Output Encoder::Forward(const Batch& batch,
+                        bool training,
+                        const PartEnd& part_end) const {
   at::Tensor bias;  // (B, 1, 1, T): 0 on tokens, lowest on padding
   if (batch.attention_mask.defined()) {
     const at::Tensor padding =
@@ -343,6 +345,8 @@ Output Encoder::Forward(const Batch& batch, bool training) const {
   }
 
   at::Tensor hidden = Embed(batch, training);  // (B, T, H)
+  if (part_end) part_end("embeddings", hidden);
+  size_t index = 0;
   for (const Layer& layer : layers_) {
     const at::Tensor context = SelfAttention(layer, hidden, bias, training);
     const at::Tensor attended = Linear(
@@ -357,6 +361,8 @@ Output Encoder::Forward(const Batch& batch, bool training) const {
     hidden =
         Normalise(layer.output_norm,
                   Dropout(outer, options_.hidden_dropout, training) + hidden);
+    if (part_end) part_end(fmt::format("layer {}", index), hidden);
+    ++index;
   }
 
   Output output;

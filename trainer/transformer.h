@@ -8,6 +8,7 @@
 // every gradient with that library.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,12 @@ struct Output {
   at::Tensor loss;    // scalar, fp32; undefined where the batch has no labels
 };
 
+// Called where one part of a model ends and the next begins, with the part's
+// name ("embeddings", "layer 3") and its output. The last part, "head", ends
+// with the pass.
+using PartEnd =
+    std::function<void(const std::string& part, const at::Tensor& output)>;
+
 class Encoder {
  public:
   // Weights drawn from N(0, 0.02), biases 0, LayerNorm 1 and 0, as BERT's.
@@ -69,7 +76,9 @@ class Encoder {
   void Reset(uint64_t seed);
 
   // Dropout is applied only when `training`.
-  Output Forward(const Batch& batch, bool training) const;
+  Output Forward(const Batch& batch,
+                 bool training,
+                 const PartEnd& part_end = {}) const;
 
   // In the order of Hugging Face's state_dict.
   const std::vector<Parameter>& parameters() const { return parameters_; }

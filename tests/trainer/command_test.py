@@ -78,6 +78,48 @@ class Command(unittest.TestCase):
         self.assertEqual(answers[4]["workload"]["sequence_length"], 8)
         self.assertEqual(len(answers[4]["samples"]), 3)
 
+    def test_times_kernels_by_themselves(self):
+        plan = self.write("plan.jsonl", json.dumps(REQUEST), json.dumps(
+            {**REQUEST, "precision": "fp16"}))
+        result = run("bench", "kernels", "--plan", plan, "--kind",
+                     "embedding,optimizer")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("note: not timed by themselves: ", result.stderr)
+        answers = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual([a["kind"] for a in answers],
+                         ["kernel"] * 5 + ["error"])
+        self.assertEqual({a["operation"] for a in answers[:5]},
+                         {"embedding", "embedding gradient", "optimizer"})
+        self.assertIn("precision", answers[5]["message"])
+        for arguments in (["bench"], ["bench", "kernels", "--kind", "gem"]):
+            self.assertEqual(run(*arguments).returncode, 2, arguments)
+
+    def test_exports_a_recorded_step_as_a_trace(self):
+        plan = self.write("plan.jsonl", json.dumps(REQUEST))
+        records = self.folder / "records.jsonl"
+        trace = self.folder / "trace.json"
+        self.assertEqual(run("measure", "--plan", plan, "--out", records,
+                             "--layers").returncode, 0)
+        result = run("trace", records, "--out", trace, "--step", 1)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        events = json.loads(trace.read_text())["traceEvents"]
+        spans = [e for e in events if e["ph"] == "X"]
+        self.assertEqual({e["name"] for e in spans},
+                         {"step 1", "forward", "backward", "optimizer",
+                          "embeddings", "layer 0", "layer 1", "head"})
+        for event in spans:
+            self.assertGreaterEqual(event["ts"], 0)
+            self.assertGreater(event["dur"], 0)
+        self.assertEqual(json.loads(run("trace", records, "--out", "-").stdout)
+                         ["otherData"]["step"], 2)
+        self.check_fails(run("trace", records, "--out", trace, "--step", 9), 1,
+                         f"{records}:1: no step 9; it has 0 to 2")
+        self.assertIn("step 1", trace.read_text())  # as it was
+        self.check_fails(run("trace", records, "--out", "/nowhere/t"), 1,
+                         "/nowhere/t: cannot write")
+        self.check_fails(run("trace", records, "--out", trace, "--line", 2), 1,
+                         f"{records}:2: no record of a step")
+
     def test_answers_before_the_next_request_is_asked(self):
         with subprocess.Popen([TRAINER, "measure"], text=True,
                               stdin=subprocess.PIPE,

@@ -94,7 +94,7 @@ DOCTEST_TEST_CASE("answers do not depend on what was asked before") {
       R"({"model": "bert-tiny", "batch": 2, "sequence_length": 16, "seed": 4})";
   const auto losses = [](const StepRecord& record) {
     std::vector<double> all;
-    for (const Sample& sample : record.samples) all.push_back(sample.loss);
+    for (const Sample& sample : record.samples) all.push_back(sample.times.loss);
     return all;
   };
   Measurer fresh(at::kCPU);

@@ -1,0 +1,55 @@
+// A management library with one GPU, for nvml_test.cc: the entry points that
+// trainer/nvml.cc looks for, with fixed answers.
+
+#include <cstring>
+
+namespace {
+int gpu = 0;
+unsigned long long energy_mj = 1'000'000;
+}  // namespace
+
+extern "C" {
+int nvmlInit_v2() { return 0; }
+int nvmlShutdown() { return 0; }
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
+  if (std::strcmp(bus_id, "0000:3B:00.0") != 0) return 6;  // not found
+  *device = &gpu;
+  return 0;
+}
+int nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  std::strncpy(text, "580.1", size);
+  return 0;
+}
+int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+  *milliwatts = 700'000;
+  return device == &gpu ? 0 : 2;
+}
+int nvmlDeviceGetClockInfo(void*, unsigned which, unsigned* mhz) {
+  if (which != 1 && which != 2) return 2;
+  *mhz = which == 1 ? 1980 : 2619;
+  return 0;
+}
+int nvmlDeviceGetTemperature(void*, unsigned sensor, unsigned* celsius) {
+  *celsius = 61;
+  return sensor == 0 ? 0 : 2;
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  *milliwatts = 512'300;
+  return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void*,
+                                        unsigned long long* millijoules) {
+  *millijoules = energy_mj;
+  energy_mj += 2'500;
+  return 0;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*,
+                                              unsigned long long* reasons) {
+  *reasons = 0x04 | 0x40 | 0x01;  // power cap, heat, idle
+  return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
+  *count = 2;
+  return 7;  // no room for them
+}
+}

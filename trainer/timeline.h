@@ -1,0 +1,37 @@
+#pragma once
+
+// What one step took, and when its parts began and ended
+// (docs/measurement.md).
+
+#include <optional>
+#include <vector>
+
+namespace trainfare::trainer {
+
+// The passes of one micro-batch. Parts follow each other without a gap, so n
+// parts have n + 1 instants, in seconds since the step began. The backward pass
+// goes through the parts from the last to the first.
+struct PassTimeline {
+  std::vector<double> forward_at_s;
+  std::vector<double> backward_at_s;
+};
+
+struct StepTimeline {
+  std::vector<PassTimeline> passes;
+  double optimizer_begin_s = 0;
+  double optimizer_end_s = 0;
+};
+
+// Time of the parts of one step: on a CPU by the monotonic clock, on a GPU by
+// events in its queue; the whole step by the monotonic clock on both, from an
+// idle device to an idle device.
+struct StepTimes {
+  double forward_s = 0;
+  double backward_s = 0;
+  double optimizer_s = 0;
+  double step_s = 0;  // input, zeroing, forward, backward, optimizer
+  double loss = 0;
+  std::optional<StepTimeline> timeline;  // where it was asked for
+};
+
+}  // namespace trainfare::trainer
