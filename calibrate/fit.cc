@@ -55,6 +55,10 @@ constexpr std::array kWiderScales = {16.0, 4.0};
 // and back at the priors it would miss by more still.
 constexpr double kLargestModelSigma = 2.0;
 
+// Parameters stand at their priors while that costs less than this in the log
+// of the probability: what one standard deviation of one parameter costs.
+constexpr double kIndifferentCost = 0.5;
+
 constexpr size_t kNoRun = static_cast<size_t>(-1);
 
 // What the solver moves: an unbounded number u for each parameter, so that a
@@ -195,18 +199,20 @@ class PriorResidual : public ceres::SizedCostFunction<1, 1> {
   double sigma_;
 };
 
+struct Solution {
+  std::vector<double> positions;
+  double cost = 0;  // minus the log of data's and priors' probability
+};
+
 // The most probable positions with those `held` where they stand; nullopt when
 // the solver did not converge. `message` then says what it said.
-std::optional<std::vector<double>> Solve(const FitData& data,
-                                         std::vector<double> positions,
-                                         const std::vector<bool>& held,
-                                         size_t without_run,
-                                         double robust_scale,
-                                         std::string* message = nullptr) {
+std::optional<Solution> Solve(const FitData& data,
+                              std::vector<double> positions,
+                              const std::vector<bool>& held,
+                              size_t without_run,
+                              double robust_scale,
+                              std::string* message = nullptr) {
   const size_t count = data.infos.size();
-  if (std::find(held.begin(), held.end(), false) == held.end()) {
-    return positions;
-  }
   std::vector<Bounded> bounds;
   std::vector<double> unbounded;
   for (size_t i = 0; i < count; ++i) {
@@ -256,7 +262,7 @@ std::optional<std::vector<double>> Solve(const FitData& data,
     return std::nullopt;
   }
   evaluation.PrepareForEvaluation(false, true);
-  return evaluation.positions();
+  return Solution{evaluation.positions(), summary.final_cost};
 }
 
 // Inverse of the Gauss-Newton Hessian of data and prior at `positions`, each
@@ -461,7 +467,7 @@ void LeaveOneOut(const FitData& data,
                  const std::vector<double>& positions,
                  const std::vector<bool>& held,
                  Fit& fit) {
-  std::vector<std::optional<std::vector<double>>> refits(data.runs.size());
+  std::vector<std::optional<Solution>> refits(data.runs.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t run = next++; run < data.runs.size(); run = next++) {
@@ -479,7 +485,8 @@ void LeaveOneOut(const FitData& data,
     const Datum& datum = data.data[i];
     const auto& refit = refits[datum.run];
     if (!refit) continue;
-    const LogTimes times = data.models[datum.model].EvaluateValues(*refit);
+    const LogTimes times =
+        data.models[datum.model].EvaluateValues(refit->positions);
     fit.runs[i].left_out = Seconds<>(std::exp(times[datum.quantity]));
   }
 }
@@ -691,7 +698,7 @@ Fit FitDevice(const hardware::Device& device,
     const auto solved =
         Solve(data, positions, held, kNoRun, wider * data.robust_scale);
     if (!solved) continue;
-    positions = *solved;
+    positions = solved->positions;
     model_sigma = std::clamp(Scatter(data, positions),
                              options.model_sigma,
                              kLargestModelSigma * options.model_sigma);
@@ -699,43 +706,51 @@ Fit FitDevice(const hardware::Device& device,
       datum.sigma = std::hypot(datum.noise, model_sigma);
     }
   }
-  // One parameter at a time, the least determined first: two that only their
-  // product is known of must not both go back to their priors.
-  // What all of them free do determine is not given up later: a formula that
-  // fits worse for each one held would otherwise take the rest along.
-  std::vector<bool> refusable;
-  while (true) {
+  const auto solve = [&](const std::vector<double>& from) {
     std::string message;
-    const auto solved =
-        Solve(data, positions, held, kNoRun, data.robust_scale, &message);
+    std::optional<Solution> solved =
+        Solve(data, from, held, kNoRun, data.robust_scale, &message);
     if (!solved) {
       throw InputError(
           fmt::format("fit of {} refused: the solver did not converge ({})",
                       device.name,
                       message));
     }
-    positions = *solved;
-    covariance = PosteriorCovariance(data, positions);
-    if (refusable.empty()) {
-      for (size_t i = 0; i < count; ++i) {
-        refusable.push_back(NarrowedTo(data, covariance, i) >=
-                            kDeterminedBelow);
-      }
-    }
-    size_t worst = count;
-    double widest = kDeterminedBelow;
+    return std::move(*solved);
+  };
+  Solution best = solve(positions);
+  covariance = PosteriorCovariance(data, best.positions);
+  // One parameter at a time, the least determined first: two that only their
+  // product is known of must not both go back to their priors. Nor does one
+  // that the data want elsewhere, however little they say of where: the others
+  // would make up for it with values that mean nothing.
+  const double allowed_cost = best.cost + kIndifferentCost;
+  std::vector<bool> kept(count, false);
+  while (true) {
+    size_t widest = count;
+    double least_narrowed = kDeterminedBelow;
     for (size_t i = 0; i < count; ++i) {
-      if (held[i] || !refusable[i]) continue;
+      if (held[i] || kept[i]) continue;
       const double narrowed = NarrowedTo(data, covariance, i);
-      if (narrowed >= widest) {
-        widest = narrowed;
-        worst = i;
+      if (narrowed >= least_narrowed) {
+        least_narrowed = narrowed;
+        widest = i;
       }
     }
-    if (worst == count) break;
-    held[worst] = true;
-    positions[worst] = data.prior[worst];
+    if (widest == count) break;
+    held[widest] = true;
+    std::vector<double> from = best.positions;
+    from[widest] = data.prior[widest];
+    Solution without = solve(from);
+    if (without.cost > allowed_cost) {
+      held[widest] = false;
+      kept[widest] = true;
+      continue;
+    }
+    best = std::move(without);
+    covariance = PosteriorCovariance(data, best.positions);
   }
+  positions = std::move(best.positions);
 
   Fit fit = EmptyFit(device);
   FillParameters(device, data, positions, held, covariance, model_sigma, fit);

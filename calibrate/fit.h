@@ -110,8 +110,9 @@ struct FitOptions {
   double model_sigma = 0.05;
 };
 
-// A parameter counts as determined when the data narrow its standard error
-// below this share of the prior's; else it stands at its prior.
+// A parameter is determined when the data narrow its standard error below this
+// share of the prior's. Else it stands at its prior, unless the data are then
+// met clearly less well.
 inline constexpr double kDeterminedBelow = 0.6;
 
 // The scatter of a handful of residuals says little: FitOptions::model_sigma

@@ -231,19 +231,41 @@ TEST_CASE("each run left out in turn is predicted from the others") {
   CHECK(fit.leave_one_out_error > 0.0);
   CHECK(fit.leave_one_out_error < 0.05);
 
-  // By hand: the first run away, and the rest predicts it the same, but for
-  // its own scatter and its own choice of what is determined.
-  std::vector<Observation> rest;
-  for (const Observation& observation : observations) {
-    if (observation.label != "run 1") rest.push_back(observation);
-  }
+  // By hand: a run away, and the rest predicts it the same, but for its own
+  // scatter. Where the rest determines other parameters, it is another fit.
+  const auto determined = [](const Fit& of) {
+    std::vector<bool> flags;
+    for (const FittedParameter& parameter : of.parameters) {
+      flags.push_back(parameter.determined);
+    }
+    return flags;
+  };
   FitOptions options;
   options.leave_one_out = false;
-  const Fit without = FitDevice(device, rest, options);
-  const double expected =
-      StepSeconds(device, without.Values(), observations[0].workload);
-  CHECK(model::ToSeconds(*fit.runs[0].left_out) ==
-        doctest::Approx(expected).epsilon(5e-3).scale(0));
+  int compared = 0;
+  for (const FittedRun& run : fit.runs) {
+    if (run.quantity != Quantity::kStep) continue;
+    std::vector<Observation> rest;
+    const Observation* left_out = nullptr;
+    for (const Observation& observation : observations) {
+      if (observation.label != run.label) {
+        rest.push_back(observation);
+      } else if (observation.quantity == Quantity::kStep) {
+        left_out = &observation;
+      }
+    }
+    REQUIRE(left_out != nullptr);
+    const Fit without = FitDevice(device, rest, options);
+    if (determined(without) != determined(fit)) continue;
+    CAPTURE(run.label);
+    CHECK(model::ToSeconds(*run.left_out) ==
+          doctest::Approx(
+              StepSeconds(device, without.Values(), left_out->workload))
+              .epsilon(1e-3)
+              .scale(0));
+    ++compared;
+  }
+  CHECK(compared >= 10);
 }
 
 TEST_CASE("fits are the same on every call") {
