@@ -145,6 +145,75 @@ MeasuredRun ReadRun(const JsonObject& record,
   return run;
 }
 
+model::Kernel ReadKernel(const JsonObject& object) {
+  model::Kernel kernel;
+  kernel.kind = object.Word("kind", model::KernelKindFromText);
+  kernel.matrix_flops = object.LargeCount("matrix_flops");
+  kernel.vector_flops = object.LargeCount("vector_flops");
+  kernel.special_ops = object.LargeCount("special_ops");
+  kernel.random_draws = object.LargeCount("random_draws");
+  kernel.bytes_read = object.LargeCount("bytes_read");
+  kernel.bytes_written = object.LargeCount("bytes_written");
+  kernel.parameter_bytes = object.LargeCount("parameter_bytes");
+  kernel.parameter_bytes_written = object.LargeCount("parameter_bytes_written");
+  kernel.work_items = object.LargeCount("work_items");
+  kernel.launches = object.Count("launches", 1);
+  if (object.Has("gemm")) {
+    const JsonObject gemm = object.Object("gemm");
+    kernel.gemm = {gemm.Count("batch", 1),
+                   gemm.Count("m", 1),
+                   gemm.Count("n", 1),
+                   gemm.Count("k", 1)};
+  } else if (kernel.matrix_flops > 0) {
+    object.FailWith("gemm", "missing");
+  }
+  return kernel;
+}
+
+// Items of a list, each with its place for messages.
+template <class Read>
+void ForEachItem(const JsonObject& record,
+                 const char* key,
+                 const std::string& name,
+                 int line,
+                 const Read& read) {
+  const nlohmann::json& list = record.At(key);
+  if (!list.is_array() || list.empty()) {
+    record.FailWith(key, "expected a list that is not empty");
+  }
+  for (size_t i = 0; i < list.size(); ++i) {
+    read(JsonObject(list[i], name, line, fmt::format("{}[{}]", key, i)));
+  }
+}
+
+MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
+                                  const nlohmann::json& value,
+                                  const std::string& name,
+                                  int line) {
+  MeasuredKernel measured;
+  measured.line = line;
+  measured.device = record.Object("device").Text("name");
+  if (value.contains("software"))
+    measured.software = Summary(value["software"]);
+  measured.workload = ReadWorkload(record.Object("workload"));
+  measured.operation = record.Text("operation");
+  measured.kind = record.Word("kernel_kind", model::KernelKindFromText);
+  measured.phase = record.Word("phase", model::PhaseFromText);
+  measured.per_step = record.Count("per_step", 1);
+  measured.disturbed = record.Flag("disturbed", false);
+  ForEachItem(record, "kernels", name, line, [&](const JsonObject& kernel) {
+    measured.kernels.push_back(ReadKernel(kernel));
+  });
+  std::vector<double> samples_s;
+  ForEachItem(record, "samples", name, line, [&](const JsonObject& sample) {
+    samples_s.push_back(
+        sample.PositiveNumber("time_s", "a time above 0 in seconds"));
+  });
+  measured.time = Seconds<>(Median(samples_s));
+  measured.relative_noise = RelativeNoiseOfMedian(samples_s);
+  return measured;
+}
+
 nlohmann::json ParseJson(std::string_view line,
                          const std::string& name,
                          int line_number) {
@@ -176,12 +245,14 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
   MeasurementLine result;
   if (kind == "step") {
     result.run = ReadRun(record, value, name, line_number);
+  } else if (kind == "kernel") {
+    result.kernel = ReadMeasuredKernel(record, value, name, line_number);
   } else if (kind == "error") {
     result.refused = RefusedRun{
         .line = line_number,
         .request = value.contains("request") ? value["request"].dump() : "",
         .message = record.Text("message")};
-  } else if (kind != "kernel" && kind != "collective" && kind != "run") {
+  } else if (kind != "collective" && kind != "run") {
     const std::vector<std::string_view> known = {
         "step", "kernel", "collective", "run", "error"};
     record.FailWith("kind",
@@ -223,6 +294,8 @@ Measurements ParseMeasurements(std::string_view text,
     MeasurementLine parsed = ParseMeasurementLine(line, name, line_number);
     if (parsed.run) {
       measurements.runs.push_back(std::move(*parsed.run));
+    } else if (parsed.kernel) {
+      measurements.kernels.push_back(std::move(*parsed.kernel));
     } else if (parsed.refused) {
       measurements.refused.push_back(std::move(*parsed.refused));
     } else {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calibrate/fit.h"
+#include "model/kernels.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -39,6 +40,23 @@ struct MeasuredRun {
   std::vector<Sample> samples;
 };
 
+// One operation of a step, timed by itself.
+struct MeasuredKernel {
+  int line = 0;
+  std::string device;  // as the machine reports it
+  std::string software;
+  model::Workload workload;  // whose step asks for it
+  std::string operation;
+  model::KernelKind kind = model::KernelKind::kGemm;
+  model::Phase phase = model::Phase::kForward;
+  int64_t per_step = 1;
+  // What the model counts for it; names are left out.
+  std::vector<model::Kernel> kernels;
+  model::Seconds<> time;      // median of the samples
+  double relative_noise = 0;  // of the median
+  bool disturbed = false;
+};
+
 // A request that the trainer could not run.
 struct RefusedRun {
   int line = 0;
@@ -49,8 +67,9 @@ struct RefusedRun {
 struct Measurements {
   std::string file;
   std::vector<MeasuredRun> runs;
+  std::vector<MeasuredKernel> kernels;
   std::vector<RefusedRun> refused;
-  int64_t other_kinds = 0;  // records of kernels, collectives, whole jobs
+  int64_t other_kinds = 0;  // records of collectives, whole jobs
   // Says what was dropped: "<file>:<line>: ...".
   std::optional<std::string> dropped_tail;
 };
@@ -66,9 +85,10 @@ Measurements ParseMeasurements(std::string_view text,
                                const std::string& name,
                                CutTail cut_tail = CutTail::kRefuse);
 
-// One line: a run, or the message of a refused request.
+// One line: a run, a kernel, or the message of a refused request.
 struct MeasurementLine {
   std::optional<MeasuredRun> run;
+  std::optional<MeasuredKernel> kernel;
   std::optional<RefusedRun> refused;
 };
 MeasurementLine ParseMeasurementLine(std::string_view line,

@@ -127,6 +127,14 @@ hardware::StepTime<double> Predictor::Time(
                    discrepancy_.MeanAt(PlaceOf(workload)));
 }
 
+model::Seconds<> Predictor::KernelTime(const model::Workload& workload,
+                                       model::Phase phase,
+                                       const model::Kernel& kernel) const {
+  hardware::RequirePrecision(device_, workload.precision);
+  return hardware::EstimateKernel<double>(
+      device_, workload, phase, kernel, values_);
+}
+
 StepPrediction Predictor::Predict(const model::Workload& workload) const {
   model::Validate(workload);
   hardware::RequireSupported(device_, workload);

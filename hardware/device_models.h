@@ -68,4 +68,29 @@ StepTime<T> EstimateStep(const Device& device,
   ENSURE(false, "a kind of device without a model");
 }
 
+// Time of one kernel of the workload's precision by itself, in a loop of its
+// own (`kernel.launches` times). Throws InputError for a device that runs
+// compiled graphs: its model knows no kernel apart from its graph.
+template <class T>
+model::Seconds<T> EstimateKernel(const Device& device,
+                                 const model::Workload& workload,
+                                 model::Phase phase,
+                                 const model::Kernel& kernel,
+                                 std::span<const T> parameters) {
+  switch (device.kind) {
+    case DeviceKind::kCpu:
+      return models::CpuKernelAlone<T>(
+          device, workload, phase, kernel, parameters);
+    case DeviceKind::kGpu:
+      return models::GpuKernelAlone<T>(device, workload, kernel, parameters);
+    case DeviceKind::kNeuron:
+    case DeviceKind::kSystolic:
+    case DeviceKind::kDataflow:
+      break;
+  }
+  throw model::InputError(device.name +
+                          ": runs compiled graphs, its model has no times of "
+                          "kernels by themselves");
+}
+
 }  // namespace trainfare::hardware

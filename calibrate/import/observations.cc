@@ -27,6 +27,13 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
     files.notes.push_back(fmt::format(
         "{}:{}: a run was refused: {}", path, refused.line, refused.message));
   }
+  if (!measurements.kernels.empty()) {
+    files.notes.push_back(fmt::format(
+        "{}: {} records of kernels by themselves are not used; validate "
+        "compares a file that holds nothing else",
+        path,
+        measurements.kernels.size()));
+  }
   if (measurements.other_kinds > 0) {
     files.notes.push_back(
         fmt::format("{}: {} records are of no step and are not used",

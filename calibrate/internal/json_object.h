@@ -69,6 +69,15 @@ class JsonObject {
     }
     return found.get<int64_t>();
   }
+  // Of FLOPs or bytes: 0 or more, beyond what Count() takes.
+  int64_t LargeCount(const char* key) const {
+    const nlohmann::json& found = At(key);
+    if (!found.is_number_unsigned() ||
+        found.get<uint64_t>() > kLargestLargeCount) {
+      Fail(key, "a count of 0 or more", found);
+    }
+    return found.get<int64_t>();
+  }
   int64_t Count(const char* key, int64_t least, int64_t fallback) const {
     return Has(key) ? Count(key, least) : fallback;
   }
@@ -106,6 +115,7 @@ class JsonObject {
  private:
   // Far beyond any machine, far below an overflow of products of counts.
   static constexpr int64_t kLargestCount = 1'000'000'000'000;
+  static constexpr uint64_t kLargestLargeCount = 1'000'000'000'000'000'000;
 
   std::string Path(const std::string& key) const {
     if (path_.empty()) return key;

@@ -233,6 +233,21 @@ model::ExposedTime<T> CpuKernelTime(const Device& device,
                               model::Seconds<T>(p[kCpuKernelOverhead]));
 }
 
+// A kernel by itself, as often as it is launched.
+template <class T>
+model::Seconds<T> CpuKernelAlone(const Device& device,
+                                 const model::Workload& workload,
+                                 model::Phase phase,
+                                 const model::Kernel& kernel,
+                                 std::span<const T> p) {
+  ENSURE(p.size() == kCpuParameterCount, "parameters of another model");
+  const auto peak = device.MatrixPeak(workload.precision);
+  ENSURE(peak.has_value(), "a precision that the device does not have");
+  const bool narrow = model::BytesPerElement(workload.precision) < 4;
+  return CpuKernelTime<T>(device, *peak, narrow, phase, kernel, p).total() *
+         static_cast<double>(kernel.launches);
+}
+
 template <class T>
 StepTime<T> CpuStep(const Device& device,
                     const model::Workload& workload,

@@ -268,6 +268,23 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
       compute, memory, overlap, model::Seconds<T>(p[kGpuKernelOverhead]));
 }
 
+// A kernel by itself, launched again and again: the device works on one launch
+// while the host issues the next, so the slower of the two sets the pace.
+//
+//   t = max(launch, kernel) launches
+template <class T>
+model::Seconds<T> GpuKernelAlone(const Device& device,
+                                 const model::Workload& workload,
+                                 const model::Kernel& kernel,
+                                 std::span<const T> p) {
+  ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
+  const model::Seconds<T> busy =
+      GpuKernelTime<T>(device, RatesOf(device, workload.precision), kernel, p)
+          .total();
+  const model::Seconds<T> launch(p[kGpuLaunchCost]);
+  return (busy < launch ? launch : busy) * static_cast<double>(kernel.launches);
+}
+
 // Tensors of one Transformer layer: a weight and a bias of six linear maps and
 // two norms; embeddings and head have half as many again.
 inline constexpr int64_t kGpuTensorsPerLayer = 16;

@@ -89,7 +89,7 @@ TEST_CASE("empty lines pass, a request refused is kept with its message") {
           R"({"schema": "trainfare.measurement/1", "kind": "error", )"
           R"("request": {"batch": 0}, "message": "batch: expected more"})"
           "\n"
-          R"({"schema": "trainfare.measurement/1", "kind": "kernel"})"
+          R"({"schema": "trainfare.measurement/1", "kind": "collective"})"
           "\n",
       "m.jsonl");
   CHECK(file.runs.size() == 1);

@@ -249,4 +249,43 @@ TEST_CASE("what a device cannot do gets a reason") {
   CHECK(reason("v100_pcie_16gb", w, {.distinct_lengths = 84}).empty());
 }
 
+TEST_CASE("kernels by themselves add up to the step, where nothing overlaps") {
+  const Device cpu = RoundDevice(DeviceKind::kCpu);
+  const Device gpu = RoundDevice(DeviceKind::kGpu);
+  const model::Workload workload = BertBase(8, 128);
+  const model::KernelList list = model::ExpandKernels(workload);
+  const auto sum_of = [&](const Device& device) {
+    const std::vector<double> values = Priors(device.kind);
+    model::Seconds<> sum;
+    for (const model::Segment& segment : list.segments) {
+      for (int64_t i = segment.begin; i < segment.end; ++i) {
+        sum += EstimateKernel<double>(device,
+                                      workload,
+                                      segment.phase,
+                                      list.kernels[static_cast<size_t>(i)],
+                                      values) *
+               static_cast<double>(segment.repeat);
+      }
+    }
+    return sum;
+  };
+  const auto phases_of = [&](const Device& device) {
+    const auto step = StepOf(device, workload, Priors(device.kind));
+    return step.forward.total() + step.backward.total() +
+           step.optimizer.total();
+  };
+  CHECK(sum_of(cpu) / phases_of(cpu) == doctest::Approx(1.0).epsilon(1e-12));
+  // Of a GPU a kernel is not faster by itself than its launch, so the sum is
+  // the step's at least; a full queue hides launches.
+  CHECK(sum_of(gpu) / phases_of(gpu) >= 1.0 - 1e-9);
+  CHECK(sum_of(gpu) / phases_of(gpu) < 1.5);
+}
+
+TEST_CASE("a device of compiled graphs has no kernels by themselves") {
+  const Device tpu = RoundDevice(DeviceKind::kSystolic);
+  CHECK_THROWS_AS(EstimateKernel<double>(
+                      tpu, BertBase(8, 128), model::Phase::kForward, {}, {}),
+                  model::InputError);
+}
+
 }  // namespace trainfare::hardware

@@ -1,0 +1,22 @@
+#pragma once
+
+// Kernels timed by themselves (trainfare-trainer bench kernels) beside the
+// formula of their device: which part of a step is mispredicted.
+
+#include <string>
+#include <vector>
+
+#include "scenarios/output.h"
+#include "scenarios/validate.h"
+
+namespace trainfare::scenarios {
+
+// Whether these files are records of the trainer with kernels and no steps.
+// Throws InputError for a file of records that cannot be read.
+bool HoldKernels(const std::vector<std::string>& files);
+
+// As Validate(), with a group for each kind of kernel. Throws UsageError for a
+// protocol that fits, since nothing is fitted to kernels.
+Report ValidateKernels(const ValidateOptions& options);
+
+}  // namespace trainfare::scenarios
