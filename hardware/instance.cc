@@ -111,9 +111,13 @@ const Instance* InstanceCatalog::TryFind(std::string_view name) const {
 const Instance& InstanceCatalog::Find(std::string_view name) const {
   const Instance* found = TryFind(name);
   if (found != nullptr) return *found;
-  std::vector<std::string_view> names;
-  for (const Instance& instance : instances_) names.emplace_back(instance.name);
-  const std::string near = model::DidYouMean(name, names);
+  // Whoever names the cloud gets names with the cloud.
+  const bool full = name.find('/') != std::string_view::npos;
+  std::vector<std::string> known;
+  for (const Instance& instance : instances_) {
+    known.push_back(full ? instance.FullName() : instance.name);
+  }
+  const std::string near = model::DidYouMean(name, model::NameViews(known));
   throw model::InputError(fmt::format("unknown instance \"{}\"{}{}",
                                       name,
                                       near.empty() ? ";" : near,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 
 namespace trainfare::model {
 namespace {
@@ -15,6 +16,14 @@ std::string Lowered(std::string_view text) {
         static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   }
   return lowered;
+}
+
+bool BeginsWithinOneEdit(std::string_view wanted, std::string_view longer) {
+  for (size_t length = wanted.size() - 1; length <= wanted.size() + 1;
+       ++length) {
+    if (EditDistance(wanted, longer.substr(0, length)) <= 1) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -45,10 +54,13 @@ std::vector<std::string> Nearest(std::string_view name,
                                  size_t limit) {
   struct Candidate {
     int distance;
+    int edits;  // of the whole name, where the distance is that of its begin
     std::string_view name;
   };
   // A name of any length would make the table large; nobody mistypes that much.
   constexpr size_t kLongestName = 200;
+  // Of three letters, one other letter makes half of all names alike.
+  constexpr size_t kShortestMistyped = 4;
   if (name.empty() || name.size() > kLongestName) return {};
   const std::string wanted = Lowered(name);
   std::vector<Candidate> candidates;
@@ -56,19 +68,28 @@ std::vector<std::string> Nearest(std::string_view name,
     const std::string lowered = Lowered(other);
     const size_t shorter = std::min(wanted.size(), lowered.size());
     const size_t longer = std::max(wanted.size(), lowered.size());
-    int distance = EditDistance(wanted, lowered);
+    const int edits = EditDistance(wanted, lowered);
     const bool begins =
         shorter >= 2 && wanted.compare(0, shorter, lowered, 0, shorter) == 0;
     // What only lacks its end is nearer than what has other letters.
-    if (begins) distance = std::min(distance, 1);
-    if (begins || distance <= std::max<int>(1, static_cast<int>(longer / 3))) {
-      candidates.push_back({distance, other});
+    const int distance = begins ? std::min(edits, 1) : edits;
+    if (distance <= std::max<int>(1, static_cast<int>(longer / 3))) {
+      candidates.push_back({distance, edits, other});
+    }
+  }
+  // Nothing near: what lacks its end and has one letter wrong besides.
+  if (candidates.empty() && wanted.size() >= kShortestMistyped) {
+    for (const std::string_view other : known) {
+      if (BeginsWithinOneEdit(wanted, Lowered(other))) {
+        candidates.push_back({0, EditDistance(wanted, Lowered(other)), other});
+      }
     }
   }
   std::stable_sort(candidates.begin(),
                    candidates.end(),
                    [](const Candidate& a, const Candidate& b) {
-                     return a.distance < b.distance;
+                     return std::tie(a.distance, a.edits) <
+                            std::tie(b.distance, b.edits);
                    });
   std::vector<std::string> nearest;
   for (const Candidate& candidate : candidates) {

@@ -150,8 +150,8 @@ TEST_CASE("a device is found by name, reported name or alias") {
   CHECK(catalog.TryFind("../devices/t4") == nullptr);
   CHECK(catalog.TryFind("") == nullptr);
   CHECK_THROWS_WITH_AS(catalog.Find("h100"),
-                       "unknown device \"h100\"; did you mean \"h100_pcie\" or "
-                       "\"h100_sxm\"? see: trainfare list devices",
+                       "unknown device \"h100\"; did you mean \"h100_sxm\" or "
+                       "\"h100_pcie\"? see: trainfare list devices",
                        model::InputError);
   CHECK_THROWS_WITH_AS(
       catalog.Find("quantum"),

@@ -60,6 +60,12 @@ TEST_CASE("an instance is found with or without its cloud") {
       "\"g5.2xlarge\" or \"g5.4xlarge\"? see: trainfare list instances",
       model::InputError);
   CHECK_THROWS_WITH_AS(
+      catalog.Find("aws/g5.xlrge"),
+      "unknown instance \"aws/g5.xlrge\"; did you mean \"aws/g5.xlarge\", "
+      "\"aws/g5.2xlarge\" or \"aws/g5.4xlarge\"? see: trainfare list "
+      "instances",
+      model::InputError);
+  CHECK_THROWS_WITH_AS(
       catalog.Find("quantum"),
       "unknown instance \"quantum\"; see: trainfare list instances",
       model::InputError);

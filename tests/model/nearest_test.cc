@@ -20,7 +20,10 @@ TEST_CASE("the nearest names come first and at most three") {
   CHECK(Nearest("h100_sxn", known) ==
         std::vector<std::string>{"h100_sxm", "h200_sxm"});
   CHECK(Nearest("H100", known) ==
-        std::vector<std::string>{"h100_pcie", "h100_sxm"});
+        std::vector<std::string>{"h100_sxm", "h100_pcie"});
+  CHECK(Nearest("a1000", known) == std::vector<std::string>{"a100_pcie_40gb"});
+  CHECK(Nearest("x100", known) ==
+        std::vector<std::string>{"h100_sxm", "h100_pcie", "a100_pcie_40gb"});
   CHECK(Nearest("banana", known).empty());
   CHECK(Nearest("", known).empty());
   CHECK(Nearest("aa", {"ab", "ac", "ad", "ae"}).size() == 3);
