@@ -36,7 +36,7 @@ target_include_directories(trainfare_kernels PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(trainfare_kernels PROPERTIES
   CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
 
-add_library(trainfare_cuda MODULE cuda_module.cc
+add_library(trainfare_cuda MODULE cuda_module.cc cuda_ranks.cc
                                   $<TARGET_OBJECTS:trainfare_kernels>)
 # The libraries register themselves when they are loaded; nothing of ours calls
 # them by name, so the linker must not drop them.
@@ -48,6 +48,16 @@ target_link_libraries(trainfare_cuda PRIVATE
   CUDA::cudart
   trainfare_warnings)
 target_include_directories(trainfare_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+find_path(TRAINFARE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+mark_as_advanced(TRAINFARE_NCCL_INCLUDE)
+if(TRAINFARE_NCCL_INCLUDE)
+  set(nccl USE_C10D_NCCL)
+else()
+  message(STATUS "trainfare-trainer: no nccl.h, GPUs cannot share gradients")
+endif()
+set_source_files_properties(cuda_ranks.cc PROPERTIES
+  COMPILE_DEFINITIONS "${nccl}"
+  COMPILE_OPTIONS "${trainfare_c10d_options}")
 # cuBLAS, cuDNN, NCCL and the rest: from the wheels beside LibTorch, as its own
 # RPATH says, or from the toolkit.
 set_target_properties(trainfare_cuda PROPERTIES

@@ -6,6 +6,11 @@
 
 #include "trainer/fused_adan.h"
 
+namespace c10d {
+class Backend;
+class Store;
+}  // namespace c10d
+
 extern "C" {
 // Makes a GPU the current one. Returns 0 and writes its name and bus id, or
 // returns 1 and writes what is wrong to `text`.
@@ -18,4 +23,9 @@ int trainfare_cuda_adan(const trainfare::trainer::AdanTensor* tensors,
                         const trainfare::trainer::AdanScalars* scalars,
                         char* text,
                         size_t size);
+
+// A process group of NCCL, with one reference that is the caller's; or null,
+// and what is wrong.
+c10d::Backend* trainfare_cuda_nccl(
+    c10d::Store* store, int rank, int world_size, char* text, size_t size);
 }

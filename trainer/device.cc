@@ -46,7 +46,7 @@ std::filesystem::path ModulePath() {
          "libtrainfare_cuda.so";
 }
 
-at::Device OpenGpu() {
+at::Device OpenGpu(int number) {
   const std::filesystem::path path = ModulePath();
   if (!std::filesystem::exists(path)) {
     throw InputError(
@@ -61,20 +61,31 @@ at::Device OpenGpu() {
   std::array<char, 256> text{};
   std::array<char, 32> bus_id{};
   if (ModuleFunction<decltype(trainfare_cuda_open)>("trainfare_cuda_open")(
-          0, text.data(), text.size(), bus_id.data(), bus_id.size()) != 0) {
+          number, text.data(), text.size(), bus_id.data(), bus_id.size()) !=
+      0) {
     throw InputError(
         fmt::format("--device cuda: no GPU to run on: {}", text.data()));
   }
   OpenedGpu() = {text.data(), bus_id.data()};
-  return {at::kCUDA, 0};
+  return {at::kCUDA, static_cast<at::DeviceIndex>(number)};
 }
 
 }  // namespace
 
-at::Device OpenDevice(const std::string& name) {
+at::Device OpenDevice(const std::string& name, int number) {
   if (name == "cpu") return at::kCPU;
-  if (name == "cuda") return OpenGpu();
+  if (name == "cuda") return OpenGpu(number);
   throw InputError(fmt::format("--device: expected cpu or cuda, got {}", name));
+}
+
+c10d::Backend* OpenNccl(c10d::Store* store, int rank, int world_size) {
+  std::array<char, 256> text{};
+  c10d::Backend* group = ModuleFunction<decltype(trainfare_cuda_nccl)>(
+      "trainfare_cuda_nccl")(store, rank, world_size, text.data(), text.size());
+  if (group == nullptr) {
+    throw InputError(fmt::format("NCCL: {}", text.data()));
+  }
+  return group;
 }
 
 void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,

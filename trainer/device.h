@@ -7,11 +7,20 @@
 #include "trainer/fused_adan.h"
 #include "trainer/record.h"
 
+namespace c10d {
+class Backend;
+class Store;
+}  // namespace c10d
+
 namespace trainfare::trainer {
 
-// "cpu" or "cuda". Throws InputError where there is no such device: a run never
-// falls back to another one.
-at::Device OpenDevice(const std::string& name);
+// "cpu" or "cuda", of several GPUs the one of that number. Throws InputError
+// where there is no such device: a run never falls back to another one.
+at::Device OpenDevice(const std::string& name, int number = 0);
+
+// A process group of NCCL on the GPU that OpenDevice opened, as a
+// c10::intrusive_ptr's bare pointer, reference included.
+c10d::Backend* OpenNccl(c10d::Store* store, int rank, int world_size);
 
 DeviceDescription Describe(at::Device device);
 

@@ -41,6 +41,17 @@ foreach(needed libcudart.so.13 libcupti.so.13)
 endforeach()
 list(REMOVE_DUPLICATES TRAINFARE_LIBTORCH_RPATH)
 
+# c10d's headers include those of the C++ front end, which nothing else needs.
+set(trainfare_c10d_options
+  "-idirafter${TRAINFARE_LIBTORCH_DIR}/include/torch/csrc/api/include")
+# c10d's Gloo header includes Gloo's own, which the wheel leaves out; names are
+# all it needs of them (trainer/gloo_names.h).
+set(trainfare_gloo ${CMAKE_CURRENT_BINARY_DIR}/gloo_names)
+foreach(header algorithm common/error context rendezvous/store transport/device)
+  file(CONFIGURE OUTPUT "${trainfare_gloo}/gloo/${header}.h"
+       CONTENT "#pragma once\n#include \"trainer/gloo_names.h\"\n")
+endforeach()
+
 add_library(trainfare_libtorch INTERFACE)
 # -idirafter, not -isystem: LibTorch carries its own fmt, which must not shadow
 # the system's.

@@ -298,6 +298,10 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
           workload.architecture, options, device_, request.seed),
       workload.precision,
       optimizer);
+  if (ranks_.communicator != nullptr) {
+    session_->Join(*ranks_.communicator, ranks_.buckets);
+    session_->ranks()->BroadcastParameters();
+  }
   session_workload_ = workload;
   return *session_;
 }
@@ -309,28 +313,39 @@ std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
   ReleaseHostMemory();
   ResetPeakHostMemory();
   ResetPeakResident();
-  SeedDropout(request.seed);
-  RandomBatches batches(workload,
-                        session.encoder().options().padding_id + 1,
-                        device_,
-                        request.seed);
+  // Each rank draws its own part of the batch, and its own masks.
+  const uint64_t own_seed = request.seed + static_cast<uint64_t>(ranks_.rank());
+  SeedDropout(own_seed);
+  RandomBatches batches(
+      workload, session.encoder().options().padding_id + 1, device_, own_seed);
 
   StepRecord record;
   record.device = Describe(device_);
   record.workload = workload;
   record.seed = request.seed;
   record.parameters = session.encoder().parameter_count();
+  record.ranks = session.DescribeRanks();
   session.set_time_parts(layers_ || request.layers);
+  DataParallel* const parallel = session.ranks();
+  if (ranks_.several()) ranks_.communicator->Barrier();
   const double start = MonotonicSeconds();
   RunMonitor monitor(record.device.bus_id);
   for (int64_t step = 0; step < request.warmup + request.steps; ++step) {
     if (step == request.warmup) monitor.Begin();
+    const bool late = MonotonicSeconds() - start > request.max_seconds;
+    if (parallel != nullptr) {
+      parallel->AskToStop(StopRequested() || (late && step > request.warmup));
+    }
     record.samples.push_back(
         {step,
          step < request.warmup,
          session.Step(
              workload.accumulation, [&](int64_t) { return batches.Next(); })});
     monitor.AfterStep();
+    if (parallel != nullptr) {
+      if (record.samples.back().times.stop) break;
+      continue;  // all ranks stop, or none
+    }
     if (StopRequested()) break;
     if (step >= request.warmup &&
         MonotonicSeconds() - start > request.max_seconds) {
@@ -352,19 +367,35 @@ int AnswerPlan(
     const std::string& plan,
     const std::string& out,
     const std::function<std::vector<std::string>(const MeasureRequest&)>&
-        answer) {
+        answer,
+    const RankGroup& ranks) {
+  const bool first = ranks.rank() == 0;
   std::ifstream file;
-  if (plan != "-") {
+  if (plan != "-" && first) {
     file.open(plan);
     if (!file) {
       throw InputError(fmt::format("{}: cannot read this plan", plan));
     }
   }
   std::istream& requests = plan == "-" ? std::cin : file;
-  LineWriter records(out);
+  const std::unique_ptr<LineWriter> records =
+      OpenRecords(out, ranks.communicator);
   const auto next_line = [&](std::string& line) {
-    const WaitingForInput waiting;
-    return static_cast<bool>(std::getline(requests, line));
+    if (!first) {
+      const std::optional<std::string> published =
+          ranks.communicator->NextPublished();
+      line = published.value_or("");
+      return published.has_value();
+    }
+    bool got = false;
+    {
+      const WaitingForInput waiting;
+      got = static_cast<bool>(std::getline(requests, line));
+    }
+    if (ranks.several()) {
+      ranks.communicator->Publish(got ? std::optional(line) : std::nullopt);
+    }
+    return got;
   };
   for (std::string line; next_line(line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -372,11 +403,20 @@ int AnswerPlan(
     try {
       answers = answer(ParseMeasureRequest(line));
     } catch (const std::exception& error) {
-      if (!IsBadRequest(error)) throw;
+      // What fails on one rank alone (memory) must end all: the others wait
+      // in a collective. What is wrong with a request, all of them find.
+      const bool everywhere =
+          dynamic_cast<const InputError*>(&error) != nullptr;
+      if (!IsBadRequest(error) || (ranks.several() && !everywhere)) throw;
       answers = {ErrorJsonLine(line, FirstLine(error))};
     }
-    for (std::string& text : answers) records.Write(std::move(text));
-    if (StopRequested()) return kInterruptedExit;
+    if (records) {
+      for (std::string& text : answers) records->Write(std::move(text));
+    }
+    if (StopRequested()) {
+      if (ranks.several() && first) ranks.communicator->Publish(std::nullopt);
+      return kInterruptedExit;
+    }
   }
   return 0;
 }
@@ -384,15 +424,17 @@ int AnswerPlan(
 int RunMeasurePlan(const std::string& plan,
                    const std::string& out,
                    at::Device device,
-                   bool layers) {
-  Measurer measurer(device, layers);
-  return AnswerPlan(plan, out, [&](const MeasureRequest& request) {
+                   bool layers,
+                   const RankGroup& ranks) {
+  Measurer measurer(device, layers, ranks);
+  const auto answer = [&](const MeasureRequest& request) {
     std::vector<std::string> answers;
     if (const auto record = measurer.Run(request)) {
       answers.push_back(ToJsonLine(*record));
     }
     return answers;
-  });
+  };
+  return AnswerPlan(plan, out, answer, ranks);
 }
 
 }  // namespace trainfare::trainer

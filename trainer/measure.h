@@ -28,11 +28,24 @@ struct MeasureRequest {
 // Throws InputError that names the key.
 MeasureRequest ParseMeasureRequest(const std::string& text);
 
+// The ranks that measure together; no communicator: this process is alone.
+struct RankGroup {
+  Communicator* communicator = nullptr;
+  BucketOptions buckets;
+
+  int rank() const { return communicator ? communicator->rank() : 0; }
+  bool several() const {
+    return communicator != nullptr && communicator->world_size() > 1;
+  }
+};
+
 class Measurer {
  public:
   // `layers`: time each part of the model in every run.
-  explicit Measurer(at::Device device, bool layers = false)
-      : device_(device), layers_(layers) {}
+  explicit Measurer(at::Device device,
+                    bool layers = false,
+                    const RankGroup& ranks = {})
+      : device_(device), layers_(layers), ranks_(ranks) {}
 
   // Runs the steps; nullopt when a signal ended the run before it had a step
   // to report.
@@ -43,6 +56,7 @@ class Measurer {
 
   at::Device device_;
   bool layers_;
+  RankGroup ranks_;
   // The last model, kept for the next request: its memory, not its weights.
   std::unique_ptr<Session> session_;
   std::optional<model::Workload> session_workload_;
@@ -50,18 +64,21 @@ class Measurer {
 
 // Reads requests from `plan` ("-": standard input) and writes to `out` the
 // lines that `answer` has for each, or one line that says why there are none.
-// Returns the exit code.
+// Returns the exit code. Of several ranks the first reads the plan and tells
+// the others; it alone writes, unless `out` has "{rank}" in it.
 int AnswerPlan(
     const std::string& plan,
     const std::string& out,
     const std::function<std::vector<std::string>(const MeasureRequest&)>&
-        answer);
+        answer,
+    const RankGroup& ranks = {});
 
 // Reads requests from `plan`, appends records to `out` ("-": standard streams).
 // Returns the exit code.
 int RunMeasurePlan(const std::string& plan,
                    const std::string& out,
                    at::Device device,
-                   bool layers);
+                   bool layers,
+                   const RankGroup& ranks = {});
 
 }  // namespace trainfare::trainer

@@ -126,6 +126,14 @@ Json SampleJson(const Sample& sample) {
                {"step_s", times.step_s},
                {"loss", times.loss}};
   if (times.timeline) json["timeline"] = TimelineJson(*times.timeline);
+  if (times.gradients) {
+    const GradientTimes& gradients = *times.gradients;
+    json["backward_compute_s"] = gradients.compute_end;
+    json["bucket_ready_s"] = gradients.bucket_ready;
+    json["bucket_start_s"] = gradients.bucket_start;
+    json["bucket_end_s"] = gradients.bucket_end;
+    json["layer_ready_s"] = gradients.layer_ready;
+  }
   return json;
 }
 
@@ -276,12 +284,21 @@ std::string ToJsonLine(const StepRecord& record) {
   Json json = Provenance(
       "step", record.device, record.device_time_s(), record.workload);
   json.update({
-      {"world_size", 1},
+      {"world_size", record.ranks ? record.ranks->world_size : 1},
       {"seed", record.seed},
       {"parameters", record.parameters},
       {"peak_memory_bytes", record.peak_memory_bytes},
       {"peak_allocated_bytes", record.peak_allocated_bytes},
   });
+  if (record.ranks) {
+    const RankDescription& ranks = *record.ranks;
+    json["device"]["count"] = ranks.world_size;
+    json["rank"] = ranks.rank;
+    json["ranks"] = {{"launcher", ranks.launcher},
+                     {"backend", ranks.backend},
+                     {"bucket_bytes", ranks.bucket_bytes},
+                     {"layers", ranks.layers}};
+  }
   if (record.evaluation_accuracy) {
     json["evaluation_accuracy"] = *record.evaluation_accuracy;
   }

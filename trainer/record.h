@@ -27,6 +27,16 @@ struct DeviceDescription {
   std::string bus_id;  // of a GPU, "0000:3B:00.0"
 };
 
+// How the ranks of a run share its gradients.
+struct RankDescription {
+  int rank = 0;
+  int world_size = 1;
+  std::string launcher;
+  std::string backend;                // gloo, nccl; none for one rank
+  std::vector<int64_t> bucket_bytes;  // of gradients
+  std::vector<std::string> layers;    // of GradientTimes::layer_ready
+};
+
 struct StepRecord {
   DeviceDescription device;
   model::Workload workload;
@@ -37,6 +47,7 @@ struct StepRecord {
   std::optional<double> evaluation_accuracy;  // after training
   std::optional<int64_t> optimizer_launches;  // kernels of one optimizer step
   std::optional<RunConditions> conditions;    // of the timed steps
+  std::optional<RankDescription> ranks;       // absent: no launcher
   std::vector<std::string> parts;             // of the timelines of the samples
   std::vector<Sample> samples;
 

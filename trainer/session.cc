@@ -63,6 +63,22 @@ Session::Session(std::unique_ptr<Encoder> encoder,
   optimizer_ = MakeOptimizer(encoder_->parameters(), optimizer);
 }
 
+void Session::Join(Communicator& communicator, const BucketOptions& buckets) {
+  ranks_ = std::make_unique<DataParallel>(
+      communicator, encoder_->parameters(), buckets);
+}
+
+std::optional<RankDescription> Session::DescribeRanks() const {
+  if (!ranks_) return std::nullopt;
+  const Communicator& communicator = ranks_->communicator();
+  return RankDescription{communicator.rank(),
+                         communicator.world_size(),
+                         communicator.place().launcher,
+                         communicator.backend(),
+                         ranks_->bucket_bytes(),
+                         ranks_->layers()};
+}
+
 void RequireRanOn(at::Device asked, const at::Tensor& result) {
   if (result.device() == asked) return;
   throw std::runtime_error(
@@ -115,7 +131,9 @@ PartEnd Session::MarkParts(size_t pass) {
   };
 }
 
-void Session::ForwardBackward(const Batch& batch, int64_t accumulation) {
+void Session::ForwardBackward(const Batch& batch,
+                              int64_t accumulation,
+                              bool last) {
   const size_t pass = passes_.size();
   passes_.emplace_back();
   passes_[pass].begin = clock_.Mark();
@@ -124,13 +142,15 @@ void Session::ForwardBackward(const Batch& batch, int64_t accumulation) {
       batch, /*training=*/true, time_parts_ ? MarkParts(pass) : PartEnd());
   if (time_parts_) parts_.emplace_back("head");
   ENSURE(output.loss.defined(), "a training batch has labels");
-  const at::Tensor loss = accumulation == 1
-                              ? output.loss
-                              : output.loss / static_cast<double>(accumulation);
-  passes_[pass].forward_end = clock_.Mark();
-  loss.backward();
-  passes_[pass].backward_end = clock_.Mark();
+  const double share = batch.weight / static_cast<double>(accumulation);
+  const at::Tensor loss = share == 1.0 ? output.loss : output.loss * share;
   losses_.push_back(loss.detach());
+  passes_[pass].forward_end = clock_.Mark();
+  const bool sends = ranks_ && last;
+  if (sends) ranks_->Begin(at::stack(losses_).sum());
+  loss.backward();
+  if (sends) gradients_ = ranks_->Finish();
+  passes_[pass].backward_end = clock_.Mark();
 }
 
 void Session::Update() {
@@ -158,7 +178,12 @@ StepTimes Session::EndStep() {
   times.optimizer_s = clock_.SecondsBetween(optimizer_begin_, optimizer_end_);
   for (const at::Tensor& loss : losses_) {
     RequireRanOn(encoder_->device(), loss);
-    times.loss += loss.item<double>();
+    if (!ranks_) times.loss += loss.item<double>();
+  }
+  if (ranks_) {
+    times.loss = ranks_->loss();
+    times.stop = ranks_->stop_asked();
+    times.gradients = std::move(gradients_);
   }
   if (time_parts_) times.timeline = Timeline();
   return times;

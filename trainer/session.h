@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "model/workload.h"
+#include "trainer/data_parallel.h"
 #include "trainer/device_clock.h"
 #include "trainer/optimizer.h"
+#include "trainer/record.h"
 #include "trainer/timeline.h"
 #include "trainer/transformer.h"
 
@@ -37,7 +39,7 @@ class Session {
   StepTimes Step(int64_t accumulation, const NextBatch& next_batch) {
     BeginStep();
     for (int64_t i = 0; i < accumulation; ++i) {
-      ForwardBackward(next_batch(i), accumulation);
+      ForwardBackward(next_batch(i), accumulation, i + 1 == accumulation);
     }
     Update();
     return EndStep();
@@ -49,6 +51,12 @@ class Session {
   // Of the model, in the order of the forward pass; known after a step whose
   // parts were timed.
   const std::vector<std::string>& parts() const { return parts_; }
+
+  // From now on gradients are averaged over the ranks, in these buckets.
+  void Join(Communicator& communicator, const BucketOptions& buckets);
+  DataParallel* ranks() const { return ranks_.get(); }  // null: alone
+  // nullopt where no launcher made this process a rank.
+  std::optional<RankDescription> DescribeRanks() const;
 
   // Logits without dropout or gradients.
   at::Tensor Predict(const Batch& batch) const;
@@ -77,7 +85,7 @@ class Session {
 
   void BeginStep();
   Output Forward(const Batch& batch, bool training, const PartEnd& end) const;
-  void ForwardBackward(const Batch& batch, int64_t accumulation);
+  void ForwardBackward(const Batch& batch, int64_t accumulation, bool last);
   PartEnd MarkParts(size_t pass);
   void Update();
   StepTimes EndStep();
@@ -89,12 +97,14 @@ class Session {
   model::Optimizer optimizer_kind_;
   std::optional<int64_t> optimizer_launches_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<DataParallel> ranks_;
 
   // Of the step in hand.
   DeviceClock clock_;
   double step_begin_s_ = 0;
   std::vector<at::Tensor> losses_;  // read at its end, reading waits for a GPU
   std::vector<PassMarks> passes_;
+  std::optional<GradientTimes> gradients_;
   size_t optimizer_begin_ = 0;
   size_t optimizer_end_ = 0;
   bool time_parts_ = false;

@@ -22,6 +22,16 @@ struct StepTimeline {
   double optimizer_end_s = 0;
 };
 
+// The backward pass that sends gradients to other ranks, in seconds since its
+// start. Of each bucket of gradients and of each layer (record.h).
+struct GradientTimes {
+  std::vector<double> bucket_ready;  // last gradient of the bucket computed
+  std::vector<double> bucket_start;  // sending begins
+  std::vector<double> bucket_end;    // the mean is here
+  std::vector<double> layer_ready;   // last gradient of the layer computed
+  double compute_end = 0;            // last gradient of all
+};
+
 // Time of the parts of one step: on a CPU by the monotonic clock, on a GPU by
 // events in its queue; the whole step by the monotonic clock on both, from an
 // idle device to an idle device.
@@ -30,8 +40,10 @@ struct StepTimes {
   double backward_s = 0;
   double optimizer_s = 0;
   double step_s = 0;  // input, zeroing, forward, backward, optimizer
-  double loss = 0;
-  std::optional<StepTimeline> timeline;  // where it was asked for
+  double loss = 0;    // of several ranks their mean
+  bool stop = false;  // a rank asked to stop: all stop behind this step
+  std::optional<StepTimeline> timeline;    // where it was asked for
+  std::optional<GradientTimes> gradients;  // of one of several ranks
 };
 
 }  // namespace trainfare::trainer

@@ -146,12 +146,32 @@ void Shuffle(std::vector<Value>& values, std::mt19937_64& random) {
   }
 }
 
+// Which of how many equal parts of the work is this process's.
+struct Share {
+  size_t rank = 0;
+  size_t world_size = 1;
+
+  explicit Share(const Communicator* ranks) {
+    if (ranks == nullptr) return;
+    rank = static_cast<size_t>(ranks->rank());
+    world_size = static_cast<size_t>(ranks->world_size());
+  }
+  // Of [first, last), in parts that differ by one at most.
+  std::pair<size_t, size_t> Of(size_t first, size_t last) const {
+    const size_t count = last - first;
+    return {first + count * rank / world_size,
+            first + count * (rank + 1) / world_size};
+  }
+};
+
 // Micro-batches of an endless walk over the examples, in an order that seed and
-// epoch decide. The last of an epoch may be smaller.
+// epoch decide; of each, this rank's part. The last of an epoch may be smaller.
 class Feed {
  public:
-  Feed(const std::vector<Example>& examples, const TrainOptions& options)
-      : examples_(examples), options_(options) {
+  Feed(const std::vector<Example>& examples,
+       const TrainOptions& options,
+       const Share& share)
+      : examples_(examples), options_(options), share_(share) {
     Seek(0, 0);
   }
 
@@ -167,9 +187,21 @@ class Feed {
   Batch Next(const Encoder& encoder) {
     if (position_ >= static_cast<int64_t>(ranges_.size())) Seek(epoch_ + 1, 0);
     const auto [first, last] = ranges_[static_cast<size_t>(position_++)];
+    auto [own_first, own_last] = share_.Of(first, last);
+    const double own = static_cast<double>(own_last - own_first);
+    // Fewer examples than ranks: one that counts nothing, so that the ranks
+    // without any stay in step.
+    if (own_first == own_last) {
+      own_first = first;
+      own_last = first + 1;
+    }
     const int64_t length =
-        PaddedLength(examples_, order_, first, last, options_);
-    return MakeBatch(examples_, order_, first, last, length, encoder);
+        PaddedLength(examples_, order_, own_first, own_last, options_);
+    Batch batch =
+        MakeBatch(examples_, order_, own_first, own_last, length, encoder);
+    batch.weight = own * static_cast<double>(share_.world_size) /
+                   static_cast<double>(last - first);
+    return batch;
   }
 
  private:
@@ -182,7 +214,8 @@ class Feed {
                                                static_cast<uint64_t>(epoch_));
     order_ = InOrder(examples_.size());
     Shuffle(order_, random);
-    const auto batch = static_cast<size_t>(options_.batch);
+    const size_t batch =
+        static_cast<size_t>(options_.batch) * share_.world_size;
     if (options_.padding == Padding::kBucketed) {
       for (size_t i = 0; i < order_.size(); i += kBucketBatches * batch) {
         const size_t end = std::min(i + kBucketBatches * batch, order_.size());
@@ -203,6 +236,7 @@ class Feed {
 
   const std::vector<Example>& examples_;
   const TrainOptions& options_;
+  Share share_;
   std::vector<size_t> order_;
   std::vector<std::pair<size_t, size_t>> ranges_;  // of a micro-batch
   int64_t epoch_ = 0;
@@ -212,12 +246,14 @@ class Feed {
 double Accuracy(const Session& session,
                 const Encoder& encoder,
                 const std::vector<Example>& examples,
-                const TrainOptions& options) {
+                const TrainOptions& options,
+                Communicator* ranks) {
   const std::vector<size_t> order = InOrder(examples.size());
   int64_t right = 0;
-  for (size_t first = 0; first < examples.size();) {
+  auto [first, end] = Share(ranks).Of(0, examples.size());
+  while (first < end) {
     const size_t last =
-        std::min(first + static_cast<size_t>(options.batch), examples.size());
+        std::min(first + static_cast<size_t>(options.batch), end);
     const Batch data =
         MakeBatch(examples,
                   order,
@@ -228,6 +264,12 @@ double Accuracy(const Session& session,
     right +=
         session.Predict(data).argmax(-1).eq(data.labels).sum().item<int64_t>();
     first = last;
+  }
+  if (ranks != nullptr && ranks->world_size() > 1) {
+    const at::Tensor sum = at::full(
+        {1}, right, at::TensorOptions(encoder.device()).dtype(at::kLong));
+    ranks->AllReduce(sum)->Wait();
+    right = sum.item<int64_t>();
   }
   return static_cast<double>(right) / static_cast<double>(examples.size());
 }
@@ -245,9 +287,10 @@ double LearningRate(const TrainOptions& options, int64_t step, int64_t steps) {
 // One line that is rewritten, on a terminal only.
 class Progress {
  public:
-  explicit Progress(int64_t steps)
+  Progress(int64_t steps, bool wanted)
       : steps_(steps),
-        shown_(::isatty(STDERR_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0) {}
+        shown_(wanted && ::isatty(STDERR_FILENO) != 0 &&
+               ::isatty(STDOUT_FILENO) != 0) {}
   ~Progress() {
     if (shown_) std::cerr << "\r\x1b[K" << std::flush;
   }
@@ -289,6 +332,7 @@ std::map<std::string, std::string> RunIdentity(
     const TrainOptions& options,
     const model::Workload& workload,
     int64_t steps,
+    size_t world_size,
     const std::vector<Example>& examples) {
   const model::Architecture& a = workload.architecture;
   return {{"model",
@@ -305,6 +349,7 @@ std::map<std::string, std::string> RunIdentity(
           {"data", fmt::format("{:016x}", Fingerprint(examples))},
           {"steps", std::to_string(steps)},
           {"batch", std::to_string(options.batch)},
+          {"ranks", std::to_string(world_size)},
           {"accumulation", std::to_string(options.accumulation)},
           {"length", std::to_string(options.length)},
           {"padding", std::string(ToText(options.padding))},
@@ -347,6 +392,31 @@ void Save(const TrainOptions& options, const Encoder& encoder) {
   }
 }
 
+// A checkpoint that only some ranks can see would let them drift apart.
+void CheckSameStep(Communicator& ranks,
+                   int64_t first_step,
+                   const TrainOptions& options,
+                   at::Device device) {
+  if (ranks.world_size() == 1) return;
+  const at::Tensor steps = at::zeros(
+      {ranks.world_size()}, at::TensorOptions(device).dtype(at::kLong));
+  steps[ranks.rank()] = first_step;
+  ranks.AllReduce(steps)->Wait();
+  for (int rank = 0; rank < ranks.world_size(); ++rank) {
+    const auto other = steps[rank].item<int64_t>();
+    if (other != first_step) {
+      throw InputError(fmt::format(
+          "{}: rank {} goes on from step {} and rank {} from step {}; hint: a "
+          "folder that all hosts share",
+          options.checkpoint,
+          ranks.rank(),
+          first_step,
+          rank,
+          other));
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view ToText(Padding padding) {
@@ -370,7 +440,12 @@ Padding PaddingFromText(std::string_view text) {
       fmt::format("expected static, dynamic or bucketed, got \"{}\"", text));
 }
 
-int Train(const TrainOptions& options, at::Device device) {
+int Train(const TrainOptions& options,
+          at::Device device,
+          Communicator* ranks,
+          const BucketOptions& buckets) {
+  const Share share(ranks);
+  const bool first_rank = share.rank == 0;
   const PretrainedConfig config = Configure(options.model, options.labels);
   const model::Architecture& architecture = config.architecture;
   model::Workload workload;
@@ -390,8 +465,9 @@ int Train(const TrainOptions& options, at::Device device) {
   if (!options.data.empty()) {
     examples = ReadExamples(options.data, words, architecture, options.length);
   } else {
-    const int64_t wanted =
-        options.steps.value_or(1) * options.batch * options.accumulation;
+    const int64_t wanted = options.steps.value_or(1) * options.batch *
+                           options.accumulation *
+                           static_cast<int64_t>(share.world_size);
     examples = LengthHistogram::FromFile(options.lengths)
                    .Draw(wanted,
                          architecture,
@@ -409,7 +485,7 @@ int Train(const TrainOptions& options, at::Device device) {
   }
   // Opened before training, so that a wrong path fails in the first second.
   std::unique_ptr<LineWriter> records;
-  if (!options.out.empty()) records = std::make_unique<LineWriter>(options.out);
+  if (!options.out.empty()) records = OpenRecords(options.out, ranks);
 
   EncoderOptions encoder_options = config.options;
   encoder_options.attention = options.attention;
@@ -418,7 +494,7 @@ int Train(const TrainOptions& options, at::Device device) {
   const Encoder& encoder = *owned;
   if (IsModelFolder(options.model)) {
     const std::string missing = LoadWeights(options.model, encoder);
-    if (!missing.empty()) {
+    if (!missing.empty() && first_rank) {
       std::cerr << "note: not in " << options.model
                 << ", starts from random numbers: " << missing << '\n';
     }
@@ -429,10 +505,17 @@ int Train(const TrainOptions& options, at::Device device) {
   optimizer.layer_decay = options.layer_decay;
   optimizer.largest_gradient_norm = options.largest_gradient_norm;
   Session session(std::move(owned), options.precision, optimizer);
-  SeedDropout(options.seed);
+  if (ranks != nullptr) {
+    session.Join(*ranks, buckets);
+    session.ranks()->BroadcastParameters();
+  }
+  // Ranks draw different masks, the first those of a run alone.
+  const uint64_t dropout_seed = options.seed + share.rank;
+  SeedDropout(dropout_seed);
 
   const auto per_step =
-      static_cast<size_t>(options.batch * options.accumulation);
+      static_cast<size_t>(options.batch * options.accumulation) *
+      share.world_size;
   const auto steps_per_epoch =
       static_cast<int64_t>((examples.size() + per_step - 1) / per_step);
   const int64_t steps =
@@ -442,9 +525,10 @@ int Train(const TrainOptions& options, at::Device device) {
   record.workload = workload;
   record.seed = options.seed;
   record.parameters = encoder.parameter_count();
-  Feed feed(examples, options);
+  record.ranks = session.DescribeRanks();
+  Feed feed(examples, options, share);
   const std::map<std::string, std::string> run =
-      RunIdentity(options, workload, steps, examples);
+      RunIdentity(options, workload, steps, share.world_size, examples);
   int64_t first_step = 0;
   if (!options.checkpoint.empty() &&
       std::filesystem::exists(options.checkpoint)) {
@@ -452,13 +536,18 @@ int Train(const TrainOptions& options, at::Device device) {
         LoadCheckpoint(options.checkpoint, run, encoder, session.optimizer());
     first_step = checkpoint.step;
     feed.Seek(checkpoint.epoch, checkpoint.position);
-    SeedDropout(options.seed, checkpoint.dropout_calls);
-    std::cerr << fmt::format(
-        "note: goes on from step {} of {}\n", first_step, options.checkpoint);
+    SeedDropout(dropout_seed, checkpoint.dropout_calls);
+    if (first_rank) {
+      std::cerr << fmt::format(
+          "note: goes on from step {} of {}\n", first_step, options.checkpoint);
+    }
   }
+  if (ranks != nullptr) CheckSameStep(*ranks, first_step, options, device);
   int64_t saved_step = first_step;
   const auto save_checkpoint = [&](int64_t step) {
-    if (options.checkpoint.empty() || step == saved_step) return;
+    if (options.checkpoint.empty() || step == saved_step || !first_rank) {
+      return;
+    }
     SaveCheckpoint(options.checkpoint,
                    {run, step, feed.epoch(), feed.position(), DropoutCalls()},
                    encoder,
@@ -466,21 +555,27 @@ int Train(const TrainOptions& options, at::Device device) {
     saved_step = step;
   };
   int64_t done = first_step;
+  // Several ranks stop behind the same step, or the rest would wait for ever.
+  DataParallel* const parallel = session.ranks();
+  bool stopped = parallel == nullptr && StopRequested();
   RunMonitor monitor(record.device.bus_id);
   session.set_time_parts(options.layers);
   ResetPeakHostMemory();
   ResetPeakResident();
   {
-    const Progress progress(steps);
-    for (int64_t step = first_step; step < steps && !StopRequested(); ++step) {
+    const Progress progress(steps, first_rank);
+    for (int64_t step = first_step; step < steps && !stopped; ++step) {
       const bool warmup =
           step - first_step < kWarmupSteps && steps - first_step > kWarmupSteps;
       if (!warmup && !monitor.begun()) monitor.Begin();
       session.optimizer().set_learning_rate(LearningRate(options, step, steps));
+      if (parallel != nullptr) parallel->AskToStop(StopRequested());
       record.samples.push_back(
           {step, warmup, session.Step(options.accumulation, [&](int64_t) {
              return feed.Next(encoder);
            })});
+      stopped = parallel != nullptr ? record.samples.back().times.stop
+                                    : StopRequested();
       monitor.AfterStep();
       progress.Show(record.samples.back());
       done = step + 1;
@@ -499,13 +594,13 @@ int Train(const TrainOptions& options, at::Device device) {
   record.optimizer_launches = session.optimizer_launches();
   record.peak_memory_bytes = PeakResidentBytes();
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
-  if (!evaluation.empty() && !StopRequested()) {
+  if (!evaluation.empty() && !stopped) {
     record.evaluation_accuracy =
-        Accuracy(session, encoder, evaluation, options);
+        Accuracy(session, encoder, evaluation, options, ranks);
   }
   if (records && !record.samples.empty()) records->Write(ToJsonLine(record));
-  if (!options.save.empty()) Save(options, encoder);
-  if (!record.samples.empty() && options.out != "-") {
+  if (!options.save.empty() && first_rank) Save(options, encoder);
+  if (!record.samples.empty() && options.out != "-" && first_rank) {
     std::cout << fmt::format("steps {}  loss {:.6f}",
                              record.samples.size(),
                              record.samples.back().times.loss);
@@ -515,7 +610,7 @@ int Train(const TrainOptions& options, at::Device device) {
     }
     std::cout << '\n';
   }
-  return StopRequested() ? kInterruptedExit : 0;
+  return stopped ? kInterruptedExit : 0;
 }
 
 void WriteGradients(const std::string& model,

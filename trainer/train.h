@@ -9,6 +9,8 @@
 
 #include "model/workload.h"
 #include "trainer/aten.h"
+#include "trainer/communicator.h"
+#include "trainer/data_parallel.h"
 
 namespace trainfare::trainer {
 
@@ -51,8 +53,13 @@ struct TrainOptions {
   bool layers = false;  // time each part of the model
 };
 
-// Returns the exit code. Progress goes to stderr, the result to stdout.
-int Train(const TrainOptions& options, at::Device device);
+// Returns the exit code. Progress goes to stderr, the result to stdout. Of
+// several ranks each takes `batch` sequences a micro-batch; the first alone
+// reports and saves.
+int Train(const TrainOptions& options,
+          at::Device device,
+          Communicator* ranks = nullptr,
+          const BucketOptions& buckets = {});
 
 // Loss, logits and the gradient of every parameter for one batch of all the
 // examples, without dropout, as a safetensors file: what tests/trainer compares

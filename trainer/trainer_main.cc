@@ -1,19 +1,27 @@
 // trainfare-trainer: trains Transformers for real, and measures its steps.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/error.h"
+#include "trainer/communicator.h"
 #include "trainer/device.h"
 #include "trainer/failure.h"
 #include "trainer/host_allocator.h"
 #include "trainer/kernel_bench.h"
 #include "trainer/measure.h"
+#include "trainer/ranks.h"
 #include "trainer/record.h"
 #include "trainer/signals.h"
 #include "trainer/trace.h"
@@ -45,10 +53,89 @@ void AddWord(CLI::App* command,
       ->default_str(std::string(ToText(value)));
 }
 
+// What --ranks-... say, and the run as one of several ranks where a launcher
+// started this process as one.
+class Ranks {
+ public:
+  Ranks() : place_(trainer::RankFromEnvironment()) {}
+
+  const std::optional<trainer::RankPlace>& place() const { return place_; }
+  trainer::BucketOptions buckets() const {
+    return {static_cast<int64_t>(bucket_mib_ * kMebi),
+            static_cast<int64_t>(first_bucket_mib_ * kMebi)};
+  }
+
+  void AddOptions(CLI::App* command) {
+    command
+        ->add_option("--bucket-mib",
+                     bucket_mib_,
+                     "Gradients sent at once, between ranks")
+        ->check(CLI::Range(0.001, 1e6))
+        ->capture_default_str();
+    command
+        ->add_option("--first-bucket-mib",
+                     first_bucket_mib_,
+                     "The first of them: small, so that sending starts early")
+        ->check(CLI::Range(0.001, 1e6))
+        ->capture_default_str();
+    command
+        ->add_option("--lost-after",
+                     lost_after_s_,
+                     "Seconds of silence until a rank counts as lost")
+        ->check(CLI::Range(0.2, 86400.0))
+        ->capture_default_str();
+    command
+        ->add_option("--join-within",
+                     join_within_s_,
+                     "Seconds for all ranks to come together")
+        ->check(CLI::Range(0.2, 86400.0))
+        ->capture_default_str();
+  }
+
+  // `body` gets null where this process is alone. A failure here is told to
+  // the other ranks.
+  int Run(at::Device device,
+          const std::function<int(trainer::Communicator*)>& body) const {
+    if (!place_) return body(nullptr);
+    trainer::CommunicatorOptions options;
+    options.lost_after = Milliseconds(lost_after_s_);
+    options.join_within = Milliseconds(join_within_s_);
+    options.on_lost = [](const std::string& line) {
+      std::cerr << "error: " + line + "\n" << std::flush;
+      // The main thread may hang in a collective, and files are renamed into
+      // place or appended to by whole lines: nothing is half-written.
+      ::_exit(1);
+    };
+    const auto communicator =
+        trainer::Communicator::Join(*place_, device, options);
+    try {
+      const int code = body(communicator.get());
+      communicator->Leave();
+      return code;
+    } catch (const std::exception& error) {
+      communicator->Fail(trainer::FirstLine(error));
+      throw;
+    }
+  }
+
+ private:
+  static constexpr double kMebi = 1024.0 * 1024.0;
+  static std::chrono::milliseconds Milliseconds(double seconds) {
+    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000.0));
+  }
+
+  std::optional<trainer::RankPlace> place_;
+  double bucket_mib_ = 25.0;
+  double first_bucket_mib_ = 1.0;
+  double lost_after_s_ = 15.0;
+  double join_within_s_ = 120.0;
+};
+
 template <class AddDevice, class OpenDevice>
 void AddTrain(CLI::App& app,
               const AddDevice& add_device_options,
               const OpenDevice& open_device,
+              Ranks& ranks,
               int& exit_code) {
   CLI::App* train =
       app.add_subcommand("train", "Train a model on labelled examples");
@@ -163,8 +250,12 @@ void AddTrain(CLI::App& app,
       "--layers", options->layers, "Time each part of the model, too");
   train->add_option("--save", options->save, "Folder for the trained weights");
   add_device_options(train);
-  train->callback([options, &open_device, &exit_code] {
-    exit_code = trainer::Train(*options, open_device());
+  ranks.AddOptions(train);
+  train->callback([options, &open_device, &ranks, &exit_code] {
+    const at::Device device = open_device();
+    exit_code = ranks.Run(device, [&](trainer::Communicator* communicator) {
+      return trainer::Train(*options, device, communicator, ranks.buckets());
+    });
   });
 }
 
@@ -300,9 +391,17 @@ int Run(int argc, char** argv) {
         ->check(CLI::Range(0, 4096))
         ->capture_default_str();
   };
+  Ranks ranks;
   const auto open_device = [&] {
-    if (threads > 0) at::set_num_threads(threads);
-    return trainer::OpenDevice(device);
+    const auto& place = ranks.place();
+    if (threads > 0) {
+      at::set_num_threads(threads);
+    } else if (place && place->local_world_size > 1 &&
+               !trainer::EnvironmentVariable("OMP_NUM_THREADS")) {
+      at::set_num_threads(
+          std::max(1, at::get_num_threads() / place->local_world_size));
+    }
+    return trainer::OpenDevice(device, place ? place->local_rank : 0);
   };
 
   CLI::App* measure = app.add_subcommand(
@@ -316,11 +415,16 @@ int Run(int argc, char** argv) {
       ->capture_default_str();
   measure->add_flag("--layers", layers, "Time each part of the model, too");
   add_device_options(measure);
+  ranks.AddOptions(measure);
   measure->callback([&] {
-    exit_code = trainer::RunMeasurePlan(plan, out, open_device(), layers);
+    const at::Device opened = open_device();
+    exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
+      return trainer::RunMeasurePlan(
+          plan, out, opened, layers, {communicator, ranks.buckets()});
+    });
   });
 
-  AddTrain(app, add_device_options, open_device, exit_code);
+  AddTrain(app, add_device_options, open_device, ranks, exit_code);
   AddBench(app, add_device_options, open_device, exit_code);
   AddTrace(app);
   AddReferenceCommands(app, add_device_options, open_device);

@@ -45,6 +45,9 @@ struct Batch {
   at::Tensor labels;   // (B) int64, sequence classification
   at::Tensor start_positions;  // (B) int64, question answering
   at::Tensor end_positions;    // (B) int64, question answering
+  // Of its mean loss: where ranks hold parts of different size, so that the
+  // mean over ranks is the mean over all sequences.
+  double weight = 1.0;
 };
 
 struct Parameter {

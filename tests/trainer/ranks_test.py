@@ -1,0 +1,371 @@
+"""Data parallelism over ranks of this host, joined by Gloo.
+
+    ranks_test.py TRAINER
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+TRAINER = ""
+
+# Losses of one rank and of several differ by rounding alone: sums in another
+# order, fp32. Relative; a few dozen steps of Adam do not blow it up.
+TOLERANCE = 2e-5
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def clean_environment():
+    names = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "SLURM_", "OMPI_",
+             "TORCHELASTIC_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(names)}
+
+
+def torchrun(rank, ranks, port):
+    return {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank,
+            "LOCAL_WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port}
+
+
+def open_mpi(rank, ranks, port):
+    return {"OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": ranks,
+            "OMPI_COMM_WORLD_LOCAL_RANK": rank,
+            "OMPI_COMM_WORLD_LOCAL_SIZE": ranks, "MASTER_PORT": port}
+
+
+def slurm(rank, ranks, port):
+    return {"SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": ranks,
+            "SLURM_LOCALID": rank, "SLURM_STEP_NODELIST": "localhost",
+            "SLURM_JOB_ID": 7, "MASTER_PORT": port}
+
+
+class Ranks:
+    """Processes of the trainer, one a rank, ended at the end of the block."""
+
+    def __init__(self, arguments, environments):
+        self.processes = [
+            subprocess.Popen(
+                [TRAINER, *map(str, arguments)], text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env={**clean_environment(), "OMP_WAIT_POLICY": "passive",
+                     **{k: str(v) for k, v in environment.items()}})
+            for environment in environments]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def wait(self, timeout=120):
+        """[(exit code, stdout, stderr)] of all ranks."""
+        results = []
+        for process in self.processes:
+            out, error = process.communicate(timeout=timeout)
+            results.append((process.returncode, out, error))
+        return results
+
+
+def start(arguments, ranks, launcher=torchrun, port=None):
+    port = port or free_port()
+    return Ranks(arguments, [launcher(r, ranks, port) for r in range(ranks)])
+
+
+class DataParallel(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def write(self, name, lines):
+        path = self.folder / name
+        path.write_text("".join(line + "\n" for line in lines))
+        return path
+
+    def model_without_dropout(self):
+        """A folder with weights; without dropout all ranks compute one sum."""
+        folder = self.folder / "model"
+        if folder.exists():
+            return folder
+        lengths = self.write("lengths.csv", ["length,count", "4,1"])
+        subprocess.run([TRAINER, "train", "--model", "bert-tiny", "--lengths",
+                        lengths, "--steps", "1", "--batch", "1",
+                        "--learning-rate", "0", "--save", folder],
+                       check=True, stdout=subprocess.DEVNULL,
+                       env=clean_environment())
+        (folder / "config.json").write_text(json.dumps({
+            "model_type": "bert", "vocab_size": 30522, "hidden_size": 128,
+            "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 512, "max_position_embeddings": 512,
+            "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}))
+        return folder
+
+    def training(self, out, *more):
+        # 22 examples: of the last batch of 8 there are 6, so that four ranks
+        # have one or two; lengths differ.
+        data = self.write("data.jsonl", [
+            json.dumps({"input_ids": [5 + i] * (3 + 5 * i % 13),
+                        "label": i % 2}) for i in range(22)])
+        return ["train", "--model", self.model_without_dropout(), "--data",
+                data, "--length", 16, "--steps", 9, "--threads", 1,
+                "--learning-rate", "1e-3", "--out", out, *more]
+
+    def record(self, path):
+        lines = path.read_text().splitlines()
+        self.assertEqual(len(lines), 1)
+        return json.loads(lines[0])
+
+    def losses(self, path):
+        return [s["loss"] for s in self.record(path)["samples"]]
+
+    def succeed(self, ranks):
+        for code, _, error in ranks.wait():
+            self.assertEqual(code, 0, error)
+            self.assertEqual(error, "")
+
+    def check_same(self, first, second):
+        self.assertEqual(len(first), len(second))
+        for a, b in zip(first, second):
+            self.assertLess(abs(a - b), TOLERANCE * abs(a))
+
+    def test_four_ranks_train_like_one(self):
+        for name, more in {
+                "plain": [],
+                "accumulated": ["--accumulation", 2, "--clip-norm", 1],
+                "dynamic": ["--padding", "bucketed", "--optimizer", "adan"],
+                "buckets": ["--bucket-mib", 0.3, "--first-bucket-mib", 0.1],
+        }.items():
+            with self.subTest(name):
+                alone = self.folder / f"{name}-1.jsonl"
+                several = self.folder / f"{name}-4.jsonl"
+                own = [x for x in more if name != "buckets"]
+                result = subprocess.run(
+                    [TRAINER, *map(str, self.training(alone, "--batch", 8,
+                                                      *own))],
+                    stdout=subprocess.DEVNULL, env=clean_environment())
+                self.assertEqual(result.returncode, 0)
+                with start(self.training(several, "--batch", 2, *more),
+                           4) as ranks:
+                    self.succeed(ranks)
+                self.check_same(self.losses(alone), self.losses(several))
+
+    def test_a_rank_alone_trains_as_without_a_launcher(self):
+        alone = self.folder / "alone.jsonl"
+        rank = self.folder / "rank.jsonl"
+        subprocess.run([TRAINER, *map(str, self.training(alone))], check=True,
+                       stdout=subprocess.DEVNULL, env=clean_environment())
+        with start(self.training(rank), 1) as ranks:
+            self.succeed(ranks)
+        self.check_same(self.losses(alone), self.losses(rank))
+
+    def test_records_tell_the_buckets(self):
+        out = self.folder / "rank-{rank}.jsonl"
+        arguments = self.training(out, "--batch", 2, "--bucket-mib", 0.5,
+                                  "--first-bucket-mib", 0.1)
+        with start(arguments, 2) as ranks:
+            self.succeed(ranks)
+        for rank in range(2):
+            record = self.record(self.folder / f"rank-{rank}.jsonl")
+            self.assertEqual(record["world_size"], 2)
+            self.assertEqual(record["rank"], rank)
+            ranks = record["ranks"]
+            self.assertEqual(ranks["backend"], "gloo")
+            self.assertEqual(ranks["launcher"], "torchrun")
+            buckets = ranks["bucket_bytes"]
+            self.assertEqual(sum(buckets), 4 * record["parameters"])
+            self.assertGreater(len(buckets), 3)
+            # All but the last are as large as they were told to be.
+            self.assertGreaterEqual(buckets[0], 0.1 * 2**20)
+            for size in buckets[1:-1]:
+                self.assertGreaterEqual(size, 0.5 * 2**20)
+            self.assertIn("bert.encoder.layer.1", ranks["layers"])
+            self.assertEqual(ranks["layers"][-1], "bert.embeddings")
+            for sample in record["samples"]:
+                ready = sample["bucket_ready_s"]
+                begin = sample["bucket_start_s"]
+                end = sample["bucket_end_s"]
+                self.assertEqual(len(ready), len(buckets))
+                self.assertEqual(len(sample["layer_ready_s"]),
+                                 len(ranks["layers"]))
+                for i in range(len(buckets)):
+                    self.assertLess(0, ready[i])
+                    self.assertLessEqual(ready[i], begin[i])
+                    self.assertLess(begin[i], end[i])
+                    if i:
+                        self.assertGreaterEqual(begin[i], end[i - 1])
+                self.assertLessEqual(ready[-1], sample["backward_compute_s"])
+                self.assertLessEqual(end[-1], sample["backward_s"])
+
+    def test_all_launchers(self):
+        for launcher in (open_mpi, slurm):
+            out = self.folder / f"{launcher.__name__}.jsonl"
+            with start(self.training(out, "--batch", 4), 2, launcher) as ranks:
+                self.succeed(ranks)
+            self.assertEqual(self.record(out)["world_size"], 2)
+
+    def test_measures_over_ranks(self):
+        request = {"model": "bert-tiny", "batch": 2, "sequence_length": 16,
+                   "steps": 3, "warmup": 1}
+        plan = self.write("plan.jsonl", [
+            json.dumps(request), json.dumps({**request, "batch": 0}), "",
+            json.dumps({**request, "batch": 4})])
+        out = self.folder / "records.jsonl"
+        with start(["measure", "--plan", plan, "--out", out, "--threads", 1],
+                   3) as ranks:
+            self.succeed(ranks)
+        records = [json.loads(l) for l in out.read_text().splitlines()]
+        self.assertEqual([r["kind"] for r in records],
+                         ["step", "error", "step"])
+        self.assertEqual(records[2]["workload"]["batch"], 4)
+        for record in (records[0], records[2]):
+            self.assertEqual(record["world_size"], 3)
+            self.assertEqual(len(record["samples"]), 4)
+
+    def long_run(self, *more):
+        return self.training(self.folder / "long.jsonl", "--steps", 1000000,
+                             "--batch", 2, "--lost-after", 1.5, *more)
+
+    def wait_for(self, path, ranks):
+        end = time.time() + 60
+        while not path.exists() and time.time() < end:
+            self.assertTrue(all(p.poll() is None for p in ranks.processes))
+            time.sleep(0.01)
+        self.assertTrue(path.exists())
+
+    def test_a_lost_rank_ends_all(self):
+        for lost, number in ((2, signal.SIGKILL), (0, signal.SIGKILL),
+                             (1, signal.SIGSTOP)):
+            with self.subTest(f"rank {lost}, {number.name}"):
+                checkpoint = self.folder / f"{lost}.safetensors"
+                arguments = self.long_run("--checkpoint", checkpoint,
+                                          "--checkpoint-every", 3)
+                arguments.remove(9)
+                arguments.remove("--steps")
+                with start(arguments, 3) as ranks:
+                    self.wait_for(checkpoint, ranks)
+                    ranks.processes[lost].send_signal(number)
+                    begin = time.time()
+                    others = [p for i, p in enumerate(ranks.processes)
+                              if i != lost]
+                    for process in others:
+                        _, error = process.communicate(timeout=20)
+                        self.assertLess(time.time() - begin, 6)
+                        self.assertEqual(process.returncode, 1, error)
+                        lines = error.strip().splitlines()
+                        self.assertEqual(len(lines), 1, error)
+                        self.assertRegex(
+                            lines[0], rf"^error: rank {lost} .*is lost: ")
+
+    def test_a_rank_that_fails_ends_all(self):
+        # Only rank 1 misses the data.
+        port = free_port()
+        good = self.long_run()
+        good.remove(9)
+        good.remove("--steps")
+        bad = list(good)
+        bad[bad.index("--data") + 1] = "/nowhere"
+        with Ranks(good, [torchrun(0, 2, port)]) as first, \
+                Ranks(bad, [torchrun(1, 2, port)]) as second:
+            self.assertEqual(second.wait()[0][0], 1)
+            code, _, error = first.wait()[0]
+            self.assertEqual(code, 1)
+            self.assertRegex(error, r"^error: rank 1 .*ended: .*/nowhere")
+
+    def test_all_stop_behind_the_same_step(self):
+        checkpoint = self.folder / "checkpoint.safetensors"
+        arguments = self.long_run("--checkpoint", checkpoint,
+                                  "--checkpoint-every", 2)
+        arguments.remove(9)
+        arguments.remove("--steps")
+        out = self.folder / "stopped-{rank}.jsonl"
+        arguments[arguments.index("--out") + 1] = out
+        with start(arguments, 2) as ranks:
+            self.wait_for(checkpoint, ranks)
+            ranks.processes[1].send_signal(signal.SIGTERM)
+            for code, _, error in ranks.wait():
+                self.assertEqual(code, 130, error)
+        steps = [len(self.losses(self.folder / f"stopped-{rank}.jsonl"))
+                 for rank in range(2)]
+        self.assertEqual(steps[0], steps[1])
+        header = checkpoint.read_bytes()
+        size = int.from_bytes(header[:8], "little")
+        metadata = json.loads(header[8:8 + size])["__metadata__"]
+        self.assertEqual(int(metadata["step"]), steps[0])
+
+    def check_one_line(self, error, *parts):
+        lines = error.strip().splitlines()
+        self.assertEqual(len(lines), 1, error)
+        for part in parts:
+            self.assertIn(part, lines[0])
+
+    def test_ranks_that_do_not_come_together(self):
+        arguments = self.training(self.folder / "out.jsonl", "--join-within",
+                                  2)
+        # A port in use.
+        with socket.socket() as holder:
+            holder.bind(("", 0))
+            holder.listen()
+            port = holder.getsockname()[1]
+            with Ranks(arguments, [torchrun(0, 2, port)]) as ranks:
+                code, _, error = ranks.wait()[0]
+                self.assertEqual(code, 1)
+                self.check_one_line(error, f"MASTER_PORT {port}: in use")
+        # Ranks that stay away.
+        port = free_port()
+        with Ranks(arguments, [torchrun(0, 4, port),
+                               torchrun(2, 4, port)]) as ranks:
+            code, _, error = ranks.wait()[0]
+            self.assertEqual(code, 1)
+            self.check_one_line(error, "ranks 1, 3 of 4 did not come within")
+        # Nobody at all.
+        with Ranks(arguments, [torchrun(1, 2, free_port())]) as ranks:
+            code, _, error = ranks.wait()[0]
+            self.assertEqual(code, 1)
+            self.check_one_line(error, "no answer from rank 0 at 127.0.0.1")
+        # Two of one number.
+        port = free_port()
+        with Ranks(arguments, [torchrun(r, 3, port)
+                               for r in (0, 1, 1)]) as ranks:
+            for code, _, error in ranks.wait():
+                self.assertEqual(code, 1)
+                self.check_one_line(error, "two ranks of one number: 1 is")
+        # Two ideas of how many there are.
+        port = free_port()
+        with Ranks(arguments, [torchrun(0, 3, port),
+                               torchrun(1, 2, port)]) as ranks:
+            for code, _, error in ranks.wait():
+                self.assertEqual(code, 1)
+                self.check_one_line(error, "expected a world of")
+        # Half an environment.
+        for missing, message in (("WORLD_SIZE", "WORLD_SIZE: missing"),
+                                 ("RANK", "RANK: missing"),
+                                 ("MASTER_ADDR", "MASTER_ADDR: missing")):
+            environment = torchrun(0, 2, port)
+            del environment[missing]
+            with Ranks(arguments, [environment]) as ranks:
+                code, _, error = ranks.wait()[0]
+                self.assertEqual(code, 1)
+                self.check_one_line(error, message)
+
+
+if __name__ == "__main__":
+    TRAINER = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,238 @@
+#include "trainer/data_parallel.h"
+
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/error.h"
+
+namespace trainfare::trainer {
+namespace {
+
+// Loss and wish to stop.
+constexpr int64_t kTail = 2;
+
+// "bert.encoder.layer.3.output.dense.weight" is of "bert.encoder.layer.3",
+// "bert.embeddings.LayerNorm.bias" of "bert.embeddings".
+std::string LayerOf(const std::string& parameter) {
+  std::vector<size_t> dots;
+  for (size_t i = 0; i < parameter.size(); ++i) {
+    if (parameter[i] != '.') continue;
+    const size_t begin = dots.empty() ? 0 : dots.back() + 1;
+    const bool number =
+        i > begin &&
+        std::all_of(parameter.begin() + static_cast<std::ptrdiff_t>(begin),
+                    parameter.begin() + static_cast<std::ptrdiff_t>(i),
+                    [](char c) { return c >= '0' && c <= '9'; });
+    if (number) return parameter.substr(0, i);
+    dots.push_back(i);
+  }
+  if (dots.empty()) return parameter;
+  return parameter.substr(0, dots.size() > 1 ? dots[1] : dots[0]);
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+}  // namespace
+
+class DataParallel::Hook : public torch::autograd::PostAccumulateGradHook {
+ public:
+  Hook(DataParallel& owner, size_t slice) : owner_(owner), slice_(slice) {}
+  void operator()(const at::Tensor&) override {
+    owner_.OnGradient(owner_.slices_[slice_]);
+  }
+
+ private:
+  DataParallel& owner_;
+  size_t slice_;
+};
+
+DataParallel::DataParallel(Communicator& communicator,
+                           const std::vector<Parameter>& parameters,
+                           const BucketOptions& options)
+    : communicator_(communicator) {
+  MakeBuckets(parameters, options);
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        slices_[i].parameter, std::make_unique<Hook>(*this, i));
+  }
+}
+
+DataParallel::~DataParallel() {
+  for (const Slice& slice : slices_) {
+    torch::autograd::impl::set_post_acc_grad_hooks(slice.parameter, nullptr);
+  }
+}
+
+void DataParallel::MakeBuckets(const std::vector<Parameter>& parameters,
+                               const BucketOptions& options) {
+  ENSURE(!parameters.empty(), "a model has parameters");
+  // Backward meets the parameters roughly from the last to the first.
+  std::vector<std::vector<const Parameter*>> lists(1);
+  int64_t held = 0;
+  for (auto one = parameters.rbegin(); one != parameters.rend(); ++one) {
+    if (!one->value.requires_grad()) continue;
+    const int64_t limit =
+        lists.size() == 1 ? options.first_bytes : options.bytes;
+    const bool full = held >= limit;
+    const bool other_type =
+        !lists.back().empty() &&
+        lists.back().front()->value.scalar_type() != one->value.scalar_type();
+    if (full || other_type) {
+      lists.emplace_back();
+      held = 0;
+    }
+    lists.back().push_back(&*one);
+    held += static_cast<int64_t>(one->value.nbytes());
+  }
+  for (const auto& list : lists) {
+    ENSURE(!list.empty(), "a model has gradients");
+    int64_t elements = 0;
+    for (const Parameter* one : list) elements += one->value.numel();
+    Bucket bucket;
+    bucket.gradients = list.size();
+    bucket.bytes =
+        elements * static_cast<int64_t>(list.front()->value.element_size());
+    const bool last = &list == &lists.back();
+    const at::NoGradGuard no_grad;
+    bucket.flat = at::zeros({elements + (last ? kTail : 0)},
+                            list.front()->value.options().requires_grad(false));
+    if (last) tail_ = bucket.flat.narrow(0, elements, kTail);
+    int64_t offset = 0;
+    for (const Parameter* one : list) {
+      const std::string layer = LayerOf(one->name);
+      auto found = std::find(layers_.begin(), layers_.end(), layer);
+      if (found == layers_.end()) {
+        layers_.push_back(layer);
+        found = std::prev(layers_.end());
+      }
+      Slice slice;
+      slice.parameter = one->value;
+      slice.mean = bucket.flat.narrow(0, offset, one->value.numel())
+                       .view(one->value.sizes());
+      slice.bucket = buckets_.size();
+      slice.layer = static_cast<size_t>(found - layers_.begin());
+      slices_.push_back(std::move(slice));
+      offset += one->value.numel();
+    }
+    buckets_.push_back(std::move(bucket));
+  }
+}
+
+std::vector<int64_t> DataParallel::bucket_bytes() const {
+  std::vector<int64_t> bytes;
+  for (const Bucket& bucket : buckets_) bytes.push_back(bucket.bytes);
+  return bytes;
+}
+
+void DataParallel::BroadcastParameters() {
+  if (communicator_.world_size() == 1) return;
+  // Through the buckets: a few large messages instead of hundreds.
+  const at::NoGradGuard no_grad;
+  for (const Slice& slice : slices_) slice.mean.copy_(slice.parameter);
+  for (const Bucket& bucket : buckets_) communicator_.Broadcast(bucket.flat);
+  for (const Slice& slice : slices_) slice.parameter.copy_(slice.mean);
+}
+
+double DataParallel::Now() const { return SecondsSince(start_); }
+
+void DataParallel::Begin(const at::Tensor& loss) {
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.gradients;
+  for (Slice& slice : slices_) slice.filled = false;
+  times_ = {};
+  times_.bucket_ready.assign(buckets_.size(), 0.0);
+  times_.bucket_start.assign(buckets_.size(), 0.0);
+  ends_ = std::make_shared<std::vector<double>>(buckets_.size(), 0.0);
+  times_.layer_ready.assign(layers_.size(), 0.0);
+  local_loss_ = loss.detach();
+  next_ = 0;
+  sending_ = true;
+  start_ = std::chrono::steady_clock::now();
+}
+
+void DataParallel::OnGradient(Slice& slice) {
+  if (!sending_) return;
+  const at::NoGradGuard no_grad;
+  at::Tensor& gradient = slice.parameter.mutable_grad();
+  // Divided here, on the way into the bucket, as Gloo has no mean.
+  at::mul_out(slice.mean,
+              gradient,
+              at::scalar_tensor(1.0 / communicator_.world_size(),
+                                gradient.options().device(at::kCPU)));
+  gradient = slice.mean;
+  slice.filled = true;
+  times_.layer_ready[slice.layer] = Now();
+  Bucket& bucket = buckets_[slice.bucket];
+  if (--bucket.missing == 0) SendReady();
+}
+
+void DataParallel::SendReady() {
+  const double now = Now();
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    if (buckets_[i].missing == 0 && times_.bucket_ready[i] == 0.0) {
+      times_.bucket_ready[i] = now;
+    }
+  }
+  while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
+    Send(next_++);
+  }
+}
+
+void DataParallel::Send(size_t index) {
+  Bucket& bucket = buckets_[index];
+  if (index + 1 == buckets_.size()) {
+    const at::NoGradGuard no_grad;
+    const double share = 1.0 / communicator_.world_size();
+    tail_[0].copy_(local_loss_ * share);
+    tail_[1].fill_(ask_to_stop_ ? 1.0 : 0.0);
+  }
+  if (communicator_.world_size() == 1) return;
+  std::function<void()> done;
+  if (bucket.flat.is_cpu()) {
+    done = [ends = ends_, start = start_, index] {
+      (*ends)[index] = SecondsSince(start);
+    };
+  }
+  bucket.transfer = communicator_.AllReduce(bucket.flat, std::move(done));
+}
+
+std::optional<GradientTimes> DataParallel::Finish() {
+  ENSURE(sending_, "Begin() came before");
+  times_.compute_end = Now();
+  // Parameters that this loss does not reach: nothing to add to the mean, and
+  // no gradient afterwards, as without other ranks.
+  for (Slice& slice : slices_) {
+    if (slice.filled) continue;
+    const at::NoGradGuard no_grad;
+    slice.mean.zero_();
+    --buckets_[slice.bucket].missing;
+  }
+  SendReady();
+  for (Bucket& bucket : buckets_) {
+    if (bucket.transfer) bucket.transfer->Wait();
+    bucket.transfer.reset();
+  }
+  sending_ = false;
+  loss_ = tail_[0].item<double>();
+  stop_asked_ = tail_[1].item<double>() > 0.0;
+  local_loss_.reset();
+  if (!buckets_.front().flat.is_cpu()) return std::nullopt;
+  times_.bucket_end = *ends_;
+  double previous_end = 0.0;
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    // One worker takes the buckets in turn (communicator.cc).
+    times_.bucket_start[i] = std::max(times_.bucket_ready[i], previous_end);
+    if (communicator_.world_size() == 1) {
+      times_.bucket_end[i] = times_.bucket_start[i];
+    }
+    previous_end = times_.bucket_end[i];
+  }
+  return times_;
+}
+
+}  // namespace trainfare::trainer

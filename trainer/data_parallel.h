@@ -1,0 +1,105 @@
+#pragma once
+
+// Data parallelism: every rank computes on its own part of the batch, and the
+// gradients are averaged while the backward pass still runs.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/aten.h"
+#include "trainer/communicator.h"
+#include "trainer/timeline.h"
+#include "trainer/transformer.h"
+
+namespace trainfare::trainer {
+
+struct BucketOptions {
+  // A bucket is closed by the gradient with which it reaches this size; the
+  // first one is small so that sending starts early. PyTorch's values.
+  int64_t bytes = 25 << 20;
+  int64_t first_bytes = 1 << 20;
+};
+
+// Buckets over the parameters of one model, filled from autograd's hooks (Li et
+// al. 2020, PyTorch Distributed, section 3.2). While it exists the gradients of
+// the parameters are views into its buckets after Finish().
+class DataParallel {
+ public:
+  DataParallel(Communicator& communicator,
+               const std::vector<Parameter>& parameters,
+               const BucketOptions& options);
+  ~DataParallel();
+  DataParallel(const DataParallel&) = delete;
+  DataParallel& operator=(const DataParallel&) = delete;
+
+  // Rank 0's parameters to all ranks.
+  void BroadcastParameters();
+
+  // The next backward pass is the last of its step: its gradients, with those
+  // accumulated before, are sent. Backward passes without Begin() only
+  // accumulate (PyTorch's no_sync). `loss` is this rank's of the whole step.
+  void Begin(const at::Tensor& loss);
+  // Behind the backward pass: waits until gradients, loss and the wish to stop
+  // are those of all ranks.
+  // No times on a GPU: the clock of the host says nothing of its work.
+  std::optional<GradientTimes> Finish();
+
+  double loss() const { return loss_; }  // mean over ranks
+  // Travels with the next step's gradients, so that all ranks stop behind the
+  // same step.
+  void AskToStop(bool stop) { ask_to_stop_ = stop; }
+  bool stop_asked() const { return stop_asked_; }
+
+  Communicator& communicator() { return communicator_; }
+  std::vector<int64_t> bucket_bytes() const;
+  // What layer_ready speaks of: "bert.encoder.layer.3", "bert.embeddings".
+  const std::vector<std::string>& layers() const { return layers_; }
+
+ private:
+  class Hook;
+  struct Slice {
+    at::Tensor parameter;
+    at::Tensor mean;  // view into the bucket, in the parameter's shape
+    size_t bucket = 0;
+    size_t layer = 0;
+    bool filled = false;
+  };
+  struct Bucket {
+    at::Tensor flat;
+    int64_t bytes = 0;  // of gradients
+    size_t gradients = 0;
+    size_t missing = 0;
+    std::unique_ptr<Transfer> transfer;
+  };
+
+  void MakeBuckets(const std::vector<Parameter>& parameters,
+                   const BucketOptions& options);
+  void OnGradient(Slice& slice);
+  void SendReady();
+  void Send(size_t bucket);
+  double Now() const;
+
+  Communicator& communicator_;
+  std::vector<Slice> slices_;  // in the order of the buckets
+  std::vector<Bucket> buckets_;
+  std::vector<std::string> layers_;
+  at::Tensor tail_;  // loss and wish to stop, behind the last gradient
+  at::Tensor local_loss_;
+  bool ask_to_stop_ = false;
+  bool stop_asked_ = false;
+  double loss_ = 0;
+
+  bool sending_ = false;
+  // Shared with the callbacks of transfers, which may outlive this object when
+  // a rank fails.
+  std::shared_ptr<std::vector<double>> ends_;
+  size_t next_ = 0;  // bucket to send; all ranks send in the same order
+  std::chrono::steady_clock::time_point start_;
+  GradientTimes times_;
+};
+
+}  // namespace trainfare::trainer
