@@ -19,10 +19,10 @@ constexpr const char* kFormat = "trainfare.checkpoint/1";
 constexpr const char* kRunPrefix = "run.";
 
 // All tensors of a run under the names that they have in the file.
-std::vector<Parameter> TensorsOf(const Encoder& encoder,
+std::vector<Parameter> TensorsOf(const Transformer& transformer,
                                  const Optimizer& optimizer) {
   std::vector<Parameter> tensors;
-  for (const Parameter& parameter : encoder.parameters()) {
+  for (const Parameter& parameter : transformer.parameters()) {
     tensors.push_back({"model." + parameter.name, parameter.value});
   }
   for (const Parameter& state : optimizer.State()) {
@@ -74,7 +74,7 @@ void CheckRun(const SafetensorsFile& file,
 
 void SaveCheckpoint(const std::string& path,
                     const Checkpoint& checkpoint,
-                    const Encoder& encoder,
+                    const Transformer& transformer,
                     const Optimizer& optimizer) {
   std::map<std::string, std::string> metadata = {
       {"format", kFormat},
@@ -85,12 +85,12 @@ void SaveCheckpoint(const std::string& path,
   for (const auto& [key, value] : checkpoint.run) {
     metadata[kRunPrefix + key] = value;
   }
-  SaveTensors(path, TensorsOf(encoder, optimizer), metadata);
+  SaveTensors(path, TensorsOf(transformer, optimizer), metadata);
 }
 
 Checkpoint LoadCheckpoint(const std::string& path,
                           const std::map<std::string, std::string>& run,
-                          const Encoder& encoder,
+                          const Transformer& transformer,
                           Optimizer& optimizer) {
   const SafetensorsFile file(path);
   CheckRun(file, run);
@@ -103,7 +103,7 @@ Checkpoint LoadCheckpoint(const std::string& path,
 
   // Looked up and checked all, before the first is changed.
   std::vector<std::pair<const TensorBytes*, at::Tensor>> copies;
-  for (const Parameter& tensor : TensorsOf(encoder, optimizer)) {
+  for (const Parameter& tensor : TensorsOf(transformer, optimizer)) {
     const auto found = file.tensors().find(tensor.name);
     if (found == file.tensors().end()) {
       throw InputError(fmt::format(

@@ -25,14 +25,14 @@ struct Checkpoint {
 // killed leaves the last checkpoint whole.
 void SaveCheckpoint(const std::string& path,
                     const Checkpoint& checkpoint,
-                    const Encoder& encoder,
+                    const Transformer& transformer,
                     const Optimizer& optimizer);
 
-// Fills encoder and optimizer. Throws InputError where the file is cut short
-// or of another run; nothing is changed then.
+// Fills transformer and optimizer. Throws InputError where the file is cut
+// short or of another run; nothing is changed then.
 Checkpoint LoadCheckpoint(const std::string& path,
                           const std::map<std::string, std::string>& run,
-                          const Encoder& encoder,
+                          const Transformer& transformer,
                           Optimizer& optimizer);
 
 }  // namespace trainfare::trainer

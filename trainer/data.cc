@@ -66,27 +66,34 @@ class Line {
   json value_;
 };
 
+// Of the key with ids, or else of the one with a text.
 std::vector<int64_t> ReadIds(const Line& line,
+                             const char* ids_key,
+                             const char* text_key,
                              const WordPiece* tokenizer,
                              const Architecture& architecture,
                              int64_t longest) {
-  if (!line.Has("input_ids")) {
-    const json& text = line.At("text");
+  if (!line.Has(ids_key)) {
+    const json& text = line.At(text_key);
     if (!text.is_string()) {
-      line.Fail(fmt::format("text: expected a text, got {}", text.dump()));
+      line.Fail(
+          fmt::format("{}: expected a text, got {}", text_key, text.dump()));
     }
     if (tokenizer == nullptr) {
-      line.Fail("text: needs a vocabulary; name one with --tokenizer");
+      line.Fail(fmt::format(
+          "{}: needs a vocabulary; name one with --tokenizer, or give {}",
+          text_key,
+          ids_key));
     }
     return tokenizer->Encode(text.get_ref<const std::string&>(), longest);
   }
-  const json& given = line.At("input_ids");
+  const json& given = line.At(ids_key);
   if (!given.is_array() || given.empty()) {
-    line.Fail("input_ids: expected a list of token ids");
+    line.Fail(fmt::format("{}: expected a list of token ids", ids_key));
   }
   std::vector<int64_t> ids;
   for (const json& id : given) {
-    ids.push_back(line.Below("input_ids", id, architecture.vocabulary));
+    ids.push_back(line.Below(ids_key, id, architecture.vocabulary));
   }
   if (static_cast<int64_t>(ids.size()) > longest) {
     ids.resize(static_cast<size_t>(longest));
@@ -109,8 +116,16 @@ std::vector<Example> ReadExamples(const std::string& path,
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Line line(path, number, text);
     Example example;
-    example.ids = ReadIds(line, tokenizer, architecture, longest);
-    if (architecture.head == model::Head::kQuestionAnswering) {
+    example.ids =
+        ReadIds(line, "input_ids", "text", tokenizer, architecture, longest);
+    if (architecture.family == model::Family::kEncoderDecoder) {
+      example.target_ids = ReadIds(
+          line, "target_ids", "target_text", tokenizer, architecture, longest);
+    } else if (architecture.family == model::Family::kDecoder) {
+      if (example.ids.size() < 2) {
+        line.Fail("input_ids: expected two tokens or more, to predict one");
+      }
+    } else if (architecture.head == model::Head::kQuestionAnswering) {
       example.start = line.Below("start", longest + 1);
       example.end = line.Below("end", longest + 1);
     } else {
@@ -177,9 +192,17 @@ std::vector<Example> LengthHistogram::Draw(int64_t count,
       0, std::max<int64_t>(architecture.labels, 1) - 1);
   std::vector<Example> examples(static_cast<size_t>(count));
   for (Example& example : examples) {
-    const int64_t length = std::min(lengths_[which(random)], longest);
+    // A decoder predicts from one token the next: it takes two.
+    const int64_t least =
+        architecture.family == model::Family::kDecoder ? 2 : 1;
+    const int64_t length =
+        std::max(std::min(lengths_[which(random)], longest), least);
     example.ids.resize(static_cast<size_t>(length));
     for (int64_t& id : example.ids) id = word(random);
+    if (architecture.family == model::Family::kEncoderDecoder) {
+      example.target_ids.resize(static_cast<size_t>(length));
+      for (int64_t& id : example.target_ids) id = word(random);
+    }
     example.label = label(random);
     example.start = word(random) % length;
     example.end = word(random) % length;

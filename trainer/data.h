@@ -13,15 +13,18 @@
 namespace trainfare::trainer {
 
 struct Example {
-  std::vector<int64_t> ids;  // with [CLS] and [SEP], without padding
-  int64_t label = 0;         // sequence classification
-  int64_t start = 0;         // question answering: first and last answer token
+  std::vector<int64_t> ids;         // with [CLS] and [SEP], without padding
+  std::vector<int64_t> target_ids;  // of a model of two sides
+  int64_t label = 0;                // sequence classification
+  int64_t start = 0;  // question answering: first and last answer token
   int64_t end = 0;
 };
 
 // One JSON object a line: `text` (needs a tokenizer) or `input_ids`, and
-// `label`, or `start` and `end` for question answering. Texts are cut to
-// `longest` tokens. Throws InputError "file:line: key: expected X, got Y".
+// `label`, or `start` and `end` for question answering, or `target_text` (or
+// `target_ids`) for a model of two sides; a decoder alone needs no more. Texts
+// are cut to `longest` tokens. Throws InputError "file:line: key: expected X,
+// got Y".
 std::vector<Example> ReadExamples(const std::string& path,
                                   const WordPiece* tokenizer,
                                   const model::Architecture& architecture,

@@ -322,18 +322,19 @@ Program Cast(const Setting& s) {
 }
 
 Program OptimizerStep(const Setting& s) {
-  auto encoder = std::make_shared<Encoder>(s.architecture(),
-                                           DefaultOptions(s.architecture()),
-                                           s.device,
-                                           /*seed=*/1);
-  for (const Parameter& parameter : encoder->parameters()) {
+  const std::shared_ptr<Transformer> transformer =
+      MakeTransformer(s.architecture(),
+                      DefaultOptions(s.architecture()),
+                      s.device,
+                      /*seed=*/1);
+  for (const Parameter& parameter : transformer->parameters()) {
     parameter.value.mutable_grad() = at::randn_like(parameter.value).mul_(1e-3);
   }
   OptimizerOptions options;
   options.kind = s.workload.optimizer;
   const std::shared_ptr<Optimizer> optimizer =
-      MakeOptimizer(encoder->parameters(), options);
-  return [encoder, optimizer](int64_t) {
+      MakeOptimizer(transformer->parameters(), options);
+  return [transformer, optimizer](int64_t) {
     optimizer->Step();
     return at::Tensor();
   };

@@ -51,18 +51,24 @@ bool TakesOneDnn(const at::Tensor& rows, int64_t out, int64_t in) {
          OneDnnLinear().has_value();
 }
 
-class HostLinear : public torch::autograd::Function<HostLinear> {
+enum class WeightLayout { kOutIn, kInOut };
+
+template <WeightLayout layout>
+class HostLinear : public torch::autograd::Function<HostLinear<layout>> {
  public:
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& input,
-                            const at::Tensor& weight,
-                            const at::Tensor& bias) {
-    context->save_for_backward({input, weight});
+                            const at::Tensor& given,
+                            const std::optional<at::Tensor>& bias) {
+    context->save_for_backward({input, given});
+    context->saved_data["bias"] = bias.has_value();
+    const at::Tensor weight = OutIn(given);
     // With few rows oneDNN picks a kernel of a fifth of the rate of the one
     // that it has for the transposed product; docs/trainer.md has both.
     constexpr int64_t kFewRows = 64;
     if (input.size(0) < kFewRows) {
-      return Product(weight, input).t().add(bias).contiguous();
+      const at::Tensor product = Product(weight, input).t();
+      return (bias ? product.add(*bias) : product).contiguous();
     }
     return Product(input, weight, bias);
   }
@@ -70,17 +76,43 @@ class HostLinear : public torch::autograd::Function<HostLinear> {
   static variable_list backward(AutogradContext* context,
                                 const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor& input = saved[0];                     // (n, in)
-    const at::Tensor& weight = saved[1];                    // (out, in)
+    const at::Tensor& input = saved[0];  // (n, in)
+    const at::Tensor weight = OutIn(saved[1]);
     const at::Tensor gradient = gradients[0].contiguous();  // (n, out)
     at::Tensor input_gradient;
     if (context->needs_input_grad(0)) {
       input_gradient = LinearInputGradient(gradient, weight);
     }
+    // In the layout of the weight: another would be copied.
+    const at::Tensor weight_gradient =
+        layout == WeightLayout::kOutIn ? LinearWeightGradient(gradient, input)
+                                       : Product(input.t(), gradient.t());
     return {
-        input_gradient, LinearWeightGradient(gradient, input), gradient.sum(0)};
+        input_gradient,
+        weight_gradient,
+        context->saved_data["bias"].toBool() ? gradient.sum(0) : at::Tensor()};
+  }
+
+ private:
+  static at::Tensor OutIn(const at::Tensor& weight) {
+    return layout == WeightLayout::kOutIn ? weight : weight.t();
   }
 };
+
+std::optional<at::Tensor> IfDefined(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
+}
+
+at::Tensor Rows(const at::Tensor& input) {
+  return input.reshape({-1, input.size(-1)});
+}
+
+// (.., out) where `input` is (.., in).
+at::Tensor Unflatten(const at::Tensor& rows, const at::Tensor& input) {
+  at::DimVector sizes(input.sizes().begin(), input.sizes().end());
+  sizes.back() = rows.size(-1);
+  return rows.view(sizes);
+}
 
 }  // namespace
 
@@ -102,14 +134,27 @@ at::Tensor Linear(const at::Tensor& input,
                   const at::Tensor& weight,
                   const at::Tensor& bias) {
   if (!TakesOneDnn(input, weight.size(0), weight.size(1))) {
-    return at::linear(input, weight, bias);
+    return at::linear(input, weight, IfDefined(bias));
   }
   // Strided rows (the first token of every sequence) would make oneDNN fall
   // back to its reference product, a hundred times slower.
-  const at::Tensor rows = input.reshape({-1, input.size(-1)}).contiguous();
-  at::DimVector sizes(input.sizes().begin(), input.sizes().end());
-  sizes.back() = weight.size(0);
-  return HostLinear::apply(rows, weight, bias).view(sizes);
+  return Unflatten(HostLinear<WeightLayout::kOutIn>::apply(
+                       Rows(input).contiguous(), weight, IfDefined(bias)),
+                   input);
+}
+
+at::Tensor Affine(const at::Tensor& input,
+                  const at::Tensor& weight,
+                  const at::Tensor& bias) {
+  const at::Tensor rows = Rows(input);
+  if (!TakesOneDnn(input, weight.size(1), weight.size(0))) {
+    return Unflatten(
+        bias.defined() ? at::addmm(bias, rows, weight) : at::mm(rows, weight),
+        input);
+  }
+  return Unflatten(HostLinear<WeightLayout::kInOut>::apply(
+                       rows.contiguous(), weight, IfDefined(bias)),
+                   input);
 }
 
 }  // namespace trainfare::trainer

@@ -14,6 +14,7 @@
 #include "model/error.h"
 #include "trainer/device.h"
 #include "trainer/dropout.h"
+#include "trainer/encoder.h"
 #include "trainer/failure.h"
 #include "trainer/host_allocator.h"
 #include "trainer/line_writer.h"
@@ -149,20 +150,33 @@ Architecture ReadArchitecture(const json& value) {
   Architecture architecture;
   architecture.name = reader.Text("name", "custom");
   architecture.family = reader.Word("family", "encoder", model::FamilyFromText);
+  const bool encoder = architecture.family == model::Family::kEncoder;
+  const bool two_sided = architecture.family == model::Family::kEncoderDecoder;
   architecture.layers = reader.RequiredCount("layers", 1);
+  architecture.decoder_layers = two_sided
+                                    ? reader.RequiredCount("decoder_layers", 1)
+                                    : reader.Count("decoder_layers", 0, 0);
   architecture.hidden = reader.RequiredCount("hidden", 1);
   architecture.heads = reader.RequiredCount("heads", 1);
   architecture.intermediate =
       reader.Count("intermediate", 4 * architecture.hidden, 1);
   architecture.vocabulary = reader.RequiredCount("vocabulary", 8);
-  architecture.positions = reader.Count("positions", 512, 1);
+  // A fixed table, of any length, has no rows of its own.
+  architecture.positions =
+      two_sided ? reader.Count("positions", 0, 0)
+                : reader.Count("positions", encoder ? 512 : 1024, 1);
   architecture.position_offset = reader.Count("position_offset", 0, 0);
-  architecture.token_types = reader.Count("token_types", 2, 0);
-  const bool bert = LayoutOf(architecture) == EncoderLayout::kBert;
+  architecture.token_types = reader.Count("token_types", encoder ? 2 : 0, 0);
+  architecture.embedding_layer_norm =
+      reader.Flag("embedding_layer_norm", encoder);
+  const bool bert = encoder && LayoutOf(architecture) == EncoderLayout::kBert;
   architecture.pooler = reader.Flag("pooler", bert);
-  architecture.classifier_dense = reader.Flag("classifier_dense", !bert);
+  architecture.classifier_dense =
+      reader.Flag("classifier_dense", encoder && !bert);
   architecture.head =
-      reader.Word("head", "sequence-classification", model::HeadFromText);
+      reader.Word("head",
+                  encoder ? "sequence-classification" : "causal-language-model",
+                  model::HeadFromText);
   architecture.labels = reader.Count("labels", 2, 1);
   architecture.dropout = reader.Number("dropout", 0.1, 0.0, 0.99);
   return architecture;
@@ -181,21 +195,27 @@ model::Optimizer ReadOptimizer(const json& value) {
 class RandomBatches {
  public:
   RandomBatches(const model::Workload& workload,
-                int64_t first_word,
+                const TransformerOptions& options,
                 at::Device device,
                 uint64_t seed)
       : workload_(workload),
-        first_word_(first_word),
+        options_(options),
         device_(device),
         generator_(at::detail::createCPUGenerator(seed)) {}
 
   Batch Next() {
     const Architecture& architecture = workload_.architecture;
     Batch batch;
-    batch.input_ids = Draw(first_word_,
-                           architecture.vocabulary,
-                           {workload_.batch, workload_.sequence_length});
-    if (architecture.head == model::Head::kQuestionAnswering) {
+    batch.input_ids = Words(workload_.sequence_length);
+    if (architecture.family == model::Family::kEncoderDecoder) {
+      batch.labels =
+          Words(workload_.target_length > 0 ? workload_.target_length
+                                            : workload_.sequence_length);
+      batch.target_ids = ShiftRight(
+          batch.labels, options_.decoder_start_id, options_.padding_id);
+    } else if (architecture.family == model::Family::kDecoder) {
+      batch.labels = NextTokens(batch.input_ids, {});
+    } else if (architecture.head == model::Head::kQuestionAnswering) {
       batch.start_positions =
           Draw(0, workload_.sequence_length, {workload_.batch});
       batch.end_positions =
@@ -207,17 +227,29 @@ class RandomBatches {
   }
 
  private:
+  at::Tensor Words(int64_t length) {
+    return Draw(options_.padding_id + 1,
+                workload_.architecture.vocabulary,
+                {workload_.batch, length});
+  }
   at::Tensor Draw(int64_t low, int64_t high, at::IntArrayRef sizes) {
     return at::randint(low, high, sizes, generator_, at::kLong).to(device_);
   }
 
   const model::Workload& workload_;
-  int64_t first_word_;
+  const TransformerOptions& options_;
   at::Device device_;
   at::Generator generator_;
 };
 
-void CheckStack(const model::Workload& workload) {
+void CheckSupported(const model::Workload& workload) {
+  if (workload.target_length > 0 &&
+      workload.architecture.family != model::Family::kEncoderDecoder) {
+    throw InputError(
+        fmt::format("target_length: expected an encoder-decoder, got {} ({})",
+                    workload.architecture.name,
+                    model::ToText(workload.architecture.family)));
+  }
   if (workload.stack.fusion != model::Fusion::kEager) {
     throw InputError(fmt::format("stack: this trainer has eager, got {}",
                                  model::ToText(workload.stack.fusion)));
@@ -241,6 +273,7 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
                             {"model",
                              "batch",
                              "sequence_length",
+                             "target_length",
                              "accumulation",
                              "precision",
                              "optimizer",
@@ -257,6 +290,7 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
   workload.architecture = ReadArchitecture(reader.Raw("model"));
   workload.batch = reader.RequiredCount("batch", 1);
   workload.sequence_length = reader.RequiredCount("sequence_length", 1);
+  workload.target_length = reader.Count("target_length", 0, 0);
   workload.accumulation = reader.Count("accumulation", 1, 1);
   workload.precision =
       reader.Word("precision", "fp32", model::PrecisionFromText);
@@ -272,7 +306,7 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
   request.seed = static_cast<uint64_t>(reader.Count("seed", 1, 0));
   request.layers = reader.Flag("layers", false);
   model::Validate(workload);
-  CheckStack(workload);
+  CheckSupported(workload);
   return request;
 }
 
@@ -282,20 +316,19 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
       session_workload_->stack == workload.stack &&
       session_workload_->precision == workload.precision &&
       session_workload_->optimizer == workload.optimizer) {
-    session_->encoder().Reset(request.seed);
+    session_->transformer().Reset(request.seed);
     session_->optimizer().Reset();
     return *session_;
   }
   session_.reset();
   session_workload_.reset();
   ReleaseHostMemory();
-  EncoderOptions options = DefaultOptions(workload.architecture);
+  TransformerOptions options = DefaultOptions(workload.architecture);
   options.attention = workload.stack.attention;
   OptimizerOptions optimizer;
   optimizer.kind = workload.optimizer;
   session_ = std::make_unique<Session>(
-      std::make_unique<Encoder>(
-          workload.architecture, options, device_, request.seed),
+      MakeTransformer(workload.architecture, options, device_, request.seed),
       workload.precision,
       optimizer);
   if (ranks_.communicator != nullptr) {
@@ -317,13 +350,13 @@ std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
   const uint64_t own_seed = request.seed + static_cast<uint64_t>(ranks_.rank());
   SeedDropout(own_seed);
   RandomBatches batches(
-      workload, session.encoder().options().padding_id + 1, device_, own_seed);
+      workload, session.transformer().options(), device_, own_seed);
 
   StepRecord record;
   record.device = Describe(device_);
   record.workload = workload;
   record.seed = request.seed;
-  record.parameters = session.encoder().parameter_count();
+  record.parameters = session.transformer().parameter_count();
   record.ranks = session.DescribeRanks();
   session.set_time_parts(layers_ || request.layers);
   DataParallel* const parallel = session.ranks();

@@ -44,6 +44,10 @@ int64_t BlockOf(std::string_view name) {
   return -1;
 }
 
+bool IsOfDecoder(std::string_view name) {
+  return name.find(".decoder.") != std::string_view::npos;
+}
+
 class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<Parameter>& parameters, const OptimizerOptions& options)
@@ -311,30 +315,40 @@ class Adan final : public Optimizer {
 
 }  // namespace
 
-int64_t DepthOf(const std::string& parameter, int64_t layers) {
+Blocks BlocksOf(const std::vector<Parameter>& parameters) {
+  Blocks blocks;
+  for (const Parameter& parameter : parameters) {
+    int64_t& count =
+        IsOfDecoder(parameter.name) ? blocks.decoder_layers : blocks.layers;
+    count = std::max(count, BlockOf(parameter.name) + 1);
+  }
+  return blocks;
+}
+
+int64_t DepthOf(const std::string& parameter, const Blocks& blocks) {
   const int64_t block = BlockOf(parameter);
-  if (block >= 0) return block + 1;
+  if (block >= 0) {
+    return (IsOfDecoder(parameter) ? blocks.layers : 0) + block + 1;
+  }
   const bool embedding = parameter.find("embed") != std::string::npos ||
                          parameter.find(".wte.") != std::string::npos ||
-                         parameter.find(".wpe.") != std::string::npos;
-  return embedding ? 0 : layers + 1;
+                         parameter.find(".wpe.") != std::string::npos ||
+                         parameter.find(".shared.") != std::string::npos;
+  return embedding ? 0 : blocks.layers + blocks.decoder_layers + 1;
 }
 
 Optimizer::Optimizer(const std::vector<Parameter>& parameters,
                      const OptimizerOptions& options,
                      std::vector<std::string> state_names)
     : options_(options), state_names_(std::move(state_names)) {
-  int64_t layers = 0;
-  for (const Parameter& parameter : parameters) {
-    layers = std::max(layers, BlockOf(parameter.name) + 1);
-  }
+  const Blocks blocks = BlocksOf(parameters);
+  const int64_t top = blocks.layers + blocks.decoder_layers + 1;
   // By weight decay, then depth: without layer-wise decay two groups.
   std::map<std::pair<bool, int64_t>, Group> groups;
   for (const Parameter& parameter : parameters) {
     const bool decays = Decays(parameter.name);
-    const int64_t below = options.layer_decay == 1.0
-                              ? 0
-                              : layers + 1 - DepthOf(parameter.name, layers);
+    const int64_t below =
+        options.layer_decay == 1.0 ? 0 : top - DepthOf(parameter.name, blocks);
     Group& group = groups[{!decays, below}];
     group.weight_decay = decays ? options.weight_decay : 0.0;
     group.rate_share =

@@ -34,9 +34,16 @@ struct OptimizerOptions {
   double largest_gradient_norm = 0.0;
 };
 
-// Depth of a parameter in a model of `layers` blocks, from its name: 0 for
-// embeddings, 1 to `layers` for blocks, `layers` + 1 for what stands above.
-int64_t DepthOf(const std::string& parameter, int64_t layers);
+// Blocks of a model; those of a decoder stand above those of its encoder.
+struct Blocks {
+  int64_t layers = 0;  // of the encoder, or of a model of one side
+  int64_t decoder_layers = 0;
+};
+Blocks BlocksOf(const std::vector<Parameter>& parameters);
+
+// Depth of a parameter, from its name: 0 for embeddings, then a number a block,
+// and one more for what stands above.
+int64_t DepthOf(const std::string& parameter, const Blocks& blocks);
 
 class Optimizer {
  public:

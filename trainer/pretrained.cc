@@ -64,9 +64,11 @@ class Config {
     }
     return At(key).get<std::string>();
   }
-  void Expect(const char* key, const char* wanted) const {
-    if (Text(key, wanted) != wanted) {
-      Fail(fmt::format("{}: expected {}, got {}", key, wanted, At(key).dump()));
+  // Where the key is there, it has the one value that this trainer runs.
+  void Expect(const char* key, const json& wanted) const {
+    if (Has(key) && At(key) != wanted) {
+      Fail(fmt::format(
+          "{}: expected {}, got {}", key, wanted.dump(), At(key).dump()));
     }
   }
 
@@ -117,7 +119,7 @@ bool StartsWith(std::string_view text, std::string_view start) {
 const TensorBytes* Find(const SafetensorsFile& file, const std::string& name) {
   std::vector<std::string> candidates = {name};
   if (StartsWith(name, "bert.") || StartsWith(name, "roberta.") ||
-      StartsWith(name, "distilbert.")) {
+      StartsWith(name, "distilbert.") || StartsWith(name, "transformer.")) {
     candidates.push_back(name.substr(name.find('.') + 1));
   }
   for (size_t i = 0; i < 2 && i < candidates.size(); ++i) {
@@ -141,6 +143,107 @@ bool IsHead(const std::string& name) {
          StartsWith(name, "pre_classifier") || StartsWith(name, "bert.pooler");
 }
 
+void ReadBert(const Config& config,
+              const std::string& type,
+              PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.positions = config.Count("max_position_embeddings");
+  a.layers = config.Count("num_hidden_layers");
+  a.hidden = config.Count("hidden_size");
+  a.heads = config.Count("num_attention_heads");
+  a.intermediate = config.Count("intermediate_size");
+  a.token_types = config.Count("type_vocab_size", 2);
+  config.Expect("hidden_act", "gelu");
+  config.Expect("position_embedding_type", "absolute");
+  options.hidden_dropout = config.Fraction("hidden_dropout_prob", 0.1);
+  options.attention_dropout =
+      config.Fraction("attention_probs_dropout_prob", 0.1);
+  options.classifier_dropout =
+      config.Fraction("classifier_dropout", options.hidden_dropout);
+  options.layer_norm_epsilon = config.Fraction("layer_norm_eps", 1e-12);
+  a.position_offset = type == "roberta" ? options.padding_id + 1 : 0;
+}
+
+void ReadDistilBert(const Config& config, PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.positions = config.Count("max_position_embeddings");
+  a.layers = config.Count("n_layers");
+  a.hidden = config.Count("dim");
+  a.heads = config.Count("n_heads");
+  a.intermediate = config.Count("hidden_dim");
+  a.token_types = 0;
+  config.Expect("activation", "gelu");
+  options.hidden_dropout = config.Fraction("dropout", 0.1);
+  options.attention_dropout = config.Fraction("attention_dropout", 0.1);
+  options.classifier_dropout = config.Fraction(
+      a.head == model::Head::kQuestionAnswering ? "qa_dropout"
+                                                : "seq_classif_dropout",
+      a.head == model::Head::kQuestionAnswering ? 0.1 : 0.2);
+}
+
+Activation ActivationOf(const Config& config, const char* fallback) {
+  const std::string name = config.Text("activation_function", fallback);
+  if (name == "relu") return Activation::kRelu;
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") {
+    return Activation::kGeluTanh;
+  }
+  config.Fail(fmt::format(
+      "activation_function: expected gelu, gelu_new or relu, got {}", name));
+}
+
+void ReadGpt2(const Config& config, PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.family = model::Family::kDecoder;
+  a.head = model::Head::kCausalLanguageModel;
+  a.positions = config.Count("n_positions");
+  a.layers = config.Count("n_layer");
+  a.hidden = config.Count("n_embd");
+  a.heads = config.Count("n_head");
+  a.intermediate = config.Count("n_inner", 4 * a.hidden);
+  a.embedding_layer_norm = false;
+  options.activation = ActivationOf(config, "gelu_new");
+  options.hidden_dropout = config.Fraction("resid_pdrop", 0.1);
+  options.attention_dropout = config.Fraction("attn_pdrop", 0.1);
+  options.layer_norm_epsilon = config.Fraction("layer_norm_epsilon", 1e-5);
+  if (config.Fraction("embd_pdrop", 0.1) != options.hidden_dropout) {
+    config.Fail("embd_pdrop: expected the value of resid_pdrop");
+  }
+  config.Expect("scale_attn_weights", true);
+  config.Expect("scale_attn_by_inverse_layer_idx", false);
+  config.Expect("tie_word_embeddings", true);
+}
+
+void ReadMarian(const Config& config, PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.family = model::Family::kEncoderDecoder;
+  a.head = model::Head::kCausalLanguageModel;
+  a.layers = config.Count("encoder_layers");
+  a.decoder_layers = config.Count("decoder_layers");
+  a.hidden = config.Count("d_model");
+  a.heads = config.Count("encoder_attention_heads");
+  a.intermediate = config.Count("encoder_ffn_dim");
+  a.embedding_layer_norm = false;
+  config.Expect("decoder_attention_heads", a.heads);
+  config.Expect("decoder_ffn_dim", a.intermediate);
+  options.activation = ActivationOf(config, "gelu");
+  options.hidden_dropout = config.Fraction("dropout", 0.1);
+  options.attention_dropout = config.Fraction("attention_dropout", 0.0);
+  options.layer_norm_epsilon = 1e-5;
+  options.decoder_start_id = config.Count("decoder_start_token_id");
+  if (options.decoder_start_id >= a.vocabulary) {
+    config.Fail("decoder_start_token_id: expected a token of the vocabulary");
+  }
+  config.Expect("activation_dropout", 0.0);
+  config.Expect("scale_embedding", true);
+  config.Expect("share_encoder_decoder_embeddings", true);
+  config.Expect("tie_word_embeddings", true);
+}
+
 }  // namespace
 
 void CopyTensor(const TensorBytes& source, const at::Tensor& target) {
@@ -156,60 +259,61 @@ PretrainedConfig ReadConfig(const std::string& folder) {
   const std::string type = config.Text("model_type", "nothing");
   PretrainedConfig result;
   Architecture& a = result.architecture;
-  EncoderOptions& options = result.options;
   std::filesystem::path path(folder);
   if (path.filename().empty()) path = path.parent_path();
   a.name = path.filename().string();
   a.vocabulary = config.Count("vocab_size");
-  a.positions = config.Count("max_position_embeddings");
   a.head = HeadOf(config);
   a.labels = LabelsOf(config);
-  options.padding_id = config.Count("pad_token_id", type == "roberta" ? 1 : 0);
+  result.options.padding_id =
+      config.Count("pad_token_id", type == "roberta" ? 1 : 0);
   if (type == "bert" || type == "roberta") {
-    a.layers = config.Count("num_hidden_layers");
-    a.hidden = config.Count("hidden_size");
-    a.heads = config.Count("num_attention_heads");
-    a.intermediate = config.Count("intermediate_size");
-    a.token_types = config.Count("type_vocab_size", 2);
-    config.Expect("hidden_act", "gelu");
-    config.Expect("position_embedding_type", "absolute");
-    options.hidden_dropout = config.Fraction("hidden_dropout_prob", 0.1);
-    options.attention_dropout =
-        config.Fraction("attention_probs_dropout_prob", 0.1);
-    options.classifier_dropout =
-        config.Fraction("classifier_dropout", options.hidden_dropout);
-    options.layer_norm_epsilon = config.Fraction("layer_norm_eps", 1e-12);
-    a.position_offset = type == "roberta" ? options.padding_id + 1 : 0;
+    ReadBert(config, type, result);
   } else if (type == "distilbert") {
-    a.layers = config.Count("n_layers");
-    a.hidden = config.Count("dim");
-    a.heads = config.Count("n_heads");
-    a.intermediate = config.Count("hidden_dim");
-    a.token_types = 0;
-    config.Expect("activation", "gelu");
-    options.hidden_dropout = config.Fraction("dropout", 0.1);
-    options.attention_dropout = config.Fraction("attention_dropout", 0.1);
-    options.classifier_dropout = config.Fraction(
-        a.head == model::Head::kQuestionAnswering ? "qa_dropout"
-                                                  : "seq_classif_dropout",
-        a.head == model::Head::kQuestionAnswering ? 0.1 : 0.2);
+    ReadDistilBert(config, result);
+  } else if (type == "gpt2") {
+    ReadGpt2(config, result);
+  } else if (type == "marian") {
+    ReadMarian(config, result);
   } else {
-    config.Fail(fmt::format(
-        "model_type: expected bert, roberta or distilbert, got {}", type));
+    config.Fail(
+        fmt::format("model_type: expected bert, roberta, distilbert, "
+                    "gpt2 or marian, got {}",
+                    type));
   }
-  const bool bert = type == "bert";
-  a.pooler = bert;
-  a.classifier_dense = !bert;
-  a.dropout = options.hidden_dropout;
+  const bool encoder = a.family == model::Family::kEncoder;
+  a.pooler = type == "bert";
+  a.classifier_dense = encoder && type != "bert";
+  a.dropout = result.options.hidden_dropout;
   return result;
 }
 
-std::string LoadWeights(const std::string& folder, const Encoder& encoder) {
+namespace {
+
+// Marian's checkpoints carry a constant that is added to the logits; models of
+// Transformers itself leave it 0, and so does this trainer.
+void RefuseLogitsBias(const SafetensorsFile& file) {
+  const auto bias = file.tensors().find("final_logits_bias");
+  if (bias == file.tensors().end()) return;
+  const at::Tensor value = at::empty(bias->second.shape, at::kFloat);
+  CopyTensor(bias->second, value);
+  if (value.any().item<bool>()) {
+    throw InputError(fmt::format(
+        "{}: final_logits_bias: expected zeros, which this trainer adds to "
+        "logits, got others",
+        file.path()));
+  }
+}
+
+}  // namespace
+
+std::string LoadWeights(const std::string& folder,
+                        const Transformer& transformer) {
   const SafetensorsFile file(
       (std::filesystem::path(folder) / "model.safetensors").string());
   const at::NoGradGuard no_grad;
   std::string missing;
-  for (const Parameter& parameter : encoder.parameters()) {
+  for (const Parameter& parameter : transformer.parameters()) {
     const TensorBytes* tensor = Find(file, parameter.name);
     if (tensor == nullptr) {
       if (!IsHead(parameter.name)) {
@@ -228,6 +332,7 @@ std::string LoadWeights(const std::string& folder, const Encoder& encoder) {
     }
     CopyTensor(*tensor, parameter.value);
   }
+  RefuseLogitsBias(file);
   return missing;
 }
 

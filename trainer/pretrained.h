@@ -14,16 +14,18 @@ namespace trainfare::trainer {
 
 struct PretrainedConfig {
   model::Architecture architecture;
-  EncoderOptions options;
+  TransformerOptions options;
 };
 
-// Reads config.json of a BERT, RoBERTa or DistilBERT. Throws InputError.
+// Reads config.json of a BERT, RoBERTa, DistilBERT, GPT-2 or Marian. Throws
+// InputError.
 PretrainedConfig ReadConfig(const std::string& folder);
 
-// Copies model.safetensors of `folder` into the encoder. Every tensor of the
-// encoder must be there with the right shape; a task head may be missing and
+// Copies model.safetensors of `folder` into the transformer. Every tensor
+// of it must be there with the right shape; a task head may be missing and
 // then keeps its random start. Returns what was missing, comma-separated.
-std::string LoadWeights(const std::string& folder, const Encoder& encoder);
+std::string LoadWeights(const std::string& folder,
+                        const Transformer& transformer);
 
 // Writes tensors by their names, as fp32.
 void SaveTensors(const std::string& path,

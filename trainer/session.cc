@@ -49,23 +49,23 @@ void CheckPrecision(Precision precision, at::Device device) {
                   device.is_cuda() ? "a GPU" : "a CPU"));
 }
 
-Session::Session(std::unique_ptr<Encoder> encoder,
+Session::Session(std::unique_ptr<Transformer> transformer,
                  Precision precision,
                  const OptimizerOptions& optimizer)
-    : encoder_(std::move(encoder)),
+    : transformer_(std::move(transformer)),
       precision_(precision),
       optimizer_kind_(optimizer.kind),
-      clock_(encoder_->device()) {
-  CheckPrecision(precision, encoder_->device());
-  if (encoder_->device().is_cuda()) {
+      clock_(transformer_->device()) {
+  CheckPrecision(precision, transformer_->device());
+  if (transformer_->device().is_cuda()) {
     at::globalContext().setAllowTF32CuBLAS(precision == Precision::kTf32);
   }
-  optimizer_ = MakeOptimizer(encoder_->parameters(), optimizer);
+  optimizer_ = MakeOptimizer(transformer_->parameters(), optimizer);
 }
 
 void Session::Join(Communicator& communicator, const BucketOptions& buckets) {
   ranks_ = std::make_unique<DataParallel>(
-      communicator, encoder_->parameters(), buckets);
+      communicator, transformer_->parameters(), buckets);
 }
 
 std::optional<RankDescription> Session::DescribeRanks() const {
@@ -90,16 +90,16 @@ void RequireRanOn(at::Device asked, const at::Tensor& result) {
 Output Session::Forward(const Batch& batch,
                         bool training,
                         const PartEnd& end) const {
-  const Autocast autocast(encoder_->device().type(),
+  const Autocast autocast(transformer_->device().type(),
                           precision_ == Precision::kBf16);
-  return encoder_->Forward(batch, training, end);
+  return transformer_->Forward(batch, training, end);
 }
 
 bool Session::LaunchesCount() const {
   const bool ours =
       optimizer_kind_.kind == model::OptimizerKind::kAdan &&
       optimizer_kind_.implementation == model::OptimizerImplementation::kFused;
-  return encoder_->device().is_cpu() || ours ||
+  return transformer_->device().is_cpu() || ours ||
          optimizer_kind_.implementation ==
              model::OptimizerImplementation::kForLoop;
 }
@@ -177,7 +177,7 @@ StepTimes Session::EndStep() {
   }
   times.optimizer_s = clock_.SecondsBetween(optimizer_begin_, optimizer_end_);
   for (const at::Tensor& loss : losses_) {
-    RequireRanOn(encoder_->device(), loss);
+    RequireRanOn(transformer_->device(), loss);
     if (!ranks_) times.loss += loss.item<double>();
   }
   if (ranks_) {

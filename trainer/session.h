@@ -29,7 +29,7 @@ void RequireRanOn(at::Device asked, const at::Tensor& result);
 class Session {
  public:
   // Throws InputError where this trainer cannot run the precision or optimizer.
-  Session(std::unique_ptr<Encoder> encoder,
+  Session(std::unique_ptr<Transformer> transformer,
           model::Precision precision,
           const OptimizerOptions& optimizer);
 
@@ -61,7 +61,7 @@ class Session {
   // Logits without dropout or gradients.
   at::Tensor Predict(const Batch& batch) const;
 
-  Encoder& encoder() { return *encoder_; }
+  Transformer& transformer() { return *transformer_; }
   Optimizer& optimizer() { return *optimizer_; }
   // Kernels of one optimizer step, known after the second; absent where one
   // operator is several launches (LibTorch's multi-tensor kernels on a GPU).
@@ -69,7 +69,7 @@ class Session {
     return optimizer_launches_;
   }
   // Gives the model back, without its optimizer state.
-  std::unique_ptr<Encoder> Release() { return std::move(encoder_); }
+  std::unique_ptr<Transformer> Release() { return std::move(transformer_); }
 
  private:
   // Marks of the clock around the passes of one micro-batch.
@@ -92,7 +92,7 @@ class Session {
   StepTimeline Timeline() const;
   bool LaunchesCount() const;
 
-  std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<Transformer> transformer_;
   model::Precision precision_;
   model::Optimizer optimizer_kind_;
   std::optional<int64_t> optimizer_launches_;

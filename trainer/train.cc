@@ -77,17 +77,42 @@ std::string TokenizerFolder(const std::string& chosen,
              : "";
 }
 
-// Examples [first, last) of `order`, padded to `length`.
+// Of a micro-batch, padding included.
+struct Lengths {
+  int64_t source = 0;
+  int64_t target = 0;  // of a model of two sides
+};
+
+// Target ids of examples [first, last) of `order`, kNoLabel behind them.
+at::Tensor TargetLabels(const std::vector<Example>& examples,
+                        const std::vector<size_t>& order,
+                        size_t first,
+                        size_t last,
+                        int64_t length) {
+  at::Tensor labels = at::full(
+      {static_cast<int64_t>(last - first), length}, kNoLabel, at::kLong);
+  for (size_t i = first; i < last; ++i) {
+    const std::vector<int64_t>& ids = examples[order[i]].target_ids;
+    std::copy(ids.begin(),
+              ids.end(),
+              labels.mutable_data_ptr<int64_t>() +
+                  static_cast<int64_t>(i - first) * length);
+  }
+  return labels;
+}
+
+// Examples [first, last) of `order`, padded.
 Batch MakeBatch(const std::vector<Example>& examples,
                 const std::vector<size_t>& order,
                 size_t first,
                 size_t last,
-                int64_t length,
-                const Encoder& encoder) {
+                const Lengths& lengths,
+                const Transformer& transformer) {
+  const int64_t length = lengths.source;
   const auto count = static_cast<int64_t>(last - first);
   Batch batch;
   batch.input_ids =
-      at::full({count, length}, encoder.options().padding_id, at::kLong);
+      at::full({count, length}, transformer.options().padding_id, at::kLong);
   at::Tensor mask = at::zeros({count, length}, at::kBool);
   at::Tensor labels = at::empty({count}, at::kLong);
   at::Tensor starts = at::empty({count}, at::kLong);
@@ -106,10 +131,23 @@ Batch MakeBatch(const std::vector<Example>& examples,
     ends.mutable_data_ptr<int64_t>()[row] = example.end;
     padded = padded || tokens < length;
   }
-  const at::Device device = encoder.device();
+  const at::Device device = transformer.device();
+  const model::Family family = transformer.architecture().family;
+  if (family == model::Family::kEncoderDecoder) {
+    const at::Tensor targets =
+        TargetLabels(examples, order, first, last, lengths.target);
+    batch.target_ids = ShiftRight(targets,
+                                  transformer.options().decoder_start_id,
+                                  transformer.options().padding_id)
+                           .to(device);
+    batch.labels = targets.to(device);
+  } else if (family == model::Family::kDecoder) {
+    batch.labels = NextTokens(batch.input_ids, mask).to(device);
+  }
   batch.input_ids = batch.input_ids.to(device);
   if (padded) batch.attention_mask = mask.to(device);
-  if (encoder.architecture().head == model::Head::kQuestionAnswering) {
+  if (family != model::Family::kEncoder) return batch;
+  if (transformer.architecture().head == model::Head::kQuestionAnswering) {
     batch.start_positions = starts.to(device);
     batch.end_positions = ends.to(device);
   } else {
@@ -125,17 +163,21 @@ std::vector<size_t> InOrder(size_t count) {
 }
 
 // What to pad examples [first, last) of `order` to.
-int64_t PaddedLength(const std::vector<Example>& examples,
-                     const std::vector<size_t>& order,
-                     size_t first,
-                     size_t last,
-                     const TrainOptions& options) {
-  if (options.padding == Padding::kStatic) return options.length;
-  size_t longest = 1;
-  for (size_t i = first; i < last; ++i) {
-    longest = std::max(longest, examples[order[i]].ids.size());
+Lengths PaddedLengths(const std::vector<Example>& examples,
+                      const std::vector<size_t>& order,
+                      size_t first,
+                      size_t last,
+                      const TrainOptions& options) {
+  if (options.padding == Padding::kStatic) {
+    return {options.length, options.length};
   }
-  return static_cast<int64_t>(longest);
+  size_t source = 1;
+  size_t target = 1;
+  for (size_t i = first; i < last; ++i) {
+    source = std::max(source, examples[order[i]].ids.size());
+    target = std::max(target, examples[order[i]].target_ids.size());
+  }
+  return {static_cast<int64_t>(source), static_cast<int64_t>(target)};
 }
 
 // Fisher-Yates on the raw generator: the same order everywhere.
@@ -184,27 +226,47 @@ class Feed {
   int64_t epoch() const { return epoch_; }
   int64_t position() const { return position_; }
 
-  Batch Next(const Encoder& encoder) {
+  Batch Next(const Transformer& transformer) {
     if (position_ >= static_cast<int64_t>(ranges_.size())) Seek(epoch_ + 1, 0);
     const auto [first, last] = ranges_[static_cast<size_t>(position_++)];
     auto [own_first, own_last] = share_.Of(first, last);
-    const double own = static_cast<double>(own_last - own_first);
+    const model::Family family = transformer.architecture().family;
+    const double own = LabelsIn(own_first, own_last, family);
     // Fewer examples than ranks: one that counts nothing, so that the ranks
     // without any stay in step.
     if (own_first == own_last) {
       own_first = first;
       own_last = first + 1;
     }
-    const int64_t length =
-        PaddedLength(examples_, order_, own_first, own_last, options_);
-    Batch batch =
-        MakeBatch(examples_, order_, own_first, own_last, length, encoder);
+    Batch batch = MakeBatch(
+        examples_,
+        order_,
+        own_first,
+        own_last,
+        PaddedLengths(examples_, order_, own_first, own_last, options_),
+        transformer);
     batch.weight = own * static_cast<double>(share_.world_size) /
-                   static_cast<double>(last - first);
+                   LabelsIn(first, last, family);
     return batch;
   }
+  // Of this epoch: with a batch in tokens another may have others.
+  int64_t batches() const { return static_cast<int64_t>(ranges_.size()); }
 
  private:
+  // Labels that the loss of examples [first, last) of the order is the mean of.
+  double LabelsIn(size_t first, size_t last, model::Family family) const {
+    if (family == model::Family::kEncoder) {
+      return static_cast<double>(last - first);
+    }
+    size_t labels = 0;
+    for (size_t i = first; i < last; ++i) {
+      const Example& example = examples_[order_[i]];
+      labels += family == model::Family::kDecoder ? example.ids.size() - 1
+                                                  : example.target_ids.size();
+    }
+    return static_cast<double>(labels);
+  }
+
   // Micro-batches within which bucketed padding sorts by length: as many as
   // Transformers' group_by_length takes.
   static constexpr size_t kBucketBatches = 50;
@@ -228,10 +290,31 @@ class Feed {
       }
     }
     ranges_.clear();
-    for (size_t i = 0; i < order_.size(); i += batch) {
-      ranges_.emplace_back(i, std::min(i + batch, order_.size()));
+    for (size_t i = 0; i < order_.size();) {
+      const size_t end = options_.batch_tokens > 0
+                             ? EndOfTokens(i)
+                             : std::min(i + batch, order_.size());
+      ranges_.emplace_back(i, end);
+      i = end;
     }
     if (options_.padding == Padding::kBucketed) Shuffle(ranges_, random);
+  }
+
+  // Behind the last example that fits beside `first` into the tokens of every
+  // rank's part of a micro-batch, padding included.
+  size_t EndOfTokens(size_t first) const {
+    size_t end = first + 1;
+    for (; end < order_.size(); ++end) {
+      const Lengths lengths =
+          PaddedLengths(examples_, order_, first, end + 1, options_);
+      const auto rows = static_cast<int64_t>((end + share_.world_size - first) /
+                                             share_.world_size);
+      if (rows * std::max(lengths.source, lengths.target) >
+          options_.batch_tokens) {
+        break;
+      }
+    }
+    return end;
   }
 
   const std::vector<Example>& examples_;
@@ -244,7 +327,7 @@ class Feed {
 };
 
 double Accuracy(const Session& session,
-                const Encoder& encoder,
+                const Transformer& transformer,
                 const std::vector<Example>& examples,
                 const TrainOptions& options,
                 Communicator* ranks) {
@@ -259,15 +342,15 @@ double Accuracy(const Session& session,
                   order,
                   first,
                   last,
-                  PaddedLength(examples, order, first, last, options),
-                  encoder);
+                  PaddedLengths(examples, order, first, last, options),
+                  transformer);
     right +=
         session.Predict(data).argmax(-1).eq(data.labels).sum().item<int64_t>();
     first = last;
   }
   if (ranks != nullptr && ranks->world_size() > 1) {
     const at::Tensor sum = at::full(
-        {1}, right, at::TensorOptions(encoder.device()).dtype(at::kLong));
+        {1}, right, at::TensorOptions(transformer.device()).dtype(at::kLong));
     ranks->AllReduce(sum)->Wait();
     right = sum.item<int64_t>();
   }
@@ -320,6 +403,7 @@ uint64_t Fingerprint(const std::vector<Example>& examples) {
   };
   for (const Example& example : examples) {
     for (const int64_t id : example.ids) add(id);
+    for (const int64_t id : example.target_ids) add(id);
     for (const int64_t value : {example.label, example.start, example.end}) {
       add(value);
     }
@@ -336,10 +420,11 @@ std::map<std::string, std::string> RunIdentity(
     const std::vector<Example>& examples) {
   const model::Architecture& a = workload.architecture;
   return {{"model",
-           fmt::format("{} {}x{} heads {} intermediate {} vocabulary {} {} "
+           fmt::format("{} {}+{}x{} heads {} intermediate {} vocabulary {} {} "
                        "labels {}",
                        model::ToText(a.family),
                        a.layers,
+                       a.decoder_layers,
                        a.hidden,
                        a.heads,
                        a.intermediate,
@@ -350,6 +435,7 @@ std::map<std::string, std::string> RunIdentity(
           {"steps", std::to_string(steps)},
           {"batch", std::to_string(options.batch)},
           {"ranks", std::to_string(world_size)},
+          {"batch-tokens", std::to_string(options.batch_tokens)},
           {"accumulation", std::to_string(options.accumulation)},
           {"length", std::to_string(options.length)},
           {"padding", std::string(ToText(options.padding))},
@@ -367,7 +453,7 @@ std::map<std::string, std::string> RunIdentity(
           {"seed", std::to_string(options.seed)}};
 }
 
-void Save(const TrainOptions& options, const Encoder& encoder) {
+void Save(const TrainOptions& options, const Transformer& transformer) {
   const std::filesystem::path folder(options.save);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -375,7 +461,8 @@ void Save(const TrainOptions& options, const Encoder& encoder) {
     throw InputError(
         fmt::format("{}: cannot create: {}", options.save, error.message()));
   }
-  SaveTensors((folder / "model.safetensors").string(), encoder.parameters());
+  SaveTensors((folder / "model.safetensors").string(),
+              transformer.parameters());
   if (!IsModelFolder(options.model)) return;
   for (const char* name : {"config.json",
                            "vocab.txt",
@@ -440,12 +527,23 @@ Padding PaddingFromText(std::string_view text) {
       fmt::format("expected static, dynamic or bucketed, got \"{}\"", text));
 }
 
-int Train(const TrainOptions& options,
+int Train(const TrainOptions& given,
           at::Device device,
           Communicator* ranks,
           const BucketOptions& buckets) {
   const Share share(ranks);
   const bool first_rank = share.rank == 0;
+  TrainOptions options = given;
+  if (options.batch_tokens > 0) {
+    if (options.batch_tokens < options.length) {
+      throw InputError(
+          fmt::format("--batch-tokens: expected at least --length ({}), got {}",
+                      options.length,
+                      options.batch_tokens));
+    }
+    // What a record says: sequences of the longest length.
+    options.batch = options.batch_tokens / options.length;
+  }
   const PretrainedConfig config = Configure(options.model, options.labels);
   const model::Architecture& architecture = config.architecture;
   model::Workload workload;
@@ -487,13 +585,13 @@ int Train(const TrainOptions& options,
   std::unique_ptr<LineWriter> records;
   if (!options.out.empty()) records = OpenRecords(options.out, ranks);
 
-  EncoderOptions encoder_options = config.options;
-  encoder_options.attention = options.attention;
-  auto owned = std::make_unique<Encoder>(
-      architecture, encoder_options, device, options.seed);
-  const Encoder& encoder = *owned;
+  TransformerOptions transformer_options = config.options;
+  transformer_options.attention = options.attention;
+  std::unique_ptr<Transformer> owned =
+      MakeTransformer(architecture, transformer_options, device, options.seed);
+  const Transformer& transformer = *owned;
   if (IsModelFolder(options.model)) {
-    const std::string missing = LoadWeights(options.model, encoder);
+    const std::string missing = LoadWeights(options.model, transformer);
     if (!missing.empty() && first_rank) {
       std::cerr << "note: not in " << options.model
                 << ", starts from random numbers: " << missing << '\n';
@@ -513,27 +611,24 @@ int Train(const TrainOptions& options,
   const uint64_t dropout_seed = options.seed + share.rank;
   SeedDropout(dropout_seed);
 
-  const auto per_step =
-      static_cast<size_t>(options.batch * options.accumulation) *
-      share.world_size;
-  const auto steps_per_epoch =
-      static_cast<int64_t>((examples.size() + per_step - 1) / per_step);
+  Feed feed(examples, options, share);
+  const int64_t steps_per_epoch =
+      (feed.batches() + options.accumulation - 1) / options.accumulation;
   const int64_t steps =
       options.steps.value_or(options.epochs * steps_per_epoch);
   StepRecord record;
   record.device = Describe(device);
   record.workload = workload;
   record.seed = options.seed;
-  record.parameters = encoder.parameter_count();
+  record.parameters = transformer.parameter_count();
   record.ranks = session.DescribeRanks();
-  Feed feed(examples, options, share);
   const std::map<std::string, std::string> run =
       RunIdentity(options, workload, steps, share.world_size, examples);
   int64_t first_step = 0;
   if (!options.checkpoint.empty() &&
       std::filesystem::exists(options.checkpoint)) {
-    const Checkpoint checkpoint =
-        LoadCheckpoint(options.checkpoint, run, encoder, session.optimizer());
+    const Checkpoint checkpoint = LoadCheckpoint(
+        options.checkpoint, run, transformer, session.optimizer());
     first_step = checkpoint.step;
     feed.Seek(checkpoint.epoch, checkpoint.position);
     SeedDropout(dropout_seed, checkpoint.dropout_calls);
@@ -550,7 +645,7 @@ int Train(const TrainOptions& options,
     }
     SaveCheckpoint(options.checkpoint,
                    {run, step, feed.epoch(), feed.position(), DropoutCalls()},
-                   encoder,
+                   transformer,
                    session.optimizer());
     saved_step = step;
   };
@@ -572,7 +667,7 @@ int Train(const TrainOptions& options,
       if (parallel != nullptr) parallel->AskToStop(StopRequested());
       record.samples.push_back(
           {step, warmup, session.Step(options.accumulation, [&](int64_t) {
-             return feed.Next(encoder);
+             return feed.Next(transformer);
            })});
       stopped = parallel != nullptr ? record.samples.back().times.stop
                                     : StopRequested();
@@ -596,10 +691,10 @@ int Train(const TrainOptions& options,
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
   if (!evaluation.empty() && !stopped) {
     record.evaluation_accuracy =
-        Accuracy(session, encoder, evaluation, options, ranks);
+        Accuracy(session, transformer, evaluation, options, ranks);
   }
   if (records && !record.samples.empty()) records->Write(ToJsonLine(record));
-  if (!options.save.empty() && first_rank) Save(options, encoder);
+  if (!options.save.empty() && first_rank) Save(options, transformer);
   if (!record.samples.empty() && options.out != "-" && first_rank) {
     std::cout << fmt::format("steps {}  loss {:.6f}",
                              record.samples.size(),
@@ -623,18 +718,24 @@ void WriteGradients(const std::string& model,
       OpenTokenizer(TokenizerFolder("", model), config.architecture);
   const std::vector<Example> examples = ReadExamples(
       data, tokenizer ? &*tokenizer : nullptr, config.architecture, length);
-  const Encoder encoder(config.architecture, config.options, device, 1);
-  const std::string missing = LoadWeights(model, encoder);
+  const std::unique_ptr<Transformer> owned =
+      MakeTransformer(config.architecture, config.options, device, 1);
+  const Transformer& transformer = *owned;
+  const std::string missing = LoadWeights(model, transformer);
   if (!missing.empty()) {
     throw InputError(fmt::format("{}: missing {}", model, missing));
   }
-  const Batch batch = MakeBatch(
-      examples, InOrder(examples.size()), 0, examples.size(), length, encoder);
-  const Output output = encoder.Forward(batch, /*training=*/false);
+  const Batch batch = MakeBatch(examples,
+                                InOrder(examples.size()),
+                                0,
+                                examples.size(),
+                                {length, length},
+                                transformer);
+  const Output output = transformer.Forward(batch, /*training=*/false);
   output.loss.backward();
   std::vector<Parameter> results = {{"logits", output.logits},
                                     {"loss", output.loss}};
-  for (const Parameter& parameter : encoder.parameters()) {
+  for (const Parameter& parameter : transformer.parameters()) {
     results.push_back({parameter.name, parameter.value.grad()});
   }
   SaveTensors(out, results);

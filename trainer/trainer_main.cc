@@ -149,7 +149,9 @@ void AddTrain(CLI::App& app,
       ->required();
   auto* data = train->add_option_group("examples");
   data->add_option(
-      "--data", options->data, "JSON Lines: text (or input_ids) and label");
+      "--data",
+      options->data,
+      "JSON Lines: text (or input_ids) and label (or target_text)");
   data->add_option("--lengths",
                    options->lengths,
                    "CSV length,count: random examples of these lengths");
@@ -165,9 +167,16 @@ void AddTrain(CLI::App& app,
       ->capture_default_str();
   train->add_option("--steps", options->steps, "Steps, instead of epochs")
       ->check(positive);
-  train->add_option("--batch", options->batch, "Sequences a micro-batch")
+  auto* batch =
+      train->add_option("--batch", options->batch, "Sequences a micro-batch")
+          ->check(positive)
+          ->capture_default_str();
+  train
+      ->add_option("--batch-tokens",
+                   options->batch_tokens,
+                   "Tokens a micro-batch, with padding, instead of sequences")
       ->check(positive)
-      ->capture_default_str();
+      ->excludes(batch);
   train
       ->add_option("--accumulation",
                    options->accumulation,

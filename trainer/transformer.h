@@ -1,16 +1,16 @@
 #pragma once
 
-// A Transformer encoder that trains: BERT, RoBERTa and DistilBERT with a
-// sequence-classification or question-answering head, on LibTorch tensors.
+// Transformers that train, on LibTorch tensors: what encoder.h, decoder.h and
+// encoder_decoder.h have in common.
 //
-// Parameters keep the names and the order of Hugging Face Transformers, so
+// Parameters keep the names, shapes and order of Hugging Face Transformers, so
 // that a state_dict loads as it is; tests/trainer compares logits, loss and
 // every gradient with that library.
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "model/architecture.h"
@@ -19,30 +19,40 @@
 
 namespace trainfare::trainer {
 
-// The three published layouts, told apart by their dimensions: DistilBERT has
-// no token types, RoBERTa's positions start behind the padding id.
-enum class EncoderLayout { kBert, kRoberta, kDistilBert };
-EncoderLayout LayoutOf(const model::Architecture& architecture);
+// Of the feed-forward block.
+enum class Activation {
+  kGelu,      // x Phi(x): BERT
+  kGeluTanh,  // its approximation by tanh: GPT-2
+  kRelu,      // Vaswani et al. 2017
+};
 
 // What Architecture does not say, because no count depends on it.
-struct EncoderOptions {
+struct TransformerOptions {
   model::Attention attention = model::Attention::kMaterialised;
+  Activation activation = Activation::kGelu;
   double layer_norm_epsilon = 1e-12;
-  double hidden_dropout = 0.1;
+  double hidden_dropout = 0.1;  // of embeddings and of what residuals add
   double attention_dropout = 0.1;
   double classifier_dropout = 0.1;
-  int64_t padding_id = 0;  // its embedding gets no gradient
+  int64_t padding_id = 0;
+  int64_t decoder_start_id = 0;  // first token a decoder of two sides is given
 };
-// The values of the published checkpoints of this layout.
-EncoderOptions DefaultOptions(const model::Architecture& architecture);
+// The values of the published checkpoints of this architecture.
+TransformerOptions DefaultOptions(const model::Architecture& architecture);
 
-// One batch of B sequences of T tokens.
+// A label that no loss counts: the next token of a last or a padding one.
+inline constexpr int64_t kNoLabel = -100;
+
+// One batch of B sequences of T tokens; S of them on a decoder's side.
 struct Batch {
   at::Tensor input_ids;    // (B, T) int64
+  at::Tensor target_ids;   // (B, S) int64, given to the decoder of two sides
   at::Tensor token_types;  // (B, T) int64; undefined: all zero
   at::Tensor
       attention_mask;  // (B, T) bool, true on tokens; undefined: all true
-  at::Tensor labels;   // (B) int64, sequence classification
+  // int64: (B) of sequence classification; the token that is to follow each
+  // position, (B, T) or (B, S), of language models.
+  at::Tensor labels;
   at::Tensor start_positions;  // (B) int64, question answering
   at::Tensor end_positions;    // (B) int64, question answering
   // Of its mean loss: where ranks hold parts of different size, so that the
@@ -50,47 +60,63 @@ struct Batch {
   double weight = 1.0;
 };
 
+// What is to follow each of `ids` (B, T): the next one, and kNoLabel behind the
+// last token of a row, of which `tokens` (B, T) bool marks all (undefined: all
+// positions are tokens).
+at::Tensor NextTokens(const at::Tensor& ids, const at::Tensor& tokens);
+
+// What a decoder is given to predict `labels` (B, S): `start`, then all but the
+// last; `padding` for kNoLabel.
+at::Tensor ShiftRight(const at::Tensor& labels, int64_t start, int64_t padding);
+
+// Mean cross entropy, in fp32, of logits (B, T, V) against labels (B, T) that
+// are not kNoLabel.
+at::Tensor LanguageModelLoss(const at::Tensor& logits,
+                             const at::Tensor& labels);
+
 struct Parameter {
   std::string name;
   at::Tensor value;
 };
 
 struct Output {
-  at::Tensor logits;  // (B, labels), or (B, T, 2) for question answering
-  at::Tensor loss;    // scalar, fp32; undefined where the batch has no labels
+  // (B, labels); (B, T, 2) for question answering; (B, T, V) or (B, S, V) of
+  // language models.
+  at::Tensor logits;
+  at::Tensor loss;  // scalar, fp32; undefined where the batch has no labels
 };
 
 // Called where one part of a model ends and the next begins, with the part's
-// name ("embeddings", "layer 3") and its output. The last part, "head", ends
-// with the pass.
+// name ("embeddings", "layer 3", "decoder layer 0") and its output. The last
+// part, "head", ends with the pass.
 using PartEnd =
     std::function<void(const std::string& part, const at::Tensor& output)>;
 
-class Encoder {
+class Transformer {
  public:
-  // Weights drawn from N(0, 0.02), biases 0, LayerNorm 1 and 0, as BERT's.
-  // Throws InputError for a family or head that this trainer does not have.
-  Encoder(const model::Architecture& architecture,
-          const EncoderOptions& options,
-          at::Device device,
-          uint64_t seed);
-
-  // Draws all weights again, in place.
-  void Reset(uint64_t seed);
+  virtual ~Transformer() = default;
+  Transformer(const Transformer&) = delete;
+  Transformer& operator=(const Transformer&) = delete;
 
   // Dropout is applied only when `training`.
   Output Forward(const Batch& batch,
                  bool training,
-                 const PartEnd& part_end = {}) const;
+                 const PartEnd& part_end = {}) const {
+    return Run(batch, training, part_end);
+  }
+
+  // Draws all weights again, in place: N(0, 0.02) unless the model says
+  // otherwise, biases 0, LayerNorm 1 and 0.
+  void Reset(uint64_t seed);
 
   // In the order of Hugging Face's state_dict.
   const std::vector<Parameter>& parameters() const { return parameters_; }
   int64_t parameter_count() const;
   const model::Architecture& architecture() const { return architecture_; }
-  const EncoderOptions& options() const { return options_; }
+  const TransformerOptions& options() const { return options_; }
   at::Device device() const { return device_; }
 
- private:
+ protected:
   struct Dense {
     at::Tensor weight;  // (out, in)
     at::Tensor bias;    // (out)
@@ -99,39 +125,58 @@ class Encoder {
     at::Tensor weight;  // (H)
     at::Tensor bias;    // (H)
   };
-  struct Layer {
-    Dense query, key, value, attention_output;
-    Norm attention_norm;
-    Dense intermediate, output;
-    Norm output_norm;
+  struct Heads {
+    at::Tensor query, key, value;  // (B, heads, T, head_size)
   };
+  // Initial deviation of weights: Devlin et al. 2019, Radford et al. 2019;
+  // initializer_range of the published configurations.
+  static constexpr double kDeviation = 0.02;
 
-  at::Tensor Add(const std::string& name, at::IntArrayRef sizes);
+  // Throws InputError for dimensions or attention that cannot be run.
+  Transformer(const model::Architecture& architecture,
+              const TransformerOptions& options,
+              at::Device device);
+
+  at::Tensor Add(const std::string& name,
+                 at::IntArrayRef sizes,
+                 double deviation = kDeviation);
   Dense AddDense(const std::string& name, int64_t out, int64_t in);
   Norm AddNorm(const std::string& name);
-  void AddHead();
 
-  at::Tensor Embed(const Batch& batch, bool training) const;
-  at::Tensor SelfAttention(const Layer& layer,
-                           const at::Tensor& hidden,
-                           const at::Tensor& bias,
-                           bool training) const;
   at::Tensor Normalise(const Norm& norm, const at::Tensor& input) const;
+  at::Tensor Activate(const at::Tensor& input) const;
+  // (B, T, H) to (B, heads, T, head_size).
+  at::Tensor SplitHeads(const at::Tensor& input) const;
+  // Softmax(Q K^T / sqrt(head_size) + mask) V with the heads side by side
+  // again, (B, T, H). `mask` is added to the scores; undefined: none. `causal`
+  // says that it is CausalMask().
+  at::Tensor Attend(const Heads& heads,
+                    const at::Tensor& mask,
+                    bool causal,
+                    bool training) const;
+  // (B, 1, 1, T): 0 on tokens, lowest on padding; undefined without padding.
+  at::Tensor PaddingMask(const at::Tensor& attention_mask) const;
+  // (T, T): lowest above the diagonal, where a position would see its future.
+  at::Tensor CausalMask(int64_t length) const;
+
+ private:
+  virtual Output Run(const Batch& batch,
+                     bool training,
+                     const PartEnd& part_end) const = 0;
 
   model::Architecture architecture_;
-  EncoderOptions options_;
-  EncoderLayout layout_;
+  TransformerOptions options_;
   at::Device device_;
   std::vector<Parameter> parameters_;
-
-  at::Tensor word_embeddings_;      // (V, H)
-  at::Tensor position_embeddings_;  // (positions, H)
-  at::Tensor type_embeddings_;      // (types, H); undefined without types
-  Norm embedding_norm_;
-  std::vector<Layer> layers_;
-  Dense pooler_;      // BERT: dense + tanh over the first token
-  Dense head_dense_;  // RoBERTa, DistilBERT: the classifier's first layer
-  Dense head_;        // labels, or start and end
+  std::vector<double> deviations_;  // at the start, of each parameter
 };
+
+// The model of an architecture. Throws InputError for one that this trainer
+// does not have.
+std::unique_ptr<Transformer> MakeTransformer(
+    const model::Architecture& architecture,
+    const TransformerOptions& options,
+    at::Device device,
+    uint64_t seed);
 
 }  // namespace trainfare::trainer

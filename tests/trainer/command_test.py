@@ -120,6 +120,54 @@ class Command(unittest.TestCase):
         self.check_fails(run("trace", records, "--out", trace, "--line", 2), 1,
                          f"{records}:2: no record of a step")
 
+    def test_measures_decoders_and_encoder_decoders(self):
+        size = {"layers": 2, "hidden": 32, "heads": 2, "vocabulary": 50}
+        plan = self.write(
+            "plan.jsonl",
+            json.dumps({**REQUEST, "model": {"family": "decoder", **size}}),
+            json.dumps({**REQUEST, "target_length": 9,
+                        "model": {"family": "encoder-decoder",
+                                  "decoder_layers": 3, **size}}))
+        result = run("measure", "--plan", plan)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        decoder, both = map(json.loads, result.stdout.splitlines())
+        workload = decoder["workload"]
+        self.assertEqual(workload["model"]["head"], "causal-language-model")
+        self.assertFalse(workload["model"]["embedding_layer_norm"])
+        self.assertEqual(workload["model"]["positions"], 1024)
+        workload = both["workload"]
+        self.assertEqual(workload["target_length"], 9)
+        self.assertEqual(workload["model"]["decoder_layers"], 3)
+        self.assertEqual(workload["model"]["positions"], 0)
+        for record in (decoder, both):  # log 50 = 3.9
+            self.assertLess(abs(record["samples"][0]["loss"] - 3.9), 0.5)
+
+    def test_trains_on_pairs_by_batches_of_tokens(self):
+        # Micro-batches of at most 32 tokens: three rows of 10, and two.
+        data = self.write("data.jsonl", *[json.dumps(
+            {"input_ids": [7 + i, 8, 9], "target_ids": [5 + i] * 10})
+            for i in range(5)])
+        records = self.folder / "records.jsonl"
+        result = self.train("--data", data, "--batch-tokens", 32,
+                            "--padding", "dynamic", "--epochs", 1, "--out",
+                            records, model="transformer-base")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        record = json.loads(records.read_text())
+        self.assertEqual(len(record["samples"]), 2)
+        self.assertEqual(record["workload"]["batch"], 2)  # of length 16
+        self.check_fails(
+            self.train("--data", data, "--batch-tokens", 15,
+                       model="transformer-base"),
+            1, "--batch-tokens: expected at least --length (16), got 15")
+        one_sided = self.write("one.jsonl", '{"input_ids": [5, 6]}')
+        self.check_fails(
+            self.train("--data", one_sided, model="transformer-base"),
+            1, ":1: target_text: missing")
+        short = self.write("short.jsonl", '{"input_ids": [5]}')
+        self.check_fails(
+            self.train("--data", short, model="gpt2"),
+            1, ":1: input_ids: expected two tokens or more")
+
     def test_answers_before_the_next_request_is_asked(self):
         with subprocess.Popen([TRAINER, "measure"], text=True,
                               stdin=subprocess.PIPE,
@@ -244,11 +292,12 @@ class Command(unittest.TestCase):
         path.write_text(json.dumps(config)[:20])
         fails("config.json:1:21: expected JSON")
         path.write_text(json.dumps({**config, "model_type": "t5"}))
-        fails("model_type: expected bert, roberta or distilbert, got t5")
+        fails("model_type: expected bert, roberta, distilbert, "
+              "gpt2 or marian, got t5")
         path.write_text(json.dumps({**config, "hidden_size": "8"}))
         fails('hidden_size: expected a count, got "8"')
         path.write_text(json.dumps({**config, "hidden_act": "relu"}))
-        fails('hidden_act: expected gelu, got "relu"')
+        fails('hidden_act: expected "gelu", got "relu"')
         path.write_text(json.dumps(config))
         fails("model.safetensors: cannot read")
         (model / "model.safetensors").write_bytes(b"\x02" + b"\0" * 7 + b"{}")

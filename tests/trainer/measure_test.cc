@@ -54,6 +54,14 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
                     .find("bach: unknown key; known: model, batch") == 0);
   DOCTEST_CHECK(MessageOf(with(R"("stack": "fused")")) ==
                 "stack: this trainer has eager, got fused");
+  DOCTEST_CHECK(MessageOf(with(R"("target_length": 8)")) ==
+                "target_length: expected an encoder-decoder, got bert-tiny "
+                "(encoder)");
+  DOCTEST_CHECK(
+      MessageOf(R"({"model": {"family": "encoder-decoder", "layers": 1,
+                              "hidden": 8, "heads": 2, "vocabulary": 9},
+                    "batch": 1, "sequence_length": 1})") ==
+      "model.decoder_layers: missing");
   DOCTEST_CHECK(MessageOf(R"({"model": {"layers": 1}, "batch": 1,
                               "sequence_length": 1})") ==
                 "model.hidden: missing");
@@ -94,7 +102,8 @@ DOCTEST_TEST_CASE("answers do not depend on what was asked before") {
       R"({"model": "bert-tiny", "batch": 2, "sequence_length": 16, "seed": 4})";
   const auto losses = [](const StepRecord& record) {
     std::vector<double> all;
-    for (const Sample& sample : record.samples) all.push_back(sample.times.loss);
+    for (const Sample& sample : record.samples)
+      all.push_back(sample.times.loss);
     return all;
   };
   Measurer fresh(at::kCPU);

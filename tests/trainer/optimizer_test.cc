@@ -199,11 +199,17 @@ DOCTEST_TEST_CASE("kernels of one step are counted") {
 }
 
 DOCTEST_TEST_CASE("layer-wise decay slows the layers below") {
-  DOCTEST_CHECK(DepthOf("bert.embeddings.LayerNorm.weight", 12) == 0);
-  DOCTEST_CHECK(DepthOf("bert.encoder.layer.0.output.dense.bias", 12) == 1);
-  DOCTEST_CHECK(DepthOf("bert.encoder.layer.11.output.dense.bias", 12) == 12);
-  DOCTEST_CHECK(DepthOf("classifier.weight", 12) == 13);
-  DOCTEST_CHECK(DepthOf("transformer.wte.weight", 12) == 0);
+  const Blocks bert{12, 0};
+  DOCTEST_CHECK(DepthOf("bert.embeddings.LayerNorm.weight", bert) == 0);
+  DOCTEST_CHECK(DepthOf("bert.encoder.layer.0.output.dense.bias", bert) == 1);
+  DOCTEST_CHECK(DepthOf("bert.encoder.layer.11.output.dense.bias", bert) == 12);
+  DOCTEST_CHECK(DepthOf("classifier.weight", bert) == 13);
+  DOCTEST_CHECK(DepthOf("transformer.wte.weight", bert) == 0);
+  const Blocks transformer{6, 5};
+  DOCTEST_CHECK(DepthOf("model.shared.weight", transformer) == 0);
+  DOCTEST_CHECK(DepthOf("model.encoder.layers.5.fc1.bias", transformer) == 6);
+  DOCTEST_CHECK(DepthOf("model.decoder.layers.0.fc1.bias", transformer) == 7);
+  DOCTEST_CHECK(DepthOf("model.decoder.layers.4.fc1.bias", transformer) == 11);
 
   OptimizerOptions options;
   options.kind = {OptimizerKind::kSgd, OptimizerImplementation::kForLoop};

@@ -8,7 +8,9 @@
 #include <random>
 
 #include "model/error.h"
+#include "trainer/decoder.h"
 #include "trainer/dropout.h"
+#include "trainer/encoder.h"
 #include "trainer/session.h"
 
 namespace trainfare::trainer {
@@ -28,11 +30,41 @@ model::Architecture Small() {
   return a;
 }
 
+model::Architecture SmallDecoder() {
+  model::Architecture a = Small();
+  a.name = "small decoder";
+  a.family = model::Family::kDecoder;
+  a.head = model::Head::kCausalLanguageModel;
+  a.token_types = 0;
+  a.embedding_layer_norm = false;
+  a.pooler = false;
+  return a;
+}
+
+model::Architecture SmallEncoderDecoder() {
+  model::Architecture a = SmallDecoder();
+  a.name = "small transformer";
+  a.family = model::Family::kEncoderDecoder;
+  a.decoder_layers = 3;
+  a.positions = 0;
+  return a;
+}
+
 Batch RandomBatch(const model::Architecture& a, int64_t batch, int64_t length) {
   at::Generator random = at::detail::createCPUGenerator(11);
   Batch result;
   result.input_ids =
       at::randint(1, a.vocabulary, {batch, length}, random, at::kLong);
+  if (a.family == model::Family::kDecoder) {
+    result.labels = NextTokens(result.input_ids, {});
+    return result;
+  }
+  if (a.family == model::Family::kEncoderDecoder) {
+    result.labels =
+        at::randint(1, a.vocabulary, {batch, length + 2}, random, at::kLong);
+    result.target_ids = ShiftRight(result.labels, 0, 0);
+    return result;
+  }
   result.labels = at::randint(0, a.labels, {batch}, random, at::kLong);
   return result;
 }
@@ -49,55 +81,122 @@ DOCTEST_TEST_CASE("parameters of the presets are as the model counts them") {
   model::Architecture distilbert =
       model::FindArchitecture("distilbert-base-uncased");
   distilbert.layers = 1;
-  for (const model::Architecture& a : {roberta, distilbert}) {
-    const Encoder encoder(a, DefaultOptions(a), at::kCPU, 1);
-    DOCTEST_CHECK(encoder.parameter_count() == model::TotalParameters(a));
+  model::Architecture gpt2 = model::FindArchitecture("gpt2");
+  gpt2.layers = 1;
+  model::Architecture transformer = model::FindArchitecture("transformer-base");
+  transformer.layers = 1;
+  transformer.decoder_layers = 2;
+  for (const model::Architecture& a :
+       {roberta, distilbert, gpt2, transformer}) {
+    const auto made = MakeTransformer(a, DefaultOptions(a), at::kCPU, 1);
+    DOCTEST_CHECK(made->parameter_count() == model::TotalParameters(a));
   }
 }
 
-DOCTEST_TEST_CASE("flash attention gives what materialised attention gives") {
-  const model::Architecture a = Small();
-  EncoderOptions options = DefaultOptions(a);
+void CheckFlashIsMaterialised(const model::Architecture& a) {
+  DOCTEST_INFO(a.name);
+  TransformerOptions options = DefaultOptions(a);
   options.attention_dropout = 0;
-  const Encoder materialised(a, options, at::kCPU, 3);
+  const auto materialised = MakeTransformer(a, options, at::kCPU, 3);
   options.attention = model::Attention::kFlash;
-  const Encoder flash(a, options, at::kCPU, 3);
+  const auto flash = MakeTransformer(a, options, at::kCPU, 3);
   Batch batch = RandomBatch(a, 3, 17);
-  batch.attention_mask = at::ones({3, 17}, at::kBool);
-  batch.attention_mask.narrow(1, 12, 5).select(0, 1).fill_(false);
-  const Output first = materialised.Forward(batch, false);
-  const Output second = flash.Forward(batch, false);
+  if (a.family != model::Family::kDecoder) {
+    batch.attention_mask = at::ones({3, 17}, at::kBool);
+    batch.attention_mask.narrow(1, 12, 5).select(0, 1).fill_(false);
+  }
+  const Output first = materialised->Forward(batch, false);
+  const Output second = flash->Forward(batch, false);
   DOCTEST_CHECK(at::allclose(first.logits, second.logits, 1e-4, 1e-6));
   first.loss.backward();
   second.loss.backward();
-  for (size_t i = 0; i < materialised.parameters().size(); ++i) {
-    const Parameter& parameter = materialised.parameters()[i];
+  for (size_t i = 0; i < materialised->parameters().size(); ++i) {
+    const Parameter& parameter = materialised->parameters()[i];
     DOCTEST_INFO(parameter.name);
     DOCTEST_CHECK(at::allclose(parameter.value.grad(),
-                               flash.parameters()[i].value.grad(),
+                               flash->parameters()[i].value.grad(),
                                1e-4,
                                1e-6));
   }
 }
 
+DOCTEST_TEST_CASE("flash attention gives what materialised attention gives") {
+  CheckFlashIsMaterialised(Small());
+  CheckFlashIsMaterialised(SmallDecoder());
+  CheckFlashIsMaterialised(SmallEncoderDecoder());
+}
+
+DOCTEST_TEST_CASE(
+    "labels are the next tokens, a decoder's input those before") {
+  const at::Tensor ids = at::tensor({5, 6, 7, 8, 9, 0}, at::kLong).view({2, 3});
+  const at::Tensor tokens = ids.ne(0);
+  DOCTEST_CHECK(NextTokens(ids, {}).equal(
+      at::tensor({6, 7, -100, 9, 0, -100}, at::kLong).view({2, 3})));
+  const at::Tensor labels = NextTokens(ids, tokens);
+  DOCTEST_CHECK(labels.equal(
+      at::tensor({6, 7, -100, 9, -100, -100}, at::kLong).view({2, 3})));
+  DOCTEST_CHECK(
+      ShiftRight(labels, 1, 3)
+          .equal(at::tensor({1, 6, 7, 1, 9, 3}, at::kLong).view({2, 3})));
+}
+
+DOCTEST_TEST_CASE("a decoder does not see the future, an encoder's side does") {
+  const at::NoGradGuard no_grad;
+  const auto same_until = [](const at::Tensor& a, const at::Tensor& b) {
+    return a.sub(b).abs().amax({0, 2}).lt(1e-5).sum().item<int64_t>();
+  };
+  for (const model::Architecture& a : {SmallDecoder(), SmallEncoderDecoder()}) {
+    const bool two_sided = a.family == model::Family::kEncoderDecoder;
+    const auto made = MakeTransformer(a, DefaultOptions(a), at::kCPU, 3);
+    Batch batch = RandomBatch(a, 2, 9);
+    const at::Tensor before = made->Forward(batch, false).logits;
+    at::Tensor& ids = two_sided ? batch.target_ids : batch.input_ids;
+    ids = ids.clone();
+    ids.select(1, 6).fill_(99);
+    const at::Tensor after = made->Forward(batch, false).logits;
+    DOCTEST_CHECK(same_until(before, after) == 6);
+    if (!two_sided) continue;
+    batch.input_ids = batch.input_ids.clone();
+    batch.input_ids.select(1, 8).fill_(99);
+    DOCTEST_CHECK(same_until(made->Forward(batch, false).logits, after) == 0);
+    // Unless the last word is padding.
+    batch.attention_mask = batch.input_ids.ne(99);
+    const at::Tensor padded = made->Forward(batch, false).logits;
+    batch.input_ids.select(1, 8).fill_(7);
+    DOCTEST_CHECK(same_until(made->Forward(batch, false).logits, padded) == 11);
+  }
+}
+
 DOCTEST_TEST_CASE("what the trainer cannot run is an error, not a guess") {
-  const auto message = [](model::Architecture a, EncoderOptions options) {
+  const auto message = [](model::Architecture a, TransformerOptions options) {
     try {
-      const Encoder encoder(a, options, at::kCPU, 1);
+      MakeTransformer(a, options, at::kCPU, 1);
     } catch (const model::InputError& error) {
       return std::string(error.what());
     }
     return std::string();
   };
   model::Architecture a = Small();
-  EncoderOptions flash = DefaultOptions(a);
+  TransformerOptions flash = DefaultOptions(a);
   flash.attention = model::Attention::kFlash;
   DOCTEST_CHECK(message(a, flash) ==
                 "attention: flash has no dropout on a CPU; take materialised, "
                 "or a model with dropout 0");
   a.family = model::Family::kDecoder;
   DOCTEST_CHECK(message(a, DefaultOptions(a)) ==
-                "model small: family: this trainer runs encoders, got decoder");
+                "model small: head: decoders have causal-language-model here, "
+                "got sequence-classification");
+  a = SmallDecoder();
+  a.token_types = 2;
+  DOCTEST_CHECK(message(a, DefaultOptions(a)) ==
+                "model small decoder: expected GPT-2's embeddings, without "
+                "token types, a position offset and a LayerNorm; got "
+                "token_types 2, position_offset 0, embedding_layer_norm false");
+  a = SmallEncoderDecoder();
+  a.decoder_layers = 0;
+  DOCTEST_CHECK(message(a, DefaultOptions(a)) ==
+                "model small transformer: decoder_layers: expected a positive "
+                "count, got 0");
   a = Small();
   a.heads = 5;
   DOCTEST_CHECK(
@@ -135,6 +234,36 @@ DOCTEST_TEST_CASE("training overfits a tiny labelled set") {
     }
     DOCTEST_CHECK(loss < 0.1);
     DOCTEST_CHECK(accuracy() == 1.0);
+  }
+}
+
+DOCTEST_TEST_CASE("language models overfit a tiny set of texts") {
+  for (const model::Architecture& a : {SmallDecoder(), SmallEncoderDecoder()}) {
+    DOCTEST_INFO(a.name);
+    OptimizerOptions optimizer;
+    optimizer.kind.implementation = model::OptimizerImplementation::kFused;
+    optimizer.learning_rate = 3e-3;
+    SeedDropout(5);
+    Session session(MakeTransformer(a, DefaultOptions(a), at::kCPU, 5),
+                    model::Precision::kFp32,
+                    optimizer);
+    const Batch batch = RandomBatch(a, 8, 12);
+    const double first_loss =
+        session.Step(1, [&](int64_t) { return batch; }).loss;
+    DOCTEST_CHECK(first_loss == doctest::Approx(std::log(100)).epsilon(0.1));
+    for (int step = 0; step < 300; ++step) {
+      session.Step(1, [&](int64_t) { return batch; });
+    }
+    // The first word of a text cannot be known, what follows can.
+    const at::Tensor counted = batch.labels.ne(kNoLabel);
+    const double right = session.Predict(batch)
+                             .argmax(-1)
+                             .eq(batch.labels)
+                             .masked_select(counted)
+                             .to(at::kDouble)
+                             .mean()
+                             .item<double>();
+    DOCTEST_CHECK(right > 0.98);
   }
 }
 
@@ -178,7 +307,7 @@ DOCTEST_TEST_CASE("accumulated micro-batches give the gradients of the whole") {
       return part;
     });
     std::vector<at::Tensor> result = {at::tensor(times.loss)};
-    for (const Parameter& parameter : session.encoder().parameters()) {
+    for (const Parameter& parameter : session.transformer().parameters()) {
       result.push_back(parameter.value.grad());
     }
     return result;
