@@ -172,6 +172,7 @@ Command AddValidate(CLI::App& app, Common& common) {
     scenarios::ValidateOptions options;
     std::string protocol = "as-shipped";
     std::string group_by = "device";
+    std::string repeats = "each";
     std::vector<std::string> fail_if;
   };
   auto flags = std::make_shared<Flags>();
@@ -193,6 +194,11 @@ Command AddValidate(CLI::App& app, Common& common) {
                   flags->group_by,
                   "device, precision, model, framework or source")
       ->type_name("WHAT");
+  sub->add_option("--repeats",
+                  flags->repeats,
+                  "Measurements of one point: each a row, or one row, their "
+                  "median, with the noise between them")
+      ->type_name("each|median");
   sub->add_option("--seed", options.seed, "Of the runs drawn")->type_name("N");
   sub->add_option("--fail-if",
                   flags->fail_if,
@@ -206,6 +212,7 @@ Command AddValidate(CLI::App& app, Common& common) {
     if (!*sub) return -1;
     scenarios::SetProtocol(flags->protocol, options);
     options.group_by = scenarios::GroupByFromText(flags->group_by);
+    options.repeats = scenarios::RepeatRuleFromText(flags->repeats);
     for (const std::string& limit : flags->fail_if) {
       options.fail_if.push_back(scenarios::FailIfFromText(limit));
     }

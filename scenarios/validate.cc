@@ -24,6 +24,7 @@
 #include "model/error.h"
 #include "model/nearest.h"
 #include "scenarios/estimate.h"
+#include "scenarios/internal/repeats.h"
 #include "scenarios/internal/result_json.h"
 #include "scenarios/internal/summary_json.h"
 #include "scenarios/kernel_validation.h"
@@ -50,7 +51,8 @@ struct Row {
   model::Seconds<> low;
   model::Seconds<> high;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
-  std::string reason;  // why it is not predicted
+  std::string reason;                   // why it is not predicted
+  std::optional<double> repeat_spread;  // of the point's repeats
 
   RowError Error() const {
     const double measured = ToSeconds(observation->measured);
@@ -95,6 +97,14 @@ class Validation {
         InParallel(tasks.size(), [&](size_t i) { FitAndPredict(tasks[i]); });
         break;
       }
+    }
+  }
+
+  // Of the points that the rows are, in their order; none: rows are no points.
+  void NoteRepeats(const std::vector<Repeats>& points) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i].measured.size() < 2) continue;
+      rows_[i].repeat_spread = points[i].Spread();
     }
   }
 
@@ -487,7 +497,40 @@ std::string Explain(const ValidateOptions& options) {
   ENSURE(false, "a protocol without words");
 }
 
+// How far measurements of one point are apart, over all whole steps.
+struct RepeatErrors {
+  size_t points = 0;
+  std::string times;  // "3", or "2 to 3"
+  double median = 0;
+  double worst = 0;
+};
+
+std::optional<RepeatErrors> ErrorsOf(const std::vector<Repeats>& points) {
+  RepeatErrors result;
+  std::vector<double> errors;
+  std::set<size_t> times;
+  for (const Repeats& point : points) {
+    if (point.middle.quantity != Quantity::kStep) continue;
+    const std::vector<double> own = point.OwnErrors();
+    if (own.empty()) continue;
+    ++result.points;
+    times.insert(own.size());
+    errors.insert(errors.end(), own.begin(), own.end());
+  }
+  if (errors.empty()) return std::nullopt;
+  result.times = times.size() == 1
+                     ? fmt::format("{}", *times.begin())
+                     : fmt::format("{} to {}", *times.begin(), *times.rbegin());
+  result.median = calibrate::Median(errors);
+  result.worst = *std::max_element(errors.begin(), errors.end());
+  return result;
+}
+
 Table RowTable(const std::vector<Row>& rows, const Validation& validation) {
+  const bool repeated =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) {
+        return row.repeat_spread.has_value();
+      });
   Table table;
   table.columns = {{"row", "label", Align::kLeft},
                    {"device", "device", Align::kLeft},
@@ -502,6 +545,10 @@ Table RowTable(const std::vector<Row>& rows, const Validation& validation) {
                    {"error", "error_percent", Align::kDecimal},
                    {"inside 80 %", "covered", Align::kLeft},
                    {"grade", "grade", Align::kLeft}};
+  if (repeated) {
+    table.columns.push_back(
+        {"repeats apart", "repeat_spread_percent", Align::kDecimal});
+  }
   for (const Row& row : rows) {
     if (!row.predicted) continue;
     const Observation& o = *row.observation;
@@ -509,20 +556,28 @@ Table RowTable(const std::vector<Row>& rows, const Validation& validation) {
     const auto count = [](int64_t value) {
       return Cell(fmt::format("{}", value), static_cast<double>(value));
     };
-    table.Add(
-        {o.label,
-         validation.DeviceOf(row)->name,
-         count(o.device_count),
-         o.workload.architecture.name,
-         std::string(model::ToText(o.workload.precision)),
-         count(o.workload.batch),
-         count(o.workload.sequence_length),
-         std::string(calibrate::ToText(o.quantity)),
-         Cell(hardware::FormatTime(o.measured), ToSeconds(o.measured)),
-         Cell(hardware::FormatTime(*row.predicted), ToSeconds(*row.predicted)),
-         Cell(fmt::format("{:+.1f} %", error.error), error.error),
-         error.covered ? "yes" : "no",
-         std::string(calibrate::ToText(row.grade))});
+    std::vector<Cell> cells = {
+        o.label,
+        validation.DeviceOf(row)->name,
+        count(o.device_count),
+        o.workload.architecture.name,
+        std::string(model::ToText(o.workload.precision)),
+        count(o.workload.batch),
+        count(o.workload.sequence_length),
+        std::string(calibrate::ToText(o.quantity)),
+        Cell(hardware::FormatTime(o.measured), ToSeconds(o.measured)),
+        Cell(hardware::FormatTime(*row.predicted), ToSeconds(*row.predicted)),
+        Cell(fmt::format("{:+.1f} %", error.error), error.error),
+        error.covered ? "yes" : "no",
+        std::string(calibrate::ToText(row.grade))};
+    if (repeated) {
+      cells.push_back(
+          row.repeat_spread
+              ? Cell(fmt::format("{:.1f} %", 100.0 * *row.repeat_spread),
+                     100.0 * *row.repeat_spread)
+              : Cell("-"));
+    }
+    table.Add(std::move(cells));
   }
   return table;
 }
@@ -550,6 +605,9 @@ Json RowJson(const Row& row, const Validation& validation) {
   json["covered"] = error.covered;
   json["grade"] = calibrate::ToText(row.grade);
   json["fitted"] = row.fitted;
+  if (row.repeat_spread) {
+    json["repeat_spread_percent"] = 100.0 * *row.repeat_spread;
+  }
   return json;
 }
 
@@ -601,13 +659,27 @@ GroupBy GroupByFromText(std::string_view text) {
                   text));
 }
 
+RepeatRule RepeatRuleFromText(std::string_view text) {
+  if (text == "each") return RepeatRule::kEach;
+  if (text == "median") return RepeatRule::kMedian;
+  throw UsageError(
+      fmt::format("--repeats: expected each or median, got \"{}\"", text));
+}
+
 Report Validate(const ValidateOptions& options) {
   if (IsPublished(options.files)) return ValidatePublished(options);
   if (HoldKernels(options.files)) return ValidateKernels(options);
   const calibrate::ObservationFiles files =
       calibrate::ReadObservations(options.files);
-  Validation validation(options, files.observations);
+  std::vector<Repeats> points;
+  if (options.repeats == RepeatRule::kMedian) {
+    points = MergeRepeats(files.observations);
+  }
+  std::vector<Observation> merged;
+  for (const Repeats& point : points) merged.push_back(point.middle);
+  Validation validation(options, points.empty() ? files.observations : merged);
   validation.Run();
+  validation.NoteRepeats(points);
   const std::vector<Row>& rows = validation.rows();
 
   std::vector<RowError> errors;
@@ -666,6 +738,17 @@ Report Validate(const ValidateOptions& options) {
   report.tables.push_back(RowTable(rows, validation));
   report.tables.push_back(std::move(summary));
   report.notes.push_back(Explain(options));
+  const std::optional<RepeatErrors> repeats = ErrorsOf(points);
+  if (repeats) {
+    report.notes.push_back(fmt::format(
+        "noise: {} points were measured {} times; a measurement predicted by "
+        "the median of its repeats errs by {:.1f} % in the median, {:.1f} % at "
+        "worst",
+        repeats->points,
+        repeats->times,
+        100.0 * repeats->median,
+        100.0 * repeats->worst));
+  }
   if (options.protocol == Protocol::kAsShipped && !fitted.empty()) {
     report.notes.push_back(
         fmt::format("{} of these rows are among those that the fits at hand "
@@ -686,6 +769,11 @@ Report Validate(const ValidateOptions& options) {
   json["tool_version"] = Version();
   json["protocol"] = ToText(options);
   json["seed"] = options.seed;
+  if (repeats) {
+    json["repeats"] = {{"points", repeats->points},
+                       {"median", 100.0 * repeats->median},
+                       {"max", 100.0 * repeats->worst}};
+  }
   json["files"] = options.files;
   json["fitted"] = std::move(fitted);
   json["skipped"] = std::move(skipped);

@@ -22,6 +22,12 @@ enum class Protocol {
   kRunsPerDevice,   // to a few workloads, drawn by seed; the rest predicted
 };
 
+// What several measurements of one point are.
+enum class RepeatRule {
+  kEach,    // rows of their own
+  kMedian,  // one row, their median; how far they are apart is reported
+};
+
 enum class GroupBy { kDevice, kPrecision, kModel, kFramework, kSource };
 
 struct ValidateOptions {
@@ -29,6 +35,7 @@ struct ValidateOptions {
   Protocol protocol = Protocol::kAsShipped;
   int64_t runs_per_device = 1;  // of kRunsPerDevice
   uint64_t seed = 1;
+  RepeatRule repeats = RepeatRule::kEach;
   GroupBy group_by = GroupBy::kDevice;
   std::vector<FailIf> fail_if;
 };
@@ -36,6 +43,7 @@ struct ValidateOptions {
 // Throw UsageError.
 void SetProtocol(std::string_view text, ValidateOptions& options);
 GroupBy GroupByFromText(std::string_view text);
+RepeatRule RepeatRuleFromText(std::string_view text);
 
 // Exit code 4 when a limit is passed, 1 when no row could be predicted.
 Report Validate(const ValidateOptions& options);

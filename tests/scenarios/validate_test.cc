@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit.h"
@@ -239,6 +240,39 @@ TEST_CASE("limits, protocols and groupings are read strictly") {
   CHECK_THROWS_AS(SetProtocol("k-runs=x", options), UsageError);
   CHECK_THROWS_AS(SetProtocol("in-sampl", options), UsageError);
   CHECK_THROWS_AS(GroupByFromText("colour"), UsageError);
+}
+
+TEST_CASE("repeats of a point are one row, with the noise beside it") {
+  const TemporaryFolder folder;
+  std::string text(kHeader);
+  // 10, 11 and 14 ms: the median is 11; left out, the others' medians are
+  // 12.5, 12 and 10.5.
+  for (const double ms : {10.0, 14.0, 11.0}) {
+    text += Row("a10", 8, 128, "fp16", ms);
+  }
+  text += Row("a10", 2, 64, "fp16", 5.0);
+  ValidateOptions options;
+  options.files = {folder.Write("repeats.csv", text)};
+  CHECK(Json::parse(Validate(options).json).at("rows").size() == 4);
+  options.repeats = RepeatRuleFromText("median");
+  const Report report = Validate(options);
+  const Json json = Json::parse(report.json);
+  const Json& rows = json.at("rows");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows.at(0).at("measured_s").get<double>() == doctest::Approx(0.011));
+  CHECK(rows.at(0).at("repeat_spread_percent").get<double>() ==
+        doctest::Approx(40.0));
+  CHECK(!rows.at(1).contains("repeat_spread_percent"));
+  const Json& repeats = json.at("repeats");
+  CHECK(repeats.at("points") == 1);
+  // |12.5 / 10 - 1|, |12 / 11 - 1|, |10.5 / 14 - 1|
+  CHECK(repeats.at("median").get<double>() == doctest::Approx(25.0));
+  CHECK(repeats.at("max").get<double>() == doctest::Approx(25.0));
+  CHECK(std::any_of(
+      report.notes.begin(), report.notes.end(), [](const std::string& note) {
+        return note.find("1 points were measured 3 times") != std::string::npos;
+      }));
+  CHECK_THROWS_AS(RepeatRuleFromText("some"), UsageError);
 }
 
 }  // namespace trainfare::scenarios
