@@ -18,11 +18,13 @@
 #include <system_error>
 #include <utility>
 
+#include "calibrate/disturbance.h"
 #include "calibrate/import/observations.h"
 #include "calibrate/internal/files.h"
 #include "calibrate/internal/trainer_process.h"
 #include "calibrate/measurement.h"
 #include "calibrate/plan.h"
+#include "calibrate/step_model.h"
 #include "hardware/device_models.h"
 #include "hardware/unit_text.h"
 #include "model/error.h"
@@ -396,10 +398,9 @@ class Session {
 
   void Keep(MeasuredRun run) {
     planner_.Done(run.workload);
-    for (Observation& observation : ObservationsOf(run)) {
-      observations_.push_back(std::move(observation));
-    }
     runs_.push_back(std::move(run));
+    kept_ = WithoutWorseRepeats(runs_);
+    observations_ = ObservationsOf(kept_.runs);
   }
 
   // What is known so far, for the plan; a fit that is refused changes nothing.
@@ -425,8 +426,11 @@ class Session {
         progress_.Note("the target interval is reached");
         return;
       }
-      const std::optional<PlannedRun> next = planner_.Next(
-          known_, model::Second(std::min(left_s, kLongestShare * budget_s_)));
+      std::optional<PlannedRun> next = std::exchange(again_, std::nullopt);
+      if (!next || model::ToSeconds(next->expected_duration) > left_s) {
+        next = planner_.Next(
+            known_, model::Second(std::min(left_s, kLongestShare * budget_s_)));
+      }
       if (!next) return;
       // A machine that is busy for a moment must not use up the budget.
       const double longest_s =
@@ -504,6 +508,12 @@ class Session {
     planner_.Done(asked.workload);
     const double step_s =
         model::ToSeconds(ObservationsOf(run).front().measured);
+    if (run.disturbed && repeated_.insert(Describe(asked.workload)).second) {
+      again_ = asked;
+      progress_.Note(fmt::format("{}: disturbed, {}; it is run once more",
+                                 RunWords(asked.workload),
+                                 DisturbanceWords(run)));
+    }
     Keep(std::move(run));
     progress_.Finished(fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s)",
                                    runs_.size(),
@@ -531,6 +541,15 @@ class Session {
     if (runs_.empty()) {
       throw InputError(
           fmt::format("no run fits in the budget of {:.0f} s", budget_s_));
+    }
+    if (kept_.weighed_down > 0) {
+      progress_.Warn(
+          fmt::format("{} disturbed by something else on this machine and "
+                      "weigh less in the "
+                      "fit; where it is quiet, calibrate --fresh",
+                      kept_.weighed_down == 1
+                          ? "1 run was"
+                          : fmt::format("{} runs were", kept_.weighed_down)));
     }
     Fit fit = FitDevice(device_, observations_);
     fit.name = FitName();
@@ -562,7 +581,10 @@ class Session {
   Clock::time_point start_;
   double resumed_s_ = 0;  // of the runs of an interrupted calibration
   std::vector<MeasuredRun> runs_;
-  std::vector<Observation> observations_;
+  KeptRuns kept_;                          // of these, what is fitted to
+  std::vector<Observation> observations_;  // of what is kept
+  std::optional<PlannedRun> again_;        // disturbed, to be repeated
+  std::set<std::string> repeated_;         // workloads, each once
   Fit known_;
   int refused_ = 0;
   bool interrupted_ = false;

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
+#include "calibrate/disturbance.h"
 #include "calibrate/internal/json_object.h"
 #include "calibrate/statistics.h"
 #include "model/error.h"
@@ -111,6 +113,20 @@ std::string Summary(const nlohmann::json& object) {
   return text;
 }
 
+void ReadDisturbance(const JsonObject& record, MeasuredRun& run) {
+  run.disturbed = record.Flag("disturbed", false);
+  if (!record.Has("host_load") || run.threads == 0) return;
+  const JsonObject load = record.Object("host_load");
+  if (!load.Has("waited_s") || !load.Has("wall_s")) return;
+  const double wall_s = load.PositiveNumber("wall_s", "a time above 0");
+  const nlohmann::json& waited = load.At("waited_s");
+  if (!waited.is_number() || waited.get<double>() < 0.0) {
+    load.FailWith("waited_s", "expected a time of 0 or more");
+  }
+  run.waited_share =
+      waited.get<double>() / (wall_s * static_cast<double>(run.threads));
+}
+
 MeasuredRun ReadRun(const JsonObject& record,
                     const nlohmann::json& value,
                     const std::string& name,
@@ -131,6 +147,7 @@ MeasuredRun ReadRun(const JsonObject& record,
   run.workload = ReadWorkload(record.Object("workload"));
   run.peak_memory =
       model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
+  ReadDisturbance(record, run);
   const nlohmann::json& samples = record.At("samples");
   if (!samples.is_array()) record.FailWith("samples", "expected a list");
   int64_t counted = 0;
@@ -343,7 +360,8 @@ std::vector<Observation> ObservationsOf(const MeasuredRun& run) {
     observation.workload = run.workload;
     observation.quantity = quantity;
     observation.measured = Seconds<>(Median(samples));
-    observation.relative_noise = RelativeNoiseOfMedian(samples);
+    observation.relative_noise =
+        std::hypot(RelativeNoiseOfMedian(samples), DisturbanceNoise(run));
     observation.framework = run.software;
     observations.push_back(std::move(observation));
   };
@@ -354,9 +372,9 @@ std::vector<Observation> ObservationsOf(const MeasuredRun& run) {
   return observations;
 }
 
-std::vector<Observation> ObservationsOf(const Measurements& measurements) {
+std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs) {
   std::vector<Observation> observations;
-  for (const MeasuredRun& run : measurements.runs) {
+  for (const MeasuredRun& run : runs) {
     std::vector<Observation> of_run = ObservationsOf(run);
     std::move(of_run.begin(), of_run.end(), std::back_inserter(observations));
   }

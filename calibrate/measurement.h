@@ -37,6 +37,10 @@ struct MeasuredRun {
   std::string software;
   model::Workload workload;
   model::Bytes<> peak_memory;  // 0: not said
+  // Something else took time from the timed steps, by the record's own word.
+  bool disturbed = false;
+  // Time that threads were ready and had no processor, of what they had.
+  std::optional<double> waited_share;
   std::vector<Sample> samples;
 };
 
@@ -97,7 +101,8 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
 
 // Up to four: whole step, forward, backward, optimizer. Medians over the steps
 // that are not warm-up, with their noise.
+// A disturbed run's noise is larger (disturbance.h).
 std::vector<Observation> ObservationsOf(const MeasuredRun& run);
-std::vector<Observation> ObservationsOf(const Measurements& measurements);
+std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs);
 
 }  // namespace trainfare::calibrate

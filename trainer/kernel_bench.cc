@@ -22,7 +22,11 @@ namespace {
 // Keeps as many results as a step would before it needs their memory again.
 class Results {
  public:
-  explicit Results(const at::Tensor& first) : kept_(RotationCount(first)) {}
+  explicit Results(const at::Tensor& first) : kept_(RotationCount(first)) {
+    if (!first.defined()) return;
+    // Touched once: in a step's memory no page is faulted in any more.
+    for (at::Tensor& tensor : kept_) tensor = at::zeros_like(first);
+  }
   void Keep(int64_t call, at::Tensor result) {
     kept_[static_cast<size_t>(call) % kept_.size()] = std::move(result);
   }

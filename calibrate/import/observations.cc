@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "calibrate/disturbance.h"
 #include "calibrate/import/table.h"
 #include "calibrate/measurement.h"
 #include "model/error.h"
@@ -22,7 +23,7 @@ void Append(std::vector<Observation> more, ObservationFiles& files) {
 }
 
 void AddRecords(const std::string& path, ObservationFiles& files) {
-  const Measurements measurements = ReadMeasurements(path);
+  Measurements measurements = ReadMeasurements(path);
   for (const RefusedRun& refused : measurements.refused) {
     files.notes.push_back(fmt::format(
         "{}:{}: a run was refused: {}", path, refused.line, refused.message));
@@ -40,11 +41,22 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
                     path,
                     measurements.other_kinds));
   }
-  for (const MeasuredRun& run : measurements.runs) {
+  const KeptRuns kept = WithoutWorseRepeats(std::move(measurements.runs));
+  if (kept.left_out + kept.weighed_down > 0) {
+    files.notes.push_back(fmt::format(
+        "{}: {} of {} runs were disturbed by something else on their machine: "
+        "{} left out for a better run of the same workload, {} weigh less",
+        path,
+        kept.left_out + kept.weighed_down,
+        kept.runs.size() + static_cast<size_t>(kept.left_out),
+        kept.left_out,
+        kept.weighed_down));
+  }
+  for (const MeasuredRun& run : kept.runs) {
     if (files.host.empty()) files.host = run.host;
     if (files.software.empty()) files.software = run.software;
   }
-  Append(ObservationsOf(measurements), files);
+  Append(ObservationsOf(kept.runs), files);
 }
 
 void AddTable(const std::string& path, ObservationFiles& files) {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -29,7 +30,9 @@ using model::InputError;
 // Answers requests for bert-tiny. FAKE_MODE: "" answers all; "interrupt" sends
 // SIGINT to its parent on the third request and reports that run when told to
 // end; "refuse" refuses everything; "die" ends on the third request; "cut"
-// writes half a record and ends; "other" ran on another processor.
+// writes half a record and ends; "other" ran on another processor; "disturbed"
+// is disturbed at every second request, then takes three times as long; "busy"
+// is disturbed always.
 constexpr const char* kFakeTrainer = R"PY(#!/usr/bin/env python3
 import json, os, signal, sys, time
 mode = os.environ.get("FAKE_MODE", "")
@@ -41,6 +44,9 @@ def record(request, number):
     forward = 2e-4 + 4e-6 * tokens
     backward = 3e-4 + 9e-6 * tokens
     optimizer = 1e-3
+    disturbed = mode == "busy" or mode == "disturbed" and number % 2 == 1
+    if disturbed:
+        forward, backward, optimizer = 3 * forward, 3 * backward, 3 * optimizer
     sample = {"warmup": False, "forward_s": forward, "backward_s": backward,
               "optimizer_s": optimizer,
               "step_s": forward + backward + optimizer + 1e-4}
@@ -60,6 +66,8 @@ def record(request, number):
             "precision": request["precision"],
             "optimizer": request["optimizer"], "stack": request["stack"],
             "attention": request["attention"]},
+        "disturbed": disturbed,
+        "host_load": {"wall_s": 1.0, "waited_s": 0.5 if disturbed else 0.0},
         "samples": [sample] * request["steps"]})
 
 number = 0
@@ -179,6 +187,59 @@ TEST_CASE("runs become records, a fit file and a prediction") {
   REQUIRE(refit.fit.has_value());
   CHECK(refit.fit->Values() == result.fit->Values());
   CHECK(refit.fit->provenance.source == "here.jsonl");
+}
+
+TEST_CASE("a disturbed run is repeated once, and the better one is fitted to") {
+  if (NoPython()) return;
+  const FakeTrainer fake("disturbed");
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(fake.Options(), log);
+  REQUIRE(result.fit.has_value());
+  // Every run came twice, first disturbed and three times as long.
+  const int64_t records = Lines(result.records_path);
+  CHECK(records > 10);
+  CHECK(result.fit->provenance.runs == (records + 1) / 2);
+  CHECK(log.str().find("disturbed, its threads waited 25 % of the time for a "
+                       "processor; it is run once more") != std::string::npos);
+  const Measurements measured = ReadMeasurements(result.records_path);
+  int64_t disturbed = 0;
+  for (const MeasuredRun& run : measured.runs) disturbed += run.disturbed;
+  CHECK(disturbed == (records + 1) / 2);
+  // What it was fitted to are the runs that were not disturbed.
+  std::set<double> clean_s;
+  for (const MeasuredRun& run : measured.runs) {
+    if (!run.disturbed) {
+      clean_s.insert(model::ToSeconds(run.samples.front().step));
+    }
+  }
+  int64_t fitted = 0;
+  for (const FittedRun& run : result.fit->runs) {
+    if (run.quantity != Quantity::kStep) continue;
+    fitted +=
+        static_cast<int64_t>(clean_s.contains(model::ToSeconds(run.measured)));
+  }
+  CHECK(fitted == static_cast<int64_t>(clean_s.size()));
+
+  // The same from the file, and it says so.
+  CalibrateOptions again;
+  again.from = {result.records_path};
+  again.output = fake / "again.yaml";
+  std::ostringstream file_log;
+  CHECK(Calibrate(again, file_log).fit->Values() == result.fit->Values());
+  CHECK(file_log.str().find("left out for a better run of the same workload") !=
+        std::string::npos);
+}
+
+TEST_CASE("on a machine that stays busy runs weigh less, and that is said") {
+  if (NoPython()) return;
+  const FakeTrainer fake("busy");
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(fake.Options(), log);
+  REQUIRE(result.fit.has_value());
+  // Of equally bad repeats both are kept.
+  CHECK(result.fit->provenance.runs == Lines(result.records_path));
+  CHECK(log.str().find("runs were disturbed by something else on this machine "
+                       "and weigh less in the fit") != std::string::npos);
 }
 
 TEST_CASE("interrupted, it keeps what is finished and goes on from there") {

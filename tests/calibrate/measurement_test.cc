@@ -58,7 +58,7 @@ TEST_CASE("a run becomes medians of the steps that are not warm-up") {
   CHECK(run.workload.sequence_length == 128);
   CHECK(model::ToGiB(run.peak_memory) == 2.0);
 
-  const std::vector<Observation> observations = ObservationsOf(file);
+  const std::vector<Observation> observations = ObservationsOf(file.runs);
   REQUIRE(observations.size() == 4);
   CHECK(observations[0].quantity == Quantity::kStep);
   CHECK(model::ToSeconds(observations[0].measured) == 0.70);
@@ -75,10 +75,31 @@ TEST_CASE("a run becomes medians of the steps that are not warm-up") {
       doctest::Approx(1.4826 * 1.25331 * 0.01 / 1.73205 / 0.70).epsilon(1e-4));
 }
 
+TEST_CASE("a record says whether something else took time from its run") {
+  const auto run = [](const std::string& more) {
+    return ParseMeasurements(Replaced(kRecord, R"("world_size": 1, )", more),
+                             "m.jsonl")
+        .runs.at(0);
+  };
+  CHECK_FALSE(run("").disturbed);
+  CHECK_FALSE(run("").waited_share.has_value());
+  // 0.6 s of 3 s on each of two threads.
+  const MeasuredRun busy = run(R"("disturbed": true, "host_load": )"
+                               R"({"wall_s": 3.0, "waited_s": 0.6}, )");
+  CHECK(busy.disturbed);
+  CHECK(*busy.waited_share == doctest::Approx(0.1));
+  CHECK_FALSE(run(R"("disturbed": true, "host_load": {"wall_s": 3.0}, )")
+                  .waited_share.has_value());
+  CHECK_THROWS_AS(run(R"("host_load": {"wall_s": 3.0, "waited_s": -1}, )"),
+                  InputError);
+  CHECK_THROWS_AS(run(R"("host_load": {"wall_s": 0, "waited_s": 1}, )"),
+                  InputError);
+}
+
 TEST_CASE("a part timed in some steps only is left out") {
   const std::string record = Replaced(kRecord, R"("optimizer_s": 0.06, )", "");
   const std::vector<Observation> observations =
-      ObservationsOf(ParseMeasurements(record, "m.jsonl"));
+      ObservationsOf(ParseMeasurements(record, "m.jsonl").runs);
   REQUIRE(observations.size() == 3);
   CHECK(observations.back().quantity == Quantity::kBackward);
 }
