@@ -25,6 +25,33 @@ Watts<T> MeanPower(Watts<> idle, Watts<> max, const T& busy) {
   return Watts<T>(idle.base() + (max.base() - idle.base()) * busy);
 }
 
+// What a device draws at rest and in two kinds of work.
+struct PowerLevels {
+  Watts<> idle;      // while a job holds it and it waits
+  Watts<> products;  // matrix products
+  Watts<> others;    // everything else: memory traffic, elementwise work
+};
+
+// Mean power of a device that spends its time on both.
+//
+//   P = P_idle + (P_p - P_idle) u_p + (P_o - P_idle) u_o
+//
+//   u_p, u_o  shares of the time                  [1]  u_p + u_o <= 1
+//
+// The line above with a term for each kind of work. Check: docs/energy.md,
+// tests/model/energy_test.cc.
+template <class T>
+Watts<T> MeanPower(const PowerLevels& levels,
+                   const T& products,
+                   const T& others) {
+  ENSURE(!(products < T(0.0)) && !(others < T(0.0)) &&
+             !(T(1.0) < products + others),
+         "shares are 0 to 1 and together at most 1");
+  const double idle = levels.idle.base();
+  return Watts<T>(idle + (levels.products.base() - idle) * products +
+                  (levels.others.base() - idle) * others);
+}
+
 // Energy of `time` at a share of work. E = P t.
 template <class T>
 Joules<T> Energy(Watts<> idle, Watts<> max, const T& busy, Seconds<T> time) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "hardware/models/gpu_power.h"
 #include "model/collective.h"
 #include "model/energy.h"
 #include "model/error.h"
@@ -126,23 +127,31 @@ std::string BottleneckOf(const JobEstimate& job) {
                      100.0 * (largest->time / job.step.total()));
 }
 
+// A GPU draws more at products than at other work (gpu_power.h); of the others
+// no more is known than rest and limit.
+model::Watts<> PowerOf(const Device& device, const JobEstimate& job) {
+  const Seconds<> total = job.step.total();
+  const double working =
+      (job.run.training - job.run.input_wait + job.run.evaluation) /
+      job.run.total();
+  const double busy = std::clamp(job.step.busy() / total * working, 0.0, 1.0);
+  if (device.kind == hardware::DeviceKind::kGpu) {
+    if (const auto levels =
+            hardware::models::PowerLevelsOf(device, job.workload.precision)) {
+      const double products =
+          std::clamp(job.step.matrix() / total * working, 0.0, busy);
+      return model::MeanPower(*levels, products, busy - products);
+    }
+  }
+  return model::MeanPower(*device.idle_power, *device.max_power, busy);
+}
+
 void EstimateEnergy(const Device& device, JobEstimate& job) {
   if (!device.max_power) return;
-  const Seconds<> time = job.run.total();
-  const auto devices = static_cast<double>(job.devices);
-  const double busy =
-      job.step.busy() / job.step.total() *
-      ((job.run.training - job.run.input_wait + job.run.evaluation) / time);
   job.energy_is_bound = !device.idle_power;
-  job.energy =
-      job.energy_is_bound
-          ? model::Energy(model::Watts<>(), *device.max_power, 1.0, time) *
-                devices
-          : model::Energy(*device.idle_power,
-                          *device.max_power,
-                          std::clamp(busy, 0.0, 1.0),
-                          time) *
-                devices;
+  const model::Watts<> power =
+      job.energy_is_bound ? *device.max_power : PowerOf(device, job);
+  job.energy = power * job.run.total() * static_cast<double>(job.devices);
 }
 
 }  // namespace
@@ -234,6 +243,10 @@ Cluster ClusterOf(const Device& device, int64_t devices) {
 Seconds<> StepEstimate::total() const {
   return forward.total() + backward.total() + optimizer.total() + other +
          communication + input;
+}
+
+Seconds<> StepEstimate::matrix() const {
+  return forward.matrix + backward.matrix + optimizer.matrix;
 }
 
 Seconds<> StepEstimate::busy() const {

@@ -46,8 +46,9 @@ struct StepEstimate {
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
 
   model::Seconds<> total() const;
-  // What the device itself is busy with.
+  // What the device itself is busy with, and of this its matrix engines.
   model::Seconds<> busy() const;
+  model::Seconds<> matrix() const;
 };
 
 // One optimizer step on all devices of the cluster. Throws InputError when the

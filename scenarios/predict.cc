@@ -283,7 +283,9 @@ void AddNotes(const Target& target,
         "energy is an upper bound, the device at its power limit all the time: "
         "no idle power is known; without the host");
   } else if (fits && any([](const JobEstimate& job) { return job.energy; })) {
-    notes.emplace_back("energy is of the devices, without the host");
+    notes.emplace_back(
+        "energy is of the devices, without the host, at the power of each kind "
+        "of work");
   } else if (fits) {
     notes.push_back(fmt::format("no power of {} is known, so no energy",
                                 target.predictor.device().name));

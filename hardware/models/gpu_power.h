@@ -1,14 +1,17 @@
 #pragma once
 
-// Which engine multiplies, and how fast it may go on within the power limit.
+// Which engine multiplies, how fast it may go on within the power limit, and
+// what a board draws.
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "hardware/device.h"
 #include "hardware/models/gpu_tiling.h"
+#include "model/energy.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -79,22 +82,19 @@ inline constexpr double kTensorEnergyHalf = 0.117;
 inline constexpr double kLaneReach = 0.93;
 inline constexpr double kTensorReach = 0.6;
 
-// Share of the rate that an engine keeps up within the board's power limit.
+// Power that an engine would draw at the rate that long products reach.
 //
-//   s = min(1, W / (E P r))
+//   W_demand = E P r
 //
-//   W  power limit of the board                    [W]
 //   E  energy of one FLOP, everything included     [J]
 //   P  peak of the engine                          [FLOP/s]
 //   r  share of it that long products reach        [1]
 //
-// 1 where the limit or the generation is not known. The first second of a run
-// may be faster than this; training goes on for longer.
-// Check: docs/model_gpu.md, tests/hardware/gpu_model_test.cc.
-inline double SustainedShare(const Device& device,
-                             model::Precision precision,
-                             model::FlopsPerSecond<> peak) {
-  if (!device.max_power) return 1.0;
+// nullopt where the generation's energy is not known.
+inline std::optional<model::Watts<>> DemandedPower(
+    const Device& device,
+    model::Precision precision,
+    model::FlopsPerSecond<> peak) {
   for (const GenerationEnergy& generation : kLaneEnergies) {
     if (device.architecture.find(generation.capability) == std::string::npos) {
       continue;
@@ -108,10 +108,57 @@ inline double SustainedShare(const Device& device,
     } else {
       reach *= IssueShare(device);
     }
-    return std::min(1.0,
-                    device.max_power->base() / (energy * peak.base() * reach));
+    return model::Watts<>(energy * peak.base() * reach);
   }
-  return 1.0;
+  return std::nullopt;
+}
+
+// Share of the rate that an engine keeps up within the board's power limit.
+//
+//   s = min(1, W / W_demand)
+//
+//   W  power limit of the board                    [W]
+//
+// 1 where the limit or the generation is not known. The first second of a run
+// may be faster than this; training goes on for longer.
+// Check: docs/model_gpu.md, tests/hardware/gpu_model_test.cc.
+inline double SustainedShare(const Device& device,
+                             model::Precision precision,
+                             model::FlopsPerSecond<> peak) {
+  if (!device.max_power) return 1.0;
+  const auto demanded = DemandedPower(device, precision, peak);
+  if (!demanded) return 1.0;
+  return std::min(1.0, device.max_power->base() / demanded->base());
+}
+
+// Power of work other than products, as a share of the limit: what the
+// published energies of a V100 PCIe say, 173 - 190 W of 250 W (docs/energy.md).
+inline constexpr double kOtherWorkPowerShare = 0.72;
+
+// What a board draws in each kind of work; nullopt where its limit or its power
+// at rest is not known.
+//
+//   P_products = min(W, W_demand)
+//   P_others   = 0.72 W
+//
+// Tensor cores before the A100's draw more a FLOP than kTensorEnergyHalf says,
+// by an amount that nothing here determines: then P_products = W.
+// Check: docs/energy.md, tests/hardware/gpu_model_test.cc.
+inline std::optional<model::PowerLevels> PowerLevelsOf(
+    const Device& device, model::Precision precision) {
+  const auto peak = device.MatrixPeak(precision);
+  if (!device.max_power || !device.idle_power || !peak) return std::nullopt;
+  const model::Watts<> limit = *device.max_power;
+  model::PowerLevels levels{
+      *device.idle_power, limit, limit * kOtherWorkPowerShare};
+  const bool early_tensor_cores =
+      EngineOf(device, precision) == GpuEngine::kTensorCores &&
+      device.architecture.find("(7.") != std::string::npos;
+  const auto demanded = DemandedPower(device, precision, *peak);
+  if (demanded && !early_tensor_cores) {
+    levels.products = std::min(limit, *demanded);
+  }
+  return levels;
 }
 
 }  // namespace trainfare::hardware::models

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -190,6 +191,67 @@ TEST_CASE("a board's power limit holds back long products") {
   CHECK(SustainedShare(d, model::Precision::kFp32, peak) == 1.0);
   d.max_power.reset();
   CHECK(SustainedShare(d, model::Precision::kFp32, peak) == 1.0);
+}
+
+TEST_CASE("what a board draws in each kind of work") {
+  Device d = Volta();
+  d.max_power = model::Watt(250);
+  CHECK_FALSE(PowerLevelsOf(d, model::Precision::kFp32).has_value());
+  d.idle_power = model::Watt(56);
+  // fp32: 17.3 pJ x 14 TFLOP/s x 0.93 = 225.2 W; other work 0.72 x 250 W.
+  const auto fp32 = PowerLevelsOf(d, model::Precision::kFp32);
+  REQUIRE(fp32.has_value());
+  CHECK(model::ToWatts(fp32->idle) == Near(56));
+  CHECK(model::ToWatts(fp32->products) == Near(17.3 * 14 * 0.93));
+  CHECK(model::ToWatts(fp32->others) == Near(180));
+  // Tensor cores of its age: the limit.
+  const auto fp16 = PowerLevelsOf(d, model::Precision::kFp16);
+  CHECK(model::ToWatts(fp16->products) == Near(250));
+  // A generation that is not in the table: the limit, too.
+  d.architecture = "Other (9x)";
+  CHECK(model::ToWatts(PowerLevelsOf(d, model::Precision::kFp32)->products) ==
+        Near(250));
+  // A precision that it lacks has no power.
+  CHECK_FALSE(PowerLevelsOf(d, model::Precision::kTf32).has_value());
+}
+
+// The published energies of a V100 PCIe over the measured run times
+// (scenarios/published/imdb_gpu_runs.yaml), with the shares of products and of
+// other work that the model gives their steps: docs/energy.md.
+TEST_CASE("mean power of the published V100 runs") {
+  struct Run {
+    model::Precision precision;
+    double products;
+    double others;
+    double measured_w;
+  };
+  constexpr auto kFp32 = model::Precision::kFp32;
+  constexpr auto kFp16 = model::Precision::kFp16;
+  const std::vector<Run> runs = {{kFp32, 0.66, 0.28, 224.3},
+                                 {kFp32, 0.72, 0.26, 220.0},
+                                 {kFp16, 0.27, 0.67, 188.1},
+                                 {kFp32, 0.79, 0.20, 231.4},
+                                 {kFp16, 0.37, 0.58, 218.5},
+                                 {kFp16, 0.36, 0.44, 153.0},
+                                 {kFp16, 0.22, 0.25, 141.0}};
+  const Device& v100 = DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+  std::vector<double> errors;
+  std::vector<double> bound_errors;
+  for (const Run& run : runs) {
+    const auto levels = PowerLevelsOf(v100, run.precision);
+    REQUIRE(levels.has_value());
+    const double power_w =
+        model::ToWatts(MeanPower(*levels, run.products, run.others));
+    errors.push_back(std::abs(power_w / run.measured_w - 1.0));
+    bound_errors.push_back(
+        std::abs(model::ToWatts(*v100.max_power) / run.measured_w - 1.0));
+  }
+  std::sort(errors.begin(), errors.end());
+  std::sort(bound_errors.begin(), bound_errors.end());
+  CHECK(errors[3] < 0.09);
+  CHECK(errors.back() < 0.18);
+  CHECK(bound_errors[3] > 0.14);
+  CHECK(bound_errors.back() > 0.7);
 }
 
 TEST_CASE("engines by precision") {

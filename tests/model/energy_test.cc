@@ -14,6 +14,18 @@ TEST_CASE("power is linear between idle and the limit") {
   CHECK(MeanPower(Watt(40.0), Watt(300.0), 1.0) == Watt(300.0));
 }
 
+TEST_CASE("two kinds of work draw different power") {
+  // 56 W + (225 W - 56 W) x 0.6 + (180 W - 56 W) x 0.3 = 194.6 W.
+  const PowerLevels levels{Watt(56.0), Watt(225.0), Watt(180.0)};
+  CHECK(ToWatts(MeanPower(levels, 0.6, 0.3)) ==
+        doctest::Approx(194.6).epsilon(1e-12));
+  CHECK(MeanPower(levels, 0.0, 0.0) == Watt(56.0));
+  CHECK(ToWatts(MeanPower(levels, 1.0, 0.0)) == doctest::Approx(225.0));
+  CHECK(ToWatts(MeanPower(levels, 0.0, 1.0)) == doctest::Approx(180.0));
+  CHECK_THROWS_AS(MeanPower(levels, 0.7, 0.4), std::logic_error);
+  CHECK_THROWS_AS(MeanPower(levels, -0.1, 0.4), std::logic_error);
+}
+
 TEST_CASE("a share beyond 1 is a defect") {
   CHECK_THROWS_AS(MeanPower(Watt(40.0), Watt(300.0), 1.01), std::logic_error);
   CHECK_THROWS_AS(MeanPower(Watt(40.0), Watt(300.0), -0.1), std::logic_error);

@@ -52,6 +52,30 @@ TEST_CASE("rates follow from the step by their definitions") {
   CHECK(job.run.steps_per_epoch == 250);
 }
 
+TEST_CASE(
+    "energy is mean power over the run, a bound where rest is not known") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  hardware::Device device = A100();
+  REQUIRE(device.idle_power.has_value());
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1));
+  REQUIRE(job.energy.has_value());
+  CHECK_FALSE(job.energy_is_bound);
+  const double power_w = ToJoules(*job.energy) / ToSeconds(job.run.total());
+  CHECK(power_w > ToWatts(*device.idle_power));
+  CHECK(power_w < ToWatts(*device.max_power));
+  device.idle_power.reset();
+  const JobEstimate bound =
+      EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1));
+  CHECK(bound.energy_is_bound);
+  CHECK(ToJoules(*bound.energy) ==
+        doctest::Approx(400.0 * ToSeconds(bound.run.total())));
+  CHECK(*job.energy < *bound.energy);
+  device.max_power.reset();
+  CHECK_FALSE(EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1))
+                  .energy.has_value());
+}
+
 TEST_CASE("one device communicates nothing, more of them something") {
   const Scenario scenario = LoadScenario("emotion_bert_base");
   const calibrate::Predictor predictor = Datasheet(A100());
