@@ -16,27 +16,33 @@ using model::InputError;
 using nlohmann::json;
 using Trace = nlohmann::ordered_json;
 
-// Complete events ("ph": "X") in microseconds, all of one thread: a viewer
-// nests them by their times. Source: Trace Event Format, Google, 2016.
+// What a viewer shows below each other.
+enum class Track { kDevice = 1, kGradients = 2 };
+
+// Complete events ("ph": "X") in microseconds; a viewer nests those of a track
+// by their times. Source: Trace Event Format, Google, 2016.
 class EventList {
  public:
   void Add(const std::string& name,
            const char* category,
            double from_s,
-           double to_s) {
+           double to_s,
+           Track track = Track::kDevice) {
     events_.push_back({{"name", name},
                        {"cat", category},
                        {"ph", "X"},
                        {"ts", from_s * 1e6},
                        {"dur", (to_s - from_s) * 1e6},
                        {"pid", 1},
-                       {"tid", 1}});
+                       {"tid", static_cast<int>(track)}});
   }
-  void Name(const char* what, const std::string& name) {
+  void Name(const char* what,
+            const std::string& name,
+            Track track = Track::kDevice) {
     events_.push_back({{"name", what},
                        {"ph", "M"},
                        {"pid", 1},
-                       {"tid", 1},
+                       {"tid", static_cast<int>(track)},
                        {"args", {{"name", name}}}});
   }
   Trace Take() { return std::move(events_); }
@@ -73,6 +79,22 @@ std::vector<double> InstantsOf(const json& object,
                     instants.size()));
   }
   return instants;
+}
+
+// Buckets of gradients on their way between ranks; `begin_s` is when the
+// backward pass began that they belong to.
+void AddBuckets(EventList& events, const json& sample, double begin_s) {
+  if (!sample.contains("bucket_start_s")) return;
+  const auto start = sample.at("bucket_start_s").get<std::vector<double>>();
+  const auto end = sample.at("bucket_end_s").get<std::vector<double>>();
+  events.Name("thread_name", "gradients between ranks", Track::kGradients);
+  for (size_t i = 0; i < start.size(); ++i) {
+    events.Add(fmt::format("bucket {}", i),
+               "gradients",
+               begin_s + start[i],
+               begin_s + end.at(i),
+               Track::kGradients);
+  }
 }
 
 std::string Title(const json& record) {
@@ -131,6 +153,10 @@ Trace TraceOf(const json& record,
             parts,
             /*reversed=*/true);
   }
+  // Only the last micro-batch sends; accumulation keeps the others' gradients.
+  const double last_backward_s =
+      timeline.at("passes").back().at("backward_at_s").front().get<double>();
+  AddBuckets(events, sample, last_backward_s);
   const auto optimizer = InstantsOf(timeline, "optimizer_at_s", 2, where);
   events.Add("optimizer", "phase", optimizer[0], optimizer[1]);
   return {{"traceEvents", events.Take()},

@@ -139,6 +139,28 @@ DOCTEST_TEST_CASE("a step is a trace whose events nest and tile") {
                 named("layer 0", "backward")["ts"].get<double>() + 1e-6);
 }
 
+DOCTEST_TEST_CASE("buckets of gradients are a track of their own") {
+  json record = Record(R"(, "layers": true)");
+  json& sample = record["samples"][1];
+  sample["bucket_start_s"] = {0.001, 0.002};
+  sample["bucket_end_s"] = {0.0015, 0.004};
+  const json trace = ChromeTrace(record, "records:1", 1);
+  const double begin_us =
+      1e6 * sample["timeline"]["passes"][0]["backward_at_s"][0].get<double>();
+  int buckets = 0;
+  for (const json& event : trace["traceEvents"]) {
+    if (event.value("cat", "") != "gradients") continue;
+    DOCTEST_CHECK(event["tid"] == 2);
+    DOCTEST_CHECK(event["name"] == "bucket " + std::to_string(buckets));
+    DOCTEST_CHECK(event["ts"].get<double>() ==
+                  doctest::Approx(begin_us + (buckets == 0 ? 1000 : 2000)));
+    DOCTEST_CHECK(event["dur"].get<double>() ==
+                  doctest::Approx(buckets == 0 ? 500 : 2000));
+    ++buckets;
+  }
+  DOCTEST_CHECK(buckets == 2);
+}
+
 DOCTEST_TEST_CASE("a trace of what was not recorded is refused") {
   const auto message = [](const json& record, std::optional<int64_t> step) {
     try {
