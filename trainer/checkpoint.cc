@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -81,7 +82,12 @@ void SaveCheckpoint(const std::string& path,
       {"step", std::to_string(checkpoint.step)},
       {"epoch", std::to_string(checkpoint.epoch)},
       {"position", std::to_string(checkpoint.position)},
-      {"dropout_calls", std::to_string(checkpoint.dropout_calls)}};
+      {"dropout_calls", std::to_string(checkpoint.dropout_calls)},
+      // A power of two, so an exponent says it all.
+      {"loss_scale_exponent",
+       std::to_string(std::ilogb(checkpoint.loss_scale.scale))},
+      {"good_steps", std::to_string(checkpoint.loss_scale.good_steps)},
+      {"skipped_steps", std::to_string(checkpoint.loss_scale.skipped_steps)}};
   for (const auto& [key, value] : checkpoint.run) {
     metadata[kRunPrefix + key] = value;
   }
@@ -100,6 +106,10 @@ Checkpoint LoadCheckpoint(const std::string& path,
   checkpoint.epoch = ReadCount<int64_t>(file, "epoch");
   checkpoint.position = ReadCount<int64_t>(file, "position");
   checkpoint.dropout_calls = ReadCount<uint64_t>(file, "dropout_calls");
+  checkpoint.loss_scale = {
+      std::ldexp(1.0, ReadCount<int>(file, "loss_scale_exponent")),
+      ReadCount<int64_t>(file, "good_steps"),
+      ReadCount<int64_t>(file, "skipped_steps")};
 
   // Looked up and checked all, before the first is changed.
   std::vector<std::pair<const TensorBytes*, at::Tensor>> copies;

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "trainer/loss_scaler.h"
 #include "trainer/optimizer.h"
 #include "trainer/transformer.h"
 
@@ -19,6 +20,7 @@ struct Checkpoint {
   int64_t epoch = 0;           // of the data, and
   int64_t position = 0;        // micro-batches of it consumed
   uint64_t dropout_calls = 0;  // masks drawn
+  LossScale loss_scale;        // of fp16
 };
 
 // Written beside `path`, flushed to the disk, then renamed: a run that is

@@ -13,6 +13,7 @@
 #include <exception>
 
 #include "trainer/kernels/adan.h"
+#include "trainer/kernels/fused_layers.h"
 
 extern "C" int trainfare_cuda_open(
     int device, char* text, size_t size, char* bus_id, size_t bus_id_size) {
@@ -55,6 +56,51 @@ extern "C" int trainfare_cuda_adan(
   try {
     const cudaError_t error = trainfare::trainer::LaunchAdan(
         tensors, count, *scalars, c10::cuda::getCurrentCUDAStream().stream());
+    if (error == cudaSuccess) return 0;
+    std::snprintf(text, size, "%s", cudaGetErrorString(error));
+  } catch (const std::exception& failure) {
+    std::snprintf(text, size, "%s", failure.what());
+  }
+  return 1;
+}
+
+namespace {
+
+template <class Arguments>
+cudaError_t LaunchFused(bool backward, const void* given) {
+  using trainfare::trainer::LaunchBackward;
+  using trainfare::trainer::LaunchForward;
+  const auto& arguments = *static_cast<const Arguments*>(given);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
+  return backward ? LaunchBackward(arguments, stream)
+                  : LaunchForward(arguments, stream);
+}
+
+}  // namespace
+
+extern "C" int trainfare_cuda_fused(
+    trainfare::trainer::FusedOperation operation,
+    bool backward,
+    const void* arguments,
+    char* text,
+    size_t size) {
+  using trainfare::trainer::AddNorm;
+  using trainfare::trainer::BiasActivation;
+  using trainfare::trainer::FusedOperation;
+  using trainfare::trainer::SoftmaxDropout;
+  try {
+    cudaError_t error = cudaErrorInvalidValue;
+    switch (operation) {
+      case FusedOperation::kBiasActivation:
+        error = LaunchFused<BiasActivation>(backward, arguments);
+        break;
+      case FusedOperation::kAddNorm:
+        error = LaunchFused<AddNorm>(backward, arguments);
+        break;
+      case FusedOperation::kSoftmaxDropout:
+        error = LaunchFused<SoftmaxDropout>(backward, arguments);
+        break;
+    }
     if (error == cudaSuccess) return 0;
     std::snprintf(text, size, "%s", cudaGetErrorString(error));
   } catch (const std::exception& failure) {

@@ -5,6 +5,12 @@
 #include <cstddef>
 
 #include "trainer/fused_adan.h"
+#include "trainer/fused_kernels.h"
+
+namespace trainfare::trainer {
+// A function of fused_kernels.h, by the type of its argument.
+enum class FusedOperation { kBiasActivation, kAddNorm, kSoftmaxDropout };
+}  // namespace trainfare::trainer
 
 namespace c10d {
 class Backend;
@@ -23,6 +29,14 @@ int trainfare_cuda_adan(const trainfare::trainer::AdanTensor* tensors,
                         const trainfare::trainer::AdanScalars* scalars,
                         char* text,
                         size_t size);
+
+// FusedForward() or FusedBackward() of the struct that `operation` names, on
+// the current GPU and stream; answers as above.
+int trainfare_cuda_fused(trainfare::trainer::FusedOperation operation,
+                         bool backward,
+                         const void* arguments,
+                         char* text,
+                         size_t size);
 
 // A process group of NCCL, with one reference that is the caller's; or null,
 // and what is wrong.

@@ -54,13 +54,13 @@ Decoder::Decoder(const model::Architecture& architecture,
     const std::string at = fmt::format("transformer.h.{}.", index);
     Layer layer;
     layer.attention_norm = AddNorm(at + "ln_1");
-    layer.attention = AddProduct(at + "attn.c_attn", hidden, 3 * hidden);
+    layer.attention = AddTransposed(at + "attn.c_attn", hidden, 3 * hidden);
     layer.attention_output =
-        AddProduct(at + "attn.c_proj", hidden, hidden, residual);
+        AddTransposed(at + "attn.c_proj", hidden, hidden, residual);
     layer.feed_forward_norm = AddNorm(at + "ln_2");
     layer.intermediate =
-        AddProduct(at + "mlp.c_fc", hidden, architecture.intermediate);
-    layer.output = AddProduct(
+        AddTransposed(at + "mlp.c_fc", hidden, architecture.intermediate);
+    layer.output = AddTransposed(
         at + "mlp.c_proj", architecture.intermediate, hidden, residual);
     layers_.push_back(std::move(layer));
   }
@@ -68,14 +68,15 @@ Decoder::Decoder(const model::Architecture& architecture,
   Reset(seed);
 }
 
-Decoder::Product Decoder::AddProduct(const std::string& name,
-                                     int64_t in,
-                                     int64_t out,
-                                     double deviation) {
-  Product product;
-  product.weight = Add(name + ".weight", {in, out}, deviation);
-  product.bias = Add(name + ".bias", {out});
-  return product;
+Decoder::Dense Decoder::AddTransposed(const std::string& name,
+                                      int64_t in,
+                                      int64_t out,
+                                      double deviation) {
+  Dense dense;
+  dense.weight = Add(name + ".weight", {in, out}, deviation);
+  dense.bias = Add(name + ".bias", {out});
+  dense.transposed = true;
+  return dense;
 }
 
 at::Tensor Decoder::SelfAttention(const Layer& layer,
@@ -83,8 +84,7 @@ at::Tensor Decoder::SelfAttention(const Layer& layer,
                                   const at::Tensor& mask,
                                   bool training) const {
   const int64_t hidden = architecture().hidden;
-  const at::Tensor all =
-      Affine(normed, layer.attention.weight, layer.attention.bias);
+  const at::Tensor all = Project(layer.attention, normed);
   const auto part = [&](int64_t index) {
     return SplitHeads(all.narrow(-1, index * hidden, hidden));
   };
@@ -102,29 +102,31 @@ Output Decoder::Run(const Batch& batch,
                               dropout,
                               training);  // (B, T, H)
   if (part_end) part_end("embeddings", hidden);
+  // Each sum is normed for what comes next, in the same pass over it where the
+  // stack is fused.
+  at::Tensor normed = Normalise(layers_.front().attention_norm, hidden);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
-    const at::Tensor context = SelfAttention(
-        layer, Normalise(layer.attention_norm, hidden), mask, training);
-    hidden = Dropout(Affine(context,
-                            layer.attention_output.weight,
-                            layer.attention_output.bias),
-                     dropout,
-                     training) +
-             hidden;
-    const at::Tensor inner =
-        Activate(Affine(Normalise(layer.feed_forward_norm, hidden),
-                        layer.intermediate.weight,
-                        layer.intermediate.bias));
-    hidden = Dropout(Affine(inner, layer.output.weight, layer.output.bias),
-                     dropout,
-                     training) +
-             hidden;
+    const Norm& next =
+        i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
+    const Residual middle =
+        ProjectAndAdd(layer.attention_output,
+                      SelfAttention(layer, normed, mask, training),
+                      hidden,
+                      layer.feed_forward_norm,
+                      training);
+    const Residual end =
+        ProjectAndAdd(layer.output,
+                      ProjectAndActivate(layer.intermediate, middle.normed),
+                      middle.sum,
+                      next,
+                      training);
+    hidden = end.sum;
+    normed = end.normed;
     if (part_end) part_end(fmt::format("layer {}", i), hidden);
   }
   Output output;
-  output.logits = Linear(
-      Normalise(final_norm_, hidden), word_embeddings_, {});  // (B, T, V)
+  output.logits = Linear(normed, word_embeddings_, {});  // (B, T, V)
   if (batch.labels.defined()) {
     output.loss = LanguageModelLoss(output.logits, batch.labels);
   }

@@ -25,23 +25,19 @@ class Decoder final : public Transformer {
              bool training,
              const PartEnd& part_end) const override;
 
-  // GPT-2's checkpoints keep products the other way round.
-  struct Product {
-    at::Tensor weight;  // (in, out)
-    at::Tensor bias;    // (out)
-  };
   struct Layer {
     Norm attention_norm;
-    Product attention;  // query, key and value side by side: (H, 3 H)
-    Product attention_output;
+    Dense attention;  // query, key and value side by side: (H, 3 H)
+    Dense attention_output;
     Norm feed_forward_norm;
-    Product intermediate, output;
+    Dense intermediate, output;
   };
 
-  Product AddProduct(const std::string& name,
-                     int64_t in,
-                     int64_t out,
-                     double deviation = kDeviation);
+  // GPT-2 keeps weights as (in, out).
+  Dense AddTransposed(const std::string& name,
+                      int64_t in,
+                      int64_t out,
+                      double deviation = kDeviation);
   at::Tensor SelfAttention(const Layer& layer,
                            const at::Tensor& normed,
                            const at::Tensor& mask,

@@ -100,6 +100,38 @@ void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,
   }
 }
 
+namespace {
+
+void RunFused(FusedOperation operation, bool backward, const void* arguments) {
+  static const auto launch =
+      ModuleFunction<decltype(trainfare_cuda_fused)>("trainfare_cuda_fused");
+  std::array<char, 256> text{};
+  if (launch(operation, backward, arguments, text.data(), text.size()) != 0) {
+    throw std::runtime_error(fmt::format("fused layers: {}", text.data()));
+  }
+}
+
+}  // namespace
+
+void FusedForwardOnGpu(const BiasActivation& arguments) {
+  RunFused(FusedOperation::kBiasActivation, false, &arguments);
+}
+void FusedBackwardOnGpu(const BiasActivation& arguments) {
+  RunFused(FusedOperation::kBiasActivation, true, &arguments);
+}
+void FusedForwardOnGpu(const AddNorm& arguments) {
+  RunFused(FusedOperation::kAddNorm, false, &arguments);
+}
+void FusedBackwardOnGpu(const AddNorm& arguments) {
+  RunFused(FusedOperation::kAddNorm, true, &arguments);
+}
+void FusedForwardOnGpu(const SoftmaxDropout& arguments) {
+  RunFused(FusedOperation::kSoftmaxDropout, false, &arguments);
+}
+void FusedBackwardOnGpu(const SoftmaxDropout& arguments) {
+  RunFused(FusedOperation::kSoftmaxDropout, true, &arguments);
+}
+
 DeviceDescription Describe(at::Device device) {
   if (device.is_cuda()) {
     const Gpu& gpu = OpenedGpu();

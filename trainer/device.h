@@ -5,6 +5,7 @@
 
 #include "trainer/aten.h"
 #include "trainer/fused_adan.h"
+#include "trainer/fused_kernels.h"
 #include "trainer/record.h"
 
 namespace c10d {
@@ -27,5 +28,13 @@ DeviceDescription Describe(at::Device device);
 // FusedAdan() on the GPU that OpenDevice opened, on its current stream.
 void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,
                     const AdanScalars& scalars);
+
+// FusedForward() and FusedBackward() there.
+void FusedForwardOnGpu(const BiasActivation& arguments);
+void FusedBackwardOnGpu(const BiasActivation& arguments);
+void FusedForwardOnGpu(const AddNorm& arguments);
+void FusedBackwardOnGpu(const AddNorm& arguments);
+void FusedForwardOnGpu(const SoftmaxDropout& arguments);
+void FusedBackwardOnGpu(const SoftmaxDropout& arguments);
 
 }  // namespace trainfare::trainer

@@ -83,6 +83,24 @@ void ApplyBlock(const Scalar* input,
   }
 }
 
+// The mask of ApplyBlock() alone.
+void MaskBlock(uint8_t* mask, int64_t count, uint64_t key, uint32_t threshold) {
+  Lanes lanes(key);
+  lanes.Advance();
+  int64_t at = 0;
+  for (; at + kLanes <= count; at += kLanes) {
+    lanes.Advance();
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      mask[at + lane] =
+          lanes.state[static_cast<size_t>(lane)] >= threshold ? 1 : 0;
+    }
+  }
+  lanes.Advance();
+  for (int64_t lane = 0; at < count; ++at, ++lane) {
+    mask[at] = lanes.state[static_cast<size_t>(lane)] >= threshold ? 1 : 0;
+  }
+}
+
 template <class Scalar>
 void MaskGradient(const Scalar* gradient,
                   const uint8_t* mask,
@@ -110,9 +128,11 @@ template <class Body>
 void ForScalar(const at::Tensor& tensor, const Body& body) {
   if (tensor.scalar_type() == at::kBFloat16) {
     body(at::BFloat16());
+  } else if (tensor.scalar_type() == at::kHalf) {
+    body(at::Half());
   } else {
     TORCH_CHECK(tensor.scalar_type() == at::kFloat,
-                "dropout: expected fp32 or bf16, got ",
+                "dropout: expected fp32, bf16 or fp16, got ",
                 tensor.scalar_type());
     body(float());
   }
@@ -126,11 +146,9 @@ class HostDropout : public torch::autograd::Function<HostDropout> {
     const at::Tensor input = given.contiguous();
     at::Tensor output = at::empty_like(input);
     at::Tensor mask = at::empty(input.sizes(), at::kByte);
-    const auto threshold =
-        static_cast<uint32_t>(std::lround(probability * 4294967296.0));
+    const uint32_t threshold = DropoutThreshold(probability);
     const auto scale = static_cast<float>(1.0 / (1.0 - probability));
-    DropoutSequence& sequence = Sequence();
-    const uint64_t key = Mix(sequence.seed ^ Mix(sequence.calls++));
+    const uint64_t key = NextDropoutKey();
     ForScalar(input, [&](auto scalar) {
       using Scalar = decltype(scalar);
       const Scalar* from = input.const_data_ptr<Scalar>();
@@ -175,6 +193,27 @@ class HostDropout : public torch::autograd::Function<HostDropout> {
 }  // namespace
 
 void SeedDropout(uint64_t seed, uint64_t calls) { Sequence() = {seed, calls}; }
+
+uint64_t NextDropoutKey() {
+  DropoutSequence& sequence = Sequence();
+  return Mix(sequence.seed ^ Mix(sequence.calls++));
+}
+
+uint32_t DropoutThreshold(double probability) {
+  return static_cast<uint32_t>(std::lround(probability * 4294967296.0));
+}
+
+at::Tensor DropoutMask(at::IntArrayRef sizes, double probability) {
+  at::Tensor mask = at::empty(sizes, at::kByte);
+  const uint64_t key = NextDropoutKey();
+  const uint32_t threshold = DropoutThreshold(probability);
+  uint8_t* bytes = mask.mutable_data_ptr<uint8_t>();
+  ForBlocks(mask.numel(), [&](int64_t block, int64_t at, int64_t count) {
+    MaskBlock(
+        bytes + at, count, Mix(key + static_cast<uint64_t>(block)), threshold);
+  });
+  return mask;
+}
 
 uint64_t DropoutCalls() { return Sequence().calls; }
 

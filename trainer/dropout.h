@@ -15,6 +15,15 @@ namespace trainfare::trainer {
 // number of threads.
 at::Tensor Dropout(const at::Tensor& input, double probability, bool training);
 
+// One byte an element, 1 where Dropout() would keep it at this point of the
+// sequence: for operators that drop out on the way. On a CPU.
+at::Tensor DropoutMask(at::IntArrayRef sizes, double probability);
+
+// The key of the next mask of the sequence, for masks that are drawn on a GPU.
+uint64_t NextDropoutKey();
+// Of 2^32 equally likely draws those below are dropped.
+uint32_t DropoutThreshold(double probability);
+
 // Starts the sequence of masks again, behind so many `calls` of it.
 void SeedDropout(uint64_t seed, uint64_t calls = 0);
 // Calls since the sequence started.

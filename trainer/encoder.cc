@@ -209,18 +209,16 @@ at::Tensor Encoder::RunLayer(const Layer& layer,
                              const at::Tensor& hidden,
                              const at::Tensor& mask,
                              bool training) const {
-  const double dropout = options().hidden_dropout;
   const at::Tensor context = SelfAttention(layer, hidden, mask, training);
-  const at::Tensor attended = Linear(
-      context, layer.attention_output.weight, layer.attention_output.bias);
-  const at::Tensor middle = Normalise(
-      layer.attention_norm, Dropout(attended, dropout, training) + hidden);
-  const at::Tensor inner = Activate(
-      Linear(middle, layer.intermediate.weight, layer.intermediate.bias));
-  const at::Tensor outer =
-      Linear(inner, layer.output.weight, layer.output.bias);
-  return Normalise(layer.output_norm,
-                   Dropout(outer, dropout, training) + middle);
+  const at::Tensor middle = ProjectAndAdd(layer.attention_output,
+                                          context,
+                                          hidden,
+                                          layer.attention_norm,
+                                          training)
+                                .normed;
+  const at::Tensor inner = ProjectAndActivate(layer.intermediate, middle);
+  return ProjectAndAdd(layer.output, inner, middle, layer.output_norm, training)
+      .normed;
 }
 
 Output Encoder::Run(const Batch& batch,

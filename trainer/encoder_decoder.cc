@@ -134,25 +134,20 @@ at::Tensor EncoderDecoder::Attended(const Attention& attention,
                                     mask,
                                     causal,
                                     training);
-  return Normalise(
-      attention.norm,
-      Dropout(Linear(context, attention.output.weight, attention.output.bias),
-              options().hidden_dropout,
-              training) +
-          hidden);
+  return ProjectAndAdd(
+             attention.output, context, hidden, attention.norm, training)
+      .normed;
 }
 
 at::Tensor EncoderDecoder::FeedForward(const Layer& layer,
                                        const at::Tensor& hidden,
                                        bool training) const {
-  const at::Tensor inner = Activate(
-      Linear(hidden, layer.intermediate.weight, layer.intermediate.bias));
-  return Normalise(
-      layer.output_norm,
-      Dropout(Linear(inner, layer.output.weight, layer.output.bias),
-              options().hidden_dropout,
-              training) +
-          hidden);
+  return ProjectAndAdd(layer.output,
+                       ProjectAndActivate(layer.intermediate, hidden),
+                       hidden,
+                       layer.output_norm,
+                       training)
+      .normed;
 }
 
 Output EncoderDecoder::Run(const Batch& batch,

@@ -46,6 +46,19 @@ struct Setting {
   }
 };
 
+at::ScalarType NarrowTypeOf(model::Precision precision) {
+  switch (precision) {
+    case model::Precision::kFp16:
+      return at::kHalf;
+    case model::Precision::kBf16:
+      return at::kBFloat16;
+    case model::Precision::kFp32:
+    case model::Precision::kTf32:
+      return at::kFloat;
+  }
+  ENSURE(false, "a precision without a type");
+}
+
 // Several tensors alike that calls take in turn.
 class Rotation {
  public:
@@ -523,12 +536,8 @@ Program ProgramOf(const Operation& operation,
                   const model::Workload& workload,
                   at::Device device) {
   const at::NoGradGuard no_grad;
-  const Setting setting{operation,
-                        workload,
-                        device,
-                        model::BytesPerElement(workload.precision) < 4
-                            ? at::kBFloat16
-                            : at::kFloat};
+  const Setting setting{
+      operation, workload, device, NarrowTypeOf(workload.precision)};
   if (operation.phase == model::Phase::kOptimizer) {
     return OptimizerStep(setting);
   }

@@ -18,6 +18,7 @@
 #include "trainer/failure.h"
 #include "trainer/host_allocator.h"
 #include "trainer/line_writer.h"
+#include "trainer/out_of_memory.h"
 #include "trainer/signals.h"
 
 namespace trainfare::trainer {
@@ -250,9 +251,8 @@ void CheckSupported(const model::Workload& workload) {
                     workload.architecture.name,
                     model::ToText(workload.architecture.family)));
   }
-  if (workload.stack.fusion != model::Fusion::kEager) {
-    throw InputError(fmt::format("stack: this trainer has eager, got {}",
-                                 model::ToText(workload.stack.fusion)));
+  if (workload.stack.fusion == model::Fusion::kCompiled) {
+    throw InputError("stack: this trainer has eager and fused, got compiled");
   }
 }
 
@@ -318,12 +318,14 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
       session_workload_->optimizer == workload.optimizer) {
     session_->transformer().Reset(request.seed);
     session_->optimizer().Reset();
+    if (session_->loss_scale()) session_->set_loss_scale({});
     return *session_;
   }
   session_.reset();
   session_workload_.reset();
   ReleaseHostMemory();
   TransformerOptions options = DefaultOptions(workload.architecture);
+  options.fusion = workload.stack.fusion;
   options.attention = workload.stack.attention;
   OptimizerOptions optimizer;
   optimizer.kind = workload.optimizer;
@@ -340,6 +342,12 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
 }
 
 std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
+  return WithMemoryReport(request.workload, Describe(device_).name, [&] {
+    return RunSteps(request);
+  });
+}
+
+std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   const model::Workload& workload = request.workload;
   Session& session = SessionFor(request);
   session.optimizer().ZeroGradients();
@@ -388,6 +396,9 @@ std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
   if (monitor.begun()) record.conditions = monitor.End();
   if (session.time_parts()) record.parts = session.parts();
   record.optimizer_launches = session.optimizer_launches();
+  if (const auto scale = session.loss_scale()) {
+    record.skipped_steps = scale->skipped_steps;
+  }
   record.peak_memory_bytes = PeakResidentBytes();
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
   // A run that a signal cut short of its first timed step is no measurement.

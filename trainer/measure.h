@@ -52,6 +52,7 @@ class Measurer {
   std::optional<StepRecord> Run(const MeasureRequest& request);
 
  private:
+  std::optional<StepRecord> RunSteps(const MeasureRequest& request);
   Session& SessionFor(const MeasureRequest& request);
 
   at::Device device_;

@@ -401,6 +401,18 @@ void Optimizer::ClipGradients(const std::vector<Tensors>& gradients) const {
   for (const Tensors& group : gradients) at::_foreach_mul_(group, factor);
 }
 
+std::vector<at::Tensor> Optimizer::Gradients() const {
+  Tensors all;
+  for (const Group& group : groups_) {
+    for (const at::Tensor& parameter : group.parameters) {
+      ENSURE(parameter.grad().defined(),
+             "a parameter took no part in the loss");
+      all.push_back(parameter.grad());
+    }
+  }
+  return all;
+}
+
 void Optimizer::ZeroGradients() {
   for (const Group& group : groups_) {
     for (const at::Tensor& parameter : group.parameters) {

@@ -52,6 +52,8 @@ class Optimizer {
   void Step();
   // Forgets all steps, as if new.
   void Reset() { Restore(0); }
+  // Of all parameters.
+  std::vector<at::Tensor> Gradients() const;
   // Drops the gradients, so that backward writes instead of adds.
   void ZeroGradients();
   void set_learning_rate(double rate) { options_.learning_rate = rate; }

@@ -306,6 +306,7 @@ std::string ToJsonLine(const StepRecord& record) {
   if (record.evaluation_accuracy) {
     json["evaluation_accuracy"] = *record.evaluation_accuracy;
   }
+  if (record.skipped_steps) json["skipped_steps"] = *record.skipped_steps;
   if (record.optimizer_launches) {
     json["launches_optimizer"] = *record.optimizer_launches;
   }

@@ -45,6 +45,7 @@ struct StepRecord {
   int64_t peak_memory_bytes = 0;              // resident, of the whole process
   int64_t peak_allocated_bytes = 0;           // in tensors
   std::optional<double> evaluation_accuracy;  // after training
+  std::optional<int64_t> skipped_steps;       // of fp16: gradients overflowed
   std::optional<int64_t> optimizer_launches;  // kernels of one optimizer step
   std::optional<RunConditions> conditions;    // of the timed steps
   std::optional<RankDescription> ranks;       // absent: no launcher

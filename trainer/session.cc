@@ -13,13 +13,17 @@ namespace {
 
 using model::Precision;
 
-// Matrix products in bf16, everything else where it was: torch.autocast.
+// Matrix products in a narrow type, everything else where it was:
+// torch.autocast.
 class Autocast {
  public:
-  Autocast(at::DeviceType device, bool enabled)
-      : device_(device), enabled_(enabled) {
+  Autocast(at::DeviceType device, Precision precision)
+      : device_(device),
+        enabled_(precision == Precision::kBf16 ||
+                 precision == Precision::kFp16) {
     if (!enabled_) return;
-    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::set_autocast_dtype(
+        device_, precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf);
     at::autocast::set_autocast_enabled(device_, true);
     at::autocast::increment_nesting();
   }
@@ -40,13 +44,9 @@ class Autocast {
 }  // namespace
 
 void CheckPrecision(Precision precision, at::Device device) {
-  if (precision == Precision::kFp32 || precision == Precision::kBf16) return;
-  if (precision == Precision::kTf32 && device.is_cuda()) return;
+  if (precision != Precision::kTf32 || device.is_cuda()) return;
   throw model::InputError(
-      fmt::format("precision: this trainer has fp32 and bf16 (and tf32 on a "
-                  "GPU), got {} on {}",
-                  model::ToText(precision),
-                  device.is_cuda() ? "a GPU" : "a CPU"));
+      "precision: a CPU has fp32, bf16 and fp16 here, got tf32");
 }
 
 Session::Session(std::unique_ptr<Transformer> transformer,
@@ -60,6 +60,7 @@ Session::Session(std::unique_ptr<Transformer> transformer,
   if (transformer_->device().is_cuda()) {
     at::globalContext().setAllowTF32CuBLAS(precision == Precision::kTf32);
   }
+  if (precision == Precision::kFp16) scaler_.emplace();
   optimizer_ = MakeOptimizer(transformer_->parameters(), optimizer);
 }
 
@@ -90,8 +91,7 @@ void RequireRanOn(at::Device asked, const at::Tensor& result) {
 Output Session::Forward(const Batch& batch,
                         bool training,
                         const PartEnd& end) const {
-  const Autocast autocast(transformer_->device().type(),
-                          precision_ == Precision::kBf16);
+  const Autocast autocast(transformer_->device().type(), precision_);
   return transformer_->Forward(batch, training, end);
 }
 
@@ -148,13 +148,17 @@ void Session::ForwardBackward(const Batch& batch,
   passes_[pass].forward_end = clock_.Mark();
   const bool sends = ranks_ && last;
   if (sends) ranks_->Begin(at::stack(losses_).sum());
-  loss.backward();
+  (scaler_ ? scaler_->Scaled(loss) : loss).backward();
   if (sends) gradients_ = ranks_->Finish();
   passes_[pass].backward_end = clock_.Mark();
 }
 
 void Session::Update() {
   optimizer_begin_ = clock_.Mark();
+  if (scaler_ && !scaler_->Unscale(optimizer_->Gradients())) {
+    optimizer_end_ = clock_.Mark();
+    return;
+  }
   // The second step: the first may initialise what later ones update.
   if (optimizer_->steps() == 1 && !optimizer_launches_ && LaunchesCount()) {
     const LaunchCounter counter;

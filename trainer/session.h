@@ -11,6 +11,7 @@
 #include "model/workload.h"
 #include "trainer/data_parallel.h"
 #include "trainer/device_clock.h"
+#include "trainer/loss_scaler.h"
 #include "trainer/optimizer.h"
 #include "trainer/record.h"
 #include "trainer/timeline.h"
@@ -68,6 +69,11 @@ class Session {
   std::optional<int64_t> optimizer_launches() const {
     return optimizer_launches_;
   }
+  // Of fp16: nullopt in other precisions.
+  std::optional<LossScale> loss_scale() const {
+    return scaler_ ? std::optional<LossScale>(scaler_->state()) : std::nullopt;
+  }
+  void set_loss_scale(const LossScale& scale) { scaler_->Restore(scale); }
   // Gives the model back, without its optimizer state.
   std::unique_ptr<Transformer> Release() { return std::move(transformer_); }
 
@@ -98,6 +104,7 @@ class Session {
   std::optional<int64_t> optimizer_launches_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<DataParallel> ranks_;
+  std::optional<LossScaler> scaler_;  // of fp16
 
   // Of the step in hand.
   DeviceClock clock_;

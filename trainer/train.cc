@@ -1,11 +1,13 @@
 #include "trainer/train.h"
 
+#include <c10/core/DeviceGuard.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <future>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -21,6 +23,7 @@
 #include "trainer/dropout.h"
 #include "trainer/host_allocator.h"
 #include "trainer/line_writer.h"
+#include "trainer/out_of_memory.h"
 #include "trainer/pretrained.h"
 #include "trainer/record.h"
 #include "trainer/session.h"
@@ -101,6 +104,23 @@ at::Tensor TargetLabels(const std::vector<Example>& examples,
   return labels;
 }
 
+// To a GPU through pinned memory, so that the copy is a request in its queue
+// and not a wait for it.
+Batch ToDevice(Batch batch, at::Device device) {
+  if (device.is_cpu()) return batch;
+  const c10::DeviceGuard guard(device);  // of this thread too
+  for (at::Tensor* tensor : {&batch.input_ids,
+                             &batch.target_ids,
+                             &batch.attention_mask,
+                             &batch.labels,
+                             &batch.start_positions,
+                             &batch.end_positions}) {
+    if (!tensor->defined()) continue;
+    *tensor = tensor->pin_memory().to(device, /*non_blocking=*/true);
+  }
+  return batch;
+}
+
 // Examples [first, last) of `order`, padded.
 Batch MakeBatch(const std::vector<Example>& examples,
                 const std::vector<size_t>& order,
@@ -131,29 +151,28 @@ Batch MakeBatch(const std::vector<Example>& examples,
     ends.mutable_data_ptr<int64_t>()[row] = example.end;
     padded = padded || tokens < length;
   }
-  const at::Device device = transformer.device();
   const model::Family family = transformer.architecture().family;
   if (family == model::Family::kEncoderDecoder) {
     const at::Tensor targets =
         TargetLabels(examples, order, first, last, lengths.target);
     batch.target_ids = ShiftRight(targets,
                                   transformer.options().decoder_start_id,
-                                  transformer.options().padding_id)
-                           .to(device);
-    batch.labels = targets.to(device);
+                                  transformer.options().padding_id);
+    batch.labels = targets;
   } else if (family == model::Family::kDecoder) {
-    batch.labels = NextTokens(batch.input_ids, mask).to(device);
+    batch.labels = NextTokens(batch.input_ids, mask);
   }
-  batch.input_ids = batch.input_ids.to(device);
-  if (padded) batch.attention_mask = mask.to(device);
-  if (family != model::Family::kEncoder) return batch;
+  if (padded) batch.attention_mask = mask;
+  if (family != model::Family::kEncoder) {
+    return ToDevice(std::move(batch), transformer.device());
+  }
   if (transformer.architecture().head == model::Head::kQuestionAnswering) {
-    batch.start_positions = starts.to(device);
-    batch.end_positions = ends.to(device);
+    batch.start_positions = starts;
+    batch.end_positions = ends;
   } else {
-    batch.labels = labels.to(device);
+    batch.labels = labels;
   }
-  return batch;
+  return ToDevice(std::move(batch), transformer.device());
 }
 
 std::vector<size_t> InOrder(size_t count) {
@@ -219,6 +238,7 @@ class Feed {
 
   // Behind `position` micro-batches of an epoch.
   void Seek(int64_t epoch, int64_t position) {
+    if (next_.valid()) next_.get();  // made in vain
     epoch_ = epoch;
     position_ = position;
     Order();
@@ -227,8 +247,26 @@ class Feed {
   int64_t position() const { return position_; }
 
   Batch Next(const Transformer& transformer) {
-    if (position_ >= static_cast<int64_t>(ranges_.size())) Seek(epoch_ + 1, 0);
-    const auto [first, last] = ranges_[static_cast<size_t>(position_++)];
+    if (position_ >= batches()) Seek(epoch_ + 1, 0);
+    Batch batch = next_.valid() ? next_.get() : Make(position_, transformer);
+    ++position_;
+    // A GPU computes while the host pads what comes next; a CPU would have to
+    // stop for it.
+    if (!transformer.device().is_cpu() && position_ < batches()) {
+      next_ = std::async(std::launch::async,
+                         [this, &transformer, position = position_] {
+                           return Make(position, transformer);
+                         });
+    }
+    return batch;
+  }
+  // Of this epoch: with a batch in tokens another may have others.
+  int64_t batches() const { return static_cast<int64_t>(ranges_.size()); }
+
+ private:
+  // Number `position` of the epoch.
+  Batch Make(int64_t position, const Transformer& transformer) const {
+    const auto [first, last] = ranges_[static_cast<size_t>(position)];
     auto [own_first, own_last] = share_.Of(first, last);
     const model::Family family = transformer.architecture().family;
     const double own = LabelsIn(own_first, own_last, family);
@@ -249,10 +287,7 @@ class Feed {
                    LabelsIn(first, last, family);
     return batch;
   }
-  // Of this epoch: with a batch in tokens another may have others.
-  int64_t batches() const { return static_cast<int64_t>(ranges_.size()); }
 
- private:
   // Labels that the loss of examples [first, last) of the order is the mean of.
   double LabelsIn(size_t first, size_t last, model::Family family) const {
     if (family == model::Family::kEncoder) {
@@ -324,6 +359,7 @@ class Feed {
   std::vector<std::pair<size_t, size_t>> ranges_;  // of a micro-batch
   int64_t epoch_ = 0;
   int64_t position_ = 0;
+  std::future<Batch> next_;  // number position_, in the making
 };
 
 double Accuracy(const Session& session,
@@ -444,6 +480,7 @@ std::map<std::string, std::string> RunIdentity(
            fmt::format("{} {}",
                        model::ToText(options.optimizer.kind),
                        model::ToText(options.optimizer.implementation))},
+          {"stack", std::string(model::ToText(options.fusion))},
           {"attention", std::string(model::ToText(options.attention))},
           {"learning-rate", fmt::format("{}", options.learning_rate)},
           {"weight-decay", fmt::format("{}", options.weight_decay)},
@@ -553,6 +590,7 @@ int Train(const TrainOptions& given,
   workload.accumulation = options.accumulation;
   workload.precision = options.precision;
   workload.optimizer = options.optimizer;
+  workload.stack.fusion = options.fusion;
   workload.stack.attention = options.attention;
   model::Validate(workload);
 
@@ -586,6 +624,7 @@ int Train(const TrainOptions& given,
   if (!options.out.empty()) records = OpenRecords(options.out, ranks);
 
   TransformerOptions transformer_options = config.options;
+  transformer_options.fusion = options.fusion;
   transformer_options.attention = options.attention;
   std::unique_ptr<Transformer> owned =
       MakeTransformer(architecture, transformer_options, device, options.seed);
@@ -632,6 +671,7 @@ int Train(const TrainOptions& given,
     first_step = checkpoint.step;
     feed.Seek(checkpoint.epoch, checkpoint.position);
     SeedDropout(dropout_seed, checkpoint.dropout_calls);
+    if (session.loss_scale()) session.set_loss_scale(checkpoint.loss_scale);
     if (first_rank) {
       std::cerr << fmt::format(
           "note: goes on from step {} of {}\n", first_step, options.checkpoint);
@@ -644,7 +684,12 @@ int Train(const TrainOptions& given,
       return;
     }
     SaveCheckpoint(options.checkpoint,
-                   {run, step, feed.epoch(), feed.position(), DropoutCalls()},
+                   {run,
+                    step,
+                    feed.epoch(),
+                    feed.position(),
+                    DropoutCalls(),
+                    session.loss_scale().value_or(LossScale{})},
                    transformer,
                    session.optimizer());
     saved_step = step;
@@ -665,10 +710,13 @@ int Train(const TrainOptions& given,
       if (!warmup && !monitor.begun()) monitor.Begin();
       session.optimizer().set_learning_rate(LearningRate(options, step, steps));
       if (parallel != nullptr) parallel->AskToStop(StopRequested());
-      record.samples.push_back(
-          {step, warmup, session.Step(options.accumulation, [&](int64_t) {
-             return feed.Next(transformer);
-           })});
+      const StepTimes times =
+          WithMemoryReport(workload, record.device.name, [&] {
+            return session.Step(options.accumulation, [&](int64_t) {
+              return feed.Next(transformer);
+            });
+          });
+      record.samples.push_back({step, warmup, times});
       stopped = parallel != nullptr ? record.samples.back().times.stop
                                     : StopRequested();
       monitor.AfterStep();
@@ -687,6 +735,9 @@ int Train(const TrainOptions& given,
   }
   record.parts = session.parts();
   record.optimizer_launches = session.optimizer_launches();
+  if (const auto scale = session.loss_scale()) {
+    record.skipped_steps = scale->skipped_steps;
+  }
   record.peak_memory_bytes = PeakResidentBytes();
   record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
   if (!evaluation.empty() && !stopped) {

@@ -51,6 +51,7 @@ struct TrainOptions {
   model::Precision precision = model::Precision::kFp32;
   model::Optimizer optimizer{model::OptimizerKind::kAdamW,
                              model::OptimizerImplementation::kFused};
+  model::Fusion fusion = model::Fusion::kEager;
   model::Attention attention = model::Attention::kMaterialised;
   uint64_t seed = 1;
   bool layers = false;  // time each part of the model

@@ -234,7 +234,7 @@ void AddTrain(CLI::App& app,
           "--precision",
           options->precision,
           trainfare::model::PrecisionFromText,
-          "fp32 or bf16");
+          "fp32, bf16, fp16, or on a GPU tf32");
   AddWord(train,
           "--optimizer",
           options->optimizer.kind,
@@ -245,6 +245,12 @@ void AddTrain(CLI::App& app,
           options->optimizer.implementation,
           trainfare::model::OptimizerImplementationFromText,
           "Of the optimizer: for_loop, multi_tensor or fused");
+  AddWord(train,
+          "--stack",
+          options->fusion,
+          trainfare::model::FusionFromText,
+          "eager, or fused (bias, activation, dropout, residual and LayerNorm "
+          "in one pass)");
   AddWord(train,
           "--attention",
           options->attention,

@@ -12,6 +12,8 @@
 #include "trainer/dropout.h"
 #include "trainer/encoder.h"
 #include "trainer/encoder_decoder.h"
+#include "trainer/fused_layers.h"
+#include "trainer/linear.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -116,6 +118,9 @@ Transformer::Transformer(const Architecture& architecture,
                          at::Device device)
     : architecture_(architecture), options_(options), device_(device) {
   CheckDimensions(architecture);
+  if (options.fusion == model::Fusion::kCompiled) {
+    throw InputError("stack: this trainer has eager and fused, got compiled");
+  }
   if (options.attention == model::Attention::kFlash && device.is_cpu() &&
       options.attention_dropout > 0) {
     throw InputError(
@@ -206,6 +211,64 @@ at::Tensor Transformer::SplitHeads(const at::Tensor& input) const {
   return input.unflatten(-1, {heads, head_size}).transpose(1, 2);
 }
 
+at::Tensor Transformer::Project(const Dense& dense, const at::Tensor& input) {
+  return dense.transposed ? Affine(input, dense.weight, dense.bias)
+                          : Linear(input, dense.weight, dense.bias);
+}
+
+at::Tensor Transformer::ProjectAndActivate(const Dense& dense,
+                                           const at::Tensor& input) const {
+  if (options_.fusion == model::Fusion::kFused) {
+    return FusedBiasActivation(
+        Project({dense.weight, {}, dense.transposed}, input),
+        dense.bias,
+        options_.activation);
+  }
+  return Activate(Project(dense, input));
+}
+
+Transformer::Residual Transformer::ProjectAndAdd(const Dense& dense,
+                                                 const at::Tensor& input,
+                                                 const at::Tensor& residual,
+                                                 const Norm& norm,
+                                                 bool training) const {
+  if (options_.fusion == model::Fusion::kFused) {
+    const SumAndNorm result =
+        FusedAddNorm(Project({dense.weight, {}, dense.transposed}, input),
+                     dense.bias,
+                     residual,
+                     norm.weight,
+                     norm.bias,
+                     options_.layer_norm_epsilon,
+                     training ? options_.hidden_dropout : 0.0);
+    return {result.sum, result.normed};
+  }
+  const at::Tensor sum =
+      Dropout(Project(dense, input), options_.hidden_dropout, training) +
+      residual;
+  return {sum, Normalise(norm, sum)};
+}
+
+at::Tensor Transformer::Probabilities(const Heads& heads,
+                                      const at::Tensor& mask,
+                                      bool causal,
+                                      bool training) const {
+  const auto& [query, key, value] = heads;
+  const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
+  if (options_.fusion == model::Fusion::kFused) {
+    return FusedSoftmaxDropout(at::matmul(query, key.transpose(-1, -2)),
+                               mask,
+                               causal,
+                               scale,
+                               training ? options_.attention_dropout : 0.0);
+  }
+  // Scaling the query costs T x head_size, scaling the scores T x T.
+  at::Tensor scores =
+      at::matmul(query * scale, key.transpose(-1, -2));  // (B, heads, T, T)
+  if (mask.defined()) scores = scores + mask;
+  return Dropout(at::softmax(scores, -1), options_.attention_dropout, training);
+}
+
 at::Tensor Transformer::Attend(const Heads& heads,
                                const at::Tensor& mask,
                                bool causal,
@@ -213,9 +276,8 @@ at::Tensor Transformer::Attend(const Heads& heads,
   const auto& [query, key, value] = heads;
   at::Tensor context;  // (B, heads, T, head_size)
   if (options_.attention == model::Attention::kFlash) {
-    const auto given = mask.defined() && !causal
-                           ? std::optional<at::Tensor>(mask)
-                           : std::nullopt;
+    const auto given =
+        mask.defined() ? std::optional<at::Tensor>(mask) : std::nullopt;
     context = at::scaled_dot_product_attention(
         query,
         key,
@@ -224,14 +286,7 @@ at::Tensor Transformer::Attend(const Heads& heads,
         training ? options_.attention_dropout : 0.0,
         causal);
   } else {
-    // Scaling the query costs T x head_size, scaling the scores T x T.
-    const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
-    at::Tensor scores =
-        at::matmul(query * scale, key.transpose(-1, -2));  // (B, heads, T, T)
-    if (mask.defined()) scores = scores + mask;
-    const at::Tensor probabilities =
-        Dropout(at::softmax(scores, -1), options_.attention_dropout, training);
-    context = at::matmul(probabilities, value);
+    context = at::matmul(Probabilities(heads, mask, causal, training), value);
   }
   return context.transpose(1, 2).reshape(
       {query.size(0), query.size(2), architecture_.hidden});
@@ -247,6 +302,10 @@ at::Tensor Transformer::PaddingMask(const at::Tensor& attention_mask) const {
 }
 
 at::Tensor Transformer::CausalMask(int64_t length) const {
+  if (options_.attention == model::Attention::kFlash ||
+      options_.fusion == model::Fusion::kFused) {
+    return {};
+  }
   return at::full({length, length},
                   std::numeric_limits<float>::lowest(),
                   at::TensorOptions(at::kFloat).device(device_))

@@ -16,18 +16,13 @@
 #include "model/architecture.h"
 #include "model/workload.h"
 #include "trainer/aten.h"
+#include "trainer/fused_kernels.h"
 
 namespace trainfare::trainer {
 
-// Of the feed-forward block.
-enum class Activation {
-  kGelu,      // x Phi(x): BERT
-  kGeluTanh,  // its approximation by tanh: GPT-2
-  kRelu,      // Vaswani et al. 2017
-};
-
 // What Architecture does not say, because no count depends on it.
 struct TransformerOptions {
+  model::Fusion fusion = model::Fusion::kEager;  // or kFused
   model::Attention attention = model::Attention::kMaterialised;
   Activation activation = Activation::kGelu;
   double layer_norm_epsilon = 1e-12;
@@ -118,8 +113,9 @@ class Transformer {
 
  protected:
   struct Dense {
-    at::Tensor weight;  // (out, in)
-    at::Tensor bias;    // (out)
+    at::Tensor weight;        // (out, in)
+    at::Tensor bias;          // (out)
+    bool transposed = false;  // the weight is (in, out), as GPT-2 keeps it
   };
   struct Norm {
     at::Tensor weight;  // (H)
@@ -143,8 +139,23 @@ class Transformer {
   Dense AddDense(const std::string& name, int64_t out, int64_t in);
   Norm AddNorm(const std::string& name);
 
+  // What residuals go on with, and its LayerNorm.
+  struct Residual {
+    at::Tensor sum;
+    at::Tensor normed;
+  };
+
   at::Tensor Normalise(const Norm& norm, const at::Tensor& input) const;
-  at::Tensor Activate(const at::Tensor& input) const;
+  static at::Tensor Project(const Dense& dense, const at::Tensor& input);
+  // The activation of a projection: the inner half of a feed-forward block.
+  at::Tensor ProjectAndActivate(const Dense& dense,
+                                const at::Tensor& input) const;
+  // dropout(projection of `input`) + residual.
+  Residual ProjectAndAdd(const Dense& dense,
+                         const at::Tensor& input,
+                         const at::Tensor& residual,
+                         const Norm& norm,
+                         bool training) const;
   // (B, T, H) to (B, heads, T, head_size).
   at::Tensor SplitHeads(const at::Tensor& input) const;
   // Softmax(Q K^T / sqrt(head_size) + mask) V with the heads side by side
@@ -156,10 +167,17 @@ class Transformer {
                     bool training) const;
   // (B, 1, 1, T): 0 on tokens, lowest on padding; undefined without padding.
   at::Tensor PaddingMask(const at::Tensor& attention_mask) const;
-  // (T, T): lowest above the diagonal, where a position would see its future.
+  // (T, T): lowest above the diagonal, where a position would see its future;
+  // undefined where attention knows it without.
   at::Tensor CausalMask(int64_t length) const;
 
  private:
+  at::Tensor Activate(const at::Tensor& input) const;
+  at::Tensor Probabilities(const Heads& heads,
+                           const at::Tensor& mask,
+                           bool causal,
+                           bool training) const;
+
   virtual Output Run(const Batch& batch,
                      bool training,
                      const PartEnd& part_end) const = 0;

@@ -80,7 +80,7 @@ class Command(unittest.TestCase):
 
     def test_times_kernels_by_themselves(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST), json.dumps(
-            {**REQUEST, "precision": "fp16"}))
+            {**REQUEST, "precision": "tf32"}))
         result = run("bench", "kernels", "--plan", plan, "--kind",
                      "embedding,optimizer")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -168,6 +168,23 @@ class Command(unittest.TestCase):
             self.train("--data", short, model="gpt2"),
             1, ":1: input_ids: expected two tokens or more")
 
+    def test_stacks_and_precisions_start_alike(self):
+        losses = {}
+        for stack in ("eager", "fused"):
+            for precision in ("fp32", "bf16", "fp16"):
+                plan = self.write("plan.jsonl", json.dumps(
+                    {**REQUEST, "stack": stack, "precision": precision}))
+                result = run("measure", "--plan", plan)
+                record = json.loads(result.stdout)
+                self.assertEqual(record["kind"], "step", record)
+                self.assertEqual(record["workload"]["stack"], stack)
+                self.assertEqual("skipped_steps" in record,
+                                 precision == "fp16")
+                losses[stack, precision] = record["samples"][0]["loss"]
+        for key, loss in losses.items():
+            self.assertAlmostEqual(loss, losses["eager", "fp32"],
+                                   delta=1e-6 if key[1] == "fp32" else 2e-2)
+
     def test_answers_before_the_next_request_is_asked(self):
         with subprocess.Popen([TRAINER, "measure"], text=True,
                               stdin=subprocess.PIPE,
@@ -196,7 +213,12 @@ class Command(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         first, second = map(json.loads, result.stdout.splitlines())
         self.assertEqual(first["kind"], "error")
-        self.assertIn("out of memory", first["message"])
+        self.assertRegex(
+            first["message"],
+            r"^out of memory: bert-tiny, batch 1000000000 x 16, fp32, adamw "
+            r"fused, eager and materialised on .*; the memory model says "
+            r"\d+\.\d GB of tensors at the start of the backward pass, most of "
+            r"it activations \(\d+\.\d GB\); the allocator: out of memory: ")
         self.assertEqual(second["kind"], "step")
 
     def test_interrupted_while_waiting(self):

@@ -52,8 +52,9 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
                 "batch: expected an integer from 1 to 1000000000, got 1.5");
   DOCTEST_CHECK(MessageOf(with(R"("bach": 2)"))
                     .find("bach: unknown key; known: model, batch") == 0);
-  DOCTEST_CHECK(MessageOf(with(R"("stack": "fused")")) ==
-                "stack: this trainer has eager, got fused");
+  DOCTEST_CHECK(MessageOf(with(R"("stack": "fused")")).empty());
+  DOCTEST_CHECK(MessageOf(with(R"("stack": "compiled")")) ==
+                "stack: this trainer has eager and fused, got compiled");
   DOCTEST_CHECK(MessageOf(with(R"("target_length": 8)")) ==
                 "target_length: expected an encoder-decoder, got bert-tiny "
                 "(encoder)");
