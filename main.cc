@@ -23,6 +23,7 @@
 #include "scenarios/output.h"
 #include "scenarios/predict.h"
 #include "scenarios/recommend.h"
+#include "scenarios/scenario.h"
 #include "scenarios/validate.h"
 
 namespace {
@@ -270,6 +271,8 @@ Command AddCalibrate(CLI::App& app, Common& common) {
     calibrate::CalibrateOptions options;
     std::string budget = "120s";
     std::vector<std::string> precisions;
+    std::string scenario;
+    int64_t batch = 0;
   };
   auto flags = std::make_shared<Flags>();
   calibrate::CalibrateOptions& options = flags->options;
@@ -279,6 +282,14 @@ Command AddCalibrate(CLI::App& app, Common& common) {
                   options.from,
                   "Fit to these measurements instead, JSON Lines or CSV")
       ->type_name("FILE");
+  sub->add_option("--scenario",
+                  flags->scenario,
+                  "What a log of --from trained, where it does not say so "
+                  "(Hugging Face's trainer_state.json)")
+      ->type_name("NAME");
+  sub->add_option("--batch", flags->batch, "Of that scenario, per device")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   sub->add_option("--device", options.device, "Device (default: this CPU)")
       ->type_name("NAME");
   sub->add_option("--output", options.output, "Of the fit")->type_name("FILE");
@@ -300,6 +311,14 @@ Command AddCalibrate(CLI::App& app, Common& common) {
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
     options.budget = scenarios::TimeFlag("--budget", flags->budget);
+    if (!flags->scenario.empty()) {
+      if (options.from.empty()) {
+        throw scenarios::UsageError(
+            "--scenario: says what a log of --from trained, and there is none");
+      }
+      options.workload = scenarios::LoadScenario(flags->scenario).workload;
+      if (flags->batch > 0) options.workload->batch = flags->batch;
+    }
     if (!flags->precisions.empty()) {
       options.precisions.clear();
       for (const std::string& name : flags->precisions) {

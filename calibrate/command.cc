@@ -616,7 +616,13 @@ const hardware::Device& OnlyDevice(
 
 CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   ProgressLog progress(options.progress, log);
-  ObservationFiles files = ReadObservations(options.from);
+  std::optional<RunContext> run;
+  if (options.workload) {
+    // Without a name the one that OnlyDevice() finds: the processor here.
+    run = RunContext{*options.workload,
+                     options.device.empty() ? "cpu" : options.device};
+  }
+  ObservationFiles files = ReadObservations(options.from, run);
   for (const std::string& note : files.notes) progress.Note(note);
   const hardware::Device& device =
       options.device.empty()

@@ -24,6 +24,9 @@ struct CalibrateOptions {
   // Measurements to fit to, JSON Lines or CSV by their suffix; none: run the
   // trainer here.
   std::vector<std::string> from;
+  // What the measurements are of, where they do not say it themselves (a log of
+  // another trainer).
+  std::optional<model::Workload> workload;
   // Catalog name; empty: the processor here, or the one device that the
   // measurements are of.
   std::string device;

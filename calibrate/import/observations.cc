@@ -80,13 +80,22 @@ void AddTable(const std::string& path, ObservationFiles& files) {
 
 }  // namespace
 
-ObservationFiles ReadObservations(const std::vector<std::string>& paths) {
+ObservationFiles ReadObservations(const std::vector<std::string>& paths,
+                                  const std::optional<RunContext>& run) {
   ObservationFiles files;
   for (const std::string& path : paths) {
     const fs::path name(path);
     const std::string suffix = name.extension().string();
     if (suffix == ".csv") {
       AddTable(path, files);
+    } else if (IsTrainerState(path)) {
+      if (!run) {
+        throw InputError(
+            path +
+            ": does not say what was trained on what; calibrate --from it with "
+            "--scenario and --device");
+      }
+      files.observations.push_back(ReadTrainerState(path, *run));
     } else if (suffix == ".jsonl" || suffix == ".json") {
       AddRecords(path, files);
     } else {

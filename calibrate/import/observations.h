@@ -1,12 +1,14 @@
 #pragma once
 
-// Measurements from files of any kind that is known, by their suffix: records
-// of the trainer (.jsonl, .json) or tables (.csv).
+// Measurements from files of any kind that is known: records of the trainer
+// (.jsonl, .json), tables (.csv), or a trainer_state.json of Hugging Face.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrate/fit.h"
+#include "calibrate/import/trainer_state.h"
 
 namespace trainfare::calibrate {
 
@@ -19,8 +21,11 @@ struct ObservationFiles {
   std::string software;  // of the first run that says so
 };
 
-// Throws InputError "file:line: ..." for what cannot be read, and when nothing
-// usable is in any of them.
-ObservationFiles ReadObservations(const std::vector<std::string>& paths);
+// `run` says what was trained on what for the logs of other trainers, which do
+// not. Throws InputError "file:line: ..." for what cannot be read, and when
+// nothing usable is in any of them.
+ObservationFiles ReadObservations(
+    const std::vector<std::string>& paths,
+    const std::optional<RunContext>& run = std::nullopt);
 
 }  // namespace trainfare::calibrate

@@ -203,7 +203,8 @@ TEST_CASE("a disturbed run is repeated once, and the better one is fitted to") {
                        "processor; it is run once more") != std::string::npos);
   const Measurements measured = ReadMeasurements(result.records_path);
   int64_t disturbed = 0;
-  for (const MeasuredRun& run : measured.runs) disturbed += run.disturbed;
+  for (const MeasuredRun& run : measured.runs)
+    disturbed += run.disturbed ? 1 : 0;
   CHECK(disturbed == (records + 1) / 2);
   // What it was fitted to are the runs that were not disturbed.
   std::set<double> clean_s;

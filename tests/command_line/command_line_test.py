@@ -415,6 +415,36 @@ class BadInput(Case):
         self.assertEqual(result.stderr.count("\n"), 1)
 
 
+    def test_a_log_of_another_trainer(self):
+        state = self.write("trainer_state.json", json.dumps({
+            "global_step": 750, "train_batch_size": 8, "log_history": [
+                {"loss": 0.5, "step": 500},
+                {"step": 750, "train_runtime": 150.0}]}))
+        fit = self.path("t4.yaml")
+        asked = (self.write("job.yaml", GOOD), "--device", "t4")
+        before = self.json_of("predict", *asked)
+        self.good("calibrate", "--from", state, "--scenario", *asked,
+                  "--output", fit)
+        after = self.json_of("predict", *asked, "--fit", fit)
+        step_s = [abs(run["predictions"][0]["step_time_s"] - 0.2)
+                  for run in (before, after)]
+        self.assertLess(step_s[1], step_s[0])  # nearer to what was measured
+        self.refused(
+            1,
+            "trainer_state.json: does not say what was trained on what; "
+            "calibrate --from it with --scenario and --device",
+            "calibrate", "--from", state, "--device", "t4")
+        self.refused(
+            1,
+            "trainer_state.json: train_batch_size: expected the scenario's "
+            "batch of 16, got 8; --batch changes it",
+            "calibrate", "--from", state, "--scenario", *asked, "--batch", "16")
+        self.refused(
+            2,
+            "--scenario: says what a log of --from trained, and there is none",
+            "calibrate", "--scenario", *asked)
+
+
 # What a number's key may end in, besides being a count of things.
 SUFFIXES = (
     "_s", "_bytes", "_j", "_usd", "_usd_per_hour", "_w", "_percent", "_per_s",
