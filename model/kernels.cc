@@ -170,6 +170,11 @@ class Expander {
     list_.kernels.back().bytes_written = columns * element_;
   }
 
+  // The trainer's fused stack is eager where nothing of it applies.
+  bool EagerOutside() const {
+    return fusion_ == Fusion::kEager || fusion_ == Fusion::kFused;
+  }
+
   int64_t DropoutDraws() const { return dropout_ ? 1 : 0; }
   int64_t DropoutFlops() const { return dropout_ ? kDropoutFlops : 0; }
   int64_t DropoutMask() const { return dropout_ ? kMaskBytes : 0; }
@@ -213,16 +218,16 @@ class Expander {
     int64_t tables = 1;
     if (a_.positions > 0) ++tables;
     if (a_.token_types > 0) ++tables;
-    const int64_t gathers = fusion_ == Fusion::kEager ? tables : 1;
+    const int64_t gathers = EagerOutside() ? tables : 1;
     for (int64_t i = 0; i < gathers; ++i) {
       Kernel& kernel =
           Push("embedding gather", KernelKind::kEmbedding, elements);
-      const int64_t rows_read = fusion_ == Fusion::kEager ? 1 : tables;
+      const int64_t rows_read = EagerOutside() ? 1 : tables;
       kernel.bytes_read = rows_read * (elements * 4 + tokens * kIndexBytes);
-      kernel.bytes_written = elements * (fusion_ == Fusion::kEager ? 4 : wide_);
+      kernel.bytes_written = elements * (EagerOutside() ? 4 : wide_);
       kernel.vector_flops = (rows_read - 1) * elements;
     }
-    if (fusion_ == Fusion::kEager) {
+    if (EagerOutside()) {
       for (int64_t i = 1; i < tables; ++i) {
         Elementwise("embedding add", elements, 8, 4, 1);
       }
@@ -283,14 +288,14 @@ class Expander {
     const int64_t h = a_.hidden;
     const int64_t queries = query_tokens * h;
     const int64_t keys = key_tokens * h;
-    if (fusion_ == Fusion::kFused && query_tokens == key_tokens) {
+    if (fusion_ == Fusion::kLightSeq && query_tokens == key_tokens) {
       Gemm("query, key and value projection", query_tokens, 3 * h, h);
       Elementwise("bias and head split", 3 * queries, element_, element_, 1);
     } else {
       Gemm("query projection", query_tokens, h, h);
       Gemm("key projection", key_tokens, h, h);
       Gemm("value projection", key_tokens, h, h);
-      if (fusion_ == Fusion::kFused) {
+      if (fusion_ == Fusion::kLightSeq) {
         Elementwise(
             "bias and head split", queries + 2 * keys, element_, element_, 1);
       }
@@ -325,7 +330,7 @@ class Expander {
                                     int64_t keys) {
     const int64_t scores = shape.scores();
     const int64_t rows = shape.products() * shape.query_length;
-    if (fusion_ == Fusion::kEager) {
+    if (EagerOutside()) {
       // Strided heads are not one batched product: each operand is copied.
       Copy("split heads", queries, element_, element_);
       Copy("split heads", keys, element_, element_);
@@ -343,7 +348,7 @@ class Expander {
           "softmax", rows, scores, element_, wide_, kSoftmaxForwardFlops, 1);
       Dropout(scores, wide_);
       if (autocast_) CastActivation(scores);
-    } else if (fusion_ == Fusion::kFused) {
+    } else if (fusion_ == Fusion::kLightSeq) {
       Reduction("mask and softmax",
                 rows,
                 scores,
@@ -352,6 +357,16 @@ class Expander {
                 kSoftmaxForwardFlops + 1,
                 1);
       Dropout(scores, element_);
+    } else if (fusion_ == Fusion::kFused) {
+      // Probabilities are kept for the backward pass, dropped or not.
+      Reduction("mask, softmax and dropout",
+                rows,
+                scores,
+                element_,
+                dropout_ ? 2 * element_ + kMaskBytes : element_,
+                kSoftmaxForwardFlops + 2 + DropoutFlops(),
+                1,
+                DropoutDraws());
     } else {
       Reduction("mask, softmax and dropout",
                 rows,
@@ -380,6 +395,18 @@ class Expander {
         LayerNormForward(tokens);
         break;
       case Fusion::kFused:
+        // Writes the sum, which the backward pass reads, and its norm.
+        Reduction("bias, dropout, residual and layer norm",
+                  tokens,
+                  elements,
+                  element_ + wide_,
+                  2 * wide_ + DropoutMask(),
+                  2 + DropoutFlops() + kLayerNormForwardFlops,
+                  0,
+                  DropoutDraws());
+        if (autocast_) CastActivation(elements);
+        break;
+      case Fusion::kLightSeq:
         Elementwise("bias, dropout and residual",
                     elements,
                     2 * element_,
@@ -405,7 +432,7 @@ class Expander {
   void FeedForwardForward(int64_t tokens) {
     const int64_t elements = tokens * a_.intermediate;
     Gemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
-    if (fusion_ == Fusion::kFused) {
+    if (fusion_ == Fusion::kFused || fusion_ == Fusion::kLightSeq) {
       // LightSeq2 also drops out the activation in the same pass.
       Elementwise("bias and gelu",
                   elements,
@@ -506,7 +533,9 @@ class Expander {
   }
 
   // Of Y (m, n) = X (m, k) W (k, n): input gradient, weight gradient, bias.
-  void LinearBackward(int64_t m, int64_t n, int64_t k, bool input_gradient) {
+  // `bias`: its gradient is a kernel of its own.
+  void LinearBackward(
+      int64_t m, int64_t n, int64_t k, bool input_gradient, bool bias = true) {
     if (input_gradient) Gemm("input gradient", m, k, n);
     Gemm("weight gradient", k, n, m);
     list_.kernels.back().parameter_bytes = k * n * element_;
@@ -517,7 +546,7 @@ class Expander {
       list_.kernels.back().parameter_bytes_written =
           list_.kernels.back().bytes_written;
     }
-    BiasGradient(m, n);
+    if (bias) BiasGradient(m, n);
   }
 
   void LayerNormBackward(int64_t rows) {
@@ -558,13 +587,35 @@ class Expander {
       list_.kernels.back().bytes_written = 2 * a_.hidden * 4;
       return;
     }
+    if (fusion_ == Fusion::kFused) {
+      // Before the block, LayerNorm also takes the residual's own gradient.
+      const int64_t own = a_.family == Family::kDecoder ? wide_ : 0;
+      const bool two = dropout_ || autocast_;  // gradients that differ
+      Reduction("layer norm, residual and dropout gradient",
+                tokens,
+                elements,
+                2 * wide_ + own + DropoutMask(),
+                wide_ + (two ? element_ : 0),
+                kLayerNormBackwardFlops + 1 + DropoutFlops());
+      Reduction("bias and layer norm weight gradient",
+                a_.hidden,
+                elements,
+                3 * wide_ + DropoutMask(),
+                0,
+                6);
+      list_.kernels.back().bytes_written = 3 * a_.hidden * 4;
+      return;
+    }
     LayerNormBackward(tokens);
     DropoutBackward(elements, element_);
   }
 
   // Gradients of the two branches of a residual meet.
   void ResidualGradientAdd(int64_t tokens) {
-    if (fusion_ != Fusion::kCompiled) {
+    const bool within =
+        fusion_ == Fusion::kCompiled ||
+        (fusion_ == Fusion::kFused && a_.family == Family::kDecoder);
+    if (!within) {
       Elementwise("residual gradient add",
                   tokens * a_.hidden,
                   element_ + wide_,
@@ -574,15 +625,16 @@ class Expander {
   }
 
   void FeedForwardBackward(int64_t tokens) {
+    const bool fused = fusion_ == Fusion::kFused;
     ResidualAndNormBackward(tokens);
-    LinearBackward(tokens, a_.hidden, a_.intermediate, true);
-    Elementwise("gelu gradient",
+    LinearBackward(tokens, a_.hidden, a_.intermediate, true, !fused);
+    Elementwise(fused ? "gelu and bias gradient" : "gelu gradient",
                 tokens * a_.intermediate,
                 2 * element_,
                 element_,
-                kGeluBackwardFlops,
+                kGeluBackwardFlops + (fused ? 1 : 0),
                 2);
-    LinearBackward(tokens, a_.intermediate, a_.hidden, true);
+    LinearBackward(tokens, a_.intermediate, a_.hidden, true, !fused);
     ResidualGradientAdd(tokens);
   }
 
@@ -593,7 +645,7 @@ class Expander {
     const int64_t queries = query_tokens * h;
     const int64_t keys = key_tokens * h;
     ResidualAndNormBackward(query_tokens);
-    LinearBackward(query_tokens, h, h, true);
+    LinearBackward(query_tokens, h, h, true, fusion_ != Fusion::kFused);
     if (fusion_ != Fusion::kCompiled) {
       Copy("split head gradients", queries, element_, element_);
     }
@@ -624,13 +676,13 @@ class Expander {
       Copy("merge head gradients", keys, element_, element_);
       Copy("merge head gradients", keys, element_, element_);
     }
-    if (fusion_ == Fusion::kFused && query_tokens == key_tokens) {
+    if (fusion_ == Fusion::kLightSeq && query_tokens == key_tokens) {
       LinearBackward(query_tokens, 3 * h, h, true);
     } else {
       LinearBackward(query_tokens, h, h, true);
       LinearBackward(key_tokens, h, h, true);
       LinearBackward(key_tokens, h, h, true);
-      if (fusion_ == Fusion::kEager) {
+      if (EagerOutside()) {
         Elementwise("input gradient add", queries, 2 * element_, element_, 1);
         Elementwise("input gradient add", keys, 2 * element_, element_, 1);
       }

@@ -73,6 +73,7 @@ int64_t AttentionBytes(const Workload& w,
         break;
       }
       case Fusion::kFused:
+      case Fusion::kLightSeq:
         bytes += scores * (width.element + width.mask +
                            (width.mask > 0 ? width.element : 0));
         break;
@@ -93,7 +94,7 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens) {
   const int64_t i = w.architecture.intermediate;
   int64_t bytes = tokens * h * width.element;  // input
   bytes += tokens * i * 2 * width.element;     // before and after activation
-  if (w.stack.fusion == Fusion::kFused) bytes += tokens * i * width.mask;
+  if (w.stack.fusion == Fusion::kLightSeq) bytes += tokens * i * width.mask;
   bytes += tokens * h * width.mask;
   bytes += tokens * (h * width.wide + kStatistics);
   return bytes;
@@ -293,12 +294,12 @@ MemoryEstimate EstimateMemory(const Workload& w,
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t count = TotalParameters(a);
-  // The fused stack trains narrow parameters without fp32 masters: 2 + 2 bytes
+  // LightSeq2 trains narrow parameters without fp32 masters: 2 + 2 bytes
   // a parameter (published/s003_mixed_precision_bytes_per_parameter); others
   // that keep weights narrow have masters; the rest casts fp32 weights.
   const bool half = width.element < kSingle;
   const bool masters = half && w.stack.narrow_weights;
-  const bool narrow = masters || w.stack.fusion == Fusion::kFused;
+  const bool narrow = masters || w.stack.fusion == Fusion::kLightSeq;
   const int64_t parameter_width = narrow ? width.element : kSingle;
 
   const Bytes<> parameters = Size(count * parameter_width);

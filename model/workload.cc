@@ -38,6 +38,7 @@ constexpr std::array kImplementations = {
 constexpr std::array kFusions = {
     Name<Fusion>{Fusion::kEager, "eager"},
     Name<Fusion>{Fusion::kFused, "fused"},
+    Name<Fusion>{Fusion::kLightSeq, "lightseq"},
     Name<Fusion>{Fusion::kCompiled, "compiled"},
 };
 constexpr std::array kAttentions = {
@@ -107,7 +108,8 @@ int64_t BytesPerElement(Precision precision) {
 }
 
 bool Autocasts(const Workload& workload) {
-  return workload.stack.fusion == Fusion::kEager &&
+  return (workload.stack.fusion == Fusion::kEager ||
+          workload.stack.fusion == Fusion::kFused) &&
          !workload.stack.narrow_weights &&
          BytesPerElement(workload.precision) < 4;
 }

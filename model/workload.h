@@ -29,7 +29,9 @@ enum class OptimizerImplementation {
 
 enum class Fusion {
   kEager,     // one kernel per framework operation
-  kFused,     // hand-fused layers, as LightSeq2
+  kFused,     // of trainfare-trainer: eager but for bias, activation, dropout,
+              // residual and LayerNorm, and softmax, in one pass each
+  kLightSeq,  // hand-fused layers over narrow weights: LightSeq2, DeepSpeed
   kCompiled,  // elementwise chains fused by a compiler (XLA, Inductor, Neuron)
 };
 enum class Attention {
@@ -49,8 +51,8 @@ struct Stack {
   Attention attention = Attention::kMaterialised;
   // In fp16 and bf16: weights, activations and gradients are narrow throughout
   // and the optimizer keeps fp32 masters (Apex O2, DeepSpeed, Megatron).
-  // Without it an eager stack autocasts: fp32 weights, narrow matrix products
-  // only.
+  // Without it an eager or fused stack autocasts: fp32 weights, narrow matrix
+  // products only.
   bool narrow_weights = false;
   friend bool operator==(const Stack&, const Stack&) = default;
 };

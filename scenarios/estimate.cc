@@ -36,7 +36,7 @@ constexpr double kNormalQuantile90 = 1.2815515655446004;
 int64_t GradientWidth(const model::Workload& workload) {
   // Autocast and compiled stacks keep gradients in fp32.
   const bool narrow = workload.stack.narrow_weights ||
-                      workload.stack.fusion == model::Fusion::kFused;
+                      workload.stack.fusion == model::Fusion::kLightSeq;
   return narrow ? model::BytesPerElement(workload.precision) : 4;
 }
 

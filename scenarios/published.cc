@@ -156,7 +156,7 @@ constexpr auto kStacks = std::to_array<StackName>({
     {"fairseq-apex", model::Fusion::kEager},
     {"groqflow", model::Fusion::kCompiled},
     {"hugging-face", model::Fusion::kEager},
-    {"lightseq", model::Fusion::kFused},
+    {"lightseq", model::Fusion::kLightSeq},
     {"neuron", model::Fusion::kCompiled},
     {"poplar", model::Fusion::kCompiled},
     {"pytorch-xla", model::Fusion::kCompiled},

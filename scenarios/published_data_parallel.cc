@@ -44,7 +44,7 @@ model::Bytes<> GradientsOf(const model::Workload& w, const std::string& part) {
   for (const auto& tensor : model::ParameterTensorsOf(w.architecture)) {
     if (tensor.layer == layer) elements += tensor.elements;
   }
-  const int64_t width = w.stack.fusion == model::Fusion::kFused
+  const int64_t width = w.stack.fusion == model::Fusion::kLightSeq
                             ? model::BytesPerElement(w.precision)
                             : 4;
   return model::Byte(static_cast<double>(elements * width));

@@ -29,7 +29,7 @@ model::Workload TranslationWorkload(const PublishedRun& run,
   w.optimizer = {model::OptimizerKind::kAdamW,
                  model::OptimizerImplementation::kFused};
   if (stack == "lightseq") {
-    w.stack.fusion = model::Fusion::kFused;
+    w.stack.fusion = model::Fusion::kLightSeq;
   } else {
     w.stack.narrow_weights = true;
   }

@@ -63,19 +63,19 @@ struct StackRule {
   std::string_view why;
 };
 constexpr auto kStackRules = std::to_array<StackRule>({
-    {"DeepSpeed stochastic", Fusion::kFused, "hand-fused layers"},
-    {"DeepSpeed deterministic", Fusion::kFused, "hand-fused layers"},
-    {"DeepSpeed fused transformer", Fusion::kFused, "hand-fused layers"},
-    {"DeepSpeed transformer kernel", Fusion::kFused, "hand-fused layers"},
-    {"LightSeq", Fusion::kFused, "hand-fused layers"},
-    {"FasterTransformer", Fusion::kFused, "hand-fused layers"},
+    {"DeepSpeed stochastic", Fusion::kLightSeq, "hand-fused layers"},
+    {"DeepSpeed deterministic", Fusion::kLightSeq, "hand-fused layers"},
+    {"DeepSpeed fused transformer", Fusion::kLightSeq, "hand-fused layers"},
+    {"DeepSpeed transformer kernel", Fusion::kLightSeq, "hand-fused layers"},
+    {"LightSeq", Fusion::kLightSeq, "hand-fused layers"},
+    {"FasterTransformer", Fusion::kLightSeq, "hand-fused layers"},
     {"torch.compile", Fusion::kCompiled, "Inductor"},
     {"NVFuser", Fusion::kCompiled, "TorchScript with nvFuser"},
     {"XLA", Fusion::kCompiled, "TensorFlow with XLA"},
     {"NeuronX", Fusion::kCompiled, "the Neuron compiler"},
     {"HPU", Fusion::kCompiled, "the graph compiler of SynapseAI"},
     {"optimum-habana", Fusion::kCompiled, "the graph compiler of SynapseAI"},
-    {"Megatron", Fusion::kFused, "fused softmax, bias and GELU kernels"},
+    {"Megatron", Fusion::kLightSeq, "fused softmax, bias and GELU kernels"},
     {"", Fusion::kEager, "one kernel an operation"},
 });
 

@@ -311,7 +311,7 @@ StepTime<T> GpuStep(const Device& device,
   const GpuRates rates = RatesOf(device, workload.precision);
   const bool compiled = workload.stack.fusion == model::Fusion::kCompiled;
   double launch_share = 1.0;
-  if (workload.stack.fusion == model::Fusion::kFused) {
+  if (workload.stack.fusion == model::Fusion::kLightSeq) {
     launch_share = kGpuFusedLaunchShare;
   } else if (compiled) {
     launch_share = kGpuCompiledLaunchShare;

@@ -132,7 +132,7 @@ TEST_CASE("words of the stack decide how the graph becomes kernels") {
       {"DeepSpeed",
        "DeepSpeed fused transformer kernels; SQuAD",
        "fp16",
-       Fusion::kFused,
+       Fusion::kLightSeq,
        OptimizerImplementation::kFused},
       {"TensorFlow",
        "XLA + AMP; SQuAD v1.1 fine-tuning; Adam",

@@ -47,7 +47,7 @@ TEST_CASE("forward FLOPs of BERT-large") {
 // inputs of BERT's products want a gradient, since embeddings are trained.
 TEST_CASE("backward products are twice the forward's") {
   for (const auto fusion :
-       {Fusion::kEager, Fusion::kFused, Fusion::kCompiled}) {
+       {Fusion::kEager, Fusion::kFused, Fusion::kLightSeq, Fusion::kCompiled}) {
     Workload w = BertBase(4, 64);
     w.stack.fusion = fusion;
     const KernelList list = ExpandKernels(w);
@@ -70,7 +70,7 @@ TEST_CASE("flash attention recomputes its scores") {
 TEST_CASE("fusion changes bytes and launches, never the products") {
   Workload w = BertBase(8, 128);
   const KernelList eager = ExpandKernels(w);
-  w.stack.fusion = Fusion::kFused;
+  w.stack.fusion = Fusion::kLightSeq;
   const KernelList fused = ExpandKernels(w);
   w.stack.fusion = Fusion::kCompiled;
   const KernelList compiled = ExpandKernels(w);
@@ -86,6 +86,47 @@ TEST_CASE("fusion changes bytes and launches, never the products") {
     CHECK(e.bytes_written > f.bytes_written);
     CHECK(f.bytes_read > c.bytes_read);
   }
+}
+
+int64_t LaunchesOfLayer(const KernelList& list, Phase phase) {
+  int64_t launches = 0;
+  for (const Segment& segment : list.segments) {
+    if (segment.phase != phase || segment.role != SegmentRole::kLayer) continue;
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      launches += list.kernels[static_cast<std::size_t>(i)].launches;
+    }
+  }
+  return launches;
+}
+
+// The trainer's fused stack: docs/counts.md, "Stacks". A layer of BERT forward:
+// 6 products with weights, 2 of attention, 3 heads split, 1 merge, softmax,
+// GELU, 2 add-and-norm = 16; eager: 4 around softmax, 3 for each residual = 23.
+// Backward: 12 products with weights, 4 of attention, 1 split, 3 merges,
+// softmax, GELU, 2 x 2 for add-and-norm, biases of query, key and value, 2 adds
+// of input gradients, 2 of residuals = 33.
+TEST_CASE("launches of the trainer's stacks, by hand") {
+  Workload w = BertBase(2, 16);
+  CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kForward) == 23);
+  w.stack.fusion = Fusion::kFused;
+  const KernelList list = ExpandKernels(w);
+  CHECK(LaunchesOfLayer(list, Phase::kForward) == 16);
+  CHECK(LaunchesOfLayer(list, Phase::kBackward) == 33);
+}
+
+// Add-and-norm of 2 x 16 x 768 elements, fp32: reads the product and the
+// residual, 8 bytes; writes the sum, its norm and a byte of mask, 9 bytes.
+TEST_CASE("bytes of the fused residual and LayerNorm") {
+  Workload w = BertBase(2, 16);
+  w.stack.fusion = Fusion::kFused;
+  int64_t found = 0;
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    if (kernel.name != "bias, dropout, residual and layer norm") continue;
+    ++found;
+    CHECK(kernel.bytes_read == 196'608);
+    CHECK(kernel.bytes_written == 221'184);
+  }
+  CHECK(found == 2);
 }
 
 // Bytes of one product, (m, k) (k, n) -> (m, n) in fp32: feed-forward in of
@@ -168,8 +209,10 @@ TEST_CASE("inference has a forward pass only and no dropout") {
 
 TEST_CASE("every preset expands with every stack and precision") {
   for (const Architecture& preset : ArchitecturePresets()) {
-    for (const auto fusion :
-         {Fusion::kEager, Fusion::kFused, Fusion::kCompiled}) {
+    for (const auto fusion : {Fusion::kEager,
+                              Fusion::kFused,
+                              Fusion::kLightSeq,
+                              Fusion::kCompiled}) {
       for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
         for (const auto attention :
              {Attention::kMaterialised, Attention::kFlash}) {

@@ -50,7 +50,7 @@ TEST_CASE("a narrow stack keeps the published 34 bytes a hidden element") {
   w.stack.fusion = Fusion::kCompiled;
   CHECK(LayerActivationBytes(w) == 34 * 786432 + 3 * 1572864 + 16384);
   // The fused stack also drops out after the activation: + 1 byte of 4 h.
-  w.stack.fusion = Fusion::kFused;
+  w.stack.fusion = Fusion::kLightSeq;
   CHECK(LayerActivationBytes(w) == 38 * 786432 + 5 * 1572864 + 16384);
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("mixed precision: 6 bytes a parameter eager, 2 + 2 fused") {
   const MemoryEstimate eager = EstimateMemory(w, {});
   CHECK(eager.Of("parameters") + eager.Of("weight copies") ==
         Byte(6.0 * kParameters));
-  w.stack.fusion = Fusion::kFused;
+  w.stack.fusion = Fusion::kLightSeq;
   w.accumulation = 2;  // gradients stand from the first micro-batch on
   const MemoryEstimate fused = EstimateMemory(w, {});
   CHECK(fused.Of("parameters") == Byte(2.0 * kParameters));
@@ -235,7 +235,7 @@ TEST_CASE("known batches fit, known failures do not") {
   const Bytes<> v100 = GiB(16.0);
   CHECK(needs(16) <= v100);
   CHECK(needs(32) > v100);
-  w.stack.fusion = Fusion::kFused;
+  w.stack.fusion = Fusion::kLightSeq;
   CHECK(needs(32) <= v100);
 
   w.stack.fusion = Fusion::kCompiled;
