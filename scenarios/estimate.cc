@@ -121,10 +121,10 @@ std::string BottleneckOf(const JobEstimate& job) {
       terms.begin(), terms.end(), [](const Term& a, const Term& b) {
         return a.time < b.time;
       });
-  return fmt::format("{}: {} is {:.0f} % of a step",
+  return fmt::format("{}: {:.0f} % of a step is {}",
                      largest->bound,
-                     largest->name,
-                     100.0 * (largest->time / job.step.total()));
+                     100.0 * (largest->time / job.step.total()),
+                     largest->name);
 }
 
 // A GPU draws more at products than at other work (gpu_power.h); of the others
