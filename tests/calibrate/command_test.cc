@@ -214,11 +214,14 @@ TEST_CASE("a disturbed run is repeated once, and the better one is fitted to") {
     }
   }
   int64_t steps = 0;
+  int64_t not_clean = 0;
   for (const FittedRun& run : result.fit->runs) {
     if (run.quantity != Quantity::kStep) continue;
-    CHECK(clean_s.contains(model::ToSeconds(run.measured)));
+    if (!clean_s.contains(model::ToSeconds(run.measured))) ++not_clean;
     ++steps;
   }
+  // The budget may end before the last one is repeated.
+  CHECK(not_clean == records % 2);
   CHECK(steps == result.fit->provenance.runs);
 
   // The same from the file, and it says so.
