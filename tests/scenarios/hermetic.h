@@ -29,7 +29,7 @@ class TemporaryFolder {
     return (path_ / name).string();
   }
   std::string Write(std::string_view name, std::string_view text) const {
-    const std::string path = Path(name);
+    std::string path = Path(name);
     std::filesystem::create_directories(
         std::filesystem::path(path).parent_path());
     std::ofstream(path) << text;

@@ -170,7 +170,7 @@ TEST_CASE("kernels on a device that runs whole graphs are refused") {
 
 TEST_CASE("a record of a kernel that says too little is refused by line") {
   const FitFolder folder;
-  const auto message = [&](Json record) {
+  const auto message = [&](const Json& record) {
     const std::string file = folder.Write("k.jsonl", Lines({record}));
     try {
       HoldKernels({file});
