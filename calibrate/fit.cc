@@ -660,11 +660,14 @@ bool IsDevice(const hardware::Device& device, std::string_view name) {
 }
 
 std::string SettingsOf(const model::Workload& workload) {
-  return fmt::format("{} {} {} {}",
-                     model::ToText(workload.precision),
-                     model::ToText(workload.stack.fusion),
-                     model::ToText(workload.stack.attention),
-                     model::ToText(workload.work));
+  std::string settings = fmt::format("{} {} {} {}",
+                                     model::ToText(workload.precision),
+                                     model::ToText(workload.stack.fusion),
+                                     model::ToText(workload.stack.attention),
+                                     model::ToText(workload.work));
+  // A part that trains runs other kernels than the whole.
+  if (!workload.trainable.everything()) settings += " partly-frozen";
+  return settings;
 }
 
 std::vector<std::string> Refusals(const Fit& fit) {
@@ -787,7 +790,10 @@ Fit PriorFit(const hardware::Device& device) {
     parameter.name = infos[i].name;
     parameter.value = infos[i].prior;
     parameter.standard_error = infos[i].prior_sigma;
-    parameter.prior = infos[i].prior;
+    if (device.step_overhead_prior && infos[i].name == "step_overhead") {
+      parameter.value = ToSeconds(*device.step_overhead_prior);
+    }
+    parameter.prior = parameter.value;
     parameter.determined_by = infos[i].determined_by;
     fit.parameters.push_back(std::move(parameter));
     fit.covariance[i * infos.size() + i] =

@@ -61,6 +61,12 @@ std::string_view ToText(Grade grade) {
   ENSURE(false, "every grade has a name");
 }
 
+std::string GradeText(Grade grade, int64_t figures) {
+  if (figures == 0 || figures > kFewFigures) return std::string(ToText(grade));
+  return fmt::format(
+      "{} from {} figure{}", ToText(grade), figures, figures == 1 ? "" : "s");
+}
+
 Predictor::Predictor(hardware::Device device)
     : device_(std::move(device)), fit_(PriorFit(device_)), fitted_(false) {
   const auto infos = hardware::ParametersOf(device_.kind);
@@ -164,6 +170,7 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   prediction.low_factor = std::exp(-quantile_ * prediction.log_sigma);
   prediction.high_factor = std::exp(quantile_ * prediction.log_sigma);
   prediction.grade = GradeOf(workload);
+  if (fitted_) prediction.figures = fit_.provenance.observations;
   return prediction;
 }
 

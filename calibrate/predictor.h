@@ -3,6 +3,7 @@
 // A device and its fit as one thing that answers for workloads: time with an
 // interval and a grade.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -29,7 +30,13 @@ struct StepPrediction {
   double low_factor = 1;
   double high_factor = 1;
   Grade grade = Grade::kDatasheetOnly;
+  int64_t figures = 0;  // that the fit rests on; 0: no fit
 };
+
+// So few figures behind a fit are said wherever its grade is.
+inline constexpr int64_t kFewFigures = 3;
+// "interpolated", or "extrapolated from 2 figures".
+std::string GradeText(Grade grade, int64_t figures);
 
 // What the formulas leave unexplained on a device that nobody measured, as a
 // standard deviation of log(time), besides the spread of its priors.

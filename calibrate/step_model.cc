@@ -130,6 +130,13 @@ std::string Describe(const model::Workload& workload) {
   if (workload.predictions_per_sequence > 0) {
     text += fmt::format(" p{}", workload.predictions_per_sequence);
   }
+  const model::Trainable& trainable = workload.trainable;
+  if (trainable.frozen_layers > 0) {
+    text += fmt::format(" frozen{}", trainable.frozen_layers);
+  }
+  if (trainable.lora_rank > 0) {
+    text += fmt::format(" lora{}", trainable.lora_rank);
+  }
   if (workload.gradient_checkpointing) text += " checkpointed";
   if (a.dropout != model::Architecture{}.dropout) {
     text += fmt::format(" dropout {}", a.dropout);

@@ -197,6 +197,9 @@ Device LoadDevice(const std::string& path) {
   ReadCores(root, device);
   device.static_shapes = root.OptionalFlag("static_shapes").value_or(false);
   device.inference_only = root.OptionalFlag("inference_only").value_or(false);
+  if (const auto priors = root.OptionalMap("priors")) {
+    device.step_overhead_prior = priors->Time("step_overhead");
+  }
   ReadPower(root, device);
   ReadLinks(root, device);
   root.Finish();

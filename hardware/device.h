@@ -66,6 +66,9 @@ struct Device {
   int64_t systolic_columns = 0;
   // The graph is compiled for every distinct shape.
   bool static_shapes = false;
+  // What is known of the host's work of a step before any run; absent: what
+  // the kind's model assumes.
+  std::optional<model::Seconds<>> step_overhead_prior;
   // Its maker's software does not train on it: no candidate for training, but
   // a row of inference tables.
   bool inference_only = false;

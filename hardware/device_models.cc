@@ -72,8 +72,9 @@ void RequireSupported(const Device& device,
   if (device.static_shapes && shapes.distinct_lengths > 1 &&
       !shapes.compile_time_known) {
     throw model::InputError(fmt::format(
-        "padding: {} compiles each of {} lengths; expected a compile time per "
-        "shape, or static or bucketed padding",
+        "padding: {} compiles each of {} lengths; expected a compile time "
+        "(run.compile_per_shape), a warm cache (run.warm_cache), or static or "
+        "bucketed padding",
         device.name,
         shapes.distinct_lengths));
   }

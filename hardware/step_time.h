@@ -111,6 +111,7 @@ void RecordBackward(const model::Segment& segment,
       step.backward_embeddings = once;
       break;
     case model::SegmentRole::kOptimizer:
+    case model::SegmentRole::kCompression:
       break;
   }
 }

@@ -155,16 +155,21 @@ class TensorLister {
           index < 0 ? std::string(prefix) : fmt::format("{}{}.", prefix, index);
     }
   }
-  void Add(std::string_view block, std::string_view name, int64_t elements) {
+  void Add(std::string_view block,
+           std::string_view name,
+           int64_t elements,
+           int64_t columns = 1) {
     ++count_;
     elements_ += elements;
     if (named_) {
-      tensors_.push_back(
-          {fmt::format("{}{}{}", prefix_, block, name), elements, layer_});
+      tensors_.push_back({fmt::format("{}{}{}", prefix_, block, name),
+                          elements,
+                          layer_,
+                          columns});
     }
   }
   void Linear(std::string_view name, int64_t inputs, int64_t outputs) {
-    Add(name, ".weight", inputs * outputs);
+    Add(name, ".weight", inputs * outputs, inputs);
     Add(name, ".bias", outputs);
   }
   void LayerNorm(std::string_view name) {
@@ -206,12 +211,14 @@ class TensorLister {
 
 void AddEmbeddings(const Architecture& a, TensorLister& list) {
   list.SetLayer(0, "embeddings.");
-  list.Add("word_embeddings", ".weight", a.vocabulary * a.hidden);
+  list.Add("word_embeddings", ".weight", a.vocabulary * a.hidden, a.hidden);
   if (a.positions > 0) {
-    list.Add("position_embeddings", ".weight", a.positions * a.hidden);
+    list.Add(
+        "position_embeddings", ".weight", a.positions * a.hidden, a.hidden);
   }
   if (a.token_types > 0) {
-    list.Add("token_type_embeddings", ".weight", a.token_types * a.hidden);
+    list.Add(
+        "token_type_embeddings", ".weight", a.token_types * a.hidden, a.hidden);
   }
   if (a.embedding_layer_norm) list.LayerNorm("LayerNorm");
 }

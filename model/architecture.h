@@ -67,7 +67,8 @@ int64_t TotalParameters(const Architecture& architecture);
 struct ParameterTensor {
   std::string name;  // the name in Hugging Face's state_dict for BERT
   int64_t elements;
-  int64_t layer;  // 0 embeddings, 1..n blocks, n + 1 head
+  int64_t layer;        // 0 embeddings, 1..n blocks, n + 1 head
+  int64_t columns = 1;  // of a matrix; 1: a vector
 };
 std::vector<ParameterTensor> ParameterTensorsOf(
     const Architecture& architecture);

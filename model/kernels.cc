@@ -2,8 +2,10 @@
 
 #include <array>
 
+#include "model/gradient_compression.h"
 #include "model/internal/enum_names.h"
 #include "model/optimizer_kernels.h"
+#include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
@@ -53,6 +55,20 @@ struct AttentionShape {
   int64_t key_elements() const { return products() * key_length * head_size; }
 };
 
+// Matrices of a model, as far as training tells them apart.
+enum class Matrix {
+  kQuery,
+  kKey,
+  kValue,
+  kOutput,
+  kFeedForwardIn,
+  kFeedForwardOut,
+  kPooler,
+  kTaskHead,        // trains beside adapters
+  kVocabularyHead,  // the transform before the logits
+  kVocabulary,      // tied to the word embeddings
+};
+
 // Appends kernels in the order in which a stack launches them.
 class Expander {
  public:
@@ -74,6 +90,11 @@ class Expander {
     Forward();
     if (w_.work != Work::kForward) Backward();
     if (w_.work == Work::kTraining) {
+      if (w_.compression.kind != CompressionKind::kNone) {
+        Open(Phase::kOptimizer, SegmentRole::kCompression, 1);
+        AppendCompressionKernels(w_, list_.kernels);
+        Close();
+      }
       Open(Phase::kOptimizer, SegmentRole::kOptimizer, 1);
       AppendOptimizerKernels(w_, list_.kernels);
       Close();
@@ -173,6 +194,71 @@ class Expander {
   // The trainer's fused stack is eager where nothing of it applies.
   bool EagerOutside() const {
     return fusion_ == Fusion::kEager || fusion_ == Fusion::kFused;
+  }
+
+  // Whether a weight has a gradient, in a block that has a backward pass.
+  bool Trains(Matrix matrix) const {
+    if (w_.trainable.lora_rank > 0) return matrix == Matrix::kTaskHead;
+    return matrix != Matrix::kVocabulary || w_.trainable.everything();
+  }
+  // LayerNorm's scales and shifts.
+  bool NormsTrain() const { return w_.trainable.lora_rank == 0; }
+  bool HasAdapter(Matrix matrix) const {
+    const LoraMatrices& m = w_.trainable.lora;
+    if (w_.trainable.lora_rank == 0) return false;
+    switch (matrix) {
+      case Matrix::kQuery:
+        return m.query;
+      case Matrix::kKey:
+        return m.key;
+      case Matrix::kValue:
+        return m.value;
+      case Matrix::kOutput:
+        return m.output;
+      case Matrix::kFeedForwardIn:
+        return m.feed_forward_in;
+      case Matrix::kFeedForwardOut:
+        return m.feed_forward_out;
+      case Matrix::kPooler:
+      case Matrix::kTaskHead:
+      case Matrix::kVocabularyHead:
+      case Matrix::kVocabulary:
+        return false;
+    }
+    ENSURE(false, "a matrix without an answer");
+  }
+
+  // (X A) B s, added to X W: two thin products and a pass over the result,
+  // which a compiler fuses into the second.
+  void AdapterForward(Matrix matrix, int64_t m, int64_t n, int64_t k) {
+    if (!HasAdapter(matrix)) return;
+    const int64_t rank = w_.trainable.lora_rank;
+    Gemm("adapter down", m, rank, k);
+    Gemm("adapter up", m, n, rank);
+    if (fusion_ != Fusion::kCompiled) {
+      Elementwise("adapter add", m * n, 2 * element_, element_, 2);
+    }
+  }
+  // Of the same: B's gradient, that of X A, A's gradient, and X's, added.
+  void AdapterBackward(Matrix matrix, int64_t m, int64_t n, int64_t k) {
+    if (!HasAdapter(matrix)) return;
+    const int64_t rank = w_.trainable.lora_rank;
+    WeightGradientGemm("adapter up gradient", rank, n, m);
+    Gemm("adapter inner gradient", m, rank, n);
+    WeightGradientGemm("adapter down gradient", k, rank, m);
+    Gemm("adapter input gradient", m, k, rank);
+    if (fusion_ != Fusion::kCompiled) {
+      Elementwise("adapter gradient add", m * k, 2 * element_, element_, 1);
+    }
+  }
+  // W (k, n) = X^T (k, m) Y (m, n).
+  void WeightGradientGemm(std::string_view name,
+                          int64_t k,
+                          int64_t n,
+                          int64_t m) {
+    Gemm(name, k, n, m);
+    list_.kernels.back().parameter_bytes = k * n * element_;
+    list_.kernels.back().parameter_bytes_written = k * n * element_;
   }
 
   int64_t DropoutDraws() const { return dropout_ ? 1 : 0; }
@@ -300,6 +386,9 @@ class Expander {
             "bias and head split", queries + 2 * keys, element_, element_, 1);
       }
     }
+    AdapterForward(Matrix::kQuery, query_tokens, h, h);
+    AdapterForward(Matrix::kKey, key_tokens, h, h);
+    AdapterForward(Matrix::kValue, key_tokens, h, h);
     if (w_.stack.attention == Attention::kFlash) {
       Kernel& kernel = Push(
           "flash attention", KernelKind::kAttention, shape.query_elements());
@@ -322,6 +411,7 @@ class Expander {
       Copy("merge heads", queries, element_, element_);
     }
     Gemm("attention output projection", query_tokens, h, h);
+    AdapterForward(Matrix::kOutput, query_tokens, h, h);
     ResidualAndNormForward(query_tokens);
   }
 
@@ -432,6 +522,7 @@ class Expander {
   void FeedForwardForward(int64_t tokens) {
     const int64_t elements = tokens * a_.intermediate;
     Gemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
+    AdapterForward(Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden);
     if (fusion_ == Fusion::kFused || fusion_ == Fusion::kLightSeq) {
       // LightSeq2 also drops out the activation in the same pass.
       Elementwise("bias and gelu",
@@ -444,6 +535,7 @@ class Expander {
       Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
     }
     Gemm("feed-forward out", tokens, a_.hidden, a_.intermediate);
+    AdapterForward(Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate);
     ResidualAndNormForward(tokens);
   }
 
@@ -518,28 +610,35 @@ class Expander {
       AttentionBackward(SelfAttention(TargetLength()), tokens, tokens);
       Close();
     }
-    Open(Phase::kBackward, SegmentRole::kLayer, a_.layers);
-    if (w_.gradient_checkpointing) {
-      LayerForward(SelfAttention(w_.sequence_length), SourceTokens());
+    // What lies below the first weights that train has no backward pass. (A
+    // first block with adapters is counted like the others: its own input
+    // gradient is not needed.)
+    if (LayersWithBackward(w_) > 0) {
+      Open(Phase::kBackward, SegmentRole::kLayer, LayersWithBackward(w_));
+      if (w_.gradient_checkpointing) {
+        LayerForward(SelfAttention(w_.sequence_length), SourceTokens());
+      }
+      FeedForwardBackward(SourceTokens());
+      AttentionBackward(
+          SelfAttention(w_.sequence_length), SourceTokens(), SourceTokens());
+      Close();
     }
-    FeedForwardBackward(SourceTokens());
-    AttentionBackward(
-        SelfAttention(w_.sequence_length), SourceTokens(), SourceTokens());
-    Close();
-    Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
-    EmbeddingsBackward(SourceTokens());
-    if (TwoSided()) EmbeddingsBackward(w_.batch * TargetLength());
-    Close();
+    if (w_.trainable.everything()) {
+      Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+      EmbeddingsBackward(SourceTokens());
+      if (TwoSided()) EmbeddingsBackward(w_.batch * TargetLength());
+      Close();
+    }
   }
 
   // Of Y (m, n) = X (m, k) W (k, n): input gradient, weight gradient, bias.
   // `bias`: its gradient is a kernel of its own.
   void LinearBackward(
-      int64_t m, int64_t n, int64_t k, bool input_gradient, bool bias = true) {
-    if (input_gradient) Gemm("input gradient", m, k, n);
-    Gemm("weight gradient", k, n, m);
-    list_.kernels.back().parameter_bytes = k * n * element_;
-    list_.kernels.back().parameter_bytes_written = k * n * element_;
+      Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias = true) {
+    Gemm("input gradient", m, k, n);
+    AdapterBackward(matrix, m, n, k);
+    if (!Trains(matrix)) return;
+    WeightGradientGemm("weight gradient", k, n, m);
     if (autocast_) {
       Copy("cast weight gradient", k * n, element_, 4);
       list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
@@ -558,6 +657,7 @@ class Expander {
               2 * wide_,
               wide_,
               kLayerNormBackwardFlops);
+    if (!NormsTrain()) return;
     // Scale and shift: column sums over the same tensors.
     Reduction(
         "layer norm weight gradient", a_.hidden, elements, 2 * wide_, 0, 4);
@@ -578,6 +678,7 @@ class Expander {
                 2 * element_ + DropoutMask(),
                 2 * element_,
                 kLayerNormBackwardFlops + 1 + DropoutFlops());
+      if (!NormsTrain()) return;
       Reduction("layer norm weight gradient",
                 a_.hidden,
                 elements,
@@ -597,6 +698,7 @@ class Expander {
                 2 * wide_ + own + DropoutMask(),
                 wide_ + (two ? element_ : 0),
                 kLayerNormBackwardFlops + 1 + DropoutFlops());
+      if (!NormsTrain()) return;
       Reduction("bias and layer norm weight gradient",
                 a_.hidden,
                 elements,
@@ -627,14 +729,16 @@ class Expander {
   void FeedForwardBackward(int64_t tokens) {
     const bool fused = fusion_ == Fusion::kFused;
     ResidualAndNormBackward(tokens);
-    LinearBackward(tokens, a_.hidden, a_.intermediate, true, !fused);
+    LinearBackward(
+        Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate, !fused);
     Elementwise(fused ? "gelu and bias gradient" : "gelu gradient",
                 tokens * a_.intermediate,
                 2 * element_,
                 element_,
                 kGeluBackwardFlops + (fused ? 1 : 0),
                 2);
-    LinearBackward(tokens, a_.intermediate, a_.hidden, true, !fused);
+    LinearBackward(
+        Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden, !fused);
     ResidualGradientAdd(tokens);
   }
 
@@ -645,7 +749,8 @@ class Expander {
     const int64_t queries = query_tokens * h;
     const int64_t keys = key_tokens * h;
     ResidualAndNormBackward(query_tokens);
-    LinearBackward(query_tokens, h, h, true, fusion_ != Fusion::kFused);
+    LinearBackward(
+        Matrix::kOutput, query_tokens, h, h, fusion_ != Fusion::kFused);
     if (fusion_ != Fusion::kCompiled) {
       Copy("split head gradients", queries, element_, element_);
     }
@@ -677,17 +782,31 @@ class Expander {
       Copy("merge head gradients", keys, element_, element_);
     }
     if (fusion_ == Fusion::kLightSeq && query_tokens == key_tokens) {
-      LinearBackward(query_tokens, 3 * h, h, true);
+      MergedProjectionBackward(query_tokens);
     } else {
-      LinearBackward(query_tokens, h, h, true);
-      LinearBackward(key_tokens, h, h, true);
-      LinearBackward(key_tokens, h, h, true);
+      LinearBackward(Matrix::kQuery, query_tokens, h, h);
+      LinearBackward(Matrix::kKey, key_tokens, h, h);
+      LinearBackward(Matrix::kValue, key_tokens, h, h);
       if (EagerOutside()) {
         Elementwise("input gradient add", queries, 2 * element_, element_, 1);
         Elementwise("input gradient add", keys, 2 * element_, element_, 1);
       }
     }
     ResidualGradientAdd(query_tokens);
+  }
+
+  // Of one product that makes queries, keys and values; each may have its own
+  // adapter.
+  void MergedProjectionBackward(int64_t tokens) {
+    const int64_t h = a_.hidden;
+    if (w_.trainable.lora_rank == 0) {
+      LinearBackward(Matrix::kQuery, tokens, 3 * h, h);
+      return;
+    }
+    Gemm("input gradient", tokens, h, 3 * h);
+    AdapterBackward(Matrix::kQuery, tokens, h, h);
+    AdapterBackward(Matrix::kKey, tokens, h, h);
+    AdapterBackward(Matrix::kValue, tokens, h, h);
   }
 
   void MaterialisedAttentionBackward(const AttentionShape& shape) {
@@ -739,20 +858,20 @@ class Expander {
     const int64_t h = a_.hidden;
     if (a_.head == Head::kSequenceClassification) {
       LossBackward(b, a_.labels);
-      LinearBackward(b, a_.labels, h, true);
+      LinearBackward(Matrix::kTaskHead, b, a_.labels, h);
       DropoutBackward(b * h, element_);
       if (a_.classifier_dense) {
         Elementwise("activation gradient", b * h, 2 * element_, element_, 1);
-        LinearBackward(b, h, h, true);
+        LinearBackward(Matrix::kTaskHead, b, h, h);
         ScatterFirstTokens();
       }
     } else if (a_.head == Head::kQuestionAnswering) {
       LossBackward(2 * b, w_.sequence_length);
-      LinearBackward(HeadTokens(), 2, h, true);
+      LinearBackward(Matrix::kTaskHead, HeadTokens(), 2, h);
     } else if (VocabularyHead()) {
       const int64_t rows = PredictedTokens();
       LossBackward(rows, a_.vocabulary);
-      LinearBackward(rows, a_.vocabulary, h, true);
+      LinearBackward(Matrix::kVocabulary, rows, a_.vocabulary, h);
       if (a_.head != Head::kCausalLanguageModel) {
         LayerNormBackward(rows);
         Elementwise("gelu gradient",
@@ -761,16 +880,16 @@ class Expander {
                     element_,
                     kGeluBackwardFlops,
                     2);
-        LinearBackward(rows, h, h, true);
+        LinearBackward(Matrix::kVocabularyHead, rows, h, h);
       }
       if (a_.head == Head::kPreTraining) {
         LossBackward(b, 2);
-        LinearBackward(b, 2, h, true);
+        LinearBackward(Matrix::kVocabularyHead, b, 2, h);
       }
     }
     if (a_.has_pooler() && a_.head != Head::kNone) {
       Elementwise("tanh gradient", b * h, 2 * element_, element_, 3);
-      LinearBackward(b, h, h, true);
+      LinearBackward(Matrix::kPooler, b, h, h);
       ScatterFirstTokens();
     }
     if (a_.family == Family::kDecoder) LayerNormBackward(HeadTokens());
@@ -832,6 +951,20 @@ PhaseCounts KernelList::Counts(Phase phase) const {
 
 KernelList ExpandKernels(const Workload& workload) {
   return Expander(workload).Expand();
+}
+
+int64_t StepModelFlops(const Workload& workload) {
+  // In full training every product of the forward pass has two in the backward.
+  if (workload.trainable.everything()) return 3 * ForwardModelFlops(workload);
+  // Nothing recomputed: neither checkpointed blocks nor flash's scores.
+  Workload passes = workload;
+  passes.work = Work::kForwardBackward;
+  passes.gradient_checkpointing = false;
+  passes.stack.attention = Attention::kMaterialised;
+  passes.compression = {};
+  const KernelList list = ExpandKernels(passes);
+  return list.Counts(Phase::kForward).matrix_flops +
+         list.Counts(Phase::kBackward).matrix_flops;
 }
 
 int64_t ForwardModelFlops(const Workload& workload) {

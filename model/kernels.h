@@ -62,7 +62,8 @@ enum class SegmentRole {
   kLayer,
   kDecoderLayer,
   kHead,
-  kOptimizer
+  kOptimizer,
+  kCompression,  // of gradients, before and after they are sent
 };
 
 // Kernels [begin, end) of the list, run `repeat` times one after another.
@@ -100,6 +101,11 @@ KernelList ExpandKernels(const Workload& workload);
 // FLOPs" of one micro-batch; a training step is three times this per
 // micro-batch, whatever is recomputed.
 int64_t ForwardModelFlops(const Workload& workload);
+
+// The same of forward and backward of one micro-batch as far as weights train:
+// three forward passes in full training, less where gradients of frozen weights
+// are not computed.
+int64_t StepModelFlops(const Workload& workload);
 
 std::string_view ToText(KernelKind kind);
 std::string_view ToText(Phase phase);

@@ -6,6 +6,7 @@
 #include "model/error.h"
 #include "model/internal/enum_names.h"
 #include "model/optimizer_kernels.h"
+#include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
@@ -42,6 +43,21 @@ int64_t TargetLength(const Workload& w) {
   return w.target_length > 0 ? w.target_length : w.sequence_length;
 }
 
+// Whether the input of a matrix is kept: for the gradient of its weights, or
+// of the adapter beside it. A frozen matrix needs only itself.
+bool KeepsInput(const Workload& w, bool LoraMatrices::*matrix) {
+  return w.trainable.lora_rank == 0 || w.trainable.lora.*matrix;
+}
+
+// X A of the adapter beside a matrix, kept for B's gradient.
+int64_t AdapterBytes(const Workload& w,
+                     int64_t tokens,
+                     bool LoraMatrices::*matrix) {
+  return w.trainable.lora.*matrix
+             ? tokens * w.trainable.lora_rank * Widths(w).element
+             : 0;
+}
+
 // One attention block and the residual and LayerNorm behind it.
 int64_t AttentionBytes(const Workload& w,
                        int64_t query_length,
@@ -57,8 +73,21 @@ int64_t AttentionBytes(const Workload& w,
   // Inputs of the three projections: one tensor, or under autocast a narrow
   // copy for each. The encoder's output, which cross-attention reads, is kept
   // once for all layers when it needs no copy.
-  int64_t bytes = queries * h * width.element;
-  if (width.autocast) bytes += 2 * (cross ? keys : queries) * h * width.element;
+  const int64_t other = cross ? keys : queries;
+  const bool query = KeepsInput(w, &LoraMatrices::query);
+  const bool key = KeepsInput(w, &LoraMatrices::key);
+  const bool value = KeepsInput(w, &LoraMatrices::value);
+  int64_t inputs = 0;
+  if (width.autocast) {
+    inputs = (query ? queries : 0) + (key ? other : 0) + (value ? other : 0);
+  } else if (query || key || value) {
+    inputs = queries;
+  }
+  int64_t bytes = inputs * h * width.element;
+  bytes += AdapterBytes(w, queries, &LoraMatrices::query) +
+           AdapterBytes(w, keys, &LoraMatrices::key) +
+           AdapterBytes(w, keys, &LoraMatrices::value) +
+           AdapterBytes(w, queries, &LoraMatrices::output);
   bytes += (queries + 2 * keys) * h * width.element;  // split into heads
 
   if (w.stack.attention == Attention::kFlash) {
@@ -82,7 +111,9 @@ int64_t AttentionBytes(const Workload& w,
         break;
     }
   }
-  bytes += queries * h * width.element;  // context, merged
+  if (KeepsInput(w, &LoraMatrices::output)) {
+    bytes += queries * h * width.element;  // context, merged
+  }
   bytes += queries * h * width.mask;
   bytes += queries * (h * width.wide + kStatistics);  // input of LayerNorm
   return bytes;
@@ -92,8 +123,15 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens) {
   const Widths width(w);
   const int64_t h = w.architecture.hidden;
   const int64_t i = w.architecture.intermediate;
-  int64_t bytes = tokens * h * width.element;  // input
-  bytes += tokens * i * 2 * width.element;     // before and after activation
+  int64_t bytes = tokens * i * width.element;  // before the activation
+  if (KeepsInput(w, &LoraMatrices::feed_forward_in)) {
+    bytes += tokens * h * width.element;
+  }
+  if (KeepsInput(w, &LoraMatrices::feed_forward_out)) {
+    bytes += tokens * i * width.element;  // after the activation
+  }
+  bytes += AdapterBytes(w, tokens, &LoraMatrices::feed_forward_in) +
+           AdapterBytes(w, tokens, &LoraMatrices::feed_forward_out);
   if (w.stack.fusion == Fusion::kLightSeq) bytes += tokens * i * width.mask;
   bytes += tokens * h * width.mask;
   bytes += tokens * (h * width.wide + kStatistics);
@@ -200,19 +238,23 @@ int64_t Activations(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t source = w.batch * w.sequence_length;
   const int64_t target = w.batch * TargetLength(w);
-  int64_t bytes = EmbeddingBytes(w, source) + HeadBytes(w);
+  // Blocks without a backward pass keep nothing, frozen embeddings neither.
+  const int64_t layers = LayersWithBackward(w);
+  const bool embeddings = w.trainable.everything();
+  int64_t bytes = HeadBytes(w);
+  if (embeddings) bytes += EmbeddingBytes(w, source);
   const int64_t layer = LayerActivationBytes(w);
   const int64_t decoder_layer =
       TwoSided(w) ? DecoderLayerActivationBytes(w) : 0;
   if (w.gradient_checkpointing) {
     // The input of every block, and one block in full while it runs again.
-    bytes += a.layers * source * a.hidden * width.wide;
+    bytes += layers * source * a.hidden * width.wide;
     if (TwoSided(w)) bytes += a.decoder_layers * target * a.hidden * width.wide;
-    bytes += std::max(layer, decoder_layer);
+    bytes += std::max(layers > 0 ? layer : 0, decoder_layer);
   } else {
-    bytes += a.layers * layer + a.decoder_layers * decoder_layer;
+    bytes += layers * layer + a.decoder_layers * decoder_layer;
   }
-  if (TwoSided(w)) bytes += EmbeddingBytes(w, target);
+  if (TwoSided(w) && embeddings) bytes += EmbeddingBytes(w, target);
   return bytes;
 }
 
@@ -237,7 +279,7 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
   switch (w.optimizer.implementation) {
     case OptimizerImplementation::kForLoop: {
       int64_t largest = 0;
-      for (const ParameterTensor& tensor : ParameterTensorsOf(w.architecture)) {
+      for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
         largest = std::max(largest, tensor.elements);
       }
       return lists * largest * kSingle;
@@ -293,7 +335,8 @@ MemoryEstimate EstimateMemory(const Workload& w,
                               const MemorySurroundings& surroundings) {
   const Widths width(w);
   const Architecture& a = w.architecture;
-  const int64_t count = TotalParameters(a);
+  const int64_t count = TotalParameters(a) + AdapterParameters(w);
+  const int64_t trained = TrainableParameters(w);
   // LightSeq2 trains narrow parameters without fp32 masters: 2 + 2 bytes
   // a parameter (published/s003_mixed_precision_bytes_per_parameter); others
   // that keep weights narrow have masters; the rest casts fp32 weights.
@@ -318,23 +361,24 @@ MemoryEstimate EstimateMemory(const Workload& w,
                  context});
   }
 
-  const Bytes<> gradients = Size(count * parameter_width);
+  const Bytes<> gradients = Size(trained * parameter_width);
   const Bytes<> buckets =
       surroundings.communication_buckets ? gradients : Bytes<>();
   const bool updates = w.work == Work::kTraining;
   const Bytes<> state =
-      updates
-          ? Size(OperationsOf(w.optimizer.kind).state_tensors * count * kSingle)
-          : Bytes<>();
+      updates ? Size(OperationsOf(w.optimizer.kind).state_tensors * trained *
+                     kSingle)
+              : Bytes<>();
   const MemoryTerm master{"master weights",
-                          Size(updates && masters ? count * kSingle : 0)};
+                          Size(updates && masters ? trained * kSingle : 0)};
   // A first micro-batch makes its gradients layer by layer, while activations
   // go; a later one adds to gradients that are already there, and so do
   // buckets that stand from the beginning.
   const bool standing =
       w.accumulation > 1 || surroundings.communication_buckets;
-  const Bytes<> table_gradient =
-      w.accumulation > 1 ? Size(a.vocabulary * a.hidden * kSingle) : Bytes<>();
+  const Bytes<> table_gradient = w.accumulation > 1 && w.trainable.everything()
+                                     ? Size(a.vocabulary * a.hidden * kSingle)
+                                     : Bytes<>();
 
   const MemoryEstimate start =
       Make(MemoryMoment::kBackwardStart,
@@ -356,7 +400,9 @@ MemoryEstimate EstimateMemory(const Workload& w,
        {"communication buckets", buckets},
        master,
        {"optimizer state", state},
-       {"activations", Size(EmbeddingBytes(w, w.tokens()))},
+       {"activations",
+        w.trainable.everything() ? Size(EmbeddingBytes(w, w.tokens()))
+                                 : Bytes<>()},
        {"embedding gradient", table_gradient},
        {"backward transients", Size(2 * w.tokens() * a.hidden * width.wide)},
        workspace,
@@ -368,9 +414,9 @@ MemoryEstimate EstimateMemory(const Workload& w,
        {"communication buckets", buckets},
        master,
        {"optimizer state", state},
-       {"unscaled gradients", Size(updates && masters ? count * kSingle : 0)},
+       {"unscaled gradients", Size(updates && masters ? trained * kSingle : 0)},
        {"optimizer temporaries",
-        updates ? Size(OptimizerTemporaries(w, count)) : Bytes<>()},
+        updates ? Size(OptimizerTemporaries(w, trained)) : Bytes<>()},
        workspace,
        context});
   return std::max({start, end, update},

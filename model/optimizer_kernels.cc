@@ -2,6 +2,7 @@
 
 #include "model/error.h"
 #include "model/multi_tensor.h"
+#include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
@@ -31,11 +32,11 @@ void AppendConversion(std::string_view name,
 
 int64_t PackedLaunches(const Workload& w, int64_t lists) {
   return static_cast<int64_t>(
-      MultiTensorLaunches(ParameterTensorsOf(w.architecture), lists).size());
+      MultiTensorLaunches(TrainableTensorsOf(w), lists).size());
 }
 
 int64_t FusedLaunches(const Workload& w, FusedAccess access) {
-  const int64_t tensors = ParameterTensorCount(w.architecture);
+  const int64_t tensors = TrainableTensorCount(w);
   if (access == FusedAccess::kOneTensor) return tensors;
   // Parameters, gradients, three moments and the last gradient are six lists.
   return w.optimizer.kind == OptimizerKind::kAdan
@@ -49,14 +50,14 @@ void AppendGradientDifference(const Workload& w,
                               FusedAccess access,
                               std::vector<Kernel>& kernels) {
   constexpr int64_t kWidth = 4;
-  const int64_t parameters = TotalParameters(w.architecture);
+  const int64_t parameters = TrainableParameters(w);
   const bool single = access == FusedAccess::kOneTensor;
   const auto append = [&](std::string_view name, int64_t lists, int64_t read) {
     Kernel kernel;
     kernel.kind = KernelKind::kElementwise;
     kernel.name = name;
-    kernel.launches = single ? ParameterTensorCount(w.architecture)
-                             : PackedLaunches(w, lists);
+    kernel.launches =
+        single ? TrainableTensorCount(w) : PackedLaunches(w, lists);
     kernel.bytes_read = read * kWidth * parameters / kernel.launches;
     kernel.bytes_written = kWidth * parameters / kernel.launches;
     kernel.parameter_bytes = kernel.bytes();
@@ -147,8 +148,7 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
 }
 
 int64_t FirstStepLaunches(const Workload& w) {
-  return OperationsOf(w.optimizer.kind).state_tensors *
-         ParameterTensorCount(w.architecture);
+  return OperationsOf(w.optimizer.kind).state_tensors * TrainableTensorCount(w);
 }
 
 void AppendOptimizerKernels(const Workload& w,
@@ -156,8 +156,8 @@ void AppendOptimizerKernels(const Workload& w,
                             FusedAccess access) {
   if (w.optimizer.kind == OptimizerKind::kNone) return;
   const OptimizerOperations o = OperationsOf(w.optimizer.kind);
-  const int64_t parameters = TotalParameters(w.architecture);
-  const int64_t tensors = ParameterTensorCount(w.architecture);
+  const int64_t parameters = TrainableParameters(w);
+  const int64_t tensors = TrainableTensorCount(w);
   constexpr int64_t kWidth = 4;  // state and master parameters are fp32
 
   // Narrow gradients are unscaled into fp32 before the update, the masters

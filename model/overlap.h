@@ -96,6 +96,7 @@ struct GradientBucket {
   int64_t elements = 0;
   // 0 embeddings, 1..n blocks, n + 1 head, as in ParameterTensor.
   int64_t ready_after_layer = 0;
+  int64_t tensors = 0;  // in the reverse of model order, from the last bucket's
 };
 
 // Buckets of PyTorch's DistributedDataParallel: tensors in the reverse of
@@ -111,6 +112,7 @@ inline std::vector<GradientBucket> BucketGradients(
   GradientBucket open;
   for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) {
     open.elements += tensor->elements;
+    ++open.tensors;
     open.ready_after_layer = tensor->layer;
     const Bytes<> limit = buckets.empty() ? first_capacity : capacity;
     const Bytes<> held =

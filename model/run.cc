@@ -105,7 +105,9 @@ RunTimes EstimateRun(const RunPlan& plan,
     run.distinct_shapes += ShapesOfPass(plan, plan.eval_samples, 1, false);
   }
   run.checkpoint = plan.checkpoint * epochs;
-  run.compile = plan.compile_per_shape * run.distinct_shapes;
+  if (!plan.warm_cache) {
+    run.compile = plan.compile_per_shape * run.distinct_shapes;
+  }
   return run;
 }
 

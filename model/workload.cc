@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "model/error.h"
 #include "model/internal/enum_names.h"
+#include "model/nearest.h"
 
 namespace trainfare::model {
 namespace {
@@ -45,6 +48,20 @@ constexpr std::array kAttentions = {
     Name<Attention>{Attention::kMaterialised, "materialised"},
     Name<Attention>{Attention::kFlash, "flash"},
 };
+constexpr std::array kCompressions = {
+    Name<CompressionKind>{CompressionKind::kNone, "none"},
+    Name<CompressionKind>{CompressionKind::kHalf, "half"},
+    Name<CompressionKind>{CompressionKind::kPowerSgd, "power_sgd"},
+};
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 6>
+    kLoraMatrices = {{
+        {"query", &LoraMatrices::query},
+        {"key", &LoraMatrices::key},
+        {"value", &LoraMatrices::value},
+        {"output", &LoraMatrices::output},
+        {"feed_forward_in", &LoraMatrices::feed_forward_in},
+        {"feed_forward_out", &LoraMatrices::feed_forward_out},
+    }};
 constexpr std::array kWorks = {
     Name<Work>{Work::kTraining, "training"},
     Name<Work>{Work::kForwardBackward, "forward-backward"},
@@ -83,6 +100,35 @@ void Validate(const Workload& w) {
         fmt::format("model.heads: expected a divisor of hidden = {}, got {}",
                     a.hidden,
                     a.heads));
+  }
+  const Trainable& t = w.trainable;
+  if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
+    throw InputError(
+        fmt::format("trainable.frozen_layers: expected 0 to {}, the layers of "
+                    "{}, got {}",
+                    a.layers,
+                    a.name.empty() ? "the model" : a.name,
+                    t.frozen_layers));
+  }
+  if (t.lora_rank < 0 || (t.lora_rank > 0 && t.frozen_layers > 0)) {
+    throw InputError(
+        "trainable: expected frozen layers or adapters, got both; adapters "
+        "freeze all layers");
+  }
+  if (t.lora_rank > 0 && t.lora == LoraMatrices{}) {
+    throw InputError(
+        "trainable.lora.matrices: expected at least one matrix, got none");
+  }
+  if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
+    throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
+                                 w.stack.compiler_level));
+  }
+  if (w.compression.kind == CompressionKind::kPowerSgd &&
+      w.compression.rank < 1) {
+    throw InputError(
+        fmt::format("gradient_compression.power_sgd: expected a rank of at "
+                    "least 1, got {}",
+                    w.compression.rank));
   }
   const auto longest = a.max_sequence_length();
   const int64_t length = std::max(w.sequence_length, w.target_length);
@@ -132,6 +178,9 @@ std::string_view ToText(Attention value) {
 std::string_view ToText(Work value) {
   return internal::EnumName(value, kWorks);
 }
+std::string_view ToText(CompressionKind value) {
+  return internal::EnumName(value, kCompressions);
+}
 
 Precision PrecisionFromText(std::string_view text) {
   return internal::EnumFromName(text, kPrecisions, "precision");
@@ -148,6 +197,23 @@ Fusion FusionFromText(std::string_view text) {
 }
 Attention AttentionFromText(std::string_view text) {
   return internal::EnumFromName(text, kAttentions, "attention");
+}
+CompressionKind CompressionFromText(std::string_view text) {
+  return internal::EnumFromName(text, kCompressions, "gradient compression");
+}
+void AddLoraMatrix(std::string_view name, LoraMatrices& matrices) {
+  std::vector<std::string_view> known;
+  for (const auto& [matrix, member] : kLoraMatrices) {
+    if (matrix == name) {
+      matrices.*member = true;
+      return;
+    }
+    known.push_back(matrix);
+  }
+  throw InputError(fmt::format("unknown matrix \"{}\"{}; known: {}",
+                               name,
+                               DidYouMean(name, known),
+                               fmt::join(known, ", ")));
 }
 
 }  // namespace trainfare::model

@@ -54,7 +54,46 @@ struct Stack {
   // Without it an eager or fused stack autocasts: fp32 weights, narrow matrix
   // products only.
   bool narrow_weights = false;
+  // -O1 to -O3 of a graph compiler that has levels (Neuron); others ignore it.
+  int64_t compiler_level = 2;
   friend bool operator==(const Stack&, const Stack&) = default;
+};
+
+// Matrices of a block that low-rank adapters stand beside (LoRA).
+struct LoraMatrices {
+  bool query = false;
+  bool key = false;
+  bool value = false;
+  bool output = false;
+  bool feed_forward_in = false;
+  bool feed_forward_out = false;
+  friend bool operator==(const LoraMatrices&, const LoraMatrices&) = default;
+};
+
+// What of the model trains (model/trainable.h).
+struct Trainable {
+  // The embeddings and so many first blocks (of the encoder, where there is a
+  // decoder too) keep their weights; 0 = all trains, the embeddings as well.
+  int64_t frozen_layers = 0;
+  // Rank of adapters; all else but the task's own layer is frozen then.
+  int64_t lora_rank = 0;
+  LoraMatrices lora;
+
+  bool everything() const { return frozen_layers == 0 && lora_rank == 0; }
+  friend bool operator==(const Trainable&, const Trainable&) = default;
+};
+
+// What is done to gradients before they are sent to the other devices.
+enum class CompressionKind {
+  kNone,
+  kHalf,      // cast to 16 bits and back
+  kPowerSgd,  // a low-rank approximation of every matrix
+};
+struct GradientCompression {
+  CompressionKind kind = CompressionKind::kNone;
+  int64_t rank = 0;  // of kPowerSgd
+  friend bool operator==(const GradientCompression&,
+                         const GradientCompression&) = default;
 };
 
 // What of a step is run: inference tables have a forward pass only.
@@ -74,6 +113,10 @@ struct Workload {
   // Positions a sequence at which a vocabulary head predicts; 0 = all of them.
   int64_t predictions_per_sequence = 0;
   bool gradient_checkpointing = false;
+  Trainable trainable;
+  // Of data-parallel training; its kernels are part of every step, so that a
+  // caller with one device leaves it out.
+  GradientCompression compression;
 
   int64_t tokens() const { return batch * sequence_length; }
   friend bool operator==(const Workload&, const Workload&) = default;
@@ -95,11 +138,15 @@ std::string_view ToText(OptimizerImplementation value);
 std::string_view ToText(Fusion value);
 std::string_view ToText(Attention value);
 std::string_view ToText(Work value);
+std::string_view ToText(CompressionKind value);
 // All throw InputError that lists the known names.
 Precision PrecisionFromText(std::string_view text);
 OptimizerKind OptimizerKindFromText(std::string_view text);
 OptimizerImplementation OptimizerImplementationFromText(std::string_view text);
 Fusion FusionFromText(std::string_view text);
 Attention AttentionFromText(std::string_view text);
+CompressionKind CompressionFromText(std::string_view text);
+// Turns on one of the matrices, by its member's name.
+void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
 
 }  // namespace trainfare::model

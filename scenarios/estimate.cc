@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
+#include "hardware/device_models.h"
 #include "hardware/models/gpu_power.h"
 #include "model/collective.h"
 #include "model/energy.h"
 #include "model/error.h"
+#include "model/gradient_compression.h"
 #include "model/kernels.h"
 #include "model/overlap.h"
+#include "model/trainable.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -49,15 +53,33 @@ std::vector<model::OverlapTask<double>> OverlapTasks(
   const int64_t width = GradientWidth(workload);
   const int64_t blocks = a.layers + a.decoder_layers;
   std::vector<Seconds<>> sent(static_cast<size_t>(blocks + 2));
+  const std::vector<model::ParameterTensor> tensors =
+      model::TrainableTensorsOf(workload);
+  // Buckets fill from the last tensor on.
+  size_t end = tensors.size();
   for (const model::GradientBucket& bucket :
-       model::BucketGradients(model::ParameterTensorsOf(a), width)) {
+       model::BucketGradients(tensors, width)) {
     const auto layer = static_cast<size_t>(
         std::clamp<int64_t>(bucket.ready_after_layer, 0, blocks + 1));
+    const size_t begin = end - static_cast<size_t>(bucket.tensors);
+    const model::SentGradients message =
+        model::SentOf(workload.compression,
+                      std::span(tensors).subspan(begin, end - begin),
+                      width);
+    end = begin;
+    // Bytes of several transfers in turn cost what those of one do; each has
+    // the latency of a ring.
     sent[layer] += model::RingAllReduceTime<double>(
-        cluster.devices,
-        model::Byte(static_cast<double>(bucket.elements * width)),
-        cluster.link->latency,
-        cluster.link->bandwidth * kRingShareOfLink);
+                       cluster.devices,
+                       model::Byte(static_cast<double>(message.bytes)),
+                       cluster.link->latency,
+                       cluster.link->bandwidth * kRingShareOfLink) +
+                   static_cast<double>(message.transfers - 1) *
+                       model::RingAllReduceTime<double>(
+                           cluster.devices,
+                           model::Bytes<>(),
+                           cluster.link->latency,
+                           cluster.link->bandwidth * kRingShareOfLink);
   }
   std::vector<model::OverlapTask<double>> tasks;
   for (int64_t layer = blocks + 1; layer >= 0; --layer) {
@@ -67,7 +89,9 @@ std::vector<model::OverlapTask<double>> OverlapTasks(
     } else if (layer > a.layers) {
       compute = time.backward_decoder_layer;
     } else if (layer > 0) {
-      compute = time.backward_layer;
+      // Frozen blocks have no backward pass.
+      compute = layer > workload.trainable.frozen_layers ? time.backward_layer
+                                                         : Seconds<>();
     }
     tasks.push_back({compute, sent[static_cast<size_t>(layer)]});
   }
@@ -89,6 +113,7 @@ class MeanStep {
     sigma_ += step.log_sigma * share;
     // The weakest ground that any part stands on.
     mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
+    mean_.figures = step.figures;
     any_ = true;
   }
   StepEstimate Get() const {
@@ -157,8 +182,11 @@ void EstimateEnergy(const Device& device, JobEstimate& job) {
 }  // namespace
 
 StepEstimate EstimateStep(const calibrate::Predictor& predictor,
-                          const model::Workload& workload,
+                          const model::Workload& asked,
                           const Cluster& cluster) {
+  model::Workload workload = asked;
+  // Nothing is sent, so nothing is compressed.
+  if (cluster.devices == 1) workload.compression = {};
   const calibrate::StepPrediction prediction = predictor.Predict(workload);
   StepEstimate step;
   step.forward = prediction.time.forward;
@@ -169,6 +197,7 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   step.low_factor = prediction.low_factor;
   step.high_factor = prediction.high_factor;
   step.grade = prediction.grade;
+  step.figures = prediction.figures;
   if (cluster.devices > 1 && workload.work == model::Work::kTraining) {
     step.communication =
         model::OverlapBackward(OverlapTasks(workload, prediction.time, cluster),
@@ -300,6 +329,16 @@ JobEstimate EstimateJob(const Scenario& scenario,
   job.devices = cluster.devices;
   job.compiles = device.static_shapes;
   job.lengths = scenario.BatchLengths(scenario.workload.batch);
+  // A device that cannot do this at all says why before anything is counted.
+  // A few buckets are compiled once each; a length a batch is another matter.
+  hardware::ShapePlan shapes;
+  if (scenario.padding.kind == PaddingKind::kDynamic) {
+    shapes.distinct_lengths = static_cast<int64_t>(job.lengths.size());
+  }
+  shapes.compile_time_known =
+      scenario.extras.compile_per_shape || scenario.extras.warm_cache;
+  hardware::RequireSupported(device, job.workload, shapes);
+  job.compile_known = !job.compiles || shapes.compile_time_known;
 
   const model::MemorySurroundings surroundings =
       SurroundingsOf(device, cluster.devices);
@@ -322,7 +361,9 @@ JobEstimate EstimateJob(const Scenario& scenario,
   plan.checkpoint = scenario.extras.checkpoint;
   plan.load_per_sample = scenario.extras.load_per_sample;
   if (job.compiles) {
-    plan.compile_per_shape = scenario.extras.compile_per_shape;
+    plan.compile_per_shape =
+        scenario.extras.compile_per_shape.value_or(Seconds<>());
+    plan.warm_cache = scenario.extras.warm_cache;
   }
 
   // A shape is asked for more than once: by epochs and by evaluation.
@@ -369,8 +410,8 @@ JobEstimate EstimateJob(const Scenario& scenario,
     mean.Add(step, length.share);
     model::Workload workload = scenario.workload;
     workload.sequence_length = length.length;
-    model_flops += length.share * 3.0 *
-                   static_cast<double>(model::ForwardModelFlops(workload)) *
+    model_flops += length.share *
+                   static_cast<double>(model::StepModelFlops(workload)) *
                    static_cast<double>(plan.accumulation);
   }
   job.step = mean.Get();

@@ -44,6 +44,7 @@ struct StepEstimate {
   double low_factor = 1;  // times total(): the 80 % interval
   double high_factor = 1;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
+  int64_t figures = 0;  // behind the fit; 0: no fit
 
   model::Seconds<> total() const;
   // What the device itself is busy with, and of this its matrix engines.
@@ -70,6 +71,8 @@ struct JobEstimate {
   std::vector<model::PaddedLength> lengths;
   int64_t devices = 1;
   bool compiles = false;  // every distinct shape anew
+  // How long that takes was said; else it is not counted.
+  bool compile_known = false;
 
   model::MemoryEstimate memory;
   model::Bytes<> capacity;

@@ -184,7 +184,7 @@ Table MainTable(const std::vector<JobEstimate>& jobs,
                           : Cell("-", std::string()),
                cost ? Cell(hardware::FormatMoney(*cost), ToDollars(*cost))
                     : Cell("-", std::string()),
-               std::string(calibrate::ToText(step.grade)),
+               calibrate::GradeText(step.grade, step.figures),
                job.bottleneck});
   }
   return table;
@@ -291,12 +291,22 @@ void AddNotes(const Target& target,
                                 target.predictor.device().name));
   }
   if (fits && any([](const JobEstimate& job) { return job.compiles; }) &&
-      scenario.extras.compile_per_shape.base() == 0) {
+      !scenario.extras.compile_per_shape && !scenario.extras.warm_cache) {
     notes.push_back(
         fmt::format("{} compiles every distinct shape ({:.0f} here); how long "
-                    "is not counted: set run.compile_per_shape",
+                    "is not counted: set run.compile_per_shape, or "
+                    "run.warm_cache where it was done before",
                     target.predictor.device().name,
                     jobs.front().run.distinct_shapes));
+  }
+  const int64_t figures = target.predictor.fit().provenance.observations;
+  if (!target.fit_name.empty() && figures <= calibrate::kFewFigures) {
+    notes.push_back(fmt::format(
+        "fit {} rests on {} published figure{}: the interval is of its priors "
+        "more than of measurements",
+        target.fit_name,
+        figures,
+        figures == 1 ? "" : "s"));
   }
   if (target.cluster.link) {
     notes.push_back(fmt::format(

@@ -269,8 +269,9 @@ Table CandidateTable(const std::vector<Candidate>& candidates) {
                                  FormatEnergy(*c.job->energy),
                              ToJoules(*c.job->energy))
                       : none);
-    row.push_back(
-        timed ? Cell(std::string(calibrate::ToText(c.job->step.grade))) : none);
+    row.push_back(timed ? Cell(calibrate::GradeText(c.job->step.grade,
+                                                    c.job->step.figures))
+                        : none);
     std::string why = c.chosen ? "chosen" : c.reason;
     if (c.tariff && !c.tariff->caution.empty()) {
       why += fmt::format("; price: {}", c.tariff->caution);
@@ -362,7 +363,8 @@ void AddNotes(const std::vector<Candidate>& candidates,
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
         return c.job && c.job->compiles;
       });
-  if (compiles && scenario.extras.compile_per_shape.base() == 0) {
+  if (compiles && !scenario.extras.compile_per_shape &&
+      !scenario.extras.warm_cache) {
     report.notes.emplace_back(
         "devices with static shapes compile each of them; how long is not "
         "counted: set run.compile_per_shape");

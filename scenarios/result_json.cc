@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "hardware/unit_text.h"
+#include "model/trainable.h"
 
 namespace trainfare::scenarios {
 
@@ -20,6 +21,7 @@ Json ToJson(const Scenario& s) {
   json["title"] = s.title;
   json["model"] = w.architecture.name;
   json["parameters"] = model::TotalParameters(w.architecture);
+  json["trainable_parameters"] = model::TrainableParameters(w);
   json["task"] = model::ToText(w.architecture.head);
   json["dataset"] = s.dataset;
   json["train_samples"] = s.train_samples;
@@ -81,6 +83,7 @@ Json ToJson(const JobEstimate& job) {
   json["step_time_high_s"] = ToSeconds(step.total()) * step.high_factor;
   json["interval"] = 0.8;
   json["grade"] = calibrate::ToText(step.grade);
+  json["fit_figures"] = step.figures;
   json["phases"] = {{"forward_s", ToSeconds(step.forward.total())},
                     {"backward_s", ToSeconds(step.backward.total())},
                     {"optimizer_s", ToSeconds(step.optimizer.total())},
@@ -106,7 +109,8 @@ Json ToJson(const JobEstimate& job) {
                  {"evaluation_s", ToSeconds(job.run.evaluation)},
                  {"checkpoint_s", ToSeconds(job.run.checkpoint)},
                  {"input_wait_s", ToSeconds(job.run.input_wait)},
-                 {"distinct_shapes", job.run.distinct_shapes}};
+                 {"distinct_shapes", job.run.distinct_shapes},
+                 {"compile_known", job.compile_known}};
   json["run_time_s"] = ToSeconds(job.run.total());
   json["run_time_low_s"] = ToSeconds(job.run_low);
   json["run_time_high_s"] = ToSeconds(job.run_high);

@@ -182,6 +182,61 @@ void ReadDataset(const Reader& root, Scenario& scenario) {
   }
 }
 
+// { frozen_layers: N } or { lora: { rank: R, matrices: [query, ..] } }.
+model::Trainable ReadTrainable(const Reader& root,
+                               const model::Architecture& architecture) {
+  model::Trainable trainable;
+  const auto map = root.OptionalMap("trainable");
+  if (!map) return trainable;
+  if (map->Has("lora") == map->Has("frozen_layers")) {
+    root.Fail("trainable",
+              "expected one of { frozen_layers: LAYERS } or { lora: { rank: "
+              "RANK, matrices: [query, value, ..] } }");
+  }
+  if (map->Has("frozen_layers")) {
+    trainable.frozen_layers =
+        map->Integer("frozen_layers", 1, architecture.layers);
+    return trainable;
+  }
+  const Reader lora = map->Map("lora");
+  trainable.lora_rank =
+      lora.Integer("rank", 1, std::min(architecture.hidden, kLargestDimension));
+  if (!lora.Has("matrices")) {
+    // The matrices of the paper (Hu et al. 2021, section 7.1).
+    trainable.lora.query = trainable.lora.value = true;
+    return trainable;
+  }
+  const std::vector<std::string> matrices = lora.Texts("matrices");
+  if (matrices.empty()) {
+    lora.Fail("matrices", "expected at least one matrix, got none");
+  }
+  for (const std::string& matrix : matrices) {
+    try {
+      model::AddLoraMatrix(matrix, trainable.lora);
+    } catch (const InputError& error) {
+      lora.Fail("matrices", error.what());
+    }
+  }
+  return trainable;
+}
+
+// half, or { power_sgd: RANK }.
+model::GradientCompression ReadCompression(const Reader& root) {
+  model::GradientCompression compression;
+  if (!root.Has("gradient_compression")) return compression;
+  if (!root.IsMap("gradient_compression")) {
+    compression.kind = root.Choice<model::CompressionKind>(
+        "gradient_compression",
+        {{"none", model::CompressionKind::kNone},
+         {"half", model::CompressionKind::kHalf}});
+    return compression;
+  }
+  const Reader map = root.Map("gradient_compression");
+  compression.kind = model::CompressionKind::kPowerSgd;
+  compression.rank = map.Integer("power_sgd", 1, kLargestDimension);
+  return compression;
+}
+
 // The longest batch: what padding allows, what the data holds.
 int64_t LongestBatch(const Reader& root, const Scenario& scenario) {
   const Padding& padding = scenario.padding;
@@ -237,8 +292,12 @@ Scenario ReadScenario(const std::string& path) {
     w.stack.attention = root.Parsed("attention", model::AttentionFromText);
   }
   w.stack.narrow_weights = root.OptionalFlag("narrow_weights").value_or(false);
+  w.stack.compiler_level =
+      root.OptionalInteger("compiler_level", 1, 3).value_or(2);
   w.gradient_checkpointing =
       root.OptionalFlag("gradient_checkpointing").value_or(false);
+  w.trainable = ReadTrainable(root, w.architecture);
+  w.compression = ReadCompression(root);
   w.predictions_per_sequence =
       root.OptionalInteger("predictions_per_sequence", 1, kLongest).value_or(0);
   s.drop_last = root.OptionalFlag("drop_last").value_or(false);
@@ -250,7 +309,9 @@ Scenario ReadScenario(const std::string& path) {
           .value_or(model::Seconds<>());
     };
     s.extras.start_up = read("start_up");
-    s.extras.compile_per_shape = read("compile_per_shape");
+    s.extras.compile_per_shape =
+        run->OptionalTime("compile_per_shape", Sign::kZeroOrMore);
+    s.extras.warm_cache = run->OptionalFlag("warm_cache").value_or(false);
     s.extras.checkpoint = read("checkpoint");
     s.extras.load_per_sample = read("load_per_sample");
   }

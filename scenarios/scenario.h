@@ -29,10 +29,13 @@ struct Padding {
 
 // What the clock adds to the steps, as the user knows it; 0 = not counted.
 struct RunExtras {
-  model::Seconds<> start_up;           // from renting to the first step
-  model::Seconds<> compile_per_shape;  // of static-shape devices
-  model::Seconds<> checkpoint;         // of one, after every epoch
-  model::Seconds<> load_per_sample;    // of the input pipeline
+  model::Seconds<> start_up;  // from renting to the first step
+  // Of static-shape devices; absent: not known. 0 as good as known.
+  std::optional<model::Seconds<>> compile_per_shape;
+  // Every shape was compiled by an earlier run and is found again.
+  bool warm_cache = false;
+  model::Seconds<> checkpoint;       // of one, after every epoch
+  model::Seconds<> load_per_sample;  // of the input pipeline
 };
 
 struct Scenario {

@@ -26,6 +26,7 @@
 #include "model/kernel_time.h"
 #include "model/kernels.h"
 #include "model/launch_queue.h"
+#include "model/trainable.h"
 
 namespace trainfare::hardware::models {
 
@@ -199,6 +200,18 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
   return rates;
 }
 
+// Arithmetic of a kernel outside the matrix engines.
+template <class T>
+model::Seconds<T> GpuVectorTime(const Device& device,
+                                const model::Kernel& kernel,
+                                std::span<const T> p) {
+  const double flops =
+      static_cast<double>(kernel.vector_flops) +
+      kGpuFlopsPerSpecialOp * static_cast<double>(kernel.special_ops) +
+      kGpuFlopsPerRandomDraw * static_cast<double>(kernel.random_draws);
+  return model::Flop(flops) / (device.VectorPeak() * p[kGpuVectorEfficiency]);
+}
+
 template <class T>
 model::ExposedTime<T> GpuKernelTime(const Device& device,
                                     const GpuRates& rates,
@@ -231,14 +244,7 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
     compute += model::Flop(static_cast<double>(kernel.matrix_flops)) /
                model::FlopsPerSecond<T>(rate);
   }
-  const double vector_flops =
-      static_cast<double>(kernel.vector_flops) +
-      kGpuFlopsPerSpecialOp * static_cast<double>(kernel.special_ops) +
-      kGpuFlopsPerRandomDraw * static_cast<double>(kernel.random_draws);
-  if (vector_flops > 0) {
-    compute += model::Flop(vector_flops) /
-               (device.VectorPeak() * p[kGpuVectorEfficiency]);
-  }
+  compute += GpuVectorTime<T>(device, kernel, p);
 
   const auto bytes = [](int64_t count) {
     return model::Byte(static_cast<double>(count));
@@ -297,9 +303,14 @@ model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
   if (workload.work != model::Work::kTraining) return model::Seconds<T>(T(0.0));
   const int64_t layers =
       workload.architecture.layers + workload.architecture.decoder_layers;
-  return model::Seconds<T>(
-      a_tensor *
-      static_cast<double>(kGpuTensorsPerLayer * layers + kGpuOtherTensors));
+  // Hand-fused layers keep all their parameters in one flat tensor.
+  const int64_t of_layer = workload.stack.fusion == model::Fusion::kLightSeq
+                               ? 1
+                               : kGpuTensorsPerLayer;
+  const int64_t tensors = workload.trainable.everything()
+                              ? of_layer * layers + kGpuOtherTensors
+                              : model::TrainableTensorCount(workload);
+  return model::Seconds<T>(a_tensor * static_cast<double>(tensors));
 }
 
 template <class T>

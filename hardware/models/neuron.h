@@ -21,6 +21,7 @@
 
 #include "hardware/device.h"
 #include "hardware/models/compiled_graph.h"
+#include "hardware/models/neuron_compiler.h"
 #include "hardware/parameter.h"
 #include "hardware/step_time.h"
 #include "model/error.h"
@@ -40,6 +41,7 @@ enum NeuronParameter : std::size_t {
   kNeuronSpillShare,
   kNeuronKernelOverhead,
   kNeuronStepOverhead,
+  kNeuronForwardOverhead,
   kNeuronParameterCount,
 };
 
@@ -130,13 +132,22 @@ inline constexpr std::array<ParameterInfo, kNeuronParameterCount>
          "a step of few tokens"},
         {"step_overhead",
          "s",
-         "host and runtime work of a step",
+         "host and runtime work of a training step",
          Transform::kLog,
          5e-3,
          0.7,
          1e-5,
          0.5,
          "a step of few tokens"},
+        {"forward_overhead",
+         "s",
+         "the same of a forward pass alone: one call of the runtime",
+         Transform::kLog,
+         0.5e-3,
+         1.0,
+         1e-6,
+         0.1,
+         "a forward pass of few tokens"},
     }};
 
 // What one stretch of the graph asks of one core, counted.
@@ -334,6 +345,7 @@ StepTime<T> NeuronStep(const Device& device,
                        std::span<const T> p) {
   ENSURE(p.size() == kNeuronParameterCount, "parameters of another model");
   const NeuronStepWork work = NeuronStepWorkOf(device, workload, kernels);
+  const double level = NeuronLevelTimeFactor(workload.stack.compiler_level);
   return SumSegments<T>(
       workload,
       kernels,
@@ -364,9 +376,11 @@ StepTime<T> NeuronStep(const Device& device,
           time.spill = exposed * (busy.spill / busy.traffic);
         }
         time.memory = exposed - time.spill;
-        return time * static_cast<double>(segment.repeat);
+        return time * (level * static_cast<double>(segment.repeat));
       },
-      model::Seconds<T>(p[kNeuronStepOverhead]));
+      model::Seconds<T>(
+          p[workload.work == model::Work::kForward ? kNeuronForwardOverhead
+                                                   : kNeuronStepOverhead]));
 }
 
 // Bandwidth that an all-reduce between the cores of a chip gets: a share of

@@ -388,6 +388,10 @@ TEST_CASE("a fit that rests on two numbers has a wide interval") {
   Workload other = BertLargePretraining(64, Precision::kBf16);
   const StepPrediction prediction = predictor.Predict(other);
   CHECK(prediction.grade == Grade::kExtrapolated);
+  CHECK(GradeText(prediction.grade, prediction.figures) ==
+        "extrapolated from 2 figures");
+  CHECK(GradeText(Grade::kInterpolated, 25) == "interpolated");
+  CHECK(GradeText(Grade::kDatasheetOnly, 0) == "datasheet only");
   CHECK(prediction.high_factor / prediction.low_factor > 1.2);
 }
 

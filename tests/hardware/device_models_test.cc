@@ -240,7 +240,8 @@ TEST_CASE("what a device cannot do gets a reason") {
 
   CHECK(reason("trainium1", w, {.distinct_lengths = 84}) ==
         "padding: trainium1 compiles each of 84 lengths; expected a compile "
-        "time per shape, or static or bucketed padding");
+        "time (run.compile_per_shape), a warm cache (run.warm_cache), or "
+        "static or bucketed padding");
   CHECK(reason("trainium1",
                w,
                {.distinct_lengths = 84, .compile_time_known = true})

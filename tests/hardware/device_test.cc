@@ -244,10 +244,11 @@ TEST_CASE("one bad device file per message") {
         "got 0");
   CHECK(Message(kGood + "power: { max: 70 W, idle: 80 W }\n") ==
         "d.yaml:10:27: power.idle: expected less than power.max");
-  CHECK(Message(kGood + "colour: green\n") ==
-        "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
-        "cores, date, inference_only, links, memory, model, notes, peak, "
-        "power, recalled, reported_name, source, static_shapes, vendor");
+  CHECK(
+      Message(kGood + "colour: green\n") ==
+      "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
+      "cores, date, inference_only, links, memory, model, notes, peak, "
+      "power, priors, recalled, reported_name, source, static_shapes, vendor");
   CHECK(Message("") == "d.yaml: expected a map of keys, got an empty file");
 }
 

@@ -35,6 +35,7 @@ std::vector<double> RoundParameters() {
   p[kNeuronSpillShare] = 0.8;
   p[kNeuronKernelOverhead] = 0.3e-6;
   p[kNeuronStepOverhead] = 5e-3;
+  p[kNeuronForwardOverhead] = 0.5e-3;
   return p;
 }
 
@@ -158,11 +159,9 @@ TEST_CASE("an all-reduce gets a share of the bandwidth that a step leaves") {
 }
 
 TEST_CASE("compiler levels and the host's memory") {
-  CHECK(NeuronLevelTimeFactor(NeuronOptimizationLevel::kO1) ==
-        doctest::Approx(1.0370).epsilon(1e-4));
-  CHECK(NeuronLevelTimeFactor(NeuronOptimizationLevel::kO2) == 1.0);
-  CHECK(NeuronLevelTimeFactor(NeuronOptimizationLevel::kO3) ==
-        doctest::Approx(0.9914).epsilon(1e-4));
+  CHECK(NeuronLevelTimeFactor(1) == doctest::Approx(1.0370).epsilon(1e-4));
+  CHECK(NeuronLevelTimeFactor(2) == 1.0);
+  CHECK(NeuronLevelTimeFactor(3) == doctest::Approx(0.9914).epsilon(1e-4));
 
   const model::Bytes<> memory = model::GB(32);
   const auto compile = [&](int64_t batch, double swap_gb) {

@@ -111,16 +111,53 @@ TEST_CASE("a model may be spelled out") {
         model::TotalParameters(bert));
 }
 
+TEST_CASE("what trains, and how gradients are sent, are read") {
+  const auto read = [](const std::string& more) {
+    const TemporaryFolder folder;
+    folder.Write("lengths.yaml", kLengths);
+    return LoadScenario(
+        folder.Write("s.yaml", Replaced("epochs: 3", "epochs: 3\n" + more)));
+  };
+  CHECK(read("trainable: { frozen_layers: 6 }")
+            .workload.trainable.frozen_layers == 6);
+  const model::Trainable lora =
+      read("trainable: { lora: { rank: 8, matrices: [key, output] } }")
+          .workload.trainable;
+  CHECK(lora.lora_rank == 8);
+  CHECK(lora.lora.key);
+  CHECK(lora.lora.output);
+  CHECK_FALSE(lora.lora.query);
+  // The matrices of the paper where none are named.
+  CHECK(read("trainable: { lora: { rank: 4 } }").workload.trainable.lora.value);
+  CHECK(read("gradient_compression: half").workload.compression.kind ==
+        model::CompressionKind::kHalf);
+  CHECK(read("gradient_compression: { power_sgd: 4 }")
+            .workload.compression.rank == 4);
+  CHECK(read("compiler_level: 3").workload.stack.compiler_level == 3);
+  CHECK(read("run: { warm_cache: true }").extras.warm_cache);
+  CHECK_FALSE(read("run: { warm_cache: true }").extras.compile_per_shape);
+
+  CHECK(Message(Replaced("epochs: 3",
+                         "epochs: 3\ntrainable: { lora: { rank: 8,"
+                         " matrices: [valeu] } }")) ==
+        "s.yaml:7:41: trainable.lora.matrices: unknown matrix \"valeu\"; did "
+        "you mean \"value\"?; known: query, key, value, output, "
+        "feed_forward_in, feed_forward_out");
+  CHECK(Message(Replaced("epochs: 3", "epochs: 3\ntrainable: {}")) ==
+        "s.yaml:7:12: trainable: expected one of { frozen_layers: LAYERS } or "
+        "{ lora: { rank: RANK, matrices: [query, value, ..] } }");
+}
+
 TEST_CASE("bad files say what is wrong, where") {
   CHECK(Message(Replaced("epochs: 3\n", "")) ==
         "s.yaml:1:1: missing key \"epochs\", an integer from 1 to 1000000");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepoch: 4")) ==
         "s.yaml:7:1: unknown key \"epoch\"; did you mean \"epochs\"? "
-        "known: accumulation, attention, batch, dataset, drop_last, dropout, "
-        "epochs, gradient_checkpointing, labels, model, name, narrow_weights, "
-        "notes, "
+        "known: accumulation, attention, batch, compiler_level, dataset, "
+        "drop_last, dropout, epochs, gradient_checkpointing, "
+        "gradient_compression, labels, model, name, narrow_weights, notes, "
         "optimizer, padding, precision, predictions_per_sequence, run, stack, "
-        "target_length, task");
+        "target_length, task, trainable");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
         "s.yaml:7:1: duplicate key \"epochs\"; first at 6:1");
   CHECK(Message(Replaced("batch: 8", "batch: 0")) ==

@@ -1,0 +1,125 @@
+#include "model/trainable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace trainfare::model {
+namespace {
+
+// A matrix of a block that an adapter can stand beside.
+struct Adapted {
+  std::string_view name;
+  int64_t inputs;
+  int64_t outputs;
+};
+
+std::vector<Adapted> AdaptedOf(const Workload& w, bool decoder_side) {
+  const Architecture& a = w.architecture;
+  const LoraMatrices& m = w.trainable.lora;
+  std::vector<Adapted> adapted;
+  const auto attention = [&] {
+    if (m.query) adapted.push_back({"query", a.hidden, a.hidden});
+    if (m.key) adapted.push_back({"key", a.hidden, a.hidden});
+    if (m.value) adapted.push_back({"value", a.hidden, a.hidden});
+    if (m.output) adapted.push_back({"output", a.hidden, a.hidden});
+  };
+  attention();
+  if (decoder_side) attention();  // its cross-attention has the same names
+  if (m.feed_forward_in) {
+    adapted.push_back({"feed_forward_in", a.hidden, a.intermediate});
+  }
+  if (m.feed_forward_out) {
+    adapted.push_back({"feed_forward_out", a.intermediate, a.hidden});
+  }
+  return adapted;
+}
+
+void AppendAdapters(const Workload& w,
+                    int64_t layer,
+                    bool decoder_side,
+                    std::vector<ParameterTensor>& tensors) {
+  const int64_t rank = w.trainable.lora_rank;
+  for (const Adapted& matrix : AdaptedOf(w, decoder_side)) {
+    tensors.push_back({fmt::format("layer.{}.{}.lora_A", layer, matrix.name),
+                       rank * matrix.inputs,
+                       layer,
+                       matrix.inputs});
+    tensors.push_back({fmt::format("layer.{}.{}.lora_B", layer, matrix.name),
+                       rank * matrix.outputs,
+                       layer,
+                       rank});
+  }
+}
+
+// Beside adapters only the task's own layer trains; a vocabulary head is the
+// pre-trained model's.
+bool HeadTrainsBesideAdapters(Head head) {
+  return head == Head::kSequenceClassification ||
+         head == Head::kQuestionAnswering;
+}
+
+}  // namespace
+
+std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
+  const Architecture& a = w.architecture;
+  std::vector<ParameterTensor> all = ParameterTensorsOf(a);
+  if (w.trainable.everything()) return all;
+  std::vector<ParameterTensor> trains;
+  if (w.trainable.lora_rank > 0) {
+    for (int64_t i = 1; i <= a.layers; ++i) AppendAdapters(w, i, false, trains);
+    for (int64_t i = 1; i <= a.decoder_layers; ++i) {
+      AppendAdapters(w, a.layers + i, true, trains);
+    }
+    if (HeadTrainsBesideAdapters(a.head)) {
+      // The head's tensors are the last of the model.
+      int64_t left = HeadParameters(a);
+      size_t first = all.size();
+      while (left > 0) left -= all[--first].elements;
+      trains.insert(trains.end(),
+                    all.begin() + static_cast<std::ptrdiff_t>(first),
+                    all.end());
+    }
+    return trains;
+  }
+  std::copy_if(all.begin(),
+               all.end(),
+               std::back_inserter(trains),
+               [&](const ParameterTensor& tensor) {
+                 return tensor.layer > w.trainable.frozen_layers;
+               });
+  return trains;
+}
+
+int64_t TrainableTensorCount(const Workload& w) {
+  if (w.trainable.everything()) return ParameterTensorCount(w.architecture);
+  return static_cast<int64_t>(TrainableTensorsOf(w).size());
+}
+
+int64_t TrainableParameters(const Workload& w) {
+  if (w.trainable.everything()) return TotalParameters(w.architecture);
+  int64_t sum = 0;
+  for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
+    sum += tensor.elements;
+  }
+  return sum;
+}
+
+int64_t AdapterParameters(const Workload& w) {
+  const auto of_layer = [&](bool decoder_side) {
+    int64_t sum = 0;
+    for (const Adapted& matrix : AdaptedOf(w, decoder_side)) {
+      sum += w.trainable.lora_rank * (matrix.inputs + matrix.outputs);
+    }
+    return sum;
+  };
+  return w.architecture.layers * of_layer(false) +
+         w.architecture.decoder_layers * of_layer(true);
+}
+
+int64_t LayersWithBackward(const Workload& w) {
+  return w.architecture.layers - w.trainable.frozen_layers;
+}
+
+}  // namespace trainfare::model

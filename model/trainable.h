@@ -1,0 +1,34 @@
+#pragma once
+
+// What of a model trains: all of it, its last blocks, or low-rank adapters.
+//
+// Frozen weights have no gradient, no optimizer state and no update; blocks
+// below the first that trains have no backward pass at all. An adapter stands
+// beside a frozen matrix of k inputs and n outputs (Hu et al. 2021, LoRA):
+//
+//   Y = X W + (X A) B s      A (k, r), B (r, n):  r (k + n) parameters
+//
+// docs/counts.md works both by hand; tests/model/trainable_test.cc asserts it.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/architecture.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+// Tensors that get a gradient, in model order.
+std::vector<ParameterTensor> TrainableTensorsOf(const Workload& workload);
+int64_t TrainableTensorCount(const Workload& workload);
+int64_t TrainableParameters(const Workload& workload);
+
+// Parameters of the adapters alone: they come on top of the model's.
+int64_t AdapterParameters(const Workload& workload);
+
+// Blocks of the (encoder's) stack that have a backward pass: frozen ones that
+// stand at the bottom do not.
+int64_t LayersWithBackward(const Workload& workload);
+
+}  // namespace trainfare::model

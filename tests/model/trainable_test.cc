@@ -1,0 +1,189 @@
+#include "model/trainable.h"
+
+#include <doctest/doctest.h>
+
+#include "model/architecture.h"
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/memory.h"
+#include "model/optimizer_kernels.h"
+
+namespace trainfare::model {
+namespace {
+
+Workload BertBase() {
+  Workload w;
+  w.architecture = FindArchitecture("bert-base-uncased");
+  w.batch = 8;
+  w.sequence_length = 128;
+  return w;
+}
+
+Workload Frozen(int64_t layers) {
+  Workload w = BertBase();
+  w.trainable.frozen_layers = layers;
+  return w;
+}
+
+Workload Lora(int64_t rank) {
+  Workload w = BertBase();
+  w.trainable.lora_rank = rank;
+  w.trainable.lora.query = true;
+  w.trainable.lora.value = true;
+  return w;
+}
+
+int64_t MatrixFlops(const Workload& w, Phase phase) {
+  return ExpandKernels(w).Counts(phase).matrix_flops;
+}
+
+}  // namespace
+
+// docs/counts.md, "What trains": 6 blocks of 7,087,872, the pooler of 590,592
+// and the classifier of 2 x 768 + 2.
+TEST_CASE("frozen layers leave the blocks above them, pooler and head") {
+  const Workload w = Frozen(6);
+  CHECK(TrainableParameters(w) == 6 * 7'087'872 + 590'592 + 1'538);
+  CHECK(TrainableParameters(w) == 43'119'362);
+  // 16 tensors a block, 2 of the pooler, 2 of the classifier.
+  CHECK(TrainableTensorCount(w) == 6 * 16 + 4);
+  CHECK(AdapterParameters(w) == 0);
+  CHECK(TrainableParameters(Frozen(12)) == 590'592 + 1'538);
+}
+
+// Rank 8 beside query and value: 12 x 2 x 8 x (768 + 768) = 294,912, which is
+// what Hugging Face PEFT prints for this model, and the classifier.
+TEST_CASE("adapters train two thin matrices a matrix, and the classifier") {
+  const Workload w = Lora(8);
+  CHECK(AdapterParameters(w) == 294'912);
+  CHECK(TrainableParameters(w) == 294'912 + 1'538);
+  CHECK(TrainableTensorCount(w) == 12 * 4 + 2);
+  // A vocabulary head stays as it was trained.
+  Workload decoder = w;
+  decoder.architecture = FindArchitecture("gpt2");
+  CHECK(TrainableParameters(decoder) == AdapterParameters(decoder));
+}
+
+TEST_CASE("an encoder-decoder has adapters in its cross-attention too") {
+  Workload w = Lora(4);
+  w.architecture = FindArchitecture("transformer-base");
+  // 6 encoder blocks with one attention, 6 decoder blocks with two, hidden 512.
+  CHECK(AdapterParameters(w) == (6 + 12) * 2 * 4 * (512 + 512));
+}
+
+// Backward of one product is two of its size; attention's four become eight.
+// By hand for one block of 1024 tokens (batch 8 of 128):
+//   linear maps  2 x 1024 x 7,077,888                       14,495,514,624
+//   attention    4 x 8 x 12 x 128 x 128 x 64                   402,653,184
+TEST_CASE("blocks below the first that trains have no backward pass") {
+  const int64_t linear = int64_t{2} * 1024 * (4 * 768 * 768 + 2 * 768 * 3072);
+  const int64_t attention = 4 * 8 * 12 * 128 * 128 * 64;
+  CHECK(linear == 14'495'514'624);
+  CHECK(attention == 402'653'184);
+  const int64_t head = 2 * (2 * 8 * 768 * 768 + 2 * 8 * 2 * 768);
+  CHECK(MatrixFlops(Frozen(6), Phase::kBackward) ==
+        6 * 2 * (linear + attention) + head);
+  CHECK(MatrixFlops(Frozen(12), Phase::kBackward) == head);
+  CHECK(MatrixFlops(Frozen(6), Phase::kForward) ==
+        MatrixFlops(BertBase(), Phase::kForward));
+}
+
+// With adapters: the input gradient of every frozen map (once its forward), all
+// of attention's, no weight gradient; and of an adapter forward two thin
+// products, backward four: 2 and 4 times r (k + n) tokens each way.
+TEST_CASE("adapters cost thin products and save the weight gradients") {
+  const int64_t linear = int64_t{2} * 1024 * (4 * 768 * 768 + 2 * 768 * 3072);
+  const int64_t attention = 4 * 8 * 12 * 128 * 128 * 64;
+  const int64_t adapter = 2 * 1024 * 8 * (768 + 768);
+  const Workload w = Lora(8);
+  CHECK(MatrixFlops(w, Phase::kForward) -
+            MatrixFlops(BertBase(), Phase::kForward) ==
+        12 * 2 * adapter);
+  // Pooler: input gradient alone; classifier: both.
+  const int64_t head = 2 * 8 * 768 * 768 + 2 * 2 * 8 * 2 * 768;
+  CHECK(MatrixFlops(w, Phase::kBackward) ==
+        12 * (linear + 2 * attention + 2 * 2 * adapter) + head);
+  // A merged projection saves the same.
+  Workload fused = w;
+  fused.stack.fusion = Fusion::kLightSeq;
+  CHECK(MatrixFlops(fused, Phase::kBackward) ==
+        MatrixFlops(w, Phase::kBackward));
+}
+
+TEST_CASE("model FLOPs of a step are three forward passes, or what trains") {
+  Workload w = BertBase();
+  CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));
+  w.trainable.frozen_layers = 12;
+  CHECK(StepModelFlops(w) ==
+        MatrixFlops(w, Phase::kForward) + MatrixFlops(w, Phase::kBackward));
+  // Recomputed products are not the model's.
+  Workload again = Frozen(6);
+  again.gradient_checkpointing = true;
+  again.stack.attention = Attention::kFlash;
+  CHECK(StepModelFlops(again) == StepModelFlops(Frozen(6)));
+}
+
+TEST_CASE("the update visits what trains") {
+  Workload w = Lora(8);
+  w.optimizer = {OptimizerKind::kAdamW, OptimizerImplementation::kForLoop};
+  std::vector<Kernel> kernels;
+  AppendOptimizerKernels(w, kernels);
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].launches == 8 * 50);
+  CHECK(FirstStepLaunches(w) == 2 * 50);
+}
+
+TEST_CASE("gradients and state are of what trains, weights of all") {
+  const MemorySurroundings none;
+  Workload full = BertBase();
+  full.optimizer = {OptimizerKind::kAdamW, OptimizerImplementation::kFused};
+  Workload lora = full;
+  lora.trainable = Lora(8).trainable;
+  const MemoryEstimate m = EstimateMemory(lora, none);
+  CHECK(m.Of("parameters").base() ==
+        4.0 *
+            static_cast<double>(TotalParameters(full.architecture) + 294'912));
+  CHECK(m.Of("optimizer state").base() == 2 * 4.0 * 296'450);
+  CHECK(m.total() < EstimateMemory(full, none).total());
+  // Frozen halves keep half of the blocks' activations, and none of the
+  // embeddings'.
+  Workload half = full;
+  half.trainable.frozen_layers = 6;
+  const Bytes<> head_and_blocks =
+      Byte(6.0 * static_cast<double>(LayerActivationBytes(half)));
+  CHECK(EstimateMemory(half, none).Of("activations").base() ==
+        head_and_blocks.base());
+}
+
+// Of one block in fp32 without dropout's changes: x 4 B for the adapters of
+// query and value, but neither context, nor the input of the feed-forward, nor
+// its activation's result (h + h + i elements), and X A twice.
+TEST_CASE("a frozen matrix keeps no input") {
+  const int64_t tokens = 1024;
+  const int64_t saved = tokens * (768 + 768 + 3072) * 4;
+  const int64_t inner = 2 * tokens * 8 * 4;
+  CHECK(LayerActivationBytes(BertBase()) - LayerActivationBytes(Lora(8)) ==
+        saved - inner);
+}
+
+TEST_CASE("what trains is checked") {
+  Workload w = Frozen(13);
+  CHECK_THROWS_WITH_AS(Validate(w),
+                       "trainable.frozen_layers: expected 0 to 12, the layers "
+                       "of bert-base-uncased, got 13",
+                       InputError);
+  w = Lora(8);
+  w.trainable.frozen_layers = 1;
+  CHECK_THROWS_AS(Validate(w), InputError);
+  w = Lora(8);
+  w.trainable.lora = {};
+  CHECK_THROWS_AS(Validate(w), InputError);
+  LoraMatrices matrices;
+  CHECK_THROWS_WITH_AS(
+      AddLoraMatrix("valeu", matrices),
+      "unknown matrix \"valeu\"; did you mean \"value\"?; known: query, key, "
+      "value, output, feed_forward_in, feed_forward_out",
+      InputError);
+}
+
+}  // namespace trainfare::model
