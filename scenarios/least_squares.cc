@@ -41,7 +41,8 @@ double SumOfSquares(const Vector& values) {
 }  // namespace
 
 std::vector<double> FitToPriors(const std::vector<FreeParameter>& parameters,
-                                const ResidualsOf& residuals) {
+                                const ResidualsOf& residuals,
+                                double* cost_out) {
   constexpr int kSteps = 100;
   constexpr double kDifference = 1e-5;
   const size_t n = parameters.size();
@@ -59,7 +60,8 @@ std::vector<double> FitToPriors(const std::vector<FreeParameter>& parameters,
     return r;
   };
 
-  Vector x(n, 0.0);
+  Vector x(n);
+  for (size_t i = 0; i < n; ++i) x[i] = parameters[i].start;
   Vector r = all(x);
   double cost = SumOfSquares(r);
   double damping = 1e-3;
@@ -104,6 +106,7 @@ std::vector<double> FitToPriors(const std::vector<FreeParameter>& parameters,
     damping = damping / 10;
     if (settled) break;
   }
+  if (cost_out != nullptr) *cost_out = cost;
   return values_at(x);
 }
 

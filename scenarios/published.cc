@@ -159,6 +159,8 @@ constexpr auto kStacks = std::to_array<StackName>({
     {"lightseq", model::Fusion::kLightSeq},
     {"neuron", model::Fusion::kCompiled},
     {"poplar", model::Fusion::kCompiled},
+    // Of its memory; its time is of an eager list that is traced anew every
+    // step (published_runs.cc).
     {"pytorch-xla", model::Fusion::kCompiled},
     {"sambaflow", model::Fusion::kCompiled},
     {"tensorflow", model::Fusion::kCompiled},

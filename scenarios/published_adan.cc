@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "hardware/device_models.h"
+#include "model/architecture.h"
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/launch_queue.h"
@@ -40,28 +42,50 @@ struct Update {
   Seconds<> total;
 };
 
-// p: bandwidth efficiency, fixed cost of a kernel, host cost of a launch.
+// What an update is fitted with.
+enum UpdateParameter : size_t {
+  kBandwidth,          // share of the bandwidth
+  kKernelOverhead,     // fixed cost of a kernel on the device
+  kLaunch,             // host cost of a launch
+  kTensor,             // host cost of a tensor, where they are visited singly
+  kExposedArithmetic,  // share of the arithmetic that no transfer hides
+};
+
+// The kernels through the launch queue. A form that visits one tensor after
+// another costs the host a fixed time a tensor besides its launches.
 Update UpdateTime(const Described& d, const std::vector<double>& p) {
   const Device& device = FindDevice(*d.run->device);
   std::vector<double> values;
   for (const auto& info : hardware::ParametersOf(DeviceKind::kGpu)) {
     values.push_back(info.prior);
   }
-  values[hardware::models::kGpuBandwidthEfficiency] = p[0];
-  values[hardware::models::kGpuKernelOverhead] = p[1];
+  values[hardware::models::kGpuBandwidthEfficiency] = p[kBandwidth];
+  values[hardware::models::kGpuKernelOverhead] = p[kKernelOverhead];
+  const std::span<const double> span(values);
   const auto rates = hardware::models::RatesOf(device, d.workload.precision);
   model::LaunchQueue<double> queue;
   Update update;
   for (const model::Kernel& kernel : UpdateKernels(d)) {
-    const Seconds<> once =
-        hardware::models::GpuKernelTime<double>(
-            device, rates, kernel, std::span<const double>(values))
-            .total();
+    auto exposed =
+        hardware::models::GpuKernelTime<double>(device, rates, kernel, span);
+    exposed.compute =
+        std::max(exposed.compute,
+                 hardware::models::GpuVectorTime<double>(device, kernel, span) *
+                     std::min(p[kExposedArithmetic], 1.0));
+    const Seconds<> once = exposed.total();
     update.active += once * static_cast<double>(kernel.launches);
-    queue.Apply(model::OneLaunch<double>(Seconds<>(p[2]), once)
+    queue.Apply(model::OneLaunch<double>(Seconds<>(p[kLaunch]), once)
                     .Repeated(kernel.launches));
   }
   update.total = std::max(queue.ready, queue.host);
+  const bool single = d.run->optimizer->single_tensor ||
+                      d.workload.optimizer.implementation ==
+                          model::OptimizerImplementation::kForLoop;
+  if (single) {
+    update.total += Seconds<>(p[kTensor]) *
+                    static_cast<double>(
+                        model::ParameterTensorCount(d.workload.architecture));
+  }
   return update;
 }
 
@@ -116,9 +140,15 @@ const std::vector<double>& AdanSteps::Parameters(const std::string& target,
   const auto found = fitted_.find(key);
   if (found != fitted_.end()) return found->second;
   // The model's priors; operations launched from Python cost the host more
-  // than those of the framework's own engine.
-  const std::vector<FreeParameter> priors = {
-      {0.8, 0.12}, {2e-6, 0.4}, {20e-6, 1.0}};
+  // than those of the framework's own engine. Of the arithmetic anything
+  // between all hidden and none may show.
+  const auto& tensor = hardware::ParametersOf(
+      DeviceKind::kGpu)[hardware::models::kGpuTensorOverhead];
+  const std::vector<FreeParameter> priors = {{0.8, 0.12},
+                                             {2e-6, 0.4},
+                                             {20e-6, 1.0},
+                                             {tensor.prior, tensor.prior_sigma},
+                                             {0.5, 1.0}};
   auto values = FitToPriors(priors, [&](const auto& p) {
     std::vector<double> residuals;
     for (const auto& [d, row] : seen) {
@@ -158,14 +188,15 @@ PublishedPrediction AdanSteps::Predict(const PublishedRow& row) {
   const std::vector<double>& values = Parameters(row.run, figures);
   const Update update = UpdateTime(d, values);
   p.how = fmt::format(
-      "launch queue, {:.1f} us a launch, {:.0f} % of the bandwidth from {} "
-      "figures of the other forms",
-      values[2] * 1e6,
-      values[0] * 100.0,
+      "launch queue, {:.1f} us a launch and {:.1f} a tensor, {:.0f} % of the "
+      "bandwidth from {} figures of the other forms",
+      values[kLaunch] * 1e6,
+      values[kTensor] * 1e6,
+      values[kBandwidth] * 100.0,
       figures);
   // Fills of the first step, each made and zeroed from Python.
   const Seconds<> fills =
-      Seconds<>(values[2]) *
+      Seconds<>(values[kLaunch]) *
       static_cast<double>(model::FirstStepLaunches(d.workload));
   if (row.quantity == "active_time") {
     p.value = ToSeconds(update.active);

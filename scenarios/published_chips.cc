@@ -42,6 +42,11 @@ double TasksOf(const PublishedRun& run) {
   return static_cast<double>(*tasks);
 }
 
+// Share of a PCI Express link's rate that is payload: packets of 256 bytes, the
+// largest that hosts commonly allow, with 26 bytes of header, sequence number,
+// checksum and framing (Neugebauer et al., SIGCOMM 2018, section 3).
+constexpr double kPciePayloadShare = 256.0 / (256.0 + 26.0);
+
 }  // namespace
 
 PublishedPrediction Cerebras(const PublishedRuns& runs,
@@ -140,7 +145,7 @@ PublishedPrediction Groq(const PublishedRuns& runs, const PublishedRow& row) {
           transfer = model::Byte(static_cast<double>(
                          d.workload.tokens() * d.workload.architecture.hidden *
                          model::BytesPerElement(d.workload.precision))) /
-                     *chip.host_bandwidth;
+                     (*chip.host_bandwidth * kPciePayloadShare);
         }
         return ToSeconds(step.total() + transfer);
       };

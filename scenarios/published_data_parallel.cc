@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <vector>
 
 #include "model/architecture.h"
 #include "model/collective.h"
@@ -50,16 +51,18 @@ model::Bytes<> GradientsOf(const model::Workload& w, const std::string& part) {
   return model::Byte(static_cast<double>(elements * width));
 }
 
-PublishedRing RingWithout(const PublishedRuns& runs,
-                          const std::string& target,
-                          std::string& how) {
+namespace {
+
+PublishedRing FitRing(const PublishedRuns& runs,
+                      const std::vector<const PublishedRow*>& rows,
+                      std::string& how) {
   struct Message {
     int64_t ranks;
     model::Bytes<> size;
     double time;
   };
   std::vector<Message> messages;
-  for (const PublishedRow* row : runs.RowsToFit("allreduce_time", target)) {
+  for (const PublishedRow* row : rows) {
     const PublishedRun& run = runs.RunOf(*row);
     messages.push_back({run.device_count,
                         GradientsOf(runs.Describe(run).workload, *row->part),
@@ -83,6 +86,29 @@ PublishedRing RingWithout(const PublishedRuns& runs,
   return {Seconds<>(values[0]), model::BytesPerSecond<>(values[1])};
 }
 
+}  // namespace
+
+PublishedRing RingWithout(const PublishedRuns& runs,
+                          const std::string& target,
+                          std::string& how) {
+  return FitRing(runs, runs.RowsToFit("allreduce_time", target), how);
+}
+
+PublishedRing RingOf(const PublishedRuns& runs,
+                     int64_t ranks,
+                     const std::string& target,
+                     std::string& how) {
+  std::vector<const PublishedRow*> rows;
+  for (const PublishedRow& row : runs.published().rows) {
+    if (row.use == PublishedUse::kFit && row.quantity == "allreduce_time" &&
+        runs.RunOf(row).device_count == ranks) {
+      rows.push_back(&row);
+    }
+  }
+  return rows.empty() ? RingWithout(runs, target, how)
+                      : FitRing(runs, rows, how);
+}
+
 // The test of the recursion itself.
 Seconds<> MeasuredRecursion(const PublishedRuns& runs, const std::string& run) {
   const auto piece = [&](const std::string& layer) {
@@ -98,7 +124,7 @@ Seconds<> MeasuredRecursion(const PublishedRuns& runs, const std::string& run) {
 
 PublishedPrediction PartOfStep(PublishedSteps& steps, const PublishedRow& row) {
   const PublishedRuns& runs = steps.runs();
-  const Described d = runs.Describe(runs.RunOf(row));
+  const Described d = steps.Describe(runs.RunOf(row), row.run);
   PublishedPrediction p;
   const std::string part = row.part.value_or("");
   if (part == "estimated by the document") {

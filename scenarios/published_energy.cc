@@ -32,7 +32,8 @@ PublishedPrediction RunEnergy(PublishedSteps& steps, const PublishedRow& row) {
   whole.part.reset();
   const PublishedPrediction time = steps.RunTime(whole);
   const auto busy = [&](const PublishedRun& of, std::string& how) {
-    const ParallelStep step = steps.StepOf(runs.Describe(of), row.run, how);
+    const ParallelStep step =
+        steps.StepOf(steps.Describe(of, row.run), row.run, how);
     return Busy{MatrixShare(step.time, step.total),
                 BusyShare(step.time, step.total)};
   };

@@ -22,7 +22,7 @@ using model::Seconds;
 PublishedPrediction KernelOfStep(PublishedSteps& steps,
                                  const PublishedRow& row) {
   const PublishedRuns& runs = steps.runs();
-  const Described d = runs.Describe(runs.RunOf(row));
+  const Described d = steps.Describe(runs.RunOf(row), row.run);
   const Device& device = FindDevice(*d.run->device);
   const calibrate::Predictor& predictor = steps.PredictorOf(device, row.run);
   PublishedPrediction p;

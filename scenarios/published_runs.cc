@@ -129,6 +129,7 @@ Described PublishedRuns::Describe(const PublishedRun& run) const {
     w.optimizer.kind = optimizer->kind;
     w.optimizer.implementation = optimizer->implementation.value_or(
         model::OptimizerImplementation::kMultiTensor);
+    d.implementation_open = !optimizer->implementation;
   } else if (imdb && device.kind == DeviceKind::kGpu) {
     // That of the equal run on the V100.
     w.optimizer = {model::OptimizerKind::kAdan,

@@ -11,7 +11,9 @@
 #include "hardware/models/neuron_compiler.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/padding.h"
 #include "scenarios/internal/published_systems.h"
+#include "scenarios/scenario.h"
 
 namespace trainfare::scenarios {
 
@@ -135,6 +137,49 @@ void TrainiumProfiles::AllReduceBandwidth(const PublishedRow& row,
       "share of the HBM that the step leaves, from {} other "
       "profile",
       shares.size());
+}
+
+PublishedPrediction TrainiumProfiles::Dynamic() {
+  // Compiling one shape, start and host: what the static run of batch 8 takes
+  // beyond its steps. The dynamic run's batch is not stated; taken as the same.
+  const std::string base = "emotion_trn1_baseline";
+  const PublishedRun& fixed = runs_.published().runs.at(base);
+  const Described d = runs_.Describe(fixed);
+  const calibrate::ProfileFit& fit = Profiles();
+  const auto step = [&](int64_t length) {
+    model::Workload w = d.workload;
+    w.sequence_length = length;
+    return *calibrate::ModelProfile(
+                FindDevice("trainium1_core"), base, w, fit.fit.Values())
+                .step;
+  };
+  const auto steps = static_cast<double>(
+      *fixed.epochs *
+      ((fixed.train_samples->least + d.workload.batch - 1) / d.workload.batch));
+  const Seconds<> compile = Seconds<>(runs_.Value(base + "/run_time")) -
+                            step(d.workload.sequence_length) * steps;
+  if (compile.base() <= 0) throw InputError("no time is left for compiling");
+  const auto lengths = model::DynamicLengths(
+      LoadLengths(ScenarioDirectory() + "/lengths/emotion.yaml").histogram,
+      d.workload.batch,
+      d.workload.sequence_length);
+  Seconds<> training;
+  double changes = 1.0;  // of length from one step to the next, a step
+  for (const model::PaddedLength& length : lengths) {
+    training += step(length.length) * (steps * length.share);
+    changes -= length.share * length.share;
+  }
+  const double shapes = model::ExpectedDistinctLengths(lengths, steps);
+  PublishedPrediction p;
+  p.value = ToSeconds(compile * shapes + training);
+  p.high = ToSeconds(compile * (changes * steps) + training);
+  p.how = fmt::format(
+      "{:.0f} s a shape, left over by the static run; {:.0f} shapes compiled "
+      "once .. {:.0f} changes of shape compiled each",
+      ToSeconds(compile),
+      shapes,
+      changes * steps);
+  return p;
 }
 
 PublishedPrediction CompilesOnHost(const PublishedRuns& runs,

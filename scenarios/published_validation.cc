@@ -441,7 +441,10 @@ std::optional<PublishedError> ErrorOf(const Published& published,
   if (!prediction.value) return std::nullopt;
   const double value = *prediction.value;
   const double high = prediction.high.value_or(value);
-  if (row.quantity == "largest_batch" || row.quantity == "failing_batch") {
+  const bool of_batches =
+      row.quantity == "largest_batch" || row.quantity == "failing_batch";
+  // "at least": nothing larger was tried.
+  if (of_batches && printed.kind != PublishedValue::Kind::kAtLeast) {
     // Between the largest that ran and the next that was tried; twice the
     // largest where that is not printed.
     const bool largest = row.quantity == "largest_batch";
@@ -459,7 +462,7 @@ std::optional<PublishedError> ErrorOf(const Published& published,
   const double known = printed.tolerance * (1 + 1e-9);
   switch (printed.kind) {
     case PublishedValue::Kind::kAtLeast:
-      error.right = value >= printed.low - known;
+      error.right = high >= printed.low - known;
       break;
     case PublishedValue::Kind::kAtMost:
       error.right = value <= printed.high + known;

@@ -13,6 +13,9 @@ namespace trainfare::scenarios {
 struct FreeParameter {
   double prior = 1;
   double sigma = 0.5;  // of log(value)
+  // Where the search starts, in sigmas from the prior: a term under a maximum
+  // is not seen from the other side of it.
+  double start = 0;
 };
 
 // Errors of the figures at some parameters, each over what it may be off by.
@@ -22,7 +25,9 @@ using ResidualsOf =
 // Smallest sum of squares of residuals and of distances from the priors over
 // their sigmas (Levenberg-Marquardt, derivatives by central differences).
 // Check: tests/scenarios/published_validation_test.cc.
+// `cost`, where given, becomes that sum.
 std::vector<double> FitToPriors(const std::vector<FreeParameter>& parameters,
-                                const ResidualsOf& residuals);
+                                const ResidualsOf& residuals,
+                                double* cost = nullptr);
 
 }  // namespace trainfare::scenarios

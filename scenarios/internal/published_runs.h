@@ -28,6 +28,8 @@ struct Described {
   const PublishedRun* run = nullptr;
   model::Workload workload;
   std::string assumed;
+  // The optimizer is named, how its update is implemented is not.
+  bool implementation_open = false;
 };
 
 // Runs that are one step of an optimizer under a profiler.

@@ -3,7 +3,7 @@
 // Step and run times of published runs on GPUs and TPUs, from fits to the
 // other runs of their document. Internal to scenarios/.
 
-#include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,22 +46,44 @@ class PublishedSteps {
   std::string FittedTo(const hardware::Device& device,
                        const std::string& target) const;
 
+  // PublishedRuns::Describe, with the update that the other runs speak for
+  // where the document does not say how it is implemented.
+  Described Describe(const PublishedRun& run, const std::string& target);
+
   ParallelStep StepOf(const Described& d,
                       const std::string& target,
                       std::string& how);
   PublishedPrediction RunTime(const PublishedRow& row);
 
  private:
-  // The parameters of GPUs that one document's runs give: shared by all, and a
-  // factor on three efficiencies of each device.
+  // The parameters of a kind of device that one document's runs give: shared
+  // by all, and factors of each device (on those that OfDevice names).
   struct SharedFit {
     std::vector<double> shared;
-    std::map<std::string, std::array<double, 3>> factors;
+    std::map<std::string, std::vector<double>> factors;
+    // Of updates whose implementation is not stated.
+    model::OptimizerImplementation update =
+        model::OptimizerImplementation::kMultiTensor;
+    double cost = 0;
+    size_t figures = 0;
   };
 
   std::vector<calibrate::Observation> ObservationsOf(
-      const hardware::Device& device, const std::string& target) const;
-  const SharedFit& SharedFitOf(const std::string& target);
+      const hardware::Device& device,
+      const std::string& target,
+      model::OptimizerImplementation update) const;
+  std::string KeyOf(hardware::DeviceKind kind, const std::string& target) const;
+  const SharedFit& SharedFitOf(hardware::DeviceKind kind,
+                               const std::string& target);
+  SharedFit FitShared(hardware::DeviceKind kind,
+                      const std::string& target,
+                      model::OptimizerImplementation update) const;
+  // A step of several GPUs as its parts say, and what the steps of other runs
+  // of several take besides.
+  ParallelStep PartsOf(const Described& d,
+                       const std::string& target,
+                       std::string& how);
+  model::Seconds<> OutsideOf(const std::string& target, std::string& how);
   calibrate::Fit FitWithItsKind(const hardware::Device& device,
                                 const std::string& target);
 
@@ -69,7 +91,6 @@ class PublishedSteps {
   std::map<std::string, std::unique_ptr<calibrate::Predictor>> predictors_;
   std::map<std::string, size_t> fitted_to_;
   std::map<std::string, SharedFit> shared_;
-  std::map<std::string, size_t> fit_sizes_;
 };
 
 }  // namespace trainfare::scenarios

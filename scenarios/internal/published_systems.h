@@ -25,9 +25,17 @@ struct PublishedRing {
 
 // Bytes of gradients that a part of the model (embedding, encoder, head) sends.
 model::Bytes<> GradientsOf(const model::Workload& w, const std::string& part);
+// Of all-reduces in runs other than `target`.
 PublishedRing RingWithout(const PublishedRuns& runs,
                           const std::string& target,
                           std::string& how);
+// Of so many GPUs, calibrated by all-reduces timed on that many, those beside
+// the run `target` among them: they say what a link does, not how long a step
+// takes. Where there are none, those of other runs.
+PublishedRing RingOf(const PublishedRuns& runs,
+                     int64_t ranks,
+                     const std::string& target,
+                     std::string& how);
 // The documents' recursion over their own layer times.
 model::Seconds<> MeasuredRecursion(const PublishedRuns& runs,
                                    const std::string& run);
@@ -72,6 +80,9 @@ class TrainiumProfiles {
   // Keeps a reference to `runs`.
   explicit TrainiumProfiles(const PublishedRuns& runs) : runs_(runs) {}
   PublishedPrediction Predict(const PublishedRow& row);
+  // A run whose batches each have their own length, compiled as often as they
+  // are new, or as often as they change.
+  PublishedPrediction Dynamic();
 
  private:
   const calibrate::ProfileFit& Profiles();
