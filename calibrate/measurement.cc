@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -97,6 +98,29 @@ Sample ReadSample(const JsonObject& object) {
   sample.forward = part("forward_s");
   sample.backward = part("backward_s");
   sample.optimizer = part("optimizer_s");
+  const auto buckets = [&](const char* key) {
+    std::vector<Seconds<>> times;
+    if (!object.Has(key)) return times;
+    const nlohmann::json& list = object.At(key);
+    const auto is_time = [](const nlohmann::json& value) {
+      return value.is_number() && value.get<double>() >= 0.0;
+    };
+    if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_time)) {
+      object.FailWith(key, "expected a list of times in seconds");
+    }
+    for (const nlohmann::json& value : list) {
+      times.emplace_back(value.get<double>());
+    }
+    return times;
+  };
+  sample.bucket_ready = buckets("bucket_ready_s");
+  sample.bucket_start = buckets("bucket_start_s");
+  sample.bucket_end = buckets("bucket_end_s");
+  if (sample.bucket_start.size() != sample.bucket_ready.size() ||
+      sample.bucket_end.size() != sample.bucket_ready.size()) {
+    object.FailWith("bucket_end_s", "expected as many times as bucket_ready_s");
+  }
+  sample.backward_compute = part("backward_compute_s");
   return sample;
 }
 
@@ -150,11 +174,33 @@ MeasuredRun ReadRun(const JsonObject& record,
   ReadDisturbance(record, run);
   const nlohmann::json& samples = record.At("samples");
   if (!samples.is_array()) record.FailWith("samples", "expected a list");
+  if (record.Has("ranks") && record.Object("ranks").Has("bucket_bytes")) {
+    const JsonObject ranks = record.Object("ranks");
+    const nlohmann::json& sizes = ranks.At("bucket_bytes");
+    const auto is_size = [](const nlohmann::json& one) {
+      return one.is_number_integer() && one.get<int64_t>() > 0;
+    };
+    if (!sizes.is_array() ||
+        !std::all_of(sizes.begin(), sizes.end(), is_size)) {
+      ranks.FailWith("bucket_bytes", "expected a list of sizes in bytes");
+    }
+    for (const nlohmann::json& size : sizes) {
+      run.buckets.push_back(model::Byte(size.get<double>()));
+    }
+  }
   int64_t counted = 0;
   for (size_t i = 0; i < samples.size(); ++i) {
     run.samples.push_back(
         ReadSample({samples[i], name, line, fmt::format("samples[{}]", i)}));
     counted += run.samples.back().warmup ? 0 : 1;
+    const size_t timed = run.samples.back().bucket_ready.size();
+    if (timed != 0 && timed != run.buckets.size()) {
+      record.FailWith(fmt::format("samples[{}].bucket_ready_s", i),
+                      fmt::format("expected {} times, as ranks.bucket_bytes "
+                                  "has, got {}",
+                                  run.buckets.size(),
+                                  timed));
+    }
   }
   if (counted == 0) {
     record.FailWith("samples", "expected a step that is not warm-up, got none");
@@ -231,6 +277,29 @@ MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
   return measured;
 }
 
+MeasuredAllReduce ReadAllReduce(const JsonObject& record,
+                                const std::string& name,
+                                int line) {
+  MeasuredAllReduce measured;
+  measured.line = line;
+  measured.ranks = record.Count("world_size", 2);
+  measured.size = model::Byte(static_cast<double>(record.Count("bytes", 1)));
+  if (record.Has("computation")) {
+    const JsonObject computation = record.Object("computation");
+    constexpr const char* kRate = "a rate above 0";
+    measured.computation_speed =
+        computation.PositiveNumber("rounds_per_s", kRate) /
+        computation.PositiveNumber("rounds_alone_per_s", kRate);
+  }
+  std::vector<double> samples_s;
+  ForEachItem(record, "samples", name, line, [&](const JsonObject& sample) {
+    samples_s.push_back(
+        sample.PositiveNumber("time_s", "a time above 0 in seconds"));
+  });
+  measured.time = Seconds<>(Median(samples_s));
+  return measured;
+}
+
 nlohmann::json ParseJson(std::string_view line,
                          const std::string& name,
                          int line_number) {
@@ -269,6 +338,9 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
         .line = line_number,
         .request = value.contains("request") ? value["request"].dump() : "",
         .message = record.Text("message")};
+  } else if (kind == "collective" &&
+             record.Text("operation", "") == "all_reduce") {
+    result.all_reduce = ReadAllReduce(record, name, line_number);
   } else if (kind != "collective" && kind != "run") {
     const std::vector<std::string_view> known = {
         "step", "kernel", "collective", "run", "error"};
@@ -313,6 +385,8 @@ Measurements ParseMeasurements(std::string_view text,
       measurements.runs.push_back(std::move(*parsed.run));
     } else if (parsed.kernel) {
       measurements.kernels.push_back(std::move(*parsed.kernel));
+    } else if (parsed.all_reduce) {
+      measurements.all_reduces.push_back(*parsed.all_reduce);
     } else if (parsed.refused) {
       measurements.refused.push_back(std::move(*parsed.refused));
     } else {

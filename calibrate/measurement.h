@@ -23,6 +23,11 @@ struct Sample {
   std::optional<model::Seconds<>> forward;
   std::optional<model::Seconds<>> backward;
   std::optional<model::Seconds<>> optimizer;
+  // Of one of several ranks, since its backward pass began; a value a bucket.
+  std::vector<model::Seconds<>> bucket_ready;
+  std::vector<model::Seconds<>> bucket_start;
+  std::vector<model::Seconds<>> bucket_end;
+  std::optional<model::Seconds<>> backward_compute;
 };
 
 struct MeasuredRun {
@@ -41,7 +46,19 @@ struct MeasuredRun {
   bool disturbed = false;
   // Time that threads were ready and had no processor, of what they had.
   std::optional<double> waited_share;
+  std::vector<model::Bytes<>> buckets;  // of gradients; empty: not by ranks
   std::vector<Sample> samples;
+};
+
+// All-reduces of one size over ranks, timed by themselves.
+struct MeasuredAllReduce {
+  int line = 0;
+  int64_t ranks = 0;
+  model::Bytes<> size;    // on each rank
+  model::Seconds<> time;  // median of the samples
+  // Speed of what the ranks computed meanwhile, 1 as without messages; absent
+  // where they only communicated.
+  std::optional<double> computation_speed;
 };
 
 // One operation of a step, timed by itself.
@@ -72,8 +89,9 @@ struct Measurements {
   std::string file;
   std::vector<MeasuredRun> runs;
   std::vector<MeasuredKernel> kernels;
+  std::vector<MeasuredAllReduce> all_reduces;
   std::vector<RefusedRun> refused;
-  int64_t other_kinds = 0;  // records of collectives, whole jobs
+  int64_t other_kinds = 0;  // records of whole jobs
   // Says what was dropped: "<file>:<line>: ...".
   std::optional<std::string> dropped_tail;
 };
@@ -93,6 +111,7 @@ Measurements ParseMeasurements(std::string_view text,
 struct MeasurementLine {
   std::optional<MeasuredRun> run;
   std::optional<MeasuredKernel> kernel;
+  std::optional<MeasuredAllReduce> all_reduce;
   std::optional<RefusedRun> refused;
 };
 MeasurementLine ParseMeasurementLine(std::string_view line,

@@ -56,39 +56,69 @@ OverlapTime<T> OverlapBackward(const std::vector<OverlapTask<T>>& tasks,
   return {ready, std::max(ready, done)};
 }
 
-// The same where computation and communication share processors: while a
-// transfer runs, computation goes on at `speed` (1: as in OverlapBackward).
-//
-//   v    speed of computation beside a transfer      [1]    0 < v <= 1
-//
-// For ranks that send with the cores they compute on, v is 1 less the share of
-// a core that one transfer keeps busy. Not modelled: computation delays the
-// transfers in turn. Check: tests/model/overlap_test.cc.
+// One piece where both slow each other.
 template <class T>
-OverlapTime<T> OverlapBackward(const std::vector<OverlapTask<T>>& tasks,
-                               Seconds<T> gap,
-                               T speed) {
-  Seconds<T> ready;
-  Seconds<T> done;
-  bool first = true;
-  for (const OverlapTask<T>& task : tasks) {
-    if (!first) ready += gap;
-    first = false;
-    Seconds<T> left = task.compute;
-    if (ready < done) {
-      const Seconds<T> beside = (done - ready) * speed;
-      if (left <= beside) {
-        ready += left / speed;
-        left = Seconds<T>();
+struct ContendedTask {
+  Seconds<T> compute;        // since the piece before it, no transfer beside
+  Seconds<T> communication;  // of its gradients, no computation beside
+  Seconds<T> communication_beside;  // the same while computation goes on
+};
+
+// The same where computation and communication share processors and memory:
+// while both go on, computation runs at `speed` (1: undisturbed) and transfer i
+// at d_i / d'_i.
+//
+//   v    speed of computation beside a transfer        [1]    0 < v <= 1
+//   d_i  all-reduce alone                              [s]
+//   d'_i all-reduce beside computation                 [s]    d'_i >= d_i
+//
+// One transfer at a time, in order. Check: tests/model/overlap_test.cc.
+template <class T>
+OverlapTime<T> OverlapContended(const std::vector<ContendedTask<T>>& tasks,
+                                T speed) {
+  Seconds<T> now;
+  Seconds<T> compute_end;
+  size_t sent = 0;
+  // What is left of the transfer under way; its share of time alone.
+  Seconds<T> sending;
+  const auto next_transfer = [&](size_t computed) {
+    while (sent < computed && !(sending > Seconds<T>())) {
+      sending = tasks[sent].communication;
+      if (!(sending > Seconds<T>())) ++sent;
+    }
+  };
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    Seconds<T> computing = tasks[i].compute;
+    next_transfer(i);
+    while (computing > Seconds<T>() && sent < i) {
+      const T pace =
+          tasks[sent].communication / tasks[sent].communication_beside;
+      const Seconds<T> until_computed = computing / speed;
+      const Seconds<T> until_sent = sending / pace;
+      if (until_computed <= until_sent) {
+        now += until_computed;
+        sending -= until_computed * pace;
+        computing = Seconds<T>();
       } else {
-        ready = done;
-        left -= beside;
+        now += until_sent;
+        computing -= until_sent * speed;
+        sending = Seconds<T>();
+        ++sent;
+        next_transfer(i);
       }
     }
-    ready += left;
-    done = std::max(ready, done) + task.communication;
+    now += computing;
   }
-  return {ready, std::max(ready, done)};
+  compute_end = now;
+  // Nothing computes any more.
+  next_transfer(tasks.size());
+  while (sent < tasks.size()) {
+    now += sending;
+    sending = Seconds<T>();
+    ++sent;
+    next_transfer(tasks.size());
+  }
+  return {compute_end, now};
 }
 
 // Gradients that leave together, and the last layer they wait for.

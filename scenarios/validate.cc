@@ -30,6 +30,7 @@
 #include "scenarios/kernel_validation.h"
 #include "scenarios/predict.h"
 #include "scenarios/published_validation.h"
+#include "scenarios/rank_validation.h"
 #include "scenarios/transfer.h"
 
 namespace trainfare::scenarios {
@@ -669,6 +670,7 @@ RepeatRule RepeatRuleFromText(std::string_view text) {
 Report Validate(const ValidateOptions& options) {
   if (IsPublished(options.files)) return ValidatePublished(options);
   if (HoldKernels(options.files)) return ValidateKernels(options);
+  if (HoldRanks(options.files)) return ValidateRanks(options);
   const calibrate::ObservationFiles files =
       calibrate::ReadObservations(options.files);
   std::vector<Repeats> points;

@@ -141,31 +141,36 @@ Json SampleJson(const Sample& sample) {
   return json;
 }
 
-Json DeviceJson(const DeviceDescription& device, double time_s) {
+Json DeviceJson(const DeviceDescription& device, std::optional<double> time_s) {
   Json json = {{"name", device.name},
                {"kind", device.kind},
                {"count", 1},
                {"threads", device.threads}};
   if (!device.bus_id.empty()) json["bus_id"] = device.bus_id;
-  json["time_s"] = time_s;
+  if (time_s) json["time_s"] = *time_s;
   return json;
 }
 
 // What records of all kinds begin with.
-Json Provenance(const char* kind,
-                const DeviceDescription& device,
-                double device_time_s,
-                const model::Workload& workload) {
+Json Provenance(const char* kind, Json device) {
   const auto now =
       std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return {{"schema", "trainfare.measurement/1"},
           {"kind", kind},
           {"id", RandomId()},
           {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
-          {"device", DeviceJson(device, device_time_s)},
+          {"device", std::move(device)},
           {"host", Host()},
-          {"software", Software()},
-          {"workload", WorkloadJson(workload)}};
+          {"software", Software()}};
+}
+
+Json Provenance(const char* kind,
+                const DeviceDescription& device,
+                double device_time_s,
+                const model::Workload& workload) {
+  Json json = Provenance(kind, DeviceJson(device, device_time_s));
+  json["workload"] = WorkloadJson(workload);
+  return json;
 }
 
 Json KernelJson(const model::Kernel& kernel) {
@@ -314,6 +319,29 @@ std::string ToJsonLine(const StepRecord& record) {
     AddConditions(json, *record.conditions, record.device.threads);
   }
   if (!record.parts.empty()) json["parts"] = record.parts;
+  json["samples"] = std::move(samples);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ToJsonLine(const CollectiveRecord& record) {
+  Json samples = Json::array();
+  for (const double time_s : record.samples_s) {
+    samples.push_back({{"time_s", time_s}});
+  }
+  Json json = Provenance("collective", DeviceJson(record.device, std::nullopt));
+  json["device"]["count"] = record.ranks.world_size;
+  json.update({{"operation", "all_reduce"},
+               {"world_size", record.ranks.world_size},
+               {"rank", record.ranks.rank},
+               {"ranks",
+                {{"launcher", record.ranks.launcher},
+                 {"backend", record.ranks.backend}}},
+               {"bytes", record.bytes},
+               {"iterations", record.iterations}});
+  if (record.rounds_beside && record.rounds_alone) {
+    json["computation"] = {{"rounds_per_s", *record.rounds_beside},
+                           {"rounds_alone_per_s", *record.rounds_alone}};
+  }
   json["samples"] = std::move(samples);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

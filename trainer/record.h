@@ -68,6 +68,19 @@ struct KernelRecord {
   HostLoad load;
 };
 
+// One size of all-reduce over the ranks, by itself.
+struct CollectiveRecord {
+  DeviceDescription device;
+  RankDescription ranks;
+  int64_t bytes = 0;       // on each rank
+  int64_t iterations = 0;  // of a sample, whose time is that of one of them
+  std::vector<double> samples_s;
+  // Rounds a second of products that every rank computed meanwhile, and without
+  // messages; absent where none did.
+  std::optional<double> rounds_beside;
+  std::optional<double> rounds_alone;
+};
+
 // Throws std::runtime_error where the device did no work on the timed steps,
 // so that a run that fell back to another device is no measurement.
 void RequireDeviceTime(const StepRecord& record);
@@ -75,6 +88,7 @@ void RequireDeviceTime(const StepRecord& record);
 // One line of JSON without its newline.
 std::string ToJsonLine(const StepRecord& record);
 std::string ToJsonLine(const KernelRecord& record);
+std::string ToJsonLine(const CollectiveRecord& record);
 
 // `request` is the text of the request, JSON or not.
 std::string ErrorJsonLine(const std::string& request,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/error.h"
+#include "trainer/collective_bench.h"
 #include "trainer/communicator.h"
 #include "trainer/device.h"
 #include "trainer/failure.h"
@@ -279,6 +280,7 @@ template <class AddDevice, class OpenDevice>
 void AddBench(CLI::App& app,
               const AddDevice& add_device_options,
               const OpenDevice& open_device,
+              Ranks& ranks,
               int& exit_code) {
   CLI::App* bench = app.add_subcommand(
       "bench", "Time the parts of a step by themselves, one record each");
@@ -320,6 +322,36 @@ void AddBench(CLI::App& app,
   kernels->callback([options, &open_device, &exit_code] {
     exit_code = trainer::RunKernelBench(
         options->plan, options->out, open_device(), options->bench);
+  });
+
+  const auto collective = std::make_shared<trainer::CollectiveBenchOptions>();
+  CLI::App* collectives = bench->add_subcommand(
+      "collectives", "All-reduces over the ranks that a launcher started");
+  collectives
+      ->add_option("--bytes", collective->bytes, "Sizes of a rank's message")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{4}, int64_t{1} << 40))
+      ->capture_default_str();
+  collectives
+      ->add_option("--samples", collective->samples, "Of each size, timed")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->capture_default_str();
+  collectives
+      ->add_option(
+          "--out", collective->out, "Records are appended here; - is stdout")
+      ->capture_default_str();
+  add_device_options(collectives);
+  ranks.AddOptions(collectives);
+  collectives->callback([collective, &open_device, &ranks, &exit_code] {
+    const at::Device device = open_device();
+    exit_code = ranks.Run(device, [&](trainer::Communicator* communicator) {
+      if (communicator == nullptr) {
+        throw trainfare::model::InputError(
+            "bench collectives: expected ranks, as torchrun, mpirun or srun "
+            "start them");
+      }
+      return trainer::RunCollectiveBench(*collective, device, *communicator);
+    });
   });
 }
 
@@ -440,7 +472,7 @@ int Run(int argc, char** argv) {
   });
 
   AddTrain(app, add_device_options, open_device, ranks, exit_code);
-  AddBench(app, add_device_options, open_device, exit_code);
+  AddBench(app, add_device_options, open_device, ranks, exit_code);
   AddTrace(app);
   AddReferenceCommands(app, add_device_options, open_device);
 

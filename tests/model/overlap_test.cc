@@ -46,27 +46,41 @@ TEST_CASE("measured layer times give the published backward times") {
         doctest::Approx(134.853 - 92.283).epsilon(1e-9));
 }
 
-TEST_CASE("a transfer on the same cores slows what is computed beside it") {
+TEST_CASE("computation and a transfer on the same cores slow each other") {
+  const auto piece = [](double compute, double alone, double beside) {
+    return ContendedTask<double>{
+        Milliseconds(compute), Milliseconds(alone), Milliseconds(beside)};
+  };
+  const auto run = [](std::vector<ContendedTask<double>> tasks, double speed) {
+    return OverlapContended(tasks, speed);
+  };
   // 5 ms alone; then 4 ms of sending leave 4 x 0.5 = 2 ms of the next 5 ms
   // done, and 3 ms follow alone: 5 + 4 + 3 = 12 ms, and 3 ms of sending.
-  const std::vector<OverlapTask<double>> tasks = {
-      {Milliseconds(5.0), Milliseconds(4.0)},
-      {Milliseconds(5.0), Milliseconds(3.0)}};
-  const OverlapTime<double> half = OverlapBackward(tasks, Seconds<>(), 0.5);
+  const auto half = run({piece(5, 4, 4), piece(5, 3, 3)}, 0.5);
   CHECK(ToMilliseconds(half.compute_end) ==
         doctest::Approx(12.0).epsilon(1e-12));
   CHECK(ToMilliseconds(half.end) == doctest::Approx(15.0).epsilon(1e-12));
   // Sending outlasts the next piece: 5 + 5 / 0.8 = 11.25 ms, sent at 15 + 3.
-  const OverlapTime<double> long_one = OverlapBackward(
-      std::vector<OverlapTask<double>>{{Milliseconds(5.0), Milliseconds(10.0)},
-                                       {Milliseconds(5.0), Milliseconds(3.0)}},
-      Seconds<>(),
-      0.8);
+  const auto long_one = run({piece(5, 10, 10), piece(5, 3, 3)}, 0.8);
   CHECK(ToMilliseconds(long_one.compute_end) ==
         doctest::Approx(11.25).epsilon(1e-12));
   CHECK(ToMilliseconds(long_one.end) == doctest::Approx(18.0).epsilon(1e-12));
-  const OverlapTime<double> full = OverlapBackward(tasks, Seconds<>(), 1.0);
-  CHECK(full.end == OverlapBackward(tasks, Seconds<>()).end);
+  // Sending takes twice as long beside computation: 8 ms, in which 4 of 5 ms
+  // are computed; 1 ms alone, 14 ms, and 3 ms of sending alone.
+  const auto both = run({piece(5, 4, 8), piece(5, 3, 6)}, 0.5);
+  CHECK(ToMilliseconds(both.compute_end) ==
+        doctest::Approx(14.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(both.end) == doctest::Approx(17.0).epsilon(1e-12));
+  // Without contention it is the recursion; a piece without gradients too.
+  const auto full = run({piece(5, 4, 4), piece(2, 0, 0), piece(5, 3, 3)}, 1.0);
+  CHECK(full.end == OverlapBackward(
+                        std::vector<OverlapTask<double>>{
+                            {Milliseconds(5.0), Milliseconds(4.0)},
+                            {Milliseconds(2.0), Seconds<>()},
+                            {Milliseconds(5.0), Milliseconds(3.0)}},
+                        Seconds<>())
+                        .end);
+  CHECK(run({}, 1.0).end == Seconds<>());
 }
 
 TEST_CASE("what is sent in time costs nothing, what is last is exposed") {
