@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "calibrate/command.h"
+#include "calibrate/launch.h"
 #include "model/error.h"
 #include "model/nearest.h"
 #include "model/workload.h"
@@ -273,6 +274,9 @@ Command AddCalibrate(CLI::App& app, Common& common) {
     std::vector<std::string> precisions;
     std::string scenario;
     int64_t batch = 0;
+    std::string launch;
+    std::vector<std::string> instances;
+    std::string script;
   };
   auto flags = std::make_shared<Flags>();
   calibrate::CalibrateOptions& options = flags->options;
@@ -307,6 +311,18 @@ Command AddCalibrate(CLI::App& app, Common& common) {
       ->type_name("NAME,..")
       ->delimiter(',');
   sub->add_flag("--fresh", options.fresh, "Forget runs of earlier times");
+  sub->add_option("--launch",
+                  flags->launch,
+                  "Write a script that measures --instances elsewhere: "
+                  "torchrun, slurm or skypilot")
+      ->type_name("NAME");
+  sub->add_option("--instances", flags->instances, "aws/g5.xlarge,..")
+      ->type_name("NAME,..")
+      ->delimiter(',')
+      ->needs("--launch");
+  sub->add_option("--script", flags->script, "Of --launch (default: stdout)")
+      ->type_name("FILE")
+      ->needs("--launch");
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
@@ -324,6 +340,15 @@ Command AddCalibrate(CLI::App& app, Common& common) {
       for (const std::string& name : flags->precisions) {
         options.precisions.push_back(trainfare::model::PrecisionFromText(name));
       }
+    }
+    if (!flags->launch.empty()) {
+      calibrate::WriteLaunchScript({calibrate::LauncherFromText(flags->launch),
+                                    flags->instances,
+                                    options.models,
+                                    options.precisions},
+                                   flags->script,
+                                   std::cout);
+      return 0;
     }
     const bool terminal =
         ::isatty(STDERR_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
