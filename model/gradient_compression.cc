@@ -67,15 +67,15 @@ void AppendPowerSgd(const Workload& w, std::vector<Kernel>& kernels) {
   const int64_t rank = w.compression.rank;
   // Matrices of one shape are launched alike.
   std::map<std::pair<int64_t, int64_t>, int64_t> shapes;
-  int64_t factored = 0;
+  int64_t matrices = 0;
+  int64_t factored = 0;  // elements of these matrices
   for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
     if (!IsFactored(tensor, rank)) continue;
     ++shapes[{tensor.elements / tensor.columns, tensor.columns}];
+    ++matrices;
     factored += tensor.elements;
   }
-  if (factored == 0) return;
-  int64_t matrices = 0;
-  for (const auto& [shape, count] : shapes) matrices += count;
+  if (matrices == 0) return;
   // The error of the last step comes on top, and this one's is kept.
   kernels.push_back(Pass(
       "add compression error", factored, 2 * kSingle, kSingle, 1, matrices));
