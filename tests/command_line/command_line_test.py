@@ -452,9 +452,9 @@ SUFFIXES = (
 )  # fmt: skip
 COUNTS = {
     "accumulation", "batch", "devices", "distinct_shapes", "epochs",
-    "eval_samples", "heads", "hidden", "intermediate", "largest_batch", "layers",
-    "mean_length", "n", "parameters", "positions", "rows", "runs", "seed",
-    "sequence_length", "steps_per_epoch", "train_samples",
+    "eval_samples", "fit_figures", "heads", "hidden", "intermediate",
+    "largest_batch", "layers", "mean_length", "n", "parameters", "positions",
+    "rows", "runs", "seed", "sequence_length", "steps_per_epoch", "train_samples",
     "trainable_parameters", "used", "vcpus", "vocabulary",
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/command_line.md gives.
