@@ -153,9 +153,9 @@ PublishedPrediction TrainiumProfiles::Dynamic() {
                 FindDevice("trainium1_core"), base, w, fit.fit.Values())
                 .step;
   };
-  const auto steps = static_cast<double>(
-      *fixed.epochs *
-      ((fixed.train_samples->least + d.workload.batch - 1) / d.workload.batch));
+  const int64_t steps_per_epoch =
+      (fixed.train_samples->least + d.workload.batch - 1) / d.workload.batch;
+  const auto steps = static_cast<double>(*fixed.epochs * steps_per_epoch);
   const Seconds<> compile = Seconds<>(runs_.Value(base + "/run_time")) -
                             step(d.workload.sequence_length) * steps;
   if (compile.base() <= 0) throw InputError("no time is left for compiling");

@@ -51,9 +51,8 @@ TEST_CASE("computation and a transfer on the same cores slow each other") {
     return ContendedTask<double>{
         Milliseconds(compute), Milliseconds(alone), Milliseconds(beside)};
   };
-  const auto run = [](std::vector<ContendedTask<double>> tasks, double speed) {
-    return OverlapContended(tasks, speed);
-  };
+  const auto run = [](const std::vector<ContendedTask<double>>& tasks,
+                      double speed) { return OverlapContended(tasks, speed); };
   // 5 ms alone; then 4 ms of sending leave 4 x 0.5 = 2 ms of the next 5 ms
   // done, and 3 ms follow alone: 5 + 4 + 3 = 12 ms, and 3 ms of sending.
   const auto half = run({piece(5, 4, 4), piece(5, 3, 3)}, 0.5);
