@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <type_traits>
 
 #include "trainer/kernels/fused_layers.h"
 
@@ -345,26 +346,35 @@ cudaError_t ForType(ElementType type, const Body& body) {
   return cudaGetLastError();
 }
 
+template <Activation activation>
+using ActivationConstant = std::integral_constant<Activation, activation>;
+
+// Calls body(ActivationConstant<activation>()).
+template <class Body>
+void ForActivation(Activation activation, const Body& body) {
+  switch (activation) {
+    case Activation::kGelu:
+      body(ActivationConstant<Activation::kGelu>());
+      break;
+    case Activation::kGeluTanh:
+      body(ActivationConstant<Activation::kGeluTanh>());
+      break;
+    case Activation::kRelu:
+      body(ActivationConstant<Activation::kRelu>());
+      break;
+  }
+}
+
 }  // namespace
 
 cudaError_t LaunchForward(const BiasActivation& a, cudaStream_t stream) {
   const unsigned blocks = Blocks(a.rows * a.columns, 4 * kThreads);
   return ForType(a.type, [&](auto value) {
     using T = decltype(value);
-    switch (a.activation) {
-      case Activation::kGelu:
-        ActivateKernel<T, Activation::kGelu>
-            <<<blocks, kThreads, 0, stream>>>(a);
-        break;
-      case Activation::kGeluTanh:
-        ActivateKernel<T, Activation::kGeluTanh>
-            <<<blocks, kThreads, 0, stream>>>(a);
-        break;
-      case Activation::kRelu:
-        ActivateKernel<T, Activation::kRelu>
-            <<<blocks, kThreads, 0, stream>>>(a);
-        break;
-    }
+    ForActivation(a.activation, [&](auto activation) {
+      ActivateKernel<T, decltype(activation)::value>
+          <<<blocks, kThreads, 0, stream>>>(a);
+    });
   });
 }
 
@@ -372,20 +382,10 @@ cudaError_t LaunchBackward(const BiasActivation& a, cudaStream_t stream) {
   const dim3 grid = ColumnGrid(a.columns);
   return ForType(a.type, [&](auto value) {
     using T = decltype(value);
-    switch (a.activation) {
-      case Activation::kGelu:
-        ActivateGradientKernel<T, Activation::kGelu>
-            <<<grid, kThreads, 0, stream>>>(a);
-        break;
-      case Activation::kGeluTanh:
-        ActivateGradientKernel<T, Activation::kGeluTanh>
-            <<<grid, kThreads, 0, stream>>>(a);
-        break;
-      case Activation::kRelu:
-        ActivateGradientKernel<T, Activation::kRelu>
-            <<<grid, kThreads, 0, stream>>>(a);
-        break;
-    }
+    ForActivation(a.activation, [&](auto activation) {
+      ActivateGradientKernel<T, decltype(activation)::value>
+          <<<grid, kThreads, 0, stream>>>(a);
+    });
   });
 }
 
