@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "calibrate/disturbance.h"
 #include "calibrate/internal/json_object.h"
 #include "calibrate/statistics.h"
+#include "hardware/text_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -400,12 +400,8 @@ Measurements ParseMeasurements(std::string_view text,
 }
 
 Measurements ReadMeasurements(const std::string& path, CutTail cut_tail) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(path + ": cannot be read");
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-  if (file.bad()) throw InputError(path + ": cannot be read");
-  return ParseMeasurements(text, path, cut_tail);
+  return ParseMeasurements(
+      hardware::ReadTextFile(path, "a file of records"), path, cut_tail);
 }
 
 std::vector<Observation> ObservationsOf(const MeasuredRun& run) {

@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <new>
-#include <system_error>
 #include <utility>
 
+#include "hardware/text_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -57,30 +54,10 @@ class Parser {
   csv_parser parser_{};
 };
 
-std::string ReadAll(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw InputError(path, 0, 0, "expected a CSV file, got a directory");
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const int code = errno;
-    throw InputError(
-        path,
-        0,
-        0,
-        fmt::format("cannot be opened: {}",
-                    std::generic_category().message(code == 0 ? EIO : code)));
-  }
-  return {std::istreambuf_iterator<char>(file),
-          std::istreambuf_iterator<char>()};
-}
-
 }  // namespace
 
 CsvFile CsvFile::Read(const std::string& path) {
-  const std::string text = ReadAll(path);
+  const std::string text = ReadTextFile(path, "a CSV file");
   std::string_view rest = text;
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
   RowCollector collector;

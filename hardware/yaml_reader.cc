@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 
 #include "hardware/internal/yaml_tree.h"
+#include "hardware/text_file.h"
 #include "model/nearest.h"
 
 namespace trainfare::hardware {
@@ -94,25 +90,7 @@ Reader::Reader(std::shared_ptr<internal::YamlDocument> document, Node* node)
     : document_(std::move(document)), node_(node) {}
 
 Reader Reader::FromFile(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw InputError(path, 0, 0, "expected a YAML file, got a directory");
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const int code = errno;
-    throw InputError(
-        path,
-        0,
-        0,
-        fmt::format("cannot be opened: {}",
-                    std::generic_category().message(code == 0 ? EIO : code)));
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-  if (file.bad()) throw InputError(path, 0, 0, "cannot be read");
-  return FromText(text, path);
+  return FromText(ReadTextFile(path, "a YAML file"), path);
 }
 
 Reader Reader::FromText(std::string_view text, const std::string& name) {

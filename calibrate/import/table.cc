@@ -6,8 +6,6 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -17,6 +15,7 @@
 #include "calibrate/step_model.h"
 #include "hardware/data_directory.h"
 #include "hardware/device.h"
+#include "hardware/text_file.h"
 #include "hardware/unit_text.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -547,12 +546,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
 }
 
 Table ReadTable(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(path + ": cannot be read");
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-  if (file.bad()) throw InputError(path + ": cannot be read");
-  return ParseTable(text, path);
+  return ParseTable(hardware::ReadTextFile(path, "a CSV file"), path);
 }
 
 }  // namespace trainfare::calibrate

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "calibrate/internal/json_object.h"
+#include "hardware/text_file.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -16,11 +15,9 @@ using internal::JsonObject;
 using model::InputError;
 
 nlohmann::json ReadJson(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(path + ": cannot be read");
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return nlohmann::json::parse(hardware::ReadTextFile(path, "a JSON file"),
+                               nullptr,
+                               /*allow_exceptions=*/false);
 }
 
 }  // namespace

@@ -194,9 +194,10 @@ TEST_CASE("what is no record says what, and on which line") {
   CHECK_THROWS_WITH_AS(ParseMeasurements("[]\n", "m.jsonl"),
                        "m.jsonl:1: expected an object, got []",
                        InputError);
-  CHECK_THROWS_WITH_AS(ReadMeasurements("nowhere/m.jsonl"),
-                       "nowhere/m.jsonl: cannot be read",
-                       InputError);
+  CHECK_THROWS_WITH_AS(
+      ReadMeasurements("nowhere/m.jsonl"),
+      "nowhere/m.jsonl: cannot be opened: No such file or directory",
+      InputError);
 }
 
 TEST_CASE("a run of warm-up steps only has no figure") {
