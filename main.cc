@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,57 @@ int Fail(std::string_view message, int code) {
   return code;
 }
 
+// Of a list: "8, 16" is "8,16".
+std::string Trim(std::string& text) {
+  const size_t first = text.find_first_not_of(' ');
+  const size_t last = text.find_last_not_of(' ');
+  text = first == std::string::npos ? "" : text.substr(first, last - first + 1);
+  return "";
+}
+
+// CLI11 takes what is beyond 64 bits for the largest number there is. What a
+// flag's number may be at most its command knows.
+std::string WholeNumber(std::string& text) {
+  Trim(text);
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && rest == end) return "";
+  return "expected a whole number" +
+         std::string(error == std::errc::result_out_of_range ? " of 64 bits"
+                                                             : "") +
+         ", got \"" + text + "\"";
+}
+
+CLI::Option* AddCount(CLI::App& app,
+                      const std::string& name,
+                      std::optional<int64_t>& value,
+                      const std::string& help) {
+  return app.add_option(name, value, help)
+      ->type_name("N")
+      ->transform(CLI::Validator(WholeNumber, ""));
+}
+
+CLI::Option* AddCounts(CLI::App& app,
+                       const std::string& name,
+                       std::vector<int64_t>& values,
+                       const std::string& help) {
+  return app.add_option(name, values, help)
+      ->type_name("N")
+      ->delimiter(',')
+      ->transform(CLI::Validator(WholeNumber, ""));
+}
+
+CLI::Option* AddNames(CLI::App& app,
+                      const std::string& name,
+                      std::vector<std::string>& values,
+                      const std::string& help) {
+  return app.add_option(name, values, help)
+      ->type_name("NAME")
+      ->delimiter(',')
+      ->transform(CLI::Validator(Trim, ""));
+}
+
 // What every subcommand takes.
 struct Common {
   std::string format = "table";
@@ -56,8 +109,7 @@ struct Common {
         ->expected(1)
         ->take_all();
     app.add_option("--color", colour, "auto, always or never")
-        ->type_name("WHEN")
-        ->check(CLI::IsMember({"auto", "always", "never"}));
+        ->type_name("WHEN");
     app.add_flag(
         "--quiet", output.quiet, "Nothing on standard error but errors");
   }
@@ -65,6 +117,10 @@ struct Common {
   void Finish() {
     output.format = scenarios::FormatFromText(format);
     scenarios::CheckExports(output.exports);
+    if (colour != "auto" && colour != "always" && colour != "never") {
+      throw scenarios::UsageError(
+          "--color: expected auto, always or never, got \"" + colour + "\"");
+    }
     const bool terminal = ::isatty(STDOUT_FILENO) != 0;
     const auto is_set = [](const char* name) {
       const char* value = std::getenv(name);
@@ -85,6 +141,11 @@ struct Common {
 
 using Command = std::function<int()>;
 
+constexpr const char* kStreamsAndCodes =
+    "Results go to standard output, everything else to standard error.\n"
+    "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
+    "passed, 70 internal.";
+
 int Show(Common& common, const std::function<scenarios::Report()>& make) {
   common.Finish();
   const scenarios::Report report = make();
@@ -93,34 +154,59 @@ int Show(Common& common, const std::function<scenarios::Report()>& make) {
   return report.exit_code;
 }
 
+void AddExamples(CLI::App& app, const std::vector<std::string>& commands) {
+  std::string text = "Examples:";
+  for (const std::string& command : commands) {
+    text += "\n  trainfare " + command;
+  }
+  app.footer(text + "\n\n" + kStreamsAndCodes);
+}
+
 void AddOverrides(CLI::App& app, scenarios::Overrides& overrides) {
-  app.add_option("--batch", overrides.batches, "Batch per device: 8,16,32")
-      ->type_name("N,..")
-      ->delimiter(',');
-  app.add_option("--seq", overrides.lengths, "Static length: 32,128")
-      ->type_name("N,..")
-      ->delimiter(',');
+  AddCounts(app,
+            "--batch",
+            overrides.batches,
+            "Batch per device, or several: 8,16,32 (default: the scenario's)");
+  AddCounts(app,
+            "--seq",
+            overrides.lengths,
+            "Pad to this length, or to several: 32,128");
   app.add_option("--precision", overrides.precision, "fp32, tf32, fp16 or bf16")
       ->type_name("NAME");
-  app.add_option("--epochs", overrides.epochs, "Epochs")->type_name("N");
+  AddCount(app, "--epochs", overrides.epochs, "Instead of the scenario's");
 }
 
 Command AddPredict(CLI::App& app, Common& common) {
   auto options = std::make_shared<scenarios::PredictOptions>();
   CLI::App* sub = app.add_subcommand(
       "predict", "Time, cost, energy and memory of a training run");
+  AddExamples(*sub,
+              {"predict emotion_bert_base --batch 8,16,32 --seq 32,128",
+               "predict my_job.yaml --device h100_sxm --format json",
+               "predict squad_bert_large --instance aws/p4d.24xlarge"});
   sub->add_option("SCENARIO",
                   options->scenario,
                   "A file, or the name of a shipped scenario")
       ->required();
-  sub->add_option("--device", options->device, "Device (default: this CPU)")
+  sub->add_option("--device",
+                  options->device,
+                  "One of `trainfare list devices` (default: this CPU)")
       ->type_name("NAME");
-  sub->add_option("--instance", options->instance, "Cloud instance")
+  sub->add_option("--instance",
+                  options->instance,
+                  "One of `trainfare list instances`: its devices, its price")
       ->type_name("NAME");
-  sub->add_option("--fit", options->fit, "Fit to use")->type_name("FILE");
-  sub->add_option("--devices", options->devices, "Devices, data parallel")
-      ->type_name("N");
-  sub->add_flag("--spot", options->spot, "Spot prices");
+  sub->add_option("--fit",
+                  options->fit,
+                  "A fit file of calibrate (default: yours, else the shipped "
+                  "one, else the datasheet)")
+      ->type_name("FILE");
+  AddCount(*sub,
+           "--devices",
+           options->devices,
+           "Train data parallel on N devices (default: all of the instance, "
+           "else 1)");
+  sub->add_flag("--spot", options->spot, "Spot price of the instance");
   AddOverrides(*sub, options->overrides);
   common.AddTo(*sub);
   return [options, &common, sub] {
@@ -140,6 +226,10 @@ Command AddRecommend(CLI::App& app, Common& common) {
   scenarios::RecommendOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
       "recommend", "The cheapest instance that fits and meets the limits");
+  AddExamples(*sub,
+              {"recommend emotion_bert_base --deadline 10min",
+               "recommend my_job.yaml --objective time --budget 5usd",
+               "recommend imdb_bert_base --spot --cloud aws,gcp"});
   sub->add_option("SCENARIO",
                   options.scenario,
                   "A file, or the name of a shipped scenario")
@@ -150,10 +240,9 @@ Command AddRecommend(CLI::App& app, Common& common) {
       ->type_name("USD");
   sub->add_option("--objective", flags->objective, "cost, time or energy")
       ->type_name("WHAT");
-  sub->add_flag("--spot", options.spot, "Spot prices");
-  sub->add_option("--cloud", options.clouds, "Only these: aws,gcp")
-      ->type_name("NAME,..")
-      ->delimiter(',');
+  sub->add_flag(
+      "--spot", options.spot, "Spot prices, the highest of a region's zones");
+  AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
   AddOverrides(*sub, options.overrides);
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
@@ -181,6 +270,11 @@ Command AddValidate(CLI::App& app, Common& common) {
   scenarios::ValidateOptions& options = flags->options;
   CLI::App* sub =
       app.add_subcommand("validate", "Predictions beside measurements");
+  AddExamples(*sub,
+              {"validate runs.jsonl --repeats median",
+               "validate table.csv --protocol leave-one-out --fail-if "
+               "'median>5%'",
+               "validate scenarios/published/ --protocol leave-one-out"});
   sub->add_option("FILE",
                   options.files,
                   "Measurements: JSON Lines of the trainer, CSV tables, or "
@@ -201,7 +295,11 @@ Command AddValidate(CLI::App& app, Common& common) {
                   "Measurements of one point: each a row, or one row, their "
                   "median, with the noise between them")
       ->type_name("each|median");
-  sub->add_option("--seed", options.seed, "Of the runs drawn")->type_name("N");
+  sub->add_option("--seed",
+                  options.seed,
+                  "Of the draw in one-run-per-device and k-runs=N")
+      ->type_name("N")
+      ->transform(CLI::Validator(WholeNumber, ""));
   sub->add_option("--fail-if",
                   flags->fail_if,
                   "Exit 4 past a limit such as 'mape>5%' of mape, median, p90, "
@@ -249,10 +347,11 @@ Command AddPrices(CLI::App& app, Common& common) {
   CLI::App* import =
       sub->add_subcommand("import", "Read a SkyPilot catalog (vms.csv)");
   import->add_option("FILE", flags->file, "The catalog")->required();
-  import->add_option("--cloud", flags->cloud, "aws, gcp, azure, lambda, ..")
+  import
+      ->add_option("--cloud", flags->cloud, "Whose it is: aws, gcp, azure, ..")
       ->required()
       ->type_name("NAME");
-  import->add_option("--date", flags->date, "Of the data, 2026-05-20")
+  import->add_option("--date", flags->date, "Day of the data, 2026-05-20")
       ->required()
       ->type_name("DATE");
   import->add_option("--output", flags->output, "Write the prices as YAML")
@@ -273,7 +372,7 @@ Command AddCalibrate(CLI::App& app, Common& common) {
     std::string budget = "120s";
     std::vector<std::string> precisions;
     std::string scenario;
-    int64_t batch = 0;
+    std::optional<int64_t> batch;
     std::string launch;
     std::vector<std::string> instances;
     std::string script;
@@ -282,6 +381,12 @@ Command AddCalibrate(CLI::App& app, Common& common) {
   calibrate::CalibrateOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
       "calibrate", "Fit this machine's model to short training runs");
+  AddExamples(
+      *sub,
+      {"calibrate",
+       "calibrate --from runs.jsonl --device h100_sxm",
+       "calibrate --from trainer_state.json --scenario my_job --device l4",
+       "calibrate --launch slurm --instances aws/g5.xlarge --script run.sh"});
   sub->add_option("--from",
                   options.from,
                   "Fit to these measurements instead, JSON Lines or CSV")
@@ -291,49 +396,65 @@ Command AddCalibrate(CLI::App& app, Common& common) {
                   "What a log of --from trained, where it does not say so "
                   "(Hugging Face's trainer_state.json)")
       ->type_name("NAME");
-  sub->add_option("--batch", flags->batch, "Of that scenario, per device")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+  AddCount(*sub,
+           "--batch",
+           flags->batch,
+           "Per device, where it is not that scenario's");
   sub->add_option("--device", options.device, "Device (default: this CPU)")
       ->type_name("NAME");
-  sub->add_option("--output", options.output, "Of the fit")->type_name("FILE");
+  sub->add_option("--output",
+                  options.output,
+                  "Where the fit goes (default: where predict looks for it)")
+      ->type_name("FILE");
   sub->add_option("--budget", flags->budget, "Time of the runs, such as 120s")
       ->type_name("TIME");
   sub->add_option("--target",
                   options.target_interval,
                   "Stop once the interval is below this share of the time")
-      ->type_name("SHARE")
-      ->check(CLI::Range(0.0, 1.0));
-  sub->add_option("--precision", flags->precisions, "fp32,bf16")
-      ->type_name("NAME,..")
-      ->delimiter(',');
-  sub->add_option("--models", options.models, "Presets to run")
-      ->type_name("NAME,..")
-      ->delimiter(',');
-  sub->add_flag("--fresh", options.fresh, "Forget runs of earlier times");
+      ->type_name("SHARE");
+  AddNames(*sub, "--precision", flags->precisions, "To run: fp32,bf16");
+  AddNames(*sub,
+           "--models",
+           options.models,
+           "Presets to run (default: bert-tiny to bert-base-uncased)");
+  sub->add_flag("--fresh",
+                options.fresh,
+                "Forget the runs of a calibration that was interrupted");
   sub->add_option("--launch",
                   flags->launch,
                   "Write a script that measures --instances elsewhere: "
                   "torchrun, slurm or skypilot")
       ->type_name("NAME");
-  sub->add_option("--instances", flags->instances, "aws/g5.xlarge,..")
-      ->type_name("NAME,..")
-      ->delimiter(',')
+  AddNames(*sub,
+           "--instances",
+           flags->instances,
+           "What --launch measures: aws/g5.xlarge,gcp/g2-standard-4")
       ->needs("--launch");
-  sub->add_option("--script", flags->script, "Of --launch (default: stdout)")
+  sub->add_option("--script",
+                  flags->script,
+                  "Where --launch writes (default: standard output)")
       ->type_name("FILE")
       ->needs("--launch");
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
     options.budget = scenarios::TimeFlag("--budget", flags->budget);
+    if (!(options.target_interval >= 0.0 && options.target_interval <= 1.0)) {
+      throw scenarios::UsageError(
+          "--target: expected a share from 0 to 1, such as 0.05");
+    }
     if (!flags->scenario.empty()) {
       if (options.from.empty()) {
         throw scenarios::UsageError(
             "--scenario: says what a log of --from trained, and there is none");
       }
-      options.workload = scenarios::LoadScenario(flags->scenario).workload;
-      if (flags->batch > 0) options.workload->batch = flags->batch;
+      scenarios::Overrides overrides;
+      if (flags->batch) overrides.batches = {*flags->batch};
+      options.workload =
+          scenarios::Variants(scenarios::LoadScenario(flags->scenario),
+                              overrides)
+              .front()
+              .workload;
     }
     if (!flags->precisions.empty()) {
       options.precisions.clear();
@@ -408,6 +529,17 @@ std::string InOurWords(const CLI::App& app, const std::string& message) {
   }
   // All that is converted are numbers.
   constexpr std::string_view kUnread = "Could not convert: ";
+  // "--device: At Most 1 required but received 2"
+  if (const size_t many = message.find(": At Most 1 required");
+      many != std::string::npos) {
+    return message.substr(0, many) + ": expected once, given several times";
+  }
+  // "--format: 1 required FORMAT missing"
+  constexpr std::string_view kMissing = " missing";
+  if (const size_t none = message.find(": 1 required ");
+      none != std::string::npos && message.ends_with(kMissing)) {
+    return message.substr(0, none) + ": expected a value, got nothing";
+  }
   const size_t equals = message.find(" = ");
   if (message.starts_with(kUnread) && equals != std::string::npos) {
     return message.substr(kUnread.size(), equals - kUnread.size()) +
@@ -442,10 +574,8 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version",
                        "trainfare " + std::string(scenarios::Version()));
   app.require_subcommand(1);
-  app.footer(
-      "Results go to standard output, everything else to standard error.\n"
-      "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
-      "passed, 70 internal.");
+  app.footer(std::string("trainfare COMMAND --help says more.\n\n") +
+             kStreamsAndCodes);
   Common common;
   const std::vector<Command> commands = {AddCalibrate(app, common),
                                          AddPredict(app, common),
@@ -453,13 +583,19 @@ int Run(int argc, char** argv) {
                                          AddValidate(app, common),
                                          AddList(app, common),
                                          AddPrices(app, common)};
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  // `trainfare help predict`, as in git.
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   if (const std::string message = UnknownSubcommand(app, arguments);
       !message.empty()) {
     return Fail(message, scenarios::kUsage);
   }
   try {
-    app.parse(argc, argv);
+    // CLI11 takes them from the back.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ExtrasError&) {

@@ -24,6 +24,13 @@ std::string Percent(double share) {
   return fmt::format("{:.1f} %", 100.0 * share);
 }
 
+// A flag in the range that its key has in a scenario file.
+void RequireCount(std::string_view flag, int64_t value, int64_t most) {
+  if (value >= 1 && value <= most) return;
+  throw InputError(fmt::format(
+      "{}: expected an integer from 1 to {}, got {}", flag, most, value));
+}
+
 std::string Count(double value) {
   return value < 100 ? fmt::format("{:.1f}", value)
                      : fmt::format("{:.0f}", value);
@@ -255,6 +262,7 @@ void AddDetails(const JobEstimate& job, int64_t epochs, Report& report) {
 void AddNotes(const Target& target,
               const std::vector<JobEstimate>& jobs,
               const Scenario& scenario,
+              bool spot,
               Report& report) {
   std::vector<std::string>& notes = report.notes;
   const auto any = [&](const auto& holds) {
@@ -314,8 +322,9 @@ void AddNotes(const Target& target,
         target.cluster.link->name));
   }
   if (target.instance != nullptr && !target.tariff) {
-    notes.push_back(
-        fmt::format("no price of {} is known", target.instance->FullName()));
+    notes.push_back(fmt::format("no {}price of {} is known",
+                                spot ? "spot " : "",
+                                target.instance->FullName()));
   }
   if (target.tariff) {
     std::string line = fmt::format("price: {}", Describe(*target.tariff));
@@ -363,10 +372,7 @@ std::vector<Scenario> Variants(const Scenario& scenario,
     base.workload.precision = model::PrecisionFromText(*overrides.precision);
   }
   if (overrides.epochs) {
-    if (*overrides.epochs < 1) {
-      throw InputError(fmt::format("--epochs: expected at least 1, got {}",
-                                   *overrides.epochs));
-    }
+    RequireCount("--epochs", *overrides.epochs, kMostEpochs);
     base.epochs = *overrides.epochs;
   }
   std::vector<int64_t> batches = overrides.batches;
@@ -378,14 +384,8 @@ std::vector<Scenario> Variants(const Scenario& scenario,
   if (own_padding) lengths.push_back(0);
   for (const int64_t length : lengths) {
     for (const int64_t batch : batches) {
-      if (batch < 1) {
-        throw InputError(
-            fmt::format("--batch: expected at least 1, got {}", batch));
-      }
-      if (!own_padding && length < 1) {
-        throw InputError(
-            fmt::format("--seq: expected at least 1, got {}", length));
-      }
+      RequireCount("--batch", batch, kLargestBatch);
+      if (!own_padding) RequireCount("--seq", length, kLongest);
       Scenario variant = base;
       variant.workload.batch = batch;
       if (!own_padding) variant.PadTo(length);
@@ -423,9 +423,11 @@ const calibrate::Fit* Fits::Of(const hardware::Device& device) {
 Report Predict(const PredictOptions& options) {
   const Scenario scenario = LoadScenario(options.scenario);
   const std::vector<Scenario> variants = Variants(scenario, options.overrides);
-  if (options.devices && *options.devices < 1) {
-    throw InputError(fmt::format("--devices: expected at least 1, got {}",
-                                 *options.devices));
+  if (options.devices) {
+    RequireCount("--devices", *options.devices, kMostDevices);
+  }
+  if (options.spot && !options.instance) {
+    throw UsageError("--spot: needs --instance, whose price it is");
   }
   const Target target = TargetOf(options);
 
@@ -469,7 +471,7 @@ Report Predict(const PredictOptions& options) {
                   GroundName(target)));
   report.tables.push_back(MainTable(jobs, target.tariff, first.epochs));
   if (jobs.size() == 1) AddDetails(jobs.front(), first.epochs, report);
-  AddNotes(target, jobs, first, report);
+  AddNotes(target, jobs, first, options.spot, report);
 
   Json json = ResultHead("trainfare.prediction/1");
   json["scenario"] = ToJson(first);

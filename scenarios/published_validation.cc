@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "calibrate/statistics.h"
+#include "hardware/data_directory.h"
 #include "hardware/unit_text.h"
 #include "model/error.h"
 #include "scenarios/internal/result_json.h"
@@ -555,6 +556,14 @@ bool IsPublished(const std::vector<std::string>& files) {
         "expected measurement files or published figures, got both");
   }
   for (const std::string& file : files) {
+    if (hardware::YamlFiles(FolderOf(file)).empty()) {
+      throw InputError(
+          file,
+          0,
+          0,
+          "expected measurements (.jsonl, .csv) or a folder of published "
+          "figures, got a folder without any .yaml");
+    }
     if (FolderOf(file) != FolderOf(files.front())) {
       throw UsageError(
           "expected published figures of one folder: runs have one name in all "

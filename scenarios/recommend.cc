@@ -412,16 +412,15 @@ Q QuantityFlag(std::string_view flag,
                std::string_view text,
                std::string_view example) {
   const auto value = hardware::ParseQuantity<Q>(text);
-  if (!value || !(value->base() > 0)) {
-    throw UsageError(
-        fmt::format("{}: expected {} such as \"{}\", got \"{}\"{}",
-                    flag,
-                    example.back() == 'h' ? "a time" : "an amount",
-                    example,
-                    text,
-                    hardware::UnitHint(hardware::DimensionOf<Q>(), text)));
-  }
-  return *value;
+  if (value && value->base() > 0) return *value;
+  throw UsageError(fmt::format(
+      "{}: expected {} {}such as \"{}\", got \"{}\"{}",
+      flag,
+      example.back() == 'h' ? "a time" : "an amount",
+      value ? "above 0 " : "",
+      example,
+      text,
+      value ? "" : hardware::UnitHint(hardware::DimensionOf<Q>(), text)));
 }
 
 }  // namespace

@@ -23,11 +23,8 @@ namespace fs = std::filesystem;
 using hardware::Reader;
 using model::InputError;
 
-// Far above any real figure, so that products of counts stay within 64 bits.
+// As kMostEpochs in scenario.h.
 constexpr int64_t kMostSamples = 1'000'000'000'000;
-constexpr int64_t kMostEpochs = 1'000'000;
-constexpr int64_t kLargestBatch = 1 << 20;
-constexpr int64_t kLongest = 1 << 20;
 constexpr int64_t kLargestDimension = 1 << 24;
 
 model::Architecture ReadArchitecture(const Reader& root) {
@@ -383,7 +380,20 @@ std::vector<std::string> ShippedScenarios() {
 }
 
 Scenario LoadScenario(const std::string& name) {
-  if (LooksLikeAPath(name)) return ReadScenario(name);
+  if (LooksLikeAPath(name)) {
+    std::error_code ignored;
+    const std::string stem = hardware::Stem(name);
+    const std::vector<std::string> names = ShippedScenarios();
+    if (!fs::exists(name, ignored) &&
+        std::find(names.begin(), names.end(), stem) != names.end()) {
+      throw InputError(
+          name,
+          0,
+          0,
+          fmt::format("no such file; \"{}\" alone is the shipped one", stem));
+    }
+    return ReadScenario(name);
+  }
   const fs::path shipped = fs::path(ScenarioDirectory()) / (name + ".yaml");
   if (fs::exists(shipped)) return ReadScenario(shipped.string());
   const std::vector<std::string> names = ShippedScenarios();

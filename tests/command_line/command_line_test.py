@@ -181,6 +181,10 @@ class Streams(Case):
         self.assertEqual(result.stderr, "")
         self.assertIn("predict", self.good("--help").stdout)
         self.assertIn("--batch", self.good("predict", "--help").stdout)
+        self.assertEqual(
+            self.good("help", "predict").stdout,
+            self.good("predict", "--help").stdout,
+        )
 
 
 class BadInput(Case):
@@ -241,9 +245,28 @@ class BadInput(Case):
             "predict",
             self.write("s.yaml", ""),
         )
-        result = self.run_it("predict", self.path("none.yaml"))
-        self.assertEqual(result.returncode, 1)
-        self.assertEqual(result.stderr.count("\n"), 1)
+        for command, name in (("predict", "none.yaml"),
+                              ("validate", "none.csv"),
+                              ("validate", "none.jsonl")):  # fmt: skip
+            self.refused(
+                1,
+                f"{name}: cannot be opened: No such file or directory",
+                command, self.path(name),
+            )  # fmt: skip
+        self.refused(
+            1,
+            'emotion_bert_base.yaml: no such file; "emotion_bert_base" alone '
+            "is the shipped one",
+            "predict", self.path("emotion_bert_base.yaml"),
+        )  # fmt: skip
+        folder = self.path("empty")
+        os.mkdir(folder)
+        self.refused(
+            1,
+            "empty: expected measurements (.jsonl, .csv) or a folder of "
+            "published figures, got a folder without any .yaml",
+            "validate", folder,
+        )  # fmt: skip
 
     def test_unknown_names_get_the_nearest(self):
         cases = (
@@ -274,14 +297,32 @@ class BadInput(Case):
         self.assertIn('"bert-base-uncased"', result.stderr)
 
     def test_flags_out_of_range(self):
-        self.refused(
-            1,
-            "--batch: expected at least 1, got 0",
-            "predict",
-            "emotion_bert_base",
-            "--batch",
-            "0",
-        )
+        large = "99999999999999999999"
+        for flag, most in (
+            ("--batch", 1048576), ("--seq", 1048576), ("--epochs", 1000000),
+            ("--devices", 1048576),
+        ):  # fmt: skip
+            for value in ("0", "-1", str(most + 1)):
+                with self.subTest((flag, value)):
+                    self.refused(
+                        1,
+                        f"{flag}: expected an integer from 1 to {most}, "
+                        f"got {value}",
+                        "predict", "emotion_bert_base", flag, value,
+                    )  # fmt: skip
+            for value, expected in (
+                (large, "a whole number of 64 bits"),
+                ("8-32", "a whole number"),
+                ("1e3", "a whole number"),
+                ("1.5", "a whole number"),
+                ("", "a whole number"),
+            ):
+                with self.subTest((flag, value)):
+                    self.refused(
+                        2,
+                        f'{flag}: expected {expected}, got "{value}"',
+                        "predict", "emotion_bert_base", flag, value,
+                    )  # fmt: skip
         self.refused(
             1,
             "--seq: expected at most 512, the positions of bert-base-uncased, "
@@ -306,7 +347,7 @@ class BadInput(Case):
             ),
             (
                 ("predict", "emotion_bert_base", "--batch", "x"),
-                '--batch: expected a number, got "x"',
+                '--batch: expected a whole number, got "x"',
             ),
             (("predict", "a", "b"), 'unexpected argument "b"'),
             (("predict",), "SCENARIO is required"),
@@ -319,6 +360,36 @@ class BadInput(Case):
             (
                 ("predict", "emotion_bert_base", "--export", "a.txt"),
                 "--export a.txt: expected a file ending in .json, .csv or .md",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--color", "blue"),
+                '--color: expected auto, always or never, got "blue"',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--device", "t4",
+                 "--device", "l4"),
+                "--device: expected once, given several times",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--format"),
+                "--format: expected a value, got nothing",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--spot", "--device", "l4"),
+                "--spot: needs --instance, whose price it is",
+            ),
+            (
+                ("recommend", "emotion_bert_base", "--deadline", "0s"),
+                '--deadline: expected a time above 0 such as "4h", got "0s"',
+            ),
+            (
+                ("recommend", "emotion_bert_base", "--budget", "-4usd"),
+                '--budget: expected an amount above 0 such as "20 USD", got '
+                '"-4USD"',
+            ),
+            (
+                ("calibrate", "--target", "3"),
+                "--target: expected a share from 0 to 1, such as 0.05",
             ),
             (
                 ("recommend", "emotion_bert_base", "--deadline", "4"),
@@ -541,6 +612,17 @@ class Predict(Case):
             self.json_of(*command, "--batch", str(largest))["predictions"][0][
                 "fits"
             ]
+        )
+
+    def test_a_list_may_have_spaces(self):
+        asked = self.write("s.yaml", GOOD), "--device", "t4"
+        self.assertEqual(
+            self.good("predict", *asked, "--batch", "8, 16").stdout,
+            self.good("predict", *asked, "--batch", "8,16").stdout,
+        )
+        self.assertEqual(
+            self.good("recommend", asked[0], "--cloud", "aws, gcp").stdout,
+            self.good("recommend", asked[0], "--cloud", "aws,gcp").stdout,
         )
 
     def test_a_file_and_its_name_are_the_same_scenario(self):

@@ -94,7 +94,7 @@ TEST_CASE("values out of range are refused by the name of their flag") {
   PredictOptions options = On("a100_sxm4_80gb");
   options.overrides.batches = {0};
   CHECK_THROWS_WITH_AS(Predict(options),
-                       "--batch: expected at least 1, got 0",
+                       "--batch: expected an integer from 1 to 1048576, got 0",
                        model::InputError);
   options.overrides = {};
   options.overrides.lengths = {513};
@@ -104,9 +104,10 @@ TEST_CASE("values out of range are refused by the name of their flag") {
                        model::InputError);
   options.overrides = {};
   options.devices = 0;
-  CHECK_THROWS_WITH_AS(Predict(options),
-                       "--devices: expected at least 1, got 0",
-                       model::InputError);
+  CHECK_THROWS_WITH_AS(
+      Predict(options),
+      "--devices: expected an integer from 1 to 1048576, got 0",
+      model::InputError);
   options = On("a100_sxm4_80gb");
   options.instance = "aws/g5.xlarge";
   CHECK_THROWS_AS(Predict(options), UsageError);
