@@ -40,7 +40,7 @@ struct Datum {
 
 // Everything that all fits to (parts of) the same observations share.
 struct FitData {
-  std::span<const ParameterInfo> infos;
+  std::vector<ParameterInfo> infos;
   std::vector<double> prior;  // in the scale of the fit, as all positions
   std::vector<StepModel> models;
   std::vector<Datum> data;
@@ -324,7 +324,7 @@ FitData Collect(const hardware::Device& device,
                 const std::vector<Observation>& observations,
                 const FitOptions& options) {
   FitData data;
-  data.infos = hardware::ParametersOf(device.kind);
+  data.infos = hardware::ParametersOf(device);
   data.robust_scale = options.robust_scale;
   for (const ParameterInfo& info : data.infos) {
     data.prior.push_back(ToFitScale(info, info.prior));
@@ -781,7 +781,7 @@ Fit FitDevice(const hardware::Device& device,
 
 Fit PriorFit(const hardware::Device& device) {
   RequireParameters(device);
-  const auto infos = hardware::ParametersOf(device.kind);
+  const auto infos = hardware::ParametersOf(device);
   Fit fit = EmptyFit(device);
   fit.provenance.source = "datasheet";
   fit.covariance.assign(infos.size() * infos.size(), 0.0);
@@ -790,9 +790,6 @@ Fit PriorFit(const hardware::Device& device) {
     parameter.name = infos[i].name;
     parameter.value = infos[i].prior;
     parameter.standard_error = infos[i].prior_sigma;
-    if (device.step_overhead_prior && infos[i].name == "step_overhead") {
-      parameter.value = ToSeconds(*device.step_overhead_prior);
-    }
     parameter.prior = parameter.value;
     parameter.determined_by = infos[i].determined_by;
     fit.parameters.push_back(std::move(parameter));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hardware/data_directory.h"
+#include "hardware/device_models.h"
 #include "hardware/yaml_reader.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -133,6 +134,27 @@ void ReadPower(const Reader& root, Device& device) {
   }
 }
 
+// Only what the kind's model has, within what it allows: the fit starts there.
+void ReadPriors(const Reader& root, Device& device) {
+  const std::optional<Reader> priors = root.OptionalMap("priors");
+  if (!priors) return;
+  const auto infos = ParametersOf(device.kind);
+  const auto info =
+      std::find_if(infos.begin(), infos.end(), [](const ParameterInfo& i) {
+        return i.name == kStepOverhead;
+      });
+  if (info == infos.end()) {
+    priors->Fail(fmt::format("the model of {} devices has no {}",
+                             ToText(device.kind),
+                             kStepOverhead));
+  }
+  device.step_overhead_prior = Within(*priors,
+                                      kStepOverhead,
+                                      priors->Time(kStepOverhead),
+                                      model::Second(info->lower),
+                                      model::Second(info->upper));
+}
+
 void ReadLinks(const Reader& root, Device& device) {
   const std::optional<Reader> links = root.OptionalMap("links");
   if (!links) return;
@@ -197,9 +219,7 @@ Device LoadDevice(const std::string& path) {
   ReadCores(root, device);
   device.static_shapes = root.OptionalFlag("static_shapes").value_or(false);
   device.inference_only = root.OptionalFlag("inference_only").value_or(false);
-  if (const auto priors = root.OptionalMap("priors")) {
-    device.step_overhead_prior = priors->Time("step_overhead");
-  }
+  ReadPriors(root, device);
   ReadPower(root, device);
   ReadLinks(root, device);
   root.Finish();

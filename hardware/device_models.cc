@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -21,6 +22,22 @@ std::span<const ParameterInfo> ParametersOf(DeviceKind kind) {
       return models::kDataflowParameters;
   }
   ENSURE(false, "a kind of device without parameters");
+}
+
+std::vector<ParameterInfo> ParametersOf(const Device& device) {
+  const auto of_kind = ParametersOf(device.kind);
+  std::vector<ParameterInfo> infos(of_kind.begin(), of_kind.end());
+  if (device.step_overhead_prior) {
+    const auto info =
+        std::find_if(infos.begin(), infos.end(), [](const ParameterInfo& i) {
+          return i.name == kStepOverhead;
+        });
+    ENSURE(info != infos.end(), "a prior of a parameter that the kind has");
+    info->prior = model::ToSeconds(*device.step_overhead_prior);
+    ENSURE(info->lower <= info->prior && info->prior <= info->upper,
+           "a prior inside its bounds");
+  }
+  return infos;
 }
 
 void RequirePrecision(const Device& device, model::Precision precision) {

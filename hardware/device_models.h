@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "hardware/device.h"
 #include "hardware/models/cpu.h"
@@ -26,6 +27,10 @@ namespace trainfare::hardware {
 
 // The free parameters of a kind's model with their priors, in order.
 std::span<const ParameterInfo> ParametersOf(DeviceKind kind);
+
+// The same of one device: what its file knows of it in place of what is assumed
+// of its kind.
+std::vector<ParameterInfo> ParametersOf(const Device& device);
 
 // Throws InputError when the device has no engine for the precision.
 void RequirePrecision(const Device& device, model::Precision precision);

@@ -25,4 +25,8 @@ struct ParameterInfo {
   std::string_view determined_by;
 };
 
+// Of every kind that counts the host's work of a step as one time: a device's
+// own file may say what is known of it.
+inline constexpr std::string_view kStepOverhead = "step_overhead";
+
 }  // namespace trainfare::hardware

@@ -26,6 +26,8 @@ calibrate::Fit TransferFit(const hardware::Device& device,
   }
   fit.degrees_of_freedom = fits_used;
   for (size_t i = 0; i < count; ++i) {
+    // What is known of the device itself comes before what others are like.
+    if (fit.parameters[i].prior != infos[i].prior) continue;
     std::vector<double> positions;
     for (const calibrate::Fit* other : others) {
       if (other->kind == device.kind && other->parameters[i].determined) {

@@ -328,5 +328,27 @@ TEST_CASE("the prior as a fit says so") {
   CHECK(fit.provenance.source == "datasheet");
 }
 
+TEST_CASE("a fit starts and stays where the device's file says") {
+  Device device = Processor();
+  device.step_overhead_prior = model::Milliseconds(7);
+  const size_t overhead = hardware::models::kCpuStepOverhead;
+  CHECK(PriorFit(device).parameters[overhead].value == 7e-3);
+  // Passes without the step around them say nothing of it.
+  std::vector<Observation> observations =
+      Synthetic(device,
+                Truth(device, 0.3),
+                {Step("bert-tiny", 1, 16), Step("bert-base-uncased", 8, 128)},
+                0.0);
+  std::erase_if(observations, [](const Observation& o) {
+    return o.quantity == Quantity::kStep;
+  });
+  const Fit fit = FitDevice(device, observations);
+  const FittedParameter& parameter = fit.parameters[overhead];
+  CHECK(parameter.name == hardware::kStepOverhead);
+  CHECK(!parameter.determined);
+  CHECK(parameter.prior == 7e-3);
+  CHECK(parameter.value == 7e-3);
+}
+
 }  // namespace
 }  // namespace trainfare::calibrate

@@ -83,6 +83,26 @@ TEST_CASE("priors lie inside their bounds") {
   }
 }
 
+TEST_CASE("what a device's file knows of it stands in for its kind's prior") {
+  Device device = RoundDevice(DeviceKind::kSystolic);
+  const auto of_kind = ParametersOf(DeviceKind::kSystolic);
+  const auto priors_of = [](const Device& of) {
+    std::vector<double> priors;
+    for (const ParameterInfo& info : ParametersOf(of)) {
+      priors.push_back(info.prior);
+    }
+    return priors;
+  };
+  std::vector<double> expected = Priors(DeviceKind::kSystolic);
+  CHECK(priors_of(device) == expected);
+  device.step_overhead_prior = model::Milliseconds(3);
+  for (size_t i = 0; i < of_kind.size(); ++i) {
+    if (of_kind[i].name == kStepOverhead) expected[i] = 3e-3;
+  }
+  CHECK(priors_of(device) == expected);
+  CHECK(expected != Priors(DeviceKind::kSystolic));
+}
+
 TEST_CASE("more work never takes less time") {
   for (const DeviceKind kind : kKinds) {
     const Device device = RoundDevice(kind);

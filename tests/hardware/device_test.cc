@@ -249,6 +249,20 @@ TEST_CASE("one bad device file per message") {
       "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
       "cores, date, inference_only, links, memory, model, notes, peak, "
       "power, priors, recalled, reported_name, source, static_shapes, vendor");
+  CHECK(Message(kGood + "priors: { step_overhead: 3 ms }\n") ==
+        "d.yaml:10:9: priors: the model of gpu devices has no step_overhead");
+  const std::string systolic =
+      "vendor: V\n"
+      "architecture: A\n"
+      "model: systolic\n"
+      "source: datasheet\n"
+      "date: 2026-11-20\n"
+      "memory: { capacity: 16 GiB, bandwidth: 320 GB/s }\n"
+      "peak: { bf16_dense: 8 TFLOP/s }\n";
+  CHECK(Message(systolic + "priors: { step_overhead: 3 ms }\n") == "no error");
+  CHECK(Message(systolic + "priors: { step_overhead: 3 h }\n") ==
+        "d.yaml:8:26: priors.step_overhead: out of the range that a device "
+        "can have; is the prefix right?");
   CHECK(Message("") == "d.yaml: expected a map of keys, got an empty file");
 }
 
