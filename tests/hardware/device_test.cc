@@ -258,10 +258,11 @@ TEST_CASE("one bad device file per message") {
       "source: datasheet\n"
       "date: 2026-11-20\n"
       "memory: { capacity: 16 GiB, bandwidth: 320 GB/s }\n"
-      "peak: { bf16_dense: 8 TFLOP/s }\n";
+      "peak: { bf16_dense: 8 TFLOP/s }\n"
+      "cores: { systolic_array: { rows: 128, columns: 128 } }\n";
   CHECK(Message(systolic + "priors: { step_overhead: 3 ms }\n") == "no error");
   CHECK(Message(systolic + "priors: { step_overhead: 3 h }\n") ==
-        "d.yaml:8:26: priors.step_overhead: out of the range that a device "
+        "d.yaml:9:26: priors.step_overhead: out of the range that a device "
         "can have; is the prefix right?");
   CHECK(Message("") == "d.yaml: expected a map of keys, got an empty file");
 }
