@@ -2,6 +2,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -41,6 +42,42 @@ at::Tensor Product(const at::Tensor& a,
       a, b, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
 }
 
+// The largest divisor of `rows` that is at most 64: the rows of oneDNN's
+// blocks.
+int64_t RowsOfBlock(int64_t rows) {
+  constexpr int64_t kMostRows = 64;
+  int64_t block = std::min(rows, kMostRows);
+  while (rows % block != 0) {
+    --block;
+  }
+  return block;
+}
+
+bool IsPrime(int64_t number) {
+  for (int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
+    if (number % divisor == 0) {
+      return false;
+    }
+  }
+  return number > 1;
+}
+
+// As many rows as x W^T should have: those of x, or a few more where an odd
+// number of blocks of a prime number of rows (7 of 37, 13 of 37, 17 of 43)
+// would run at four fifths of the rate of its neighbours; docs/trainer.md has
+// figures.
+int64_t PaddedRows(int64_t rows) {
+  constexpr int64_t kManyRows = 256;
+  constexpr int64_t kSmallBlock = 32;
+  constexpr int64_t kMultiple = 8;
+  const int64_t block = RowsOfBlock(rows);
+  if (rows < kManyRows || rows % 2 == 0 || block < kSmallBlock ||
+      !IsPrime(block)) {
+    return rows;
+  }
+  return (rows + kMultiple - 1) / kMultiple * kMultiple;
+}
+
 // Whether products of rows with a weight (out, in) go to oneDNN.
 bool TakesOneDnn(const at::Tensor& rows, int64_t out, int64_t in) {
   // Small heads (a handful of labels) fall off oneDNN's fast paths.
@@ -69,6 +106,13 @@ class HostLinear : public torch::autograd::Function<HostLinear<layout>> {
     if (input.size(0) < kFewRows) {
       const at::Tensor product = Product(weight, input).t();
       return (bias ? product.add(*bias) : product).contiguous();
+    }
+    const int64_t rows = input.size(0);
+    const int64_t padded = PaddedRows(rows);
+    if (padded != rows) {
+      const at::Tensor more =
+          at::constant_pad_nd(input, {0, 0, 0, padded - rows});
+      return Product(more, weight, bias).narrow(0, 0, rows);
     }
     return Product(input, weight, bias);
   }

@@ -8,20 +8,23 @@ namespace {
 DOCTEST_TEST_CASE("products and gradients are those of LibTorch in fp64") {
   at::manual_seed(1);
   struct Shape {
-    int64_t rows, features;
+    int64_t sequences, rows, features;
   };
-  // Few rows take the transposed product.
-  for (const auto [rows, features] : {Shape{5, 3},
-                                      Shape{5, 16},
-                                      Shape{5, 40},
-                                      Shape{5, 96},
-                                      Shape{31, 96},
-                                      Shape{32, 96},
-                                      Shape{50, 40}}) {
-    const at::Tensor input = at::randn({2, rows, 48}).requires_grad_(true);
+  // Few rows take the transposed product; 7 x 37 and 13 x 37 are padded.
+  for (const auto [sequences, rows, features] : {Shape{2, 5, 3},
+                                                 Shape{2, 5, 16},
+                                                 Shape{2, 5, 40},
+                                                 Shape{2, 5, 96},
+                                                 Shape{2, 31, 96},
+                                                 Shape{2, 32, 96},
+                                                 Shape{2, 50, 40},
+                                                 Shape{7, 37, 96},
+                                                 Shape{13, 37, 40}}) {
+    const at::Tensor input =
+        at::randn({sequences, rows, 48}).requires_grad_(true);
     const at::Tensor weight = at::randn({features, 48}).requires_grad_(true);
     const at::Tensor bias = at::randn({features}).requires_grad_(true);
-    const at::Tensor scale = at::randn({2, rows, features});
+    const at::Tensor scale = at::randn({sequences, rows, features});
     const at::Tensor output = Linear(input, weight, bias);
     (output * scale).sum().backward();
 
