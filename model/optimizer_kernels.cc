@@ -1,5 +1,10 @@
 #include "model/optimizer_kernels.h"
 
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+
 #include "model/error.h"
 #include "model/multi_tensor.h"
 #include "model/trainable.h"
@@ -35,39 +40,91 @@ int64_t PackedLaunches(const Workload& w, int64_t lists) {
       MultiTensorLaunches(TrainableTensorsOf(w), lists).size());
 }
 
-int64_t FusedLaunches(const Workload& w, FusedAccess access) {
-  const int64_t tensors = TrainableTensorCount(w);
-  if (access == FusedAccess::kOneTensor) return tensors;
-  // Parameters, gradients, three moments and the last gradient are six lists.
-  return w.optimizer.kind == OptimizerKind::kAdan
-             ? PackedLaunches(w, 6)
-             : CeilDivide(tensors, kTensorsPerLaunch);
+constexpr int64_t kWidth = 4;  // state and master parameters are fp32
+
+// Some operations of an update that follow each other over every tensor.
+struct Pass {
+  std::string_view name;
+  KernelKind kind = KernelKind::kOptimizer;
+  int64_t operations = 1;
+  int64_t tensors_read = 0;  // summed over the operations
+  int64_t tensors_written = 0;
+  // Of both, those that no operation of the update had touched before, and
+  // what goes back to memory in the end.
+  int64_t tensors_from_memory = 0;
+  int64_t flops = 0;    // an element
+  int64_t special = 0;  // an element
+  // Of a multi-tensor kernel; without them its launches are those of a list
+  // of kTensorsPerLaunch.
+  std::optional<int64_t> lists = std::nullopt;
+};
+
+std::vector<Pass> PassesOf(const Workload& w) {
+  const OptimizerOperations o = OperationsOf(w.optimizer.kind);
+  const bool adan = w.optimizer.kind == OptimizerKind::kAdan;
+  const int64_t once = o.fused_tensors_read + o.fused_tensors_written;
+  if (w.optimizer.implementation != OptimizerImplementation::kFused) {
+    return {{.name = "optimizer",
+             .operations = o.operations,
+             .tensors_read = o.tensors_read,
+             .tensors_written = o.tensors_written,
+             .tensors_from_memory = once,
+             .flops = o.flops,
+             .special = o.special}};
+  }
+  std::vector<Pass> passes = {{.name = "optimizer",
+                               .tensors_read = o.fused_tensors_read,
+                               .tensors_written = o.fused_tensors_written,
+                               .tensors_from_memory = once,
+                               .flops = o.flops,
+                               .special = o.special}};
+  if (!adan) return passes;
+  // Parameters, gradients, three moments and the last gradient.
+  passes.front().lists = 6;
+  // The fused Adan keeps the gradient for the next difference in two
+  // operations of the framework: d = 0, d -= g.
+  passes.push_back({.name = "zero the last gradient",
+                    .kind = KernelKind::kElementwise,
+                    .tensors_written = 1,
+                    .tensors_from_memory = 1,
+                    .lists = 1});
+  passes.push_back({.name = "keep the gradient",
+                    .kind = KernelKind::kElementwise,
+                    .tensors_read = 2,
+                    .tensors_written = 1,
+                    .tensors_from_memory = 1,
+                    .flops = 2,
+                    .lists = 2});
+  return passes;
 }
 
-// The fused Adan keeps the gradient for the next difference in two operations
-// of the framework: d = 0, d -= g.
-void AppendGradientDifference(const Workload& w,
-                              FusedAccess access,
-                              std::vector<Kernel>& kernels) {
-  constexpr int64_t kWidth = 4;
-  const int64_t parameters = TrainableParameters(w);
-  const bool single = access == FusedAccess::kOneTensor;
-  const auto append = [&](std::string_view name, int64_t lists, int64_t read) {
-    Kernel kernel;
-    kernel.kind = KernelKind::kElementwise;
-    kernel.name = name;
-    kernel.launches =
-        single ? TrainableTensorCount(w) : PackedLaunches(w, lists);
-    kernel.bytes_read = read * kWidth * parameters / kernel.launches;
-    kernel.bytes_written = kWidth * parameters / kernel.launches;
-    kernel.parameter_bytes = kernel.bytes();
-    kernel.parameter_bytes_written = kernel.bytes_written;
-    kernel.vector_flops = read * parameters / kernel.launches;
-    kernel.work_items = parameters / kernel.launches;
-    kernels.push_back(kernel);
-  };
-  append("zero the last gradient", 1, 0);
-  append("keep the gradient", 2, 2);
+int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
+  const int64_t tensors = TrainableTensorCount(w);
+  if (w.optimizer.implementation == OptimizerImplementation::kForLoop ||
+      (w.optimizer.implementation == OptimizerImplementation::kFused &&
+       access == FusedAccess::kOneTensor)) {
+    return pass.operations * tensors;
+  }
+  return pass.operations * (pass.lists
+                                ? PackedLaunches(w, *pass.lists)
+                                : CeilDivide(tensors, kTensorsPerLaunch));
+}
+
+// Launches of a pass over so many elements, alike: the sums over all of them
+// are those of the whole pass, to within one byte a launch.
+Kernel KernelOf(const Pass& pass, int64_t elements, int64_t launches) {
+  Kernel kernel;
+  kernel.kind = pass.kind;
+  kernel.name = pass.name;
+  kernel.launches = launches;
+  kernel.bytes_read = elements * kWidth * pass.tensors_read / launches;
+  kernel.bytes_written = elements * kWidth * pass.tensors_written / launches;
+  kernel.parameter_bytes = kernel.bytes();
+  kernel.parameter_bytes_written = kernel.bytes_written;
+  kernel.vector_flops = pass.flops * elements / launches;
+  kernel.special_ops = pass.special * elements / launches;
+  kernel.work_items = elements / launches;
+  return kernel;
 }
 
 }  // namespace
@@ -155,10 +212,8 @@ void AppendOptimizerKernels(const Workload& w,
                             std::vector<Kernel>& kernels,
                             FusedAccess access) {
   if (w.optimizer.kind == OptimizerKind::kNone) return;
-  const OptimizerOperations o = OperationsOf(w.optimizer.kind);
   const int64_t parameters = TrainableParameters(w);
   const int64_t tensors = TrainableTensorCount(w);
-  constexpr int64_t kWidth = 4;  // state and master parameters are fp32
 
   // Narrow gradients are unscaled into fp32 before the update, the masters
   // written back narrow after it.
@@ -168,48 +223,36 @@ void AppendOptimizerKernels(const Workload& w,
     AppendConversion(
         "unscale gradients", parameters, tensors, narrow, kWidth, kernels);
   }
-
-  Kernel kernel;
-  kernel.kind = KernelKind::kOptimizer;
-  kernel.name = "optimizer";
-  int64_t read = parameters * kWidth;
-  int64_t written = parameters * kWidth;
-  switch (w.optimizer.implementation) {
-    case OptimizerImplementation::kForLoop:
-      kernel.launches = o.operations * tensors;
-      read *= o.tensors_read;
-      written *= o.tensors_written;
-      break;
-    case OptimizerImplementation::kMultiTensor:
-      kernel.launches = o.operations * CeilDivide(tensors, kTensorsPerLaunch);
-      read *= o.tensors_read;
-      written *= o.tensors_written;
-      break;
-    case OptimizerImplementation::kFused:
-      kernel.launches = FusedLaunches(w, access);
-      read *= o.fused_tensors_read;
-      written *= o.fused_tensors_written;
-      break;
+  for (const Pass& pass : PassesOf(w)) {
+    kernels.push_back(KernelOf(pass, parameters, LaunchesOf(w, pass, access)));
   }
-  // Spread evenly: the sums over all launches are those of the whole update,
-  // to within one byte a launch.
-  kernel.bytes_read = read / kernel.launches;
-  kernel.bytes_written = written / kernel.launches;
-  kernel.parameter_bytes = kernel.bytes();
-  kernel.parameter_bytes_written = kernel.bytes_written;
-  kernel.vector_flops = o.flops * parameters / kernel.launches;
-  kernel.special_ops = o.special * parameters / kernel.launches;
-  kernel.work_items = parameters / kernel.launches;
-  kernels.push_back(kernel);
-  if (w.optimizer.kind == OptimizerKind::kAdan &&
-      w.optimizer.implementation == OptimizerImplementation::kFused) {
-    AppendGradientDifference(w, access, kernels);
-  }
-
   if (masters) {
     AppendConversion(
         "narrow parameters", parameters, tensors, kWidth, narrow, kernels);
   }
+}
+
+std::vector<Kernel> UpdateTensorByTensor(const Workload& w) {
+  ENSURE(w.optimizer.implementation != OptimizerImplementation::kMultiTensor,
+         "an update of all tensors at once");
+  // Largest first, as the embeddings are in the model.
+  std::map<int64_t, int64_t, std::greater<>> sizes;
+  for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
+    ++sizes[tensor.elements];
+  }
+  std::vector<Kernel> kernels;
+  for (const auto& [elements, tensors] : sizes) {
+    for (const Pass& pass : PassesOf(w)) {
+      Kernel kernel =
+          KernelOf(pass, elements * tensors, pass.operations * tensors);
+      kernel.parameter_bytes =
+          elements * kWidth * pass.tensors_from_memory / pass.operations;
+      kernel.parameter_bytes_written =
+          std::min(kernel.bytes_written, kernel.parameter_bytes);
+      kernels.push_back(kernel);
+    }
+  }
+  return kernels;
 }
 
 }  // namespace trainfare::model

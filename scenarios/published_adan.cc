@@ -27,13 +27,17 @@ using model::Seconds;
 
 namespace {
 
+// Whether the update visits one tensor after another.
+bool TensorByTensor(const Described& d) {
+  return d.run->optimizer->single_tensor ||
+         d.workload.optimizer.implementation ==
+             model::OptimizerImplementation::kForLoop;
+}
+
 std::vector<model::Kernel> UpdateKernels(const Described& d) {
+  if (TensorByTensor(d)) return model::UpdateTensorByTensor(d.workload);
   std::vector<model::Kernel> kernels;
-  AppendOptimizerKernels(d.workload,
-                         kernels,
-                         d.run->optimizer->single_tensor
-                             ? model::FusedAccess::kOneTensor
-                             : model::FusedAccess::kAllTensors);
+  AppendOptimizerKernels(d.workload, kernels);
   return kernels;
 }
 
@@ -78,10 +82,7 @@ Update UpdateTime(const Described& d, const std::vector<double>& p) {
                     .Repeated(kernel.launches));
   }
   update.total = std::max(queue.ready, queue.host);
-  const bool single = d.run->optimizer->single_tensor ||
-                      d.workload.optimizer.implementation ==
-                          model::OptimizerImplementation::kForLoop;
-  if (single) {
+  if (TensorByTensor(d)) {
     update.total += Seconds<>(p[kTensor]) *
                     static_cast<double>(
                         model::ParameterTensorCount(d.workload.architecture));

@@ -77,8 +77,14 @@ PublishedPrediction MemoryOf(const PublishedRuns& runs,
   }
   const Described d = runs.Describe(run);
   const Device& device = FindDevice(*run.device);
-  const auto estimate = model::EstimateMemory(
-      d.workload, SurroundingsOf(device, run.device_count));
+  model::MemorySurroundings surroundings =
+      SurroundingsOf(device, run.device_count);
+  if (row.quantity == "peak_memory") {
+    // Printed to a tenth of a MB: the framework's own count of its tensors.
+    // The driver's, which has the context in it, comes in whole MiB.
+    surroundings.context = {};
+  }
+  const auto estimate = model::EstimateMemory(d.workload, surroundings);
   return Exactly(estimate.total().base(),
                  "tensors at the worst moment" + d.assumed);
 }

@@ -222,6 +222,7 @@ TEST_CASE("groups within their limits stay there") {
                                  "SambaNova",
                                  "Cerebras",
                                  "GPU run and step times",
+                                 "Adan steps",
                                  "data parallel",
                                  "Groq",
                                  "ranking by cost"}) {
@@ -231,7 +232,7 @@ TEST_CASE("groups within their limits stay there") {
   // All but one largest batch of TensorFlow: no failure is printed of it.
   CHECK(Group("fits")["right_rows"] >= 16);
   CHECK(Group("ranking by time")["right_rows"] >= 168);
-  CHECK(Group("Adan steps")["max"] < 10.0);
+  CHECK(Group("peak memory")["max"] < 5.0);
 }
 
 TEST_CASE("errors are percent, points, digits or outcomes") {
