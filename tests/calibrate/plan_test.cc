@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -26,6 +27,10 @@ Device Processor() {
   device.peak.bf16 = model::TFlopPerSecond(0.4);
   device.cores = 2;
   return device;
+}
+
+bool IsPowerOfTwo(int64_t number) {
+  return std::has_single_bit(static_cast<uint64_t>(number));
 }
 
 PlanOptions Broad(const Device& device) {
@@ -75,12 +80,18 @@ TEST_CASE("candidates are presets within their positions and the grid") {
                      model::Precision::kBf16});
   CHECK(runs.size() > 100);
   std::set<std::string> distinct;
+  size_t round = 0;
+  size_t odd = 0;
   for (const model::Workload& run : runs) {
     CHECK_NOTHROW(model::Validate(run));
     CHECK(run.precision != model::Precision::kFp16);
     CHECK(run.tokens() <= 4096);
     distinct.insert(Describe(run));
+    (IsPowerOfTwo(run.sequence_length) ? round : odd) += 1;
   }
+  // Lengths as people choose them, and as dynamic padding makes them.
+  CHECK(odd > runs.size() / 3);
+  CHECK(round > runs.size() / 3);
   CHECK(distinct.size() == runs.size());
   CHECK_THROWS_AS(CandidateRuns(Processor(), {}, {"bert-tinny"}),
                   model::InputError);
