@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "calibrate/command.h"
+#include "calibrate/import/nccl_tests.h"
 #include "calibrate/launch.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -334,6 +335,48 @@ Command AddList(CLI::App& app, Common& common) {
   };
 }
 
+Command AddImport(CLI::App& app) {
+  struct Flags {
+    std::vector<std::string> files;
+    std::string output;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand(
+      "import", "All-reduces timed by nccl-tests, as measurement records");
+  AddExamples(*sub,
+              {"import all_reduce_perf.txt >> network.jsonl",
+               "import 2_nodes.txt 4_nodes.txt --output network.jsonl"});
+  sub->add_option("FILE",
+                  flags->files,
+                  "What all_reduce_perf printed (text; not the JSON of -J)")
+      ->required();
+  sub->add_option("--output",
+                  flags->output,
+                  "Where the records go (default: standard output)")
+      ->type_name("FILE");
+  return [flags, sub] {
+    if (!*sub) return -1;
+    std::string records;
+    for (const std::string& file : flags->files) {
+      const auto runs = calibrate::ReadNcclTests(file);
+      records += calibrate::ToRecords(runs);
+      for (const calibrate::NcclTestsRun& run : runs) {
+        if (run.ended) continue;
+        std::cerr << "trainfare: warning: " << file
+                  << ": the end of a run is missing; what stands before it is "
+                     "used\n";
+      }
+    }
+    if (!flags->output.empty()) {
+      scenarios::WriteFile(flags->output, records);
+      return 0;
+    }
+    std::cout << records << std::flush;
+    if (!std::cout) throw InputError("standard output: cannot be written");
+    return 0;
+  };
+}
+
 Command AddPrices(CLI::App& app, Common& common) {
   struct Flags {
     std::string file;
@@ -389,12 +432,13 @@ Command AddCalibrate(CLI::App& app, Common& common) {
        "calibrate --launch slurm --instances aws/g5.xlarge --script run.sh"});
   sub->add_option("--from",
                   options.from,
-                  "Fit to these measurements instead, JSON Lines or CSV")
+                  "Fit to these measurements instead: JSON Lines, CSV, "
+                  "trainer_state.json, an MLPerf log")
       ->type_name("FILE");
   sub->add_option("--scenario",
                   flags->scenario,
                   "What a log of --from trained, where it does not say so "
-                  "(Hugging Face's trainer_state.json)")
+                  "(trainer_state.json, MLPerf)")
       ->type_name("NAME");
   AddCount(*sub,
            "--batch",
@@ -582,6 +626,7 @@ int Run(int argc, char** argv) {
                                          AddRecommend(app, common),
                                          AddValidate(app, common),
                                          AddList(app, common),
+                                         AddImport(app),
                                          AddPrices(app, common)};
   std::vector<std::string> arguments(argv + 1, argv + argc);
   // `trainfare help predict`, as in git.

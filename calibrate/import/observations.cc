@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "calibrate/disturbance.h"
+#include "calibrate/import/mlperf_log.h"
 #include "calibrate/import/table.h"
 #include "calibrate/measurement.h"
+#include "hardware/text_file.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -78,6 +80,32 @@ void AddTable(const std::string& path, ObservationFiles& files) {
   Append(std::move(table.observations), files);
 }
 
+// A log of another trainer does not say what was trained on what.
+const RunContext& Require(const std::optional<RunContext>& run,
+                          const std::string& path) {
+  if (run) return *run;
+  throw InputError(
+      path +
+      ": does not say what was trained on what; calibrate --from it with "
+      "--scenario and --device");
+}
+
+void AddLog(const std::string& path,
+            const std::optional<RunContext>& run,
+            ObservationFiles& files) {
+  const std::string text = hardware::ReadTextFile(path, "a log");
+  if (!IsMlperfLog(text)) {
+    throw InputError(
+        path +
+        ": expected an MLPerf log, got no line with :::MLLOG; what nccl-tests "
+        "prints is read by `trainfare import`");
+  }
+  MlperfRun log = ParseMlperfLog(text, path, Require(run, path));
+  files.observations.push_back(std::move(log.observation));
+  std::move(
+      log.notes.begin(), log.notes.end(), std::back_inserter(files.notes));
+}
+
 }  // namespace
 
 ObservationFiles ReadObservations(const std::vector<std::string>& paths,
@@ -89,18 +117,16 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
     if (suffix == ".csv") {
       AddTable(path, files);
     } else if (IsTrainerState(path)) {
-      if (!run) {
-        throw InputError(
-            path +
-            ": does not say what was trained on what; calibrate --from it with "
-            "--scenario and --device");
-      }
-      files.observations.push_back(ReadTrainerState(path, *run));
+      files.observations.push_back(ReadTrainerState(path, Require(run, path)));
+    } else if (suffix == ".txt" || suffix == ".log") {
+      AddLog(path, run, files);
     } else if (suffix == ".jsonl" || suffix == ".json") {
       AddRecords(path, files);
     } else {
-      throw InputError(fmt::format(
-          "{}: expected a file of measurements, .jsonl or .csv", path));
+      throw InputError(
+          fmt::format("{}: expected a file of measurements: .jsonl, .csv, a "
+                      "trainer_state.json, or an MLPerf log (.txt, .log)",
+                      path));
     }
     if (!files.source.empty()) files.source += ", ";
     files.source += name.filename().string();

@@ -1,7 +1,8 @@
 #pragma once
 
 // Measurements from files of any kind that is known: records of the trainer
-// (.jsonl, .json), tables (.csv), or a trainer_state.json of Hugging Face.
+// (.jsonl, .json), tables (.csv), a trainer_state.json of Hugging Face, or an
+// MLPerf log (.txt, .log).
 
 #include <optional>
 #include <string>
