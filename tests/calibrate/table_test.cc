@@ -263,9 +263,10 @@ TEST_CASE("a table that is not right says where") {
             "step_ms,5,\n"),
       "t.csv:2: n_devices: expected a count of at least 1, got \"x\"",
       InputError);
-  CHECK_THROWS_WITH_AS(ReadObservations({"numbers.txt"}),
-                       "numbers.txt: expected a file of measurements, .jsonl "
-                       "or .csv",
+  CHECK_THROWS_WITH_AS(ReadObservations({"numbers.xlsx"}),
+                       "numbers.xlsx: expected a file of measurements: .jsonl, "
+                       ".csv, a trainer_state.json, or an MLPerf log (.txt, "
+                       ".log)",
                        InputError);
 }
 
