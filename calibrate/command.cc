@@ -24,6 +24,7 @@
 #include "calibrate/internal/trainer_process.h"
 #include "calibrate/measurement.h"
 #include "calibrate/plan.h"
+#include "calibrate/rank_fit.h"
 #include "calibrate/step_model.h"
 #include "hardware/device_models.h"
 #include "hardware/unit_text.h"
@@ -632,6 +633,9 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   result.fit_path = FitPath(device, options);
   RequireWritable(result.fit_path);
   Fit fit = FitDevice(device, files.observations);
+  RankFits ranks = FitRanks(device, fit, files.ranks);
+  for (const std::string& note : ranks.notes) progress.Note(note);
+  fit.ranks = std::move(ranks.groups);
   fit.name = fs::path(result.fit_path).stem().string();
   fit.provenance.source = files.source;
   fit.provenance.host = files.host;
@@ -778,6 +782,33 @@ std::string FitJson(const Fit& fit) {
     if (!parameter.determined) row["determined_by"] = parameter.determined_by;
     parameters.push_back(std::move(row));
   }
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  for (const RankFit& group : fit.ranks) {
+    const RankNetwork& network = group.network;
+    const auto ring = [](const RingFit& one) {
+      return nlohmann::ordered_json{
+          {"step_latency_s", model::ToSeconds(one.ring.step_latency)},
+          {"step_latency_error_s", model::ToSeconds(one.latency_error)},
+          {"link_bytes_per_s", one.ring.link.base()},
+          {"link_error", one.link_error},
+          {"scatter", one.scatter}};
+    };
+    nlohmann::ordered_json row = {{"ranks", network.ranks},
+                                  {"ranks_per_device", group.ranks_per_device},
+                                  {"backend", group.backend},
+                                  {"transport", group.transport},
+                                  {"alone", ring(network.alone)},
+                                  {"beside", nullptr},
+                                  {"speed", network.speed},
+                                  {"share", group.share},
+                                  {"share_error", group.share_error},
+                                  {"share_prior", group.share_prior},
+                                  {"scatter", group.scatter},
+                                  {"all_reduces", group.all_reduces.size()},
+                                  {"observations", group.runs.size()}};
+    if (network.beside_timed) row["beside"] = ring(network.beside);
+    ranks.push_back(std::move(row));
+  }
   const nlohmann::ordered_json json = {
       {"schema_version", 1},
       {"device", fit.device},
@@ -788,7 +819,8 @@ std::string FitJson(const Fit& fit) {
       {"in_sample_error", fit.in_sample_error},
       {"leave_one_out_error", fit.leave_one_out_error},
       {"residual_scatter", fit.residual_scatter},
-      {"parameters", std::move(parameters)}};
+      {"parameters", std::move(parameters)},
+      {"ranks", std::move(ranks)}};
   return json.dump(
       2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "calibrate/statistics.h"
 #include "model/error.h"
@@ -87,6 +88,7 @@ RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,
   std::vector<TimedAllReduce> beside;
   double computed_s = 0;
   double time_s = 0;
+  std::vector<double> speeds;
   for (const MeasuredAllReduce& one : all_reduces) {
     if (one.ranks != ranks) continue;
     if (!one.computation_speed) {
@@ -95,46 +97,46 @@ RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,
     }
     beside.push_back({one.ranks, one.size, one.time});
     time_s += model::ToSeconds(one.time);
+    speeds.push_back(*one.computation_speed);
     computed_s += *one.computation_speed * model::ToSeconds(one.time);
   }
   RankNetwork network;
   network.ranks = ranks;
-  network.ring = FitRing(alone);
-  network.ring_beside = network.ring;
-  if (!beside.empty()) {
-    network.ring_beside = FitRing(beside);
-    network.speed = std::min(computed_s / time_s, 1.0);
+  network.alone = FitRing(alone);
+  network.beside = network.alone;
+  if (beside.empty()) return network;
+  network.beside = FitRing(beside);
+  network.beside_timed = true;
+  network.speed = std::min(computed_s / time_s, 1.0);
+  double squares = 0;
+  for (const double speed : speeds) {
+    squares += (speed - network.speed) * (speed - network.speed);
   }
+  // Of the mean, as if all sizes said the same of it.
+  const auto count = static_cast<double>(speeds.size());
+  network.speed_error = std::sqrt(squares / count / count);
   return network;
 }
 
 RankStep PredictRanks(const MeasuredRun& one, const RankNetwork& network) {
   const BackwardPass alone = MedianBackward(one);
-  std::vector<Seconds<>> communication;
+  const model::RankNetwork<double> formula = network.Formula();
+  std::vector<model::BackwardPiece<double>> pieces;
   RankStep step;
-  const auto time = [&](model::Bytes<> size,
-                        const model::RingLevel<double>& ring) {
-    return model::RingAllReduceTime(
-        network.ranks, size, ring.step_latency, ring.link);
-  };
-  for (const model::Bytes<> size : one.buckets) {
-    communication.push_back(time(size, network.ring));
-    step.communication += communication.back();
-  }
-  std::vector<model::ContendedTask<double>> tasks;
   for (const model::OverlapTask<double>& task :
-       OverlapTasks(alone, communication)) {
+       OverlapTasks(alone, alone.communication)) {
+    model::BackwardPiece<double> piece{task.compute, {}, 0};
     // The last piece sends nothing.
-    const Seconds<> beside =
-        tasks.size() < one.buckets.size()
-            ? time(one.buckets[tasks.size()], network.ring_beside)
-            : Seconds<>();
-    tasks.push_back({task.compute,
-                     task.communication,
-                     std::max(beside, task.communication)});
+    if (pieces.size() < one.buckets.size()) {
+      piece.sent = one.buckets[pieces.size()];
+      piece.transfers = 1;
+    }
+    step.communication +=
+        model::SendingTime(network.ranks, piece, formula.alone);
+    pieces.push_back(piece);
   }
   const model::OverlapTime<double> end =
-      model::OverlapContended(tasks, network.speed);
+      model::BackwardOverRanks(pieces, network.ranks, formula);
   step.compute_end = end.compute_end;
   // What one rank's backward takes after its last gradient stays.
   step.backward = end.end + alone.exposed();

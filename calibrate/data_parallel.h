@@ -38,16 +38,6 @@ std::vector<model::OverlapTask<double>> OverlapTasks(
 // over the steps.
 model::Seconds<> RecursionBackward(const MeasuredRun& run);
 
-// What the all-reduces of one group of ranks say of its network.
-struct RankNetwork {
-  int64_t ranks = 0;
-  model::RingLevel<double> ring;
-  // The same while the ranks compute, and how fast they do; as without where
-  // that was not timed.
-  model::RingLevel<double> ring_beside;
-  double speed = 1.0;
-};
-
 // Of the all-reduces over `ranks` ranks. Throws InputError where they are too
 // few.
 RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,

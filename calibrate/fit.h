@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calibrate/discrepancy.h"
+#include "calibrate/ring_fit.h"
 #include "hardware/device.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -77,6 +78,34 @@ struct FittedRun {
   std::optional<model::Seconds<>> left_out;
 };
 
+// One all-reduce as the fit of its ring sees it.
+struct FittedAllReduce {
+  model::Bytes<> size;
+  bool beside = false;  // while the ranks computed
+  model::Seconds<> measured;
+  model::Seconds<> modelled;
+};
+
+// What is known of several ranks that train together (docs/data_parallel.md).
+struct RankFit {
+  std::string backend;    // gloo, nccl
+  std::string transport;  // as the trainer says, may be empty
+  std::string source;     // the files
+  RankNetwork network;
+  // Ranks on one processor share its cores and memory; each GPU is its own.
+  int64_t ranks_per_device = 1;
+  // How fast a rank computes beside the others, as a share of what the device
+  // does alone with all that it has; the errors are of the logarithm.
+  double share = 1;
+  double share_error = 0;
+  double share_prior = 1;
+  bool share_determined = false;
+  // Standard deviation of log(model / measured) over the runs; 0: no runs.
+  double scatter = 0;
+  std::vector<FittedAllReduce> all_reduces;
+  std::vector<FittedRun> runs;  // of these ranks
+};
+
 struct Fit {
   std::string name;           // file stem
   std::string device;         // catalog name ("cpu" for a host processor)
@@ -91,6 +120,7 @@ struct Fit {
   double leave_one_out_error = 0;  // corrected, each run left out in turn
   FittedRange range;
   std::vector<FittedRun> runs;
+  std::vector<RankFit> ranks;  // groups of ranks, by how many
   Provenance provenance;
   // Dimensions the device was found to have (a host's cores, clock).
   std::optional<hardware::Device> measured_device;

@@ -12,6 +12,8 @@
 
 #include "calibrate/fit.h"
 #include "calibrate/internal/files.h"
+#include "calibrate/internal/rank_yaml.h"
+#include "calibrate/internal/yaml_text.h"
 #include "calibrate/step_model.h"
 #include "hardware/data_directory.h"
 #include "hardware/device_models.h"
@@ -29,28 +31,9 @@ using hardware::DeviceKind;
 using hardware::Dimension;
 using hardware::ParameterInfo;
 using hardware::Reader;
+using internal::Quoted;
+using internal::Seconds;
 using model::InputError;
-
-// A double-quoted YAML scalar.
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
-// Shortest text that reads back as the same number.
-std::string Seconds(model::Seconds<> time) {
-  return fmt::format("{} s", model::ToSeconds(time));
-}
 
 // A value in the unit of its parameter.
 std::string WithUnit(const ParameterInfo& info, double value) {
@@ -227,6 +210,7 @@ std::string ToYaml(const Fit& fit) {
   out += "]\n";
   WriteParameters(fit, infos, out);
   if (fit.measured_device) WriteDevice(*fit.measured_device, out);
+  internal::WriteRanks(fit.ranks, out);
   out += fit.runs.empty() ? "runs: []\n" : "runs:\n";
   for (const FittedRun& run : fit.runs) {
     out += fmt::format(
@@ -376,6 +360,7 @@ Fit LoadFit(const std::string& path) {
   if (const auto device = root.OptionalMap("measured_device")) {
     fit.measured_device = ReadDevice(*device, fit);
   }
+  fit.ranks = internal::ReadRanks(root);
   for (const Reader& map : root.OptionalMaps("runs")) {
     FittedRun run;
     run.label = map.Text("run");

@@ -174,6 +174,10 @@ MeasuredRun ReadRun(const JsonObject& record,
   ReadDisturbance(record, run);
   const nlohmann::json& samples = record.At("samples");
   if (!samples.is_array()) record.FailWith("samples", "expected a list");
+  if (record.Has("ranks")) {
+    run.backend = record.Object("ranks").Text("backend", "");
+    run.transport = record.Object("ranks").Text("transport", "");
+  }
   if (record.Has("ranks") && record.Object("ranks").Has("bucket_bytes")) {
     const JsonObject ranks = record.Object("ranks");
     const nlohmann::json& sizes = ranks.At("bucket_bytes");
@@ -278,10 +282,24 @@ MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
 }
 
 MeasuredAllReduce ReadAllReduce(const JsonObject& record,
+                                const nlohmann::json& value,
                                 const std::string& name,
                                 int line) {
   MeasuredAllReduce measured;
   measured.line = line;
+  if (record.Has("device")) {
+    const JsonObject device = record.Object("device");
+    measured.device = device.Text("name", "");
+    measured.device_kind = device.Text("kind", "");
+    measured.threads = device.Count("threads", 0, 0);
+  }
+  if (record.Has("ranks")) {
+    measured.backend = record.Object("ranks").Text("backend", "");
+    measured.transport = record.Object("ranks").Text("transport", "");
+  }
+  if (value.contains("software")) {
+    measured.software = Summary(value["software"]);
+  }
   measured.ranks = record.Count("world_size", 2);
   measured.size = model::Byte(static_cast<double>(record.Count("bytes", 1)));
   if (record.Has("computation")) {
@@ -340,7 +358,7 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
         .message = record.Text("message")};
   } else if (kind == "collective" &&
              record.Text("operation", "") == "all_reduce") {
-    result.all_reduce = ReadAllReduce(record, name, line_number);
+    result.all_reduce = ReadAllReduce(record, value, name, line_number);
   } else if (kind != "collective" && kind != "run") {
     const std::vector<std::string_view> known = {
         "step", "kernel", "collective", "run", "error"};
@@ -386,7 +404,7 @@ Measurements ParseMeasurements(std::string_view text,
     } else if (parsed.kernel) {
       measurements.kernels.push_back(std::move(*parsed.kernel));
     } else if (parsed.all_reduce) {
-      measurements.all_reduces.push_back(*parsed.all_reduce);
+      measurements.all_reduces.push_back(std::move(*parsed.all_reduce));
     } else if (parsed.refused) {
       measurements.refused.push_back(std::move(*parsed.refused));
     } else {

@@ -47,6 +47,8 @@ struct MeasuredRun {
   // Time that threads were ready and had no processor, of what they had.
   std::optional<double> waited_share;
   std::vector<model::Bytes<>> buckets;  // of gradients; empty: not by ranks
+  std::string backend;    // of the ranks: gloo, nccl; may be empty
+  std::string transport;  // between them; may be empty
   std::vector<Sample> samples;
 };
 
@@ -59,6 +61,12 @@ struct MeasuredAllReduce {
   // Speed of what the ranks computed meanwhile, 1 as without messages; absent
   // where they only communicated.
   std::optional<double> computation_speed;
+  std::string device;  // as the machine reports it
+  std::string device_kind;
+  int64_t threads = 0;    // of a rank; 0: not said
+  std::string backend;    // gloo, nccl; may be empty
+  std::string transport;  // between the ranks; may be empty
+  std::string software;
 };
 
 // One operation of a step, timed by itself.

@@ -1,13 +1,15 @@
 #include "calibrate/ring_fit.h"
 
+#include <cmath>
+
+#include "calibrate/fit.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
 
-// The formula is linear in a and 1/B. With x = 2 (n - 1) / t and
-// y = 2 (n - 1) S / (n t), the sum of (1 - x a - y / B)^2 is least at the
-// solution of its two normal equations, or on the bound a = 0.
-model::RingLevel<double> FitRing(const std::vector<TimedAllReduce>& times) {
+// The formula is linear in a and u = 1/B, so that the sum of squares is least
+// at the solution of its two normal equations, or on the bound a = 0.
+RingFit FitRing(const std::vector<TimedAllReduce>& times) {
   double xx = 0;
   double xy = 0;
   double yy = 0;
@@ -35,7 +37,8 @@ model::RingLevel<double> FitRing(const std::vector<TimedAllReduce>& times) {
   }
   double latency = (yy * x_sum - xy * y_sum) / determinant;
   double inverse = (xx * y_sum - xy * x_sum) / determinant;
-  if (latency < 0) {
+  const bool on_bound = latency < 0;
+  if (on_bound) {
     latency = 0;
     inverse = y_sum / yy;
   }
@@ -43,7 +46,31 @@ model::RingLevel<double> FitRing(const std::vector<TimedAllReduce>& times) {
     throw model::InputError(
         "all-reduces: expected times that grow with the size");
   }
-  return {model::Second(latency), model::BytesPerSecond<>(1.0 / inverse)};
+  RingFit fit;
+  fit.ring = {model::Second(latency), model::BytesPerSecond<>(1.0 / inverse)};
+  double squares = 0;
+  for (const TimedAllReduce& one : times) {
+    const double residual =
+        1.0 - model::RingAllReduceTime(
+                  one.ranks, one.size, fit.ring.step_latency, fit.ring.link) /
+                  one.time;
+    squares += residual * residual;
+  }
+  const double assumed = FitOptions().model_sigma;
+  const auto weight = static_cast<double>(kScatterPriorWeight);
+  const double freedom =
+      static_cast<double>(times.size()) - (on_bound ? 1.0 : 2.0);
+  const double variance =
+      (squares + weight * assumed * assumed) / (freedom + weight);
+  fit.scatter = std::sqrt(variance);
+  if (on_bound) {
+    fit.link_error = std::sqrt(variance / yy) / inverse;
+    return fit;
+  }
+  fit.latency_error = model::Second(std::sqrt(variance * yy / determinant));
+  fit.link_error = std::sqrt(variance * xx / determinant) / inverse;
+  fit.correlation = -xy / std::sqrt(xx * yy);
+  return fit;
 }
 
 }  // namespace trainfare::calibrate

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "hardware/unit_text.h"
 #include "scenarios/internal/result_json.h"
 
 namespace trainfare::scenarios {
@@ -36,6 +37,56 @@ Table ParameterTable(const calibrate::Fit& fit) {
   return table;
 }
 
+// What was found of several ranks, a row a group.
+Table RankTable(const calibrate::Fit& fit) {
+  Table table;
+  table.title = "several ranks";
+  table.columns = {{"ranks", "ranks", Align::kRight},
+                   {"backend", "backend", Align::kLeft},
+                   {"transport", "transport", Align::kLeft},
+                   {"ring step", "step_latency_s", Align::kRight},
+                   {"+-", "step_latency_error_s", Align::kRight},
+                   {"link", "link_bytes_per_s", Align::kRight},
+                   {"+-", "link_error", Align::kRight},
+                   {"beside", "link_beside_bytes_per_s", Align::kRight},
+                   {"speed", "speed", Align::kRight},
+                   {"share", "share", Align::kRight},
+                   {"+-", "share_error", Align::kRight},
+                   {"scatter", "scatter", Align::kRight}};
+  const auto time = [](model::Seconds<> value) {
+    return Cell(hardware::FormatTime(value), ToSeconds(value));
+  };
+  const auto link = [](const calibrate::RingFit& fitted) {
+    return Cell(hardware::FormatBandwidth(fitted.ring.link),
+                fitted.ring.link.base());
+  };
+  const auto percent = [](double share) {
+    return Cell(fmt::format("{:.1f} %", 100.0 * share), share);
+  };
+  const auto number = [](double value) {
+    return Cell(fmt::format("{:.2f}", value), value);
+  };
+  for (const calibrate::RankFit& group : fit.ranks) {
+    const calibrate::RankNetwork& network = group.network;
+    table.Add(
+        {Cell(fmt::format("{}", network.ranks),
+              static_cast<double>(network.ranks)),
+         group.backend,
+         group.transport,
+         time(network.alone.ring.step_latency),
+         time(network.alone.latency_error),
+         link(network.alone),
+         percent(network.alone.link_error),
+         network.beside_timed ? link(network.beside) : Cell("-", std::string()),
+         number(network.speed),
+         number(group.share),
+         percent(group.share_error),
+         group.runs.empty() ? Cell("-", std::string())
+                            : percent(group.scatter)});
+  }
+  return table;
+}
+
 }  // namespace
 
 Report CalibrationReport(const calibrate::CalibrateResult& result) {
@@ -54,6 +105,7 @@ Report CalibrationReport(const calibrate::CalibrateResult& result) {
         100.0 * fit.in_sample_error,
         100.0 * fit.leave_one_out_error));
     report.tables.push_back(ParameterTable(fit));
+    if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
     report.notes.push_back(fmt::format("the fit is {}", result.fit_path));
     json["fit"] = Json::parse(calibrate::FitJson(fit));
   } else {

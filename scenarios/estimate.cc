@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <span>
 #include <tuple>
 
+#include "calibrate/rank_step.h"
+#include "calibrate/step_model.h"
 #include "hardware/device_models.h"
 #include "hardware/models/gpu_power.h"
-#include "model/collective.h"
 #include "model/energy.h"
 #include "model/error.h"
-#include "model/gradient_compression.h"
 #include "model/kernels.h"
-#include "model/overlap.h"
-#include "model/trainable.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -35,67 +32,57 @@ constexpr double kRingShareSigma = 0.35;
 // A ring step over the host's bus, the same source: ring, simple protocol.
 constexpr double kPeerStepMicroseconds = 3.4;
 constexpr double kHostStepMicroseconds = 5.7;
+// What a factor of two between the ranks measured and asked for may move a
+// step by, as the standard deviation of its logarithm: the slowest of more
+// ranks is slower, and a switch may carry less than its links. An assumption.
+constexpr double kOtherRanksSigma = 0.1;
 constexpr double kNormalQuantile90 = 1.2815515655446004;
 
-int64_t GradientWidth(const model::Workload& workload) {
-  // Autocast and compiled stacks keep gradients in fp32.
-  const bool narrow = workload.stack.narrow_weights ||
-                      workload.stack.fusion == model::Fusion::kLightSeq;
-  return narrow ? model::BytesPerElement(workload.precision) : 4;
+// Of ranks that nobody measured: the link by its datasheet, computation and
+// communication do not slow each other.
+calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
+  calibrate::RankFit ranks;
+  ranks.network.ranks = cluster.devices;
+  ranks.network.alone.ring = {cluster.link->latency,
+                              cluster.link->bandwidth * kRingShareOfLink};
+  ranks.network.beside = ranks.network.alone;
+  return ranks;
 }
 
-// Backward pieces of one micro-batch, a bucket's all-reduce at its last layer.
-std::vector<model::OverlapTask<double>> OverlapTasks(
-    const model::Workload& workload,
-    const hardware::StepTime<double>& time,
-    const Cluster& cluster) {
-  const model::Architecture& a = workload.architecture;
-  const int64_t width = GradientWidth(workload);
-  const int64_t blocks = a.layers + a.decoder_layers;
-  std::vector<Seconds<>> sent(static_cast<size_t>(blocks + 2));
-  const std::vector<model::ParameterTensor> tensors =
-      model::TrainableTensorsOf(workload);
-  // Buckets fill from the last tensor on.
-  size_t end = tensors.size();
-  for (const model::GradientBucket& bucket :
-       model::BucketGradients(tensors, width)) {
-    const auto layer = static_cast<size_t>(
-        std::clamp<int64_t>(bucket.ready_after_layer, 0, blocks + 1));
-    const size_t begin = end - static_cast<size_t>(bucket.tensors);
-    const model::SentGradients message =
-        model::SentOf(workload.compression,
-                      std::span(tensors).subspan(begin, end - begin),
-                      width);
-    end = begin;
-    // Bytes of several transfers in turn cost what those of one do; each has
-    // the latency of a ring.
-    sent[layer] += model::RingAllReduceTime<double>(
-                       cluster.devices,
-                       model::Byte(static_cast<double>(message.bytes)),
-                       cluster.link->latency,
-                       cluster.link->bandwidth * kRingShareOfLink) +
-                   static_cast<double>(message.transfers - 1) *
-                       model::RingAllReduceTime<double>(
-                           cluster.devices,
-                           model::Bytes<>(),
-                           cluster.link->latency,
-                           cluster.link->bandwidth * kRingShareOfLink);
+// Standard deviation of log(step time) over the ranks, by what the device's
+// prediction and the ring leave open.
+double RanksSigma(const calibrate::RankStepTime& over_ranks,
+                  double device_sigma,
+                  const Cluster& cluster) {
+  const double exposed = over_ranks.exposed / over_ranks.total();
+  const double device = (1.0 - exposed) * device_sigma;
+  if (!cluster.ranks) return std::hypot(device, exposed * kRingShareSigma);
+  // What the runs over the ranks scatter by has the device's own error in it.
+  double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
+                            over_ranks.log_sigma);
+  if (cluster.measured_ranks != cluster.devices) {
+    const double doublings =
+        std::abs(std::log2(static_cast<double>(cluster.devices) /
+                           static_cast<double>(cluster.measured_ranks)));
+    sigma = std::hypot(sigma, doublings * kOtherRanksSigma);
   }
-  std::vector<model::OverlapTask<double>> tasks;
-  for (int64_t layer = blocks + 1; layer >= 0; --layer) {
-    Seconds<> compute = time.backward_embeddings;
-    if (layer == blocks + 1) {
-      compute = time.backward_head;
-    } else if (layer > a.layers) {
-      compute = time.backward_decoder_layer;
-    } else if (layer > 0) {
-      // Frozen blocks have no backward pass.
-      compute = layer > workload.trainable.frozen_layers ? time.backward_layer
-                                                         : Seconds<>();
-    }
-    tasks.push_back({compute, sent[static_cast<size_t>(layer)]});
+  return sigma;
+}
+
+// How far the step stands from what was measured, given that of one device.
+calibrate::Grade RanksGrade(calibrate::Grade one,
+                            const model::Workload& workload,
+                            const Cluster& cluster) {
+  using calibrate::Grade;
+  if (one == Grade::kDatasheetOnly) return one;
+  if (!cluster.ranks || cluster.measured_ranks != cluster.devices) {
+    return Grade::kExtrapolated;
   }
-  return tasks;
+  const std::string words = calibrate::Describe(workload);
+  for (const calibrate::FittedRun& run : cluster.ranks->runs) {
+    if (run.workload == words) return Grade::kMeasured;
+  }
+  return std::max(one, Grade::kInterpolated);
 }
 
 // The mean of steps with shares that add up to 1.
@@ -107,6 +94,7 @@ class MeanStep {
     mean_.optimizer += step.optimizer * share;
     mean_.other += step.other * share;
     mean_.communication += step.communication * share;
+    mean_.slowed_computation += step.slowed_computation * share;
     mean_.input += step.input * share;
     low_ += step.total() * (share * step.low_factor);
     high_ += step.total() * (share * step.high_factor);
@@ -114,6 +102,7 @@ class MeanStep {
     // The weakest ground that any part stands on.
     mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
     mean_.figures = step.figures;
+    mean_.ring_ranks = step.ring_ranks;
     any_ = true;
   }
   StepEstimate Get() const {
@@ -176,7 +165,9 @@ void EstimateEnergy(const Device& device, JobEstimate& job) {
   job.energy_is_bound = !device.idle_power;
   const model::Watts<> power =
       job.energy_is_bound ? *device.max_power : PowerOf(device, job);
-  job.energy = power * job.run.total() * static_cast<double>(job.devices);
+  job.energy = power * job.run.total() *
+               (static_cast<double>(job.devices) /
+                static_cast<double>(job.ranks_per_device));
 }
 
 }  // namespace
@@ -199,15 +190,18 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   step.grade = prediction.grade;
   step.figures = prediction.figures;
   if (cluster.devices > 1 && workload.work == model::Work::kTraining) {
-    step.communication =
-        model::OverlapBackward(OverlapTasks(workload, prediction.time, cluster),
-                               Seconds<>())
-            .exposed();
-    // Nothing of the link was measured: its spread joins the device's.
-    const double share = step.communication / step.total();
-    const double device = (1.0 - share) * prediction.log_sigma;
-    const double link = share * kRingShareSigma;
-    step.log_sigma = std::hypot(device, link);
+    const calibrate::RankStepTime over_ranks = calibrate::StepOverRanks(
+        workload,
+        prediction.time,
+        cluster.ranks ? *cluster.ranks : DatasheetRanks(cluster));
+    step.forward = over_ranks.computing.forward;
+    step.backward = over_ranks.computing.backward;
+    step.optimizer = over_ranks.computing.optimizer;
+    step.other = over_ranks.computing.other;
+    step.communication = over_ranks.exposed;
+    step.slowed_computation = over_ranks.slowed;
+    step.ring_ranks = cluster.measured_ranks;
+    step.log_sigma = RanksSigma(over_ranks, prediction.log_sigma, cluster);
     const double ratio =
         prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
     if (ratio > 0) {
@@ -217,10 +211,14 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
       step.low_factor = std::exp(-kNormalQuantile90 * step.log_sigma);
       step.high_factor = std::exp(kNormalQuantile90 * step.log_sigma);
     }
-    if (step.grade == calibrate::Grade::kMeasured ||
-        step.grade == calibrate::Grade::kInterpolated) {
-      step.grade = calibrate::Grade::kExtrapolated;
-    }
+    step.grade = RanksGrade(prediction.grade, workload, cluster);
+  } else if (cluster.ranks) {
+    // Nothing is sent, but the others compute, too.
+    const double times = 1.0 / cluster.ranks->share;
+    step.forward = step.forward * times;
+    step.backward = step.backward * times;
+    step.optimizer = step.optimizer * times;
+    step.other = step.other * times;
   }
   return step;
 }
@@ -269,9 +267,43 @@ Cluster ClusterOf(const Device& device, int64_t devices) {
   return cluster;
 }
 
+Cluster ClusterOf(const hardware::Instance& instance,
+                  int64_t devices,
+                  const calibrate::Predictor& predictor) {
+  Cluster cluster = ClusterOf(instance, devices);
+  const auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  if (!ranks || !ranks->transport.ends_with("within a host") ||
+      ranks->network.alone.ring.link > cluster.link->bandwidth) {
+    return cluster;
+  }
+  cluster.ranks = ranks;
+  cluster.measured_ranks =
+      calibrate::NearestRanks(predictor.fit(), devices)->network.ranks;
+  return cluster;
+}
+
+Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices) {
+  const auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  if (!ranks) return ClusterOf(predictor.device(), devices);
+  Cluster cluster;
+  cluster.devices = devices;
+  cluster.ranks = ranks;
+  cluster.measured_ranks =
+      calibrate::NearestRanks(predictor.fit(), devices)->network.ranks;
+  return cluster;
+}
+
+std::string GradeWords(const StepEstimate& step, int64_t devices) {
+  std::string words = calibrate::GradeText(step.grade, step.figures);
+  if (step.ring_ranks > 0 && step.ring_ranks != devices) {
+    words += fmt::format(", ring of {} ranks", step.ring_ranks);
+  }
+  return words;
+}
+
 Seconds<> StepEstimate::total() const {
   return forward.total() + backward.total() + optimizer.total() + other +
-         communication + input;
+         communication + slowed_computation + input;
 }
 
 Seconds<> StepEstimate::matrix() const {
@@ -296,6 +328,9 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
           {"launching kernels", "launch-bound", sum.overhead},
           {"the host between phases", "launch-bound", step.other},
           {"exposed communication", "communication-bound", step.communication},
+          {"computation slowed by communication",
+           "communication-bound",
+           step.slowed_computation},
           {"waiting for input", "input-bound", step.input}};
 }
 
@@ -322,11 +357,13 @@ model::MemorySurroundings SurroundingsOf(const Device& device,
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster) {
-  ENSURE(cluster.devices == 1 || cluster.link, "several devices have a link");
+  ENSURE(cluster.devices == 1 || cluster.link || cluster.ranks,
+         "several devices have a link");
   const Device& device = predictor.device();
   JobEstimate job;
   job.workload = scenario.workload;
   job.devices = cluster.devices;
+  job.ranks_per_device = cluster.ranks_per_device();
   job.compiles = device.static_shapes;
   job.lengths = scenario.BatchLengths(scenario.workload.batch);
   // A device that cannot do this at all says why before anything is counted.
@@ -343,7 +380,9 @@ JobEstimate EstimateJob(const Scenario& scenario,
   const model::MemorySurroundings surroundings =
       SurroundingsOf(device, cluster.devices);
   job.memory = model::EstimateMemory(job.workload, surroundings);
-  job.capacity = device.memory_capacity;
+  // Ranks on one processor have its memory between them.
+  const auto sharing = static_cast<double>(job.ranks_per_device);
+  job.capacity = device.memory_capacity / sharing;
   job.largest_batch =
       model::LargestBatch(job.workload, surroundings, job.capacity);
   if (!job.fits()) return job;
@@ -421,7 +460,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
       job.samples_per_second * model::MeanLength(job.lengths);
   const auto peak = device.MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");
-  job.mfu = model_flops / step_s / peak->base();
+  job.mfu = model_flops * sharing / step_s / peak->base();
 
   const Seconds<> stepping =
       job.run.training - job.run.input_wait + job.run.evaluation;

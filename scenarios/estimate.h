@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/fit.h"
 #include "calibrate/predictor.h"
 #include "hardware/device.h"
 #include "hardware/instance.h"
@@ -20,17 +21,33 @@
 
 namespace trainfare::scenarios {
 
-// Devices of one host that train together.
+// Devices that train together, each a rank.
 struct Cluster {
   int64_t devices = 1;
-  // Between two of them; needed for more than one.
+  // More than one have a link by its datasheet, or ranks as they were measured;
+  // then these answer.
   std::optional<hardware::Interconnect> link;
+  std::optional<calibrate::RankFit> ranks;
+  int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
+
+  // Ranks on one processor are one device.
+  int64_t ranks_per_device() const {
+    return ranks ? ranks->ranks_per_device : 1;
+  }
 };
 
 // `devices` of a host of `instance`, or beside each other by the links of the
 // device's own datasheet. Throws InputError when no link is known.
 Cluster ClusterOf(const hardware::Instance& instance, int64_t devices);
 Cluster ClusterOf(const hardware::Device& device, int64_t devices);
+
+// The same, by what the predictor's fit knows of several ranks where it does.
+// Of an instance only ranks inside a host, and none whose ring is faster than
+// the instance's own link: it was measured over another one.
+Cluster ClusterOf(const hardware::Instance& instance,
+                  int64_t devices,
+                  const calibrate::Predictor& predictor);
+Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices);
 
 // One optimizer step. The named terms add up to total().
 struct StepEstimate {
@@ -39,12 +56,16 @@ struct StepEstimate {
   hardware::PhaseTime<double> optimizer;
   model::Seconds<> other;          // of the host, between phases
   model::Seconds<> communication;  // that no computation hides
-  model::Seconds<> input;          // waiting for the batch
+  // What messages beside it add to computation.
+  model::Seconds<> slowed_computation;
+  model::Seconds<> input;  // waiting for the batch
   double log_sigma = 0;
   double low_factor = 1;  // times total(): the 80 % interval
   double high_factor = 1;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
   int64_t figures = 0;  // behind the fit; 0: no fit
+  // Over how many ranks the ring was measured; 0: it was not, or is not needed.
+  int64_t ring_ranks = 0;
 
   model::Seconds<> total() const;
   // What the device itself is busy with, and of this its matrix engines.
@@ -66,10 +87,14 @@ struct Term {
 };
 std::vector<Term> TermsOf(const StepEstimate& step);
 
+// "interpolated", "extrapolated from 2 figures, ring of 2 ranks".
+std::string GradeWords(const StepEstimate& step, int64_t devices);
+
 struct JobEstimate {
   model::Workload workload;  // at the longest batch
   std::vector<model::PaddedLength> lengths;
-  int64_t devices = 1;
+  int64_t devices = 1;  // ranks
+  int64_t ranks_per_device = 1;
   bool compiles = false;  // every distinct shape anew
   // How long that takes was said; else it is not counted.
   bool compile_known = false;

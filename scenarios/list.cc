@@ -145,6 +145,17 @@ Table Models() {
   return table;
 }
 
+// "2 ranks (gloo), 4 ranks (gloo)".
+Cell Rings(const calibrate::Fit& fit) {
+  std::string text;
+  for (const calibrate::RankFit& group : fit.ranks) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} ranks", group.network.ranks);
+    if (!group.backend.empty()) text += fmt::format(" ({})", group.backend);
+  }
+  return text.empty() ? Cell("-", std::string()) : Cell(text);
+}
+
 Table FitTable() {
   Table table;
   table.columns = {{"fit", "fit", Align::kLeft},
@@ -153,6 +164,7 @@ Table FitTable() {
                    {"runs", "runs", Align::kRight},
                    {"error inside", "in_sample_error_percent", Align::kDecimal},
                    {"left out", "leave_one_out_error_percent", Align::kDecimal},
+                   {"ring of", "rings", Align::kLeft},
                    {"date", "date", Align::kLeft},
                    {"source", "source", Align::kLeft}};
   const auto percent = [](double share) {
@@ -165,6 +177,7 @@ Table FitTable() {
                Count(fit.provenance.runs),
                percent(fit.in_sample_error),
                percent(fit.leave_one_out_error),
+               Rings(fit),
                fit.provenance.date,
                fit.provenance.source});
   }

@@ -78,8 +78,8 @@ Target TargetOf(const PredictOptions& options) {
   const int64_t devices =
       options.devices.value_or(instance != nullptr ? instance->count : 1);
   const Cluster cluster = instance != nullptr
-                              ? ClusterOf(*instance, devices)
-                              : ClusterOf(predictor.device(), devices);
+                              ? ClusterOf(*instance, devices, predictor)
+                              : ClusterOf(predictor, devices);
   Target target{std::move(predictor), fit_name, cluster, instance, {}};
   if (instance != nullptr) target.tariff = TariffOf(*instance, options.spot);
   return target;
@@ -191,7 +191,7 @@ Table MainTable(const std::vector<JobEstimate>& jobs,
                           : Cell("-", std::string()),
                cost ? Cell(hardware::FormatMoney(*cost), ToDollars(*cost))
                     : Cell("-", std::string()),
-               calibrate::GradeText(step.grade, step.figures),
+               GradeWords(step, job.devices),
                job.bottleneck});
   }
   return table;
@@ -316,7 +316,28 @@ void AddNotes(const Target& target,
         figures,
         figures == 1 ? "" : "s"));
   }
-  if (target.cluster.link) {
+  if (const auto& ranks = target.cluster.ranks) {
+    const calibrate::RingFit& ring = ranks->network.alone;
+    std::string line = fmt::format(
+        "data parallel over {}: {}, ring step {}, link {} +- {:.0f} %, by fit "
+        "{}",
+        ranks->backend.empty() ? "a measured ring" : ranks->backend,
+        ranks->transport.empty() ? "transport not said" : ranks->transport,
+        FormatTime(ring.ring.step_latency),
+        hardware::FormatBandwidth(ring.ring.link),
+        100.0 * ring.link_error,
+        target.fit_name);
+    if (target.cluster.measured_ranks != target.cluster.devices) {
+      line += fmt::format("; measured over {} ranks, not {}",
+                          target.cluster.measured_ranks,
+                          target.cluster.devices);
+    }
+    if (ranks->ranks_per_device > 1) {
+      line += fmt::format("; all on one processor, {:.2f} of its speed each",
+                          ranks->share);
+    }
+    notes.push_back(line);
+  } else if (target.cluster.link) {
     notes.push_back(fmt::format(
         "data parallel over {}: link from its datasheet, not measured",
         target.cluster.link->name));

@@ -107,12 +107,12 @@ Table RowTable(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const RankStep& m = row.measured;
     const RankStep& p = row.predicted;
-    const double link = row.fitted.ring.link.base();
-    const double beside = row.fitted.ring_beside.link.base();
+    const double link = row.fitted.alone.ring.link.base();
+    const double beside = row.fitted.beside.ring.link.base();
     table.Add(
         {row.network,
          Cell(fmt::format("{}", row.ranks), static_cast<double>(row.ranks)),
-         TimeCell(row.fitted.ring.step_latency),
+         TimeCell(row.fitted.alone.ring.step_latency),
          Cell(fmt::format("{:.1f} MB/s", link / 1e6), link),
          Cell(fmt::format("{:.1f} MB/s", beside / 1e6), beside),
          Cell(fmt::format("{:.2f}", row.fitted.speed), row.fitted.speed),
@@ -145,11 +145,11 @@ Json RowJson(const Row& row) {
   json["model"] = row.workload.architecture.name;
   json["batch"] = row.workload.batch;
   json["sequence_length"] = row.workload.sequence_length;
-  json["step_latency_s"] = ToSeconds(row.fitted.ring.step_latency);
-  json["link_bytes_per_s"] = row.fitted.ring.link.base();
+  json["step_latency_s"] = ToSeconds(row.fitted.alone.ring.step_latency);
+  json["link_bytes_per_s"] = row.fitted.alone.ring.link.base();
   json["step_latency_beside_s"] =
-      ToSeconds(row.fitted.ring_beside.step_latency);
-  json["link_beside_bytes_per_s"] = row.fitted.ring_beside.link.base();
+      ToSeconds(row.fitted.beside.ring.step_latency);
+  json["link_beside_bytes_per_s"] = row.fitted.beside.ring.link.base();
   json["speed"] = row.fitted.speed;
   const auto add = [&](const char* key, const RankStep& step) {
     json[key] = {{"backward_s", ToSeconds(step.backward)},

@@ -94,9 +94,9 @@ class Estimator {
     c.devices = devices;
     c.tariff = TariffOf(instance, options.spot);
     try {
-      c.job = EstimateJob(scenario_,
-                          PredictorOf(instance.device),
-                          ClusterOf(instance, devices));
+      const calibrate::Predictor& predictor = PredictorOf(instance.device);
+      c.job = EstimateJob(
+          scenario_, predictor, ClusterOf(instance, devices, predictor));
     } catch (const model::InputError& error) {
       c.reason = error.what();
       return c;
@@ -269,9 +269,7 @@ Table CandidateTable(const std::vector<Candidate>& candidates) {
                                  FormatEnergy(*c.job->energy),
                              ToJoules(*c.job->energy))
                       : none);
-    row.push_back(timed ? Cell(calibrate::GradeText(c.job->step.grade,
-                                                    c.job->step.figures))
-                        : none);
+    row.push_back(timed ? Cell(GradeWords(c.job->step, c.job->devices)) : none);
     std::string why = c.chosen ? "chosen" : c.reason;
     if (c.tariff && !c.tariff->caution.empty()) {
       why += fmt::format("; price: {}", c.tariff->caution);

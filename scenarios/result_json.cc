@@ -84,12 +84,16 @@ Json ToJson(const JobEstimate& job) {
   json["interval"] = 0.8;
   json["grade"] = calibrate::ToText(step.grade);
   json["fit_figures"] = step.figures;
-  json["phases"] = {{"forward_s", ToSeconds(step.forward.total())},
-                    {"backward_s", ToSeconds(step.backward.total())},
-                    {"optimizer_s", ToSeconds(step.optimizer.total())},
-                    {"other_s", ToSeconds(step.other)},
-                    {"communication_s", ToSeconds(step.communication)},
-                    {"input_s", ToSeconds(step.input)}};
+  json["ring_ranks"] =
+      step.ring_ranks > 0 ? Json(step.ring_ranks) : Json(nullptr);
+  json["phases"] = {
+      {"forward_s", ToSeconds(step.forward.total())},
+      {"backward_s", ToSeconds(step.backward.total())},
+      {"optimizer_s", ToSeconds(step.optimizer.total())},
+      {"other_s", ToSeconds(step.other)},
+      {"communication_s", ToSeconds(step.communication)},
+      {"slowed_computation_s", ToSeconds(step.slowed_computation)},
+      {"input_s", ToSeconds(step.input)}};
   Json breakdown = Json::array();
   for (const Term& term : TermsOf(step)) {
     breakdown.push_back({{"name", term.name},

@@ -284,16 +284,24 @@ class Validation {
 
   // Rows that the fit at hand was made from: no test of it.
   void MarkKnown(const calibrate::Fit& fit, const std::vector<size_t>& rows) {
-    std::map<std::string, std::vector<double>> known;
+    // By ranks, and words of the workload.
+    std::map<std::pair<int64_t, std::string>, std::vector<double>> known;
     for (const calibrate::FittedRun& run : fit.runs) {
-      known[run.workload].push_back(ToSeconds(run.measured));
+      known[{1, run.workload}].push_back(ToSeconds(run.measured));
+    }
+    for (const calibrate::RankFit& group : fit.ranks) {
+      for (const calibrate::FittedRun& run : group.runs) {
+        known[{group.network.ranks, run.workload}].push_back(
+            ToSeconds(run.measured));
+      }
     }
     // A fit file keeps fewer digits than a table.
     constexpr double kSame = 1e-3;
     for (const size_t row : rows) {
       const Observation& o = *rows_[row].observation;
-      const auto found = known.find(calibrate::Describe(o.workload));
-      if (found == known.end() || o.device_count != 1) continue;
+      const auto found =
+          known.find({o.device_count, calibrate::Describe(o.workload)});
+      if (found == known.end()) continue;
       const double measured = ToSeconds(o.measured);
       rows_[row].fitted = std::any_of(
           found->second.begin(), found->second.end(), [&](double run) {
@@ -379,10 +387,8 @@ class Validation {
       if (!row.asked) continue;
       Attempt({index}, [&] {
         const Observation& o = *row.observation;
-        const StepEstimate step =
-            EstimateStep(predictor,
-                         o.workload,
-                         ClusterOf(predictor.device(), o.device_count));
+        const StepEstimate step = EstimateStep(
+            predictor, o.workload, ClusterOf(predictor, o.device_count));
         const model::Seconds<> part = Part(step, o.quantity);
         row.predicted = part;
         row.low = part * step.low_factor;
@@ -399,7 +405,8 @@ class Validation {
       case Quantity::kForward:
         return step.forward.total();
       case Quantity::kBackward:
-        return step.backward.total() + step.communication;
+        return step.backward.total() + step.communication +
+               step.slowed_computation;
       case Quantity::kOptimizer:
         return step.optimizer.total();
     }

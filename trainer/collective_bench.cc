@@ -120,6 +120,7 @@ int RunCollectiveBench(const CollectiveBenchOptions& options,
                     ranks.world_size(),
                     ranks.place().launcher,
                     ranks.backend(),
+                    ranks.transport(),
                     {},
                     {}};
     record.bytes = static_cast<int64_t>(message.nbytes());

@@ -320,6 +320,15 @@ std::string Communicator::backend() const {
   return state_ ? state_->backend : "none";
 }
 
+std::string Communicator::transport() const {
+  if (!state_) return "";
+  return fmt::format("{} {}",
+                     state_->backend == "gloo" ? "tcp" : state_->backend,
+                     place_.local_world_size == place_.world_size
+                         ? "within a host"
+                         : "between hosts");
+}
+
 std::unique_ptr<Transfer> Communicator::AllReduce(const at::Tensor& tensor,
                                                   std::function<void()> done) {
   ENSURE(state_ != nullptr, "more than one rank");

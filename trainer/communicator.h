@@ -49,6 +49,8 @@ class Communicator {
   int rank() const { return place_.rank; }
   int world_size() const { return place_.world_size; }
   std::string backend() const;  // gloo, nccl; none for one rank
+  // "tcp within a host", "nccl between hosts"; empty for one rank.
+  std::string transport() const;
 
   // Sums `tensor` over all ranks, in place; one at a time, in the order of the
   // calls. `done`, if any, runs on another thread the moment the sum is here

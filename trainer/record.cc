@@ -305,6 +305,7 @@ std::string ToJsonLine(const StepRecord& record) {
     json["rank"] = ranks.rank;
     json["ranks"] = {{"launcher", ranks.launcher},
                      {"backend", ranks.backend},
+                     {"transport", ranks.transport},
                      {"bucket_bytes", ranks.bucket_bytes},
                      {"layers", ranks.layers}};
   }
@@ -335,7 +336,8 @@ std::string ToJsonLine(const CollectiveRecord& record) {
                {"rank", record.ranks.rank},
                {"ranks",
                 {{"launcher", record.ranks.launcher},
-                 {"backend", record.ranks.backend}}},
+                 {"backend", record.ranks.backend},
+                 {"transport", record.ranks.transport}}},
                {"bytes", record.bytes},
                {"iterations", record.iterations}});
   if (record.rounds_beside && record.rounds_alone) {

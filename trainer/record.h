@@ -33,6 +33,7 @@ struct RankDescription {
   int world_size = 1;
   std::string launcher;
   std::string backend;                // gloo, nccl; none for one rank
+  std::string transport;              // what lies between them; may be empty
   std::vector<int64_t> bucket_bytes;  // of gradients
   std::vector<std::string> layers;    // of GradientTimes::layer_ready
 };

@@ -76,6 +76,7 @@ std::optional<RankDescription> Session::DescribeRanks() const {
                          communicator.world_size(),
                          communicator.place().launcher,
                          communicator.backend(),
+                         communicator.transport(),
                          ranks_->bucket_bytes(),
                          ranks_->layers()};
 }

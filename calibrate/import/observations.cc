@@ -43,7 +43,7 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
                     path,
                     measurements.other_kinds));
   }
-  const KeptRuns kept = WithoutWorseRepeats(std::move(measurements.runs));
+  KeptRuns kept = WithoutWorseRepeats(std::move(measurements.runs));
   if (kept.left_out + kept.weighed_down > 0) {
     files.notes.push_back(fmt::format(
         "{}: {} of {} runs were disturbed by something else on their machine: "
@@ -59,6 +59,11 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
     if (files.software.empty()) files.software = run.software;
   }
   Append(ObservationsOf(kept.runs), files);
+  std::move(
+      kept.runs.begin(), kept.runs.end(), std::back_inserter(files.ranks.runs));
+  std::move(measurements.all_reduces.begin(),
+            measurements.all_reduces.end(),
+            std::back_inserter(files.ranks.all_reduces));
 }
 
 void AddTable(const std::string& path, ObservationFiles& files) {
@@ -131,6 +136,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
     if (!files.source.empty()) files.source += ", ";
     files.source += name.filename().string();
   }
+  files.ranks.source = files.source;
   if (files.observations.empty()) {
     throw InputError(
         fmt::format("{}: nothing in it can be used{}{}",

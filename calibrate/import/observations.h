@@ -10,11 +10,14 @@
 
 #include "calibrate/fit.h"
 #include "calibrate/import/trainer_state.h"
+#include "calibrate/rank_fit.h"
 
 namespace trainfare::calibrate {
 
 struct ObservationFiles {
   std::vector<Observation> observations;
+  // Of the trainer's own records: what several ranks are fitted to.
+  RankRecords ranks;
   // What was left out and why, one line each, the file in front.
   std::vector<std::string> notes;
   std::string source;    // the files by name

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <optional>
 #include <string>
 
 #include "model/error.h"
@@ -35,10 +37,12 @@ doctest::Approx Near(double value) {
 }  // namespace
 
 TEST_CASE("two ranks from one, as worked in docs/data_parallel.md") {
-  const RankNetwork network{2,
-                            {model::Second(1e-3), model::BytesPerSecond<>(1e8)},
-                            {model::Second(2e-3), model::BytesPerSecond<>(5e7)},
-                            0.8};
+  RankNetwork network;
+  network.ranks = 2;
+  network.alone.ring = {model::Second(1e-3), model::BytesPerSecond<>(1e8)};
+  network.beside.ring = {model::Second(2e-3), model::BytesPerSecond<>(5e7)};
+  network.beside_timed = true;
+  network.speed = 0.8;
   const RankStep step = PredictRanks(OneRank(), network);
   CHECK(step.communication.base() == Near(0.012 + 0.042));
   CHECK(step.compute_end.base() == Near(0.3173));
@@ -49,28 +53,40 @@ TEST_CASE("two ranks from one, as worked in docs/data_parallel.md") {
 
 TEST_CASE("a network from its all-reduces") {
   std::vector<MeasuredAllReduce> all;
+  const auto add = [&](int64_t ranks,
+                       double size,
+                       double time_s,
+                       std::optional<double> speed) {
+    MeasuredAllReduce one;
+    one.ranks = ranks;
+    one.size = model::Byte(size);
+    one.time = model::Second(time_s);
+    one.computation_speed = speed;
+    all.push_back(one);
+  };
   for (const double size : {1e6, 2e6}) {
     // 2 (1 ms + S / (2 x 100 MB/s)), beside computation twice that.
     const double time_s = 0.002 + size / 1e8;
-    all.push_back(
-        {1, 2, model::Byte(size), model::Second(time_s), std::nullopt});
-    all.push_back({1,
-                   2,
-                   model::Byte(size),
-                   model::Second(2.0 * time_s),
-                   size == 1e6 ? 0.9 : 0.7});
-    all.push_back({1, 4, model::Byte(size), model::Second(1.0), std::nullopt});
+    add(2, size, time_s, std::nullopt);
+    add(2, size, 2.0 * time_s, size == 1e6 ? 0.9 : 0.7);
+    add(4, size, 1.0, std::nullopt);
   }
   const RankNetwork network = FitNetwork(all, 2);
   const auto near = [](double value) {
     return doctest::Approx(value).epsilon(1e-9).scale(0);
   };
-  CHECK(network.ring.step_latency.base() == near(1e-3));
-  CHECK(network.ring.link.base() == near(1e8));
-  CHECK(network.ring_beside.step_latency.base() == near(2e-3));
-  CHECK(network.ring_beside.link.base() == near(5e7));
+  CHECK(network.alone.ring.step_latency.base() == near(1e-3));
+  CHECK(network.alone.ring.link.base() == near(1e8));
+  CHECK(network.beside.ring.step_latency.base() == near(2e-3));
+  CHECK(network.beside.ring.link.base() == near(5e7));
   // Weighed by 24 and 44 ms.
   CHECK(network.speed == near((0.024 * 0.9 + 0.044 * 0.7) / 0.068));
+  CHECK(network.beside_timed);
+  // Two speeds, 0.1282 below and 0.0718 above.
+  CHECK(network.speed_error ==
+        doctest::Approx(std::hypot(0.9 - network.speed, 0.7 - network.speed) /
+                        2.0)
+            .epsilon(1e-9));
   CHECK_THROWS_AS(FitNetwork(all, 3), model::InputError);
 }
 

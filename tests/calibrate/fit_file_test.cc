@@ -111,6 +111,125 @@ TEST_CASE("a fit file reads back as it was, byte for byte") {
                       fs::directory_iterator()) == 2);
 }
 
+// Two groups: one whose computation beside was timed, one without and with no
+// run over its ranks.
+std::vector<RankFit> Groups() {
+  RankFit two;
+  two.network.ranks = 2;
+  two.ranks_per_device = 2;
+  two.backend = "gloo";
+  two.transport = "tcp within a host";
+  two.source = "here \"1\".jsonl";
+  two.network.alone = {{model::Second(1e-4), model::BytesPerSecond<>(1.1e9)},
+                       model::Second(1e-5),
+                       0.07,
+                       -0.9,
+                       0.03};
+  two.network.beside = {{model::Second(0.0), model::BytesPerSecond<>(9e8)},
+                        model::Seconds<>(),
+                        0.1,
+                        0.0,
+                        0.05};
+  two.network.beside_timed = true;
+  two.network.speed = 0.75;
+  two.network.speed_error = 0.02;
+  two.share = 0.47;
+  two.share_error = 0.03;
+  two.share_prior = 0.5;
+  two.share_determined = true;
+  two.scatter = 0.06;
+  two.all_reduces = {
+      {model::MiB(1.0), false, model::Second(0.0012), model::Second(0.0011)},
+      {model::MiB(4.0), true, model::Second(0.005), model::Second(0.0051)}};
+  FittedRun run;
+  run.label = "run: 1";
+  run.workload = "bert-tiny of 2";
+  run.quantity = Quantity::kBackward;
+  run.measured = model::Second(0.1);
+  run.modelled = model::Second(0.11);
+  two.runs = {run};
+  RankFit eight;
+  eight.network.ranks = 8;
+  eight.network.alone = two.network.alone;
+  eight.network.beside = eight.network.alone;
+  eight.all_reduces = {two.all_reduces.front()};
+  return {two, eight};
+}
+
+TEST_CASE("groups of ranks stand in a fit file, and older files have none") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  const std::string path = folder / "example.yaml";
+  SaveFit(fit, path);
+  CHECK(Contents(path).find("ranks:") == std::string::npos);
+  CHECK(LoadFit(path).ranks.empty());
+  fit.ranks = Groups();
+  SaveFit(fit, path);
+  const Fit read = LoadFit(path);
+  REQUIRE(read.ranks.size() == 2);
+  const RankFit& two = read.ranks[0];
+  CHECK(two.source == "here \"1\".jsonl");
+  CHECK(two.ranks_per_device == 2);
+  CHECK(two.network.alone.ring.link.base() == 1.1e9);
+  CHECK(two.network.alone.latency_error.base() == 1e-5);
+  CHECK(two.network.alone.correlation == -0.9);
+  CHECK(two.network.beside.ring.step_latency.base() == 0.0);
+  CHECK(two.network.beside_timed);
+  CHECK(two.network.speed == 0.75);
+  CHECK(two.network.speed_error == 0.02);
+  CHECK(two.share == 0.47);
+  CHECK(two.share_prior == 0.5);
+  CHECK(two.share_determined);
+  REQUIRE(two.all_reduces.size() == 2);
+  CHECK(two.all_reduces[1].beside);
+  CHECK(two.all_reduces[1].size == model::MiB(4.0));
+  REQUIRE(two.runs.size() == 1);
+  CHECK(two.runs[0].quantity == Quantity::kBackward);
+  CHECK(two.runs[0].modelled.base() == 0.11);
+  const RankFit& eight = read.ranks[1];
+  CHECK_FALSE(eight.network.beside_timed);
+  CHECK(eight.network.speed == 1.0);
+  CHECK(eight.network.beside.ring.link.base() == 1.1e9);
+  CHECK(eight.runs.empty());
+  const std::string again = folder / "again.yaml";
+  SaveFit(read, again);
+  CHECK(Contents(again) == Contents(path));
+}
+
+TEST_CASE("a group of ranks that is not right says where") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  fit.ranks = Groups();
+  const std::string path = folder / "bad.yaml";
+  SaveFit(fit, path);
+  const std::string text = Contents(path);
+  const auto message = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, from.size(), to);
+    Write(path, changed);
+    try {
+      LoadFit(path);
+    } catch (const InputError& error) {
+      const std::string what = error.what();
+      CHECK(what.rfind(path + ":", 0) == 0);
+      return what.substr(what.find(": ") + 2);
+    }
+    return std::string("was read");
+  };
+  CHECK(message("  - ranks: 2", "  - ranks: 1") ==
+        "ranks[0].ranks: expected an integer of at least 2, got 1");
+  CHECK(message("link: 1100000000 B/s", "link: 1100000000 B")
+            .starts_with("ranks[0].alone.link: expected a bandwidth"));
+  CHECK(message("speed: 0.75", "speed: 1.75")
+            .starts_with("ranks[0].beside.speed: expected a number from "));
+  CHECK(message("correlation: -0.9", "correlation: -9")
+            .starts_with("ranks[0].alone.correlation: expected a number"));
+  CHECK(message("scatter: 0.06", "scattr: 0.06").find("\"scattr\"") !=
+        std::string::npos);
+}
+
 TEST_CASE("a fit file that is not right says where") {
   const Folder folder;
   const std::string good = folder / "good.yaml";

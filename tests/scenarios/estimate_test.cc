@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "calibrate/fit.h"
+#include "hardware/instance.h"
 #include "model/collective.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -116,6 +118,117 @@ TEST_CASE("a faster link never makes a step slower") {
     CHECK(time <= last);
     last = time;
   }
+}
+
+TEST_CASE("ranks as measured answer instead of a datasheet's link") {
+  const Scenario scenario = LoadScenario("imdb_bert_base");
+  calibrate::Fit fit = calibrate::PriorFit(A100());
+  const calibrate::Predictor without(A100(), fit);
+  CHECK_FALSE(ClusterOf(without, 2).ranks.has_value());
+  calibrate::RankFit two;
+  two.backend = "nccl";
+  two.transport = "nccl within a host";
+  two.network.ranks = 2;
+  two.network.alone.ring = {model::Microseconds(10), model::GBPerSecond(20)};
+  two.network.alone.link_error = 0.2;
+  two.network.beside = two.network.alone;
+  two.network.beside_timed = true;
+  two.network.speed = 0.8;
+  two.share = 0.97;
+  fit.ranks = {two};
+  const calibrate::Predictor with(A100(), fit);
+  const Cluster cluster = ClusterOf(with, 2);
+  REQUIRE(cluster.ranks.has_value());
+  CHECK(cluster.measured_ranks == 2);
+  const StepEstimate one =
+      EstimateStep(with, scenario.workload, ClusterOf(with, 1));
+  const StepEstimate step = EstimateStep(with, scenario.workload, cluster);
+  CHECK(step.forward.total() / one.forward.total() ==
+        doctest::Approx(1.0 / 0.97).epsilon(1e-9));
+  CHECK(step.communication.base() > 0);
+  CHECK(step.slowed_computation.base() > 0);
+  CHECK(step.ring_ranks == 2);
+  CHECK(GradeWords(step, 2) == "extrapolated");
+  double sum = 0;
+  bool exposed = false;
+  for (const Term& term : TermsOf(step)) {
+    sum += term.time.base();
+    exposed = exposed || (term.name == "exposed communication" &&
+                          term.time == step.communication);
+  }
+  CHECK(exposed);
+  CHECK(sum == doctest::Approx(step.total().base()).epsilon(1e-12));
+  // What the ring leaves open is in the interval.
+  fit.ranks[0].network.alone.link_error = 0;
+  fit.ranks[0].network.beside.link_error = 0;
+  const calibrate::Predictor sure(A100(), fit);
+  const StepEstimate narrow =
+      EstimateStep(sure, scenario.workload, ClusterOf(sure, 2));
+  CHECK(narrow.total() == step.total());
+  CHECK(narrow.log_sigma < step.log_sigma);
+
+  // Another number of ranks is said, and less sure.
+  const StepEstimate eight =
+      EstimateStep(with, scenario.workload, ClusterOf(with, 8));
+  CHECK(eight.communication > step.communication);
+  CHECK(eight.log_sigma > step.log_sigma);
+  CHECK(GradeWords(eight, 8).ends_with(", ring of 2 ranks"));
+}
+
+TEST_CASE("a ring that an instance's own link could not be is not its ring") {
+  calibrate::Fit fit = calibrate::PriorFit(A100());
+  const hardware::Instance* found = nullptr;
+  for (const auto& one : hardware::InstanceCatalog::Shipped().instances()) {
+    if (one.device == A100().name && one.count >= 4) found = &one;
+  }
+  REQUIRE(found != nullptr);
+  calibrate::RankFit group;
+  group.transport = "nccl within a host";
+  group.network.ranks = 4;
+  group.network.alone.ring = {model::Microseconds(10), model::GBPerSecond(100)};
+  group.network.beside = group.network.alone;
+  fit.ranks = {group};
+  const auto cluster = [&] {
+    return ClusterOf(*found, 4, calibrate::Predictor(A100(), fit));
+  };
+  CHECK(cluster().ranks.has_value());
+  fit.ranks[0].network.alone.ring.link = model::GBPerSecond(10000);
+  CHECK_FALSE(cluster().ranks.has_value());
+  fit.ranks[0] = group;
+  fit.ranks[0].transport = "nccl between hosts";
+  CHECK_FALSE(cluster().ranks.has_value());
+}
+
+TEST_CASE("ranks on one processor have its memory and its power between them") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.workload.precision = model::Precision::kFp32;
+  scenario.workload.batch = 4;
+  hardware::Device device = hardware::HostCpu();
+  device.memory_capacity = model::GiB(64);
+  device.max_power = model::Watt(200);
+  calibrate::Fit fit = calibrate::PriorFit(device);
+  calibrate::RankFit two;
+  two.network.ranks = 2;
+  two.network.alone.ring = {model::Microseconds(50), model::GBPerSecond(1e6)};
+  two.network.beside = two.network.alone;
+  two.ranks_per_device = 2;
+  two.share = 0.5;
+  fit.ranks = {two};
+  fit.measured_device = device;
+  const calibrate::Predictor predictor(device, fit);
+  const JobEstimate one =
+      EstimateJob(scenario, predictor, ClusterOf(predictor, 1));
+  const JobEstimate both =
+      EstimateJob(scenario, predictor, ClusterOf(predictor, 2));
+  REQUIRE(both.fits());
+  CHECK(both.capacity.base() == one.capacity.base() / 2);
+  // Twice the work in twice the time, with next to nothing to send.
+  CHECK(both.step.total() / one.step.total() ==
+        doctest::Approx(2.0).epsilon(0.01));
+  CHECK(both.mfu / one.mfu == doctest::Approx(1.0).epsilon(0.01));
+  REQUIRE(both.energy.has_value());
+  CHECK(both.energy->base() / one.energy->base() ==
+        doctest::Approx(both.run.total() / one.run.total()).epsilon(1e-9));
 }
 
 TEST_CASE("what does not fit has a memory and no time") {

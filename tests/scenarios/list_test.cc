@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "calibrate/fit.h"
+#include "hardware/device.h"
 #include "hardware/instance.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -22,6 +24,29 @@ TEST_CASE("every list has rows and parses") {
   }
   CHECK(List(Listing::kInstances).tables.front().rows.size() ==
         hardware::InstanceCatalog::Shipped().instances().size());
+}
+
+TEST_CASE("the list of fits says which ranks' ring they know") {
+  const FitFolder folder;
+  calibrate::Fit fit = calibrate::PriorFit(
+      hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb"));
+  calibrate::SaveFit(fit, folder.Path("fits/plain.yaml"));
+  calibrate::RankFit group;
+  group.network.ranks = 2;
+  group.network.alone.ring.link = model::GBPerSecond(1);
+  group.backend = "nccl";
+  group.all_reduces = {{model::MiB(1.0),
+                        false,
+                        model::Milliseconds(1.0),
+                        model::Milliseconds(1.0)}};
+  fit.ranks = {group, group};
+  fit.ranks[1].network.ranks = 8;
+  calibrate::SaveFit(fit, folder.Path("fits/rings.yaml"));
+  const auto json = nlohmann::json::parse(List(Listing::kFits).json);
+  const auto& rows = json.at("rows");
+  CHECK(rows[0].at("fit") == "plain");
+  CHECK(rows[0].at("rings").is_null());
+  CHECK(rows[1].at("rings") == "2 ranks (nccl), 8 ranks (nccl)");
 }
 
 TEST_CASE("the parameters of BERT-base stand in the list of models") {

@@ -1,0 +1,282 @@
+#include "calibrate/rank_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "calibrate/data_parallel.h"
+#include "calibrate/predictor.h"
+#include "calibrate/rank_step.h"
+#include "calibrate/statistics.h"
+#include "calibrate/step_model.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::InputError;
+using model::Seconds;
+
+// How far the share may be off before a run over the ranks is seen, as the
+// standard deviation of its logarithm: threads that share a processor's cores
+// and memory get between all and half of what their number says; what a GPU
+// loses beside others is clocks, at most. Assumptions, wide on purpose.
+constexpr double kSharedProcessorSigma = 0.3;
+constexpr double kOwnDeviceSigma = 0.1;
+
+// One figure of a run over ranks.
+struct Figure {
+  Observation observation;
+  const std::vector<model::Bytes<>>* buckets = nullptr;
+  hardware::StepTime<double> alone;  // by the fit of one rank
+  double sigma = 0;
+};
+
+Seconds<> PartOf(const RankStepTime& step, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::kForward:
+      return step.computing.forward.total();
+    case Quantity::kBackward:
+      return step.backward();
+    case Quantity::kOptimizer:
+      return step.computing.optimizer.total();
+    case Quantity::kStep:
+      break;
+  }
+  return step.total();
+}
+
+Seconds<> Modelled(const Figure& figure, const RankFit& ranks) {
+  return PartOf(
+      StepOverRanks(
+          figure.observation.workload, figure.alone, ranks, *figure.buckets),
+      figure.observation.quantity);
+}
+
+// Where the sum of squares over log(share) is least: it has one minimum, since
+// every time falls with the share.
+void FitShare(const std::vector<Figure>& figures,
+              double prior_sigma,
+              RankFit& ranks) {
+  const double prior = std::log(ranks.share_prior);
+  const auto at = [&](double log_share) {
+    RankFit moved = ranks;
+    moved.share = std::exp(log_share);
+    return moved;
+  };
+  const auto cost = [&](double log_share) {
+    const RankFit moved = at(log_share);
+    const double from_prior = (log_share - prior) / prior_sigma;
+    double sum = from_prior * from_prior;
+    for (const Figure& figure : figures) {
+      const double residual =
+          std::log(Modelled(figure, moved) / figure.observation.measured) /
+          figure.sigma;
+      sum += residual * residual;
+    }
+    return sum;
+  };
+  // Golden section over six standard deviations of the prior either way.
+  constexpr double kGolden = 0.6180339887498949;
+  constexpr int kRounds = 60;
+  double low = prior - 6.0 * prior_sigma;
+  double high = prior + 6.0 * prior_sigma;
+  double left = high - kGolden * (high - low);
+  double right = low + kGolden * (high - low);
+  double left_cost = cost(left);
+  double right_cost = cost(right);
+  for (int i = 0; i < kRounds; ++i) {
+    if (left_cost <= right_cost) {
+      high = right;
+      right = left;
+      right_cost = left_cost;
+      left = high - kGolden * (high - low);
+      left_cost = cost(left);
+    } else {
+      low = left;
+      left = right;
+      left_cost = right_cost;
+      right = low + kGolden * (high - low);
+      right_cost = cost(right);
+    }
+  }
+  const double log_share = (low + high) / 2.0;
+  double information = 1.0 / (prior_sigma * prior_sigma);
+  constexpr double kStep = 1e-4;
+  const RankFit below = at(log_share - kStep);
+  const RankFit above = at(log_share + kStep);
+  for (const Figure& figure : figures) {
+    const double slope =
+        std::log(Modelled(figure, above) / Modelled(figure, below)) /
+        (2.0 * kStep);
+    information += slope * slope / (figure.sigma * figure.sigma);
+  }
+  ranks.share = std::exp(log_share);
+  ranks.share_error = std::sqrt(1.0 / information);
+  ranks.share_determined = !figures.empty();
+}
+
+// Of one group, by number of ranks and backend.
+struct Group {
+  std::vector<MeasuredRun> runs;
+  std::vector<MeasuredAllReduce> all_reduces;
+
+  std::string transport() const {
+    for (const MeasuredAllReduce& one : all_reduces) {
+      if (!one.transport.empty()) return one.transport;
+    }
+    return "";
+  }
+  // Of a rank; 0: not said.
+  int64_t threads() const {
+    return runs.empty() ? all_reduces.front().threads : runs.front().threads;
+  }
+};
+
+// Whether ranks shared one processor, and the share of it that a rank's
+// threads are of those of a rank alone.
+void PlaceRanks(const hardware::Device& device,
+                const Group& group,
+                int64_t threads_alone,
+                RankFit& ranks) {
+  if (device.kind != hardware::DeviceKind::kCpu) return;
+  const auto count = static_cast<double>(ranks.network.ranks);
+  const int64_t threads = group.threads();
+  const bool known = threads > 0 && threads_alone > 0;
+  const std::string transport = group.transport();
+  const bool within = transport.empty() ? !known || threads < threads_alone
+                                        : transport.ends_with("within a host");
+  if (!within) return;
+  ranks.ranks_per_device = ranks.network.ranks;
+  ranks.share_prior = known ? std::min(1.0,
+                                       static_cast<double>(threads) /
+                                           static_cast<double>(threads_alone))
+                            : 1.0 / count;
+}
+
+std::vector<Figure> FiguresOf(const Group& group,
+                              const Predictor& predictor,
+                              std::vector<std::string>& notes) {
+  std::vector<Figure> figures;
+  for (const MeasuredRun& run : group.runs) {
+    try {
+      const hardware::StepTime<double> alone = predictor.Time(run.workload);
+      for (Observation& observation : ObservationsOf(run)) {
+        const double sigma =
+            std::hypot(observation.relative_noise, FitOptions().model_sigma);
+        figures.push_back({std::move(observation), &run.buckets, alone, sigma});
+      }
+    } catch (const InputError& error) {
+      notes.push_back(fmt::format("{}: {}", run.id, error.what()));
+    }
+  }
+  return figures;
+}
+
+void FillRows(const Group& group,
+              const std::vector<Figure>& figures,
+              RankFit& ranks) {
+  const RankNetwork& network = ranks.network;
+  for (const MeasuredAllReduce& one : group.all_reduces) {
+    const bool beside = one.computation_speed.has_value();
+    const RingFit& ring = beside ? network.beside : network.alone;
+    ranks.all_reduces.push_back(
+        {one.size,
+         beside,
+         one.time,
+         model::RingAllReduceTime(
+             one.ranks, one.size, ring.ring.step_latency, ring.ring.link)});
+  }
+  std::vector<double> residuals;
+  for (const Figure& figure : figures) {
+    const Observation& o = figure.observation;
+    const Seconds<> modelled = Modelled(figure, ranks);
+    ranks.runs.push_back({.label = o.label,
+                          .workload = Describe(o.workload),
+                          .place = std::nullopt,
+                          .quantity = o.quantity,
+                          .measured = o.measured,
+                          .modelled = modelled,
+                          .left_out = std::nullopt});
+    if (o.quantity == Quantity::kStep) {
+      residuals.push_back(std::log(modelled / o.measured));
+    }
+  }
+  if (residuals.empty()) return;
+  // As of a fit's own scatter: a few residuals are not believed alone.
+  double squares = 0;
+  for (const double residual : residuals) squares += residual * residual;
+  const double assumed = FitOptions().model_sigma;
+  const auto weight = static_cast<double>(kScatterPriorWeight);
+  const double freedom =
+      std::max(0.0, static_cast<double>(residuals.size()) - 1.0);
+  ranks.scatter =
+      std::sqrt((squares + weight * assumed * assumed) / (freedom + weight));
+}
+
+}  // namespace
+
+RankFits FitRanks(const hardware::Device& device,
+                  const Fit& fit,
+                  const RankRecords& records) {
+  RankFits result;
+  std::map<std::pair<int64_t, std::string>, Group> groups;
+  int64_t threads_alone = 0;
+  int64_t of_others = 0;
+  for (const MeasuredRun& run : records.runs) {
+    if (!IsDevice(device, run.device)) continue;
+    if (run.device_count == 1) {
+      threads_alone = std::max(threads_alone, run.threads);
+    } else {
+      groups[{run.device_count, run.backend}].runs.push_back(run);
+    }
+  }
+  for (const MeasuredAllReduce& one : records.all_reduces) {
+    // Records of old do not say what computed.
+    if (!one.device.empty() && !IsDevice(device, one.device)) {
+      ++of_others;
+      continue;
+    }
+    groups[{one.ranks, one.backend}].all_reduces.push_back(one);
+  }
+  if (of_others > 0) {
+    result.notes.push_back(fmt::format(
+        "{} all-reduces between other devices are not used", of_others));
+  }
+  if (groups.empty()) return result;
+  const Predictor predictor(device, fit);
+  for (const auto& [key, group] : groups) {
+    const auto& [count, backend] = key;
+    RankFit ranks;
+    ranks.backend = backend;
+    ranks.source = records.source;
+    try {
+      ranks.network = FitNetwork(group.all_reduces, count);
+    } catch (const InputError& error) {
+      result.notes.push_back(
+          fmt::format("{} ranks: no ring is fitted, {} runs over them are not "
+                      "used: {}; `trainfare-trainer bench collectives` times "
+                      "all-reduces",
+                      count,
+                      group.runs.size(),
+                      error.what()));
+      continue;
+    }
+    ranks.transport = group.transport();
+    PlaceRanks(device, group, threads_alone, ranks);
+    const std::vector<Figure> figures =
+        FiguresOf(group, predictor, result.notes);
+    FitShare(
+        figures,
+        ranks.ranks_per_device > 1 ? kSharedProcessorSigma : kOwnDeviceSigma,
+        ranks);
+    FillRows(group, figures, ranks);
+    result.groups.push_back(std::move(ranks));
+  }
+  return result;
+}
+
+}  // namespace trainfare::calibrate

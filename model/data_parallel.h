@@ -1,0 +1,63 @@
+#pragma once
+
+// Backward pass of one of several ranks: its computation, and the all-reduces
+// of its gradients beside it.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "model/collective.h"
+#include "model/overlap.h"
+#include "model/units.h"
+
+namespace trainfare::model {
+
+// What joins the ranks, and what computing and sending cost each other.
+template <class T>
+struct RankNetwork {
+  RingLevel<T> alone;   // nothing computes
+  RingLevel<T> beside;  // while the ranks compute
+  T speed = T(1.0);     // of computation beside a transfer, 0 < v <= 1
+};
+
+// A piece of the backward pass, and the gradients that leave after it.
+template <class T>
+struct BackwardPiece {
+  Seconds<T> compute;     // since the piece before it
+  Bytes<> sent;           // by each rank
+  int64_t transfers = 0;  // that carry them; 0: nothing leaves
+};
+
+// Time of a piece's all-reduces, one after the other: their bytes cost what
+// those of one do, and each has the latency of a ring.
+template <class T>
+Seconds<T> SendingTime(int64_t ranks,
+                       const BackwardPiece<T>& piece,
+                       const RingLevel<T>& ring) {
+  if (piece.transfers == 0) return Seconds<T>();
+  return RingAllReduceTime<T>(ranks, piece.sent, ring.step_latency, ring.link) +
+         static_cast<double>(piece.transfers - 1) *
+             RingAllReduceTime<T>(
+                 ranks, Bytes<>(), ring.step_latency, ring.link);
+}
+
+// End of a backward pass over `ranks` ranks: OverlapContended with the ring's
+// time of every bucket. Computation never makes a transfer faster.
+// Worked by hand: docs/data_parallel.md. Check:
+// tests/model/data_parallel_test.cc, tests/calibrate/data_parallel_test.cc.
+template <class T>
+OverlapTime<T> BackwardOverRanks(const std::vector<BackwardPiece<T>>& pieces,
+                                 int64_t ranks,
+                                 const RankNetwork<T>& network) {
+  std::vector<ContendedTask<T>> tasks;
+  tasks.reserve(pieces.size());
+  for (const BackwardPiece<T>& piece : pieces) {
+    const Seconds<T> alone = SendingTime(ranks, piece, network.alone);
+    const Seconds<T> beside = SendingTime(ranks, piece, network.beside);
+    tasks.push_back({piece.compute, alone, std::max(beside, alone)});
+  }
+  return OverlapContended(tasks, network.speed);
+}
+
+}  // namespace trainfare::model

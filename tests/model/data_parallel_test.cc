@@ -1,0 +1,70 @@
+#include "model/data_parallel.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace trainfare::model {
+namespace {
+
+using Piece = BackwardPiece<double>;
+
+doctest::Approx Near(double value) {
+  return doctest::Approx(value).epsilon(1e-12).scale(0);
+}
+
+std::vector<Piece> Pieces() {
+  return {{Second(0.100), Byte(1e6), 1},
+          {Second(0.200), Byte(4e6), 1},
+          {Second(0.010), Bytes<>(), 0}};
+}
+
+RankNetwork<double> Network() {
+  RankNetwork<double> network;
+  network.alone = {Second(1e-3), BytesPerSecond<>(1e8)};
+  network.beside = {Second(2e-3), BytesPerSecond<>(5e7)};
+  network.speed = 0.8;
+  return network;
+}
+
+}  // namespace
+
+TEST_CASE("two ranks, as worked in docs/data_parallel.md") {
+  const auto end = BackwardOverRanks(Pieces(), 2, Network());
+  CHECK(end.compute_end.base() == Near(0.3173));
+  CHECK(end.exposed().base() == Near(0.03575));
+}
+
+TEST_CASE("several transfers have the latency of each") {
+  const RingLevel<double> ring{Second(1e-3), BytesPerSecond<>(1e8)};
+  const Piece three{Seconds<>(), Byte(4e6), 3};
+  // 2 (1 + 20) ms and twice 2 ms.
+  CHECK(SendingTime(2, three, ring).base() == Near(0.046));
+  CHECK(SendingTime(2, Piece{}, ring).base() == 0.0);
+}
+
+TEST_CASE("a network that disturbs nothing is the recursion of overlap.h") {
+  RankNetwork<double> network = Network();
+  network.beside = network.alone;
+  network.speed = 1.0;
+  std::vector<OverlapTask<double>> tasks;
+  for (const Piece& piece : Pieces()) {
+    tasks.push_back({piece.compute, SendingTime(4, piece, network.alone)});
+  }
+  const auto plain = OverlapBackward(tasks, Seconds<>());
+  const auto end = BackwardOverRanks(Pieces(), 4, network);
+  CHECK(end.end.base() == Near(plain.end.base()));
+  CHECK(end.compute_end.base() == Near(plain.compute_end.base()));
+}
+
+TEST_CASE("computation beside never makes a transfer faster") {
+  RankNetwork<double> network = Network();
+  network.speed = 1.0;
+  network.beside = {Seconds<>(), BytesPerSecond<>(1e12)};
+  RankNetwork<double> same = network;
+  same.beside = same.alone;
+  CHECK(BackwardOverRanks(Pieces(), 2, network).end ==
+        BackwardOverRanks(Pieces(), 2, same).end);
+}
+
+}  // namespace trainfare::model
