@@ -87,6 +87,10 @@ using FlopsPerSecond = Quantity<0, 1, -1, 0, 0, T>;
 template <class T = double>
 using FlopsPerByte = Quantity<-1, 1, 0, 0, 0, T>;
 template <class T = double>
+using JoulesPerFlop = Quantity<0, -1, 0, 0, 1, T>;
+template <class T = double>
+using JoulesPerByte = Quantity<-1, 0, 0, 0, 1, T>;
+template <class T = double>
 using UsdPerSecond = Quantity<0, 0, -1, 1, 0, T>;
 
 namespace internal {

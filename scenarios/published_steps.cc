@@ -56,10 +56,6 @@ double BusyShare(const hardware::StepTime<double>& time, Seconds<> total) {
          total;
 }
 
-double MatrixShare(const hardware::StepTime<double>& time, Seconds<> total) {
-  return (time.forward.matrix + time.backward.matrix) / total;
-}
-
 // All that a fit of `device` may see when `target` is predicted.
 std::vector<Observation> PublishedSteps::ObservationsOf(
     const Device& device,

@@ -82,6 +82,16 @@ inline constexpr double kTensorEnergyHalf = 0.117;
 inline constexpr double kLaneReach = 0.93;
 inline constexpr double kTensorReach = 0.6;
 
+// nullopt where the generation's energy is not known.
+inline std::optional<model::JoulesPerFlop<>> LaneEnergy(const Device& device) {
+  for (const GenerationEnergy& generation : kLaneEnergies) {
+    if (device.architecture.find(generation.capability) != std::string::npos) {
+      return model::JoulesPerFlop<>(generation.picojoules_per_flop * 1e-12);
+    }
+  }
+  return std::nullopt;
+}
+
 // Power that an engine would draw at the rate that long products reach.
 //
 //   W_demand = E P r
@@ -95,22 +105,18 @@ inline std::optional<model::Watts<>> DemandedPower(
     const Device& device,
     model::Precision precision,
     model::FlopsPerSecond<> peak) {
-  for (const GenerationEnergy& generation : kLaneEnergies) {
-    if (device.architecture.find(generation.capability) == std::string::npos) {
-      continue;
-    }
-    double energy = generation.picojoules_per_flop * 1e-12;
-    double reach = kLaneReach;
-    if (EngineOf(device, precision) == GpuEngine::kTensorCores) {
-      reach = kTensorReach;
-      energy *= precision == model::Precision::kTf32 ? kTensorEnergyTf32
-                                                     : kTensorEnergyHalf;
-    } else {
-      reach *= IssueShare(device);
-    }
-    return model::Watts<>(energy * peak.base() * reach);
+  const auto lanes = LaneEnergy(device);
+  if (!lanes) return std::nullopt;
+  double ratio = 1.0;
+  double reach = kLaneReach;
+  if (EngineOf(device, precision) == GpuEngine::kTensorCores) {
+    reach = kTensorReach;
+    ratio = precision == model::Precision::kTf32 ? kTensorEnergyTf32
+                                                 : kTensorEnergyHalf;
+  } else {
+    reach *= IssueShare(device);
   }
-  return std::nullopt;
+  return *lanes * peak * (ratio * reach);
 }
 
 // Share of the rate that an engine keeps up within the board's power limit.

@@ -26,11 +26,9 @@ struct ParallelStep {
   model::Seconds<> total;
 };
 
-// Shares of a step in which the device works, and its matrix engines do.
+// Share of a step in which the device works.
 double BusyShare(const hardware::StepTime<double>& time,
                  model::Seconds<> total);
-double MatrixShare(const hardware::StepTime<double>& time,
-                   model::Seconds<> total);
 
 class PublishedSteps {
  public:

@@ -224,6 +224,7 @@ TEST_CASE("groups within their limits stay there") {
                                  "GPU run and step times",
                                  "Adan steps",
                                  "data parallel",
+                                 "energy",
                                  "Groq",
                                  "ranking by cost"}) {
     CAPTURE(name);
