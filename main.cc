@@ -163,6 +163,16 @@ void AddExamples(CLI::App& app, const std::vector<std::string>& commands) {
   app.footer(text + "\n\n" + kStreamsAndCodes);
 }
 
+void AddPriceFiles(CLI::App& app, std::vector<std::string>& files) {
+  app.add_option("--prices",
+                 files,
+                 "Prices of a cloud in place of the shipped ones, as `prices "
+                 "import --output` writes them; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+}
+
 void AddOverrides(CLI::App& app, scenarios::Overrides& overrides) {
   AddCounts(app,
             "--batch",
@@ -208,6 +218,7 @@ Command AddPredict(CLI::App& app, Common& common) {
            "Train data parallel on N devices (default: all of the instance, "
            "else 1)");
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
+  AddPriceFiles(*sub, options->prices);
   AddOverrides(*sub, options->overrides);
   common.AddTo(*sub);
   return [options, &common, sub] {
@@ -243,6 +254,7 @@ Command AddRecommend(CLI::App& app, Common& common) {
       ->type_name("WHAT");
   sub->add_flag(
       "--spot", options.spot, "Spot prices, the highest of a region's zones");
+  AddPriceFiles(*sub, options.prices);
   AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
   AddOverrides(*sub, options.overrides);
   common.AddTo(*sub);
@@ -389,6 +401,10 @@ Command AddPrices(CLI::App& app, Common& common) {
   sub->require_subcommand(1);
   CLI::App* import =
       sub->add_subcommand("import", "Read a SkyPilot catalog (vms.csv)");
+  AddExamples(*import,
+              {"prices import vms.csv --cloud gcp --date 2026-05-20 --output "
+               "gcp.yaml",
+               "recommend emotion_bert_base --prices gcp.yaml"});
   import->add_option("FILE", flags->file, "The catalog")->required();
   import
       ->add_option("--cloud", flags->cloud, "Whose it is: aws, gcp, azure, ..")

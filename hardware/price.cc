@@ -178,6 +178,25 @@ PriceCatalog::PriceCatalog(const std::string& directory)
   state_->directory = directory;
 }
 
+PriceCatalog PriceCatalog::With(const std::vector<std::string>& files) const {
+  PriceCatalog catalog(state_->directory);
+  std::map<std::string, std::string> file_of;
+  for (const std::string& file : files) {
+    CloudPrices prices = LoadPrices(file);
+    const auto [first, fresh] = file_of.emplace(prices.cloud, file);
+    if (!fresh) {
+      throw InputError(file,
+                       0,
+                       0,
+                       fmt::format("cloud: the prices of {} are in {} too",
+                                   prices.cloud,
+                                   first->second));
+    }
+    catalog.state_->loaded.emplace(prices.cloud, std::move(prices));
+  }
+  return catalog;
+}
+
 const PriceCatalog& PriceCatalog::Shipped() {
   static const PriceCatalog catalog(DataDirectory("prices"));
   return catalog;

@@ -63,6 +63,9 @@ class PriceCatalog {
   static const PriceCatalog& Shipped();
   // One <cloud>.yaml each. Reads and checks every file.
   static PriceCatalog Load(const std::string& directory);
+  // This one with the clouds of these files in place of its own. Throws
+  // InputError where two files are of one cloud.
+  PriceCatalog With(const std::vector<std::string>& files) const;
 
   // Names of the clouds, sorted.
   std::vector<std::string> clouds() const;
@@ -96,12 +99,13 @@ struct ImportedPrices {
 
 // `cloud` as SkyPilot calls it: aws, gcp, azure, lambda, ... Prices of a cloud
 // that hardware/instances/ knows are kept for its instances only. `date` is
-// that of the data; the file has none.
+// that of the data, 2026-05-20; the file has none.
 //
 // Left out and counted: a price missing, 0 or a sentinel (700.0 of some TPUs),
 // spot above on-demand, duplicate rows, fractions of a device, hosts without
-// one. Google lists host and accelerator apart: both are added. Azure writes
-// lists without quotes: what passes the header belongs to the last column.
+// one. Azure's spot price that is the on-demand price is none. Google lists
+// host and accelerator apart: both are added. Azure writes lists without
+// quotes: what passes the header belongs to the last column.
 ImportedPrices ImportSkyPilotCatalog(const std::string& path,
                                      std::string_view cloud,
                                      std::string_view date);

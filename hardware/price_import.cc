@@ -124,6 +124,8 @@ class Importer {
           continue;
         }
       }
+      // A region without zones whose spot costs the same sells none.
+      if (!zone && row.spot == row.on_demand) row.spot.reset();
       if (Plausible(row)) rows.push_back(std::move(row));
     }
     return rows;

@@ -79,6 +79,8 @@ std::optional<Q> ParseQuantity(std::string_view text) {
 std::optional<double> ParseNumber(std::string_view text);
 // A whole decimal number and nothing else, within 64 bits.
 std::optional<int64_t> ParseInteger(std::string_view text);
+// A day of the calendar, written 2026-05-20.
+bool IsDate(std::string_view text);
 
 // Human form: the prefix that leaves 1 to 999 in front, 4 significant digits,
 // no trailing zeros: "4.8 TB/s", "412.3 ms", "27.85 GiB". From one minute up a

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "calibrate/fit.h"
@@ -98,10 +99,11 @@ Table Instances() {
                    {"spot/h", "spot_price_usd_per_hour", Align::kDecimal},
                    {"region", "region", Align::kLeft},
                    {"date", "date", Align::kLeft}};
+  const hardware::PriceCatalog& prices = hardware::PriceCatalog::Shipped();
   for (const hardware::Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
-    const auto on_demand = TariffOf(instance, false);
-    const auto spot = TariffOf(instance, true);
+    const auto on_demand = TariffOf(instance, false, prices);
+    const auto spot = TariffOf(instance, true, prices);
     const auto& any = on_demand ? on_demand : spot;
     table.Add({instance.FullName(),
                instance.device,
@@ -323,6 +325,10 @@ Report ImportPrices(const std::string& file,
                     const std::string& cloud,
                     const std::string& date,
                     const std::string& output) {
+  if (!hardware::IsDate(date)) {
+    throw UsageError(fmt::format(
+        "--date: expected a day such as 2026-05-20, got \"{}\"", date));
+  }
   const hardware::ImportedPrices imported =
       hardware::ImportSkyPilotCatalog(file, cloud, date);
   if (!output.empty()) WriteFile(output, hardware::ToYaml(imported.prices));
@@ -345,7 +351,21 @@ Report ImportPrices(const std::string& file,
   }
   report.notes.push_back(output.empty()
                              ? "nothing was written: give --output FILE"
-                             : fmt::format("prices written to {}", output));
+                             : fmt::format("prices written to {}; pass them "
+                                           "with --prices {}",
+                                           output,
+                                           output));
+  const auto& instances = hardware::InstanceCatalog::Shipped().instances();
+  std::set<std::string> clouds;
+  for (const hardware::Instance& instance : instances) {
+    clouds.insert(instance.cloud);
+  }
+  if (!clouds.contains(cloud)) {
+    report.notes.push_back(fmt::format(
+        "no instance of {} is known, so recommend has no use for them{}",
+        cloud,
+        model::DidYouMean(cloud, model::NameViews(clouds))));
+  }
   Json json = ResultHead("trainfare.price_import/1");
   json["file"] = file;
   json["cloud"] = cloud;

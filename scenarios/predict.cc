@@ -81,7 +81,12 @@ Target TargetOf(const PredictOptions& options) {
                               ? ClusterOf(*instance, devices, predictor)
                               : ClusterOf(predictor, devices);
   Target target{std::move(predictor), fit_name, cluster, instance, {}};
-  if (instance != nullptr) target.tariff = TariffOf(*instance, options.spot);
+  if (instance != nullptr) {
+    target.tariff =
+        TariffOf(*instance,
+                 options.spot,
+                 hardware::PriceCatalog::Shipped().With(options.prices));
+  }
   return target;
 }
 

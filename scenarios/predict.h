@@ -30,6 +30,7 @@ struct PredictOptions {
   std::optional<std::string> fit;  // path
   std::optional<int64_t> devices;
   bool spot = false;
+  std::vector<std::string> prices;  // files, in place of the shipped clouds
   Overrides overrides;
 };
 

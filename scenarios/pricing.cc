@@ -6,8 +6,9 @@
 
 namespace trainfare::scenarios {
 
-std::optional<Tariff> TariffOf(const hardware::Instance& instance, bool spot) {
-  const hardware::PriceCatalog& catalog = hardware::PriceCatalog::Shipped();
+std::optional<Tariff> TariffOf(const hardware::Instance& instance,
+                               bool spot,
+                               const hardware::PriceCatalog& catalog) {
   const auto price = catalog.Find(instance.cloud, instance.name);
   if (!price) return std::nullopt;
   Tariff tariff;

@@ -28,7 +28,9 @@ struct Tariff {
 };
 
 // nullopt: no price is known. Never 0.
-std::optional<Tariff> TariffOf(const hardware::Instance& instance, bool spot);
+std::optional<Tariff> TariffOf(const hardware::Instance& instance,
+                               bool spot,
+                               const hardware::PriceCatalog& catalog);
 
 // "1.006 USD/h on demand in us-east-1 (2026-07-20)".
 std::string Describe(const Tariff& tariff);

@@ -84,7 +84,9 @@ std::string Objection(const Candidate& c, const RecommendOptions& options) {
 // The estimates of all candidates; predictors are made once a device.
 class Estimator {
  public:
-  explicit Estimator(const Scenario& scenario) : scenario_(scenario) {}
+  Estimator(const Scenario& scenario, const std::vector<std::string>& prices)
+      : scenario_(scenario),
+        prices_(hardware::PriceCatalog::Shipped().With(prices)) {}
 
   Candidate Estimate(const Instance& instance,
                      int64_t devices,
@@ -92,7 +94,7 @@ class Estimator {
     Candidate c;
     c.instance = &instance;
     c.devices = devices;
-    c.tariff = TariffOf(instance, options.spot);
+    c.tariff = TariffOf(instance, options.spot, prices_);
     try {
       const calibrate::Predictor& predictor = PredictorOf(instance.device);
       c.job = EstimateJob(
@@ -128,6 +130,7 @@ class Estimator {
   }
 
   const Scenario& scenario_;
+  hardware::PriceCatalog prices_;
   Fits fits_;
   std::map<std::string, calibrate::Predictor> predictors_;
 };
@@ -144,7 +147,7 @@ std::vector<Candidate> EstimateAll(const Scenario& scenario,
     throw model::InputError(fmt::format(
         "--cloud: unknown cloud \"{}\"{}", cloud, OfKnown(cloud, known)));
   }
-  Estimator estimator(scenario);
+  Estimator estimator(scenario, options.prices);
   std::vector<Candidate> candidates;
   for (const Instance& instance : instances) {
     if (!options.clouds.empty() &&
@@ -378,7 +381,7 @@ void AddNotes(const std::vector<Candidate>& candidates,
     if (const auto age = AgeOf(c.tariff->date); age && *age > kStalePriceDays) {
       report.warnings.push_back(
           fmt::format("the price of {} is {} days old; import newer ones with "
-                      "`trainfare prices import`",
+                      "`trainfare prices import` and pass them with --prices",
                       c.Name(),
                       *age));
     }

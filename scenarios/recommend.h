@@ -22,6 +22,7 @@ struct RecommendOptions {
   std::optional<model::Usd<>> budget;
   Objective objective = Objective::kCost;
   bool spot = false;
+  std::vector<std::string> prices;  // files, in place of the shipped clouds
   std::vector<std::string> clouds;  // empty: all
   Overrides overrides;              // at most one batch and one length
 };

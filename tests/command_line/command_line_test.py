@@ -751,6 +751,42 @@ class Recommend(Case):
             result.stderr, "trainfare: no instance fits and meets the limits\n"
         )
 
+    def test_prices_of_ones_own(self):
+        catalog = self.write("vms.csv", (
+            "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,"
+            "GpuInfo,Price,SpotPrice,Region\n"
+            "gpu_1x_a10,A10,1,30,200,,0.01,,us-east-1\n"))  # fmt: skip
+        prices = self.path("lambda.yaml")
+        self.good("prices", "import", catalog, "--cloud", "lambda",
+                  "--date", "2026-11-20", "--output", prices)  # fmt: skip
+        asked = ("emotion_bert_base", "--prices", prices)
+        result = self.run_it("recommend", *asked, "--format", "json")
+        self.assertNotIn("days old", result.stderr)
+        json_ = json.loads(result.stdout)
+        self.assertEqual(json_["chosen"]["instance"], "lambda/gpu_1x_a10")
+        others = {c["instance"]: c for c in json_["candidates"]}
+        # The file is all there is of its cloud; the other clouds stay.
+        self.assertEqual(others["lambda/gpu_1x_a100"]["reason"], "no price")
+        self.assertGreater(others["aws/g5.xlarge"]["cost_usd"], 0)
+        one = self.json_of("predict", *asked, "--instance", "gpu_1x_a10")
+        self.assertEqual(one["price"]["price_usd_per_hour"], 0.01)
+        self.assertEqual(one["price"]["date"], "2026-11-20")
+        self.refused(
+            1,
+            "lambda.yaml: cloud: the prices of lambda are in lambda.yaml too",
+            "recommend", *asked, "--prices", prices)  # fmt: skip
+        for date in ("yesterday", "2026-13-01", "2026-02-29", ""):
+            self.refused(
+                2,
+                f'--date: expected a day such as 2026-05-20, got "{date}"',
+                "prices", "import", catalog, "--cloud", "lambda",
+                "--date", date)  # fmt: skip
+        self.assertIn(
+            "no instance of lambada is known, so recommend has no use for "
+            'them; did you mean "lambda"?',
+            self.good("prices", "import", catalog, "--cloud", "lambada",
+                      "--date", "2026-11-20").stdout)  # fmt: skip
+
     def test_says_dates_market_and_what_is_left_out(self):
         text = self.good("recommend", "emotion_bert_base").stdout
         self.assertRegex(text, r"note: prices: on demand, aws \d{4}-\d\d-\d\d")

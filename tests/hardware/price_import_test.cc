@@ -116,6 +116,10 @@ TEST_CASE("Azure's lines of 11 fields are read") {
   REQUIRE(price != nullptr);
   CHECK(model::ToDollarsPerHour(*price->on_demand) ==
         doctest::Approx(3.06).scale(0).epsilon(1e-9));
+  CHECK(price->spot_low.has_value());
+  price = FindPrice(imported, "Standard_ND96isr_H200_v5", "westus3");
+  REQUIRE(price != nullptr);
+  CHECK_FALSE(price->spot_low.has_value());
 }
 
 TEST_CASE("Lambda's machines without a GPU are left out") {

@@ -152,8 +152,10 @@ TEST_CASE("the shipped prices are those of the quick table") {
     CHECK(price.has_value() == on_demand.has_value());
     if (!price || !on_demand) continue;
     CheckPrinted(PerHour(price->on_demand), *on_demand);
-    const auto low = ParseNumber(field(row, "spot_usd_per_hour_min"));
+    auto low = ParseNumber(field(row, "spot_usd_per_hour_min"));
     const auto high = ParseNumber(field(row, "spot_usd_per_hour_max"));
+    // A spot price that is the on-demand price is none.
+    if (cloud == "azure" && high == on_demand) low.reset();
     CHECK(price->spot_low.has_value() == low.has_value());
     if (low && high) {
       CHECK(PerHour(price->spot_low) ==
