@@ -14,7 +14,7 @@ using hardware::Device;
 using hardware::DeviceKind;
 using model::InputError;
 
-const Device& FindDevice(const std::string& name) {
+const Device& FindDevice(std::string_view name) {
   return hardware::DeviceCatalog::Shipped().Find(name);
 }
 

@@ -21,7 +21,7 @@ namespace trainfare::scenarios {
 inline constexpr double kTimeSigma = 0.05;
 inline constexpr double kShareSigma = 0.02;
 
-const hardware::Device& FindDevice(const std::string& name);
+const hardware::Device& FindDevice(std::string_view name);
 
 // A run as our models need it, and what was assumed for it.
 struct Described {

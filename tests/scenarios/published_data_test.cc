@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,12 +33,12 @@ const Published& All() {
   return published;
 }
 
-const PublishedRow& Row(const std::string& id) {
+const PublishedRow& Row(std::string_view id) {
   const PublishedRow* row = All().Find(id);
-  REQUIRE_MESSAGE(row != nullptr, id);
+  REQUIRE_MESSAGE(row != nullptr, std::string(id));
   return *row;
 }
-double Value(const std::string& id) { return Row(id).value.low; }
+double Value(std::string_view id) { return Row(id).value.low; }
 
 // The whole message that loading `text` alone fails with.
 std::string Message(const std::string& text) {
