@@ -304,18 +304,14 @@ std::pair<int64_t, int64_t> ReadRange(const Reader& map, std::string_view key) {
 }
 
 // Where the shipped fits lie: in the folder of the data that TRAINFARE_DATA_DIR
-// names, in the source tree, or where they were installed.
+// names, else with the program.
 std::string ShippedFitDirectory() {
-  std::error_code ignored;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here writes the environment.
   const char* chosen = std::getenv("TRAINFARE_DATA_DIR");
   if (chosen != nullptr && *chosen != '\0') {
     return (fs::path(chosen) / "fits").string();
   }
-  if (fs::is_directory(TRAINFARE_SOURCE_FIT_DIR, ignored)) {
-    return TRAINFARE_SOURCE_FIT_DIR;
-  }
-  return TRAINFARE_INSTALL_FIT_DIR;
+  return hardware::ShippedDirectory("calibrate/fits");
 }
 
 }  // namespace

@@ -13,6 +13,29 @@ namespace trainfare::hardware {
 
 namespace fs = std::filesystem;
 
+std::string ShippedDirectory(std::string_view path) {
+  std::error_code error;
+  std::vector<fs::path> roots;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    roots.push_back(program.parent_path().parent_path() / "share/trainfare");
+  }
+  roots.emplace_back(TRAINFARE_SOURCE_ROOT);
+  roots.emplace_back(TRAINFARE_INSTALL_ROOT);
+  for (const fs::path& root : roots) {
+    const fs::path folder = root / path;
+    if (fs::is_directory(folder, error)) return folder.string();
+  }
+  std::string where;
+  for (const fs::path& root : roots) {
+    where += where.empty() ? root.string() : ", " + root.string();
+  }
+  throw model::InputError(fmt::format(
+      "the folder \"{}\" that ships with trainfare is in none of: {}",
+      path,
+      where));
+}
+
 std::string DataDirectory(std::string_view name) {
   std::error_code ignored;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here writes the environment.
@@ -25,17 +48,7 @@ std::string DataDirectory(std::string_view name) {
         name,
         chosen));
   }
-  for (const char* root :
-       {TRAINFARE_SOURCE_DATA_DIR, TRAINFARE_INSTALL_DATA_DIR}) {
-    const fs::path folder = fs::path(root) / name;
-    if (fs::is_directory(folder, ignored)) return folder.string();
-  }
-  throw model::InputError(
-      fmt::format("the folder \"{}\" that ships with trainfare is in neither "
-                  "{} nor {}; set TRAINFARE_DATA_DIR",
-                  name,
-                  TRAINFARE_SOURCE_DATA_DIR,
-                  TRAINFARE_INSTALL_DATA_DIR));
+  return ShippedDirectory(fmt::format("hardware/{}", name));
 }
 
 std::vector<std::string> YamlFiles(const std::string& directory) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// Where the files that ship with the tool lie: devices, instances, prices.
+// Where the files that ship with the tool lie: devices, instances, prices,
+// fits, scenarios.
 
 #include <string>
 #include <string_view>
@@ -8,9 +9,14 @@
 
 namespace trainfare::hardware {
 
-// The folder `name` ("devices") of the data: under TRAINFARE_DATA_DIR where
-// that is set, else in the source tree this was built from, else where it was
-// installed. Throws InputError when there is no such folder.
+// The folder `path` ("calibrate/fits") of the source tree: as installed beside
+// the program (bin/../share/trainfare), so that an installation may be moved;
+// else in the tree this was built from; else under the prefix it was configured
+// for. Throws InputError when it is in none of them.
+std::string ShippedDirectory(std::string_view path);
+
+// The folder `name` ("devices") of the hardware: under TRAINFARE_DATA_DIR where
+// that is set, else shipped. Throws InputError when there is no such folder.
 std::string DataDirectory(std::string_view name);
 
 // The *.yaml files of a folder, sorted; paths with the folder in front.

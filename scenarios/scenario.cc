@@ -359,16 +359,7 @@ void Scenario::PadTo(int64_t length) {
 }
 
 std::string ScenarioDirectory() {
-  std::error_code ignored;
-  for (const char* folder :
-       {TRAINFARE_SOURCE_SCENARIO_DIR, TRAINFARE_INSTALL_SCENARIO_DIR}) {
-    if (fs::is_directory(folder, ignored)) return folder;
-  }
-  throw InputError(
-      fmt::format("the scenarios that ship with trainfare are in neither {} "
-                  "nor {}; give a path",
-                  TRAINFARE_SOURCE_SCENARIO_DIR,
-                  TRAINFARE_INSTALL_SCENARIO_DIR));
+  return hardware::ShippedDirectory("scenarios");
 }
 
 std::vector<std::string> ShippedScenarios() {
