@@ -1,6 +1,7 @@
 #include "scenarios/predict.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -162,6 +163,59 @@ TEST_CASE("the same question has the same bytes for an answer") {
        {Format::kTable, Format::kJson, Format::kCsv, Format::kMarkdown}) {
     CHECK(Render(Predict(On("a100_sxm4_80gb")), format) ==
           Render(Predict(On("a100_sxm4_80gb")), format));
+  }
+}
+
+// Hugging Face's guide to training on one GPU (Transformers 4.21, page
+// perf_train_gpu_one): BERT-large, 512 sequences of length 512, V100-SXM2-16GB,
+// driver 460.91; `used` of NVML / 1024^2, and train_runtime of 128 optimizer
+// steps. Nothing is fitted to them.
+TEST_CASE("runs of a guide: times, and memory that the tensors stay below") {
+  struct Run {
+    int batch;
+    int accumulation;
+    const char* precision;
+    bool checkpointing;
+    double seconds;
+    double used_mib;
+    double limit;  // of the time's error
+  };
+  const FitFolder none;
+  const TemporaryFolder folder;
+  for (const Run& run : {Run{4, 1, "fp32", false, 57.82, 14949, 0.10},
+                         Run{1, 4, "fp32", false, 66.03, 8681, 0.10},
+                         Run{1, 4, "fp32", true, 85.47, 6775, 0.10},
+                         Run{4, 1, "fp16", false, 27.46, 13939, 0.10},
+                         Run{1, 4, "fp16", true, 50.76, 7275, 0.20}}) {
+    CAPTURE(run.used_mib);
+    PredictOptions options;
+    options.scenario = folder.Write(
+        "guide.yaml",
+        fmt::format("name: guide\n"
+                    "model: bert-large-uncased\n"
+                    "task: sequence-classification\n"
+                    "dataset: {{ train: 512 }}\n"
+                    "epochs: 1\n"
+                    "batch: {}\n"
+                    "accumulation: {}\n"
+                    "padding: {{ static: 512 }}\n"
+                    "precision: {}\n"
+                    "optimizer: {{ name: adamw, implementation: for_loop }}\n"
+                    "stack: eager\n"
+                    "gradient_checkpointing: {}\n",
+                    run.batch,
+                    run.accumulation,
+                    run.precision,
+                    run.checkpointing));
+    options.device = "v100_sxm2_16gb";
+    const Json p = Json::parse(Predict(options).json).at("predictions").at(0);
+    CHECK(p.at("run_time_s").get<double>() ==
+          doctest::Approx(run.seconds).epsilon(run.limit).scale(0));
+    // What the allocator keeps besides grows towards the end of the card.
+    const double share =
+        p.at("memory_bytes").get<double>() / (run.used_mib * 1048576.0);
+    CHECK(share < 1.0);
+    CHECK(share > 0.75);
   }
 }
 
