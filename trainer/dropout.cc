@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <type_traits>
 
 #include "trainer/parallel.h"
+#include "trainer/vector_versions.h"
+
+#define TRAINFARE_VERSIONS TRAINFARE_VECTOR_VERSIONS("avx512f", "avx2")
 
 namespace trainfare::trainer {
 namespace {
@@ -45,7 +49,7 @@ struct Lanes {
       state[lane] = word == 0 ? 1U : word;  // 0 is a fixed point
     }
   }
-  void Advance() {
+  TRAINFARE_INLINE void Advance() {
     for (uint32_t& word : state) {
       word ^= word << 13;
       word ^= word >> 17;
@@ -54,36 +58,61 @@ struct Lanes {
   }
 };
 
+// All ones where an element is kept, else 0: an `and` and no condition, which
+// would keep the loops below from becoming vector instructions.
+TRAINFARE_INLINE uint32_t KeptBits(bool kept) {
+  return 0U - static_cast<uint32_t>(kept);
+}
+
 template <class Scalar>
-void ApplyBlock(const Scalar* input,
-                Scalar* output,
-                uint8_t* mask,
-                int64_t count,
-                uint64_t key,
-                uint32_t threshold,
-                float scale) {
+TRAINFARE_INLINE Scalar Masked(Scalar value, uint32_t kept_bits, float scale) {
+  const float scaled = static_cast<float>(value) * scale;
+  return static_cast<Scalar>(
+      std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) & kept_bits));
+}
+
+template <class Scalar>
+TRAINFARE_INLINE void Apply(const Scalar* __restrict input,
+                            Scalar* __restrict output,
+                            uint8_t* __restrict mask,
+                            int64_t count,
+                            uint64_t key,
+                            uint32_t threshold,
+                            float scale) {
   Lanes lanes(key);
   lanes.Advance();
   int64_t at = 0;
   for (; at + kLanes <= count; at += kLanes) {
     lanes.Advance();
     for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const bool kept = lanes.state[static_cast<size_t>(lane)] >= threshold;
-      mask[at + lane] = kept ? 1 : 0;
-      output[at + lane] = static_cast<Scalar>(
-          kept ? static_cast<float>(input[at + lane]) * scale : 0.0F);
+      const uint32_t kept =
+          KeptBits(lanes.state[static_cast<size_t>(lane)] >= threshold);
+      mask[at + lane] = static_cast<uint8_t>(kept & 1U);
+      output[at + lane] = Masked(input[at + lane], kept, scale);
     }
   }
   lanes.Advance();
   for (int64_t lane = 0; at < count; ++at, ++lane) {
-    const bool kept = lanes.state[static_cast<size_t>(lane)] >= threshold;
-    mask[at] = kept ? 1 : 0;
-    output[at] = static_cast<Scalar>(
-        kept ? static_cast<float>(input[at]) * scale : 0.0F);
+    const uint32_t kept =
+        KeptBits(lanes.state[static_cast<size_t>(lane)] >= threshold);
+    mask[at] = static_cast<uint8_t>(kept & 1U);
+    output[at] = Masked(input[at], kept, scale);
+  }
+}
+
+template <class Scalar>
+TRAINFARE_INLINE void ApplyMask(const Scalar* __restrict gradient,
+                                const uint8_t* __restrict mask,
+                                Scalar* __restrict output,
+                                int64_t count,
+                                float scale) {
+  for (int64_t at = 0; at < count; ++at) {
+    output[at] = Masked(gradient[at], KeptBits(mask[at] != 0), scale);
   }
 }
 
 // The mask of ApplyBlock() alone.
+TRAINFARE_VERSIONS
 void MaskBlock(uint8_t* mask, int64_t count, uint64_t key, uint32_t threshold) {
   Lanes lanes(key);
   lanes.Advance();
@@ -101,17 +130,27 @@ void MaskBlock(uint8_t* mask, int64_t count, uint64_t key, uint32_t threshold) {
   }
 }
 
-template <class Scalar>
-void MaskGradient(const Scalar* gradient,
-                  const uint8_t* mask,
-                  Scalar* output,
-                  int64_t count,
-                  float scale) {
-  for (int64_t at = 0; at < count; ++at) {
-    output[at] = static_cast<Scalar>(
-        mask[at] != 0 ? static_cast<float>(gradient[at]) * scale : 0.0F);
+#define TRAINFARE_DROPOUT(Scalar)                              \
+  TRAINFARE_VERSIONS void ApplyBlock(const Scalar* input,      \
+                                     Scalar* output,           \
+                                     uint8_t* mask,            \
+                                     int64_t count,            \
+                                     uint64_t key,             \
+                                     uint32_t threshold,       \
+                                     float scale) {            \
+    Apply(input, output, mask, count, key, threshold, scale);  \
+  }                                                            \
+  TRAINFARE_VERSIONS void MaskGradient(const Scalar* gradient, \
+                                       const uint8_t* mask,    \
+                                       Scalar* output,         \
+                                       int64_t count,          \
+                                       float scale) {          \
+    ApplyMask(gradient, mask, output, count, scale);           \
   }
-}
+TRAINFARE_DROPOUT(float)
+TRAINFARE_DROPOUT(at::BFloat16)
+TRAINFARE_DROPOUT(at::Half)
+#undef TRAINFARE_DROPOUT
 
 template <class Body>
 void ForBlocks(int64_t count, const Body& body) {

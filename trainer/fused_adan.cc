@@ -4,19 +4,11 @@
 #include <cmath>
 
 #include "trainer/parallel.h"
-
-// One source, vectorised for what the processor of the day has. Sanitizers run
-// before the loader can choose between versions.
-#if defined(__x86_64__) && !defined(TRAINFARE_SANITIZED)
-#define TRAINFARE_VECTOR_VERSIONS \
-  __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define TRAINFARE_VECTOR_VERSIONS
-#endif
+#include "trainer/vector_versions.h"
 
 namespace trainfare::trainer {
 
-TRAINFARE_VECTOR_VERSIONS
+TRAINFARE_VECTOR_VERSIONS("avx512f", "avx2")
 void AdanRange(const AdanTensor& tensor,
                const AdanScalars& scalars,
                int64_t first,

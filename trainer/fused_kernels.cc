@@ -7,17 +7,9 @@
 #include <limits>
 
 #include "trainer/parallel.h"
+#include "trainer/vector_versions.h"
 
-// One source, vectorised for what the processor of the day has. Sanitizers run
-// before the loader can choose between versions.
-#if defined(__x86_64__) && !defined(TRAINFARE_SANITIZED)
-#define TRAINFARE_VECTOR_VERSIONS \
-  __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define TRAINFARE_VECTOR_VERSIONS
-#endif
-// The body of a loop must stand in each version of it.
-#define TRAINFARE_INLINE __attribute__((always_inline)) inline
+#define TRAINFARE_VERSIONS TRAINFARE_VECTOR_VERSIONS("avx512f", "arch=haswell")
 
 namespace trainfare::trainer {
 namespace {
@@ -339,11 +331,11 @@ TRAINFARE_INLINE void SoftmaxGradientRows(const SoftmaxDropout& a,
 // ---- the same, for each processor and type ----
 
 #define TRAINFARE_ACTIVATION_LOOPS(suffix, kind)                           \
-  TRAINFARE_VECTOR_VERSIONS void Activate##suffix(                         \
+  TRAINFARE_VERSIONS void Activate##suffix(                                \
       const BiasActivation& a, int64_t first, int64_t last) {              \
     ActivateRows<kind, float>(a, first, last);                             \
   }                                                                        \
-  TRAINFARE_VECTOR_VERSIONS void ActivateGradient##suffix(                 \
+  TRAINFARE_VERSIONS void ActivateGradient##suffix(                        \
       const BiasActivation& a, float* sums, int64_t first, int64_t last) { \
     ActivateGradientRows<kind, float>(a, sums, first, last);               \
   }
@@ -352,22 +344,22 @@ TRAINFARE_ACTIVATION_LOOPS(GeluTanh, Activation::kGeluTanh)
 TRAINFARE_ACTIVATION_LOOPS(Relu, Activation::kRelu)
 #undef TRAINFARE_ACTIVATION_LOOPS
 
-TRAINFARE_VECTOR_VERSIONS
+TRAINFARE_VERSIONS
 void AddNormFloat(const AddNorm& a, int64_t first, int64_t last) {
   AddNormRows<float>(a, first, last);
 }
-TRAINFARE_VECTOR_VERSIONS
+TRAINFARE_VERSIONS
 void AddNormGradientFloat(const AddNorm& a,
                           int64_t chunk,
                           int64_t first,
                           int64_t last) {
   AddNormGradientRows<float>(a, chunk, first, last);
 }
-TRAINFARE_VECTOR_VERSIONS
+TRAINFARE_VERSIONS
 void SoftmaxFloat(const SoftmaxDropout& a, int64_t first, int64_t last) {
   SoftmaxRows<float>(a, first, last);
 }
-TRAINFARE_VECTOR_VERSIONS
+TRAINFARE_VERSIONS
 void SoftmaxGradientFloat(const SoftmaxDropout& a,
                           int64_t first,
                           int64_t last) {
