@@ -177,9 +177,13 @@ class TensorLister {
     Add(name, ".bias", a_.hidden);
   }
   void SelfAttention() {
-    Linear("attention.self.query", a_.hidden, a_.hidden);
-    Linear("attention.self.key", a_.hidden, a_.hidden);
-    Linear("attention.self.value", a_.hidden, a_.hidden);
+    if (a_.joint_projection()) {
+      Linear("attention.self.query_key_value", a_.hidden, 3 * a_.hidden);
+    } else {
+      Linear("attention.self.query", a_.hidden, a_.hidden);
+      Linear("attention.self.key", a_.hidden, a_.hidden);
+      Linear("attention.self.value", a_.hidden, a_.hidden);
+    }
     Linear("attention.output.dense", a_.hidden, a_.hidden);
     LayerNorm("attention.output.LayerNorm");
   }
@@ -291,6 +295,10 @@ const Architecture* Lookup(std::string_view name) {
 }
 
 }  // namespace
+
+bool Architecture::joint_projection() const {
+  return family == Family::kDecoder && !separate_projections;
+}
 
 bool Architecture::has_pooler() const {
   return pooler && head != Head::kQuestionAnswering &&

@@ -41,12 +41,17 @@ struct Architecture {
   int64_t token_types = 0;      // rows of the token-type table
   bool embedding_layer_norm = true;
   bool pooler = true;  // dense + tanh over the first token
+  // Of a decoder: query, key and value are three matrices (OPT) and not one
+  // (GPT-2's c_attn).
+  bool separate_projections = false;
   // DistilBERT and RoBERTa classify through one more dense layer.
   bool classifier_dense = false;
   Head head = Head::kSequenceClassification;
   int64_t labels = 2;
   double dropout = 0.1;  // of hidden states and attention probabilities
 
+  // Self-attention's query, key and value come of one matrix.
+  bool joint_projection() const;
   // The pooler is built only for heads that read it.
   bool has_pooler() const;
   // Longest sequence that the position table allows; nullopt when unlimited.

@@ -1,6 +1,7 @@
 #include "model/kernels.h"
 
 #include <array>
+#include <span>
 
 #include "model/gradient_compression.h"
 #include "model/internal/enum_names.h"
@@ -106,6 +107,14 @@ class Expander {
   int64_t SourceTokens() const { return w_.batch * w_.sequence_length; }
   int64_t TargetLength() const {
     return w_.target_length > 0 ? w_.target_length : w_.sequence_length;
+  }
+  // Which side attention takes its keys and values from: the queries' own, or
+  // the encoder's.
+  enum class Attends { kSelf, kCross };
+  // Whether one product makes queries, keys and values.
+  bool Joint(Attends attends) const {
+    return attends == Attends::kSelf &&
+           (fusion_ == Fusion::kLightSeq || a_.joint_projection());
   }
   bool TwoSided() const { return a_.family == Family::kEncoderDecoder; }
   int64_t HeadTokens() const {
@@ -299,22 +308,28 @@ class Expander {
             a_.hidden / a_.heads};
   }
 
+  // Vaswani et al. 2017: word vectors times sqrt(h), plus fixed sinusoids.
+  bool Sinusoids() const { return TwoSided() && a_.positions == 0; }
+
   void EmbeddingsForward(int64_t tokens) {
     const int64_t elements = tokens * a_.hidden;
     int64_t tables = 1;
     if (a_.positions > 0) ++tables;
     if (a_.token_types > 0) ++tables;
     const int64_t gathers = EagerOutside() ? tables : 1;
+    const bool in_one = Sinusoids() && !EagerOutside();
     for (int64_t i = 0; i < gathers; ++i) {
       Kernel& kernel =
           Push("embedding gather", KernelKind::kEmbedding, elements);
       const int64_t rows_read = EagerOutside() ? 1 : tables;
       kernel.bytes_read = rows_read * (elements * 4 + tokens * kIndexBytes);
       kernel.bytes_written = elements * (EagerOutside() ? 4 : wide_);
-      kernel.vector_flops = (rows_read - 1) * elements;
+      kernel.vector_flops = (rows_read - 1 + (in_one ? 2 : 0)) * elements;
     }
     if (EagerOutside()) {
-      for (int64_t i = 1; i < tables; ++i) {
+      if (Sinusoids()) Elementwise("embedding scale", elements, 4, 4, 1);
+      const int64_t added = tables - 1 + (Sinusoids() ? 1 : 0);
+      for (int64_t i = 0; i < added; ++i) {
         Elementwise("embedding add", elements, 8, 4, 1);
       }
     }
@@ -324,16 +339,18 @@ class Expander {
 
   // Autocast keeps a narrow copy of every matrix for the length of a pass.
   void CastWeights() {
-    const int64_t layers = a_.layers + a_.decoder_layers;
-    const int64_t per_layer =
-        4 * a_.hidden * a_.hidden + 2 * a_.hidden * a_.intermediate;
-    Copy("cast weights", per_layer, 4, element_);
-    // 6 matrices and 6 biases a layer, one launch each.
+    const int64_t square = a_.hidden * a_.hidden;
+    const int64_t feed_forward = 2 * a_.hidden * a_.intermediate;
+    const int64_t elements =
+        (a_.layers + a_.decoder_layers) * (4 * square + feed_forward) +
+        a_.decoder_layers * 4 * square;  // cross-attention
+    const int64_t matrices =
+        a_.layers * (a_.joint_projection() ? 4 : 6) + a_.decoder_layers * 10;
+    // A matrix and a bias are a launch each.
+    const int64_t launches = 2 * matrices;
+    Copy("cast weights", elements / launches, 4, element_);
     Kernel& kernel = list_.kernels.back();
-    kernel.launches = 12 * layers;
-    kernel.bytes_read = kernel.bytes_read / 12;
-    kernel.bytes_written = kernel.bytes_written / 12;
-    kernel.work_items = per_layer / 12;
+    kernel.launches = launches;
     kernel.parameter_bytes = kernel.bytes();
     kernel.parameter_bytes_written = kernel.bytes_written;
   }
@@ -357,34 +374,40 @@ class Expander {
   }
 
   void LayerForward(const AttentionShape& shape, int64_t tokens) {
-    AttentionForward(shape, tokens, tokens);
+    AttentionForward(Attends::kSelf, shape, tokens, tokens);
     FeedForwardForward(tokens);
   }
   void DecoderLayerForward() {
     const int64_t tokens = w_.batch * TargetLength();
-    AttentionForward(SelfAttention(TargetLength()), tokens, tokens);
-    AttentionForward(CrossAttention(), tokens, SourceTokens());
+    AttentionForward(
+        Attends::kSelf, SelfAttention(TargetLength()), tokens, tokens);
+    AttentionForward(Attends::kCross, CrossAttention(), tokens, SourceTokens());
     FeedForwardForward(tokens);
   }
 
   // Projections, scores, softmax, context, output projection, residual, norm.
-  void AttentionForward(const AttentionShape& shape,
+  void AttentionForward(Attends attends,
+                        const AttentionShape& shape,
                         int64_t query_tokens,
                         int64_t key_tokens) {
     const int64_t h = a_.hidden;
     const int64_t queries = query_tokens * h;
     const int64_t keys = key_tokens * h;
-    if (fusion_ == Fusion::kLightSeq && query_tokens == key_tokens) {
+    if (Joint(attends)) {
       Gemm("query, key and value projection", query_tokens, 3 * h, h);
-      Elementwise("bias and head split", 3 * queries, element_, element_, 1);
     } else {
       Gemm("query projection", query_tokens, h, h);
-      Gemm("key projection", key_tokens, h, h);
-      Gemm("value projection", key_tokens, h, h);
       if (fusion_ == Fusion::kLightSeq) {
-        Elementwise(
-            "bias and head split", queries + 2 * keys, element_, element_, 1);
+        // Of the encoder's output, which queries are not made of.
+        Gemm("key and value projection", key_tokens, 2 * h, h);
+      } else {
+        Gemm("key projection", key_tokens, h, h);
+        Gemm("value projection", key_tokens, h, h);
       }
+    }
+    if (fusion_ == Fusion::kLightSeq) {
+      Elementwise(
+          "bias and head split", queries + 2 * keys, element_, element_, 1);
     }
     AdapterForward(Matrix::kQuery, query_tokens, h, h);
     AdapterForward(Matrix::kKey, key_tokens, h, h);
@@ -606,8 +629,10 @@ class Expander {
       if (w_.gradient_checkpointing) DecoderLayerForward();
       const int64_t tokens = w_.batch * TargetLength();
       FeedForwardBackward(tokens);
-      AttentionBackward(CrossAttention(), tokens, SourceTokens());
-      AttentionBackward(SelfAttention(TargetLength()), tokens, tokens);
+      AttentionBackward(
+          Attends::kCross, CrossAttention(), tokens, SourceTokens());
+      AttentionBackward(
+          Attends::kSelf, SelfAttention(TargetLength()), tokens, tokens);
       Close();
     }
     // What lies below the first weights that train has no backward pass. (A
@@ -619,8 +644,10 @@ class Expander {
         LayerForward(SelfAttention(w_.sequence_length), SourceTokens());
       }
       FeedForwardBackward(SourceTokens());
-      AttentionBackward(
-          SelfAttention(w_.sequence_length), SourceTokens(), SourceTokens());
+      AttentionBackward(Attends::kSelf,
+                        SelfAttention(w_.sequence_length),
+                        SourceTokens(),
+                        SourceTokens());
       Close();
     }
     if (w_.trainable.everything()) {
@@ -742,7 +769,8 @@ class Expander {
     ResidualGradientAdd(tokens);
   }
 
-  void AttentionBackward(const AttentionShape& shape,
+  void AttentionBackward(Attends attends,
+                         const AttentionShape& shape,
                          int64_t query_tokens,
                          int64_t key_tokens) {
     const int64_t h = a_.hidden;
@@ -781,12 +809,19 @@ class Expander {
       Copy("merge head gradients", keys, element_, element_);
       Copy("merge head gradients", keys, element_, element_);
     }
-    if (fusion_ == Fusion::kLightSeq && query_tokens == key_tokens) {
-      MergedProjectionBackward(query_tokens);
+    using enum Matrix;
+    if (Joint(attends)) {
+      if (EagerOutside()) {
+        Copy("join projection gradients", 3 * queries, element_, element_);
+      }
+      MergedLinearBackward(std::array{kQuery, kKey, kValue}, query_tokens);
+    } else if (fusion_ == Fusion::kLightSeq) {
+      LinearBackward(kQuery, query_tokens, h, h);
+      MergedLinearBackward(std::array{kKey, kValue}, key_tokens);
     } else {
-      LinearBackward(Matrix::kQuery, query_tokens, h, h);
-      LinearBackward(Matrix::kKey, key_tokens, h, h);
-      LinearBackward(Matrix::kValue, key_tokens, h, h);
+      LinearBackward(kQuery, query_tokens, h, h);
+      LinearBackward(kKey, key_tokens, h, h);
+      LinearBackward(kValue, key_tokens, h, h);
       if (EagerOutside()) {
         Elementwise("input gradient add", queries, 2 * element_, element_, 1);
         Elementwise("input gradient add", keys, 2 * element_, element_, 1);
@@ -795,18 +830,17 @@ class Expander {
     ResidualGradientAdd(query_tokens);
   }
 
-  // Of one product that makes queries, keys and values; each may have its own
-  // adapter.
-  void MergedProjectionBackward(int64_t tokens) {
+  // Of one product of several square matrices side by side; each may have its
+  // own adapter.
+  void MergedLinearBackward(std::span<const Matrix> matrices, int64_t tokens) {
     const int64_t h = a_.hidden;
+    const auto outputs = static_cast<int64_t>(matrices.size()) * h;
     if (w_.trainable.lora_rank == 0) {
-      LinearBackward(Matrix::kQuery, tokens, 3 * h, h);
+      LinearBackward(matrices.front(), tokens, outputs, h);
       return;
     }
-    Gemm("input gradient", tokens, h, 3 * h);
-    AdapterBackward(Matrix::kQuery, tokens, h, h);
-    AdapterBackward(Matrix::kKey, tokens, h, h);
-    AdapterBackward(Matrix::kValue, tokens, h, h);
+    Gemm("input gradient", tokens, h, outputs);
+    for (const Matrix matrix : matrices) AdapterBackward(matrix, tokens, h, h);
   }
 
   void MaterialisedAttentionBackward(const AttentionShape& shape) {
@@ -901,11 +935,15 @@ class Expander {
     Elementwise("loss gradient", rows * classes, 4, element_, 2, 1);
   }
 
-  // Gradients of tables are dense: zeroed, then rows added.
+  // Gradients of tables are dense: zeroed, then rows added. A table that the
+  // logits are made with too has that gradient added to it.
   void EmbeddingsBackward(int64_t tokens) {
     const int64_t elements = tokens * a_.hidden;
     DropoutBackward(elements, wide_);
     if (a_.embedding_layer_norm) LayerNormBackward(tokens);
+    if (Sinusoids() && EagerOutside()) {
+      Elementwise("embedding scale gradient", elements, 4, 4, 1);
+    }
     const std::array table_rows = {a_.vocabulary, a_.positions, a_.token_types};
     for (const int64_t rows : table_rows) {
       if (rows == 0) continue;
@@ -915,6 +953,12 @@ class Expander {
       kernel.vector_flops = elements;
       kernel.bytes_read = 2 * elements * 4 + tokens * kIndexBytes;
       kernel.bytes_written = elements * 4;
+    }
+    if (VocabularyHead() && EagerOutside()) {
+      Elementwise("tied gradient add", a_.vocabulary * a_.hidden, 8, 4, 1);
+      list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
+      list_.kernels.back().parameter_bytes_written =
+          list_.kernels.back().bytes_written;
     }
   }
 

@@ -83,12 +83,14 @@ at::Tensor Decoder::SelfAttention(const Layer& layer,
                                   const at::Tensor& normed,
                                   const at::Tensor& mask,
                                   bool training) const {
-  const int64_t hidden = architecture().hidden;
-  const at::Tensor all = Project(layer.attention, normed);
-  const auto part = [&](int64_t index) {
-    return SplitHeads(all.narrow(-1, index * hidden, hidden));
-  };
-  return Attend({part(0), part(1), part(2)}, mask, /*causal=*/true, training);
+  // Split and not narrowed: their gradients are joined in one copy.
+  const std::vector<at::Tensor> parts =
+      Project(layer.attention, normed).split(architecture().hidden, -1);
+  return Attend(
+      {SplitHeads(parts[0]), SplitHeads(parts[1]), SplitHeads(parts[2])},
+      mask,
+      /*causal=*/true,
+      training);
 }
 
 Output Decoder::Run(const Batch& batch,

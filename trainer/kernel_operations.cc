@@ -325,6 +325,17 @@ Program Transpose(const Setting& s) {
   };
 }
 
+// Three tensors alike side by side.
+Program Join(const Setting& s) {
+  const int64_t hidden = s.architecture().hidden;
+  const int64_t rows = s.kernel().work_items / (3 * hidden);
+  return [parts = std::vector<at::Tensor>{s.Narrow({rows, hidden}),
+                                          s.Narrow({rows, hidden}),
+                                          s.Narrow({rows, hidden})}](int64_t) {
+    return at::cat(parts, -1);
+  };
+}
+
 // Between fp32 and the narrow type, whichever the kernel reads.
 Program Cast(const Setting& s) {
   const Kernel& k = s.kernel();
@@ -400,6 +411,9 @@ constexpr std::array kRows = {
     Row{"dropout", "", "dropout", &DropoutForward},
     Row{"dropout gradient", "", "dropout gradient", &DropoutGradient},
     Row{"embedding add", "", "add", &Add},
+    Row{"tied gradient add", "", "add", &Add},
+    Row{"embedding scale", "", "scale", &Scale},
+    Row{"embedding scale gradient", "", "scale", &Scale},
     Row{"residual add", "", "add", &Add},
     Row{"residual gradient add", "", "add", &Add},
     Row{"input gradient add", "", "add", &Add},
@@ -423,6 +437,7 @@ constexpr std::array kRows = {
     Row{"merge heads", "", "transpose heads", &Transpose},
     Row{"split head gradients", "", "transpose heads", &Transpose},
     Row{"merge head gradients", "", "transpose heads", &Transpose},
+    Row{"join projection gradients", "", "join", &Join},
     Row{"cast weights", "", "cast", &Cast},
     Row{"cast activation", "", "cast", &Cast},
     Row{"cast gradient", "", "cast", &Cast},

@@ -200,6 +200,7 @@ Architecture Decoder(const Row& row, std::string name) {
     throw Unused{"model dimensions not stated"};
   }
   Architecture a = model::FindArchitecture("gpt2");
+  a.separate_projections = name.substr(0, 3) == "opt";
   a.name = std::move(name);
   a.layers = *layers;
   a.hidden = *hidden;

@@ -49,6 +49,8 @@ TEST_CASE("the other presets") {
   CHECK(EncoderParameters(FindArchitecture("distilbert-base-uncased")) ==
         66'362'880);
   CHECK(TotalParameters(FindArchitecture("gpt2")) == 124'439'808);
+  // 12 tensors a block, query, key and value in one; two tables, a last norm.
+  CHECK(ParameterTensorCount(FindArchitecture("gpt2")) == 12 * 12 + 4);
   // 6 + 6 layers of 512, 8 heads, 2048; shared vocabulary of 37000:
   // 18,944,000 + 6 x 3,152,384 + 6 x 4,204,032 = 63,082,496.
   CHECK(TotalParameters(FindArchitecture("transformer-base")) == 63'082'496);

@@ -116,6 +116,119 @@ TEST_CASE("launches of the trainer's stacks, by hand") {
   CHECK(LaunchesOfLayer(list, Phase::kBackward) == 33);
 }
 
+int64_t CountOf(const KernelList& list,
+                SegmentRole role,
+                Phase phase,
+                std::string_view name) {
+  int64_t launches = 0;
+  for (const Segment& segment : list.segments) {
+    if (segment.phase != phase || segment.role != role) continue;
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      const Kernel& kernel = list.kernels[static_cast<std::size_t>(i)];
+      if (kernel.name == name) launches += kernel.launches;
+    }
+  }
+  return launches;
+}
+
+// GPT-2's c_attn: one product of (tokens, 768) and (768, 2304), and one copy
+// that joins the three gradients before its backward products. A layer then
+// launches, eager: 1 + 3 products with weights, 2 of attention, 4 copies of
+// heads, scale, mask, softmax, dropout, GELU, 2 x 3 of residuals = 21.
+TEST_CASE("GPT-2 makes query, key and value in one product") {
+  Workload w = BertBase(2, 16);
+  w.architecture = FindArchitecture("gpt2");
+  const KernelList list = ExpandKernels(w);
+  CHECK(LaunchesOfLayer(list, Phase::kForward) == 21);
+  using enum SegmentRole;
+  constexpr std::string_view kJoint = "query, key and value projection";
+  CHECK(CountOf(list, kLayer, Phase::kForward, kJoint) == 1);
+  CHECK(CountOf(list, kLayer, Phase::kForward, "query projection") == 0);
+  CHECK(CountOf(list, kLayer, Phase::kBackward, "weight gradient") == 4);
+  CHECK(CountOf(list, kLayer, Phase::kBackward, "join projection gradients") ==
+        1);
+  CHECK(CountOf(list, kLayer, Phase::kBackward, "input gradient add") == 0);
+  for (const Kernel& kernel : list.kernels) {
+    if (kernel.name != kJoint) continue;
+    CHECK(kernel.gemm.m == 32);
+    CHECK(kernel.gemm.n == 2304);
+    CHECK(kernel.gemm.k == 768);
+  }
+  // The logits' gradient of the one table is added to the embeddings'.
+  CHECK(CountOf(list, kEmbeddings, Phase::kBackward, "tied gradient add") == 1);
+  // The same FLOPs as three: 2 (4 x 768^2 + 2 x 768 x 3072) a token and layer.
+  CHECK(ForwardModelFlops(w) ==
+        32 * (int64_t{12} * (14'155'776 + 4 * 768 * 16) +
+              int64_t{2} * 768 * 50257));
+  w.architecture.separate_projections = true;  // OPT
+  CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kForward) == 23);
+}
+
+// Queries of cross-attention come from the decoder, keys and values from the
+// encoder: LightSeq2 makes the latter two in one product, also where both
+// sides are of one length.
+TEST_CASE("cross-attention has a product for each side") {
+  Workload w = BertBase(2, 16);
+  w.architecture = FindArchitecture("transformer-base");
+  w.stack.fusion = Fusion::kLightSeq;
+  for (const int64_t target : {16, 9}) {
+    w.target_length = target;
+    const KernelList list = ExpandKernels(w);
+    constexpr auto kDecoder = SegmentRole::kDecoderLayer;
+    for (const char* name : {"query, key and value projection",
+                             "query projection",
+                             "key and value projection"}) {
+      CAPTURE(name);
+      CHECK(CountOf(list, kDecoder, Phase::kForward, name) == 1);
+    }
+    // Two projections, two of their outputs, one of self-attention, 2 x 1 of
+    // the feed-forward block.
+    CHECK(CountOf(list, kDecoder, Phase::kBackward, "weight gradient") == 7);
+  }
+}
+
+// Vaswani et al. 2017: word vectors are scaled and sinusoids added, on either
+// side: 2 x (gather, scale, add, dropout) forward, and the scale again
+// backward.
+TEST_CASE("embeddings of the Transformer are scaled and sinusoids added") {
+  Workload w = BertBase(2, 16);
+  w.architecture = FindArchitecture("transformer-base");
+  const KernelList list = ExpandKernels(w);
+  using enum SegmentRole;
+  for (const char* name :
+       {"embedding gather", "embedding scale", "embedding add", "dropout"}) {
+    CAPTURE(name);
+    CHECK(CountOf(list, kEmbeddings, Phase::kForward, name) == 2);
+  }
+  CHECK(CountOf(
+            list, kEmbeddings, Phase::kBackward, "embedding scale gradient") ==
+        2);
+  // One table for both sides and the logits.
+  CHECK(CountOf(list, kEmbeddings, Phase::kBackward, "tied gradient add") == 2);
+  w.architecture = FindArchitecture("bert-tiny");
+  CHECK(CountOf(ExpandKernels(w),
+                kEmbeddings,
+                Phase::kForward,
+                "embedding scale") == 0);
+}
+
+// bert-tiny at fp16: 2 x 6 matrices and their biases are cast one by one;
+// gpt2's query, key and value are one of 4.
+TEST_CASE("autocast casts each matrix once") {
+  Workload w = BertBase(2, 16);
+  w.precision = Precision::kFp16;
+  const auto casts = [&w](const char* model) {
+    w.architecture = FindArchitecture(model);
+    return CountOf(ExpandKernels(w),
+                   SegmentRole::kEmbeddings,
+                   Phase::kForward,
+                   "cast weights");
+  };
+  CHECK(casts("bert-tiny") == 2 * 6 * 2);
+  CHECK(casts("gpt2") == 12 * 4 * 2);
+  CHECK(casts("transformer-base") == (6 * 6 + 6 * 10) * 2);
+}
+
 // Add-and-norm of 2 x 16 x 768 elements, fp32: reads the product and the
 // residual, 8 bytes; writes the sum, its norm and a byte of mask, 9 bytes.
 TEST_CASE("bytes of the fused residual and LayerNorm") {

@@ -50,6 +50,8 @@ class OperatorCounter {
 model::Workload SmallWorkload(model::Family family, model::Fusion fusion) {
   model::Workload w;
   model::Architecture& a = w.architecture;
+  w.batch = 12;
+  w.sequence_length = 17;
   a.name = "small";
   a.family = family;
   a.layers = 3;
@@ -61,14 +63,16 @@ model::Workload SmallWorkload(model::Family family, model::Fusion fusion) {
     a.positions = 32;
     a.token_types = 2;
   } else {
-    a.decoder_layers = 2;
+    if (family == model::Family::kDecoder) {
+      a.positions = 32;
+    } else {
+      a.decoder_layers = 2;
+      w.target_length = 9;
+    }
     a.head = model::Head::kCausalLanguageModel;
     a.embedding_layer_norm = false;
     a.pooler = false;
   }
-  w.batch = 3;
-  w.sequence_length = 17;
-  w.target_length = family == model::Family::kEncoder ? 0 : 9;
   w.stack.fusion = fusion;
   return w;
 }
@@ -78,6 +82,8 @@ Batch BatchOf(const model::Workload& w) {
   batch.input_ids = at::ones({w.batch, w.sequence_length}, at::kLong);
   if (w.architecture.family == model::Family::kEncoder) {
     batch.labels = at::zeros({w.batch}, at::kLong);
+  } else if (w.architecture.family == model::Family::kDecoder) {
+    batch.labels = NextTokens(batch.input_ids, {});
   } else {
     batch.labels = at::ones({w.batch, w.target_length}, at::kLong);
     batch.target_ids = ShiftRight(batch.labels, 0, 0);
@@ -122,9 +128,53 @@ void CheckProducts(const Expected& expected) {
                 expected.OfKind(model::KernelKind::kBatchedGemm));
 }
 
+// How often autograd runs the backward pass of one of its operators.
+int64_t BackwardsOf(const char* node) {
+  return OperatorCounter::Of(
+      {(std::string("autograd::engine::evaluate_function: ") + node).c_str()});
+}
+
+// Sums and products of tensors: forward by what autograd goes back through, as
+// linear layers add within themselves.
+void CheckElementwise(const model::Workload& w,
+                      const Expected& forward,
+                      const Expected& backward) {
+  int64_t added =
+      forward.Named("embedding add") + forward.Named("residual add");
+  // Without padding there is a mask where attention is causal only.
+  if (w.stack.fusion == model::Fusion::kEager) {
+    if (w.architecture.family == model::Family::kDecoder) {
+      added += w.architecture.layers;
+    }
+    added += w.architecture.decoder_layers;
+  }
+  DOCTEST_CHECK(BackwardsOf("AddBackward0") == added);
+  DOCTEST_CHECK(BackwardsOf("MulBackward1") ==
+                backward.Named("scale gradient") +
+                    backward.Named("embedding scale gradient"));
+  int64_t gradients_added = backward.Named("residual gradient add") +
+                            backward.Named("input gradient add") +
+                            backward.Named("tied gradient add");
+  if (w.architecture.family == model::Family::kEncoderDecoder) {
+    // The first gradient of the encoder's output has nothing to be added to.
+    --gradients_added;
+  }
+  if (w.architecture.family == model::Family::kDecoder &&
+      w.stack.fusion == model::Fusion::kFused) {
+    ++gradients_added;  // of the embeddings, before the first block
+  }
+  DOCTEST_CHECK(OperatorCounter::Of({"aten::add", "aten::add_"}) ==
+                gradients_added);
+  DOCTEST_CHECK(OperatorCounter::Of({"aten::cat"}) ==
+                backward.Named("join projection gradients"));
+  DOCTEST_CHECK(OperatorCounter::Of({"aten::embedding_dense_backward"}) ==
+                (w.target_length > 0 ? 2 : 1));
+}
+
 DOCTEST_TEST_CASE("the model's kernels are those that the stacks launch") {
-  for (const model::Family family :
-       {model::Family::kEncoder, model::Family::kEncoderDecoder}) {
+  for (const model::Family family : {model::Family::kEncoder,
+                                     model::Family::kDecoder,
+                                     model::Family::kEncoderDecoder}) {
     for (const model::Fusion fusion :
          {model::Fusion::kEager, model::Fusion::kFused}) {
       const model::Workload w = SmallWorkload(family, fusion);
@@ -165,6 +215,7 @@ DOCTEST_TEST_CASE("the model's kernels are those that the stacks launch") {
       loss.backward();
       const Expected backward(list, model::Phase::kBackward);
       CheckProducts(backward);
+      CheckElementwise(w, Expected(list, model::Phase::kForward), backward);
       DOCTEST_CHECK(counter.Of({"aten::native_layer_norm_backward"}) ==
                     backward.Named("layer norm gradient"));
       DOCTEST_CHECK(counter.Of({"aten::gelu_backward"}) ==
