@@ -163,7 +163,9 @@ void AddExamples(CLI::App& app, const std::vector<std::string>& commands) {
   app.footer(text + "\n\n" + kStreamsAndCodes);
 }
 
-void AddPriceFiles(CLI::App& app, std::vector<std::string>& files) {
+void AddPriceFlags(CLI::App& app,
+                   std::vector<std::string>& files,
+                   std::vector<std::string>& regions) {
   app.add_option("--prices",
                  files,
                  "Prices of a cloud in place of the shipped ones, as `prices "
@@ -171,6 +173,11 @@ void AddPriceFiles(CLI::App& app, std::vector<std::string>& files) {
       ->type_name("FILE")
       ->expected(1)
       ->take_all();
+  AddNames(app,
+           "--region",
+           regions,
+           "Prices of these regions only, the first that has one: "
+           "eu-west-1,europe-west4");
 }
 
 void AddOverrides(CLI::App& app, scenarios::Overrides& overrides) {
@@ -218,7 +225,7 @@ Command AddPredict(CLI::App& app, Common& common) {
            "Train data parallel on N devices (default: all of the instance, "
            "else 1)");
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
-  AddPriceFiles(*sub, options->prices);
+  AddPriceFlags(*sub, options->prices, options->regions);
   AddOverrides(*sub, options->overrides);
   common.AddTo(*sub);
   return [options, &common, sub] {
@@ -240,7 +247,7 @@ Command AddRecommend(CLI::App& app, Common& common) {
       "recommend", "The cheapest instance that fits and meets the limits");
   AddExamples(*sub,
               {"recommend emotion_bert_base --deadline 10min",
-               "recommend my_job.yaml --objective time --budget 5usd",
+               "recommend my_job.yaml --objective time --budget 5usd --top 10",
                "recommend imdb_bert_base --spot --cloud aws,gcp"});
   sub->add_option("SCENARIO",
                   options.scenario,
@@ -254,7 +261,8 @@ Command AddRecommend(CLI::App& app, Common& common) {
       ->type_name("WHAT");
   sub->add_flag(
       "--spot", options.spot, "Spot prices, the highest of a region's zones");
-  AddPriceFiles(*sub, options.prices);
+  AddPriceFlags(*sub, options.prices, options.regions);
+  AddCount(*sub, "--top", options.top, "Show the N best candidates only");
   AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
   AddOverrides(*sub, options.overrides);
   common.AddTo(*sub);

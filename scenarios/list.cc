@@ -99,11 +99,11 @@ Table Instances() {
                    {"spot/h", "spot_price_usd_per_hour", Align::kDecimal},
                    {"region", "region", Align::kLeft},
                    {"date", "date", Align::kLeft}};
-  const hardware::PriceCatalog& prices = hardware::PriceCatalog::Shipped();
+  const Pricing pricing({}, {});
   for (const hardware::Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
-    const auto on_demand = TariffOf(instance, false, prices);
-    const auto spot = TariffOf(instance, true, prices);
+    const auto on_demand = pricing.Of(instance, false);
+    const auto spot = pricing.Of(instance, true);
     const auto& any = on_demand ? on_demand : spot;
     table.Add({instance.FullName(),
                instance.device,

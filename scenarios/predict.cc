@@ -24,13 +24,6 @@ std::string Percent(double share) {
   return fmt::format("{:.1f} %", 100.0 * share);
 }
 
-// A flag in the range that its key has in a scenario file.
-void RequireCount(std::string_view flag, int64_t value, int64_t most) {
-  if (value >= 1 && value <= most) return;
-  throw InputError(fmt::format(
-      "{}: expected an integer from 1 to {}, got {}", flag, most, value));
-}
-
 std::string Count(double value) {
   return value < 100 ? fmt::format("{:.1f}", value)
                      : fmt::format("{:.0f}", value);
@@ -83,9 +76,7 @@ Target TargetOf(const PredictOptions& options) {
   Target target{std::move(predictor), fit_name, cluster, instance, {}};
   if (instance != nullptr) {
     target.tariff =
-        TariffOf(*instance,
-                 options.spot,
-                 hardware::PriceCatalog::Shipped().With(options.prices));
+        Pricing(options.prices, options.regions).Of(*instance, options.spot);
   }
   return target;
 }
@@ -390,6 +381,12 @@ std::string Answer(const Target& target,
 }
 
 }  // namespace
+
+void RequireCount(std::string_view flag, int64_t value, int64_t most) {
+  if (value >= 1 && value <= most) return;
+  throw InputError(fmt::format(
+      "{}: expected an integer from 1 to {}, got {}", flag, most, value));
+}
 
 std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides) {

@@ -30,9 +30,13 @@ struct PredictOptions {
   std::optional<std::string> fit;  // path
   std::optional<int64_t> devices;
   bool spot = false;
-  std::vector<std::string> prices;  // files, in place of the shipped clouds
+  std::vector<std::string> prices;   // files, in place of the shipped clouds
+  std::vector<std::string> regions;  // empty: any
   Overrides overrides;
 };
+
+// Throws InputError that names the flag.
+void RequireCount(std::string_view flag, int64_t value, int64_t most);
 
 // The scenario once for every batch and length asked for. Throws InputError
 // for a value that the model or the format does not allow.

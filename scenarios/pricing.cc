@@ -2,14 +2,49 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <utility>
+
 #include "hardware/unit_text.h"
+#include "model/error.h"
+#include "model/nearest.h"
 
 namespace trainfare::scenarios {
 
-std::optional<Tariff> TariffOf(const hardware::Instance& instance,
-                               bool spot,
-                               const hardware::PriceCatalog& catalog) {
-  const auto price = catalog.Find(instance.cloud, instance.name);
+Pricing::Pricing(const std::vector<std::string>& files,
+                 std::vector<std::string> regions)
+    : catalog_(hardware::PriceCatalog::Shipped().With(files)),
+      regions_(std::move(regions)) {
+  if (regions_.empty()) return;
+  std::set<std::string> known;
+  for (const std::string& cloud : catalog_.clouds()) {
+    for (const hardware::Price& price : catalog_.Of(cloud).prices) {
+      known.insert(price.region);
+    }
+  }
+  for (const std::string& region : regions_) {
+    if (known.contains(region)) continue;
+    const std::string near = model::DidYouMean(region, model::NameViews(known));
+    throw model::InputError(fmt::format("--region: unknown region \"{}\"{}{}",
+                                        region,
+                                        near.empty() ? ";" : near,
+                                        " see: trainfare list prices"));
+  }
+}
+
+std::optional<hardware::Price> Pricing::Find(const hardware::Instance& instance,
+                                             bool spot) const {
+  if (regions_.empty()) return catalog_.Find(instance.cloud, instance.name);
+  for (const std::string& region : regions_) {
+    auto price = catalog_.Find(instance.cloud, instance.name, region);
+    if (price && (spot ? price->spot_high : price->on_demand)) return price;
+  }
+  return std::nullopt;
+}
+
+std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
+                                  bool spot) const {
+  const auto price = Find(instance, spot);
   if (!price) return std::nullopt;
   Tariff tariff;
   tariff.spot = spot;
@@ -29,7 +64,7 @@ std::optional<Tariff> TariffOf(const hardware::Instance& instance,
   if (spot && price->spot_derived && tariff.caution.empty()) {
     tariff.caution = "spot price computed from a published saving";
   }
-  const hardware::CloudPrices& cloud = catalog.Of(instance.cloud);
+  const hardware::CloudPrices& cloud = catalog_.Of(instance.cloud);
   tariff.billing = {cloud.billing.granularity, cloud.billing.minimum};
   tariff.excludes = cloud.excludes;
   return tariff;

@@ -27,10 +27,25 @@ struct Tariff {
   std::vector<std::string> excludes;
 };
 
-// nullopt: no price is known. Never 0.
-std::optional<Tariff> TariffOf(const hardware::Instance& instance,
-                               bool spot,
-                               const hardware::PriceCatalog& catalog);
+// Where prices are looked up, and in which regions: the first of those named
+// that has one; none named: the catalog's choice.
+class Pricing {
+ public:
+  // `files` stand for the shipped prices of their clouds. Throws InputError for
+  // a region that no cloud has.
+  Pricing(const std::vector<std::string>& files,
+          std::vector<std::string> regions);
+
+  // nullopt: no price is known. Never 0.
+  std::optional<Tariff> Of(const hardware::Instance& instance, bool spot) const;
+
+ private:
+  std::optional<hardware::Price> Find(const hardware::Instance& instance,
+                                      bool spot) const;
+
+  hardware::PriceCatalog catalog_;
+  std::vector<std::string> regions_;
+};
 
 // "1.006 USD/h on demand in us-east-1 (2026-07-20)".
 std::string Describe(const Tariff& tariff);

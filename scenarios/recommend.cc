@@ -28,6 +28,7 @@ using hardware::FormatMoney;
 using hardware::FormatTime;
 using hardware::Instance;
 
+constexpr int64_t kMostCandidates = 1'000'000;  // any number beyond the catalog
 // A price older than this many days is worth a warning.
 constexpr int kStalePriceDays = 90;
 
@@ -37,12 +38,30 @@ struct Candidate {
   std::optional<JobEstimate> job;  // absent: cannot be estimated
   std::optional<Tariff> tariff;
   std::optional<model::Usd<>> cost;
-  std::string reason;  // why not; empty: viable
+  std::string objection;  // whatever the others offer; empty: viable
+  std::string worse;      // than the choice, by how much
   bool chosen = false;
 
-  bool viable() const { return reason.empty(); }
+  bool viable() const { return objection.empty(); }
+  const std::string& Reason() const { return viable() ? worse : objection; }
   std::string Name() const { return instance->FullName(); }
 };
+
+// Leaves the first `top` and says what went.
+std::string Shorten(std::vector<Candidate>& candidates, int64_t top) {
+  const auto first = candidates.begin() +
+                     std::min(top, static_cast<int64_t>(candidates.size()));
+  const auto viable = std::count_if(
+      first, candidates.end(), [](const Candidate& c) { return c.viable(); });
+  const auto left = candidates.end() - first;
+  candidates.erase(first, candidates.end());
+  return fmt::format(
+      "--top {}: {} more candidates are worse, {} do not fit, have no price or "
+      "miss a limit",
+      top,
+      viable,
+      left - viable);
+}
 
 // What the objective compares.
 double Score(const Candidate& candidate, Objective objective) {
@@ -65,7 +84,9 @@ std::string Objection(const Candidate& c, const RecommendOptions& options) {
                        FormatBytes(job.memory.total() - job.capacity));
   }
   if (!c.tariff) {
-    return options.spot ? "no spot price" : "no price";
+    return fmt::format("no {}price{}",
+                       options.spot ? "spot " : "",
+                       options.regions.empty() ? "" : " in these regions");
   }
   if (options.deadline && job.run.total() > *options.deadline) {
     return fmt::format("misses the deadline by {}",
@@ -84,9 +105,8 @@ std::string Objection(const Candidate& c, const RecommendOptions& options) {
 // The estimates of all candidates; predictors are made once a device.
 class Estimator {
  public:
-  Estimator(const Scenario& scenario, const std::vector<std::string>& prices)
-      : scenario_(scenario),
-        prices_(hardware::PriceCatalog::Shipped().With(prices)) {}
+  Estimator(const Scenario& scenario, const RecommendOptions& options)
+      : scenario_(scenario), pricing_(options.prices, options.regions) {}
 
   Candidate Estimate(const Instance& instance,
                      int64_t devices,
@@ -94,20 +114,20 @@ class Estimator {
     Candidate c;
     c.instance = &instance;
     c.devices = devices;
-    c.tariff = TariffOf(instance, options.spot, prices_);
+    c.tariff = pricing_.Of(instance, options.spot);
     try {
       const calibrate::Predictor& predictor = PredictorOf(instance.device);
       c.job = EstimateJob(
           scenario_, predictor, ClusterOf(instance, devices, predictor));
     } catch (const model::InputError& error) {
-      c.reason = error.what();
+      c.objection = error.what();
       return c;
     }
     if (c.job->fits() && c.tariff) {
       c.cost = model::RentalCost(
           c.job->run.total(), c.tariff->price, c.tariff->billing);
     }
-    c.reason = Objection(c, options);
+    c.objection = Objection(c, options);
     return c;
   }
 
@@ -130,7 +150,7 @@ class Estimator {
   }
 
   const Scenario& scenario_;
-  hardware::PriceCatalog prices_;
+  Pricing pricing_;
   Fits fits_;
   std::map<std::string, calibrate::Predictor> predictors_;
 };
@@ -147,7 +167,7 @@ std::vector<Candidate> EstimateAll(const Scenario& scenario,
     throw model::InputError(fmt::format(
         "--cloud: unknown cloud \"{}\"{}", cloud, OfKnown(cloud, known)));
   }
-  Estimator estimator(scenario, options.prices);
+  Estimator estimator(scenario, options);
   std::vector<Candidate> candidates;
   for (const Instance& instance : instances) {
     if (!options.clouds.empty() &&
@@ -201,7 +221,7 @@ void Rank(std::vector<Candidate>& candidates, Objective objective) {
   const double least = Score(best, objective);
   for (Candidate& candidate : candidates) {
     if (candidate.chosen || !candidate.viable()) continue;
-    candidate.reason = Worse(Score(candidate, objective) / least, objective);
+    candidate.worse = Worse(Score(candidate, objective) / least, objective);
   }
 }
 
@@ -273,7 +293,7 @@ Table CandidateTable(const std::vector<Candidate>& candidates) {
                              ToJoules(*c.job->energy))
                       : none);
     row.push_back(timed ? Cell(GradeWords(c.job->step, c.job->devices)) : none);
-    std::string why = c.chosen ? "chosen" : c.reason;
+    std::string why = c.chosen ? "chosen" : c.Reason();
     if (c.tariff && !c.tariff->caution.empty()) {
       why += fmt::format("; price: {}", c.tariff->caution);
     }
@@ -290,7 +310,7 @@ Json ToJson(const Candidate& c) {
   json["device"] = c.instance->device;
   json["devices"] = c.devices;
   json["chosen"] = c.chosen;
-  json["reason"] = c.chosen ? Json(nullptr) : Json(c.reason);
+  json["reason"] = c.chosen ? Json(nullptr) : Json(c.Reason());
   json["price"] = scenarios::ToJson(c.tariff);
   json["cost_usd"] = c.cost ? Json(ToDollars(*c.cost)) : Json(nullptr);
   json["estimate"] = c.job ? scenarios::ToJson(*c.job) : Json(nullptr);
@@ -471,8 +491,12 @@ Report Recommend(const RecommendOptions& options) {
       model::ToText(scenario.workload.optimizer.implementation),
       model::ToText(scenario.workload.stack.fusion),
       candidates.size()));
-  report.tables.push_back(CandidateTable(candidates));
   AddNotes(candidates, scenario, options, report);
+  if (options.top) {
+    RequireCount("--top", *options.top, kMostCandidates);
+    report.notes.push_back(Shorten(candidates, *options.top));
+  }
+  report.tables.push_back(CandidateTable(candidates));
   const bool none = candidates.empty() || !candidates.front().chosen;
   if (none) {
     report.exit_code = kNothingFits;

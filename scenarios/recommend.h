@@ -22,9 +22,11 @@ struct RecommendOptions {
   std::optional<model::Usd<>> budget;
   Objective objective = Objective::kCost;
   bool spot = false;
-  std::vector<std::string> prices;  // files, in place of the shipped clouds
-  std::vector<std::string> clouds;  // empty: all
-  Overrides overrides;              // at most one batch and one length
+  std::vector<std::string> prices;   // files, in place of the shipped clouds
+  std::vector<std::string> regions;  // empty: any
+  std::optional<int64_t> top;        // candidates to show; none: all
+  std::vector<std::string> clouds;   // empty: all
+  Overrides overrides;               // at most one batch and one length
 };
 
 // Every instance twice where it has several devices: with all of them, data

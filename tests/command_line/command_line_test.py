@@ -787,6 +787,48 @@ class Recommend(Case):
             self.good("prices", "import", catalog, "--cloud", "lambada",
                       "--date", "2026-11-20").stdout)  # fmt: skip
 
+    def test_top_shows_the_best_and_counts_the_rest(self):
+        command = ("recommend", "emotion_bert_base")
+        whole = self.json_of(*command)
+        top = self.json_of(*command, "--top", "3")
+        self.assertEqual(top["candidates"], whole["candidates"][:3])
+        self.assertEqual(top["chosen"], whole["chosen"])
+        priced = [c for c in whole["candidates"]
+                  if c["chosen"] or c["reason"].endswith("dearer")]  # fmt: skip
+        self.assertIn(
+            f"--top 3: {len(priced) - 3} more candidates are worse, "
+            f"{len(whole['candidates']) - len(priced)} do not fit, have no "
+            "price or miss a limit", top["notes"])  # fmt: skip
+        self.assertEqual(self.json_of(*command, "--top", "9999")["candidates"],
+                         whole["candidates"])  # fmt: skip
+        self.refused(
+            1, "--top: expected an integer from 1 to 1000000, got 0",
+            *command, "--top", "0")  # fmt: skip
+
+    def test_prices_of_a_region(self):
+        regions = ("eu-west-1", "europe-west4")
+        json_ = self.json_of(
+            "recommend", "emotion_bert_base", "--region", ", ".join(regions)
+        )
+        seen = {}
+        for c in json_["candidates"]:
+            cloud = c["instance"].split("/")[0]
+            if c["price"] is None:
+                self.assertIsNone(c["cost_usd"])
+            else:
+                seen.setdefault(cloud, set()).add(c["price"]["region"])
+        self.assertEqual(seen, {"aws": {"eu-west-1"}, "gcp": {"europe-west4"}})
+        self.assertIn("no price in these regions",
+                      [c["reason"] for c in json_["candidates"]])  # fmt: skip
+        one = self.json_of("predict", "emotion_bert_base", "--instance",
+                           "aws/g5.xlarge", "--region", "eu-west-1")  # fmt: skip
+        self.assertEqual(one["price"]["region"], "eu-west-1")
+        self.refused(
+            1,
+            '--region: unknown region "eu-west-11"; did you mean "eu-west-1" '
+            'or "us-west-1"? see: trainfare list prices',
+            "recommend", "emotion_bert_base", "--region", "eu-west-11")  # fmt: skip
+
     def test_says_dates_market_and_what_is_left_out(self):
         text = self.good("recommend", "emotion_bert_base").stdout
         self.assertRegex(text, r"note: prices: on demand, aws \d{4}-\d\d-\d\d")
