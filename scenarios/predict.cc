@@ -312,6 +312,17 @@ void AddNotes(const Target& target,
         figures,
         figures == 1 ? "" : "s"));
   }
+  const model::Workload& workload = jobs.front().workload;
+  const int64_t global_batch =
+      workload.batch * workload.accumulation * target.cluster.devices;
+  if (fits && target.cluster.devices > 1 &&
+      global_batch > scenario.train_samples) {
+    notes.push_back(
+        fmt::format("the global batch of {} is more than the {} samples of an "
+                    "epoch: one step, and some devices have nothing to do",
+                    global_batch,
+                    scenario.train_samples));
+  }
   if (const auto& ranks = target.cluster.ranks) {
     const calibrate::RingFit& ring = ranks->network.alone;
     std::string line = fmt::format(

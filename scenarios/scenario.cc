@@ -65,9 +65,12 @@ model::Architecture ReadArchitecture(const Reader& root) {
 
 Padding ReadPadding(const Reader& root) {
   Padding padding;
+  constexpr const char* kForms =
+      "expected dynamic, { static: LENGTH }, { dynamic: LONGEST } or "
+      "{ buckets: [LENGTH, ..] }";
   if (root.IsText("padding")) {
-    padding.kind = root.Choice<PaddingKind>(
-        "padding", {{"dynamic", PaddingKind::kDynamic}});
+    if (root.Text("padding") != "dynamic") root.Fail("padding", kForms);
+    padding.kind = PaddingKind::kDynamic;
     return padding;
   }
   const Reader map = root.Map("padding");
@@ -76,9 +79,7 @@ Padding ReadPadding(const Reader& root) {
   const bool is_buckets = map.Has("buckets");
   const std::array kinds = {is_static, is_dynamic, is_buckets};
   if (std::count(kinds.begin(), kinds.end(), true) != 1) {
-    root.Fail("padding",
-              "expected one of { static: LENGTH }, { dynamic: LONGEST } or "
-              "{ buckets: [LENGTH, ..] }");
+    root.Fail("padding", kForms);
   }
   if (is_static) {
     padding.kind = PaddingKind::kStatic;

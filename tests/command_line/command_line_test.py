@@ -226,6 +226,18 @@ class BadInput(Case):
             with self.subTest(message):
                 self.refused(1, message, "predict", self.scenario(old, new))
 
+    def test_padding_says_its_forms(self):
+        forms = (
+            "expected dynamic, { static: LENGTH }, { dynamic: LONGEST } or "
+            "{ buckets: [LENGTH, ..] }"
+        )
+        for padding in ("32", "static", "{ static: 8, dynamic: 8 }"):
+            with self.subTest(padding):
+                self.refused(
+                    1, f"s.yaml:7:10: padding: {forms}",
+                    "predict", self.scenario("{ static: 32 }", padding),
+                )  # fmt: skip
+
     def test_unknown_key_names_the_nearest(self):
         for old, new, hint in (
             ("batch: 8", "bacth: 8", 'is "bacth" at 6:1 meant?'),
@@ -727,6 +739,14 @@ class Predict(Case):
         self.assertGreater(times[0], times[1])
         self.assertGreater(times[1], times[2])
         self.assertGreater(times[2], times[0] / 4)
+
+    def test_more_devices_than_samples_is_said(self):
+        asked = (self.write("s.yaml", GOOD), "--device", "a100_sxm4_80gb")
+        note = "the global batch of 1600 is more than the 1000 samples of an "
+        self.assertIn(note, self.good("predict", *asked, "--devices", "200").stdout)
+        self.assertNotIn(
+            "global batch", self.good("predict", *asked, "--devices", "100").stdout
+        )
 
 
 class Recommend(Case):

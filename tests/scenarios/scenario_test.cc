@@ -173,9 +173,10 @@ TEST_CASE("bad files say what is wrong, where") {
       Message(Replaced("fp32", "fp23")) ==
       "s.yaml:9:12: precision: unknown precision \"fp23\"; known: fp32, tf32, "
       "fp16, bf16");
-  CHECK(Message(Replaced("{ static: 32 }", "{ static: 32, dynamic: 8 }")) ==
-        "s.yaml:8:10: padding: expected one of { static: LENGTH }, { dynamic: "
-        "LONGEST } or { buckets: [LENGTH, ..] }");
+  CHECK(
+      Message(Replaced("{ static: 32 }", "{ static: 32, dynamic: 8 }")) ==
+      "s.yaml:8:10: padding: expected dynamic, { static: LENGTH }, { dynamic: "
+      "LONGEST } or { buckets: [LENGTH, ..] }");
   CHECK(Message(Replaced("{ static: 32 }", "{ buckets: [32, 16] }")) ==
         "s.yaml:8:21: padding.buckets: expected rising lengths, got 16 after "
         "32");
