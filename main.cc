@@ -468,7 +468,9 @@ Command AddCalibrate(CLI::App& app, Common& common) {
            "--batch",
            flags->batch,
            "Per device, where it is not that scenario's");
-  sub->add_option("--device", options.device, "Device (default: this CPU)")
+  sub->add_option("--device",
+                  options.device,
+                  "Device (default: the GPUs here, else this CPU)")
       ->type_name("NAME");
   sub->add_option("--output",
                   options.output,
@@ -485,6 +487,12 @@ Command AddCalibrate(CLI::App& app, Common& common) {
            "--models",
            options.models,
            "Presets to run (default: bert-tiny to bert-base-uncased)");
+  sub->add_option("--ranks",
+                  options.ranks,
+                  "Also over so many ranks on this machine, data parallel: 2,4 "
+                  "(default: over all GPUs; 1: none)")
+      ->type_name("N,..")
+      ->delimiter(',');
   sub->add_flag("--fresh",
                 options.fresh,
                 "Forget the runs of a calibration that was interrupted");

@@ -3,6 +3,7 @@
 // `trainfare calibrate`: short runs of the trainer on this machine, or
 // measurements made elsewhere, into a fit file.
 
+#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -27,8 +28,8 @@ struct CalibrateOptions {
   // What the measurements are of, where they do not say it themselves (a log of
   // another trainer).
   std::optional<model::Workload> workload;
-  // Catalog name; empty: the processor here, or the one device that the
-  // measurements are of.
+  // Catalog name; empty: the GPUs here, else the processor; or the one device
+  // that the measurements are of.
   std::string device;
   // Of the fit file; empty: named after the device, in UserFitDirectory().
   std::string output;
@@ -36,7 +37,11 @@ struct CalibrateOptions {
   // Stop early once the 80 % interval of the parameters alone is below this
   // share of the time, as a mean over the plan's scenarios; 0: use the budget.
   double target_interval = 0.0;
-  std::vector<model::Precision> precisions = {model::Precision::kFp32};
+  // Empty: as DefaultPrecisions (machine.h) has them.
+  std::vector<model::Precision> precisions;
+  // Also over so many ranks on this machine, each number in turn, in a share of
+  // the budget; empty: over all GPUs where there are several.
+  std::vector<int64_t> ranks;
   // Presets to run; empty: bert-tiny to bert-base-uncased.
   std::vector<std::string> models;
   // Forget the finished runs of an interrupted calibration.
@@ -57,12 +62,6 @@ struct CalibrateResult {
 // SIGINT, SIGTERM and SIGHUP end it after the step in progress: what is
 // finished is kept for the next call and fitted if possible.
 CalibrateResult Calibrate(const CalibrateOptions& options, std::ostream& log);
-
-// What stands in a fit, for people: parameters with their standard errors, what
-// is not determined and by which run it would be, errors.
-std::string FitSummary(const Fit& fit);
-// The same as one JSON object.
-std::string FitJson(const Fit& fit);
 
 // Where the trainer is: $TRAINFARE_TRAINER, beside this program, or on PATH.
 // Throws InputError.

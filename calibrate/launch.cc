@@ -27,10 +27,12 @@ constexpr int64_t kLengths[] = {32, 128, 384};
 std::string PlanLines(const LaunchOptions& options) {
   std::vector<std::string> models = options.models;
   if (models.empty()) models.emplace_back("bert-base-uncased");
+  std::vector<model::Precision> precisions = options.precisions;
+  if (precisions.empty()) precisions.push_back(model::Precision::kFp32);
   std::string lines;
   for (const std::string& name : models) {
     const model::Architecture architecture = model::FindArchitecture(name);
-    for (const model::Precision precision : options.precisions) {
+    for (const model::Precision precision : precisions) {
       for (const int64_t length : kLengths) {
         if (length > architecture.positions) continue;
         for (const int64_t batch : kBatches) {

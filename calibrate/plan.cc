@@ -11,6 +11,7 @@
 #include "calibrate/step_model.h"
 #include "hardware/device_models.h"
 #include "model/error.h"
+#include "model/memory.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -47,6 +48,18 @@ std::vector<GridPoint> GridPoints() {
   }
   return points;
 }
+
+// What a GPU is calibrated with: launches bound the smallest of these, matrix
+// products the largest.
+constexpr std::array<std::string_view, 2> kGpuModels = {"bert-base-uncased",
+                                                        "bert-large-uncased"};
+constexpr std::array<int64_t, 5> kGpuLengths = {32, 64, 128, 256, 512};
+constexpr std::array<int64_t, 7> kGpuBatches = {4, 8, 16, 32, 64, 128, 256};
+constexpr std::array<model::Fusion, 2> kGpuStacks = {model::Fusion::kEager,
+                                                     model::Fusion::kFused};
+// Of the memory: the driver, the libraries and the allocator's gaps have the
+// rest (docs/memory.md).
+constexpr double kGpuMemoryShare = 0.85;
 
 // A run's median is worth more with more steps, up to where the noise of the
 // machine between runs takes over.
@@ -106,6 +119,45 @@ std::vector<model::Workload> CandidateRuns(
         workload.optimizer.implementation =
             model::OptimizerImplementation::kFused;
         runs.push_back(std::move(workload));
+      }
+    }
+  }
+  return runs;
+}
+
+std::vector<model::Workload> RunsHere(
+    const hardware::Device& device,
+    const std::vector<model::Precision>& precisions,
+    const std::vector<std::string>& models) {
+  if (device.kind != hardware::DeviceKind::kGpu) {
+    return CandidateRuns(device, precisions, models);
+  }
+  std::vector<std::string> names = models;
+  if (names.empty()) names.assign(kGpuModels.begin(), kGpuModels.end());
+  const model::Bytes<> most = device.memory_capacity * kGpuMemoryShare;
+  std::vector<model::Workload> runs;
+  model::Workload workload;
+  workload.optimizer.implementation = model::OptimizerImplementation::kFused;
+  for (const std::string& name : names) {
+    workload.architecture = model::FindArchitecture(name);
+    for (const model::Precision precision : precisions) {
+      if (!device.MatrixPeak(precision)) continue;
+      workload.precision = precision;
+      for (const model::Fusion stack : kGpuStacks) {
+        workload.stack.fusion = stack;
+        for (const int64_t length : kGpuLengths) {
+          if (length >
+              workload.architecture.max_sequence_length().value_or(length)) {
+            continue;
+          }
+          workload.sequence_length = length;
+          for (const int64_t batch : kGpuBatches) {
+            workload.batch = batch;
+            if (model::EstimateMemory(workload, {}).total() <= most) {
+              runs.push_back(workload);
+            }
+          }
+        }
       }
     }
   }

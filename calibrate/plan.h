@@ -46,6 +46,14 @@ std::vector<model::Workload> CandidateRuns(
     const std::vector<model::Precision>& precisions,
     const std::vector<std::string>& models = {});
 
+// The runs that a calibration of this very device chooses among: CandidateRuns,
+// and on a GPU batches of 4 to 256 and lengths of 32 to 512 of BERT-base and
+// BERT-large, in both stacks of the trainer, as far as its memory holds them.
+std::vector<model::Workload> RunsHere(
+    const hardware::Device& device,
+    const std::vector<model::Precision>& precisions,
+    const std::vector<std::string>& models = {});
+
 struct PlannedRun {
   model::Workload workload;
   int64_t steps = 0;

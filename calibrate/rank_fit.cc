@@ -151,10 +151,13 @@ void PlaceRanks(const hardware::Device& device,
                                         : transport.ends_with("within a host");
   if (!within) return;
   ranks.ranks_per_device = ranks.network.ranks;
-  ranks.share_prior = known ? std::min(1.0,
-                                       static_cast<double>(threads) /
-                                           static_cast<double>(threads_alone))
-                            : 1.0 / count;
+  // Threads beyond the cores wait for them.
+  ranks.share_prior = 1.0 / count;
+  if (known) {
+    ranks.share_prior = std::min(
+        ranks.share_prior,
+        static_cast<double>(threads) / static_cast<double>(threads_alone));
+  }
 }
 
 std::vector<Figure> FiguresOf(const Group& group,

@@ -33,8 +33,8 @@ struct RankFits {
 //   log share ~ N(log share_prior, s^2)
 //
 //   t_i(share)   forward, backward, optimizer and step of StepOverRanks
-//   share_prior  threads of a rank over those of a rank alone where ranks share
-//                a processor (s = 0.3), else 1 (s = 0.1)
+//   share_prior  threads of a rank over those of a rank alone, 1 / n at most,
+//                where n ranks share a processor (s = 0.3), else 1 (s = 0.1)
 //
 // `fit`: of one such device, to runs of one rank. Check:
 // tests/calibrate/rank_fit_test.cc, docs/data_parallel.md.

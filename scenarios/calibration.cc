@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "calibrate/fit_summary.h"
 #include "hardware/unit_text.h"
 #include "scenarios/internal/result_json.h"
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "model/error.h"
@@ -130,6 +131,33 @@ void FusedForwardOnGpu(const SoftmaxDropout& arguments) {
 }
 void FusedBackwardOnGpu(const SoftmaxDropout& arguments) {
   RunFused(FusedOperation::kSoftmaxDropout, true, &arguments);
+}
+
+std::vector<std::string> DescribeDevices() {
+  using Json = nlohmann::ordered_json;
+  const auto line = [](const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::vector<std::string> lines;
+  const DeviceDescription processor = Describe(at::kCPU);
+  lines.push_back(line({{"kind", processor.kind},
+                        {"name", processor.name},
+                        {"threads", processor.threads}}));
+  for (int number = 0;; ++number) {
+    try {
+      const DeviceDescription gpu = Describe(OpenDevice("cuda", number));
+      lines.push_back(line({{"kind", gpu.kind},
+                            {"name", gpu.name},
+                            {"number", number},
+                            {"bus_id", gpu.bus_id}}));
+    } catch (const InputError& error) {
+      // Past the last one there is nothing to say.
+      if (number == 0) {
+        lines.push_back(line({{"kind", "none"}, {"reason", error.what()}}));
+      }
+      return lines;
+    }
+  }
 }
 
 DeviceDescription Describe(at::Device device) {

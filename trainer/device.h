@@ -19,6 +19,10 @@ namespace trainfare::trainer {
 // where there is no such device: a run never falls back to another one.
 at::Device OpenDevice(const std::string& name, int number = 0);
 
+// What there is to compute on, a line of JSON each: the processor, then every
+// GPU; where there is none, the line of the GPUs says why.
+std::vector<std::string> DescribeDevices();
+
 // A process group of NCCL on the GPU that OpenDevice opened, as a
 // c10::intrusive_ptr's bare pointer, reference included.
 c10d::Backend* OpenNccl(c10d::Store* store, int rank, int world_size);

@@ -471,6 +471,13 @@ int Run(int argc, char** argv) {
     });
   });
 
+  app.add_subcommand("devices",
+                     "What there is to compute on, a line of JSON each")
+      ->callback([] {
+        for (const std::string& line : trainer::DescribeDevices()) {
+          std::cout << line << '\n';
+        }
+      });
   AddTrain(app, add_device_options, open_device, ranks, exit_code);
   AddBench(app, add_device_options, open_device, ranks, exit_code);
   AddTrace(app);

@@ -1,10 +1,13 @@
 #include "calibrate/internal/trainer_process.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +17,7 @@
 #include <cerrno>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "model/error.h"
 
@@ -80,6 +84,61 @@ std::string LastLine(const std::string& text) {
   return text.substr(first, end + 1 - first);
 }
 
+// One that nobody listens on at the moment. Should another program take it
+// first, the trainer says so.
+int FreePort() {
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  const bool found =
+      descriptor >= 0 &&
+      ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+      ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) ==
+          0;
+  const int error = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!found) {
+    throw InputError("no port for the ranks to meet at: " + ErrorText(error));
+  }
+  return ntohs(address.sin_port);
+}
+
+// This process' environment, and for one of several ranks its place.
+std::vector<std::string> EnvironmentOf(int64_t rank, int64_t ranks, int port) {
+  std::vector<std::string> variables;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text = *one;
+    const auto names = [&](std::string_view name) {
+      return text.size() > name.size() && text.starts_with(name) &&
+             text[name.size()] == '=';
+    };
+    // A launcher may have started this program, too.
+    if (names("RANK") || names("WORLD_SIZE") || names("LOCAL_RANK") ||
+        names("LOCAL_WORLD_SIZE") || names("MASTER_ADDR") ||
+        names("MASTER_PORT") || names("TORCHELASTIC_USE_AGENT_STORE")) {
+      continue;
+    }
+    variables.emplace_back(text);
+  }
+  if (ranks == 1) return variables;
+  variables.push_back(fmt::format("RANK={}", rank));
+  variables.push_back(fmt::format("WORLD_SIZE={}", ranks));
+  variables.push_back(fmt::format("LOCAL_RANK={}", rank));
+  variables.push_back(fmt::format("LOCAL_WORLD_SIZE={}", ranks));
+  variables.emplace_back("MASTER_ADDR=127.0.0.1");
+  variables.push_back(fmt::format("MASTER_PORT={}", port));
+  return variables;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 }  // namespace
 
 SignalGuard::SignalGuard() {
@@ -115,7 +174,8 @@ struct TrainerProcess::State {
   Pipe requests;
   Pipe answers;
   Pipe errors;
-  pid_t pid = -1;
+  std::vector<pid_t> pids;  // by rank
+  bool ended_well = false;
   std::string buffer;      // answers not yet handed out
   std::string error_text;  // what it said on its standard error
 
@@ -166,69 +226,97 @@ struct TrainerProcess::State {
     }
   }
 
-  // Waits until the child has ended and ends it itself after `until`; how it
-  // ended, in words.
+  void Tell(int signal) const {
+    for (const pid_t pid : pids) ::kill(pid, signal);
+  }
+
+  // Waits until the children have ended and ends them itself after `until`; how
+  // rank 0 ended, or else the first that did not end well, in words.
   std::string Reap(Clock::time_point until) {
-    int status = 0;
-    while (true) {
-      const pid_t ended = ::waitpid(pid, &status, WNOHANG);
-      if (ended == pid || (ended < 0 && errno != EINTR)) break;
-      if (Clock::now() >= until) ::kill(pid, SIGKILL);
-      ::poll(nullptr, 0, 5);
+    int chief = 0;
+    bool first = true;
+    for (const pid_t pid : pids) {
+      int status = 0;
+      while (true) {
+        const pid_t gone = ::waitpid(pid, &status, WNOHANG);
+        if (gone == pid || (gone < 0 && errno != EINTR)) break;
+        if (Clock::now() >= until) ::kill(pid, SIGKILL);
+        ::poll(nullptr, 0, 5);
+      }
+      if (first || chief == 0) chief = status;
+      first = false;
     }
-    pid = -1;
+    pids.clear();
+    ended_well = WIFEXITED(chief) && WEXITSTATUS(chief) == 0;
     // What is there, not until all writers closed: it may have children.
     pollfd said_more{errors.read, POLLIN, 0};
     while (errors.read >= 0 && ::poll(&said_more, 1, 0) > 0) {
       if (!Drain(errors.read, error_text)) break;
     }
     std::string how =
-        WIFSIGNALED(status)
-            ? fmt::format("was ended by signal {}", WTERMSIG(status))
-            : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+        WIFSIGNALED(chief)
+            ? fmt::format("was ended by signal {}", WTERMSIG(chief))
+            : fmt::format("ended with exit code {}", WEXITSTATUS(chief));
     const std::string said = LastLine(error_text);
     return said.empty() ? how : fmt::format("{}: {}", how, said);
   }
+
+  // One child; of ranks beyond the first nobody asks and none is heard.
+  void Start(const TrainerCommand& command, int64_t rank, int port) {
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    if (rank == 0) {
+      ::posix_spawn_file_actions_adddup2(&actions, requests.read, STDIN_FILENO);
+      ::posix_spawn_file_actions_adddup2(
+          &actions, answers.write, STDOUT_FILENO);
+    } else {
+      ::posix_spawn_file_actions_addopen(
+          &actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+      ::posix_spawn_file_actions_addopen(
+          &actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    }
+    ::posix_spawn_file_actions_adddup2(&actions, errors.write, STDERR_FILENO);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    // It must not inherit that we ignore SIGPIPE.
+    sigset_t defaults;
+    ::sigemptyset(&defaults);
+    ::sigaddset(&defaults, SIGPIPE);
+    for (const int signal : kSignals) ::sigaddset(&defaults, signal);
+    ::posix_spawnattr_setsigdefault(&attributes, &defaults);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes,
+                               POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    std::vector<std::string> words = {command.program};
+    words.insert(
+        words.end(), command.arguments.begin(), command.arguments.end());
+    std::vector<std::string> variables =
+        EnvironmentOf(rank, command.ranks, port);
+    pid_t pid = -1;
+    const int error = ::posix_spawn(&pid,
+                                    command.program.c_str(),
+                                    &actions,
+                                    &attributes,
+                                    Pointers(words).data(),
+                                    Pointers(variables).data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+      Reap(Clock::now());  // those that were started
+      throw InputError(fmt::format(
+          "{}: cannot be started: {}", command.program, ErrorText(error)));
+    }
+    pids.push_back(pid);
+  }
 };
 
-TrainerProcess::TrainerProcess(const std::string& program)
+TrainerProcess::TrainerProcess(const TrainerCommand& command)
     : state_(std::make_unique<State>()) {
-  state_->program = program;
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(
-      &actions, state_->requests.read, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(
-      &actions, state_->answers.write, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(
-      &actions, state_->errors.write, STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  // It must not inherit that we ignore SIGPIPE.
-  sigset_t defaults;
-  ::sigemptyset(&defaults);
-  ::sigaddset(&defaults, SIGPIPE);
-  for (const int signal : kSignals) ::sigaddset(&defaults, signal);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
-  std::array<std::string, 6> words = {
-      program, "measure", "--plan", "-", "--out", "-"};
-  std::array<char*, words.size() + 1> arguments{};
-  for (size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
-  const int error = ::posix_spawn(&state_->pid,
-                                  program.c_str(),
-                                  &actions,
-                                  &attributes,
-                                  arguments.data(),
-                                  environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    state_->pid = -1;
-    throw InputError(
-        fmt::format("{}: cannot be started: {}", program, ErrorText(error)));
+  ENSURE(command.ranks >= 1, "a trainer is one rank at least");
+  state_->program = command.program;
+  const int port = command.ranks > 1 ? FreePort() : 0;
+  for (int64_t rank = 0; rank < command.ranks; ++rank) {
+    state_->Start(command, rank, port);
   }
   CloseIfOpen(state_->requests.read);
   CloseIfOpen(state_->answers.write);
@@ -236,7 +324,7 @@ TrainerProcess::TrainerProcess(const std::string& program)
 }
 
 TrainerProcess::~TrainerProcess() {
-  if (state_->pid < 0) return;
+  if (state_->pids.empty()) return;
   CloseIfOpen(state_->requests.write);  // end of input: it ends by itself
   state_->Reap(Clock::now() + std::chrono::milliseconds(500));
 }
@@ -258,6 +346,15 @@ void TrainerProcess::Send(const std::string& line) {
 
 std::optional<std::string> TrainerProcess::Receive(
     std::chrono::duration<double> limit) {
+  std::optional<std::string> line = ReceiveUntilEnd(limit);
+  if (!line && ended()) {
+    throw InputError(fmt::format("{} ended with exit code 0", state_->program));
+  }
+  return line;
+}
+
+std::optional<std::string> TrainerProcess::ReceiveUntilEnd(
+    std::chrono::duration<double> limit) {
   const auto until =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
   switch (state_->Wait(until, /*watch_signals=*/true)) {
@@ -269,23 +366,31 @@ std::optional<std::string> TrainerProcess::Receive(
     case State::Event::kEnded:
       break;
   }
-  throw InputError(
-      fmt::format("{} {}",
-                  state_->program,
-                  state_->Reap(Clock::now() + std::chrono::seconds(2))));
+  const std::string how = state_->Reap(Clock::now() + std::chrono::seconds(2));
+  if (state_->ended_well) return std::nullopt;
+  throw InputError(fmt::format("{} {}", state_->program, how));
 }
+
+bool TrainerProcess::ended() const { return state_->pids.empty(); }
 
 std::optional<std::string> TrainerProcess::Stop(
     std::chrono::duration<double> grace) {
-  if (state_->pid < 0) return std::nullopt;
-  ::kill(state_->pid, SIGTERM);
+  if (state_->pids.empty()) return std::nullopt;
+  state_->Tell(SIGTERM);
   const auto until =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(grace);
   const State::Event event = state_->Wait(until, /*watch_signals=*/false);
-  if (event == State::Event::kTimeout) ::kill(state_->pid, SIGKILL);
-  std::optional<std::string> line = state_->TakeLine();
+  if (event == State::Event::kTimeout) state_->Tell(SIGKILL);
   state_->Reap(Clock::now() + std::chrono::seconds(2));
-  return line;
+  pollfd wrote_more{state_->answers.read, POLLIN, 0};
+  while (state_->answers.read >= 0 && ::poll(&wrote_more, 1, 0) > 0) {
+    if (!State::Drain(state_->answers.read, state_->buffer)) break;
+  }
+  return state_->TakeLine();
+}
+
+std::optional<std::string> TrainerProcess::TakeReceived() {
+  return state_->TakeLine();
 }
 
 }  // namespace trainfare::calibrate::internal

@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string>
 
+#include "calibrate/fit_summary.h"
 #include "calibrate/measurement.h"
 #include "calibrate/predictor.h"
 #include "hardware/device.h"
@@ -32,15 +33,70 @@ using model::InputError;
 // end; "refuse" refuses everything; "die" ends on the third request; "cut"
 // writes half a record and ends; "other" ran on another processor; "disturbed"
 // is disturbed at every second request, then takes three times as long; "busy"
-// is disturbed always.
+// is disturbed always; "no-ranks" fails where it is one of several ranks;
+// "interrupt-ranks" sends SIGINT after three all-reduces. FAKE_GPUS: so many
+// GPUs are here, of the name FAKE_DEVICE. All it answers is synthetic.
 constexpr const char* kFakeTrainer = R"PY(#!/usr/bin/env python3
 import json, os, signal, sys, time
 mode = os.environ.get("FAKE_MODE", "")
-assert sys.argv[1:] == ["measure", "--plan", "-", "--out", "-"], sys.argv
+gpus = int(os.environ.get("FAKE_GPUS", "0"))
+if sys.argv[1:] == ["devices"]:
+    print(json.dumps({"kind": "cpu", "name": "a processor", "threads": 2}))
+    for i in range(gpus):
+        print(json.dumps({"kind": "cuda", "name": os.environ["FAKE_DEVICE"],
+                          "number": i}))
+    sys.exit(0)
+on_gpu = ["--device", "cuda"] if gpus else []
+ranks = int(os.environ.get("WORLD_SIZE", "1"))
+rank = int(os.environ.get("RANK", "0"))
+if ranks > 1:
+    assert os.environ["LOCAL_RANK"] == str(rank)
+    assert os.environ["LOCAL_WORLD_SIZE"] == str(ranks)
+    assert os.environ["MASTER_ADDR"] == "127.0.0.1"
+    assert int(os.environ["MASTER_PORT"]) > 0
+    if rank > 0:
+        # Synthetic ranks: one answers for all, the others only were started.
+        assert sys.stdin.read() == ""
+        sys.exit(0)
 device = "Other 5000" if mode == "other" else os.environ["FAKE_DEVICE"]
 
+def place():
+    return {"name": device, "kind": "cuda" if gpus else "cpu", "count": ranks,
+            "threads": 2 if ranks == 1 else 1}
+
+if sys.argv[1:3] == ["bench", "collectives"]:
+    assert ranks > 1 and sys.argv[3] == "--bytes", sys.argv
+    assert sys.argv[5:] == ["--out", "-"] + on_gpu, sys.argv
+    if mode == "no-ranks":
+        sys.stderr.write("error: NCCL: no such library\n")
+        sys.exit(1)
+    done = 0
+    for size in map(int, sys.argv[4].split(",")):
+        for beside in ([False] if gpus else [False, True]):
+            if mode == "interrupt-ranks" and done == 3:
+                os.kill(os.getppid(), signal.SIGINT)
+                time.sleep(30)
+            ring = 2 * (ranks - 1) * (1e-4 + size / (ranks * 2e9))
+            line = {"schema": "trainfare.measurement/1", "kind": "collective",
+                    "operation": "all_reduce", "device": place(),
+                    "software": {"trainer": "fake"}, "world_size": ranks,
+                    "ranks": {"backend": "nccl" if gpus else "gloo",
+                              "transport": "tcp within a host"},
+                    "bytes": size,
+                    "samples": [{"time_s": 2 * ring if beside else ring}]}
+            if beside:
+                line["computation"] = {"rounds_per_s": 80,
+                                       "rounds_alone_per_s": 100}
+            print(json.dumps(line), flush=True)
+            done += 1
+    sys.exit(0)
+
+assert sys.argv[1:] == (["measure", "--plan", "-", "--out", "-"] + on_gpu), (
+    sys.argv)
+
 def record(request, number):
-    tokens = request["batch"] * request["sequence_length"]
+    tokens = request["batch"] * request["sequence_length"] * (
+        1 if gpus else ranks)
     forward = 2e-4 + 4e-6 * tokens
     backward = 3e-4 + 9e-6 * tokens
     optimizer = 1e-3
@@ -53,11 +109,16 @@ def record(request, number):
     return json.dumps({
         "schema": "trainfare.measurement/1", "kind": "step",
         "id": "run-%d-%d" % (os.getpid(), number),
-        "device": {"name": device, "kind": "cpu", "threads": 2},
+        "device": place(), "world_size": ranks,
+        "ranks": {"backend": "nccl" if gpus else "gloo" if ranks > 1 else "none",
+                  "transport": "tcp within a host"},
         "host": {"system": "Linux"}, "software": {"trainer": "fake"},
         "workload": {
-            "model": {"name": "bert-tiny", "family": "encoder", "layers": 2,
-                      "hidden": 128, "heads": 2, "intermediate": 512,
+            "model": {"name": request["model"], "family": "encoder",
+                      "layers": 12 if gpus else 2,
+                      "hidden": 768 if gpus else 128,
+                      "heads": 12 if gpus else 2,
+                      "intermediate": 3072 if gpus else 512,
                       "vocabulary": 30522, "positions": 512, "token_types": 2,
                       "head": "sequence-classification", "labels": 2,
                       "dropout": 0.1},
@@ -73,7 +134,7 @@ def record(request, number):
 number = 0
 for line in sys.stdin:
     request = json.loads(line)
-    assert request["model"] == "bert-tiny", request
+    assert request["model"] == ("bert-base-uncased" if gpus else "bert-tiny")
     number += 1
     if mode == "refuse":
         print(json.dumps({"schema": "trainfare.measurement/1", "kind": "error",
@@ -117,10 +178,15 @@ class FakeTrainer {
   ~FakeTrainer() {
     ::unsetenv("TRAINFARE_TRAINER");
     ::unsetenv("FAKE_MODE");
+    ::unsetenv("FAKE_GPUS");
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
 
+  static void Gpus(const char* count, const char* name) {
+    ::setenv("FAKE_GPUS", count, 1);
+    ::setenv("FAKE_DEVICE", name, 1);
+  }
   static void Mode(const char* mode) { ::setenv("FAKE_MODE", mode, 1); }
   std::string operator/(const char* name) const {
     return (folder_ / name).string();
@@ -342,6 +408,7 @@ TEST_CASE("a trainer that refuses, or runs elsewhere, says so") {
 }
 
 TEST_CASE("what cannot start says why before anything is run") {
+  if (NoPython()) return;
   const FakeTrainer fake("");
   std::ostringstream log;
   CalibrateOptions options = fake.Options();
@@ -353,7 +420,7 @@ TEST_CASE("what cannot start says why before anything is run") {
   options.device = "t4";
   CHECK_THROWS_WITH_AS(
       Calibrate(options, log),
-      "device: the runs are made on the processor here, not on t4; measure "
+      "device: t4 is not here, the trainer finds the processor alone; measure "
       "there, then: calibrate --from FILE --device t4",
       InputError);
   options = fake.Options();
@@ -395,6 +462,115 @@ TEST_CASE("measurements of several devices ask for one") {
   CHECK(result.fit->device == "t4");
   CHECK(result.fit->provenance.observations == 2);
   CHECK(LoadFit(options.output).kind == hardware::DeviceKind::kGpu);
+}
+
+TEST_CASE("several ranks are timed, fitted and kept beside the runs of one") {
+  if (NoPython() || hardware::HostCpu().cores < 2) return;
+  const FakeTrainer fake("");
+  CalibrateOptions options = fake.Options();
+  options.ranks = {1, 2};
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  REQUIRE(result.fit->ranks.size() == 1);
+  const RankFit& two = result.fit->ranks.front();
+  CHECK(two.network.ranks == 2);
+  CHECK(two.backend == "gloo");
+  CHECK(two.network.alone.ring.step_latency.base() ==
+        doctest::Approx(1e-4).epsilon(1e-6));
+  CHECK(two.network.alone.ring.link.base() ==
+        doctest::Approx(2e9).epsilon(1e-6));
+  CHECK(two.network.speed == doctest::Approx(0.8));
+  CHECK(two.ranks_per_device == 2);
+  CHECK(two.all_reduces.size() == 8);
+  CHECK_FALSE(two.runs.empty());
+  CHECK(two.share < 1.0);
+  CHECK(log.str().find("all-reduces over 2 ranks (") != std::string::npos);
+  CHECK(log.str().find(": 2 ranks, bert-tiny fp32, batch ") !=
+        std::string::npos);
+  const Measurements all = ReadMeasurements(result.records_path);
+  CHECK(all.all_reduces.size() == 8);
+  // Runs of one are those that the parameters rest on.
+  int64_t over_ranks = 0;
+  for (const MeasuredRun& run : all.runs) {
+    over_ranks += run.device_count == 2 ? 1 : 0;
+  }
+  CHECK(over_ranks == 1);
+  CHECK(result.fit->provenance.runs + over_ranks ==
+        static_cast<int64_t>(all.runs.size()));
+
+  // The records give the same again.
+  CalibrateOptions again;
+  again.from = {result.records_path};
+  again.output = fake / "again.yaml";
+  const CalibrateResult refit = Calibrate(again, log);
+  REQUIRE(refit.fit->ranks.size() == 1);
+  CHECK(refit.fit->ranks[0].share == two.share);
+  CHECK(refit.fit->ranks[0].source == "here.jsonl");
+}
+
+TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
+  if (NoPython() || hardware::HostCpu().cores < 2) return;
+  const FakeTrainer fake("interrupt-ranks");
+  CalibrateOptions options = fake.Options();
+  options.ranks = {2};
+  std::ostringstream log;
+  const CalibrateResult first = Calibrate(options, log);
+  CHECK(first.interrupted);
+  REQUIRE(first.fit.has_value());
+  const Measurements kept = ReadMeasurements(first.records_path);
+  CHECK(kept.all_reduces.size() == 3);
+
+  FakeTrainer::Mode("");
+  const CalibrateResult second = Calibrate(options, log);
+  CHECK(!second.interrupted);
+  REQUIRE(second.fit->ranks.size() == 1);
+  // The second size lacked its half beside computation and is done anew.
+  const Measurements all = ReadMeasurements(second.records_path);
+  CHECK(all.all_reduces.size() == 3 + 6);
+  CHECK(all.runs.size() > kept.runs.size());
+}
+
+TEST_CASE("ranks that fail cost a line, not the runs of one") {
+  if (NoPython() || hardware::HostCpu().cores < 2) return;
+  const FakeTrainer fake("no-ranks");
+  CalibrateOptions options = fake.Options();
+  options.ranks = {2};
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  CHECK(result.fit->ranks.empty());
+  CHECK(log.str().find("2 ranks are not measured: ") != std::string::npos);
+  CHECK(log.str().find("NCCL: no such library") != std::string::npos);
+}
+
+TEST_CASE("GPUs that the trainer finds are what is calibrated, all of them") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  FakeTrainer::Gpus("2", "NVIDIA A100-SXM4-80GB");
+  CalibrateOptions options = fake.Options();
+  options.models = {"bert-base-uncased"};
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  CHECK(result.fit->device == "a100_sxm4_80gb");
+  const Measurements all = ReadMeasurements(result.records_path);
+  // Both precisions and both stacks, and half precision is bf16.
+  std::set<std::string> settings;
+  for (const MeasuredRun& run : all.runs) {
+    CHECK(run.device_kind == "cuda");
+    settings.insert(SettingsOf(run.workload));
+  }
+  CHECK(settings.contains("fp32 eager materialised training"));
+  CHECK(settings.contains("fp32 fused materialised training"));
+  CHECK(settings.contains("bf16 eager materialised training"));
+  CHECK(settings.contains("bf16 fused materialised training"));
+  REQUIRE(result.fit->ranks.size() == 1);
+  const RankFit& two = result.fit->ranks.front();
+  CHECK(two.backend == "nccl");
+  CHECK(two.ranks_per_device == 1);
+  CHECK(two.share_prior == 1.0);
+  CHECK_FALSE(two.network.beside_timed);
 }
 
 }  // namespace

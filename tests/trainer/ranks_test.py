@@ -310,6 +310,34 @@ class DataParallel(unittest.TestCase):
         metadata = json.loads(header[8:8 + size])["__metadata__"]
         self.assertEqual(int(metadata["step"]), steps[0])
 
+    def test_ranks_go_on_from_a_checkpoint_as_if_unbroken(self):
+        runs = {}
+        for name in ("unbroken", "broken"):
+            out = self.folder / f"{name}.jsonl"
+            checkpoint = self.folder / f"{name}.safetensors"
+            arguments = self.training(
+                out, "--steps", 60, "--batch", 2, "--precision", "fp16",
+                "--accumulation", 2, "--optimizer", "adan",
+                "--checkpoint", checkpoint, "--checkpoint-every", 2)
+            arguments.remove(9)
+            arguments.remove("--steps")
+            if name == "broken":
+                with start(arguments, 2) as ranks:
+                    self.wait_for(checkpoint, ranks)
+                    ranks.processes[1].send_signal(signal.SIGTERM)
+                    for code, _, error in ranks.wait():
+                        self.assertEqual(code, 130, error)
+            with start(arguments, 2) as ranks:
+                for code, _, error in ranks.wait():
+                    self.assertEqual(code, 0, error)
+            runs[name] = (
+                [s["loss"] for line in out.read_text().splitlines()
+                 for s in json.loads(line)["samples"]],
+                checkpoint.read_bytes())
+        self.assertEqual(len(runs["unbroken"][0]), 60)
+        self.assertEqual(runs["unbroken"][0], runs["broken"][0])
+        self.assertEqual(runs["unbroken"][1], runs["broken"][1])
+
     def check_one_line(self, error, *parts):
         lines = error.strip().splitlines()
         self.assertEqual(len(lines), 1, error)

@@ -1,0 +1,144 @@
+#include "calibrate/fit_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "calibrate/internal/progress_log.h"
+#include "hardware/device_models.h"
+#include "hardware/unit_text.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using internal::Plural;
+
+std::string ShownValue(const hardware::ParameterInfo& info, double value) {
+  if (info.unit == "s") return hardware::FormatTime(model::Second(value));
+  if (info.unit == "B/s") {
+    return hardware::FormatBandwidth(model::BytesPerSecond<>(value));
+  }
+  return fmt::format("{:.4g}", value);
+}
+
+std::string ShownError(const hardware::ParameterInfo& info, double error) {
+  return info.transform == hardware::Transform::kLog
+             ? fmt::format("{:.1f} %", 100.0 * error)
+             : fmt::format("{:.2g}", error);
+}
+
+}  // namespace
+
+std::string FitSummary(const Fit& fit) {
+  const auto infos = hardware::ParametersOf(fit.kind);
+  std::string text = fmt::format(
+      "fit of {}: {}, {}\n",
+      fit.reported_name.empty()
+          ? fit.device
+          : fmt::format("{} ({})", fit.device, fit.reported_name),
+      Plural(static_cast<size_t>(fit.provenance.runs), "run"),
+      Plural(static_cast<size_t>(fit.provenance.observations), "observation"));
+  size_t widest = 0;
+  for (const FittedParameter& parameter : fit.parameters) {
+    widest = std::max(widest, parameter.name.size());
+  }
+  text += fmt::format("  {:<{}}  {:>10}  {:>9}  {:>10}\n",
+                      "parameter",
+                      widest,
+                      "value",
+                      "+-",
+                      "prior");
+  for (size_t i = 0; i < fit.parameters.size(); ++i) {
+    const FittedParameter& parameter = fit.parameters[i];
+    if (!parameter.determined) continue;
+    text += fmt::format("  {:<{}}  {:>10}  {:>9}  {:>10}\n",
+                        parameter.name,
+                        widest,
+                        ShownValue(infos[i], parameter.value),
+                        ShownError(infos[i], parameter.standard_error),
+                        ShownValue(infos[i], parameter.prior));
+  }
+  bool first = true;
+  for (size_t i = 0; i < fit.parameters.size(); ++i) {
+    const FittedParameter& parameter = fit.parameters[i];
+    if (parameter.determined) continue;
+    if (first) text += "not determined, at its prior; would be by:\n";
+    first = false;
+    text += fmt::format("  {:<{}}  {:>10}  {}\n",
+                        parameter.name,
+                        widest,
+                        ShownValue(infos[i], parameter.value),
+                        parameter.determined_by);
+  }
+  text += fmt::format("median error of a step: {:.1f} %",
+                      100.0 * fit.in_sample_error);
+  if (fit.leave_one_out_error > 0.0) {
+    text += fmt::format(", of each run left out in turn: {:.1f} %",
+                        100.0 * fit.leave_one_out_error);
+  }
+  return text + "\n";
+}
+
+std::string FitJson(const Fit& fit) {
+  const auto infos = hardware::ParametersOf(fit.kind);
+  nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < fit.parameters.size(); ++i) {
+    const FittedParameter& parameter = fit.parameters[i];
+    nlohmann::ordered_json row = {
+        {"name", parameter.name},
+        {"unit", infos[i].unit},
+        {"value", parameter.value},
+        {"standard_error", parameter.standard_error},
+        {"scale",
+         infos[i].transform == hardware::Transform::kLog ? "log" : "linear"},
+        {"prior", parameter.prior},
+        {"determined", parameter.determined}};
+    if (!parameter.determined) row["determined_by"] = parameter.determined_by;
+    parameters.push_back(std::move(row));
+  }
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  for (const RankFit& group : fit.ranks) {
+    const RankNetwork& network = group.network;
+    const auto ring = [](const RingFit& one) {
+      return nlohmann::ordered_json{
+          {"step_latency_s", model::ToSeconds(one.ring.step_latency)},
+          {"step_latency_error_s", model::ToSeconds(one.latency_error)},
+          {"link_bytes_per_s", one.ring.link.base()},
+          {"link_error", one.link_error},
+          {"scatter", one.scatter}};
+    };
+    nlohmann::ordered_json row = {{"ranks", network.ranks},
+                                  {"ranks_per_device", group.ranks_per_device},
+                                  {"backend", group.backend},
+                                  {"transport", group.transport},
+                                  {"alone", ring(network.alone)},
+                                  {"beside", nullptr},
+                                  {"speed", network.speed},
+                                  {"share", group.share},
+                                  {"share_error", group.share_error},
+                                  {"share_prior", group.share_prior},
+                                  {"scatter", group.scatter},
+                                  {"all_reduces", group.all_reduces.size()},
+                                  {"observations", group.runs.size()}};
+    if (network.beside_timed) row["beside"] = ring(network.beside);
+    ranks.push_back(std::move(row));
+  }
+  const nlohmann::ordered_json json = {
+      {"schema_version", 1},
+      {"device", fit.device},
+      {"reported_name", fit.reported_name},
+      {"runs", fit.provenance.runs},
+      {"observations", fit.provenance.observations},
+      {"date", fit.provenance.date},
+      {"in_sample_error", fit.in_sample_error},
+      {"leave_one_out_error", fit.leave_one_out_error},
+      {"residual_scatter", fit.residual_scatter},
+      {"parameters", std::move(parameters)},
+      {"ranks", std::move(ranks)}};
+  return json.dump(
+      2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace trainfare::calibrate
