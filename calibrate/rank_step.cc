@@ -19,9 +19,9 @@ using model::Seconds;
 
 int64_t GradientWidth(const model::Workload& workload) {
   // Autocast and compiled stacks keep gradients in fp32.
-  const bool narrow = workload.stack.narrow_weights ||
-                      workload.stack.fusion == model::Fusion::kLightSeq;
-  return narrow ? model::BytesPerElement(workload.precision) : 4;
+  return model::NarrowWeights(workload)
+             ? model::BytesPerElement(workload.precision)
+             : 4;
 }
 
 // Buckets of these sizes, from the last tensor on.

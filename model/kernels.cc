@@ -202,7 +202,13 @@ class Expander {
 
   // The trainer's fused stack is eager where nothing of it applies.
   bool EagerOutside() const {
-    return fusion_ == Fusion::kEager || fusion_ == Fusion::kFused;
+    return OperationByOperation(w_.stack) || fusion_ == Fusion::kFused;
+  }
+  bool Fairseq() const { return fusion_ == Fusion::kFairseq; }
+  // Before CUDA 11.4 PyTorch lays a bias out as the result of its product,
+  // which adds to it.
+  void LaidOutBias(int64_t elements) {
+    if (Fairseq()) Elementwise("bias", elements, element_, element_, 1);
   }
 
   // Whether a weight has a gradient, in a block that has a backward pass.
@@ -412,6 +418,10 @@ class Expander {
     AdapterForward(Matrix::kQuery, query_tokens, h, h);
     AdapterForward(Matrix::kKey, key_tokens, h, h);
     AdapterForward(Matrix::kValue, key_tokens, h, h);
+    LaidOutBias(queries);
+    LaidOutBias(keys);
+    LaidOutBias(keys);
+    if (Fairseq()) Elementwise("scale queries", queries, element_, element_, 1);
     if (w_.stack.attention == Attention::kFlash) {
       Kernel& kernel = Push(
           "flash attention", KernelKind::kAttention, shape.query_elements());
@@ -435,6 +445,7 @@ class Expander {
     }
     Gemm("attention output projection", query_tokens, h, h);
     AdapterForward(Matrix::kOutput, query_tokens, h, h);
+    LaidOutBias(queries);
     ResidualAndNormForward(query_tokens);
   }
 
@@ -443,8 +454,9 @@ class Expander {
                                     int64_t keys) {
     const int64_t scores = shape.scores();
     const int64_t rows = shape.products() * shape.query_length;
-    if (EagerOutside()) {
+    if (EagerOutside() && !Fairseq()) {
       // Strided heads are not one batched product: each operand is copied.
+      // (Fairseq's tokens come before its sentences: heads are one stride.)
       Copy("split heads", queries, element_, element_);
       Copy("split heads", keys, element_, element_);
       Copy("split heads", keys, element_, element_);
@@ -454,8 +466,10 @@ class Expander {
          shape.key_length,
          shape.head_size,
          shape.products());
-    if (fusion_ == Fusion::kEager) {
-      Elementwise("scale scores", scores, element_, element_, 1);
+    if (OperationByOperation(w_.stack)) {
+      if (!Fairseq()) {
+        Elementwise("scale scores", scores, element_, element_, 1);
+      }
       Elementwise("mask scores", scores, element_, element_, 1);
       Reduction(
           "softmax", rows, scores, element_, wide_, kSoftmaxForwardFlops, 1);
@@ -503,6 +517,7 @@ class Expander {
     const int64_t elements = tokens * a_.hidden;
     switch (fusion_) {
       case Fusion::kEager:
+      case Fusion::kFairseq:
         Dropout(elements, element_);
         Elementwise("residual add", elements, element_ + wide_, wide_, 1);
         LayerNormForward(tokens);
@@ -546,6 +561,7 @@ class Expander {
     const int64_t elements = tokens * a_.intermediate;
     Gemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
     AdapterForward(Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden);
+    LaidOutBias(elements);
     if (fusion_ == Fusion::kFused || fusion_ == Fusion::kLightSeq) {
       // LightSeq2 also drops out the activation in the same pass.
       Elementwise("bias and gelu",
@@ -559,6 +575,7 @@ class Expander {
     }
     Gemm("feed-forward out", tokens, a_.hidden, a_.intermediate);
     AdapterForward(Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate);
+    LaidOutBias(tokens * a_.hidden);
     ResidualAndNormForward(tokens);
   }
 
@@ -614,8 +631,26 @@ class Expander {
   }
   // Log-softmax and negative log-likelihood, in fp32.
   void Loss(int64_t rows, int64_t classes) {
-    Reduction(
-        "loss", rows, rows * classes, element_, 4, kSoftmaxForwardFlops, 1);
+    // LightSeq2's criterion writes no probabilities.
+    Reduction("loss",
+              rows,
+              rows * classes,
+              element_,
+              OneKernelCriterion() ? 0 : 4,
+              kSoftmaxForwardFlops,
+              1);
+    if (OneKernelCriterion()) list_.kernels.back().bytes_written = rows * 4;
+    if (Fairseq()) {
+      // Label smoothing: what the target has, and the mean over all classes.
+      Copy("gather target", rows, 4 + kIndexBytes, 4);
+      Reduction("smooth loss", rows, rows * classes, 4, 0, 1);
+      list_.kernels.back().bytes_written = rows * 4;
+    }
+  }
+  // LightSeq2 (not DeepSpeed, which has no translation models) computes the
+  // probabilities once more in the backward pass.
+  bool OneKernelCriterion() const {
+    return TwoSided() && fusion_ == Fusion::kLightSeq;
   }
 
   // ---- backward ----
@@ -856,7 +891,7 @@ class Expander {
          shape.head_size,
          shape.query_length,
          shape.products());
-    if (fusion_ == Fusion::kEager) {
+    if (OperationByOperation(w_.stack)) {
       if (autocast_) Copy("cast gradient", scores, element_, 4);
       DropoutBackward(scores, wide_);
       Reduction("softmax gradient",
@@ -866,7 +901,11 @@ class Expander {
                 wide_,
                 kSoftmaxBackwardFlops);
       if (autocast_) CastActivation(scores);
-      Elementwise("scale gradient", scores, element_, element_, 1);
+      Elementwise(Fairseq() ? "mask gradient" : "scale gradient",
+                  scores,
+                  element_,
+                  element_,
+                  1);
     } else {
       Reduction("dropout and softmax gradient",
                 rows,
@@ -932,7 +971,26 @@ class Expander {
     Copy("scatter first tokens", HeadTokens() * a_.hidden, 0, wide_);
   }
   void LossBackward(int64_t rows, int64_t classes) {
-    Elementwise("loss gradient", rows * classes, 4, element_, 2, 1);
+    const int64_t scores = rows * classes;
+    if (Fairseq()) {
+      // Of both terms of the smoothed loss, added.
+      Copy("zero target gradient", scores, 0, 4);
+      Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
+      Elementwise("loss gradient add", scores, 4, 4, 1);
+      Reduction("loss gradient", rows, scores, 8, element_, 3, 1);
+      return;
+    }
+    if (OneKernelCriterion()) {
+      Reduction("loss gradient",
+                rows,
+                scores,
+                element_,
+                element_,
+                kSoftmaxForwardFlops + 2,
+                1);
+      return;
+    }
+    Elementwise("loss gradient", scores, 4, element_, 2, 1);
   }
 
   // Gradients of tables are dense: zeroed, then rows added. A table that the

@@ -94,7 +94,8 @@ int64_t AttentionBytes(const Workload& w,
     bytes += w.batch * w.architecture.heads * query_length * kSingle;
   } else {
     switch (w.stack.fusion) {
-      case Fusion::kEager: {
+      case Fusion::kEager:
+      case Fusion::kFairseq: {
         // Probabilities; mask; what dropout or the cast made of them.
         const bool changed = width.mask > 0 || width.autocast;
         bytes +=
@@ -341,8 +342,8 @@ MemoryEstimate EstimateMemory(const Workload& w,
   // a parameter (published/s003_mixed_precision_bytes_per_parameter); others
   // that keep weights narrow have masters; the rest casts fp32 weights.
   const bool half = width.element < kSingle;
-  const bool masters = half && w.stack.narrow_weights;
-  const bool narrow = masters || w.stack.fusion == Fusion::kLightSeq;
+  const bool masters = KeepsMasters(w);
+  const bool narrow = NarrowWeights(w);
   const int64_t parameter_width = narrow ? width.element : kSingle;
 
   const Bytes<> parameters = Size(count * parameter_width);
@@ -371,6 +372,12 @@ MemoryEstimate EstimateMemory(const Workload& w,
               : Bytes<>();
   const MemoryTerm master{"master weights",
                           Size(updates && masters ? trained * kSingle : 0)};
+  // Fairseq's are beside the masters all the time.
+  const MemoryTerm unscaled{
+      "unscaled gradients",
+      Size(updates && masters && w.stack.fusion == Fusion::kFairseq
+               ? trained * kSingle
+               : 0)};
   // A first micro-batch makes its gradients layer by layer, while activations
   // go; a later one adds to gradients that are already there, and so do
   // buckets that stand from the beginning.
@@ -387,6 +394,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
             {"gradients", standing ? gradients : Bytes<>()},
             {"communication buckets", buckets},
             master,
+            unscaled,
             {"optimizer state", state},
             {"activations", Size(Activations(w))},
             logits,
@@ -399,6 +407,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
        {"gradients", gradients},
        {"communication buckets", buckets},
        master,
+       unscaled,
        {"optimizer state", state},
        {"activations",
         w.trainable.everything() ? Size(EmbeddingBytes(w, w.tokens()))

@@ -14,18 +14,18 @@ namespace {
 
 int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// One multi-tensor pass over all parameters that moves so many bytes an element
-// and does one operation on each.
-void AppendConversion(std::string_view name,
-                      int64_t parameters,
-                      int64_t tensors,
-                      int64_t read_bytes,
-                      int64_t written_bytes,
-                      std::vector<Kernel>& kernels) {
+// A pass over all parameters that moves so many bytes an element and does one
+// operation on each.
+void AppendSweep(std::string_view name,
+                 int64_t parameters,
+                 int64_t launches,
+                 int64_t read_bytes,
+                 int64_t written_bytes,
+                 std::vector<Kernel>& kernels) {
   Kernel kernel;
   kernel.kind = KernelKind::kCopy;
   kernel.name = name;
-  kernel.launches = CeilDivide(tensors, kTensorsPerLaunch);
+  kernel.launches = launches;
   kernel.bytes_read = read_bytes * parameters / kernel.launches;
   kernel.bytes_written = written_bytes * parameters / kernel.launches;
   kernel.parameter_bytes = kernel.bytes();
@@ -33,6 +33,20 @@ void AppendConversion(std::string_view name,
   kernel.vector_flops = parameters / kernel.launches;
   kernel.work_items = parameters / kernel.launches;
   kernels.push_back(kernel);
+}
+
+// Fairseq's masters are one tensor: gradients and parameters are copied to and
+// from it a tensor at a time, the rest is one kernel an operation.
+bool FlatMasters(const Workload& w) {
+  return KeepsMasters(w) && w.stack.fusion == Fusion::kFairseq;
+}
+
+// LightSeq2's Adam under Fairseq's memory-efficient fp16: no masters; narrow
+// parameters are widened before the update and written back by it.
+bool WidensParameters(const Workload& w) {
+  return w.stack.fusion == Fusion::kLightSeq &&
+         w.architecture.family == Family::kEncoderDecoder &&
+         BytesPerElement(w.precision) < 4;
 }
 
 int64_t PackedLaunches(const Workload& w, int64_t lists) {
@@ -99,6 +113,7 @@ std::vector<Pass> PassesOf(const Workload& w) {
 }
 
 int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
+  if (FlatMasters(w)) return pass.operations;
   const int64_t tensors = TrainableTensorCount(w);
   if (w.optimizer.implementation == OptimizerImplementation::kForLoop ||
       (w.optimizer.implementation == OptimizerImplementation::kFused &&
@@ -218,18 +233,38 @@ void AppendOptimizerKernels(const Workload& w,
   // Narrow gradients are unscaled into fp32 before the update, the masters
   // written back narrow after it.
   const int64_t narrow = BytesPerElement(w.precision);
-  const bool masters = w.stack.narrow_weights && narrow < kWidth;
-  if (masters) {
-    AppendConversion(
-        "unscale gradients", parameters, tensors, narrow, kWidth, kernels);
+  const bool flat = FlatMasters(w);
+  const int64_t launches =
+      flat ? tensors : CeilDivide(tensors, kTensorsPerLaunch);
+  const auto sweep =
+      [&](std::string_view name, int64_t count, int64_t read, int64_t written) {
+        AppendSweep(name, parameters, count, read, written, kernels);
+      };
+  if (flat) sweep("zero gradients", 1, 0, kWidth);
+  if (KeepsMasters(w)) sweep("unscale gradients", launches, narrow, kWidth);
+  if (flat) sweep("gradient norm", 1, kWidth, 0);
+  // Apex's fused update divides by the loss scale itself.
+  if (flat && w.optimizer.implementation != OptimizerImplementation::kFused) {
+    sweep("scale and clip gradients", 1, kWidth, kWidth);
+  }
+  const bool widens = WidensParameters(w);
+  if (widens) {
+    sweep("widen parameters", launches, narrow, kWidth);
+    sweep("gradient norm", 1, narrow, 0);
   }
   for (const Pass& pass : PassesOf(w)) {
-    kernels.push_back(KernelOf(pass, parameters, LaunchesOf(w, pass, access)));
+    Kernel kernel = KernelOf(pass, parameters, LaunchesOf(w, pass, access));
+    if (widens) {
+      // Gradients come narrow, parameters also leave narrow.
+      const int64_t elements = parameters / kernel.launches;
+      kernel.bytes_read -= (kWidth - narrow) * elements;
+      kernel.bytes_written += narrow * elements;
+      kernel.parameter_bytes = kernel.bytes();
+      kernel.parameter_bytes_written = kernel.bytes_written;
+    }
+    kernels.push_back(kernel);
   }
-  if (masters) {
-    AppendConversion(
-        "narrow parameters", parameters, tensors, kWidth, narrow, kernels);
-  }
+  if (KeepsMasters(w)) sweep("narrow parameters", launches, kWidth, narrow);
 }
 
 std::vector<Kernel> UpdateTensorByTensor(const Workload& w) {

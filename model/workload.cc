@@ -40,6 +40,7 @@ constexpr std::array kImplementations = {
 };
 constexpr std::array kFusions = {
     Name<Fusion>{Fusion::kEager, "eager"},
+    Name<Fusion>{Fusion::kFairseq, "fairseq"},
     Name<Fusion>{Fusion::kFused, "fused"},
     Name<Fusion>{Fusion::kLightSeq, "lightseq"},
     Name<Fusion>{Fusion::kCompiled, "compiled"},
@@ -151,6 +152,21 @@ int64_t BytesPerElement(Precision precision) {
       return 2;
   }
   ENSURE(false, "a precision without a width");
+}
+
+bool OperationByOperation(const Stack& stack) {
+  return stack.fusion == Fusion::kEager || stack.fusion == Fusion::kFairseq;
+}
+
+bool KeepsMasters(const Workload& workload) {
+  return BytesPerElement(workload.precision) < 4 &&
+         (workload.stack.narrow_weights ||
+          workload.stack.fusion == Fusion::kFairseq);
+}
+
+bool NarrowWeights(const Workload& workload) {
+  return KeepsMasters(workload) || (BytesPerElement(workload.precision) < 4 &&
+                                    workload.stack.fusion == Fusion::kLightSeq);
 }
 
 bool Autocasts(const Workload& workload) {

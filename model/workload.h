@@ -29,6 +29,8 @@ enum class OptimizerImplementation {
 
 enum class Fusion {
   kEager,     // one kernel per framework operation
+  kFairseq,   // the same over narrow weights, with a criterion and an fp16
+              // optimizer of Fairseq's own
   kFused,     // of trainfare-trainer: eager but for bias, activation, dropout,
               // residual and LayerNorm, and softmax, in one pass each
   kLightSeq,  // hand-fused layers over narrow weights: LightSeq2, DeepSpeed
@@ -128,6 +130,15 @@ void Validate(const Workload& workload);
 
 // Bytes of one element of the tensors that the matrix engines read.
 int64_t BytesPerElement(Precision precision);
+
+// One kernel per framework operation in the layers.
+bool OperationByOperation(const Stack& stack);
+
+// Whether weights and gradients are as narrow as the matrix products' operands.
+bool NarrowWeights(const Workload& workload);
+
+// Whether the optimizer keeps fp32 masters of narrow weights.
+bool KeepsMasters(const Workload& workload);
 
 // Whether the stack casts fp32 tensors to a narrow type for matrix products.
 bool Autocasts(const Workload& workload);

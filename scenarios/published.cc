@@ -153,7 +153,7 @@ struct StackName {
 };
 constexpr auto kStacks = std::to_array<StackName>({
     {"cerebras", model::Fusion::kCompiled},
-    {"fairseq-apex", model::Fusion::kEager},
+    {"fairseq-apex", model::Fusion::kFairseq},
     {"groqflow", model::Fusion::kCompiled},
     {"hugging-face", model::Fusion::kEager},
     {"lightseq", model::Fusion::kLightSeq},

@@ -139,7 +139,6 @@ Described PublishedRuns::Describe(const PublishedRun& run) const {
   if (run.fusion) w.stack.fusion = *run.fusion;
   // PyTorch/XLA traces operation by operation (hardware/models/systolic.h).
   if (run.stack == "pytorch-xla") w.stack.fusion = model::Fusion::kEager;
-  if (run.stack == "fairseq-apex") w.stack.narrow_weights = true;
   if (!assumed.empty()) {
     d.assumed = fmt::format("; {} assumed", fmt::join(assumed, ", "));
   }

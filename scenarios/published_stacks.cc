@@ -1,5 +1,7 @@
 // Stacks against each other: speed-ups and ratios of profiler counters.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,6 +11,8 @@
 #include "calibrate/predictor.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/memory.h"
+#include "scenarios/estimate.h"
 #include "scenarios/internal/published_systems.h"
 
 namespace trainfare::scenarios {
@@ -28,11 +32,8 @@ model::Workload TranslationWorkload(const PublishedRun& run,
   w.precision = run.precision.value_or(model::Precision::kFp16);
   w.optimizer = {model::OptimizerKind::kAdamW,
                  model::OptimizerImplementation::kFused};
-  if (stack == "lightseq") {
-    w.stack.fusion = model::Fusion::kLightSeq;
-  } else {
-    w.stack.narrow_weights = true;
-  }
+  w.stack.fusion =
+      stack == "lightseq" ? model::Fusion::kLightSeq : model::Fusion::kFairseq;
   return w;
 }
 
@@ -62,7 +63,17 @@ PublishedPrediction SpeedUp(PublishedSteps& steps, const PublishedRow& row) {
   const calibrate::Predictor predictor(device);
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
+  int64_t largest = 0;
   for (const int64_t pairs : kPairs) {
+    const model::MemorySurroundings surroundings =
+        SurroundingsOf(device, run.device_count);
+    const auto fits = [&](std::string_view stack) {
+      return EstimateMemory(TranslationWorkload(run, stack, pairs),
+                            surroundings)
+                 .total() <= device.memory_capacity;
+    };
+    if (!fits(*run.against) || !fits(*run.stack)) continue;
+    largest = pairs;
     const auto time = [&](std::string_view stack) {
       return predictor.Time(TranslationWorkload(run, stack, pairs)).total();
     };
@@ -70,9 +81,11 @@ PublishedPrediction SpeedUp(PublishedSteps& steps, const PublishedRow& row) {
     low = std::min(low, ratio);
     high = std::max(high, ratio);
   }
+  if (largest == 0) throw InputError("no batch fits on the device");
   p.value = low;
   p.high = high;
-  p.how = "datasheet and priors, 16 to 468 pairs of length 32, one device";
+  p.how = fmt::format(
+      "datasheet and priors, 16 to {} pairs of length 32, one device", largest);
   return p;
 }
 

@@ -107,7 +107,7 @@ inline constexpr std::array<ParameterInfo, kSystolicParameterCount>
 // the elementwise operations and copies of an eager list into their neighbours.
 inline bool HasOwnTraffic(const model::Workload& workload,
                           const model::Kernel& kernel) {
-  return workload.stack.fusion != model::Fusion::kEager ||
+  return !model::OperationByOperation(workload.stack) ||
          (kernel.kind != model::KernelKind::kElementwise &&
           kernel.kind != model::KernelKind::kCopy);
 }
@@ -124,7 +124,7 @@ StepTime<T> SystolicStep(const Device& device,
       static_cast<double>(std::min(device.cores, workload.batch));
   const auto of_chip = static_cast<double>(device.cores);
   T fixed = p[kSystolicKernelOverhead];
-  if (workload.stack.fusion == model::Fusion::kEager) {
+  if (model::OperationByOperation(workload.stack)) {
     fixed += p[kSystolicTraceCost];
   }
 

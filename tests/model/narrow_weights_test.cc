@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "model/kernels.h"
 #include "model/memory.h"
 
@@ -66,6 +69,119 @@ TEST_CASE("in fp32 there is nothing narrow") {
   const PhaseCounts same = ExpandKernels(w).Counts(Phase::kOptimizer);
   CHECK(plain.launches == same.launches);
   CHECK(plain.bytes_read == same.bytes_read);
+}
+
+// docs/counts.md, "Fairseq": by hand.
+TEST_CASE("Fairseq's masters are one tensor, copied a tensor at a time") {
+  Workload w = BertBaseInFp16();
+  w.stack.fusion = Fusion::kFairseq;
+  CHECK(KeepsMasters(w));
+  CHECK_FALSE(Autocasts(w));
+  const int64_t parameters = TotalParameters(w.architecture);
+  const int64_t tensors = ParameterTensorCount(w.architecture);
+  const auto counts = [&] {
+    return ExpandKernels(w).Counts(Phase::kOptimizer);
+  };
+  // Apex: zero 4, to fp32 2 + 4, norm 4, update 28, to fp16 4 + 2: 48 bytes.
+  const PhaseCounts apex = counts();
+  CHECK(apex.launches == 3 + 2 * tensors);
+  CHECK(apex.bytes_read + apex.bytes_written <= 48 * parameters);
+  CHECK(apex.bytes_read + apex.bytes_written >
+        48 * parameters - 2 * apex.launches);
+  // Without it the loss scale is a pass (8), the update eight (80).
+  w.optimizer.implementation = OptimizerImplementation::kMultiTensor;
+  const PhaseCounts plain = counts();
+  CHECK(plain.launches == 3 + 8 + 2 * tensors);
+  CHECK(plain.bytes_read + plain.bytes_written >
+        108 * parameters - 2 * plain.launches);
+  CHECK(plain.bytes_read + plain.bytes_written <= 108 * parameters);
+  // In fp32 there are no masters.
+  w.precision = Precision::kFp32;
+  CHECK_FALSE(KeepsMasters(w));
+  CHECK(counts().bytes_written > 0);
+}
+
+TEST_CASE("LightSeq2's update in Fairseq: 18 bytes read, 18 written") {
+  Workload w;
+  w.architecture = FindArchitecture("transformer-base");
+  w.sequence_length = 16;
+  w.precision = Precision::kFp16;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  w.stack.fusion = Fusion::kLightSeq;
+  const PhaseCounts counts = ExpandKernels(w).Counts(Phase::kOptimizer);
+  const int64_t parameters = TotalParameters(w.architecture);
+  // Norm 2; widen 2, 4; update 2 + 4 + 4 + 4, 4 + 4 + 4 + 2.
+  const int64_t rounding = 4 * counts.launches;
+  CHECK(std::abs(counts.bytes_read - 18 * parameters) <= rounding);
+  CHECK(std::abs(counts.bytes_written - 18 * parameters) <= rounding);
+}
+
+TEST_CASE("a criterion of its own: 32 bytes a logit against 6") {
+  Workload w;
+  w.architecture = FindArchitecture("transformer-base");
+  w.batch = 2;
+  w.sequence_length = 16;
+  w.precision = Precision::kFp16;
+  const auto loss_bytes = [&](Fusion fusion) {
+    w.stack.fusion = fusion;
+    int64_t bytes = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      const std::string_view name = kernel.name;
+      if (name.find("loss") != name.npos || name.find("target") != name.npos) {
+        bytes += kernel.bytes();
+      }
+    }
+    return bytes;
+  };
+  const int64_t rows = 2 * 16;
+  const int64_t logits = rows * 37'000;
+  // Log-softmax 2 + 4, sum 4; zero 4, add 4 + 4, gradient 8 + 2; of rows the
+  // gather and scatter of 4 + 8 + 4 and a sum of 4.
+  CHECK(loss_bytes(Fusion::kFairseq) == 32 * logits + 36 * rows);
+  CHECK(loss_bytes(Fusion::kLightSeq) == 6 * logits + 4 * rows);
+  CHECK(loss_bytes(Fusion::kCompiled) == 12 * logits);
+}
+
+TEST_CASE("a layer of Fairseq launches 26 kernels forward, LightSeq2's 15") {
+  Workload w;
+  w.architecture = FindArchitecture("transformer-base");
+  w.precision = Precision::kFp16;
+  w.sequence_length = 16;
+  const auto launches = [&](Fusion fusion) {
+    w.stack.fusion = fusion;
+    const KernelList list = ExpandKernels(w);
+    for (const Segment& segment : list.segments) {
+      if (segment.phase == Phase::kForward &&
+          segment.role == SegmentRole::kLayer) {
+        return segment.end - segment.begin;
+      }
+    }
+    return int64_t{0};
+  };
+  CHECK(launches(Fusion::kFairseq) == 26);
+  CHECK(launches(Fusion::kLightSeq) == 15);
+}
+
+// The project page trained 18 + 18 layers where 24 + 24 did not fit (published
+// record s004_lightseq2_vs_fairseq_speedup/own_18e18d).
+TEST_CASE("Transformer-big on 16 GB in Fairseq: 18 layers, hardly 24") {
+  Workload w;
+  w.architecture = FindArchitecture("transformer-big");
+  w.sequence_length = 32;
+  w.precision = Precision::kFp16;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  w.stack.fusion = Fusion::kFairseq;
+  const auto fits = [&](int64_t layers, int64_t batch) {
+    w.batch = batch;
+    w.architecture.layers = layers;
+    w.architecture.decoder_layers = layers;
+    MemorySurroundings surroundings;
+    surroundings.context = MB(1343);
+    return EstimateMemory(w, surroundings).total() <= GiB(16);
+  };
+  CHECK(fits(18, 64));
+  CHECK(fits(24, 16));
+  CHECK_FALSE(fits(24, 32));
 }
 
 }  // namespace trainfare::model

@@ -234,6 +234,7 @@ TEST_CASE("groups within their limits stay there") {
   CHECK(Group("fits")["right_rows"] >= 16);
   CHECK(Group("ranking by time")["right_rows"] >= 168);
   CHECK(Group("peak memory")["max"] < 5.0);
+  CHECK(Group("speed-ups")["right_rows"] >= 3);
 }
 
 TEST_CASE("errors are percent, points, digits or outcomes") {
