@@ -134,7 +134,8 @@ Checkpoint LoadCheckpoint(const std::string& path,
   }
   const at::NoGradGuard no_grad;
   for (const auto& [bytes, tensor] : copies) CopyTensor(*bytes, tensor);
-  optimizer.Restore(checkpoint.step);
+  // Steps whose gradients overflowed updated nothing.
+  optimizer.Restore(checkpoint.step - checkpoint.loss_scale.skipped_steps);
   return checkpoint;
 }
 

@@ -16,7 +16,7 @@ namespace trainfare::trainer {
 struct Checkpoint {
   // What must be the same for the run to go on as if unbroken: key, value.
   std::map<std::string, std::string> run;
-  int64_t step = 0;            // optimizer steps done
+  int64_t step = 0;            // done, skipped ones included
   int64_t epoch = 0;           // of the data, and
   int64_t position = 0;        // micro-batches of it consumed
   uint64_t dropout_calls = 0;  // masks drawn

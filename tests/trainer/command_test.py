@@ -403,6 +403,71 @@ class Command(unittest.TestCase):
                        for run in ("whole", "parts")]
             self.assertEqual(weights[0], weights[1])
 
+    def interrupt(self, arguments, checkpoint):
+        """Ends a run with SIGTERM behind one of its checkpoints."""
+        command = [TRAINER, "train", "--model", "bert-tiny", "--length", "16",
+                   *map(str, arguments)]
+        before = (checkpoint.stat().st_ino if checkpoint.exists() else None)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and (
+                    not checkpoint.exists()
+                    or checkpoint.stat().st_ino == before):
+                time.sleep(0.001)
+            process.terminate()
+            self.assertEqual(process.wait(60), 130)
+
+    def test_the_loss_scale_goes_on_where_it_was(self):
+        steps = 80
+        checkpoint = self.folder / "start.safetensors"
+
+        def run(out, at):
+            return self.long_run("--precision", "fp16", "--accumulation", 2,
+                                 "--steps", steps, "--out", out,
+                                 "--checkpoint", at, "--checkpoint-every", 2)
+
+        def without_first_steps(arguments):
+            first = arguments.index("--steps")
+            return arguments[:first] + arguments[first + 2:]
+
+        self.interrupt(without_first_steps(run(
+            self.folder / "start.jsonl", checkpoint)), checkpoint)
+        # A scale whose gradients overflow: it is halved, a step each, in the
+        # rest of the run.
+        whole = checkpoint.read_bytes()
+        size = int.from_bytes(whole[:8], "little")
+        header = json.loads(whole[8:8 + size])
+        metadata = header["__metadata__"]
+        done = int(metadata["step"])
+        self.assertEqual(metadata["loss_scale_exponent"], "16")
+        self.assertEqual(metadata["good_steps"], str(done))
+        metadata["loss_scale_exponent"] = "40"
+        text = json.dumps(header, separators=(",", ":")).encode()
+        self.assertLessEqual(len(text), size)
+        checkpoint.write_bytes(whole[:8] + text.ljust(size) +
+                               whole[8 + size:])
+
+        losses, ends, skipped = [], [], []
+        for name in ("unbroken", "broken"):
+            own = self.folder / f"{name}.safetensors"
+            own.write_bytes(checkpoint.read_bytes())
+            out = self.folder / f"{name}.jsonl"
+            arguments = without_first_steps(run(out, own))
+            if name == "broken":
+                self.interrupt(arguments, own)
+            result = self.train(*arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            losses.append(self.losses(out))
+            ends.append(own.read_bytes())
+            skipped.append(json.loads(
+                out.read_text().splitlines()[-1])["skipped_steps"])
+        self.assertEqual(len(losses[0]), steps - done)
+        self.assertEqual(losses[0], losses[1])
+        self.assertGreater(skipped[0], 10)
+        self.assertEqual(skipped[0], skipped[1])
+        # Weights, moments, scale, counts: all of it.
+        self.assertEqual(ends[0], ends[1])
+
     def test_saves_when_interrupted(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             checkpoint = self.folder / f"{number}.safetensors"
