@@ -1,0 +1,206 @@
+#include "model/internal/pass_kernels.h"
+
+#include <utility>
+
+#include "model/error.h"
+#include "model/gradient_compression.h"
+#include "model/optimizer_kernels.h"
+
+namespace trainfare::model::internal {
+
+KernelList PassKernels::Expand() {
+  Forward();
+  if (w_.work != Work::kForward) Backward();
+  if (w_.work == Work::kTraining) {
+    if (w_.compression.kind != CompressionKind::kNone) {
+      Open(Phase::kOptimizer, SegmentRole::kCompression, 1);
+      AppendCompressionKernels(w_, list_.kernels);
+      Close();
+    }
+    Open(Phase::kOptimizer, SegmentRole::kOptimizer, 1);
+    AppendOptimizerKernels(w_, list_.kernels);
+    Close();
+  }
+  return std::move(list_);
+}
+
+int64_t PassKernels::TargetLength() const {
+  return w_.target_length > 0 ? w_.target_length : w_.sequence_length;
+}
+
+// Whether one product makes queries, keys and values.
+bool PassKernels::Joint(Attends attends) const {
+  return attends == Attends::kSelf &&
+         (fusion_ == Fusion::kLightSeq || a_.joint_projection());
+}
+
+int64_t PassKernels::HeadTokens() const {
+  return w_.batch * (TwoSided() ? TargetLength() : w_.sequence_length);
+}
+
+void PassKernels::Open(Phase phase, SegmentRole role, int64_t repeat) {
+  Segment segment;
+  segment.phase = phase;
+  segment.role = role;
+  segment.repeat = repeat;
+  segment.begin = static_cast<int64_t>(list_.kernels.size());
+  list_.segments.push_back(segment);
+}
+
+void PassKernels::Close() {
+  list_.segments.back().end = static_cast<int64_t>(list_.kernels.size());
+}
+
+Kernel& PassKernels::Push(std::string_view name,
+                          KernelKind kind,
+                          int64_t work_items) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.kind = kind;
+  kernel.work_items = work_items;
+  list_.kernels.push_back(kernel);
+  return list_.kernels.back();
+}
+
+// C (m, n) = A (m, k) B (k, n).
+void PassKernels::Gemm(
+    std::string_view name, int64_t m, int64_t n, int64_t k, int64_t batch) {
+  Kernel& kernel =
+      Push(name,
+           batch == 1 ? KernelKind::kGemm : KernelKind::kBatchedGemm,
+           batch * m * n);
+  kernel.gemm = {batch, m, n, k};
+  kernel.matrix_flops = 2 * batch * m * n * k;
+  kernel.bytes_read = batch * (m * k + k * n) * element_;
+  kernel.bytes_written = batch * m * n * element_;
+  if (batch == 1) kernel.parameter_bytes = k * n * element_;
+}
+
+void PassKernels::Elementwise(std::string_view name,
+                              int64_t elements,
+                              int64_t read_bytes,
+                              int64_t written_bytes,
+                              int64_t flops,
+                              int64_t special,
+                              int64_t random) {
+  Kernel& kernel = Push(name, KernelKind::kElementwise, elements);
+  kernel.vector_flops = flops * elements;
+  kernel.special_ops = special * elements;
+  kernel.random_draws = random * elements;
+  kernel.bytes_read = read_bytes * elements;
+  kernel.bytes_written = written_bytes * elements;
+}
+
+void PassKernels::Copy(std::string_view name,
+                       int64_t elements,
+                       int64_t read_bytes,
+                       int64_t written_bytes) {
+  Kernel& kernel = Push(name, KernelKind::kCopy, elements);
+  kernel.bytes_read = read_bytes * elements;
+  kernel.bytes_written = written_bytes * elements;
+}
+
+void PassKernels::Reduction(std::string_view name,
+                            int64_t rows,
+                            int64_t elements,
+                            int64_t read_bytes,
+                            int64_t written_bytes,
+                            int64_t flops,
+                            int64_t special,
+                            int64_t random) {
+  Elementwise(
+      name, elements, read_bytes, written_bytes, flops, special, random);
+  list_.kernels.back().kind = KernelKind::kReduction;
+  list_.kernels.back().work_items = rows;
+}
+
+// Bias gradients: column sums of (rows, columns).
+void PassKernels::BiasGradient(int64_t rows, int64_t columns) {
+  Reduction("bias gradient", columns, rows * columns, element_, 0, 1);
+  list_.kernels.back().bytes_written = columns * element_;
+}
+
+// The trainer's fused stack is eager where nothing of it applies.
+bool PassKernels::EagerOutside() const {
+  return OperationByOperation(w_.stack) || fusion_ == Fusion::kFused;
+}
+
+// Before CUDA 11.4 PyTorch lays a bias out as the result of its product,
+// which adds to it.
+void PassKernels::LaidOutBias(int64_t elements) {
+  if (Fairseq()) Elementwise("bias", elements, element_, element_, 1);
+}
+
+// Whether a weight has a gradient, in a block that has a backward pass.
+bool PassKernels::Trains(Matrix matrix) const {
+  if (w_.trainable.lora_rank > 0) return matrix == Matrix::kTaskHead;
+  return matrix != Matrix::kVocabulary || w_.trainable.everything();
+}
+
+bool PassKernels::HasAdapter(Matrix matrix) const {
+  const LoraMatrices& m = w_.trainable.lora;
+  if (w_.trainable.lora_rank == 0) return false;
+  switch (matrix) {
+    case Matrix::kQuery:
+      return m.query;
+    case Matrix::kKey:
+      return m.key;
+    case Matrix::kValue:
+      return m.value;
+    case Matrix::kOutput:
+      return m.output;
+    case Matrix::kFeedForwardIn:
+      return m.feed_forward_in;
+    case Matrix::kFeedForwardOut:
+      return m.feed_forward_out;
+    case Matrix::kPooler:
+    case Matrix::kTaskHead:
+    case Matrix::kVocabularyHead:
+    case Matrix::kVocabulary:
+      return false;
+  }
+  ENSURE(false, "a matrix without an answer");
+}
+
+// (X A) B s, added to X W: two thin products and a pass over the result,
+// which a compiler fuses into the second.
+void PassKernels::AdapterForward(Matrix matrix,
+                                 int64_t m,
+                                 int64_t n,
+                                 int64_t k) {
+  if (!HasAdapter(matrix)) return;
+  const int64_t rank = w_.trainable.lora_rank;
+  Gemm("adapter down", m, rank, k);
+  Gemm("adapter up", m, n, rank);
+  if (fusion_ != Fusion::kCompiled) {
+    Elementwise("adapter add", m * n, 2 * element_, element_, 2);
+  }
+}
+
+// Of the same: B's gradient, that of X A, A's gradient, and X's, added.
+void PassKernels::AdapterBackward(Matrix matrix,
+                                  int64_t m,
+                                  int64_t n,
+                                  int64_t k) {
+  if (!HasAdapter(matrix)) return;
+  const int64_t rank = w_.trainable.lora_rank;
+  WeightGradientGemm("adapter up gradient", rank, n, m);
+  Gemm("adapter inner gradient", m, rank, n);
+  WeightGradientGemm("adapter down gradient", k, rank, m);
+  Gemm("adapter input gradient", m, k, rank);
+  if (fusion_ != Fusion::kCompiled) {
+    Elementwise("adapter gradient add", m * k, 2 * element_, element_, 1);
+  }
+}
+
+// W (k, n) = X^T (k, m) Y (m, n).
+void PassKernels::WeightGradientGemm(std::string_view name,
+                                     int64_t k,
+                                     int64_t n,
+                                     int64_t m) {
+  Gemm(name, k, n, m);
+  list_.kernels.back().parameter_bytes = k * n * element_;
+  list_.kernels.back().parameter_bytes_written = k * n * element_;
+}
+
+}  // namespace trainfare::model::internal

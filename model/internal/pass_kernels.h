@@ -1,0 +1,196 @@
+#pragma once
+
+// The kernels of a forward and a backward pass, block by block: what
+// ExpandKernels() in model/kernels.h is made of. The forward pass is in
+// forward_kernels.cc, the backward pass in backward_kernels.cc, what both are
+// made of in pass_kernels.cc.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "model/kernels.h"
+#include "model/workload.h"
+
+namespace trainfare::model::internal {
+
+// Arithmetic an element, from the textbook form of each operation; a
+// transcendental is counted apart as a special operation.
+inline constexpr int64_t kLayerNormForwardFlops = 8;  // mean, variance, affine
+inline constexpr int64_t kLayerNormBackwardFlops =
+    14;  // two sums, two products
+inline constexpr int64_t kSoftmaxForwardFlops =
+    4;  // max, subtract, sum, divide
+inline constexpr int64_t kSoftmaxBackwardFlops = 4;  // dot, subtract, multiply
+inline constexpr int64_t kGeluForwardFlops = 4;  // x (1 + erf(x / sqrt 2)) / 2
+inline constexpr int64_t kGeluBackwardFlops = 8;
+inline constexpr int64_t kDropoutFlops = 2;  // compare, scale
+
+inline constexpr int64_t kIndexBytes = 8;  // token ids are int64
+inline constexpr int64_t kMaskBytes = 1;   // a dropout mask element
+
+// Extents of one attention block: queries of one side, keys of another.
+struct AttentionShape {
+  int64_t batch;
+  int64_t heads;
+  int64_t query_length;
+  int64_t key_length;
+  int64_t head_size;
+
+  int64_t products() const { return batch * heads; }
+  int64_t scores() const { return products() * query_length * key_length; }
+  int64_t query_elements() const {
+    return products() * query_length * head_size;
+  }
+  int64_t key_elements() const { return products() * key_length * head_size; }
+};
+
+// Matrices of a model, as far as training tells them apart.
+enum class Matrix {
+  kQuery,
+  kKey,
+  kValue,
+  kOutput,
+  kFeedForwardIn,
+  kFeedForwardOut,
+  kPooler,
+  kTaskHead,        // trains beside adapters
+  kVocabularyHead,  // the transform before the logits
+  kVocabulary,      // tied to the word embeddings
+};
+
+// Appends kernels in the order in which a stack launches them.
+class PassKernels {
+ public:
+  explicit PassKernels(const Workload& w)
+      : w_(w),
+        a_(w.architecture),
+        fusion_(w.stack.fusion),
+        element_(BytesPerElement(w.precision)),
+        // Autocast keeps LayerNorm and softmax results in fp32; hand-fused and
+        // compiled stacks keep them in the narrow type.
+        wide_(Autocasts(w) ? 4 : element_),
+        autocast_(Autocasts(w)),
+        dropout_(a_.dropout > 0 && w.work != Work::kForward) {
+    list_.kernels.reserve(128);
+    list_.segments.reserve(12);
+  }
+
+  KernelList Expand();
+
+ private:
+  // pass_kernels.cc: what the passes are made of.
+  int64_t SourceTokens() const { return w_.batch * w_.sequence_length; }
+  int64_t TargetLength() const;
+  // Which side attention takes its keys and values from: the queries' own, or
+  // the encoder's.
+  enum class Attends { kSelf, kCross };
+  bool Joint(Attends attends) const;
+  bool TwoSided() const { return a_.family == Family::kEncoderDecoder; }
+  int64_t HeadTokens() const;
+
+  void Open(Phase phase, SegmentRole role, int64_t repeat);
+  void Close();
+  Kernel& Push(std::string_view name, KernelKind kind, int64_t work_items);
+  void Gemm(std::string_view name,
+            int64_t m,
+            int64_t n,
+            int64_t k,
+            int64_t batch = 1);
+  void Elementwise(std::string_view name,
+                   int64_t elements,
+                   int64_t read_bytes,
+                   int64_t written_bytes,
+                   int64_t flops,
+                   int64_t special = 0,
+                   int64_t random = 0);
+  void Copy(std::string_view name,
+            int64_t elements,
+            int64_t read_bytes,
+            int64_t written_bytes);
+  void Reduction(std::string_view name,
+                 int64_t rows,
+                 int64_t elements,
+                 int64_t read_bytes,
+                 int64_t written_bytes,
+                 int64_t flops,
+                 int64_t special = 0,
+                 int64_t random = 0);
+  void BiasGradient(int64_t rows, int64_t columns);
+
+  bool EagerOutside() const;
+  bool Fairseq() const { return fusion_ == Fusion::kFairseq; }
+  void LaidOutBias(int64_t elements);
+  bool Trains(Matrix matrix) const;
+  // LayerNorm's scales and shifts.
+  bool NormsTrain() const { return w_.trainable.lora_rank == 0; }
+  bool HasAdapter(Matrix matrix) const;
+  void AdapterForward(Matrix matrix, int64_t m, int64_t n, int64_t k);
+  void AdapterBackward(Matrix matrix, int64_t m, int64_t n, int64_t k);
+  void WeightGradientGemm(std::string_view name,
+                          int64_t k,
+                          int64_t n,
+                          int64_t m);
+  int64_t DropoutDraws() const { return dropout_ ? 1 : 0; }
+  int64_t DropoutFlops() const { return dropout_ ? kDropoutFlops : 0; }
+  int64_t DropoutMask() const { return dropout_ ? kMaskBytes : 0; }
+
+  // forward_kernels.cc
+  void Forward();
+  AttentionShape SelfAttention(int64_t length) const;
+  AttentionShape CrossAttention() const;
+  // Vaswani et al. 2017: word vectors times sqrt(h), plus fixed sinusoids.
+  bool Sinusoids() const { return TwoSided() && a_.positions == 0; }
+  void EmbeddingsForward(int64_t tokens);
+  void CastWeights();
+  void LayerNormForward(int64_t rows);
+  void CastActivation(int64_t elements);
+  void Dropout(int64_t elements, int64_t width);
+  void LayerForward(const AttentionShape& shape, int64_t tokens);
+  void DecoderLayerForward();
+  void AttentionForward(Attends attends,
+                        const AttentionShape& shape,
+                        int64_t query_tokens,
+                        int64_t key_tokens);
+  void MaterialisedAttentionForward(const AttentionShape& shape,
+                                    int64_t queries,
+                                    int64_t keys);
+  void ResidualAndNormForward(int64_t tokens);
+  void FeedForwardForward(int64_t tokens);
+  bool VocabularyHead() const;
+  int64_t PredictedTokens() const;
+  void HeadForward();
+  void Loss(int64_t rows, int64_t classes);
+  bool OneKernelCriterion() const;
+
+  // backward_kernels.cc
+  void Backward();
+  void LinearBackward(
+      Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias = true);
+  void LayerNormBackward(int64_t rows);
+  void DropoutBackward(int64_t elements, int64_t width);
+  void ResidualAndNormBackward(int64_t tokens);
+  void ResidualGradientAdd(int64_t tokens);
+  void FeedForwardBackward(int64_t tokens);
+  void AttentionBackward(Attends attends,
+                         const AttentionShape& shape,
+                         int64_t query_tokens,
+                         int64_t key_tokens);
+  void MergedLinearBackward(std::span<const Matrix> matrices, int64_t tokens);
+  void MaterialisedAttentionBackward(const AttentionShape& shape);
+  void HeadBackward();
+  void ScatterFirstTokens();
+  void LossBackward(int64_t rows, int64_t classes);
+  void EmbeddingsBackward(int64_t tokens);
+
+  const Workload& w_;
+  const Architecture& a_;
+  const Fusion fusion_;
+  const int64_t element_;  // bytes of a matrix-product operand
+  const int64_t wide_;     // bytes of a LayerNorm or softmax result
+  const bool autocast_;
+  const bool dropout_;
+  KernelList list_;
+};
+
+}  // namespace trainfare::model::internal
