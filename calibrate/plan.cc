@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kModels = {
     "bert-tiny", "bert-mini", "bert-small", "bert-medium", "bert-base-uncased"};
+constexpr std::array<std::string_view, 4> kAskedModels = {
+    "bert-small", "bert-medium", "bert-base-uncased", "bert-large-uncased"};
 // Batches and lengths that people choose, and odd ones halfway between them, as
 // dynamic padding makes: kernels are cut to powers of two, and runs of these
 // alone say nothing of what the others cost.
@@ -162,6 +164,14 @@ std::vector<model::Workload> RunsHere(
     }
   }
   return runs;
+}
+
+std::vector<model::Workload> DefaultScenarios(
+    const hardware::Device& device,
+    const std::vector<model::Precision>& precisions) {
+  if (device.kind != hardware::DeviceKind::kCpu) return {};
+  return CandidateRuns(
+      device, precisions, {kAskedModels.begin(), kAskedModels.end()});
 }
 
 struct Planner::State {

@@ -121,6 +121,9 @@ class Session {
     }
     PlanOptions plan;
     plan.candidates = RunsHere(device, options.precisions, options.models);
+    if (options.models.empty()) {
+      plan.scenarios = DefaultScenarios(device, options.precisions);
+    }
     return plan;
   }
 

@@ -251,8 +251,11 @@ void CheckSupported(const model::Workload& workload) {
                     workload.architecture.name,
                     model::ToText(workload.architecture.family)));
   }
-  if (workload.stack.fusion == model::Fusion::kCompiled) {
-    throw InputError("stack: this trainer has eager and fused, got compiled");
+  if (workload.stack.fusion != model::Fusion::kEager &&
+      workload.stack.fusion != model::Fusion::kFused) {
+    throw InputError(
+        fmt::format("stack: this trainer has eager and fused, got {}",
+                    model::ToText(workload.stack.fusion)));
   }
 }
 

@@ -118,8 +118,11 @@ Transformer::Transformer(const Architecture& architecture,
                          at::Device device)
     : architecture_(architecture), options_(options), device_(device) {
   CheckDimensions(architecture);
-  if (options.fusion == model::Fusion::kCompiled) {
-    throw InputError("stack: this trainer has eager and fused, got compiled");
+  if (options.fusion != model::Fusion::kEager &&
+      options.fusion != model::Fusion::kFused) {
+    throw InputError(
+        fmt::format("stack: this trainer has eager and fused, got {}",
+                    model::ToText(options.fusion)));
   }
   if (options.attention == model::Attention::kFlash && device.is_cpu() &&
       options.attention_dropout > 0) {

@@ -41,8 +41,10 @@ PlanOptions Broad(const Device& device) {
 
 // The first runs as a calibration on this device would do them: each is
 // measured (exactly as the priors say) and fitted before the next is chosen.
-std::vector<PlannedRun> FirstRuns(const Device& device, int count) {
-  Planner planner(device, Broad(device));
+std::vector<PlannedRun> FirstRuns(const Device& device,
+                                  int count,
+                                  const PlanOptions& plan) {
+  Planner planner(device, plan);
   const Fit prior = PriorFit(device);
   Fit known = prior;
   std::vector<Observation> observations;
@@ -70,6 +72,10 @@ std::vector<PlannedRun> FirstRuns(const Device& device, int count) {
     runs.push_back(*next);
   }
   return runs;
+}
+
+std::vector<PlannedRun> FirstRuns(const Device& device, int count) {
+  return FirstRuns(device, count, Broad(device));
 }
 
 TEST_CASE("candidates are presets within their positions and the grid") {
@@ -178,6 +184,26 @@ TEST_CASE("what one run leaves unknown nearby, by hand (docs/calibration.md)") {
   planner.Done(run);
   CHECK(planner.ExpectedInterval(exact) ==
         doctest::Approx(1.28155 * std::sqrt(0.0064627)).epsilon(1e-4));
+}
+
+TEST_CASE("what is asked by default is what people fine-tune") {
+  const Device device = Processor();
+  PlanOptions options = Broad(device);
+  options.scenarios = DefaultScenarios(device, {model::Precision::kFp32});
+  const auto large = std::count_if(
+      options.scenarios.begin(), options.scenarios.end(), [](const auto& run) {
+        return run.architecture.name == "bert-large-uncased";
+      });
+  CHECK(large > 40);
+  const auto runs_of_larger = [&](const PlanOptions& plan) {
+    const std::vector<PlannedRun> runs = FirstRuns(device, 30, plan);
+    return std::count_if(runs.begin(), runs.end(), [](const PlannedRun& run) {
+      return run.workload.architecture.name == "bert-medium" ||
+             run.workload.architecture.name == "bert-base-uncased";
+    });
+  };
+  // More of the runs than where all sizes are asked alike.
+  CHECK(runs_of_larger(options) > runs_of_larger(Broad(device)));
 }
 
 TEST_CASE("the plan serves the scenarios that are asked") {
