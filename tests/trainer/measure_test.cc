@@ -55,6 +55,8 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
   DOCTEST_CHECK(MessageOf(with(R"("stack": "fused")")).empty());
   DOCTEST_CHECK(MessageOf(with(R"("stack": "compiled")")) ==
                 "stack: this trainer has eager and fused, got compiled");
+  DOCTEST_CHECK(MessageOf(with(R"("stack": "lightseq")")) ==
+                "stack: this trainer has eager and fused, got lightseq");
   DOCTEST_CHECK(MessageOf(with(R"("target_length": 8)")) ==
                 "target_length: expected an encoder-decoder, got bert-tiny "
                 "(encoder)");
