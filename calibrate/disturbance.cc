@@ -9,6 +9,15 @@
 #include "calibrate/step_model.h"
 
 namespace trainfare::calibrate {
+namespace {
+
+// What repeats of a run have in common.
+std::string PointOf(const MeasuredRun& run) {
+  return fmt::format(
+      "{} x {} {}", run.device_count, run.device, Describe(run.workload));
+}
+
+}  // namespace
 
 double DisturbanceNoise(const MeasuredRun& run) {
   if (!run.disturbed) return 0.0;
@@ -25,19 +34,15 @@ std::string DisturbanceWords(const MeasuredRun& run) {
 }
 
 KeptRuns WithoutWorseRepeats(std::vector<MeasuredRun> runs) {
-  const auto key = [](const MeasuredRun& run) {
-    return fmt::format(
-        "{} x {} {}", run.device_count, run.device, Describe(run.workload));
-  };
   std::map<std::string, double> least;
   for (const MeasuredRun& run : runs) {
     const double noise = DisturbanceNoise(run);
-    const auto [place, is_new] = least.emplace(key(run), noise);
+    const auto [place, is_new] = least.emplace(PointOf(run), noise);
     if (!is_new) place->second = std::min(place->second, noise);
   }
   KeptRuns kept;
   for (MeasuredRun& run : runs) {
-    if (DisturbanceNoise(run) > least.at(key(run))) {
+    if (DisturbanceNoise(run) > least.at(PointOf(run))) {
       ++kept.left_out;
       continue;
     }
@@ -45,6 +50,23 @@ KeptRuns WithoutWorseRepeats(std::vector<MeasuredRun> runs) {
     kept.runs.push_back(std::move(run));
   }
   return kept;
+}
+
+std::optional<Drift> GreatestDrift(const std::vector<MeasuredRun>& runs) {
+  std::map<std::string, Drift> drifts;
+  std::optional<Drift> greatest;
+  for (const MeasuredRun& run : runs) {
+    if (run.disturbed) continue;
+    const model::Seconds<> step = ObservationsOf(run).front().measured;
+    const auto [place, is_new] =
+        drifts.emplace(PointOf(run), Drift{run.workload, step, step});
+    if (is_new) continue;
+    Drift& drift = place->second;
+    drift.least = std::min(drift.least, step);
+    drift.greatest = std::max(drift.greatest, step);
+    if (!greatest || drift.share() >= greatest->share()) greatest = drift;
+  }
+  return greatest;
 }
 
 }  // namespace trainfare::calibrate

@@ -1,13 +1,16 @@
 #pragma once
 
 // Runs that something else took time from: which to leave out, and how much
-// less the others weigh.
+// less the others weigh; and machines that change their speed.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrate/measurement.h"
+#include "model/units.h"
+#include "model/workload.h"
 
 namespace trainfare::calibrate {
 
@@ -31,5 +34,17 @@ struct KeptRuns {
 // Of the runs of one workload on one device that were disturbed, those are left
 // out that a less disturbed one stands for. The order stays.
 KeptRuns WithoutWorseRepeats(std::vector<MeasuredRun> runs);
+
+// The workload whose undisturbed runs lie furthest apart: what a machine that
+// is shared, or held down by heat, does between runs is seen in no single one.
+struct Drift {
+  model::Workload workload;
+  model::Seconds<> least;  // medians of a step
+  model::Seconds<> greatest;
+
+  double share() const { return greatest / least - 1.0; }
+};
+// nullopt where nothing ran twice.
+std::optional<Drift> GreatestDrift(const std::vector<MeasuredRun>& runs);
 
 }  // namespace trainfare::calibrate

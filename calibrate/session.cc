@@ -63,6 +63,12 @@ constexpr double kGraceSeconds = 10.0;
 // asked for.
 constexpr double kRankShare = 0.3;
 
+// A machine's speed is watched by the first run with steps of this many
+// seconds, repeated this often, and is said to have changed from this share on.
+constexpr double kLeastControlStep = 0.05;
+constexpr double kControlSeconds = 30.0;
+constexpr double kUnsteady = 0.10;
+
 double TimedSeconds(const MeasuredRun& run) {
   double sum = 0.0;
   for (const Sample& sample : run.samples) {
@@ -143,6 +149,20 @@ class Session {
         "machine",
         load,
         Plural(static_cast<size_t>(device_.cores), "core")));
+  }
+
+  // Of a processor that neighbours slow down, or a device that heats up.
+  void WarnOfDrift() {
+    const std::optional<Drift> drift = GreatestDrift(runs_);
+    if (!drift || drift->share() < kUnsteady) return;
+    progress_.Warn(
+        fmt::format("this machine's speed changed meanwhile: {} took {} to {} "
+                    "a step, {:.0f} "
+                    "% apart; the fit lies between",
+                    internal::RunWords(drift->workload),
+                    hardware::FormatTime(drift->least),
+                    hardware::FormatTime(drift->greatest),
+                    100.0 * drift->share()));
   }
 
   void SetAside(const std::string& why) {
@@ -257,6 +277,10 @@ class Session {
         return;
       }
       std::optional<PlannedRun> next = std::exchange(again_, std::nullopt);
+      if (!next && control_ && SpentSeconds() > control_due_s_) {
+        next = control_;
+        control_due_s_ = SpentSeconds() + kControlSeconds;
+      }
       if (!next || model::ToSeconds(next->expected_duration) > left_s) {
         next = planner_.Next(
             known_, model::Second(std::min(left_s, kLongestShare * budget_s_)));
@@ -344,6 +368,10 @@ class Session {
       progress_.Note(fmt::format("{}: disturbed, {}; it is run once more",
                                  internal::RunWords(asked.workload),
                                  DisturbanceWords(run)));
+    }
+    if (!control_ && !run.disturbed && step_s > kLeastControlStep) {
+      control_ = asked;
+      control_due_s_ = SpentSeconds() + kControlSeconds;
     }
     Keep(std::move(run));
     progress_.Finished(fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s)",
@@ -501,6 +529,7 @@ class Session {
                           ? "1 run was"
                           : fmt::format("{} runs were", kept_.weighed_down)));
     }
+    WarnOfDrift();
     Fit fit = FitDevice(device_, observations_);
     RankFits ranks =
         FitRanks(device_, fit, {kept_.runs, all_reduces_, "trainfare-trainer"});
@@ -542,6 +571,8 @@ class Session {
   std::vector<Observation> observations_;  // of what is kept
   std::optional<PlannedRun> again_;        // disturbed, to be repeated
   std::set<std::string> repeated_;         // workloads, each once
+  std::optional<PlannedRun> control_;      // to be repeated now and then
+  double control_due_s_ = 0;
   Fit known_;
   int refused_ = 0;
   bool interrupted_ = false;

@@ -56,6 +56,23 @@ TEST_CASE("of one workload the least disturbed runs are kept") {
   CHECK(WithoutWorseRepeats({}).runs.empty());
 }
 
+TEST_CASE("a machine's drift is that of the run that repeats the worst") {
+  CHECK(!GreatestDrift({}));
+  CHECK(!GreatestDrift({Run(1, 0.0, false, 1.0), Run(2, 0.0, false, 9.0)}));
+  // A disturbed run says nothing of the machine.
+  const auto drift = GreatestDrift({Run(1, 0.0, false, 1.00),
+                                    Run(2, 0.0, false, 2.00),
+                                    Run(1, 0.0, false, 1.05),
+                                    Run(2, 0.0, false, 2.50),
+                                    Run(2, 0.9, true, 8.00),
+                                    Run(2, 0.0, false, 2.20)});
+  REQUIRE(drift);
+  CHECK(drift->workload.batch == 2);
+  CHECK(model::ToSeconds(drift->least) == 2.0);
+  CHECK(model::ToSeconds(drift->greatest) == 2.5);
+  CHECK(drift->share() == doctest::Approx(0.25));
+}
+
 TEST_CASE("a disturbance in words") {
   CHECK(DisturbanceWords(Run(1, 0.123, true, 1.0)) ==
         "its threads waited 12 % of the time for a processor");
