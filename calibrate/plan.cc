@@ -180,12 +180,55 @@ struct Planner::State {
   std::vector<StepModel> workloads;
   Eigen::Index candidate_count = 0;
   Eigen::Index first_scenario = 0;
-  std::set<std::string> done;  // workloads as Describe writes them
-  std::vector<ErrorPoint> done_places;
+  std::set<std::string> done;           // workloads as Describe writes them
   std::optional<model::Workload> last;  // the trainer still has its model
+
+  // Where the workloads and the runs done stand, and the covariances of the
+  // model's error there before any run: what a run leaves changes with each,
+  // these do not.
+  std::vector<ErrorPoint> places;
+  std::vector<ErrorPoint> done_places;
+  Eigen::MatrixXd errors;       // of workloads
+  Eigen::MatrixXd across;       // of workloads (rows) and runs
+  Eigen::MatrixXd done_errors;  // of runs, with their noise
 
   double ErrorCovariance(const ErrorPoint& a, const ErrorPoint& b) const {
     return options.model_sigma * options.model_sigma * ErrorCorrelation(a, b);
+  }
+
+  // Once the workloads are there.
+  void FillErrors() {
+    for (const StepModel& workload : workloads) {
+      places.push_back(ErrorPointOf(PlaceOf(workload.workload())));
+    }
+    const auto count = static_cast<Eigen::Index>(places.size());
+    errors.resize(count, count);
+    across.resize(count, 0);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      for (Eigen::Index j = 0; j <= i; ++j) {
+        errors(i, j) = ErrorCovariance(places[static_cast<size_t>(i)],
+                                       places[static_cast<size_t>(j)]);
+        errors(j, i) = errors(i, j);
+      }
+    }
+  }
+
+  void AddDone(const ErrorPoint& place) {
+    done_places.push_back(place);
+    const auto count = static_cast<Eigen::Index>(done_places.size());
+    const Eigen::Index last_run = count - 1;
+    done_errors.conservativeResize(count, count);
+    for (Eigen::Index e = 0; e < count; ++e) {
+      done_errors(e, last_run) =
+          ErrorCovariance(done_places[static_cast<size_t>(e)], place);
+      done_errors(last_run, e) = done_errors(e, last_run);
+    }
+    done_errors(last_run, last_run) += kAssumedNoise * kAssumedNoise;
+    across.conservativeResize(Eigen::NoChange, count);
+    for (Eigen::Index i = 0; i < across.rows(); ++i) {
+      across(i, last_run) =
+          ErrorCovariance(places[static_cast<size_t>(i)], place);
+    }
   }
 
   // K of all workloads; `log_times` gets their times.
@@ -193,39 +236,17 @@ struct Planner::State {
                           std::vector<LogTimes>& log_times) const {
     const auto count = static_cast<Eigen::Index>(workloads.size());
     const auto parameters = point.covariance.rows();
-    const auto done_count = static_cast<Eigen::Index>(done_places.size());
     Eigen::MatrixXd gradients(count, parameters);
-    std::vector<ErrorPoint> places;
     for (Eigen::Index i = 0; i < count; ++i) {
       const StepModel& workload = workloads[static_cast<size_t>(i)];
       log_times.push_back(workload.Evaluate(point.positions));
       gradients.row(i) = Eigen::Map<const Eigen::RowVectorXd>(
           log_times.back().GradientOf(Quantity::kStep).data(), parameters);
-      places.push_back(ErrorPointOf(PlaceOf(workload.workload())));
     }
     Eigen::MatrixXd unknown =
-        gradients * point.covariance * gradients.transpose();
-    for (Eigen::Index i = 0; i < count; ++i) {
-      for (Eigen::Index j = 0; j < count; ++j) {
-        unknown(i, j) += ErrorCovariance(places[static_cast<size_t>(i)],
-                                         places[static_cast<size_t>(j)]);
-      }
-    }
-    if (done_count == 0) return unknown;
-    Eigen::MatrixXd among(done_count, done_count);
-    Eigen::MatrixXd across(count, done_count);
-    for (Eigen::Index d = 0; d < done_count; ++d) {
-      const ErrorPoint& place = done_places[static_cast<size_t>(d)];
-      for (Eigen::Index e = 0; e < done_count; ++e) {
-        among(e, d) =
-            ErrorCovariance(done_places[static_cast<size_t>(e)], place);
-      }
-      among(d, d) += kAssumedNoise * kAssumedNoise;
-      for (Eigen::Index i = 0; i < count; ++i) {
-        across(i, d) = ErrorCovariance(places[static_cast<size_t>(i)], place);
-      }
-    }
-    unknown.noalias() -= across * among.llt().solve(across.transpose());
+        gradients * point.covariance * gradients.transpose() + errors;
+    if (done_places.empty()) return unknown;
+    unknown.noalias() -= across * done_errors.llt().solve(across.transpose());
     return unknown;
   }
 
@@ -244,25 +265,25 @@ struct Planner::State {
 Planner::Planner(const hardware::Device& device, PlanOptions options)
     : state_(std::make_unique<State>()) {
   ENSURE(!options.candidates.empty(), "a plan chooses among candidates");
-  for (const model::Workload& workload : options.candidates) {
+  state_->options = std::move(options);
+  const PlanOptions& plan = state_->options;
+  for (const model::Workload& workload : plan.candidates) {
     state_->workloads.emplace_back(device, workload);
   }
-  state_->candidate_count =
-      static_cast<Eigen::Index>(options.candidates.size());
-  for (const model::Workload& workload : options.scenarios) {
+  state_->candidate_count = static_cast<Eigen::Index>(plan.candidates.size());
+  for (const model::Workload& workload : plan.scenarios) {
     state_->workloads.emplace_back(device, workload);
   }
   // Asked are the scenarios, or the candidates themselves.
-  state_->first_scenario =
-      options.scenarios.empty() ? 0 : state_->candidate_count;
-  state_->options = std::move(options);
+  state_->first_scenario = plan.scenarios.empty() ? 0 : state_->candidate_count;
+  state_->FillErrors();
 }
 
 Planner::~Planner() = default;
 
 void Planner::Done(const model::Workload& workload) {
   if (state_->done.insert(Describe(workload)).second) {
-    state_->done_places.push_back(ErrorPointOf(PlaceOf(workload)));
+    state_->AddDone(ErrorPointOf(PlaceOf(workload)));
   }
   state_->last = workload;
 }
