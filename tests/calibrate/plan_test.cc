@@ -8,6 +8,7 @@
 #include <set>
 
 #include "calibrate/step_model.h"
+#include "hardware/device.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -204,6 +205,27 @@ TEST_CASE("what is asked by default is what people fine-tune") {
   };
   // More of the runs than where all sizes are asked alike.
   CHECK(runs_of_larger(options) > runs_of_larger(Broad(device)));
+}
+
+TEST_CASE("on a GPU the plan has both precisions and both stacks") {
+  const Device& device =
+      hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+  PlanOptions options;
+  for (const model::Workload& run :
+       RunsHere(device,
+                {model::Precision::kFp32, model::Precision::kBf16},
+                {"bert-base-uncased"})) {
+    if ((run.batch == 8 || run.batch == 64) &&
+        (run.sequence_length == 32 || run.sequence_length == 128)) {
+      options.candidates.push_back(run);
+    }
+  }
+  REQUIRE(options.candidates.size() == 16);
+  std::set<std::string> settings;
+  for (const PlannedRun& run : FirstRuns(device, 8, options)) {
+    settings.insert(SettingsOf(run.workload));
+  }
+  CHECK(settings.size() == 4);
 }
 
 TEST_CASE("the plan serves the scenarios that are asked") {
