@@ -9,6 +9,7 @@
 #include "calibrate/internal/files.h"
 #include "hardware/device.h"
 #include "hardware/instance.h"
+#include "hardware/text_file.h"
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -99,11 +100,9 @@ std::string Measure(const std::string& one,
 
 std::string Indent(const std::string& text, const std::string& with) {
   std::string indented;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    indented += with + text.substr(at, end - at) + "\n";
-    at = end + 1;
-  }
+  hardware::ForEachLine(text, [&](std::string_view line) {
+    indented += fmt::format("{}{}\n", with, line);
+  });
   return indented;
 }
 

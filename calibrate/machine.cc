@@ -9,6 +9,7 @@
 #include "calibrate/fit.h"
 #include "calibrate/internal/json_object.h"
 #include "calibrate/internal/trainer_process.h"
+#include "hardware/text_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -23,10 +24,20 @@ using model::InputError;
 // The driver may have to wake the devices up.
 constexpr double kPatienceSeconds = 60.0;
 
-void RequireRanks(int64_t ranks, int64_t most, std::string_view of) {
-  if (ranks >= 2 && ranks <= most) return;
-  throw InputError(fmt::format(
-      "--ranks: expected from 2 to {}, {}, got {}", most, of, ranks));
+// Those that are asked for, each from 2 to `most`, the number of `of`.
+std::vector<int64_t> SeveralRanks(const std::vector<int64_t>& asked,
+                                  int64_t most,
+                                  std::string_view of) {
+  std::vector<int64_t> several;
+  for (const int64_t ranks : asked) {
+    if (ranks == 1) continue;
+    if (ranks < 2 || ranks > most) {
+      throw InputError(fmt::format(
+          "--ranks: expected from 2 to {}, {}, got {}", most, of, ranks));
+    }
+    several.push_back(ranks);
+  }
+  return several;
 }
 
 const hardware::Device& GpuOf(const std::string& reported_name) {
@@ -45,10 +56,7 @@ const hardware::Device& GpuOf(const std::string& reported_name) {
 MachineDevices ParseDevices(const std::string& lines) {
   MachineDevices machine;
   int number = 0;
-  for (size_t at = 0; at < lines.size();) {
-    const size_t end = std::min(lines.find('\n', at), lines.size());
-    const std::string line = lines.substr(at, end - at);
-    at = end + 1;
+  hardware::ForEachLine(lines, [&](std::string_view line) {
     const nlohmann::json value = nlohmann::json::parse(line, nullptr, false);
     const JsonObject device(value, "devices of the trainer", ++number);
     const std::string kind = device.Text("kind");
@@ -57,7 +65,7 @@ MachineDevices ParseDevices(const std::string& lines) {
     } else if (kind == "cuda") {
       machine.gpus.push_back(device.Text("name"));
     }
-  }
+  });
   return machine;
 }
 
@@ -96,11 +104,8 @@ CalibrationTarget TargetOf(const MachineDevices& machine,
       asked ? asked->kind == hardware::DeviceKind::kCpu : machine.gpus.empty();
   if (on_processor) {
     target.device = asked ? *asked : catalog.Find("cpu");
-    for (const int64_t ranks : options.ranks) {
-      if (ranks == 1) continue;
-      RequireRanks(ranks, target.device.cores, "the cores of this processor");
-      target.ranks.push_back(ranks);
-    }
+    target.ranks = SeveralRanks(
+        options.ranks, target.device.cores, "the cores of this processor");
     return target;
   }
   const auto is_asked = [&](const std::string& name) {
@@ -129,11 +134,7 @@ CalibrationTarget TargetOf(const MachineDevices& machine,
   target.device = asked ? *asked : GpuOf(*found);
   target.trainer_device = "cuda";
   const auto count = static_cast<int64_t>(machine.gpus.size());
-  for (const int64_t ranks : options.ranks) {
-    if (ranks == 1) continue;
-    RequireRanks(ranks, count, "the GPUs here");
-    target.ranks.push_back(ranks);
-  }
+  target.ranks = SeveralRanks(options.ranks, count, "the GPUs here");
   if (options.ranks.empty() && count > 1) target.ranks.push_back(count);
   return target;
 }

@@ -282,6 +282,10 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return value;
 }
 
+std::string Plural(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 bool IsDate(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
   const auto number = [&](size_t from, size_t count) -> int64_t {

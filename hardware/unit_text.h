@@ -82,6 +82,9 @@ std::optional<int64_t> ParseInteger(std::string_view text);
 // A day of the calendar, written 2026-05-20.
 bool IsDate(std::string_view text);
 
+// "1 run", "2 runs".
+std::string Plural(int64_t count, std::string_view noun);
+
 // Human form: the prefix that leaves 1 to 999 in front, 4 significant digits,
 // no trailing zeros: "4.8 TB/s", "412.3 ms", "27.85 GiB". From one minute up a
 // time has two parts: "12 min 5 s", "3 h 20 min", "2 d 4 h".

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "calibrate/internal/json_object.h"
+#include "hardware/text_file.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -194,11 +195,8 @@ MlperfRun ParseMlperfLog(std::string_view text,
                          const std::string& name,
                          const RunContext& run) {
   Reader reader(name, run);
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    reader.Take(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  hardware::ForEachLine(text,
+                        [&](std::string_view line) { reader.Take(line); });
   return reader.Finish();
 }
 

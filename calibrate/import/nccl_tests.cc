@@ -285,11 +285,8 @@ class Parser {
 std::vector<NcclTestsRun> ParseNcclTests(std::string_view text,
                                          const std::string& name) {
   Parser parser(name);
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    parser.Take(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  hardware::ForEachLine(text,
+                        [&](std::string_view line) { parser.Take(line); });
   return parser.Finish();
 }
 

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
 
@@ -21,6 +25,18 @@ TEST_CASE("a file is read as it is, and what is none says why") {
       ReadTextFile(folder.path(), "a text"),
       (folder.path() + ": expected a text, got a directory").c_str(),
       model::InputError);
+}
+
+TEST_CASE("lines of a text, whether or not its last has an end") {
+  const auto lines = [](std::string_view text) {
+    std::vector<std::string> found;
+    ForEachLine(text, [&](std::string_view line) { found.emplace_back(line); });
+    return found;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(lines("") == Lines{});
+  CHECK(lines("a\n\nb\n") == Lines{"a", "", "b"});
+  CHECK(lines("a\r\nb") == Lines{"a\r", "b"});
 }
 
 }  // namespace trainfare::hardware
