@@ -564,11 +564,9 @@ void FillErrors(const FitData& data,
   const double freedom = std::max(1.0, count - effective);
   const double scatter =
       RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
-  const auto weight = static_cast<double>(kScatterPriorWeight);
   fit.degrees_of_freedom = static_cast<int64_t>(freedom);
-  fit.residual_scatter = std::sqrt(
-      (freedom * scatter * scatter + weight * model_sigma * model_sigma) /
-      (freedom + weight));
+  fit.residual_scatter =
+      ScatterWithPrior(freedom * scatter * scatter, freedom, model_sigma);
   fit.in_sample_error = Median(errors);
   if (!left_out_errors.empty()) {
     fit.leave_one_out_error = Median(left_out_errors);
@@ -777,6 +775,11 @@ Fit FitDevice(const hardware::Device& device,
   fit.provenance.runs = static_cast<int64_t>(data.runs.size());
   fit.provenance.observations = static_cast<int64_t>(data.data.size());
   return fit;
+}
+
+double ScatterWithPrior(double squares, double freedom, double assumed) {
+  const auto weight = static_cast<double>(kScatterPriorWeight);
+  return std::sqrt((squares + weight * assumed * assumed) / (freedom + weight));
 }
 
 Fit PriorFit(const hardware::Device& device) {

@@ -148,6 +148,9 @@ inline constexpr double kDeterminedBelow = 0.6;
 // The scatter of a handful of residuals says little: FitOptions::model_sigma
 // counts as this many more degrees of freedom.
 inline constexpr int64_t kScatterPriorWeight = 3;
+// Standard deviation of residuals with this sum of squares and these degrees of
+// freedom, and of kScatterPriorWeight more that are as large as `assumed`.
+double ScatterWithPrior(double squares, double freedom, double assumed);
 
 // Fits the model of `device` to what was measured on it. Throws InputError
 // when there is no observation, or none of this device.

@@ -6,14 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "calibrate/internal/progress_log.h"
 #include "hardware/device_models.h"
 #include "hardware/unit_text.h"
 
 namespace trainfare::calibrate {
 namespace {
-
-using internal::Plural;
 
 std::string ShownValue(const hardware::ParameterInfo& info, double value) {
   if (info.unit == "s") return hardware::FormatTime(model::Second(value));
@@ -33,13 +30,13 @@ std::string ShownError(const hardware::ParameterInfo& info, double error) {
 
 std::string FitSummary(const Fit& fit) {
   const auto infos = hardware::ParametersOf(fit.kind);
-  std::string text = fmt::format(
-      "fit of {}: {}, {}\n",
-      fit.reported_name.empty()
-          ? fit.device
-          : fmt::format("{} ({})", fit.device, fit.reported_name),
-      Plural(static_cast<size_t>(fit.provenance.runs), "run"),
-      Plural(static_cast<size_t>(fit.provenance.observations), "observation"));
+  std::string text =
+      fmt::format("fit of {}: {}, {}\n",
+                  fit.reported_name.empty()
+                      ? fit.device
+                      : fmt::format("{} ({})", fit.device, fit.reported_name),
+                  hardware::Plural(fit.provenance.runs, "run"),
+                  hardware::Plural(fit.provenance.observations, "observation"));
   size_t widest = 0;
   for (const FittedParameter& parameter : fit.parameters) {
     widest = std::max(widest, parameter.name.size());

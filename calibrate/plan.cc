@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "calibrate/discrepancy.h"
 #include "calibrate/step_model.h"
@@ -67,12 +70,9 @@ constexpr double kGpuMemoryShare = 0.85;
 // machine between runs takes over.
 constexpr int64_t kLeastSteps = 5;
 constexpr int64_t kMostSteps = 30;
-constexpr int64_t kWarmup = 2;
 constexpr double kWantedSeconds = 1.0;  // of timed steps a run
 // Of the median of that many steps on a shared machine, before it is known.
 constexpr double kAssumedNoise = 0.02;
-// Building a model with random weights and its optimizer, on one core.
-constexpr double kSetUpSecondsPerParameter = 12e-9;
 constexpr double kSetUpSeconds = 0.02;
 
 constexpr double kNormalQuantile90 = 1.2815515655446004;
@@ -176,10 +176,11 @@ std::vector<model::Workload> DefaultScenarios(
 
 struct Planner::State {
   PlanOptions options;
-  // The candidates, then the scenarios where those are others.
+  // The candidates, then those scenarios that are none of them.
   std::vector<StepModel> workloads;
+  std::vector<std::string> names;  // of these, as Describe writes them
   Eigen::Index candidate_count = 0;
-  Eigen::Index first_scenario = 0;
+  std::vector<Eigen::Index> asked;      // the scenarios
   std::set<std::string> done;           // workloads as Describe writes them
   std::optional<model::Workload> last;  // the trainer still has its model
 
@@ -267,15 +268,24 @@ Planner::Planner(const hardware::Device& device, PlanOptions options)
   ENSURE(!options.candidates.empty(), "a plan chooses among candidates");
   state_->options = std::move(options);
   const PlanOptions& plan = state_->options;
-  for (const model::Workload& workload : plan.candidates) {
-    state_->workloads.emplace_back(device, workload);
-  }
-  state_->candidate_count = static_cast<Eigen::Index>(plan.candidates.size());
-  for (const model::Workload& workload : plan.scenarios) {
-    state_->workloads.emplace_back(device, workload);
-  }
+  std::map<std::string, Eigen::Index> found;
+  const auto index_of = [&](const model::Workload& workload) {
+    std::string name = Describe(workload);
+    const auto next = static_cast<Eigen::Index>(state_->workloads.size());
+    const auto [place, is_new] = found.emplace(name, next);
+    if (is_new) {
+      state_->workloads.emplace_back(device, workload);
+      state_->names.push_back(std::move(name));
+    }
+    return place->second;
+  };
+  for (const model::Workload& workload : plan.candidates) index_of(workload);
+  state_->candidate_count = static_cast<Eigen::Index>(state_->workloads.size());
   // Asked are the scenarios, or the candidates themselves.
-  state_->first_scenario = plan.scenarios.empty() ? 0 : state_->candidate_count;
+  for (const model::Workload& workload :
+       plan.scenarios.empty() ? plan.candidates : plan.scenarios) {
+    state_->asked.push_back(index_of(workload));
+  }
   state_->FillErrors();
 }
 
@@ -293,28 +303,26 @@ std::optional<PlannedRun> Planner::Next(const Fit& fit,
   const FitPoint point = PointOf(fit);
   std::vector<LogTimes> log_times;
   const Eigen::MatrixXd unknown = state_->Unknown(point, log_times);
-  const Eigen::Index asked = unknown.rows() - state_->first_scenario;
   double best = 0.0;
   std::optional<PlannedRun> next;
   for (Eigen::Index i = 0; i < state_->candidate_count; ++i) {
-    const model::Workload& workload =
-        state_->workloads[static_cast<size_t>(i)].workload();
-    if (state_->done.contains(Describe(workload))) continue;
-    const double step_s =
-        std::exp(log_times[static_cast<size_t>(i)][Quantity::kStep]);
+    const auto at = static_cast<size_t>(i);
+    if (state_->done.contains(state_->names[at])) continue;
+    const model::Workload& workload = state_->workloads[at].workload();
+    const double step_s = std::exp(log_times[at][Quantity::kStep]);
     PlannedRun run;
-    run.warmup = kWarmup;
+    run.warmup = kWarmupSteps;
     const double set_up_s = state_->SetUpSeconds(workload);
     // Fewer steps than wanted where time is short.
     const double affordable_s = model::ToSeconds(longest) - set_up_s -
-                                step_s * static_cast<double>(kWarmup);
+                                step_s * static_cast<double>(kWarmupSteps);
     const double wanted_s = std::min(kWantedSeconds, affordable_s);
     run.steps = std::clamp(
         static_cast<int64_t>(wanted_s / step_s), kLeastSteps, kMostSteps);
     const double duration_s =
         set_up_s + step_s * static_cast<double>(run.steps + run.warmup);
     if (duration_s > model::ToSeconds(longest)) continue;
-    const double taken = unknown.col(i).tail(asked).squaredNorm() /
+    const double taken = unknown.col(i)(state_->asked).squaredNorm() /
                          (unknown(i, i) + kAssumedNoise * kAssumedNoise);
     const double rate = taken / duration_s;
     // A clear lead, so that rounding never decides between equals.
@@ -331,9 +339,8 @@ std::optional<PlannedRun> Planner::Next(const Fit& fit,
 double Planner::ExpectedInterval(const Fit& fit) const {
   std::vector<LogTimes> log_times;
   const Eigen::MatrixXd unknown = state_->Unknown(PointOf(fit), log_times);
-  const Eigen::Index asked = unknown.rows() - state_->first_scenario;
   return kNormalQuantile90 *
-         std::sqrt(std::max(unknown.diagonal().tail(asked).mean(), 0.0));
+         std::sqrt(std::max(unknown.diagonal()(state_->asked).mean(), 0.0));
 }
 
 }  // namespace trainfare::calibrate

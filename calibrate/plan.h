@@ -62,6 +62,11 @@ std::vector<model::Workload> DefaultScenarios(
     const hardware::Device& device,
     const std::vector<model::Precision>& precisions);
 
+// Building a model with random weights and its optimizer, on one core.
+inline constexpr double kSetUpSecondsPerParameter = 12e-9;
+// Steps before those that are timed.
+inline constexpr int64_t kWarmupSteps = 2;
+
 struct PlannedRun {
   model::Workload workload;
   int64_t steps = 0;

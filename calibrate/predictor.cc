@@ -9,6 +9,7 @@
 #include "calibrate/statistics.h"
 #include "calibrate/step_model.h"
 #include "hardware/device_models.h"
+#include "hardware/unit_text.h"
 #include "model/error.h"
 #include "model/kernels.h"
 
@@ -64,7 +65,7 @@ std::string_view ToText(Grade grade) {
 std::string GradeText(Grade grade, int64_t figures) {
   if (figures == 0 || figures > kFewFigures) return std::string(ToText(grade));
   return fmt::format(
-      "{} from {} figure{}", ToText(grade), figures, figures == 1 ? "" : "s");
+      "{} from {}", ToText(grade), hardware::Plural(figures, "figure"));
 }
 
 Predictor::Predictor(hardware::Device device)

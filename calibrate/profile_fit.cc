@@ -272,13 +272,11 @@ void FillRuns(const std::vector<EngineProfile>& profiles,
   const double freedom = std::max(1.0, count - effective);
   const double scatter =
       RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
-  const auto weight = static_cast<double>(kScatterPriorWeight);
   // Few step times stand behind the scatter, however many shares there are.
   const double steps = std::min(freedom, static_cast<double>(errors.size()));
   fit.degrees_of_freedom = static_cast<int64_t>(steps);
   fit.residual_scatter =
-      std::sqrt((steps * scatter * scatter + weight * time_sigma * time_sigma) /
-                (steps + weight));
+      ScatterWithPrior(steps * scatter * scatter, steps, time_sigma);
   fit.in_sample_error = Median(errors);
   fit.leave_one_out_error = Median(left_out_errors);
 }

@@ -193,7 +193,8 @@ void FillRows(const Group& group,
          model::RingAllReduceTime(
              one.ranks, one.size, ring.ring.step_latency, ring.ring.link)});
   }
-  std::vector<double> residuals;
+  int64_t steps = 0;
+  double squares = 0;
   for (const Figure& figure : figures) {
     const Observation& o = figure.observation;
     const Seconds<> modelled = Modelled(figure, ranks);
@@ -205,19 +206,14 @@ void FillRows(const Group& group,
                           .modelled = modelled,
                           .left_out = std::nullopt});
     if (o.quantity == Quantity::kStep) {
-      residuals.push_back(std::log(modelled / o.measured));
+      const double residual = std::log(modelled / o.measured);
+      squares += residual * residual;
+      ++steps;
     }
   }
-  if (residuals.empty()) return;
-  // As of a fit's own scatter: a few residuals are not believed alone.
-  double squares = 0;
-  for (const double residual : residuals) squares += residual * residual;
-  const double assumed = FitOptions().model_sigma;
-  const auto weight = static_cast<double>(kScatterPriorWeight);
-  const double freedom =
-      std::max(0.0, static_cast<double>(residuals.size()) - 1.0);
-  ranks.scatter =
-      std::sqrt((squares + weight * assumed * assumed) / (freedom + weight));
+  if (steps == 0) return;
+  ranks.scatter = ScatterWithPrior(
+      squares, static_cast<double>(steps - 1), FitOptions().model_sigma);
 }
 
 }  // namespace

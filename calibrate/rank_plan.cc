@@ -19,12 +19,10 @@ constexpr std::array<int64_t, 4> kSizes = {
 // A batch that neither starves a device nor takes long.
 constexpr double kWantedTokens = 512.0;
 
-constexpr int64_t kWarmup = 2;
 constexpr int64_t kLeastSteps = 5;
 constexpr int64_t kMostSteps = 20;
 constexpr double kWantedSeconds = 1.5;  // of timed steps a run
-// Building the model once a rank, on cores that they share.
-constexpr double kSetUpSecondsPerParameter = 12e-9;
+// Besides building the model once a rank, on cores that they share.
 constexpr double kSetUpSeconds = 0.1;
 
 }  // namespace
@@ -74,7 +72,7 @@ std::vector<PlannedRun> RunsOverRanks(const std::vector<MeasuredRun>& runs,
         static_cast<double>(slower);
     PlannedRun next;
     next.workload = run->workload;
-    next.warmup = kWarmup;
+    next.warmup = kWarmupSteps;
     next.steps = std::clamp(
         static_cast<int64_t>(kWantedSeconds / step_s), kLeastSteps, kMostSteps);
     next.expected_duration = model::Second(

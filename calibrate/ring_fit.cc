@@ -56,19 +56,15 @@ RingFit FitRing(const std::vector<TimedAllReduce>& times) {
                   one.time;
     squares += residual * residual;
   }
-  const double assumed = FitOptions().model_sigma;
-  const auto weight = static_cast<double>(kScatterPriorWeight);
   const double freedom =
       static_cast<double>(times.size()) - (on_bound ? 1.0 : 2.0);
-  const double variance =
-      (squares + weight * assumed * assumed) / (freedom + weight);
-  fit.scatter = std::sqrt(variance);
+  fit.scatter = ScatterWithPrior(squares, freedom, FitOptions().model_sigma);
   if (on_bound) {
-    fit.link_error = std::sqrt(variance / yy) / inverse;
+    fit.link_error = fit.scatter / std::sqrt(yy) / inverse;
     return fit;
   }
-  fit.latency_error = model::Second(std::sqrt(variance * yy / determinant));
-  fit.link_error = std::sqrt(variance * xx / determinant) / inverse;
+  fit.latency_error = model::Second(fit.scatter * std::sqrt(yy / determinant));
+  fit.link_error = fit.scatter * std::sqrt(xx / determinant) / inverse;
   fit.correlation = -xy / std::sqrt(xx * yy);
   return fit;
 }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -38,7 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using Clock = std::chrono::steady_clock;
-using internal::Plural;
+using hardware::Plural;
 using internal::ProgressLog;
 using internal::RecordFile;
 using internal::SignalGuard;
@@ -112,7 +113,7 @@ class Session {
       if (runs_.empty()) throw;
       throw InputError(fmt::format("{}; {} kept in {}",
                                    error.what(),
-                                   Plural(runs_.size(), "finished run"),
+                                   Plural(std::ssize(runs_), "finished run"),
                                    partial_path_));
     }
     MeasureRanks(records);
@@ -148,7 +149,7 @@ class Session {
         "this machine is busy (load {:.1f} on {}); the fit will be of a busy "
         "machine",
         load,
-        Plural(static_cast<size_t>(device_.cores), "core")));
+        Plural(device_.cores, "core")));
   }
 
   // Of a processor that neighbours slow down, or a device that heats up.
@@ -208,7 +209,7 @@ class Session {
     all_reduces_ = std::move(earlier.all_reduces);
     if (!runs_.empty()) {
       progress_.Note(fmt::format("going on from {} of {:.0f} s",
-                                 Plural(runs_.size(), "finished run"),
+                                 Plural(std::ssize(runs_), "finished run"),
                                  resumed_s_));
     }
   }
@@ -235,6 +236,16 @@ class Session {
     runs_.push_back(std::move(run));
     kept_ = WithoutWorseRepeats(runs_);
     observations_ = ObservationsOf(kept_.runs);
+  }
+
+  void ReportLast(const std::string& words) {
+    const model::Seconds<> step = ObservationsOf(runs_.back()).front().measured;
+    progress_.Finished(fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s)",
+                                   runs_.size(),
+                                   words,
+                                   hardware::FormatTime(step),
+                                   SpentSeconds(),
+                                   budget_s_));
   }
 
   // What is known so far, for the plan; a fit that is refused changes nothing.
@@ -286,13 +297,7 @@ class Session {
             known_, model::Second(std::min(left_s, kLongestShare * budget_s_)));
       }
       if (!next) return;
-      // A machine that is busy for a moment must not use up the budget.
-      const double longest_s =
-          std::max(kLeastRunSeconds,
-                   kOverrun * model::ToSeconds(next->expected_duration));
-      process.Send(
-          internal::RequestLine(*next, std::clamp(left_s, 0.1, longest_s)));
-      const std::optional<std::string> line = Await(process, *next, left_s);
+      const std::optional<std::string> line = Ask(process, *next, left_s);
       if (!line) continue;
       Take(*line, *next, records);
       Refit();
@@ -300,9 +305,14 @@ class Session {
   }
 
   // nullopt when interrupted and the run in progress had nothing to report.
-  std::optional<std::string> Await(TrainerProcess& process,
-                                   const PlannedRun& run,
-                                   double left_s) {
+  std::optional<std::string> Ask(TrainerProcess& process,
+                                 const PlannedRun& run,
+                                 double left_s) {
+    // A machine that is busy for a moment must not use up the budget.
+    const double longest_s = std::max(
+        kLeastRunSeconds, kOverrun * model::ToSeconds(run.expected_duration));
+    process.Send(
+        internal::RequestLine(run, std::clamp(left_s, 0.1, longest_s)));
     const auto until =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(
                            std::chrono::duration<double>(std::max(left_s, 0.0) +
@@ -374,12 +384,7 @@ class Session {
       control_due_s_ = SpentSeconds() + kControlSeconds;
     }
     Keep(std::move(run));
-    progress_.Finished(fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s)",
-                                   runs_.size(),
-                                   internal::RunWords(asked.workload),
-                                   hardware::FormatTime(model::Second(step_s)),
-                                   SpentSeconds(),
-                                   budget_s_));
+    ReportLast(internal::RunWords(asked.workload));
   }
 
   // What several ranks add. It may fail without the runs of one being lost.
@@ -460,14 +465,9 @@ class Session {
              kept_.runs, ranks, target_.trainer_device == "cpu" ? ranks : 1)) {
       const double left_s = until_s - SpentSeconds();
       if (interrupted_ || left_s <= 0.0) return;
-      const double expected_s = model::ToSeconds(run.expected_duration);
-      if (expected_s > left_s) continue;
+      if (model::ToSeconds(run.expected_duration) > left_s) continue;
       if (!process) process.emplace(MeasureCommand(ranks));
-      const double longest_s =
-          std::max(kLeastRunSeconds, kOverrun * expected_s);
-      process->Send(
-          internal::RequestLine(run, std::clamp(left_s, 0.1, longest_s)));
-      const std::optional<std::string> line = Await(*process, run, left_s);
+      const std::optional<std::string> line = Ask(*process, run, left_s);
       if (line) TakeOverRanks(*line, run, ranks, records);
     }
   }
@@ -491,14 +491,8 @@ class Session {
           "ranks");
     }
     records.Append(line);
-    const model::Seconds<> step = ObservationsOf(*answer.run).front().measured;
     Keep(std::move(*answer.run));
-    progress_.Finished(fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s)",
-                                   runs_.size(),
-                                   words,
-                                   hardware::FormatTime(step),
-                                   SpentSeconds(),
-                                   budget_s_));
+    ReportLast(words);
   }
 
   CalibrateResult Finish() {
@@ -508,7 +502,7 @@ class Session {
     if (interrupted_) {
       progress_.Warn(fmt::format(
           "interrupted; {} kept in {}, the next calibrate goes on from there",
-          Plural(runs_.size(), "finished run"),
+          Plural(std::ssize(runs_), "finished run"),
           partial_path_));
       if (runs_.empty()) {
         std::error_code ignored;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "calibrate/rank_step.h"
 #include "calibrate/step_model.h"
@@ -47,6 +48,15 @@ calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
                               cluster.link->bandwidth * kRingShareOfLink};
   ranks.network.beside = ranks.network.alone;
   return ranks;
+}
+
+// Ranks that `fit` knows, as many as the cluster's devices.
+void Join(calibrate::RankFit ranks,
+          const calibrate::Fit& fit,
+          Cluster& cluster) {
+  cluster.ranks = std::move(ranks);
+  cluster.measured_ranks =
+      calibrate::NearestRanks(fit, cluster.devices)->network.ranks;
 }
 
 // Standard deviation of log(step time) over the ranks, by what the device's
@@ -179,11 +189,8 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   // Nothing is sent, so nothing is compressed.
   if (cluster.devices == 1) workload.compression = {};
   const calibrate::StepPrediction prediction = predictor.Predict(workload);
+  hardware::StepTime<double> computing = prediction.time;
   StepEstimate step;
-  step.forward = prediction.time.forward;
-  step.backward = prediction.time.backward;
-  step.optimizer = prediction.time.optimizer;
-  step.other = prediction.time.other;
   step.log_sigma = prediction.log_sigma;
   step.low_factor = prediction.low_factor;
   step.high_factor = prediction.high_factor;
@@ -194,10 +201,7 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
         workload,
         prediction.time,
         cluster.ranks ? *cluster.ranks : DatasheetRanks(cluster));
-    step.forward = over_ranks.computing.forward;
-    step.backward = over_ranks.computing.backward;
-    step.optimizer = over_ranks.computing.optimizer;
-    step.other = over_ranks.computing.other;
+    computing = over_ranks.computing;
     step.communication = over_ranks.exposed;
     step.slowed_computation = over_ranks.slowed;
     step.ring_ranks = cluster.measured_ranks;
@@ -214,12 +218,12 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
     step.grade = RanksGrade(prediction.grade, workload, cluster);
   } else if (cluster.ranks) {
     // Nothing is sent, but the others compute, too.
-    const double times = 1.0 / cluster.ranks->share;
-    step.forward = step.forward * times;
-    step.backward = step.backward * times;
-    step.optimizer = step.optimizer * times;
-    step.other = step.other * times;
+    computing = computing * (1.0 / cluster.ranks->share);
   }
+  step.forward = computing.forward;
+  step.backward = computing.backward;
+  step.optimizer = computing.optimizer;
+  step.other = computing.other;
   return step;
 }
 
@@ -271,25 +275,20 @@ Cluster ClusterOf(const hardware::Instance& instance,
                   int64_t devices,
                   const calibrate::Predictor& predictor) {
   Cluster cluster = ClusterOf(instance, devices);
-  const auto ranks = calibrate::RanksOf(predictor.fit(), devices);
-  if (!ranks || !ranks->transport.ends_with("within a host") ||
-      ranks->network.alone.ring.link > cluster.link->bandwidth) {
-    return cluster;
+  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  if (ranks && ranks->transport.ends_with("within a host") &&
+      ranks->network.alone.ring.link <= cluster.link->bandwidth) {
+    Join(std::move(*ranks), predictor.fit(), cluster);
   }
-  cluster.ranks = ranks;
-  cluster.measured_ranks =
-      calibrate::NearestRanks(predictor.fit(), devices)->network.ranks;
   return cluster;
 }
 
 Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices) {
-  const auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
   if (!ranks) return ClusterOf(predictor.device(), devices);
   Cluster cluster;
   cluster.devices = devices;
-  cluster.ranks = ranks;
-  cluster.measured_ranks =
-      calibrate::NearestRanks(predictor.fit(), devices)->network.ranks;
+  Join(std::move(*ranks), predictor.fit(), cluster);
   return cluster;
 }
 

@@ -306,11 +306,10 @@ void AddNotes(const Target& target,
   const int64_t figures = target.predictor.fit().provenance.observations;
   if (!target.fit_name.empty() && figures <= calibrate::kFewFigures) {
     notes.push_back(fmt::format(
-        "fit {} rests on {} published figure{}: the interval is of its priors "
-        "more than of measurements",
+        "fit {} rests on {}: the interval is of its priors more than of "
+        "measurements",
         target.fit_name,
-        figures,
-        figures == 1 ? "" : "s"));
+        hardware::Plural(figures, "published figure")));
   }
   const model::Workload& workload = jobs.front().workload;
   const int64_t global_batch =

@@ -251,12 +251,7 @@ void CheckSupported(const model::Workload& workload) {
                     workload.architecture.name,
                     model::ToText(workload.architecture.family)));
   }
-  if (workload.stack.fusion != model::Fusion::kEager &&
-      workload.stack.fusion != model::Fusion::kFused) {
-    throw InputError(
-        fmt::format("stack: this trainer has eager and fused, got {}",
-                    model::ToText(workload.stack.fusion)));
-  }
+  RequireOwnStack(workload.stack.fusion);
 }
 
 }  // namespace

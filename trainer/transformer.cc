@@ -113,17 +113,18 @@ at::Tensor LanguageModelLoss(const at::Tensor& logits,
       kNoLabel);
 }
 
+void RequireOwnStack(model::Fusion stack) {
+  if (stack == model::Fusion::kEager || stack == model::Fusion::kFused) return;
+  throw InputError(fmt::format(
+      "stack: this trainer has eager and fused, got {}", model::ToText(stack)));
+}
+
 Transformer::Transformer(const Architecture& architecture,
                          const TransformerOptions& options,
                          at::Device device)
     : architecture_(architecture), options_(options), device_(device) {
   CheckDimensions(architecture);
-  if (options.fusion != model::Fusion::kEager &&
-      options.fusion != model::Fusion::kFused) {
-    throw InputError(
-        fmt::format("stack: this trainer has eager and fused, got {}",
-                    model::ToText(options.fusion)));
-  }
+  RequireOwnStack(options.fusion);
   if (options.attention == model::Attention::kFlash && device.is_cpu() &&
       options.attention_dropout > 0) {
     throw InputError(

@@ -32,6 +32,8 @@ struct TransformerOptions {
   int64_t padding_id = 0;
   int64_t decoder_start_id = 0;  // first token a decoder of two sides is given
 };
+// Throws InputError for a stack that is not this trainer's.
+void RequireOwnStack(model::Fusion stack);
 // The values of the published checkpoints of this architecture.
 TransformerOptions DefaultOptions(const model::Architecture& architecture);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <ostream>
 #include <string>
-#include <string_view>
 
 #include "calibrate/command.h"
 
@@ -62,9 +61,5 @@ class ProgressLog {
   std::ostream& log_;
   size_t drawn_ = 0;
 };
-
-inline std::string Plural(size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 }  // namespace trainfare::calibrate::internal
