@@ -515,13 +515,13 @@ class Session {
           fmt::format("no run fits in the budget of {:.0f} s", budget_s_));
     }
     if (kept_.weighed_down > 0) {
-      progress_.Warn(
-          fmt::format("{} disturbed by something else on this machine and "
-                      "weigh less in the "
-                      "fit; where it is quiet, calibrate --fresh",
-                      kept_.weighed_down == 1
-                          ? "1 run was"
-                          : fmt::format("{} runs were", kept_.weighed_down)));
+      const bool one = kept_.weighed_down == 1;
+      progress_.Warn(fmt::format(
+          "{} {} disturbed by something else on this machine and "
+          "{} less in the fit; where it is quiet, calibrate --fresh",
+          Plural(kept_.weighed_down, "run"),
+          one ? "was" : "were",
+          one ? "weighs" : "weigh"));
     }
     WarnOfDrift();
     Fit fit = FitDevice(device_, observations_);

@@ -46,8 +46,8 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
   KeptRuns kept = WithoutWorseRepeats(std::move(measurements.runs));
   if (kept.left_out + kept.weighed_down > 0) {
     files.notes.push_back(fmt::format(
-        "{}: {} of {} runs were disturbed by something else on their machine: "
-        "{} left out for a better run of the same workload, {} weigh less",
+        "{}: something else on their machine disturbed {} of {} runs: {} left "
+        "out for a better run of the same workload, {} with less weight",
         path,
         kept.left_out + kept.weighed_down,
         kept.runs.size() + static_cast<size_t>(kept.left_out),
