@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "calibrate/fit_summary.h"
+#include "calibrate/fit_json.h"
 #include "hardware/unit_text.h"
 #include "scenarios/internal/result_json.h"
 

@@ -1,82 +1,12 @@
-#include "calibrate/fit_summary.h"
+#include "calibrate/fit_json.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "hardware/device_models.h"
-#include "hardware/unit_text.h"
+#include "model/units.h"
 
 namespace trainfare::calibrate {
-namespace {
-
-std::string ShownValue(const hardware::ParameterInfo& info, double value) {
-  if (info.unit == "s") return hardware::FormatTime(model::Second(value));
-  if (info.unit == "B/s") {
-    return hardware::FormatBandwidth(model::BytesPerSecond<>(value));
-  }
-  return fmt::format("{:.4g}", value);
-}
-
-std::string ShownError(const hardware::ParameterInfo& info, double error) {
-  return info.transform == hardware::Transform::kLog
-             ? fmt::format("{:.1f} %", 100.0 * error)
-             : fmt::format("{:.2g}", error);
-}
-
-}  // namespace
-
-std::string FitSummary(const Fit& fit) {
-  const auto infos = hardware::ParametersOf(fit.kind);
-  std::string text =
-      fmt::format("fit of {}: {}, {}\n",
-                  fit.reported_name.empty()
-                      ? fit.device
-                      : fmt::format("{} ({})", fit.device, fit.reported_name),
-                  hardware::Plural(fit.provenance.runs, "run"),
-                  hardware::Plural(fit.provenance.observations, "observation"));
-  size_t widest = 0;
-  for (const FittedParameter& parameter : fit.parameters) {
-    widest = std::max(widest, parameter.name.size());
-  }
-  text += fmt::format("  {:<{}}  {:>10}  {:>9}  {:>10}\n",
-                      "parameter",
-                      widest,
-                      "value",
-                      "+-",
-                      "prior");
-  for (size_t i = 0; i < fit.parameters.size(); ++i) {
-    const FittedParameter& parameter = fit.parameters[i];
-    if (!parameter.determined) continue;
-    text += fmt::format("  {:<{}}  {:>10}  {:>9}  {:>10}\n",
-                        parameter.name,
-                        widest,
-                        ShownValue(infos[i], parameter.value),
-                        ShownError(infos[i], parameter.standard_error),
-                        ShownValue(infos[i], parameter.prior));
-  }
-  bool first = true;
-  for (size_t i = 0; i < fit.parameters.size(); ++i) {
-    const FittedParameter& parameter = fit.parameters[i];
-    if (parameter.determined) continue;
-    if (first) text += "not determined, at its prior; would be by:\n";
-    first = false;
-    text += fmt::format("  {:<{}}  {:>10}  {}\n",
-                        parameter.name,
-                        widest,
-                        ShownValue(infos[i], parameter.value),
-                        parameter.determined_by);
-  }
-  text += fmt::format("median error of a step: {:.1f} %",
-                      100.0 * fit.in_sample_error);
-  if (fit.leave_one_out_error > 0.0) {
-    text += fmt::format(", of each run left out in turn: {:.1f} %",
-                        100.0 * fit.leave_one_out_error);
-  }
-  return text + "\n";
-}
 
 std::string FitJson(const Fit& fit) {
   const auto infos = hardware::ParametersOf(fit.kind);
