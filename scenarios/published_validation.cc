@@ -260,7 +260,7 @@ Summary Summarise(const GroupInfo& info, const std::vector<PublishedError>& e) {
     s.verdict = "only checked";
     s.met = false;
   } else if (!s.limited) {
-    s.verdict = "-";
+    s.verdict = std::string("-");
   } else {
     s.verdict =
         s.met ? "met" : fmt::format("missed: {}", fmt::join(missed, ", "));
@@ -625,13 +625,31 @@ Report ValidatePublished(const ValidateOptions& options) {
                   {"use", "use", Align::kLeft},
                   {"from", "how", Align::kLeft}};
   Json row_list = Json::array();
-  for (const Judged& j : judged) {
-    const PublishedRow& row = *j.row;
+  // Every row, in the order of the files; without a prediction why.
+  const Cell none("-", std::string());
+  auto next = judged.begin();
+  for (size_t i = 0; i < published.rows.size(); ++i) {
+    const PublishedRow& row = published.rows[i];
+    if (!asked(row)) continue;
     const PublishedRun& run = published.RunOf(row);
+    const Cell device = run.device ? Cell(*run.device) : none;
+    if (next == judged.end() || next->row != &row) {
+      rows.Add({row.id,
+                std::string(GroupOf(row)),
+                device,
+                row.quantity,
+                Cell(row.value.text, row.value.low),
+                none,
+                none,
+                std::string(ToText(row.use)),
+                predictions[i].reason});
+      continue;
+    }
+    const Judged& j = *next++;
     const double predicted = j.prediction->value.value_or(0);
     rows.Add({row.id,
               std::string(j.group),
-              run.device.value_or("-"),
+              device,
               row.quantity,
               Cell(row.value.text, row.value.low),
               Cell(PredictedText(row, *j.prediction), predicted),

@@ -116,6 +116,26 @@ TEST_CASE("every row has a prediction or a reason why not") {
   }
 }
 
+TEST_CASE("the table shows every row, accuracy without a prediction") {
+  ValidateOptions options;
+  options.files = {kFolder};
+  options.protocol = Protocol::kLeaveOneOut;
+  const Report report = ValidatePublished(options);
+  const Table& table = report.tables.front();
+  REQUIRE(table.rows.size() == All().rows.size());
+  int accuracies = 0;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    CAPTURE(All().rows[i].id);
+    CHECK(table.rows[i][0].text == All().rows[i].id);
+    CHECK(table.rows[i][4].text == All().rows[i].value.text);
+    if (All().rows[i].group != "accuracy") continue;
+    ++accuracies;
+    CHECK(table.rows[i][5].text == "-");
+    CHECK(table.rows[i][8].text.find("never predicted") != std::string::npos);
+  }
+  CHECK(accuracies == 79);
+}
+
 TEST_CASE("figures kept as data or set aside are never predicted") {
   for (size_t i = 0; i < All().rows.size(); ++i) {
     const PublishedUse use = All().rows[i].use;
@@ -193,6 +213,22 @@ TEST_CASE("dynamic padding takes between a compile a shape and one a change") {
   // 184 s a shape: 73 shapes, 5801 changes (docs/model_trainium.md says how).
   CHECK(*p.value / 3600 == doctest::Approx(3.77).epsilon(0.02));
   CHECK(*p.high / 3600 == doctest::Approx(296).epsilon(0.02));
+}
+
+// docs/model_gpu.md, "Small grids" and "A GPU beside a NeuronCore", by hand.
+TEST_CASE("a small grid does not fill a GPU, nor does a small batch") {
+  const auto predicted = [](const std::string& id) {
+    return *Predictions()[IndexOf(id)].value;
+  };
+  // 81.1 us at the full bandwidth, 97.7 + 16 as it is.
+  CHECK(predicted("onestep_t4_adan_kernelA_grid576/utilisation.bandwidth") ==
+        doctest::Approx(81.1 / 113.7).epsilon(0.01));
+  CHECK(predicted("onestep_t4_adan_kernelA_grid1/utilisation.bandwidth") <
+        0.01);
+  CHECK(predicted("emotion_a100_util_b32/utilisation.sm") ==
+        doctest::Approx(0.52 * 0.86).epsilon(0.02));
+  CHECK(predicted("emotion_a100_util_b2/utilisation.sm") ==
+        doctest::Approx(0.54 * 0.61).epsilon(0.02));
 }
 
 TEST_CASE("in sample a run does see its own figure") {
