@@ -192,6 +192,10 @@ void AddOverrides(CLI::App& app, scenarios::Overrides& overrides) {
   app.add_option("--precision", overrides.precision, "fp32, tf32, fp16 or bf16")
       ->type_name("NAME");
   AddCount(app, "--epochs", overrides.epochs, "Instead of the scenario's");
+  app.add_option("--work",
+                 overrides.work,
+                 "training, or forward: passes of inference alone")
+      ->type_name("NAME");
 }
 
 Command AddPredict(CLI::App& app, Common& common) {
@@ -264,6 +268,11 @@ Command AddRecommend(CLI::App& app, Common& common) {
   AddPriceFlags(*sub, options.prices, options.regions);
   AddCount(*sub, "--top", options.top, "Show the N best candidates only");
   AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
+  AddNames(*sub,
+           "--also",
+           options.also,
+           "Also these devices by themselves, rented out or not: "
+           "cerebras_wse2,groq_lpu");
   AddOverrides(*sub, options.overrides);
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {

@@ -73,6 +73,13 @@ void RequireSupported(const Device& device,
         "use a smaller batch and accumulation",
         device.name));
   }
+  if (workload.stack.stochastic_rounding &&
+      device.kind != DeviceKind::kNeuron) {
+    throw model::InputError(fmt::format(
+        "stochastic_rounding: what it costs is known of NeuronCores alone, "
+        "which round so on the way out; not of {}",
+        device.name));
+  }
   if (device.kind == DeviceKind::kDataflow) {
     const model::Bytes<> weights = models::DataflowWeightBytes(workload);
     if (!models::StreamsWeights(device) && weights > device.memory_capacity) {

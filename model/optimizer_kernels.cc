@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "model/error.h"
 #include "model/multi_tensor.h"
@@ -49,9 +50,31 @@ bool WidensParameters(const Workload& w) {
          BytesPerElement(w.precision) < 4;
 }
 
-int64_t PackedLaunches(const Workload& w, int64_t lists) {
-  return static_cast<int64_t>(
-      MultiTensorLaunches(TrainableTensorsOf(w), lists).size());
+// Tensors that are updated together: all of them, or those of a layer with or
+// without weight decay.
+std::vector<std::vector<ParameterTensor>> GroupsOf(const Workload& w) {
+  if (!w.optimizer.by_layer) return {TrainableTensorsOf(w)};
+  std::map<std::pair<int64_t, bool>, std::vector<ParameterTensor>> groups;
+  for (ParameterTensor& tensor : TrainableTensorsOf(w)) {
+    // Biases and LayerNorm do not decay.
+    const std::pair group(tensor.layer, tensor.columns > 1);
+    groups[group].push_back(std::move(tensor));
+  }
+  std::vector<std::vector<ParameterTensor>> list;
+  list.reserve(groups.size());
+  for (auto& [key, tensors] : groups) list.push_back(std::move(tensors));
+  return list;
+}
+
+int64_t PackedLaunches(const Workload& w, std::optional<int64_t> lists) {
+  int64_t launches = 0;
+  for (const std::vector<ParameterTensor>& group : GroupsOf(w)) {
+    launches +=
+        lists
+            ? static_cast<int64_t>(MultiTensorLaunches(group, *lists).size())
+            : CeilDivide(static_cast<int64_t>(group.size()), kTensorsPerLaunch);
+  }
+  return launches;
 }
 
 constexpr int64_t kWidth = 4;  // state and master parameters are fp32
@@ -120,14 +143,13 @@ int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
        access == FusedAccess::kOneTensor)) {
     return pass.operations * tensors;
   }
-  return pass.operations * (pass.lists
-                                ? PackedLaunches(w, *pass.lists)
-                                : CeilDivide(tensors, kTensorsPerLaunch));
+  return pass.operations * PackedLaunches(w, pass.lists);
 }
 
 // Launches of a pass over so many elements, alike: the sums over all of them
 // are those of the whole pass, to within one byte a launch.
 Kernel KernelOf(const Pass& pass, int64_t elements, int64_t launches) {
+  ENSURE(launches >= 1, "a pass over tensors is launched");
   Kernel kernel;
   kernel.kind = pass.kind;
   kernel.name = pass.name;

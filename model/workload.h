@@ -45,6 +45,9 @@ struct Optimizer {
   OptimizerKind kind = OptimizerKind::kAdamW;
   OptimizerImplementation implementation =
       OptimizerImplementation::kMultiTensor;
+  // A learning rate for each layer (layer-wise decay): its tensors, those with
+  // and those without weight decay, are an update of their own.
+  bool by_layer = false;
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
@@ -58,6 +61,8 @@ struct Stack {
   bool narrow_weights = false;
   // -O1 to -O3 of a graph compiler that has levels (Neuron); others ignore it.
   int64_t compiler_level = 2;
+  // Of results that are narrowed, instead of to the nearest.
+  bool stochastic_rounding = false;
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 

@@ -12,6 +12,8 @@
 #include "calibrate/step_model.h"
 #include "hardware/device_models.h"
 #include "hardware/models/gpu_power.h"
+#include "hardware/models/neuron_compiler.h"
+#include "hardware/unit_text.h"
 #include "model/energy.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -180,7 +182,62 @@ void EstimateEnergy(const Device& device, JobEstimate& job) {
                 static_cast<double>(job.ranks_per_device));
 }
 
+// What compiling takes of the host, and the batch that leaves it.
+void LimitToHost(const Scenario& scenario,
+                 const Device& device,
+                 const Cluster& cluster,
+                 JobEstimate& job) {
+  const RunExtras& extras = scenario.extras;
+  const model::Workload& w = job.workload;
+  if (device.kind != DeviceKind::kNeuron || !cluster.host_memory ||
+      extras.warm_cache || w.work != model::Work::kTraining) {
+    return;
+  }
+  // Cores are data parallel: one graph, of a core's share of the batch.
+  const auto graph = [&](int64_t batch) {
+    return hardware::models::NeuronCompilerMemory(
+        w.architecture,
+        (batch + device.cores - 1) / device.cores * w.sequence_length);
+  };
+  const auto outcome = [&](int64_t batch) {
+    return hardware::models::CompileOnHost(
+        graph(batch), *cluster.host_memory, extras.swap);
+  };
+  using hardware::models::NeuronCompilation;
+  const NeuronCompilation compilation = outcome(w.batch);
+  job.compilation = {.memory = graph(w.batch),
+                     .host_memory = *cluster.host_memory,
+                     .swap = extras.swap,
+                     .swaps = compilation == NeuronCompilation::kSwaps,
+                     .fails = compilation == NeuronCompilation::kFails};
+  int64_t most = job.largest_batch.value_or(0);
+  int64_t least = 0;  // fits
+  if (most > 0 && outcome(most) == NeuronCompilation::kFails) {
+    while (most - least > 1) {
+      const int64_t middle = least + (most - least) / 2;
+      (outcome(middle) == NeuronCompilation::kFails ? most : least) = middle;
+    }
+    job.largest_batch.reset();
+    if (least > 0) job.largest_batch = least;
+  }
+}
+
 }  // namespace
+
+std::string JobEstimate::Obstacle() const {
+  if (memory.total() > capacity) {
+    return fmt::format("does not fit memory by {}",
+                       hardware::FormatBytes(memory.total() - capacity));
+  }
+  ENSURE(compilation && compilation->fails, "a job that does not fit");
+  return fmt::format(
+      "does not fit the host's memory by {}: compiling it takes {}, {}; use a "
+      "smaller batch, or set {}run.warm_cache",
+      hardware::FormatBytes(compilation->memory - compilation->host_memory),
+      hardware::FormatBytes(compilation->memory),
+      compilation->swap.base() > 0 ? "too much to swap" : "there is no swap",
+      compilation->swap.base() > 0 ? "" : "run.swap or ");
+}
 
 StepEstimate EstimateStep(const calibrate::Predictor& predictor,
                           const model::Workload& asked,
@@ -230,6 +287,7 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
 Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
   Cluster cluster;
   cluster.devices = devices;
+  cluster.host_memory = instance.host_memory;
   if (devices > instance.count) {
     throw InputError(
         fmt::format("--devices: expected at most {}, the devices "
@@ -378,17 +436,22 @@ JobEstimate EstimateJob(const Scenario& scenario,
 
   const model::MemorySurroundings surroundings =
       SurroundingsOf(device, cluster.devices);
-  job.memory = model::EstimateMemory(job.workload, surroundings);
+  model::Workload held = job.workload;
+  // What never trains keeps no fp32 weights to round.
+  if (device.inference_only) held.stack.narrow_weights = true;
+  job.memory = model::EstimateMemory(held, surroundings);
   // Ranks on one processor have its memory between them.
   const auto sharing = static_cast<double>(job.ranks_per_device);
   job.capacity = device.memory_capacity / sharing;
-  job.largest_batch =
-      model::LargestBatch(job.workload, surroundings, job.capacity);
+  job.largest_batch = model::LargestBatch(held, surroundings, job.capacity);
+  LimitToHost(scenario, device, cluster, job);
   if (!job.fits()) return job;
 
+  const model::Work work = scenario.workload.work;
   model::RunPlan plan;
   plan.train_samples = scenario.train_samples;
-  plan.eval_samples = scenario.eval_samples;
+  // Only what trains is evaluated.
+  plan.eval_samples = work == model::Work::kForward ? 0 : scenario.eval_samples;
   plan.epochs = scenario.epochs;
   plan.batch = scenario.workload.batch;
   plan.accumulation = scenario.workload.accumulation;
@@ -407,15 +470,15 @@ JobEstimate EstimateJob(const Scenario& scenario,
   // A shape is asked for more than once: by epochs and by evaluation.
   using Shape = std::tuple<model::Work, int64_t, int64_t, int64_t>;
   std::map<Shape, StepEstimate> known;
-  const auto step_at = [&](model::Work work,
+  const auto step_at = [&](model::Work kind,
                            int64_t batch,
                            int64_t micro_batches,
                            int64_t length) -> const StepEstimate& {
-    const Shape shape{work, batch, micro_batches, length};
+    const Shape shape{kind, batch, micro_batches, length};
     auto found = known.find(shape);
     if (found == known.end()) {
       model::Workload workload = scenario.workload;
-      workload.work = work;
+      workload.work = kind;
       workload.batch = batch;
       workload.accumulation = micro_batches;
       workload.sequence_length = length;
@@ -428,8 +491,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   job.run = model::EstimateRun(
       plan,
       [&](int64_t batch, int64_t micro_batches, int64_t length) {
-        return step_at(model::Work::kTraining, batch, micro_batches, length)
-            .total();
+        return step_at(work, batch, micro_batches, length).total();
       },
       [&](int64_t batch, int64_t, int64_t length) {
         return step_at(model::Work::kForward, batch, 1, length).total();
@@ -442,14 +504,16 @@ JobEstimate EstimateJob(const Scenario& scenario,
   const Seconds<> load = plan.load_per_sample * step_samples;
   double model_flops = 0;
   for (const model::PaddedLength& length : job.lengths) {
-    StepEstimate step = step_at(
-        model::Work::kTraining, plan.batch, plan.accumulation, length.length);
+    StepEstimate step =
+        step_at(work, plan.batch, plan.accumulation, length.length);
     step.input = std::max(Seconds<>(), load - step.total());
     mean.Add(step, length.share);
     model::Workload workload = scenario.workload;
     workload.sequence_length = length.length;
     model_flops += length.share *
-                   static_cast<double>(model::StepModelFlops(workload)) *
+                   static_cast<double>(work == model::Work::kForward
+                                           ? model::ForwardModelFlops(workload)
+                                           : model::StepModelFlops(workload)) *
                    static_cast<double>(plan.accumulation);
   }
   job.step = mean.Get();

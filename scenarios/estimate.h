@@ -29,6 +29,8 @@ struct Cluster {
   std::optional<hardware::Interconnect> link;
   std::optional<calibrate::RankFit> ranks;
   int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
+  // Of the host that they are in; absent: not known.
+  std::optional<model::Bytes<>> host_memory;
 
   // Ranks on one processor are one device.
   int64_t ranks_per_device() const {
@@ -90,6 +92,16 @@ std::vector<Term> TermsOf(const StepEstimate& step);
 // "interpolated", "extrapolated from 2 figures, ring of 2 ranks".
 std::string GradeWords(const StepEstimate& step, int64_t devices);
 
+// What compiling the graph takes of the host's memory, where a device's
+// compiler is known to need much (Neuron).
+struct HostCompilation {
+  model::Bytes<> memory;
+  model::Bytes<> host_memory;
+  model::Bytes<> swap;
+  bool swaps = false;  // more than the host has, and yet it finishes
+  bool fails = false;
+};
+
 struct JobEstimate {
   model::Workload workload;  // at the longest batch
   std::vector<model::PaddedLength> lengths;
@@ -102,7 +114,13 @@ struct JobEstimate {
   model::MemoryEstimate memory;
   model::Bytes<> capacity;
   std::optional<int64_t> largest_batch;  // nullopt: not even one sequence
-  bool fits() const { return memory.total() <= capacity; }
+  // Absent: no compiler that minds, or a host that is not known.
+  std::optional<HostCompilation> compilation;
+  bool fits() const {
+    return memory.total() <= capacity && !(compilation && compilation->fails);
+  }
+  // Why it does not fit: "does not fit memory by 3 GiB".
+  std::string Obstacle() const;
 
   // The rest only if it fits. Means over the lengths of a full batch.
   StepEstimate step;

@@ -163,8 +163,7 @@ Table MainTable(const std::vector<JobEstimate>& jobs,
                  none,
                  none,
                  none,
-                 fmt::format("does not fit memory by {}",
-                             FormatBytes(job.memory.total() - job.capacity))});
+                 job.Obstacle()});
       continue;
     }
     const StepEstimate& step = job.step;
@@ -220,7 +219,9 @@ void AddDetails(const JobEstimate& job, int64_t epochs, Report& report) {
         {"start-up", job.run.start_up},
         {fmt::format("compiling {:.0f} shapes", job.run.distinct_shapes),
          job.run.compile},
-        {"training steps", job.run.training - job.run.input_wait},
+        {job.workload.work == model::Work::kForward ? "forward passes"
+                                                    : "training steps",
+         job.run.training - job.run.input_wait},
         {"waiting for input", job.run.input_wait},
         {"evaluation", job.run.evaluation},
         {"checkpoints", job.run.checkpoint}};
@@ -233,14 +234,15 @@ void AddDetails(const JobEstimate& job, int64_t epochs, Report& report) {
 
   Table memory;
   memory.title = fmt::format(
-      "memory of one device at the {}: batch {}, length {}, {}, {}, {}",
+      "memory of one device at the {}: batch {}, length {}, {}, {}{}",
       model::ToText(job.memory.moment),
       job.workload.batch,
       job.workload.sequence_length,
       model::ToText(job.workload.precision),
-      model::ToText(job.workload.optimizer.kind),
-      job.workload.gradient_checkpointing ? "activations checkpointed"
-                                          : "all activations kept");
+      DescribeUpdate(job.workload),
+      job.workload.work == model::Work::kForward ? ""
+      : job.workload.gradient_checkpointing      ? ", activations checkpointed"
+                                                 : ", all activations kept");
   memory.columns = {{"term", "name", Align::kLeft},
                     {"size", "memory_bytes", Align::kRight}};
   for (const model::MemoryTerm& term : job.memory.terms) {
@@ -302,6 +304,17 @@ void AddNotes(const Target& target,
                     "run.warm_cache where it was done before",
                     target.predictor.device().name,
                     jobs.front().run.distinct_shapes));
+  }
+  for (const JobEstimate& job : jobs) {
+    if (job.compilation && job.compilation->swaps && job.fits()) {
+      notes.push_back(fmt::format(
+          "batch {}, length {}: the compiler swaps, it takes {} on a host of "
+          "{}; how much longer that takes is not counted",
+          job.workload.batch,
+          job.workload.sequence_length,
+          FormatBytes(job.compilation->memory),
+          FormatBytes(job.compilation->host_memory)));
+    }
   }
   const int64_t figures = target.predictor.fit().provenance.observations;
   if (!target.fit_name.empty() && figures <= calibrate::kFewFigures) {
@@ -373,6 +386,9 @@ std::string Answer(const Target& target,
                    const JobEstimate& job,
                    const Scenario& scenario) {
   if (!job.fits()) {
+    if (job.memory.total() <= job.capacity) {
+      return fmt::format("{} {}", scenario.title, job.Obstacle());
+    }
     return fmt::format("{} does not fit {}: it needs {}, {} more than there is",
                        scenario.title,
                        target.predictor.device().name,
@@ -403,6 +419,12 @@ std::vector<Scenario> Variants(const Scenario& scenario,
   Scenario base = scenario;
   if (overrides.precision) {
     base.workload.precision = model::PrecisionFromText(*overrides.precision);
+  }
+  if (overrides.work) {
+    base.workload.work = WorkFromText(*overrides.work);
+    if (base.workload.work == model::Work::kForward) {
+      base.workload.accumulation = 1;
+    }
   }
   if (overrides.epochs) {
     RequireCount("--epochs", *overrides.epochs, kMostEpochs);
@@ -494,11 +516,10 @@ Report Predict(const PredictOptions& options) {
         fmt::format("{} on {}", scenario.title, TargetName(target)));
   }
   report.headline.push_back(
-      fmt::format("{}, {}, {} {}, {}, {} attention; {}",
+      fmt::format("{}, {}, {}, {}, {} attention; {}",
                   first.workload.architecture.name,
                   model::ToText(first.workload.precision),
-                  model::ToText(first.workload.optimizer.kind),
-                  model::ToText(first.workload.optimizer.implementation),
+                  DescribeUpdate(first.workload),
                   model::ToText(first.workload.stack.fusion),
                   model::ToText(first.workload.stack.attention),
                   GroundName(target)));

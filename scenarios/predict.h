@@ -21,6 +21,7 @@ struct Overrides {
   std::vector<int64_t> lengths;  // static; empty: the scenario's padding
   std::optional<std::string> precision;
   std::optional<int64_t> epochs;
+  std::optional<std::string> work;
 };
 
 struct PredictOptions {

@@ -197,7 +197,8 @@ PublishedPrediction CompilesOnHost(const PublishedRuns& runs,
   const bool swaps =
       run.setting.value_or("").find("swap=90GB") != std::string::npos;
   p.fits = hardware::models::CompileOnHost(
-               *run.batch * *run.sequence_length,
+               hardware::models::NeuronCompilerMemory(*run.batch *
+                                                      *run.sequence_length),
                host,
                swaps ? model::Byte(runs.Value("emotion_trn1_swap_b64/swap"))
                      : model::Bytes<>()) !=

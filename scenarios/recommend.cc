@@ -33,7 +33,8 @@ constexpr int64_t kMostCandidates = 1'000'000;  // any number beyond the catalog
 constexpr int kStalePriceDays = 90;
 
 struct Candidate {
-  const Instance* instance = nullptr;
+  const Instance* instance = nullptr;  // nullptr: a device by itself
+  std::string device;
   int64_t devices = 1;
   std::optional<JobEstimate> job;  // absent: cannot be estimated
   std::optional<Tariff> tariff;
@@ -44,7 +45,9 @@ struct Candidate {
 
   bool viable() const { return objection.empty(); }
   const std::string& Reason() const { return viable() ? worse : objection; }
-  std::string Name() const { return instance->FullName(); }
+  std::string Name() const {
+    return instance != nullptr ? instance->FullName() : device;
+  }
 };
 
 // Leaves the first `top` and says what went.
@@ -79,10 +82,8 @@ double Score(const Candidate& candidate, Objective objective) {
 // Why a candidate is out, whatever the others offer; empty when it is in.
 std::string Objection(const Candidate& c, const RecommendOptions& options) {
   const JobEstimate& job = *c.job;
-  if (!job.fits()) {
-    return fmt::format("does not fit memory by {}",
-                       FormatBytes(job.memory.total() - job.capacity));
-  }
+  if (!job.fits()) return job.Obstacle();
+  if (c.instance == nullptr) return "by itself: no instance, so no price";
   if (!c.tariff) {
     return fmt::format("no {}price{}",
                        options.spot ? "spot " : "",
@@ -113,6 +114,7 @@ class Estimator {
                      const RecommendOptions& options) {
     Candidate c;
     c.instance = &instance;
+    c.device = instance.device;
     c.devices = devices;
     c.tariff = pricing_.Of(instance, options.spot);
     try {
@@ -128,6 +130,19 @@ class Estimator {
           c.job->run.total(), c.tariff->price, c.tariff->billing);
     }
     c.objection = Objection(c, options);
+    return c;
+  }
+
+  Candidate EstimateAlone(const std::string& device,
+                          const RecommendOptions& options) {
+    Candidate c;
+    c.device = hardware::DeviceCatalog::Shipped().Find(device).name;
+    try {
+      c.job = EstimateJob(scenario_, PredictorOf(c.device), Cluster());
+      c.objection = Objection(c, options);
+    } catch (const model::InputError& error) {
+      c.objection = error.what();
+    }
     return c;
   }
 
@@ -181,6 +196,9 @@ std::vector<Candidate> EstimateAll(const Scenario& scenario,
           estimator.Estimate(instance, instance.count, options));
     }
     candidates.push_back(estimator.Estimate(instance, 1, options));
+  }
+  for (const std::string& device : options.also) {
+    candidates.push_back(estimator.EstimateAlone(device, options));
   }
   return candidates;
 }
@@ -267,8 +285,8 @@ Table CandidateTable(const std::vector<Candidate>& candidates) {
     const bool timed = c.job && c.job->fits();
     std::vector<Cell> row;
     row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
-    row.emplace_back(c.Name());
-    row.emplace_back(fmt::format("{} x {}", c.devices, c.instance->device));
+    row.emplace_back(c.instance != nullptr ? c.Name() : "-");
+    row.emplace_back(fmt::format("{} x {}", c.devices, c.device));
     if (c.tariff) {
       row.emplace_back(
           fmt::format("${:.3f}", ToDollarsPerHour(c.tariff->price)),
@@ -306,8 +324,8 @@ Table CandidateTable(const std::vector<Candidate>& candidates) {
 
 Json ToJson(const Candidate& c) {
   Json json;
-  json["instance"] = c.Name();
-  json["device"] = c.instance->device;
+  json["instance"] = c.instance != nullptr ? Json(c.Name()) : Json(nullptr);
+  json["device"] = c.device;
   json["devices"] = c.devices;
   json["chosen"] = c.chosen;
   json["reason"] = c.chosen ? Json(nullptr) : Json(c.Reason());
@@ -421,7 +439,7 @@ std::string Answer(const std::vector<Candidate>& candidates,
                      Superlative(objective),
                      best.Name(),
                      best.devices,
-                     best.instance->device,
+                     best.device,
                      FormatMoney(*best.cost),
                      FormatTime(best.job->run.total()),
                      FormatTime(best.job->run_low),
@@ -481,16 +499,15 @@ Report Recommend(const RecommendOptions& options) {
 
   Report report;
   report.headline.push_back(Answer(candidates, scenario, options.objective));
-  report.headline.push_back(fmt::format(
-      "{}, batch {} a device, length {}, {}, {} {}, {}; {} candidates",
-      scenario.workload.architecture.name,
-      scenario.workload.batch,
-      Describe(scenario.padding),
-      model::ToText(scenario.workload.precision),
-      model::ToText(scenario.workload.optimizer.kind),
-      model::ToText(scenario.workload.optimizer.implementation),
-      model::ToText(scenario.workload.stack.fusion),
-      candidates.size()));
+  report.headline.push_back(
+      fmt::format("{}, batch {} a device, length {}, {}, {}, {}; {} candidates",
+                  scenario.workload.architecture.name,
+                  scenario.workload.batch,
+                  Describe(scenario.padding),
+                  model::ToText(scenario.workload.precision),
+                  DescribeUpdate(scenario.workload),
+                  model::ToText(scenario.workload.stack.fusion),
+                  candidates.size()));
   AddNotes(candidates, scenario, options, report);
   if (options.top) {
     RequireCount("--top", *options.top, kMostCandidates);

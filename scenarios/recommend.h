@@ -26,12 +26,15 @@ struct RecommendOptions {
   std::vector<std::string> regions;  // empty: any
   std::optional<int64_t> top;        // candidates to show; none: all
   std::vector<std::string> clouds;   // empty: all
-  Overrides overrides;               // at most one batch and one length
+  // Devices that are answered for alone, whether anybody rents them out or not.
+  std::vector<std::string> also;
+  Overrides overrides;  // at most one batch and one length
 };
 
 // Every instance twice where it has several devices: with all of them, data
 // parallel at the scenario's batch a device, and with one. The whole instance
-// is paid for in both cases.
+// is paid for in both cases. A device named in `also` is a candidate without a
+// price, and so never the choice.
 Report Recommend(const RecommendOptions& options);
 
 // "4h", "20usd" of the command line. Throw UsageError that names `flag`.

@@ -1,8 +1,5 @@
 #include "scenarios/internal/result_json.h"
 
-#include <fmt/format.h>
-
-#include "hardware/unit_text.h"
 #include "model/trainable.h"
 
 namespace trainfare::scenarios {
@@ -30,6 +27,7 @@ Json ToJson(const Scenario& s) {
   json["accumulation"] = w.accumulation;
   json["padding"] = Describe(s.padding);
   json["precision"] = model::ToText(w.precision);
+  json["work"] = model::ToText(w.work);
   json["optimizer"] = model::ToText(w.optimizer.kind);
   json["optimizer_implementation"] = model::ToText(w.optimizer.implementation);
   json["stack"] = model::ToText(w.stack.fusion);
@@ -71,10 +69,10 @@ Json ToJson(const JobEstimate& job) {
   json["memory_moment"] = model::ToText(job.memory.moment);
   json["memory_terms"] = terms;
   json["largest_batch"] = OrNull(job.largest_batch);
+  json["compiler_memory_bytes"] =
+      job.compilation ? Json(ToBytes(job.compilation->memory)) : Json(nullptr);
   if (!job.fits()) {
-    json["reason"] =
-        fmt::format("does not fit memory by {}",
-                    hardware::FormatBytes(job.memory.total() - job.capacity));
+    json["reason"] = job.Obstacle();
     return json;
   }
   const StepEstimate& step = job.step;

@@ -280,16 +280,40 @@ Scenario ReadScenario(const std::string& path) {
       root.OptionalInteger("target_length", 1, kLongest).value_or(0);
   w.precision = root.Parsed("precision", model::PrecisionFromText);
 
-  const Reader optimizer = root.Map("optimizer");
-  w.optimizer.kind = optimizer.Parsed("name", model::OptimizerKindFromText);
-  w.optimizer.implementation = optimizer.Parsed(
-      "implementation", model::OptimizerImplementationFromText);
+  if (root.Has("work")) w.work = root.Parsed("work", WorkFromText);
+  if (w.work == model::Work::kForward && w.accumulation > 1) {
+    root.Fail("accumulation",
+              "expected 1 with work: forward, which has no update");
+  }
+  if (w.work == model::Work::kTraining || root.Has("optimizer")) {
+    const Reader optimizer = root.Map("optimizer");
+    w.optimizer.kind = optimizer.Parsed("name", model::OptimizerKindFromText);
+    w.optimizer.implementation = optimizer.Parsed(
+        "implementation", model::OptimizerImplementationFromText);
+  }
 
   w.stack.fusion = root.Parsed("stack", model::FusionFromText);
   if (root.Has("attention")) {
     w.stack.attention = root.Parsed("attention", model::AttentionFromText);
   }
   w.stack.narrow_weights = root.OptionalFlag("narrow_weights").value_or(false);
+  if (const auto rates = root.OptionalMap("learning_rate")) {
+    // The host works out one number a step and group: no time of its own.
+    if (rates->Has("schedule")) {
+      rates->Choice<bool>("schedule",
+                          {{"constant", true},
+                           {"linear", true},
+                           {"cosine", true},
+                           {"polynomial", true}});
+    }
+    const double decay = rates->OptionalNumber("layer_decay", 0, 1).value_or(1);
+    if (decay == 0.0) {
+      rates->Fail("layer_decay", "expected a factor above 0, got 0");
+    }
+    w.optimizer.by_layer = decay < 1.0;
+  }
+  w.stack.stochastic_rounding =
+      root.OptionalFlag("stochastic_rounding").value_or(false);
   w.stack.compiler_level =
       root.OptionalInteger("compiler_level", 1, 3).value_or(2);
   w.gradient_checkpointing =
@@ -312,6 +336,8 @@ Scenario ReadScenario(const std::string& path) {
     s.extras.warm_cache = run->OptionalFlag("warm_cache").value_or(false);
     s.extras.checkpoint = read("checkpoint");
     s.extras.load_per_sample = read("load_per_sample");
+    s.extras.swap = run->OptionalBytes("swap", Sign::kZeroOrMore)
+                        .value_or(model::Bytes<>());
   }
   root.OptionalText("notes");
   root.Finish();
@@ -413,6 +439,22 @@ std::string Describe(const Padding& padding) {
       return fmt::format("buckets {}", fmt::join(padding.buckets, ", "));
   }
   ENSURE(false, "a padding without a name");
+}
+
+std::string DescribeUpdate(const model::Workload& workload) {
+  if (workload.work == model::Work::kForward) return "forward passes only";
+  return fmt::format("{} {}",
+                     model::ToText(workload.optimizer.kind),
+                     model::ToText(workload.optimizer.implementation));
+}
+
+model::Work WorkFromText(std::string_view text) {
+  for (const model::Work work :
+       {model::Work::kTraining, model::Work::kForward}) {
+    if (model::ToText(work) == text) return work;
+  }
+  throw InputError(
+      fmt::format("unknown work \"{}\"; known: training, forward", text));
 }
 
 }  // namespace trainfare::scenarios

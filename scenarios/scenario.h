@@ -42,6 +42,7 @@ struct RunExtras {
   bool warm_cache = false;
   model::Seconds<> checkpoint;       // of one, after every epoch
   model::Seconds<> load_per_sample;  // of the input pipeline
+  model::Bytes<> swap;               // of the host, for a compiler
 };
 
 struct Scenario {
@@ -83,5 +84,10 @@ struct LengthFile {
 LengthFile LoadLengths(const std::string& path);
 
 std::string Describe(const Padding& padding);
+// "adamw fused", or "forward passes only".
+std::string DescribeUpdate(const model::Workload& workload);
+
+// What of a step a job runs: "training" or "forward". Throws InputError.
+model::Work WorkFromText(std::string_view text);
 
 }  // namespace trainfare::scenarios

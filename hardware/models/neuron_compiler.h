@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "model/architecture.h"
 #include "model/units.h"
 
 namespace trainfare::hardware::models {
@@ -34,13 +35,22 @@ inline model::Bytes<> NeuronCompilerMemory(int64_t tokens) {
                      static_cast<double>(tokens));
 }
 
+// The outcomes are of BERT-base. Of another model the compiler holds as much
+// more as its blocks have tensors to place: layers times hidden, an assumption.
+inline model::Bytes<> NeuronCompilerMemory(const model::Architecture& a,
+                                           int64_t tokens) {
+  constexpr double kBertBase = 12.0 * 768.0;
+  const auto blocks =
+      static_cast<double>((a.layers + a.decoder_layers) * a.hidden);
+  return NeuronCompilerMemory(tokens) * (blocks / kBertBase);
+}
+
 enum class NeuronCompilation { kFits, kSwaps, kFails };
 
-// Whether a graph of so many tokens a core compiles on a host.
-inline NeuronCompilation CompileOnHost(int64_t tokens,
+// Whether a graph that takes so much compiles on a host.
+inline NeuronCompilation CompileOnHost(model::Bytes<> needed,
                                        model::Bytes<> memory,
                                        model::Bytes<> swap) {
-  const model::Bytes<> needed = NeuronCompilerMemory(tokens);
   if (needed <= memory) return NeuronCompilation::kFits;
   if (needed > memory + swap || needed > memory * kNeuronCompilerSwapLimit) {
     return NeuronCompilation::kFails;

@@ -724,6 +724,37 @@ class Predict(Case):
             self.good("recommend", asked[0], "--cloud", "aws,gcp").stdout,
         )
 
+    def test_forward_passes_on_a_chip_for_inference(self):
+        asked = (
+            self.write("s.yaml", GOOD.replace("bert-base-uncased", "bert-tiny")),
+            "--device",
+            "groq_lpu",
+            "--precision",
+            "fp16",
+        )
+        self.assertIn(
+            "runs inference only; expected work: forward",
+            self.run_it("predict", *asked).stderr,
+        )
+        forward = self.json_of("predict", *asked, "--work", "forward")
+        self.assertEqual(forward["scenario"]["work"], "forward")
+        self.assertEqual(forward["predictions"][0]["fit_figures"], 4)
+        table = self.good("predict", *asked, "--work", "forward").stdout
+        self.assertIn("forward passes only", table)
+
+    def test_devices_that_nobody_rents_out(self):
+        asked = (
+            "recommend",
+            "emotion_bert_base",
+            "--cloud",
+            "aws",
+            "--also",
+            "sambanova_sn30,ipu_gc200",
+        )
+        table = self.good(*asked).stdout
+        self.assertRegex(table, r"1 x sambanova_sn30 .*no instance, so no price")
+        self.assertRegex(table, r"1 x ipu_gc200 .*has no bf16")
+
     def test_a_file_and_its_name_are_the_same_scenario(self):
         listed = self.json_of("list", "scenarios")["rows"]
         self.assertIn("emotion_bert_base", [row["scenario"] for row in listed])

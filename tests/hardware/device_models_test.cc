@@ -235,6 +235,13 @@ TEST_CASE("what a device cannot do gets a reason") {
   CHECK(reason("tpu_v2", w).empty());
   CHECK(reason("sambanova_sn10", w).empty());
 
+  model::Workload rounding = w;
+  rounding.stack.stochastic_rounding = true;
+  CHECK(reason("trainium1", rounding).empty());
+  CHECK(reason("a100_sxm4_80gb", rounding) ==
+        "stochastic_rounding: what it costs is known of NeuronCores alone, "
+        "which round so on the way out; not of a100_sxm4_80gb");
+
   model::Workload half = w;
   half.precision = model::Precision::kFp16;
   CHECK(reason("tpu_v2", half) ==

@@ -165,12 +165,22 @@ TEST_CASE("compiler levels and the host's memory") {
 
   const model::Bytes<> memory = model::GB(32);
   const auto compile = [&](int64_t batch, double swap_gb) {
-    return CompileOnHost(batch * 128, memory, model::GB(swap_gb));
+    return CompileOnHost(
+        NeuronCompilerMemory(batch * 128), memory, model::GB(swap_gb));
   };
   CHECK(compile(48, 0) == NeuronCompilation::kFits);
   CHECK(compile(64, 0) == NeuronCompilation::kFails);
   CHECK(compile(64, 90) == NeuronCompilation::kSwaps);
   CHECK(compile(128, 90) == NeuronCompilation::kFails);
+
+  // BERT-large has 24 x 1024 for 12 x 768.
+  const model::Bytes<> base =
+      NeuronCompilerMemory(model::FindArchitecture("bert-base-uncased"), 6144);
+  CHECK(model::ToBytes(base) == doctest::Approx(27.7e9).epsilon(2e-3));
+  CHECK(NeuronCompilerMemory(model::FindArchitecture("bert-large-uncased"),
+                             6144) /
+            base ==
+        doctest::Approx(24.0 * 1024 / (12 * 768)).epsilon(1e-12));
 }
 
 // docs/model_trainium.md, "Dynamic padding".

@@ -302,6 +302,29 @@ TEST_CASE("four forms of Adan launch what their profiles show") {
   CHECK(first_step(kFused, FusedAccess::kAllTensors) == 826);
 }
 
+// docs/counts.md, "Learning rates", by hand: the embeddings, 12 blocks and the
+// head have tensors with and without decay, 28 groups.
+TEST_CASE("layer-wise decay updates each layer by itself") {
+  Workload w = BertBase(1, 8);
+  const auto optimizer = [&w](OptimizerImplementation implementation,
+                              bool by_layer) {
+    w.optimizer = {OptimizerKind::kAdamW, implementation, by_layer};
+    return ExpandKernels(w).Counts(Phase::kOptimizer);
+  };
+  using enum OptimizerImplementation;
+  CHECK(optimizer(kMultiTensor, false).launches == 8 * 6);
+  CHECK(optimizer(kMultiTensor, true).launches == 8 * 28);
+  CHECK(optimizer(kFused, true).launches == 28);
+  CHECK(optimizer(kForLoop, true).launches ==
+        optimizer(kForLoop, false).launches);
+  // Nothing but launches: bytes and FLOPs are those of the parameters, to
+  // within what a division by the launches leaves over.
+  const auto whole = optimizer(kMultiTensor, false);
+  const auto apart = optimizer(kMultiTensor, true);
+  CHECK(std::abs(whole.bytes_read - apart.bytes_read) <= apart.launches);
+  CHECK(std::abs(whole.bytes_written - apart.bytes_written) <= apart.launches);
+}
+
 // docs/counts.md, "Bytes", by hand.
 TEST_CASE("an update tensor by tensor has the sums of the update") {
   Workload w = BertBase(1, 8);

@@ -291,6 +291,84 @@ TEST_CASE("a warm cache compiles nothing, and lets lengths vary") {
   CHECK(buckets.run.distinct_shapes <= 2 * 3 * 2);
 }
 
+// docs/model_trainium.md, "Compiler": 48 sequences of 128 a core compile on 32
+// GB, 64 do with swap, 128 do not even so.
+TEST_CASE("a batch that the host cannot compile is refused with the reason") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.PadTo(128);
+  const hardware::Device& trainium =
+      hardware::DeviceCatalog::Shipped().Find("trainium1");
+  hardware::Instance host =
+      hardware::InstanceCatalog::Shipped().Find("aws/trn1.2xlarge");
+  host.host_memory = model::GB(32);
+  const auto of_core = [&](int64_t batch, double swap_gb) {
+    scenario.workload.batch = 2 * batch;  // two cores
+    scenario.extras.swap = model::GB(swap_gb);
+    return EstimateJob(scenario, Datasheet(trainium), ClusterOf(host, 1));
+  };
+  const JobEstimate fits = of_core(48, 0);
+  CHECK(fits.fits());
+  REQUIRE(fits.compilation.has_value());
+  // 4.51 MB x 48 x 128.
+  CHECK(ToBytes(fits.compilation->memory) ==
+        doctest::Approx(27.71e9).epsilon(1e-3));
+  CHECK_FALSE(fits.compilation->swaps);
+  const JobEstimate fails = of_core(64, 0);
+  CHECK_FALSE(fails.fits());
+  CHECK(fails.Obstacle() ==
+        "does not fit the host's memory by 4.606 GiB: compiling it takes 34.41 "
+        "GiB, there is no swap; use a smaller batch, or set run.swap or "
+        "run.warm_cache");
+  // 32 GB over 4.51 MB are 7095 tokens, 55 sequences a core.
+  CHECK(fails.largest_batch == 110);
+  CHECK(of_core(55, 0).fits());
+  CHECK_FALSE(of_core(56, 0).fits());
+  const JobEstimate swaps = of_core(64, 90);
+  CHECK(swaps.fits());
+  CHECK(swaps.compilation->swaps);
+  CHECK_FALSE(of_core(128, 90).fits());
+  // A device by itself has no host, a cache nothing to compile.
+  scenario.workload.batch = 256;
+  CHECK(EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1))
+            .fits());
+  scenario.extras.warm_cache = true;
+  CHECK(EstimateJob(scenario, Datasheet(trainium), ClusterOf(host, 1)).fits());
+}
+
+TEST_CASE("an inference chip answers for forward passes, and for those alone") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.PadTo(128);
+  scenario.workload.architecture = model::FindArchitecture("bert-tiny");
+  scenario.workload.batch = 1;
+  scenario.workload.precision = model::Precision::kFp16;
+  scenario.eval_samples = 1000;
+  const hardware::Device& groq =
+      hardware::DeviceCatalog::Shipped().Find("groq_lpu");
+  const calibrate::Predictor predictor(
+      groq, calibrate::LoadFitsOf("groq_lpu").front());
+  CHECK_THROWS_AS(EstimateJob(scenario, predictor, ClusterOf(groq, 1)),
+                  model::InputError);
+  scenario.workload.work = model::Work::kForward;
+  const JobEstimate job = EstimateJob(scenario, predictor, ClusterOf(groq, 1));
+  REQUIRE(job.fits());
+  // 59.56 us were measured; docs/model_dataflow.md has the fit's 60.67.
+  CHECK(ToSeconds(job.step.total()) == doctest::Approx(59.56e-6).epsilon(0.03));
+  CHECK(job.step.backward.total() == model::Seconds<>());
+  CHECK(job.step.optimizer.total() == model::Seconds<>());
+  CHECK(job.run.evaluation == model::Seconds<>());
+  CHECK(job.step.figures == 4);
+  const double flops =
+      static_cast<double>(model::ForwardModelFlops(scenario.workload));
+  CHECK(job.mfu ==
+        doctest::Approx(flops / ToSeconds(job.step.total()) / 188e12));
+  // Weights of 670 MB on a chip of 230.
+  scenario.workload.architecture =
+      model::FindArchitecture("bert-large-uncased");
+  CHECK_THROWS_WITH_AS(EstimateJob(scenario, predictor, ClusterOf(groq, 1)),
+                       doctest::Contains("groq_lpu holds 230 MB on chip"),
+                       model::InputError);
+}
+
 TEST_CASE("compiler levels scale what the cores do, on Trainium alone") {
   Scenario scenario = LoadScenario("emotion_bert_base");
   const auto step = [&](const char* name, int64_t level) {
@@ -307,6 +385,11 @@ TEST_CASE("compiler levels scale what the cores do, on Trainium alone") {
   CHECK(step("trainium1", 3) / step("trainium1", 2) ==
         doctest::Approx(126.30 / 127.39).epsilon(1e-9));
   CHECK(step("tpu_v3", 1) == step("tpu_v3", 3));
+  // Stochastic rounding is part of writing a result.
+  const double nearest = step("trainium1", 2);
+  scenario.workload.stack.stochastic_rounding = true;
+  CHECK(step("trainium1", 2) == nearest);
+  CHECK_THROWS_AS(step("tpu_v3", 2), model::InputError);
 }
 
 // 4 GPUs over a slow link: sending half, or thin factors, takes less of a step.

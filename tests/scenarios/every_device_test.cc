@@ -100,6 +100,31 @@ TEST_CASE("every preset on every device has an answer or a reason") {
   }
 }
 
+TEST_CASE("forward passes run on every device, no slower than training") {
+  const FitFolder own;
+  const Preset preset = {"bert-tiny", "sequence-classification"};
+  const std::string path = own.Write("scenario.yaml", Text(preset));
+  for (const auto& device : hardware::DeviceCatalog::Shipped().devices()) {
+    CAPTURE(device.name);
+    PredictOptions options;
+    options.scenario = path;
+    options.device = device.name;
+    options.overrides.precision = PrecisionOf(device);
+    options.overrides.work = "forward";
+    const auto step = [&] {
+      const Json answer =
+          Json::parse(Predict(options).json).at("predictions").at(0);
+      CHECK(answer.at("fits").get<bool>());
+      return answer.at("step_time_s").get<double>();
+    };
+    const double forward = step();
+    CHECK(forward > 0);
+    if (device.inference_only) continue;
+    options.overrides.work = "training";
+    CHECK(forward < step());
+  }
+}
+
 TEST_CASE("what trains in part runs on every device, and no slower") {
   const FitFolder own;
   const Preset preset = {"bert-base-uncased", "sequence-classification"};

@@ -182,6 +182,35 @@ TEST_CASE("spot prices are not above those on demand") {
   CHECK(on_demand.notes.front().find("excludes") != std::string::npos);
 }
 
+TEST_CASE("a device that nobody rents out is answered for, and never chosen") {
+  const FitFolder none;
+  RecommendOptions options = For("emotion_bert_base");
+  options.objective = Objective::kTime;
+  options.also = {"sambanova_sn30", "cerebras_wse2", "groq_lpu", "ipu_gc200"};
+  const Json json = Json::parse(Recommend(options).json);
+  CHECK(json.at("chosen").at("instance").is_string());
+  std::map<std::string, Json> seen;
+  for (const Json& candidate : json.at("candidates")) {
+    if (candidate.at("instance").is_null()) {
+      seen[candidate.at("device")] = candidate;
+    }
+  }
+  REQUIRE(seen.size() == 4);
+  const Json& timed = seen["sambanova_sn30"];
+  CHECK(timed.at("reason") == "by itself: no instance, so no price");
+  CHECK(timed.at("estimate").at("step_time_s").get<double>() > 0);
+  CHECK(timed.at("estimate").at("fit_figures") == 1);
+  CHECK(timed.at("cost_usd").is_null());
+  // bf16 on chips of fp16.
+  CHECK(seen["cerebras_wse2"].at("reason") ==
+        "precision: cerebras_wse2 has no bf16; it runs fp16");
+  for (const auto& [device, candidate] : seen) {
+    CHECK_FALSE(candidate.at("chosen").get<bool>());
+  }
+  options.also = {"cerebras_wse3"};
+  CHECK_THROWS_AS(Recommend(options), model::InputError);
+}
+
 TEST_CASE("limits of the command line need their units") {
   CHECK(TimeFlag("--deadline", "4h") == model::Hours(4));
   CHECK(MoneyFlag("--budget", "20usd") == model::Dollars(20));

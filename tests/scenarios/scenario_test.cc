@@ -155,9 +155,10 @@ TEST_CASE("bad files say what is wrong, where") {
         "s.yaml:7:1: unknown key \"epoch\"; did you mean \"epochs\"? "
         "known: accumulation, attention, batch, compiler_level, dataset, "
         "drop_last, dropout, epochs, gradient_checkpointing, "
-        "gradient_compression, labels, model, name, narrow_weights, notes, "
-        "optimizer, padding, precision, predictions_per_sequence, run, stack, "
-        "target_length, task, trainable");
+        "gradient_compression, labels, learning_rate, model, name, "
+        "narrow_weights, notes, optimizer, padding, precision, "
+        "predictions_per_sequence, run, stack, stochastic_rounding, "
+        "target_length, task, trainable, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
         "s.yaml:7:1: duplicate key \"epochs\"; first at 6:1");
   CHECK(Message(Replaced("batch: 8", "batch: 0")) ==
@@ -218,6 +219,42 @@ TEST_CASE("an unknown name gets the nearest shipped scenario") {
       "unknown scenario \"emotion_bert_bse\"; did you mean "
       "\"emotion_bert_base\"? known: emotion_bert_base, imdb_bert_base, "
       "squad_bert_large; or give the path of a .yaml file",
+      model::InputError);
+}
+
+TEST_CASE("forward passes need no optimizer, learning rates no number") {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const auto load = [&](const std::string& text) {
+    return LoadScenario(folder.Write("scenario.yaml", text));
+  };
+  std::string forward(kGood);
+  const size_t at = forward.find("optimizer:");
+  REQUIRE(at != std::string::npos);
+  forward.erase(at, forward.find('\n', at) + 1 - at);
+  CHECK_THROWS_AS(load(forward), model::InputError);
+  CHECK(load(forward + "work: forward\n").workload.work ==
+        model::Work::kForward);
+  CHECK_THROWS_WITH_AS(load(forward + "work: backward\n"),
+                       doctest::Contains("known: training, forward"),
+                       model::InputError);
+  CHECK_THROWS_WITH_AS(load(forward + "work: forward\naccumulation: 2\n"),
+                       doctest::Contains("expected 1 with work: forward"),
+                       model::InputError);
+
+  const Scenario plain = load(std::string(kGood));
+  const Scenario scheduled =
+      load(std::string(kGood) + "learning_rate: { schedule: linear }\n");
+  CHECK(scheduled.workload == plain.workload);
+  CHECK(load(std::string(kGood) + "learning_rate: { layer_decay: 0.95 }\n")
+            .workload.optimizer.by_layer);
+  CHECK_FALSE(load(std::string(kGood) + "learning_rate: { layer_decay: 1 }\n")
+                  .workload.optimizer.by_layer);
+  CHECK_THROWS_AS(
+      load(std::string(kGood) + "learning_rate: { layer_decay: 0 }\n"),
+      model::InputError);
+  CHECK_THROWS_AS(
+      load(std::string(kGood) + "learning_rate: { schedule: steps }\n"),
       model::InputError);
 }
 
