@@ -145,7 +145,7 @@ using Command = std::function<int()>;
 constexpr const char* kStreamsAndCodes =
     "Results go to standard output, everything else to standard error.\n"
     "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
-    "passed, 70 internal.";
+    "passed, 70 internal, 130 interrupted.";
 
 int Show(Common& common, const std::function<scenarios::Report()>& make) {
   common.Finish();

@@ -54,10 +54,17 @@ at::Device OpenGpu(int number) {
         "--device cuda: this build has no CUDA; configure it where the CUDA "
         "13 toolkit is");
   }
+  // The driver is there where a GPU is; what else is missing matters only then.
+  if (::dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {
+    throw InputError("--device cuda: no GPU to run on: no NVIDIA driver here");
+  }
   // Never closed: LibTorch registers the operators of GPUs from it.
   Module() = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (Module() == nullptr) {
-    throw InputError(fmt::format("--device cuda: {}", ::dlerror()));
+    throw InputError(
+        fmt::format("--device cuda: {}; LibTorch's CUDA libraries are those of "
+                    "the NVIDIA wheels that torch 2.11 names",
+                    ::dlerror()));
   }
   std::array<char, 256> text{};
   std::array<char, 32> bus_id{};
