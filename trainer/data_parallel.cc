@@ -1,5 +1,7 @@
 #include "trainer/data_parallel.h"
 
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -33,6 +35,11 @@ std::string LayerOf(const std::string& parameter) {
   return parameter.substr(0, dots.size() > 1 ? dots[1] : dots[0]);
 }
 
+at::Device DeviceOf(const std::vector<Parameter>& parameters) {
+  ENSURE(!parameters.empty(), "a model has parameters");
+  return parameters.front().value.device();
+}
+
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
       .count();
@@ -55,7 +62,7 @@ class DataParallel::Hook : public torch::autograd::PostAccumulateGradHook {
 DataParallel::DataParallel(Communicator& communicator,
                            const std::vector<Parameter>& parameters,
                            const BucketOptions& options)
-    : communicator_(communicator) {
+    : communicator_(communicator), clock_(DeviceOf(parameters)) {
   MakeBuckets(parameters, options);
   for (size_t i = 0; i < slices_.size(); ++i) {
     torch::autograd::impl::set_post_acc_grad_hooks(
@@ -71,7 +78,6 @@ DataParallel::~DataParallel() {
 
 void DataParallel::MakeBuckets(const std::vector<Parameter>& parameters,
                                const BucketOptions& options) {
-  ENSURE(!parameters.empty(), "a model has parameters");
   // Backward meets the parameters roughly from the last to the first.
   std::vector<std::vector<const Parameter*>> lists(1);
   int64_t held = 0;
@@ -105,12 +111,13 @@ void DataParallel::MakeBuckets(const std::vector<Parameter>& parameters,
     if (last) tail_ = bucket.flat.narrow(0, elements, kTail);
     int64_t offset = 0;
     for (const Parameter* one : list) {
-      const std::string layer = LayerOf(one->name);
-      auto found = std::find(layers_.begin(), layers_.end(), layer);
-      if (found == layers_.end()) {
-        layers_.push_back(layer);
-        found = std::prev(layers_.end());
-      }
+      const std::string name = LayerOf(one->name);
+      auto found = std::find_if(
+          layers_.begin(), layers_.end(), [&name](const Layer& layer) {
+            return layer.name == name;
+          });
+      if (found == layers_.end()) found = layers_.insert(found, Layer{name});
+      ++found->gradients;
       Slice slice;
       slice.parameter = one->value;
       slice.mean = bucket.flat.narrow(0, offset, one->value.numel())
@@ -130,6 +137,12 @@ std::vector<int64_t> DataParallel::bucket_bytes() const {
   return bytes;
 }
 
+std::vector<std::string> DataParallel::layers() const {
+  std::vector<std::string> names;
+  for (const Layer& layer : layers_) names.push_back(layer.name);
+  return names;
+}
+
 void DataParallel::BroadcastParameters() {
   if (communicator_.world_size() == 1) return;
   // Through the buckets: a few large messages instead of hundreds.
@@ -139,20 +152,24 @@ void DataParallel::BroadcastParameters() {
   for (const Slice& slice : slices_) slice.parameter.copy_(slice.mean);
 }
 
-double DataParallel::Now() const { return SecondsSince(start_); }
-
 void DataParallel::Begin(const at::Tensor& loss) {
-  for (Bucket& bucket : buckets_) bucket.missing = bucket.gradients;
+  for (Bucket& bucket : buckets_) {
+    bucket.missing = bucket.gradients;
+    bucket.ready_mark.reset();
+    bucket.end_mark.reset();
+  }
+  for (Layer& layer : layers_) {
+    layer.missing = layer.gradients;
+    layer.ready_mark.reset();
+  }
   for (Slice& slice : slices_) slice.filled = false;
-  times_ = {};
-  times_.bucket_ready.assign(buckets_.size(), 0.0);
-  times_.bucket_start.assign(buckets_.size(), 0.0);
   ends_ = std::make_shared<std::vector<double>>(buckets_.size(), 0.0);
-  times_.layer_ready.assign(layers_.size(), 0.0);
   local_loss_ = loss.detach();
   next_ = 0;
   sending_ = true;
   start_ = std::chrono::steady_clock::now();
+  clock_.Clear();
+  clock_.Mark();
 }
 
 void DataParallel::OnGradient(Slice& slice) {
@@ -166,16 +183,16 @@ void DataParallel::OnGradient(Slice& slice) {
                                 gradient.options().device(at::kCPU)));
   gradient = slice.mean;
   slice.filled = true;
-  times_.layer_ready[slice.layer] = Now();
+  Layer& layer = layers_[slice.layer];
+  if (--layer.missing == 0) layer.ready_mark = clock_.Mark();
   Bucket& bucket = buckets_[slice.bucket];
   if (--bucket.missing == 0) SendReady();
 }
 
 void DataParallel::SendReady() {
-  const double now = Now();
-  for (size_t i = 0; i < buckets_.size(); ++i) {
-    if (buckets_[i].missing == 0 && times_.bucket_ready[i] == 0.0) {
-      times_.bucket_ready[i] = now;
+  for (Bucket& bucket : buckets_) {
+    if (bucket.missing == 0 && !bucket.ready_mark) {
+      bucket.ready_mark = clock_.Mark();
     }
   }
   while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
@@ -199,11 +216,25 @@ void DataParallel::Send(size_t index) {
     };
   }
   bucket.transfer = communicator_.AllReduce(bucket.flat, std::move(done));
+  if (!bucket.flat.is_cpu()) bucket.end_mark = MarkEndOf(*bucket.transfer);
 }
 
-std::optional<GradientTimes> DataParallel::Finish() {
+// An event in the queue of a stream that waits for the transfer: neither the
+// host nor the pass does so yet.
+size_t DataParallel::MarkEndOf(Transfer& transfer) {
+  const at::Device device = slices_.front().parameter.device();
+  if (!waiting_) {
+    waiting_ = c10::impl::VirtualGuardImpl(device.type())
+                   .getStreamFromGlobalPool(device);
+  }
+  const c10::StreamGuard guard(*waiting_);
+  transfer.Wait();
+  return clock_.Mark();
+}
+
+GradientTimes DataParallel::Finish() {
   ENSURE(sending_, "Begin() came before");
-  times_.compute_end = Now();
+  compute_end_mark_ = clock_.Mark();
   // Parameters that this loss does not reach: nothing to add to the mean, and
   // no gradient afterwards, as without other ranks.
   for (Slice& slice : slices_) {
@@ -221,18 +252,39 @@ std::optional<GradientTimes> DataParallel::Finish() {
   loss_ = tail_[0].item<double>();
   stop_asked_ = tail_[1].item<double>() > 0.0;
   local_loss_.reset();
-  if (!buckets_.front().flat.is_cpu()) return std::nullopt;
-  times_.bucket_end = *ends_;
+  clock_.Wait();
+  return Times();
+}
+
+GradientTimes DataParallel::Times() const {
+  const auto at = [this](size_t mark) {
+    return clock_.SecondsBetween(0, mark);
+  };
+  GradientTimes times;
+  times.compute_end = at(compute_end_mark_);
+  for (const Layer& layer : layers_) {
+    // Of a layer that the loss does not reach whole only that is known.
+    times.layer_ready.push_back(
+        at(layer.ready_mark.value_or(compute_end_mark_)));
+  }
   double previous_end = 0.0;
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    // One worker takes the buckets in turn (communicator.cc).
-    times_.bucket_start[i] = std::max(times_.bucket_ready[i], previous_end);
-    if (communicator_.world_size() == 1) {
-      times_.bucket_end[i] = times_.bucket_start[i];
+    const Bucket& bucket = buckets_[i];
+    const double ready = at(bucket.ready_mark.value());
+    // The buckets go in turn: one worker of Gloo, or NCCL's stream.
+    const double start = std::max(ready, previous_end);
+    double end = start;
+    if (bucket.end_mark) {
+      end = at(*bucket.end_mark);
+    } else if (communicator_.world_size() > 1) {
+      end = (*ends_)[i];
     }
-    previous_end = times_.bucket_end[i];
+    times.bucket_ready.push_back(ready);
+    times.bucket_start.push_back(start);
+    times.bucket_end.push_back(end);
+    previous_end = end;
   }
-  return times_;
+  return times;
 }
 
 }  // namespace trainfare::trainer

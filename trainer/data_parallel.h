@@ -12,6 +12,7 @@
 
 #include "trainer/aten.h"
 #include "trainer/communicator.h"
+#include "trainer/device_clock.h"
 #include "trainer/timeline.h"
 #include "trainer/transformer.h"
 
@@ -45,8 +46,7 @@ class DataParallel {
   void Begin(const at::Tensor& loss);
   // Behind the backward pass: waits until gradients, loss and the wish to stop
   // are those of all ranks.
-  // No times on a GPU: the clock of the host says nothing of its work.
-  std::optional<GradientTimes> Finish();
+  GradientTimes Finish();
 
   double loss() const { return loss_; }  // mean over ranks
   // Travels with the next step's gradients, so that all ranks stop behind the
@@ -57,7 +57,7 @@ class DataParallel {
   Communicator& communicator() { return communicator_; }
   std::vector<int64_t> bucket_bytes() const;
   // What layer_ready speaks of: "bert.encoder.layer.3", "bert.embeddings".
-  const std::vector<std::string>& layers() const { return layers_; }
+  std::vector<std::string> layers() const;
 
  private:
   class Hook;
@@ -74,6 +74,14 @@ class DataParallel {
     size_t gradients = 0;
     size_t missing = 0;
     std::unique_ptr<Transfer> transfer;
+    std::optional<size_t> ready_mark;  // of clock_
+    std::optional<size_t> end_mark;    // the same, on a GPU
+  };
+  struct Layer {
+    std::string name;
+    size_t gradients = 0;
+    size_t missing = 0;
+    std::optional<size_t> ready_mark = std::nullopt;  // of clock_
   };
 
   void MakeBuckets(const std::vector<Parameter>& parameters,
@@ -81,12 +89,13 @@ class DataParallel {
   void OnGradient(Slice& slice);
   void SendReady();
   void Send(size_t bucket);
-  double Now() const;
+  size_t MarkEndOf(Transfer& transfer);
+  GradientTimes Times() const;
 
   Communicator& communicator_;
   std::vector<Slice> slices_;  // in the order of the buckets
   std::vector<Bucket> buckets_;
-  std::vector<std::string> layers_;
+  std::vector<Layer> layers_;
   at::Tensor tail_;  // loss and wish to stop, behind the last gradient
   at::Tensor local_loss_;
   bool ask_to_stop_ = false;
@@ -94,12 +103,17 @@ class DataParallel {
   double loss_ = 0;
 
   bool sending_ = false;
-  // Shared with the callbacks of transfers, which may outlive this object when
-  // a rank fails.
-  std::shared_ptr<std::vector<double>> ends_;
   size_t next_ = 0;  // bucket to send; all ranks send in the same order
+
+  // Of the backward pass; its mark 0 is the start.
+  DeviceClock clock_;
+  size_t compute_end_mark_ = 0;
+  // A stream of a GPU that waits for transfers where the pass does not.
+  std::optional<c10::Stream> waiting_;
+  // Between processors a transfer ends on a thread of its own. Shared with its
+  // callback, which may outlive this object when a rank fails.
+  std::shared_ptr<std::vector<double>> ends_;
   std::chrono::steady_clock::time_point start_;
-  GradientTimes times_;
 };
 
 }  // namespace trainfare::trainer

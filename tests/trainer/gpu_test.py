@@ -250,6 +250,14 @@ class Gpu(unittest.TestCase):
         record = json.loads(outputs[0][0])
         self.assertEqual(record["ranks"]["backend"], "nccl")
         self.assertEqual(record["world_size"], 2)
+        for sample in record["samples"]:
+            for ready, start, end in zip(sample["bucket_ready_s"],
+                                         sample["bucket_start_s"],
+                                         sample["bucket_end_s"]):
+                self.assertLess(0, ready)
+                self.assertLessEqual(ready, start)
+                self.assertLess(start, end)
+                self.assertLessEqual(end, sample["backward_s"] * 1.02 + 1e-4)
 
 
 def main():
