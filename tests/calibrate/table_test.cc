@@ -3,11 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <map>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "calibrate/fit.h"
 #include "calibrate/import/observations.h"
 #include "calibrate/step_model.h"
+#include "hardware/device_models.h"
 #include "model/error.h"
+#include "model/kernels.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -20,6 +27,8 @@ using model::InputError;
 using model::OptimizerImplementation;
 using model::OptimizerKind;
 using model::Work;
+
+const fs::path kFits = fs::path(TRAINFARE_ROOT) / "calibrate" / "fits";
 
 const std::string kHeader =
     "source,source_file,system_name,device,n_devices,nodes,model,hidden,layers,"
@@ -302,6 +311,53 @@ TEST_CASE("every published table is read, and every row accounted for") {
       CHECK_NOTHROW(model::Validate(o.workload));
     }
   }
+}
+
+// A fit that another version of the model made would say so nowhere.
+TEST_CASE("shipped fits of GPUs are of the model that ships") {
+  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
+  if (!fs::is_directory(folder)) {
+    MESSAGE("skipped: no " << folder.string());
+    return;
+  }
+  std::map<std::pair<std::string, Quantity>, Observation> known;
+  for (const char* file : {"nvidia_dle_training.csv",
+                           "lambda_deeplearning_benchmark.csv",
+                           "neusight_labels.csv",
+                           "deepspeed_bert.csv"}) {
+    for (Observation& o : ReadTable((folder / file).string()).observations) {
+      const std::string label = fs::path(o.label).filename().string();
+      known.insert_or_assign({label, o.quantity}, std::move(o));
+    }
+  }
+  int64_t compared = 0;
+  for (const fs::path& path : fs::directory_iterator(kFits)) {
+    if (path.extension() != ".yaml") continue;
+    const Fit fit = LoadFit(path.string());
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(fit.device);
+    if (device.kind != hardware::DeviceKind::kGpu) continue;
+    CAPTURE(fit.device);
+    const std::vector<double> values = fit.Values();
+    for (const FittedRun& run : fit.runs) {
+      CAPTURE(run.label);
+      const auto row = known.find({run.label, run.quantity});
+      REQUIRE(row != known.end());
+      const model::Workload& workload = row->second.workload;
+      CHECK(Describe(workload) == run.workload);
+      CHECK(model::ToSeconds(row->second.measured) ==
+            doctest::Approx(model::ToSeconds(run.measured)));
+      const auto step =
+          hardware::EstimateStep<double>(device,
+                                         workload,
+                                         model::ExpandKernels(workload),
+                                         std::span<const double>(values));
+      CHECK(model::ToSeconds(PartOf(step, run.quantity)) ==
+            doctest::Approx(model::ToSeconds(run.modelled)).epsilon(1e-6));
+      ++compared;
+    }
+  }
+  CHECK(compared > 250);
 }
 
 }  // namespace
