@@ -61,11 +61,13 @@ bool IsExecutableFile(const fs::path& path) {
 }
 
 // The one device that the measurements are of.
-const hardware::Device& OnlyDevice(
-    const std::vector<Observation>& observations) {
+const hardware::Device& OnlyDevice(const ObservationFiles& files) {
   std::set<std::string> names;
-  for (const Observation& observation : observations) {
+  for (const Observation& observation : files.observations) {
     names.insert(observation.device);
+  }
+  for (const KernelObservation& kernel : files.kernels) {
+    names.insert(kernel.device);
   }
   if (names.size() == 1) {
     const std::string& name = *names.begin();
@@ -96,12 +98,12 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   for (const std::string& note : files.notes) progress.Note(note);
   const hardware::Device& device =
       options.device.empty()
-          ? OnlyDevice(files.observations)
+          ? OnlyDevice(files)
           : hardware::DeviceCatalog::Shipped().Find(options.device);
   CalibrateResult result;
   result.fit_path = FitPath(device, options);
   RequireWritable(result.fit_path);
-  Fit fit = FitDevice(device, files.observations);
+  Fit fit = FitDevice(device, files.observations, files.kernels);
   RankFits ranks = FitRanks(device, fit, files.ranks);
   for (const std::string& note : ranks.notes) progress.Note(note);
   fit.ranks = std::move(ranks.groups);

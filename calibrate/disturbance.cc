@@ -17,11 +17,19 @@ std::string PointOf(const MeasuredRun& run) {
       "{} x {} {}", run.device_count, run.device, Describe(run.workload));
 }
 
+double NoiseOf(bool disturbed, const std::optional<double>& waited_share) {
+  if (!disturbed) return 0.0;
+  return std::max(waited_share.value_or(0.0), kLeastDisturbedNoise);
+}
+
 }  // namespace
 
 double DisturbanceNoise(const MeasuredRun& run) {
-  if (!run.disturbed) return 0.0;
-  return std::max(run.waited_share.value_or(0.0), kLeastDisturbedNoise);
+  return NoiseOf(run.disturbed, run.waited_share);
+}
+
+double DisturbanceNoise(const MeasuredKernel& kernel) {
+  return NoiseOf(kernel.disturbed, kernel.waited_share);
 }
 
 std::string DisturbanceWords(const MeasuredRun& run) {

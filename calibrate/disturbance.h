@@ -22,6 +22,7 @@ namespace trainfare::calibrate {
 inline constexpr double kLeastDisturbedNoise = 0.05;
 // 0 for a run that was not disturbed.
 double DisturbanceNoise(const MeasuredRun& run);
+double DisturbanceNoise(const MeasuredKernel& kernel);
 
 // "its threads waited 12 % of the time for a processor", or what is known.
 std::string DisturbanceWords(const MeasuredRun& run);

@@ -11,10 +11,13 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "calibrate/plan.h"
+#include "calibrate/predictor.h"
 #include "calibrate/statistics.h"
 #include "calibrate/step_model.h"
 #include "hardware/device_models.h"
@@ -28,21 +31,49 @@ using hardware::ParameterInfo;
 using model::InputError;
 using model::Seconds;
 
+// Of one workload's step, or of one operation by itself.
+using TimeModel = std::variant<StepModel, KernelModel>;
+
+LogTimes Evaluate(const TimeModel& model,
+                  const std::vector<double>& positions) {
+  return std::visit(
+      [&](const auto& of_kind) {
+        return of_kind.Evaluate(
+            std::span(positions).first(of_kind.positions()));
+      },
+      model);
+}
+LogTimes EvaluateValues(const TimeModel& model,
+                        const std::vector<double>& positions) {
+  return std::visit(
+      [&](const auto& of_kind) {
+        return of_kind.EvaluateValues(
+            std::span(positions).first(of_kind.positions()));
+      },
+      model);
+}
+
 struct Datum {
-  size_t model = 0;  // index of its StepModel
+  size_t model = 0;  // index of its TimeModel
   size_t run = 0;    // index of its run's label
   Quantity quantity = Quantity::kStep;
   Seconds<> measured;
   double log_measured = 0;
   double noise = 0;  // of the measurement, relative
   double sigma = 0;  // noise and model error together
+
+  bool kernel() const { return quantity == Quantity::kKernel; }
 };
 
 // Everything that all fits to (parts of) the same observations share.
 struct FitData {
+  // Those of the device, then, where there are kernels by themselves, the one
+  // that has a value of its own there: it is found and not kept.
   std::vector<ParameterInfo> infos;
+  size_t of_device = 0;
   std::vector<double> prior;  // in the scale of the fit, as all positions
-  std::vector<StepModel> models;
+  std::vector<TimeModel> models;
+  std::vector<std::string> words;  // of each, as Describe() has them
   std::vector<Datum> data;
   std::vector<std::string> runs;
   double robust_scale = 2.0;
@@ -54,6 +85,9 @@ constexpr std::array kWiderScales = {16.0, 4.0};
 // from outliers any more: without the limit nothing would count as determined,
 // and back at the priors it would miss by more still.
 constexpr double kLargestModelSigma = 2.0;
+// Of a kernel by itself, of its log. One that misses by more says little, but
+// is no outlier.
+constexpr double kLargestKernelSigma = 0.5;
 
 // Parameters stand at their priors while that costs less than this in the log
 // of the probability: what one standard deviation of one parameter costs.
@@ -120,8 +154,8 @@ class SharedEvaluation : public ceres::EvaluationCallback {
     }
     for (size_t i = 0; i < data_.models.size(); ++i) {
       log_times_[i] = evaluate_jacobians
-                          ? data_.models[i].Evaluate(positions_)
-                          : data_.models[i].EvaluateValues(positions_);
+                          ? Evaluate(data_.models[i], positions_)
+                          : EvaluateValues(data_.models[i], positions_);
     }
   }
   const LogTimes& times(size_t model) const { return log_times_[model]; }
@@ -278,8 +312,8 @@ Eigen::MatrixXd PosteriorCovariance(const FitData& data,
   }
   std::vector<LogTimes> times;
   times.reserve(data.models.size());
-  for (const StepModel& model : data.models) {
-    times.push_back(model.Evaluate(positions));
+  for (const TimeModel& model : data.models) {
+    times.push_back(Evaluate(model, positions));
   }
   for (const Datum& datum : data.data) {
     const LogTimes& at = times[datum.model];
@@ -297,20 +331,39 @@ Eigen::MatrixXd PosteriorCovariance(const FitData& data,
   return factor.solve(Eigen::MatrixXd::Identity(count, count));
 }
 
-// Standard deviation of log(model / measured), robustly.
-double Scatter(const FitData& data, const std::vector<double>& positions) {
+// Errors of the formula itself, relative: of steps and their parts, and of
+// kernels by themselves.
+struct ModelErrors {
+  double step = 0;
+  double kernel = 0;
+};
+
+double Sigma(const Datum& datum, const ModelErrors& errors) {
+  return std::hypot(datum.noise, datum.kernel() ? errors.kernel : errors.step);
+}
+
+// What the residuals say of them: standard deviations of log(model / measured),
+// robustly.
+ModelErrors ErrorsAt(const FitData& data,
+                     const std::vector<double>& positions,
+                     const FitOptions& options) {
   std::vector<LogTimes> times;
   times.reserve(data.models.size());
-  for (const StepModel& model : data.models) {
-    times.push_back(model.EvaluateValues(positions));
+  for (const TimeModel& model : data.models) {
+    times.push_back(EvaluateValues(model, positions));
   }
-  std::vector<double> residuals;
-  residuals.reserve(data.data.size());
+  std::vector<double> steps;
+  std::vector<double> kernels;
   for (const Datum& datum : data.data) {
-    residuals.push_back(times[datum.model][datum.quantity] -
-                        datum.log_measured);
+    (datum.kernel() ? kernels : steps)
+        .push_back(times[datum.model][datum.quantity] - datum.log_measured);
   }
-  return RobustDeviation(residuals, 0.0);
+  return {std::clamp(RobustDeviation(steps, 0.0),
+                     options.model_sigma,
+                     kLargestModelSigma * options.model_sigma),
+          std::clamp(RobustDeviation(kernels, 0.0),
+                     std::min(options.model_sigma, options.kernel_sigma),
+                     std::max(kLargestKernelSigma, options.kernel_sigma))};
 }
 
 double NarrowedTo(const FitData& data,
@@ -320,53 +373,75 @@ double NarrowedTo(const FitData& data,
   return std::sqrt(covariance(i, i)) / data.infos[parameter].prior_sigma;
 }
 
+// What Collect() adds one figure by.
+struct Figure {
+  const std::string& label;
+  Quantity quantity = Quantity::kStep;
+  Seconds<> measured;
+  double noise = 0;
+};
+
 FitData Collect(const hardware::Device& device,
                 const std::vector<Observation>& observations,
+                const std::vector<KernelObservation>& kernels,
                 const FitOptions& options) {
   FitData data;
   data.infos = hardware::ParametersOf(device);
+  data.of_device = data.infos.size();
+  const auto own = hardware::ParameterOfItsOwnAlone(device.kind);
+  if (own && !kernels.empty()) data.infos.push_back(data.infos[*own]);
   data.robust_scale = options.robust_scale;
   for (const ParameterInfo& info : data.infos) {
     data.prior.push_back(ToFitScale(info, info.prior));
   }
   std::map<std::string, size_t> model_of;  // by words of the workload
   std::map<std::string, size_t> run_of;
-  for (const Observation& observation : observations) {
-    const double measured = model::ToSeconds(observation.measured);
+  const auto add = [&](const Figure& figure,
+                       const std::string& words,
+                       const auto& make_model) {
+    const double measured = model::ToSeconds(figure.measured);
     if (!std::isfinite(measured) || measured <= 0.0) {
-      throw InputError(fmt::format("{}: expected a time above 0, got {} s",
-                                   observation.label,
-                                   measured));
+      throw InputError(fmt::format(
+          "{}: expected a time above 0, got {} s", figure.label, measured));
     }
-    const auto [model, new_model] =
-        model_of.emplace(Describe(observation.workload), data.models.size());
+    const auto [model, new_model] = model_of.emplace(words, data.models.size());
     if (new_model) {
       try {
-        data.models.emplace_back(device, observation.workload);
+        data.models.push_back(make_model());
       } catch (const InputError& error) {
-        throw InputError(
-            fmt::format("{}: {}", observation.label, error.what()));
+        throw InputError(fmt::format("{}: {}", figure.label, error.what()));
       }
+      data.words.push_back(words);
     }
-    const auto [run, new_run] =
-        run_of.emplace(observation.label, data.runs.size());
-    if (new_run) data.runs.push_back(observation.label);
-    data.data.push_back(
-        {.model = model->second,
-         .run = run->second,
-         .quantity = observation.quantity,
-         .measured = observation.measured,
-         .log_measured = std::log(measured),
-         .noise = observation.relative_noise,
-         .sigma = std::hypot(observation.relative_noise, options.model_sigma)});
+    const auto [run, new_run] = run_of.emplace(figure.label, data.runs.size());
+    if (new_run) data.runs.push_back(figure.label);
+    data.data.push_back({.model = model->second,
+                         .run = run->second,
+                         .quantity = figure.quantity,
+                         .measured = figure.measured,
+                         .log_measured = std::log(measured),
+                         .noise = figure.noise,
+                         .sigma = 0});
     const LogTimes at_prior =
-        data.models[model->second].EvaluateValues(data.prior);
-    if (!std::isfinite(at_prior[observation.quantity])) {
+        EvaluateValues(data.models[model->second], data.prior);
+    if (!std::isfinite(at_prior[figure.quantity])) {
       throw InputError(
           fmt::format("{}: measured the {} of a step that has none",
-                      observation.label,
-                      ToText(observation.quantity)));
+                      figure.label,
+                      ToText(figure.quantity)));
     }
+    Datum& datum = data.data.back();
+    datum.sigma = Sigma(datum, {options.model_sigma, options.kernel_sigma});
+  };
+  for (const Observation& o : observations) {
+    add({o.label, o.quantity, o.measured, o.relative_noise},
+        Describe(o.workload),
+        [&] { return StepModel(device, o.workload); });
+  }
+  for (const KernelObservation& o : kernels) {
+    add({o.label, Quantity::kKernel, o.measured, o.relative_noise},
+        Describe(o),
+        [&] { return KernelModel(device, o); });
   }
   return data;
 }
@@ -434,11 +509,14 @@ void FillParameters(const hardware::Device& device,
   if (std::find(held.begin(), held.end(), true) != held.end()) {
     for (model::Workload& workload :
          CandidateRuns(device, PrecisionsOf(device))) {
-      const LogTimes times = StepModel(device, workload).Evaluate(positions);
+      const LogTimes times =
+          StepModel(device, workload)
+              .Evaluate(std::span(positions).first(data.of_device));
       candidates.push_back({std::move(workload), times});
     }
   }
-  for (size_t i = 0; i < data.infos.size(); ++i) {
+  const auto of_device = static_cast<Eigen::Index>(data.of_device);
+  for (size_t i = 0; i < data.of_device; ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     const ParameterInfo& info = data.infos[i];
     FittedParameter parameter;
@@ -456,7 +534,7 @@ void FillParameters(const hardware::Device& device,
           DeterminingRun(info, candidates, covariance, at, model_sigma);
     }
     fit.parameters.push_back(std::move(parameter));
-    for (Eigen::Index j = 0; j < covariance.cols(); ++j) {
+    for (Eigen::Index j = 0; j < of_device; ++j) {
       fit.covariance.push_back(covariance(at, j));
     }
   }
@@ -486,7 +564,7 @@ void LeaveOneOut(const FitData& data,
     const auto& refit = refits[datum.run];
     if (!refit) continue;
     const LogTimes times =
-        data.models[datum.model].EvaluateValues(refit->positions);
+        EvaluateValues(data.models[datum.model], refit->positions);
     fit.runs[i].left_out = Seconds<>(std::exp(times[datum.quantity]));
   }
 }
@@ -495,8 +573,11 @@ FittedRange RangeOf(const FitData& data) {
   FittedRange range;
   std::set<std::string> settings;
   bool first = true;
-  for (const StepModel& model : data.models) {
-    const model::Workload& w = model.workload();
+  for (const TimeModel& model : data.models) {
+    // A kernel by itself is no step that a prediction could lie near to.
+    const auto* of_step = std::get_if<StepModel>(&model);
+    if (of_step == nullptr) continue;
+    const model::Workload& w = of_step->workload();
     const int64_t parameters = model::TotalParameters(w.architecture);
     const auto extend = [&](int64_t value, int64_t& low, int64_t& high) {
       low = first ? value : std::min(low, value);
@@ -529,6 +610,24 @@ std::vector<const FittedRun*> ChiefRuns(const Fit& fit) {
   return chief;
 }
 
+double ErrorOf(Seconds<> modelled, const FittedRun& run) {
+  return std::abs(modelled / run.measured - 1.0);
+}
+
+void FillKernelErrors(Fit& fit) {
+  std::vector<double> errors;
+  std::vector<double> left_out_errors;
+  for (const FittedRun& run : fit.runs) {
+    if (run.quantity != Quantity::kKernel) continue;
+    errors.push_back(ErrorOf(run.modelled, run));
+    if (run.left_out) left_out_errors.push_back(ErrorOf(*run.left_out, run));
+  }
+  if (!errors.empty()) fit.kernel_in_sample_error = Median(errors);
+  if (!left_out_errors.empty()) {
+    fit.kernel_leave_one_out_error = Median(left_out_errors);
+  }
+}
+
 // Errors and scatter of the chief runs. One that is left out is corrected by
 // the others' residuals, as a prediction is.
 void FillErrors(const FitData& data,
@@ -555,13 +654,22 @@ void FillErrors(const FitData& data,
   // Number of parameters that the data rather than the prior determines, in
   // fractions: MacKay 1992, "Bayesian interpolation", equation 4.9.
   double effective = 0.0;
-  for (size_t i = 0; i < held.size(); ++i) {
+  for (size_t i = 0; i < data.of_device; ++i) {
     if (held[i]) continue;
     const double narrowed = NarrowedTo(data, covariance, i);
     effective += 1.0 - narrowed * narrowed;
   }
-  const auto count = static_cast<double>(data.data.size());
+  // Kernels by themselves do not tell how far steps scatter.
+  const auto count = static_cast<double>(
+      std::count_if(data.data.begin(), data.data.end(), [](const Datum& datum) {
+        return !datum.kernel();
+      }));
   const double freedom = std::max(1.0, count - effective);
+  if (chief.empty()) {
+    fit.degrees_of_freedom = 1;
+    fit.residual_scatter = kDatasheetScatter;
+    return;
+  }
   const double scatter =
       RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
   fit.degrees_of_freedom = static_cast<int64_t>(freedom);
@@ -591,14 +699,20 @@ Fit EmptyFit(const hardware::Device& device) {
   return fit;
 }
 
-std::vector<Observation> OfDevice(
-    const hardware::Device& device,
-    const std::vector<Observation>& observations) {
-  if (observations.empty()) {
+// Those of one device.
+struct OwnFigures {
+  std::vector<Observation> steps;
+  std::vector<KernelObservation> kernels;
+};
+
+OwnFigures OfDevice(const hardware::Device& device,
+                    const std::vector<Observation>& observations,
+                    const std::vector<KernelObservation>& kernels) {
+  if (observations.empty() && kernels.empty()) {
     throw InputError(
         fmt::format("fit of {}: expected measurements, got none", device.name));
   }
-  std::vector<Observation> kept;
+  OwnFigures own;
   std::set<std::string> others;
   int64_t of_several = 0;
   for (const Observation& observation : observations) {
@@ -607,10 +721,17 @@ std::vector<Observation> OfDevice(
     } else if (observation.device_count != 1) {
       ++of_several;
     } else {
-      kept.push_back(observation);
+      own.steps.push_back(observation);
     }
   }
-  if (!kept.empty()) return kept;
+  for (const KernelObservation& kernel : kernels) {
+    if (IsDevice(device, kernel.device)) {
+      own.kernels.push_back(kernel);
+    } else {
+      others.insert(kernel.device);
+    }
+  }
+  if (!own.steps.empty() || !own.kernels.empty()) return own;
   if (of_several > 0) {
     throw InputError(fmt::format(
         "fit of {}: all {} measurements of it are of several devices; a fit "
@@ -625,7 +746,7 @@ std::vector<Observation> OfDevice(
   throw InputError(
       fmt::format("fit of {}: none of {} measurements is of it; they are of {}",
                   name,
-                  observations.size(),
+                  observations.size() + kernels.size(),
                   model::JoinNames(model::NameViews(others))));
 }
 
@@ -686,26 +807,30 @@ std::vector<std::string> Refusals(const Fit& fit) {
 Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
               const FitOptions& options) {
+  return FitDevice(device, observations, {}, options);
+}
+
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const std::vector<KernelObservation>& kernels,
+              const FitOptions& options) {
   RequireParameters(device);
-  FitData data = Collect(device, OfDevice(device, observations), options);
+  const OwnFigures own = OfDevice(device, observations, kernels);
+  FitData data = Collect(device, own.steps, own.kernels, options);
   const size_t count = data.infos.size();
   std::vector<bool> held(count, false);
   std::vector<double> positions = data.prior;
   Eigen::MatrixXd covariance;
   // From the priors a sharp loss would take most runs for outliers and stay
   // there: what is far off is told by the scatter that a wide one leaves.
-  double model_sigma = options.model_sigma;
+  ModelErrors errors = {options.model_sigma, options.kernel_sigma};
   for (const double wider : kWiderScales) {
     const auto solved =
         Solve(data, positions, held, kNoRun, wider * data.robust_scale);
     if (!solved) continue;
     positions = solved->positions;
-    model_sigma = std::clamp(Scatter(data, positions),
-                             options.model_sigma,
-                             kLargestModelSigma * options.model_sigma);
-    for (Datum& datum : data.data) {
-      datum.sigma = std::hypot(datum.noise, model_sigma);
-    }
+    errors = ErrorsAt(data, positions, options);
+    for (Datum& datum : data.data) datum.sigma = Sigma(datum, errors);
   }
   const auto solve = [&](const std::vector<double>& from) {
     std::string message;
@@ -754,13 +879,16 @@ Fit FitDevice(const hardware::Device& device,
   positions = std::move(best.positions);
 
   Fit fit = EmptyFit(device);
-  FillParameters(device, data, positions, held, covariance, model_sigma, fit);
+  FillParameters(device, data, positions, held, covariance, errors.step, fit);
   for (const Datum& datum : data.data) {
-    const StepModel& model = data.models[datum.model];
-    const LogTimes times = model.EvaluateValues(positions);
+    const TimeModel& model = data.models[datum.model];
+    const LogTimes times = EvaluateValues(model, positions);
+    const auto* of_step = std::get_if<StepModel>(&model);
     fit.runs.push_back({.label = data.runs[datum.run],
-                        .workload = Describe(model.workload()),
-                        .place = PlaceOf(model.workload()),
+                        .workload = data.words[datum.model],
+                        .place = of_step != nullptr ? std::optional(PlaceOf(
+                                                          of_step->workload()))
+                                                    : std::nullopt,
                         .quantity = datum.quantity,
                         .measured = datum.measured,
                         .modelled = Seconds<>(std::exp(times[datum.quantity])),
@@ -771,9 +899,18 @@ Fit FitDevice(const hardware::Device& device,
     LeaveOneOut(data, positions, held, fit);
   }
   FillErrors(data, covariance, held, options.model_sigma, fit);
+  FillKernelErrors(fit);
   fit.range = RangeOf(data);
-  fit.provenance.runs = static_cast<int64_t>(data.runs.size());
-  fit.provenance.observations = static_cast<int64_t>(data.data.size());
+  std::set<size_t> runs;
+  for (const Datum& datum : data.data) {
+    if (datum.kernel()) {
+      ++fit.provenance.kernels;
+    } else {
+      ++fit.provenance.observations;
+      runs.insert(datum.run);
+    }
+  }
+  fit.provenance.runs = static_cast<int64_t>(runs.size());
   return fit;
 }
 

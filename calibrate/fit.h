@@ -13,14 +13,16 @@
 #include "calibrate/discrepancy.h"
 #include "calibrate/ring_fit.h"
 #include "hardware/device.h"
+#include "model/kernels.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
 
 // One measured figure. A run of the trainer gives up to four (forward,
-// backward, optimizer, step); a table row gives one.
-enum class Quantity { kStep, kForward, kBackward, kOptimizer };
+// backward, optimizer, step); a table row gives one. A kernel is no part of a
+// run: an operation of a step that was timed by itself.
+enum class Quantity { kStep, kForward, kBackward, kOptimizer, kKernel };
 
 struct Observation {
   std::string label;   // run id or "file:line", for messages and tables
@@ -32,6 +34,18 @@ struct Observation {
   model::Seconds<> measured;  // median over the steps that are not warm-up
   double relative_noise = 0;  // of the median, from the samples; 0 = unknown
   std::string framework;      // as the source says, may be empty
+};
+
+// One operation of a step, timed by itself.
+struct KernelObservation {
+  std::string label;         // record id or "file:line"
+  std::string device;        // as it reports itself
+  model::Workload workload;  // whose step asks for the operation
+  std::string operation;
+  model::Phase phase = model::Phase::kForward;
+  std::vector<model::Kernel> kernels;  // one after another
+  model::Seconds<> measured;           // of all of them, a median
+  double relative_noise = 0;           // of the median; 0 = unknown
 };
 
 struct FittedParameter {
@@ -50,7 +64,8 @@ struct Provenance {
   std::string software;
   std::string date;  // ISO 8601, UTC
   int64_t runs = 0;
-  int64_t observations = 0;
+  int64_t observations = 0;  // figures of these runs
+  int64_t kernels = 0;       // operations timed by themselves, besides
 };
 
 // Range of what was measured: inside it a prediction interpolates.
@@ -118,6 +133,9 @@ struct Fit {
   int64_t degrees_of_freedom = 0;
   double in_sample_error = 0;      // median absolute relative error
   double leave_one_out_error = 0;  // corrected, each run left out in turn
+  // The same of the kernels by themselves, uncorrected; 0: there are none.
+  double kernel_in_sample_error = 0;
+  double kernel_leave_one_out_error = 0;
   FittedRange range;
   std::vector<FittedRun> runs;
   std::vector<RankFit> ranks;  // groups of ranks, by how many
@@ -138,6 +156,9 @@ struct FitOptions {
   double robust_scale = 2.0;
   // Model error assumed for an observation besides its noise.
   double model_sigma = 0.05;
+  // The same for a kernel by itself, before its residuals tell: errors that a
+  // step averages over hundreds of kernels are all in one here.
+  double kernel_sigma = 0.25;
 };
 
 // A parameter is determined when the data narrow its standard error below this
@@ -156,6 +177,13 @@ double ScatterWithPrior(double squares, double freedom, double assumed);
 // when there is no observation, or none of this device.
 Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
+              const FitOptions& options = {});
+// And to kernels by themselves, which may be all that there is: then the fit
+// knows no step, so that its answers are extrapolated, as widely as a
+// datasheet's.
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const std::vector<KernelObservation>& kernels,
               const FitOptions& options = {});
 
 // The prior itself as a fit without observations: datasheet only.

@@ -180,6 +180,7 @@ std::string ToYaml(const Fit& fit) {
   text("date", from.date);
   out += fmt::format(
       "  runs: {}\n  observations: {}\n", from.runs, from.observations);
+  if (from.kernels > 0) out += fmt::format("  kernels: {}\n", from.kernels);
   out += fmt::format(
       "# Relative errors, medians; scatter of log(model / measured).\n"
       "errors:\n"
@@ -191,6 +192,11 @@ std::string ToYaml(const Fit& fit) {
       fit.leave_one_out_error,
       fit.residual_scatter,
       fit.degrees_of_freedom);
+  if (from.kernels > 0) {
+    out += fmt::format("  kernel_in_sample: {}\n  kernel_leave_one_out: {}\n",
+                       fit.kernel_in_sample_error,
+                       fit.kernel_leave_one_out_error);
+  }
   const FittedRange& range = fit.range;
   out += fmt::format(
       "range:\n"
@@ -336,7 +342,15 @@ Fit LoadFit(const std::string& path) {
   fit.provenance.runs = from.Integer("runs", 0, Reader::kNoLimit);
   fit.provenance.observations =
       from.Integer("observations", 0, Reader::kNoLimit);
+  fit.provenance.kernels =
+      from.OptionalInteger("kernels", 0, Reader::kNoLimit).value_or(0);
   const Reader errors = root.Map("errors");
+  fit.kernel_in_sample_error =
+      errors.OptionalNumber("kernel_in_sample", 0.0, Reader::kNoBound)
+          .value_or(0.0);
+  fit.kernel_leave_one_out_error =
+      errors.OptionalNumber("kernel_leave_one_out", 0.0, Reader::kNoBound)
+          .value_or(0.0);
   fit.in_sample_error = errors.Number("in_sample", 0.0, Reader::kNoBound);
   fit.leave_one_out_error =
       errors.Number("leave_one_out", 0.0, Reader::kNoBound);

@@ -58,9 +58,12 @@ std::string FitJson(const Fit& fit) {
       {"reported_name", fit.reported_name},
       {"runs", fit.provenance.runs},
       {"observations", fit.provenance.observations},
+      {"kernels", fit.provenance.kernels},
       {"date", fit.provenance.date},
       {"in_sample_error", fit.in_sample_error},
       {"leave_one_out_error", fit.leave_one_out_error},
+      {"kernel_in_sample_error", fit.kernel_in_sample_error},
+      {"kernel_leave_one_out_error", fit.kernel_leave_one_out_error},
       {"residual_scatter", fit.residual_scatter},
       {"parameters", std::move(parameters)},
       {"ranks", std::move(ranks)}};

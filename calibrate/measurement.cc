@@ -137,9 +137,13 @@ std::string Summary(const nlohmann::json& object) {
   return text;
 }
 
-void ReadDisturbance(const JsonObject& record, MeasuredRun& run) {
-  run.disturbed = record.Flag("disturbed", false);
-  if (!record.Has("host_load") || run.threads == 0) return;
+// Of a run, or of a kernel.
+template <class Measured>
+void ReadDisturbance(const JsonObject& record,
+                     int64_t threads,
+                     Measured& measured) {
+  measured.disturbed = record.Flag("disturbed", false);
+  if (!record.Has("host_load") || threads == 0) return;
   const JsonObject load = record.Object("host_load");
   if (!load.Has("waited_s") || !load.Has("wall_s")) return;
   const double wall_s = load.PositiveNumber("wall_s", "a time above 0");
@@ -147,8 +151,8 @@ void ReadDisturbance(const JsonObject& record, MeasuredRun& run) {
   if (!waited.is_number() || waited.get<double>() < 0.0) {
     load.FailWith("waited_s", "expected a time of 0 or more");
   }
-  run.waited_share =
-      waited.get<double>() / (wall_s * static_cast<double>(run.threads));
+  measured.waited_share =
+      waited.get<double>() / (wall_s * static_cast<double>(threads));
 }
 
 MeasuredRun ReadRun(const JsonObject& record,
@@ -171,7 +175,7 @@ MeasuredRun ReadRun(const JsonObject& record,
   run.workload = ReadWorkload(record.Object("workload"));
   run.peak_memory =
       model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
-  ReadDisturbance(record, run);
+  ReadDisturbance(record, run.threads, run);
   const nlohmann::json& samples = record.At("samples");
   if (!samples.is_array()) record.FailWith("samples", "expected a list");
   if (record.Has("ranks")) {
@@ -259,15 +263,20 @@ MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
                                   int line) {
   MeasuredKernel measured;
   measured.line = line;
-  measured.device = record.Object("device").Text("name");
-  if (value.contains("software"))
+  measured.id = record.Text("id", "");
+  if (measured.id.empty()) measured.id = fmt::format("{}:{}", name, line);
+  const JsonObject device = record.Object("device");
+  measured.device = device.Text("name");
+  if (value.contains("host")) measured.host = Summary(value["host"]);
+  if (value.contains("software")) {
     measured.software = Summary(value["software"]);
+  }
   measured.workload = ReadWorkload(record.Object("workload"));
   measured.operation = record.Text("operation");
   measured.kind = record.Word("kernel_kind", model::KernelKindFromText);
   measured.phase = record.Word("phase", model::PhaseFromText);
   measured.per_step = record.Count("per_step", 1);
-  measured.disturbed = record.Flag("disturbed", false);
+  ReadDisturbance(record, device.Count("threads", 0, 0), measured);
   ForEachItem(record, "kernels", name, line, [&](const JsonObject& kernel) {
     measured.kernels.push_back(ReadKernel(kernel));
   });
@@ -458,6 +467,20 @@ std::vector<Observation> ObservationsOf(const MeasuredRun& run) {
   add(Quantity::kBackward, backward);
   add(Quantity::kOptimizer, optimizer);
   return observations;
+}
+
+KernelObservation ObservationOf(const MeasuredKernel& measured) {
+  KernelObservation observation;
+  observation.label = measured.id;
+  observation.device = measured.device;
+  observation.workload = measured.workload;
+  observation.operation = measured.operation;
+  observation.phase = measured.phase;
+  observation.kernels = measured.kernels;
+  observation.measured = measured.time;
+  observation.relative_noise =
+      std::hypot(measured.relative_noise, DisturbanceNoise(measured));
+  return observation;
 }
 
 std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs) {

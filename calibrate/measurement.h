@@ -72,7 +72,9 @@ struct MeasuredAllReduce {
 // One operation of a step, timed by itself.
 struct MeasuredKernel {
   int line = 0;
+  std::string id;      // of the record; "file:line" where it has none
   std::string device;  // as the machine reports it
+  std::string host;
   std::string software;
   model::Workload workload;  // whose step asks for it
   std::string operation;
@@ -84,6 +86,7 @@ struct MeasuredKernel {
   model::Seconds<> time;      // median of the samples
   double relative_noise = 0;  // of the median
   bool disturbed = false;
+  std::optional<double> waited_share;  // as of a run
 };
 
 // A request that the trainer could not run.
@@ -131,5 +134,7 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
 // A disturbed run's noise is larger (disturbance.h).
 std::vector<Observation> ObservationsOf(const MeasuredRun& run);
 std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs);
+// A kernel's median, its noise larger where it was disturbed.
+KernelObservation ObservationOf(const MeasuredKernel& measured);
 
 }  // namespace trainfare::calibrate

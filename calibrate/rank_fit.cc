@@ -44,9 +44,11 @@ Seconds<> PartOf(const RankStepTime& step, Quantity quantity) {
     case Quantity::kOptimizer:
       return step.computing.optimizer.total();
     case Quantity::kStep:
+      return step.total();
+    case Quantity::kKernel:
       break;
   }
-  return step.total();
+  ENSURE(false, "kernels by themselves are not over ranks");
 }
 
 Seconds<> Modelled(const Figure& figure, const RankFit& ranks) {

@@ -1,18 +1,23 @@
 #pragma once
 
-// The formula of a device for one workload, evaluated at any parameters: time,
-// and the gradient of its logarithm for fit, interval and plan alike.
+// The formula of a device for one workload, or for an operation of it,
+// evaluated at any parameters: time, and the gradient of its logarithm for fit,
+// interval and plan alike.
 
 #include <array>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "calibrate/fit.h"
 #include "hardware/device.h"
 #include "hardware/parameter.h"
 #include "hardware/step_time.h"
+#include "model/error.h"
 #include "model/kernels.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -21,7 +26,7 @@ namespace trainfare::calibrate {
 
 // No kind of device has more free parameters.
 inline constexpr size_t kMaxParameters = 16;
-inline constexpr size_t kQuantities = 4;  // of the enum Quantity
+inline constexpr size_t kQuantities = 5;  // of the enum Quantity
 
 // The scale in which a parameter is fitted: its log, or the value itself.
 double ToFitScale(const hardware::ParameterInfo& info, double value);
@@ -38,14 +43,18 @@ model::Seconds<T> PartOf(const hardware::StepTime<T>& step, Quantity quantity) {
     case Quantity::kOptimizer:
       return step.optimizer.total();
     case Quantity::kStep:
+      return step.total();
+    case Quantity::kKernel:
       break;
   }
-  return step.total();
+  ENSURE(false, "a kernel by itself is no part of a step");
 }
 
 // log(time) of every quantity and its gradient with regard to the parameters
-// in the scale of the fit. A part that takes no time has log_time -infinity.
+// in the scale of the fit. What takes no time, or is not modelled (a kernel of
+// a step, a step of a kernel), has log_time -infinity.
 struct LogTimes {
+  LogTimes() { log_time.fill(-std::numeric_limits<double>::infinity()); }
   std::array<double, kQuantities> log_time{};
   std::array<std::array<double, kMaxParameters>, kQuantities> gradient{};
 
@@ -72,6 +81,7 @@ class StepModel {
   StepModel(const hardware::Device& device, const model::Workload& workload);
 
   const model::Workload& workload() const { return workload_; }
+  size_t positions() const;  // that Evaluate takes: one a parameter
 
   // At parameters as they are.
   hardware::StepTime<double> Time(std::span<const double> values) const;
@@ -87,6 +97,40 @@ class StepModel {
   model::Workload workload_;
   model::KernelList kernels_;
 };
+
+// The formula for an operation by itself, Quantity::kKernel alone: its kernels
+// one after another. Where a parameter has another value in a step
+// (hardware::ParameterOfItsOwnAlone), the value alone is one position more,
+// behind the device's. `device` must outlive the model.
+class KernelModel {
+ public:
+  // Throws InputError when the device does not run the precision, or has no
+  // times of kernels by themselves.
+  KernelModel(const hardware::Device& device,
+              const KernelObservation& observed);
+
+  size_t positions() const;  // that Evaluate takes
+
+  // At parameters as they are, those of the device.
+  model::Seconds<> Time(std::span<const double> values) const;
+  // At parameters in the scale of the fit, with the gradient.
+  LogTimes Evaluate(std::span<const double> positions) const;
+  // log(time) alone; gradients stay 0.
+  LogTimes EvaluateValues(std::span<const double> positions) const;
+
+ private:
+  // The device's positions as they are for a kernel by itself.
+  std::vector<double> Alone(std::span<const double> positions) const;
+
+  const hardware::Device* device_;
+  std::optional<size_t> own_;  // the parameter with a value of its own
+  model::Workload workload_;
+  model::Phase phase_;
+  std::vector<model::Kernel> kernels_;
+};
+
+// Words of one operation of a workload, as Describe() of a workload.
+std::string Describe(const KernelObservation& observed);
 
 // Words of one workload, one way to write each: what a fit keeps of its runs,
 // and how a message names a run.

@@ -40,6 +40,11 @@ std::vector<ParameterInfo> ParametersOf(const Device& device) {
   return infos;
 }
 
+std::optional<size_t> ParameterOfItsOwnAlone(DeviceKind kind) {
+  if (kind == DeviceKind::kCpu) return models::kCpuKernelOverhead;
+  return std::nullopt;
+}
+
 void RequirePrecision(const Device& device, model::Precision precision) {
   if (device.MatrixPeak(precision)) return;
   std::string known;

@@ -7,6 +7,8 @@
 // it simulates, with T = an autodiff scalar it is fitted: one formula, one
 // place. Adding a kind: one header there and one row in EstimateStep below.
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,11 @@ std::span<const ParameterInfo> ParametersOf(DeviceKind kind);
 // The same of one device: what its file knows of it in place of what is assumed
 // of its kind.
 std::vector<ParameterInfo> ParametersOf(const Device& device);
+
+// The parameter of which a kernel by itself has another value than in a step,
+// where there is one: on a processor an operation's fixed cost, in a step with
+// the module's and autograd's share of it.
+std::optional<size_t> ParameterOfItsOwnAlone(DeviceKind kind);
 
 // Throws InputError when the device has no engine for the precision.
 void RequirePrecision(const Device& device, model::Precision precision);

@@ -99,12 +99,27 @@ Report CalibrationReport(const calibrate::CalibrateResult& result) {
       result.records_path.empty() ? Json(nullptr) : Json(result.records_path);
   if (result.fit) {
     const calibrate::Fit& fit = *result.fit;
-    report.headline.push_back(fmt::format(
-        "{}: {} runs, median error {:.1f} % inside, {:.1f} % left out",
-        fit.name,
-        fit.provenance.runs,
-        100.0 * fit.in_sample_error,
-        100.0 * fit.leave_one_out_error));
+    const auto headline = [&](int64_t count,
+                              std::string_view of,
+                              double in_sample,
+                              double leave_one_out) {
+      if (count == 0) return;
+      report.headline.push_back(fmt::format(
+          "{}: {} {}, median error {:.1f} % inside, {:.1f} % left out",
+          fit.name,
+          count,
+          of,
+          100.0 * in_sample,
+          100.0 * leave_one_out));
+    };
+    headline(fit.provenance.runs,
+             "runs",
+             fit.in_sample_error,
+             fit.leave_one_out_error);
+    headline(fit.provenance.kernels,
+             "kernels by themselves",
+             fit.kernel_in_sample_error,
+             fit.kernel_leave_one_out_error);
     report.tables.push_back(ParameterTable(fit));
     if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
     report.notes.push_back(fmt::format("the fit is {}", result.fit_path));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -45,7 +46,6 @@ class Predictors {
         .first->second;
   }
 
- private:
   static hardware::Device Find(const std::string& name) {
     hardware::Device host = hardware::HostCpu();
     return calibrate::IsDevice(host, name)
@@ -53,6 +53,7 @@ class Predictors {
                : hardware::DeviceCatalog::Shipped().Find(name);
   }
 
+ private:
   Fits fits_;
   std::map<std::string, Predictor> predictors_;
 };
@@ -60,6 +61,7 @@ class Predictors {
 struct Row {
   const MeasuredKernel* measured = nullptr;
   Seconds<> predicted;
+  bool fitted = false;  // the fit that predicted it has seen it
 
   double error() const { return 100.0 * (predicted / measured->time - 1.0); }
   Seconds<> measured_per_step() const { return Times(measured->time); }
@@ -78,6 +80,63 @@ Seconds<> PredictedTime(const Predictor& predictor,
     sum += predictor.KernelTime(measured.workload, measured.phase, kernel);
   }
   return sum;
+}
+
+bool IsFittedTo(const calibrate::Fit& fit, const std::string& id) {
+  return std::any_of(
+      fit.runs.begin(), fit.runs.end(), [&](const calibrate::FittedRun& run) {
+        return run.quantity == calibrate::Quantity::kKernel && run.label == id;
+      });
+}
+
+std::vector<Row> AsShipped(const std::vector<MeasuredKernel>& kernels) {
+  Predictors predictors;
+  std::vector<Row> rows;
+  for (const MeasuredKernel& measured : kernels) {
+    const Predictor& predictor = predictors.Of(measured.device);
+    rows.push_back({&measured,
+                    PredictedTime(predictor, measured),
+                    IsFittedTo(predictor.fit(), measured.id)});
+  }
+  return rows;
+}
+
+// By fits to these kernels alone, a fit a device; with `left_out` each by a fit
+// to the others.
+std::vector<Row> Refitted(const std::vector<MeasuredKernel>& kernels,
+                          bool left_out,
+                          std::vector<std::string>& notes) {
+  std::map<std::string, std::vector<const MeasuredKernel*>> of_device;
+  for (const MeasuredKernel& measured : kernels) {
+    of_device[measured.device].push_back(&measured);
+  }
+  std::vector<Row> rows;
+  int64_t without = 0;
+  for (const auto& [name, members] : of_device) {
+    std::vector<calibrate::KernelObservation> observations;
+    for (const MeasuredKernel* measured : members) {
+      observations.push_back(calibrate::ObservationOf(*measured));
+    }
+    calibrate::FitOptions options;
+    options.leave_one_out = left_out;
+    const calibrate::Fit fit =
+        calibrate::FitDevice(Predictors::Find(name), {}, observations, options);
+    for (size_t i = 0; i < members.size(); ++i) {
+      const calibrate::FittedRun& run = fit.runs[i];
+      if (!left_out) {
+        rows.push_back({members[i], run.modelled, true});
+      } else if (run.left_out) {
+        rows.push_back({members[i], *run.left_out, false});
+      } else {
+        ++without;
+      }
+    }
+  }
+  if (without > 0) {
+    notes.push_back(fmt::format(
+        "{} kernels skipped: there is no fit without them", without));
+  }
+  return rows;
 }
 
 // "8 x 32 x 32 x 64" of a product, else the outputs.
@@ -207,6 +266,7 @@ Json RowJson(const Row& row) {
   json["measured_s"] = ToSeconds(m.time);
   json["noise"] = m.relative_noise;
   json["predicted_s"] = ToSeconds(row.predicted);
+  json["fitted"] = row.fitted;
   json["error_percent"] = row.error();
   return json;
 }
@@ -256,10 +316,12 @@ bool HoldKernels(const std::vector<std::string>& files) {
 }
 
 Report ValidateKernels(const ValidateOptions& options) {
-  if (options.protocol != Protocol::kAsShipped) {
+  const bool left_out = options.protocol == Protocol::kLeaveOneOut;
+  const bool as_shipped = options.protocol == Protocol::kAsShipped;
+  if (!as_shipped && !left_out && options.protocol != Protocol::kInSample) {
     throw UsageError(
-        "--protocol: kernels by themselves are compared with the fits at hand; "
-        "leave it out");
+        "--protocol: kernels by themselves are compared as-shipped, in-sample "
+        "or leave-one-out");
   }
   for (const FailIf& limit : options.fail_if) {
     if (limit.metric == "coverage") {
@@ -267,18 +329,23 @@ Report ValidateKernels(const ValidateOptions& options) {
           "--fail-if: kernels by themselves have no interval to cover them");
     }
   }
-  const Read read = ReadKernels(options.files);
-  Predictors predictors;
-  std::vector<Row> rows;
+  Read read = ReadKernels(options.files);
+  const std::vector<Row> rows =
+      as_shipped ? AsShipped(read.kernels)
+                 : Refitted(read.kernels, left_out, read.notes);
+  if (rows.empty()) {
+    throw model::InputError(
+        "--protocol leave-one-out: expected several kernels of a device, got "
+        "one of each");
+  }
   Sums sums;
   Json row_list = Json::array();
-  for (const MeasuredKernel& measured : read.kernels) {
-    const Row row{&measured,
-                  PredictedTime(predictors.Of(measured.device), measured)};
-    sums.kinds[measured.kind].Add(row);
+  int64_t fitted = 0;
+  for (const Row& row : rows) {
+    sums.kinds[row.measured->kind].Add(row);
     sums.all.Add(row);
     row_list.push_back(RowJson(row));
-    rows.push_back(row);
+    fitted += row.fitted ? 1 : 0;
   }
   const ErrorSummary overall = Summarise(sums.all.errors);
 
@@ -295,8 +362,16 @@ Report ValidateKernels(const ValidateOptions& options) {
   report.tables.push_back(KindTable(sums));
   report.notes = read.notes;
   report.notes.emplace_back(
-      "by the formula of the fit at hand, or of the datasheet, without what a "
-      "fit learns from whole runs nearby");
+      as_shipped ? "by the formula of the fit at hand, or of the datasheet, "
+                   "without what a fit learns from whole runs nearby"
+      : left_out ? "each by a fit to all other kernels of its device here"
+                 : "by a fit to these very kernels");
+  if (as_shipped && fitted > 0) {
+    report.notes.push_back(
+        fmt::format("{} of them are among those that the fit at hand was made "
+                    "from; --protocol leave-one-out tests prediction",
+                    fitted));
+  }
   Json groups = Json::array();
   for (const auto& [kind, group] : sums.kinds) {
     groups.push_back(GroupJson(model::ToText(kind), group));

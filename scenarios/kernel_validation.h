@@ -15,8 +15,9 @@ namespace trainfare::scenarios {
 // Throws InputError for a file of records that cannot be read.
 bool HoldKernels(const std::vector<std::string>& files);
 
-// As Validate(), with a group for each kind of kernel. Throws UsageError for a
-// protocol that fits, since nothing is fitted to kernels.
+// As Validate(), with a group for each kind of kernel: by the fits at hand, or
+// by fits to these kernels, each of them left out in turn or not. Throws
+// UsageError for another protocol.
 Report ValidateKernels(const ValidateOptions& options);
 
 }  // namespace trainfare::scenarios

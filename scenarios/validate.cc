@@ -409,6 +409,8 @@ class Validation {
                step.slowed_computation;
       case Quantity::kOptimizer:
         return step.optimizer.total();
+      case Quantity::kKernel:
+        break;  // compared by kernel_validation.h
     }
     ENSURE(false, "a quantity without a part");
   }
@@ -678,8 +680,14 @@ Report Validate(const ValidateOptions& options) {
   if (IsPublished(options.files)) return ValidatePublished(options);
   if (HoldKernels(options.files)) return ValidateKernels(options);
   if (HoldRanks(options.files)) return ValidateRanks(options);
-  const calibrate::ObservationFiles files =
+  calibrate::ObservationFiles files =
       calibrate::ReadObservations(options.files);
+  if (!files.kernels.empty()) {
+    files.notes.push_back(
+        fmt::format("{} kernels timed by themselves are not in these rows; a "
+                    "file that holds nothing else is compared kernel by kernel",
+                    files.kernels.size()));
+  }
   std::vector<Repeats> points;
   if (options.repeats == RepeatRule::kMedian) {
     points = MergeRepeats(files.observations);

@@ -30,12 +30,20 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
     files.notes.push_back(fmt::format(
         "{}:{}: a run was refused: {}", path, refused.line, refused.message));
   }
-  if (!measurements.kernels.empty()) {
-    files.notes.push_back(fmt::format(
-        "{}: {} records of kernels by themselves are not used; validate "
-        "compares a file that holds nothing else",
-        path,
-        measurements.kernels.size()));
+  int64_t disturbed_kernels = 0;
+  for (const MeasuredKernel& kernel : measurements.kernels) {
+    disturbed_kernels += kernel.disturbed ? 1 : 0;
+    files.kernels.push_back(ObservationOf(kernel));
+    if (files.host.empty()) files.host = kernel.host;
+    if (files.software.empty()) files.software = kernel.software;
+  }
+  if (disturbed_kernels > 0) {
+    files.notes.push_back(
+        fmt::format("{}: {} of {} kernels were disturbed by something else on "
+                    "their machine and weigh less",
+                    path,
+                    disturbed_kernels,
+                    measurements.kernels.size()));
   }
   if (measurements.other_kinds > 0) {
     files.notes.push_back(
@@ -137,7 +145,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
     files.source += name.filename().string();
   }
   files.ranks.source = files.source;
-  if (files.observations.empty()) {
+  if (files.observations.empty() && files.kernels.empty()) {
     throw InputError(
         fmt::format("{}: nothing in it can be used{}{}",
                     files.source,

@@ -16,6 +16,7 @@ namespace trainfare::calibrate {
 
 struct ObservationFiles {
   std::vector<Observation> observations;
+  std::vector<KernelObservation> kernels;  // operations by themselves
   // Of the trainer's own records: what several ranks are fitted to.
   RankRecords ranks;
   // What was left out and why, one line each, the file in front.

@@ -3,6 +3,7 @@
 #include "calibrate/command.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -441,6 +442,59 @@ TEST_CASE("what cannot start says why before anything is run") {
       Calibrate(fake.Options(), log),
       "TRAINFARE_TRAINER: expected a program, got \"/nowhere/trainer\"",
       InputError);
+}
+
+TEST_CASE("a fit to records of kernels alone") {
+  const FakeTrainer fake("");
+  // An L40S that streams at half of its 864 GB/s.
+  const std::string records = fake / "kernels.jsonl";
+  std::ofstream file(records);
+  for (const int64_t bytes : {400'000'000, 800'000'000}) {
+    file << fmt::format(
+        R"({{"schema": "trainfare.measurement/1", "kind": "kernel", )"
+        R"("id": "k{0}", "device": {{"name": "l40s", "kind": "cuda"}}, )"
+        R"("workload": {{"model": {{"name": "bert-tiny", "family": "encoder", )"
+        R"("layers": 2, "hidden": 128, "heads": 2, "intermediate": 512, )"
+        R"("vocabulary": 30522, "positions": 512, "token_types": 2, )"
+        R"("head": "sequence-classification"}}, "batch": 8, )"
+        R"("sequence_length": 64, "precision": "fp32", "optimizer": )"
+        R"({{"name": "adamw", "implementation": "fused"}}, "stack": "eager", )"
+        R"("attention": "materialised"}}, "operation": "scale", )"
+        R"("kernel_kind": "elementwise", "phase": "forward", "per_step": 1, )"
+        R"("disturbed": {1}, "kernels": [{{"kind": "elementwise", )"
+        R"("matrix_flops": 0, "vector_flops": 0, "special_ops": 0, )"
+        R"("random_draws": 0, "bytes_read": {0}, "bytes_written": {0}, )"
+        R"("parameter_bytes": 0, "parameter_bytes_written": 0, )"
+        R"("work_items": {2}, "launches": 1}}], )"
+        R"("samples": [{{"time_s": {3}}}]}})"
+        "\n",
+        bytes,
+        bytes == 400'000'000,
+        bytes / 4,
+        2.0 * static_cast<double>(bytes) / 432e9);
+  }
+  file.close();
+  CalibrateOptions options;
+  options.from = {records};
+  options.output = fake / "l40s.yaml";
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  CHECK(log.str().find("1 of 2 kernels were disturbed") != std::string::npos);
+  REQUIRE(result.fit.has_value());
+  const Fit read = LoadFit(options.output);
+  for (const Fit* fit : {&*result.fit, &read}) {
+    CHECK(fit->device == "l40s");
+    CHECK(fit->provenance.kernels == 2);
+    CHECK(fit->provenance.runs == 0);
+    CHECK(fit->kernel_in_sample_error == result.fit->kernel_in_sample_error);
+    CHECK(fit->kernel_leave_one_out_error > 0);
+    REQUIRE(fit->runs.size() == 2);
+    CHECK(fit->runs[1].label == "k800000000");
+    CHECK(fit->runs[1].quantity == Quantity::kKernel);
+    // Two kernels, 25 % each, go most of the way from prior to measurement.
+    CHECK(fit->runs[1].modelled / fit->runs[1].measured > 0.7);
+    CHECK(fit->runs[1].modelled / fit->runs[1].measured < 1.05);
+  }
 }
 
 TEST_CASE("measurements of several devices ask for one") {

@@ -132,6 +132,125 @@ TEST_CASE("a fit recovers the parameters behind exact times") {
   CHECK(fit.in_sample_error < 1e-4);
 }
 
+// Every kernel of the plan's steps by itself, as the model has it, but for the
+// fixed cost of an operation, which is `alone`.
+std::vector<KernelObservation> SyntheticKernels(
+    const Device& device,
+    std::vector<double> truth,
+    double alone_s,
+    const std::vector<Workload>& plan,
+    double noise) {
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal(0.0, 1.0);
+  truth[hardware::models::kCpuKernelOverhead] = alone_s;
+  std::vector<KernelObservation> observations;
+  for (const Workload& workload : plan) {
+    const model::KernelList list = model::ExpandKernels(workload);
+    for (const model::Segment& segment : list.segments) {
+      for (int64_t i = segment.begin; i < segment.end; ++i) {
+        const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+        KernelObservation observation;
+        observation.label = "kernel " + std::to_string(observations.size());
+        observation.device = device.reported_name;
+        observation.workload = workload;
+        observation.operation = kernel.name;
+        observation.phase = segment.phase;
+        observation.kernels = {kernel};
+        observation.measured = KernelModel(device, observation).Time(truth) *
+                               std::exp(noise * normal(random));
+        observation.relative_noise = noise;
+        observations.push_back(std::move(observation));
+      }
+    }
+  }
+  return observations;
+}
+
+TEST_CASE("kernels by themselves recover the parameters behind them") {
+  const Device device = Processor();
+  const std::vector<double> truth = Truth(device, 0.5);
+  const auto kernels = SyntheticKernels(
+      device,
+      truth,
+      2e-6,
+      {Step("bert-base-uncased", 4, 64), Step("bert-mini", 2, 16)},
+      0.0);
+  FitOptions options;
+  options.model_sigma = 1e-4;
+  options.kernel_sigma = 1e-4;
+  options.leave_one_out = false;
+  const Fit fit = FitDevice(device, {}, kernels, options);
+  REQUIRE(fit.parameters.size() == truth.size());
+  int recovered = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    CAPTURE(fit.parameters[i].name);
+    if (!fit.parameters[i].determined) continue;
+    ++recovered;
+    const auto& info = hardware::ParametersOf(device.kind)[i];
+    CHECK(std::abs(ToFitScale(info, fit.parameters[i].value) -
+                   ToFitScale(info, truth[i])) < 0.01);
+  }
+  // Not: the bf16 ratio, what a step spends between its phases, and what an
+  // operation costs within a step.
+  CHECK(recovered == static_cast<int>(truth.size()) - 3);
+  for (const auto at : {hardware::models::kCpuNarrowGemmRatio,
+                        hardware::models::kCpuStepOverhead,
+                        hardware::models::kCpuKernelOverhead}) {
+    CHECK_FALSE(fit.parameters[at].determined);
+  }
+  CHECK(fit.provenance.runs == 0);
+  CHECK(fit.provenance.observations == 0);
+  CHECK(fit.provenance.kernels == static_cast<int64_t>(kernels.size()));
+  CHECK(fit.kernel_in_sample_error < 1e-3);
+  // No step was measured: none is near to one, or as sure as if it were.
+  const StepPrediction prediction =
+      Predictor(device, fit).Predict(Step("bert-base-uncased", 4, 64));
+  CHECK(prediction.grade == Grade::kExtrapolated);
+  CHECK(prediction.log_sigma >= kDatasheetScatter);
+}
+
+TEST_CASE("kernels narrow what a few steps leave open, and no more") {
+  const Device device = Processor();
+  const std::vector<double> truth = Truth(device, 0.5);
+  const std::vector<Workload> few = {Step("bert-base-uncased", 4, 64),
+                                     Step("bert-base-uncased", 1, 16)};
+  const auto steps = Synthetic(device, truth, few, 0.02);
+  // Operations by themselves cost a fifth of what they do in a step.
+  const double in_step_s = truth[hardware::models::kCpuKernelOverhead];
+  const auto kernels =
+      SyntheticKernels(device, truth, 0.2 * in_step_s, few, 0.1);
+  const Fit alone = FitDevice(device, steps);
+  const Fit both = FitDevice(device, steps, kernels);
+  CHECK(both.provenance.runs == 2);
+  CHECK(both.provenance.observations == 8);
+  CHECK(both.degrees_of_freedom <= alone.degrees_of_freedom);
+  const auto error = [](const Fit& fit, size_t at) {
+    return fit.parameters[at].standard_error;
+  };
+  for (const auto at : {hardware::models::kCpuVectorEfficiency,
+                        hardware::models::kCpuBatchedGemmRatio,
+                        hardware::models::kCpuRandomDraw}) {
+    CAPTURE(both.parameters[at].name);
+    CHECK(error(both, at) < 0.7 * error(alone, at));
+  }
+  // The cheap operations do not drag the steps' own cost after them.
+  const FittedParameter& overhead =
+      both.parameters[hardware::models::kCpuKernelOverhead];
+  CHECK(overhead.value > 0.5 * in_step_s);
+  // Left out in turn, each has an error of its own.
+  CHECK(both.kernel_leave_one_out_error > 0.02);
+  CHECK(both.kernel_leave_one_out_error < 0.3);
+  int64_t left_out = 0;
+  for (const FittedRun& run : both.runs) {
+    if (run.quantity != Quantity::kKernel) continue;
+    CHECK_FALSE(run.place.has_value());
+    left_out += run.left_out ? 1 : 0;
+  }
+  CHECK(left_out == both.provenance.kernels);
+  // What the steps' range says does not come from kernels.
+  CHECK(both.range.max_tokens == 256);
+}
+
 TEST_CASE("with noise the truth lies within a few standard errors") {
   const Device device = Processor();
   const std::vector<double> truth = Truth(device, 0.5);

@@ -21,6 +21,59 @@ std::vector<Device> DevicesOfEachKind() {
           catalog.Find("tpu_v3")};
 }
 
+// The operation that docs/calibration.md works by hand: 12 MB of parameters.
+KernelObservation Stream(const Device& device) {
+  KernelObservation stream;
+  stream.label = "stream";
+  stream.device = device.name;
+  stream.workload.architecture = model::FindArchitecture("bert-tiny");
+  stream.workload.batch = 1;
+  stream.workload.sequence_length = 16;
+  stream.operation = "update";
+  stream.phase = model::Phase::kOptimizer;
+  model::Kernel kernel;
+  kernel.kind = model::KernelKind::kOptimizer;
+  kernel.bytes_read = 8'000'000;
+  kernel.bytes_written = 4'000'000;
+  kernel.parameter_bytes = 12'000'000;
+  kernel.parameter_bytes_written = 4'000'000;
+  stream.kernels = {kernel};
+  return stream;
+}
+
+TEST_CASE("a kernel by itself has a fixed cost of its own") {
+  Device device = hardware::HostCpu();
+  device.memory_bandwidth = model::GBPerSecond(30);
+  std::vector<double> positions;
+  for (const auto& info : hardware::ParametersOf(device.kind)) {
+    positions.push_back(ToFitScale(info, info.prior));
+  }
+  const size_t parameters = positions.size();
+  positions[hardware::models::kCpuBandwidthEfficiency] = std::log(2.5);
+  positions[hardware::models::kCpuKernelOverhead] = std::log(8e-6);
+  positions.push_back(std::log(4e-6));
+  const KernelModel model(device, Stream(device));
+  REQUIRE(model.positions() == positions.size());
+  const LogTimes times = model.Evaluate(positions);
+  CHECK(std::exp(times[Quantity::kKernel]) ==
+        doctest::Approx(164e-6).epsilon(1e-9).scale(0));
+  CHECK(model.EvaluateValues(positions)[Quantity::kKernel] ==
+        doctest::Approx(times[Quantity::kKernel]).epsilon(1e-12));
+  const auto gradient = times.GradientOf(Quantity::kKernel);
+  CHECK(gradient[parameters] == doctest::Approx(4.0 / 164.0).epsilon(1e-9));
+  CHECK(gradient[hardware::models::kCpuKernelOverhead] == 0.0);
+  CHECK(gradient[hardware::models::kCpuBandwidthEfficiency] ==
+        doctest::Approx(-160.0 / 164.0).epsilon(1e-9));
+  CHECK(std::isinf(times[Quantity::kStep]));
+  // On a GPU the queue is fed in a step as it is here: no cost of its own.
+  const Device& gpu = hardware::DeviceCatalog::Shipped().Find("v100_sxm2_16gb");
+  CHECK(KernelModel(gpu, Stream(gpu)).positions() ==
+        hardware::ParametersOf(gpu.kind).size());
+  CHECK_THROWS_AS(KernelModel(hardware::DeviceCatalog::Shipped().Find("tpu_v3"),
+                              Stream(gpu)),
+                  model::InputError);
+}
+
 TEST_CASE("the gradient is that of numeric differences, on every kind") {
   for (const Device& device : DevicesOfEachKind()) {
     CAPTURE(device.name);
@@ -40,7 +93,9 @@ TEST_CASE("the gradient is that of numeric differences, on every kind") {
     }
     const LogTimes exact = model.Evaluate(positions);
     const LogTimes plain = model.EvaluateValues(positions);
-    for (size_t q = 0; q < kQuantities; ++q) {
+    // A kernel by itself is none of a step's quantities.
+    CHECK(std::isinf(exact[Quantity::kKernel]));
+    for (size_t q = 0; q < static_cast<size_t>(Quantity::kKernel); ++q) {
       CAPTURE(q);
       CHECK(exact.log_time[q] ==
             doctest::Approx(plain.log_time[q]).epsilon(1e-12));
@@ -89,12 +144,13 @@ TEST_CASE("quantities have names both ways") {
   for (const Quantity quantity : {Quantity::kStep,
                                   Quantity::kForward,
                                   Quantity::kBackward,
-                                  Quantity::kOptimizer}) {
+                                  Quantity::kOptimizer,
+                                  Quantity::kKernel}) {
     CHECK(QuantityFromText(ToText(quantity)) == quantity);
   }
   CHECK_THROWS_WITH_AS(
       QuantityFromText("stp"),
-      "expected step, forward, backward, optimizer, got \"stp\"",
+      "expected step, forward, backward, optimizer, kernel, got \"stp\"",
       model::InputError);
 }
 

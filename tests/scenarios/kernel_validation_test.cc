@@ -155,8 +155,35 @@ TEST_CASE("limits and protocols of kernels") {
   options.fail_if = {FailIfFromText("coverage<50%")};
   CHECK_THROWS_AS(Validate(options), UsageError);
   options.fail_if.clear();
+  // One kernel leaves nothing to fit to.
   options.protocol = Protocol::kLeaveOneOut;
+  CHECK_THROWS_AS(Validate(options), model::InputError);
+  options.protocol = Protocol::kRunsPerDevice;
   CHECK_THROWS_AS(Validate(options), UsageError);
+}
+
+TEST_CASE("each kernel is predicted by a fit to the others") {
+  const FitFolder folder;
+  const std::string any =
+      folder.Write("any.jsonl", Lines({Product(1.0), LayerNorm(1.0)}));
+  const Json at_prior = Json::parse(Validate(Of(any)).json);
+  const double product_s = at_prior["rows"][0]["predicted_s"];
+  // Products that take 1.3 times what the priors say, and one that does not.
+  std::vector<Json> records(5, Product(1.3 * product_s));
+  records.push_back(Product(2.6 * product_s));
+  const std::string file = folder.Write("k.jsonl", Lines(records));
+  ValidateOptions options = Of(file);
+  options.protocol = Protocol::kLeaveOneOut;
+  const Json left_out = Json::parse(Validate(options).json);
+  REQUIRE(left_out["rows"].size() == 6);
+  // The odd one out is not known to the fit that predicts it.
+  CHECK(left_out["rows"][5]["predicted_s"].get<double>() ==
+        doctest::Approx(1.3 * product_s).epsilon(0.1));
+  CHECK(left_out["overall"]["median"].get<double>() < 10);
+  options.protocol = Protocol::kInSample;
+  const Json inside = Json::parse(Validate(options).json);
+  CHECK(inside["rows"][5]["predicted_s"].get<double>() >
+        left_out["rows"][5]["predicted_s"].get<double>());
 }
 
 TEST_CASE("kernels on a device that runs whole graphs are refused") {
