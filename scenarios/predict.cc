@@ -424,6 +424,10 @@ std::vector<Scenario> Variants(const Scenario& scenario,
     base.workload.work = WorkFromText(*overrides.work);
     if (base.workload.work == model::Work::kForward) {
       base.workload.accumulation = 1;
+    } else if (!base.names_optimizer) {
+      throw InputError(
+          "--work: expected forward, the scenario names no optimizer to train "
+          "with");
     }
   }
   if (overrides.epochs) {

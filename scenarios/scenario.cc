@@ -285,7 +285,8 @@ Scenario ReadScenario(const std::string& path) {
     root.Fail("accumulation",
               "expected 1 with work: forward, which has no update");
   }
-  if (w.work == model::Work::kTraining || root.Has("optimizer")) {
+  s.names_optimizer = root.Has("optimizer");
+  if (w.work == model::Work::kTraining || s.names_optimizer) {
     const Reader optimizer = root.Map("optimizer");
     w.optimizer.kind = optimizer.Parsed("name", model::OptimizerKindFromText);
     w.optimizer.implementation = optimizer.Parsed(

@@ -59,6 +59,7 @@ struct Scenario {
   int64_t epochs = 1;
   Padding padding;
   bool drop_last = false;
+  bool names_optimizer = true;  // forward passes need none
   RunExtras extras;
 
   // Lengths in which batches of `batch` sequences come.

@@ -114,6 +114,36 @@ TEST_CASE("values out of range are refused by the name of their flag") {
   CHECK_THROWS_AS(Predict(options), UsageError);
 }
 
+TEST_CASE("forward passes become training only with an optimizer") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const auto predict = [&](const std::string& more, const char* work) {
+    PredictOptions options;
+    options.scenario = folder.Write("s.yaml",
+                                    "name: passes\n"
+                                    "model: bert-tiny\n"
+                                    "task: sequence-classification\n"
+                                    "dataset: { train: 512 }\n"
+                                    "epochs: 1\n"
+                                    "batch: 4\n"
+                                    "padding: { static: 32 }\n"
+                                    "precision: fp16\n"
+                                    "stack: eager\n"
+                                    "work: forward\n" +
+                                        more);
+    options.device = "t4";
+    options.overrides.work = work;
+    return Json::parse(Predict(options).json).at("scenario").at("work");
+  };
+  CHECK(predict("", "forward") == "forward");
+  CHECK_THROWS_WITH_AS(
+      predict("", "training"),
+      "--work: expected forward, the scenario names no optimizer to train with",
+      model::InputError);
+  CHECK(predict("optimizer: { name: sgd, implementation: fused }\n",
+                "training") == "training");
+}
+
 TEST_CASE("a precision that the device lacks is an error, not a guess") {
   const FitFolder none;
   CHECK_THROWS_AS(Predict(On("t4")), model::InputError);  // bf16
