@@ -4,6 +4,7 @@
 // bandwidth between the ranks are fitted to.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,19 @@ struct CollectiveBenchOptions {
   std::string out = "-";
 };
 
-// Two records a size, by itself and beside computation; on a GPU the first
-// alone. Returns the exit code.
+// Of a device that computed `rounds` products while messages travelled until
+// `message_end_s`, and went on alone until `compute_end_s`: products a second
+// beside the messages.
+//
+//   v = (N - r (t_c - t_m)) / t_m      N products in all, r a second alone
+//
+// nullopt where the messages outlasted the products.
+std::optional<double> RoundsBeside(int64_t rounds,
+                                   double compute_end_s,
+                                   double message_end_s,
+                                   double rounds_alone_per_s);
+
+// Two records a size, by itself and beside computation. Returns the exit code.
 int RunCollectiveBench(const CollectiveBenchOptions& options,
                        at::Device device,
                        Communicator& ranks);

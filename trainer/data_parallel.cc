@@ -1,7 +1,5 @@
 #include "trainer/data_parallel.h"
 
-#include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -216,20 +214,9 @@ void DataParallel::Send(size_t index) {
     };
   }
   bucket.transfer = communicator_.AllReduce(bucket.flat, std::move(done));
-  if (!bucket.flat.is_cpu()) bucket.end_mark = MarkEndOf(*bucket.transfer);
-}
-
-// An event in the queue of a stream that waits for the transfer: neither the
-// host nor the pass does so yet.
-size_t DataParallel::MarkEndOf(Transfer& transfer) {
-  const at::Device device = slices_.front().parameter.device();
-  if (!waiting_) {
-    waiting_ = c10::impl::VirtualGuardImpl(device.type())
-                   .getStreamFromGlobalPool(device);
+  if (!bucket.flat.is_cpu()) {
+    bucket.end_mark = clock_.MarkEndOf([&] { bucket.transfer->Wait(); });
   }
-  const c10::StreamGuard guard(*waiting_);
-  transfer.Wait();
-  return clock_.Mark();
 }
 
 GradientTimes DataParallel::Finish() {

@@ -89,7 +89,6 @@ class DataParallel {
   void OnGradient(Slice& slice);
   void SendReady();
   void Send(size_t bucket);
-  size_t MarkEndOf(Transfer& transfer);
   GradientTimes Times() const;
 
   Communicator& communicator_;
@@ -108,8 +107,6 @@ class DataParallel {
   // Of the backward pass; its mark 0 is the start.
   DeviceClock clock_;
   size_t compute_end_mark_ = 0;
-  // A stream of a GPU that waits for transfers where the pass does not.
-  std::optional<c10::Stream> waiting_;
   // Between processors a transfer ends on a thread of its own. Shared with its
   // callback, which may outlive this object when a rank fails.
   std::shared_ptr<std::vector<double>> ends_;

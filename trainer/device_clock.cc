@@ -1,5 +1,6 @@
 #include "trainer/device_clock.h"
 
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <chrono>
@@ -25,6 +26,16 @@ size_t DeviceClock::Mark() {
   events_[mark].record(
       c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
   return mark;
+}
+
+size_t DeviceClock::MarkEndOf(const std::function<void()>& wait) {
+  if (!waiting_) {
+    waiting_ = c10::impl::VirtualGuardImpl(device_.type())
+                   .getStreamFromGlobalPool(device_);
+  }
+  const c10::StreamGuard guard(*waiting_);
+  wait();
+  return Mark();
 }
 
 void DeviceClock::Wait() const {

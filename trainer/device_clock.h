@@ -7,6 +7,8 @@
 #include <c10/core/Event.h>
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "trainer/aten.h"
@@ -25,6 +27,9 @@ class DeviceClock {
   // Marks where the work asked for so far ends; returns the mark's number. On
   // the thread that asks for the work, or autograd's, which work in turns.
   size_t Mark();
+  // Of a GPU: marks the end of what `wait` makes a stream wait for, in a stream
+  // of its own, so that neither the host nor the work asked for waits.
+  size_t MarkEndOf(const std::function<void()>& wait);
   // Returns when the device has done all that was asked of it.
   void Wait() const;
   // From one mark to a later one. On a GPU only after Wait().
@@ -35,6 +40,7 @@ class DeviceClock {
   size_t count_ = 0;
   std::vector<double> instants_;    // of a CPU
   std::vector<c10::Event> events_;  // of a GPU, kept from step to step
+  std::optional<c10::Stream> waiting_;
 };
 
 }  // namespace trainfare::trainer
