@@ -69,7 +69,12 @@ model::Workload ReadWorkload(const JsonObject& object) {
       optimizer.Word("name", model::OptimizerKindFromText);
   workload.optimizer.implementation =
       optimizer.Word("implementation", model::OptimizerImplementationFromText);
+  if (optimizer.Has("masters")) {
+    workload.optimizer.masters =
+        optimizer.Word("masters", model::MastersFromText);
+  }
   workload.stack.fusion = object.Word("stack", model::FusionFromText);
+  workload.stack.narrow_weights = object.Flag("narrow_weights", false);
   workload.stack.attention = object.Word("attention", model::AttentionFromText);
   workload.predictions_per_sequence =
       object.Count("predictions_per_sequence", 0, 0);

@@ -225,6 +225,7 @@ std::string Describe(const model::Workload& workload) {
       model::ToText(workload.optimizer.implementation),
       model::ToText(workload.stack.fusion),
       model::ToText(workload.stack.attention));
+  if (model::MastersInUpdate(workload)) text += " narrow weights";
   if (workload.accumulation > 1) {
     text += fmt::format(" x{}", workload.accumulation);
   }

@@ -266,8 +266,9 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
   int64_t lists = 0;
   switch (w.optimizer.kind) {
     case OptimizerKind::kNone:
+      return 0;
     case OptimizerKind::kSgd:
-      return 0;  // updates in place
+      break;  // updates in place
     case OptimizerKind::kAdamW:
     case OptimizerKind::kLamb:
     case OptimizerKind::kBertAdam:
@@ -283,6 +284,8 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
       for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
         largest = std::max(largest, tensor.elements);
       }
+      // And its gradient in fp32.
+      if (MastersInUpdate(w)) ++lists;
       return lists * largest * kSingle;
     }
     case OptimizerImplementation::kMultiTensor:
@@ -416,6 +419,10 @@ MemoryEstimate EstimateMemory(const Workload& w,
        {"backward transients", Size(2 * w.tokens() * a.hidden * width.wide)},
        workspace,
        context});
+  // All gradients in fp32 at once, unless the update widens them itself.
+  const bool widened = masters && !(MastersInUpdate(w) &&
+                                    w.optimizer.implementation !=
+                                        OptimizerImplementation::kMultiTensor);
   const MemoryEstimate update = Make(
       MemoryMoment::kOptimizerStep,
       {{"parameters", parameters},
@@ -423,7 +430,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
        {"communication buckets", buckets},
        master,
        {"optimizer state", state},
-       {"unscaled gradients", Size(updates && masters ? trained * kSingle : 0)},
+       {"unscaled gradients", Size(updates && widened ? trained * kSingle : 0)},
        {"optimizer temporaries",
         updates ? Size(OptimizerTemporaries(w, trained)) : Bytes<>()},
        workspace,

@@ -23,6 +23,7 @@ void AppendSweep(std::string_view name,
                  int64_t read_bytes,
                  int64_t written_bytes,
                  std::vector<Kernel>& kernels) {
+  ENSURE(launches >= 1, "a sweep over tensors is launched");
   Kernel kernel;
   kernel.kind = KernelKind::kCopy;
   kernel.name = name;
@@ -48,6 +49,13 @@ bool WidensParameters(const Workload& w) {
   return w.stack.fusion == Fusion::kLightSeq &&
          w.architecture.family == Family::kEncoderDecoder &&
          BytesPerElement(w.precision) < 4;
+}
+
+// The whole update in one pass that reads narrow gradients and writes narrow
+// parameters.
+bool OnePassWithMasters(const Workload& w) {
+  return MastersInUpdate(w) &&
+         w.optimizer.implementation == OptimizerImplementation::kFused;
 }
 
 // Tensors that are updated together: all of them, or those of a layer with or
@@ -115,7 +123,8 @@ std::vector<Pass> PassesOf(const Workload& w) {
                                .tensors_from_memory = once,
                                .flops = o.flops,
                                .special = o.special}};
-  if (!adan) return passes;
+  // The trainer's own kernel keeps the last gradient in that pass.
+  if (!adan || OnePassWithMasters(w)) return passes;
   // Parameters, gradients, three moments and the last gradient.
   passes.front().lists = 6;
   // The fused Adan keeps the gradient for the next difference in two
@@ -138,6 +147,7 @@ std::vector<Pass> PassesOf(const Workload& w) {
 int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
   if (FlatMasters(w)) return pass.operations;
   const int64_t tensors = TrainableTensorCount(w);
+  if (OnePassWithMasters(w)) return CeilDivide(tensors, kTensorsPerFusedLaunch);
   if (w.optimizer.implementation == OptimizerImplementation::kForLoop ||
       (w.optimizer.implementation == OptimizerImplementation::kFused &&
        access == FusedAccess::kOneTensor)) {
@@ -256,14 +266,21 @@ void AppendOptimizerKernels(const Workload& w,
   // written back narrow after it.
   const int64_t narrow = BytesPerElement(w.precision);
   const bool flat = FlatMasters(w);
-  const int64_t launches =
-      flat ? tensors : CeilDivide(tensors, kTensorsPerLaunch);
+  const bool one_pass = OnePassWithMasters(w);
+  const bool casts = KeepsMasters(w) && !one_pass;
+  const bool by_tensor =
+      flat || (MastersInUpdate(w) &&
+               w.optimizer.implementation == OptimizerImplementation::kForLoop);
+  const int64_t lists = MastersInUpdate(w)
+                            ? PackedLaunches(w, std::nullopt)
+                            : CeilDivide(tensors, kTensorsPerLaunch);
+  const int64_t launches = by_tensor ? tensors : lists;
   const auto sweep =
       [&](std::string_view name, int64_t count, int64_t read, int64_t written) {
         AppendSweep(name, parameters, count, read, written, kernels);
       };
   if (flat) sweep("zero gradients", 1, 0, kWidth);
-  if (KeepsMasters(w)) sweep("unscale gradients", launches, narrow, kWidth);
+  if (casts) sweep("unscale gradients", launches, narrow, kWidth);
   if (flat) sweep("gradient norm", 1, kWidth, 0);
   // Apex's fused update divides by the loss scale itself.
   if (flat && w.optimizer.implementation != OptimizerImplementation::kFused) {
@@ -276,7 +293,7 @@ void AppendOptimizerKernels(const Workload& w,
   }
   for (const Pass& pass : PassesOf(w)) {
     Kernel kernel = KernelOf(pass, parameters, LaunchesOf(w, pass, access));
-    if (widens) {
+    if (widens || one_pass) {
       // Gradients come narrow, parameters also leave narrow.
       const int64_t elements = parameters / kernel.launches;
       kernel.bytes_read -= (kWidth - narrow) * elements;
@@ -286,7 +303,7 @@ void AppendOptimizerKernels(const Workload& w,
     }
     kernels.push_back(kernel);
   }
-  if (KeepsMasters(w)) sweep("narrow parameters", launches, kWidth, narrow);
+  if (casts) sweep("narrow parameters", launches, kWidth, narrow);
 }
 
 std::vector<Kernel> UpdateTensorByTensor(const Workload& w) {

@@ -28,6 +28,10 @@ OptimizerOperations OperationsOf(OptimizerKind kind);
 // fit in its arguments).
 inline constexpr int64_t kTensorsPerLaunch = 36;
 
+// Tensors that one launch of the fused update with masters in it takes: its
+// list travels in 32 KB of arguments (trainer/kernels/chunked_update.cuh).
+inline constexpr int64_t kTensorsPerFusedLaunch = 400;
+
 // How the fused update visits the tensors.
 enum class FusedAccess {
   kAllTensors,  // packed into few launches (model/multi_tensor.h)

@@ -38,6 +38,10 @@ constexpr std::array kImplementations = {
                                   "multi_tensor"},
     Name<OptimizerImplementation>{OptimizerImplementation::kFused, "fused"},
 };
+constexpr std::array kMasters = {
+    Name<Masters>{Masters::kApart, "apart"},
+    Name<Masters>{Masters::kInUpdate, "in_update"},
+};
 constexpr std::array kFusions = {
     Name<Fusion>{Fusion::kEager, "eager"},
     Name<Fusion>{Fusion::kFairseq, "fairseq"},
@@ -169,6 +173,11 @@ bool NarrowWeights(const Workload& workload) {
                                     workload.stack.fusion == Fusion::kLightSeq);
 }
 
+bool MastersInUpdate(const Workload& workload) {
+  return KeepsMasters(workload) && workload.stack.fusion != Fusion::kFairseq &&
+         workload.optimizer.masters == Masters::kInUpdate;
+}
+
 bool Autocasts(const Workload& workload) {
   return (workload.stack.fusion == Fusion::kEager ||
           workload.stack.fusion == Fusion::kFused) &&
@@ -184,6 +193,9 @@ std::string_view ToText(OptimizerKind value) {
 }
 std::string_view ToText(OptimizerImplementation value) {
   return internal::EnumName(value, kImplementations);
+}
+std::string_view ToText(Masters value) {
+  return internal::EnumName(value, kMasters);
 }
 std::string_view ToText(Fusion value) {
   return internal::EnumName(value, kFusions);
@@ -207,6 +219,9 @@ OptimizerKind OptimizerKindFromText(std::string_view text) {
 OptimizerImplementation OptimizerImplementationFromText(std::string_view text) {
   return internal::EnumFromName(
       text, kImplementations, "optimizer implementation");
+}
+Masters MastersFromText(std::string_view text) {
+  return internal::EnumFromName(text, kMasters, "place of masters");
 }
 Fusion FusionFromText(std::string_view text) {
   return internal::EnumFromName(text, kFusions, "stack");

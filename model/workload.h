@@ -27,6 +27,17 @@ enum class OptimizerImplementation {
   kFused,        // one kernel for the whole update
 };
 
+// Where narrow gradients meet the fp32 masters of narrow weights.
+enum class Masters {
+  // In passes of their own: gradients to fp32 before the update, parameters
+  // back to 16 bits after it (Apex O2, DeepSpeed, Megatron).
+  kApart,
+  // In the update, which reads narrow gradients and writes narrow parameters
+  // beside the masters: trainfare-trainer. One pass where it is fused, a tensor
+  // at a time in a for-loop.
+  kInUpdate,
+};
+
 enum class Fusion {
   kEager,     // one kernel per framework operation
   kFairseq,   // the same over narrow weights, with a criterion and an fp16
@@ -48,6 +59,7 @@ struct Optimizer {
   // A learning rate for each layer (layer-wise decay): its tensors, those with
   // and those without weight decay, are an update of their own.
   bool by_layer = false;
+  Masters masters = Masters::kApart;  // where there are any
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
@@ -145,12 +157,17 @@ bool NarrowWeights(const Workload& workload);
 // Whether the optimizer keeps fp32 masters of narrow weights.
 bool KeepsMasters(const Workload& workload);
 
+// Whether the update itself reads narrow gradients and writes narrow
+// parameters.
+bool MastersInUpdate(const Workload& workload);
+
 // Whether the stack casts fp32 tensors to a narrow type for matrix products.
 bool Autocasts(const Workload& workload);
 
 std::string_view ToText(Precision value);
 std::string_view ToText(OptimizerKind value);
 std::string_view ToText(OptimizerImplementation value);
+std::string_view ToText(Masters value);
 std::string_view ToText(Fusion value);
 std::string_view ToText(Attention value);
 std::string_view ToText(Work value);
@@ -159,6 +176,7 @@ std::string_view ToText(CompressionKind value);
 Precision PrecisionFromText(std::string_view text);
 OptimizerKind OptimizerKindFromText(std::string_view text);
 OptimizerImplementation OptimizerImplementationFromText(std::string_view text);
+Masters MastersFromText(std::string_view text);
 Fusion FusionFromText(std::string_view text);
 Attention AttentionFromText(std::string_view text);
 CompressionKind CompressionFromText(std::string_view text);

@@ -291,6 +291,9 @@ Scenario ReadScenario(const std::string& path) {
     w.optimizer.kind = optimizer.Parsed("name", model::OptimizerKindFromText);
     w.optimizer.implementation = optimizer.Parsed(
         "implementation", model::OptimizerImplementationFromText);
+    if (optimizer.Has("masters")) {
+      w.optimizer.masters = optimizer.Parsed("masters", model::MastersFromText);
+    }
   }
 
   w.stack.fusion = root.Parsed("stack", model::FusionFromText);

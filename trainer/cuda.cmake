@@ -31,7 +31,8 @@ set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90 CACHE STRING
     "GPU architectures of the trainer's kernels")
 enable_language(CUDA)
 # No LibTorch here: its headers would take a minute each in nvcc.
-add_library(trainfare_kernels OBJECT kernels/adan.cu kernels/fused_layers.cu)
+add_library(trainfare_kernels OBJECT kernels/adamw.cu kernels/adan.cu
+                                     kernels/fused_layers.cu)
 target_include_directories(trainfare_kernels PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(trainfare_kernels PROPERTIES
   CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)

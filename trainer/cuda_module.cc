@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "trainer/kernels/adamw.h"
 #include "trainer/kernels/adan.h"
 #include "trainer/kernels/fused_layers.h"
 
@@ -47,21 +48,51 @@ extern "C" int trainfare_cuda_open(
   }
 }
 
-extern "C" int trainfare_cuda_adan(
-    const trainfare::trainer::AdanTensor* tensors,
-    size_t count,
-    const trainfare::trainer::AdanScalars* scalars,
-    char* text,
-    size_t size) {
+namespace {
+
+// Calls `launch` with the current stream.
+template <class Launch>
+int OnCurrentStream(const Launch& launch, char* text, size_t size) {
   try {
-    const cudaError_t error = trainfare::trainer::LaunchAdan(
-        tensors, count, *scalars, c10::cuda::getCurrentCUDAStream().stream());
+    const cudaError_t error =
+        launch(c10::cuda::getCurrentCUDAStream().stream());
     if (error == cudaSuccess) return 0;
     std::snprintf(text, size, "%s", cudaGetErrorString(error));
   } catch (const std::exception& failure) {
     std::snprintf(text, size, "%s", failure.what());
   }
   return 1;
+}
+
+}  // namespace
+
+extern "C" int trainfare_cuda_adan(
+    const trainfare::trainer::AdanTensor* tensors,
+    size_t count,
+    const trainfare::trainer::AdanScalars* scalars,
+    char* text,
+    size_t size) {
+  return OnCurrentStream(
+      [&](cudaStream_t stream) {
+        return trainfare::trainer::LaunchAdan(tensors, count, *scalars, stream);
+      },
+      text,
+      size);
+}
+
+extern "C" int trainfare_cuda_adamw(
+    const trainfare::trainer::AdamWTensor* tensors,
+    size_t count,
+    const trainfare::trainer::AdamWScalars* scalars,
+    char* text,
+    size_t size) {
+  return OnCurrentStream(
+      [&](cudaStream_t stream) {
+        return trainfare::trainer::LaunchAdamW(
+            tensors, count, *scalars, stream);
+      },
+      text,
+      size);
 }
 
 namespace {

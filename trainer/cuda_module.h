@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "trainer/fused_adamw.h"
 #include "trainer/fused_adan.h"
 #include "trainer/fused_kernels.h"
 
@@ -29,6 +30,13 @@ int trainfare_cuda_adan(const trainfare::trainer::AdanTensor* tensors,
                         const trainfare::trainer::AdanScalars* scalars,
                         char* text,
                         size_t size);
+
+// FusedAdamW() likewise.
+int trainfare_cuda_adamw(const trainfare::trainer::AdamWTensor* tensors,
+                         size_t count,
+                         const trainfare::trainer::AdamWScalars* scalars,
+                         char* text,
+                         size_t size);
 
 // FusedForward() or FusedBackward() of the struct that `operation` names, on
 // the current GPU and stream; answers as above.

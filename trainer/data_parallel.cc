@@ -11,8 +11,14 @@
 namespace trainfare::trainer {
 namespace {
 
-// Loss and wish to stop.
-constexpr int64_t kTail = 2;
+// Behind the last gradient: the wish to stop, then the loss. In fp32 the sum of
+// all ranks' shares; a narrow type would round it, so there each rank writes
+// its own loss to elements of its own, in three parts that add up to it.
+constexpr int64_t kParts = 3;
+
+int64_t TailElements(at::ScalarType type, int world_size) {
+  return type == at::kFloat ? 2 : 1 + kParts * world_size;
+}
 
 // "bert.encoder.layer.3.output.dense.weight" is of "bert.encoder.layer.3",
 // "bert.embeddings.LayerNorm.bias" of "bert.embeddings".
@@ -104,9 +110,13 @@ void DataParallel::MakeBuckets(const std::vector<Parameter>& parameters,
         elements * static_cast<int64_t>(list.front()->value.element_size());
     const bool last = &list == &lists.back();
     const at::NoGradGuard no_grad;
-    bucket.flat = at::zeros({elements + (last ? kTail : 0)},
-                            list.front()->value.options().requires_grad(false));
-    if (last) tail_ = bucket.flat.narrow(0, elements, kTail);
+    const at::Tensor& first = list.front()->value;
+    const int64_t tail =
+        last ? TailElements(first.scalar_type(), communicator_.world_size())
+             : 0;
+    bucket.flat =
+        at::zeros({elements + tail}, first.options().requires_grad(false));
+    if (last) tail_ = bucket.flat.narrow(0, elements, tail);
     int64_t offset = 0;
     for (const Parameter* one : list) {
       const std::string name = LayerOf(one->name);
@@ -201,10 +211,7 @@ void DataParallel::SendReady() {
 void DataParallel::Send(size_t index) {
   Bucket& bucket = buckets_[index];
   if (index + 1 == buckets_.size()) {
-    const at::NoGradGuard no_grad;
-    const double share = 1.0 / communicator_.world_size();
-    tail_[0].copy_(local_loss_ * share);
-    tail_[1].fill_(ask_to_stop_ ? 1.0 : 0.0);
+    FillTail();
   }
   if (communicator_.world_size() == 1) return;
   std::function<void()> done;
@@ -217,6 +224,31 @@ void DataParallel::Send(size_t index) {
   if (!bucket.flat.is_cpu()) {
     bucket.end_mark = clock_.MarkEndOf([&] { bucket.transfer->Wait(); });
   }
+}
+
+void DataParallel::FillTail() {
+  const at::NoGradGuard no_grad;
+  tail_.zero_();
+  tail_[0].fill_(ask_to_stop_ ? 1.0 : 0.0);
+  if (tail_.scalar_type() == at::kFloat) {
+    tail_[1].copy_(local_loss_ * (1.0 / communicator_.world_size()));
+    return;
+  }
+  at::Tensor rest = local_loss_.to(at::kFloat);
+  for (int64_t part = 0; part < kParts; ++part) {
+    const at::Tensor slot = tail_[1 + kParts * communicator_.rank() + part];
+    slot.copy_(rest);
+    rest = rest - slot.to(at::kFloat);
+  }
+}
+
+double DataParallel::LossOfTail() const {
+  if (tail_.scalar_type() == at::kFloat) return tail_[1].item<double>();
+  return tail_.narrow(0, 1, tail_.numel() - 1)
+             .to(at::kDouble)
+             .sum()
+             .item<double>() /
+         communicator_.world_size();
 }
 
 GradientTimes DataParallel::Finish() {
@@ -236,8 +268,8 @@ GradientTimes DataParallel::Finish() {
     bucket.transfer.reset();
   }
   sending_ = false;
-  loss_ = tail_[0].item<double>();
-  stop_asked_ = tail_[1].item<double>() > 0.0;
+  loss_ = LossOfTail();
+  stop_asked_ = tail_[0].item<double>() > 0.0;
   local_loss_.reset();
   clock_.Wait();
   return Times();

@@ -90,6 +90,8 @@ class DataParallel {
   void SendReady();
   void Send(size_t bucket);
   GradientTimes Times() const;
+  void FillTail();
+  double LossOfTail() const;  // mean over ranks
 
   Communicator& communicator_;
   std::vector<Slice> slices_;  // in the order of the buckets

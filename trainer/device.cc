@@ -108,6 +108,18 @@ void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,
   }
 }
 
+void FusedAdamWOnGpu(const std::vector<AdamWTensor>& tensors,
+                     const AdamWScalars& scalars) {
+  static const auto launch =
+      ModuleFunction<decltype(trainfare_cuda_adamw)>("trainfare_cuda_adamw");
+  std::array<char, 256> text{};
+  if (launch(
+          tensors.data(), tensors.size(), &scalars, text.data(), text.size()) !=
+      0) {
+    throw std::runtime_error(fmt::format("fused AdamW: {}", text.data()));
+  }
+}
+
 namespace {
 
 void RunFused(FusedOperation operation, bool backward, const void* arguments) {

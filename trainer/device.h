@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/aten.h"
+#include "trainer/fused_adamw.h"
 #include "trainer/fused_adan.h"
 #include "trainer/fused_kernels.h"
 #include "trainer/record.h"
@@ -29,9 +30,12 @@ c10d::Backend* OpenNccl(c10d::Store* store, int rank, int world_size);
 
 DeviceDescription Describe(at::Device device);
 
-// FusedAdan() on the GPU that OpenDevice opened, on its current stream.
+// FusedAdan() and FusedAdamW() on the GPU that OpenDevice opened, on its
+// current stream.
 void FusedAdanOnGpu(const std::vector<AdanTensor>& tensors,
                     const AdanScalars& scalars);
+void FusedAdamWOnGpu(const std::vector<AdamWTensor>& tensors,
+                     const AdamWScalars& scalars);
 
 // FusedForward() and FusedBackward() there.
 void FusedForwardOnGpu(const BiasActivation& arguments);

@@ -106,7 +106,7 @@ at::Tensor EncoderDecoder::Positions(int64_t length) const {
     const at::Tensor angle =
         at::arange(length, at::kDouble).unsqueeze(1) * frequency;
     positions_ = at::cat({at::sin(angle), at::cos(angle)}, 1)
-                     .to(at::TensorOptions(at::kFloat).device(device()));
+                     .to(at::TensorOptions(options().type).device(device()));
   }
   return positions_.narrow(0, 0, length);
 }

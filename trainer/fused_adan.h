@@ -5,12 +5,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/fused_kernels.h"
+
 namespace trainfare::trainer {
 
-// One parameter tensor with its state: n fp32 values each.
+// One parameter tensor with its state: n fp32 values each, but for the gradient
+// of a narrow parameter and the parameter itself, whose master is updated.
 struct AdanTensor {
-  float* parameter;
-  const float* gradient;
+  float* parameter;  // or its master
+  const void* gradient;
+  void* narrow_parameter;    // the master rounded; null: none
   float* first_moment;       // m
   float* difference_moment;  // v
   float* second_moment;      // n
@@ -30,16 +34,14 @@ struct AdanScalars {
   float difference_correction;  // beta2 / (1 - beta2^t)
   float second_correction;      // 1 / sqrt(1 - beta3^t)
   bool first_step;              // there is no previous gradient yet
+  // Of gradients and narrow parameters; kFloat: no narrow parameters.
+  ElementType type = ElementType::kFloat;
+  // Narrow gradients are multiplied by what stands here; null: by 1.
+  const float* gradient_factor = nullptr;
 };
 
 // Elements that one thread (CPU) or one block (GPU) takes at a time.
 inline constexpr int64_t kAdanChunk = 16384;
-
-// Updates elements [first, last) of one tensor.
-void AdanRange(const AdanTensor& tensor,
-               const AdanScalars& scalars,
-               int64_t first,
-               int64_t last);
 
 // All tensors, on all threads.
 void FusedAdan(const std::vector<AdanTensor>& tensors,

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/error.h"
 #include "trainer/device.h"
 #include "trainer/device_clock.h"
 #include "trainer/host_allocator.h"
@@ -113,6 +114,10 @@ KernelBench BenchKernels(const MeasureRequest& request,
                          at::Device device,
                          const KernelBenchOptions& options) {
   KernelBench bench;
+  if (request.workload.stack.narrow_weights) {
+    throw model::InputError(
+        "narrow_weights: bench kernels times the operations of fp32 weights");
+  }
   CheckPrecision(request.workload.precision, device);
   const double start = MonotonicSeconds();
   for (const Operation& operation :

@@ -30,11 +30,15 @@ class LossScaler {
   // Divides the gradients, in place, and moves the scale. False where one of
   // them is not finite: the step must then be skipped.
   bool Unscale(const std::vector<at::Tensor>& gradients);
+  // The same without dividing: of narrow gradients, which would vanish.
+  bool Check(const std::vector<at::Tensor>& gradients);
 
   const LossScale& state() const { return state_; }
   void Restore(const LossScale& state) { state_ = state; }
 
  private:
+  bool Divide(const std::vector<at::Tensor>& gradients, double divisor);
+
   LossScale state_;
 };
 

@@ -252,6 +252,7 @@ void CheckSupported(const model::Workload& workload) {
                     model::ToText(workload.architecture.family)));
   }
   RequireOwnStack(workload.stack.fusion);
+  ParameterType(workload);
 }
 
 }  // namespace
@@ -277,6 +278,7 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
                              "optimizer",
                              "stack",
                              "attention",
+                             "narrow_weights",
                              "steps",
                              "warmup",
                              "max_seconds",
@@ -297,6 +299,10 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
   workload.stack.fusion = reader.Word("stack", "eager", model::FusionFromText);
   workload.stack.attention =
       reader.Word("attention", "materialised", model::AttentionFromText);
+  workload.stack.narrow_weights = reader.Flag("narrow_weights", false);
+  if (workload.stack.narrow_weights) {
+    workload.optimizer.masters = model::Masters::kInUpdate;
+  }
   request.steps = reader.Count("steps", request.steps, 1);
   request.warmup = reader.Count("warmup", request.warmup, 0);
   request.max_seconds =
@@ -325,6 +331,7 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   TransformerOptions options = DefaultOptions(workload.architecture);
   options.fusion = workload.stack.fusion;
   options.attention = workload.stack.attention;
+  options.type = ParameterType(workload);
   OptimizerOptions optimizer;
   optimizer.kind = workload.optimizer;
   session_ = std::make_unique<Session>(
@@ -334,6 +341,7 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   if (ranks_.communicator != nullptr) {
     session_->Join(*ranks_.communicator, ranks_.buckets);
     session_->ranks()->BroadcastParameters();
+    session_->optimizer().Reset();  // masters of rank 0's parameters
   }
   session_workload_ = workload;
   return *session_;

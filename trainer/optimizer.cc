@@ -12,6 +12,7 @@
 
 #include "model/error.h"
 #include "trainer/device.h"
+#include "trainer/fused_adamw.h"
 #include "trainer/fused_adan.h"
 
 namespace trainfare::trainer {
@@ -48,6 +49,24 @@ bool IsOfDecoder(std::string_view name) {
   return name.find(".decoder.") != std::string_view::npos;
 }
 
+ElementType ElementTypeOf(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return ElementType::kFloat;
+    case at::kHalf:
+      return ElementType::kHalf;
+    case at::kBFloat16:
+      return ElementType::kBfloat16;
+    default:
+      break;
+  }
+  ENSURE(false, "parameters in fp32, fp16 or bf16");
+}
+
+const float* FactorPointer(const at::Tensor& factor) {
+  return factor.defined() ? factor.const_data_ptr<float>() : nullptr;
+}
+
 class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<Parameter>& parameters, const OptimizerOptions& options)
@@ -59,13 +78,17 @@ class Sgd final : public Optimizer {
       const Group& group = groups_[g];
       if (options_.kind.implementation ==
           OptimizerImplementation::kMultiTensor) {
-        at::_foreach_add_(gradients[g], group.parameters, group.weight_decay);
-        at::_foreach_add_(group.parameters, gradients[g], -RateOf(group));
+        const Tensors wide = Wide(gradients[g]);
+        at::_foreach_add_(wide, group.values(), group.weight_decay);
+        at::_foreach_add_(group.values(), wide, -RateOf(group));
+        WriteBack(group);
         continue;
       }
       for (size_t i = 0; i < group.parameters.size(); ++i) {
-        gradients[g][i].add_(group.parameters[i], group.weight_decay);
-        group.parameters[i].add_(gradients[g][i], -RateOf(group));
+        const at::Tensor gradient = Wide(gradients[g][i]);
+        gradient.add_(group.values()[i], group.weight_decay);
+        group.values()[i].add_(gradient, -RateOf(group));
+        WriteBack(group, i);
       }
     }
   }
@@ -81,7 +104,10 @@ class AdamW final : public Optimizer {
   AdamW(const std::vector<Parameter>& parameters,
         const OptimizerOptions& options)
       : Optimizer(parameters, options, {"exp_avg", "exp_avg_sq"}) {
-    if (options.kind.implementation != OptimizerImplementation::kFused) return;
+    if (options.kind.implementation != OptimizerImplementation::kFused ||
+        type_ != at::kFloat) {
+      return;
+    }
     for (const Group& group : groups_) {
       Tensors steps;
       for (const at::Tensor& parameter : group.parameters) {
@@ -100,6 +126,11 @@ class AdamW final : public Optimizer {
   }
 
   void Update(const std::vector<Tensors>& gradients) override {
+    if (options_.kind.implementation == OptimizerImplementation::kFused &&
+        type_ != at::kFloat) {
+      FusedWithMasters(gradients);
+      return;
+    }
     for (size_t g = 0; g < groups_.size(); ++g) {
       switch (options_.kind.implementation) {
         case OptimizerImplementation::kForLoop:
@@ -121,10 +152,11 @@ class AdamW final : public Optimizer {
 
   void ForLoop(const Group& group, const Tensors& gradients) const {
     for (size_t i = 0; i < gradients.size(); ++i) {
-      const at::Tensor& gradient = gradients[i];
+      const at::Tensor gradient = Wide(gradients[i]);
+      const at::Tensor& value = group.values()[i];
       const at::Tensor& first = group.state[0][i];
       const at::Tensor& second = group.state[1][i];
-      group.parameters[i].mul_(1.0 - RateOf(group) * group.weight_decay);
+      value.mul_(1.0 - RateOf(group) * group.weight_decay);
       first.lerp_(gradient, 1.0 - options_.beta1);
       second.mul_(options_.beta2)
           .addcmul_(gradient, gradient, 1.0 - options_.beta2);
@@ -132,13 +164,14 @@ class AdamW final : public Optimizer {
           second.sqrt()
               .div_(std::sqrt(Correction(options_.beta2)))
               .add_(options_.epsilon);
-      group.parameters[i].addcdiv_(first, denominator, -StepSize(group));
+      value.addcdiv_(first, denominator, -StepSize(group));
+      WriteBack(group, i);
     }
   }
 
-  void MultiTensor(const Group& group, const Tensors& gradients) const {
-    at::_foreach_mul_(group.parameters,
-                      1.0 - RateOf(group) * group.weight_decay);
+  void MultiTensor(const Group& group, const Tensors& given) const {
+    const Tensors gradients = Wide(given);
+    at::_foreach_mul_(group.values(), 1.0 - RateOf(group) * group.weight_decay);
     at::_foreach_lerp_(group.state[0], gradients, 1.0 - options_.beta1);
     at::_foreach_mul_(group.state[1], options_.beta2);
     at::_foreach_addcmul_(
@@ -147,7 +180,8 @@ class AdamW final : public Optimizer {
     at::_foreach_div_(denominators, std::sqrt(Correction(options_.beta2)));
     at::_foreach_add_(denominators, options_.epsilon);
     at::_foreach_addcdiv_(
-        group.parameters, group.state[0], denominators, -StepSize(group));
+        group.values(), group.state[0], denominators, -StepSize(group));
+    WriteBack(group);
   }
 
   void Fused(const Group& group,
@@ -168,6 +202,42 @@ class AdamW final : public Optimizer {
                       options_.epsilon,
                       /*amsgrad=*/false,
                       /*maximize=*/false);
+  }
+
+  void FusedWithMasters(const std::vector<Tensors>& gradients) const {
+    std::vector<at::Tensor> held;  // what the pointers below point into
+    std::vector<AdamWTensor> tensors;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const Group& group = groups_[g];
+      for (size_t i = 0; i < group.parameters.size(); ++i) {
+        held.push_back(gradients[g][i].contiguous());
+        tensors.push_back(
+            {group.masters[i].mutable_data_ptr<float>(),
+             held.back().const_data_ptr(),
+             group.parameters[i].mutable_data_ptr(),
+             group.state[0][i].mutable_data_ptr<float>(),
+             group.state[1][i].mutable_data_ptr<float>(),
+             held.back().numel(),
+             static_cast<float>(StepSize(group)),
+             static_cast<float>(1.0 - RateOf(group) * group.weight_decay)});
+      }
+    }
+    if (held.empty()) return;
+    const AdamWScalars scalars = {
+        static_cast<float>(options_.beta1),
+        static_cast<float>(options_.beta2),
+        static_cast<float>(options_.epsilon),
+        static_cast<float>(1.0 / std::sqrt(Correction(options_.beta2))),
+        ElementTypeOf(type_),
+        FactorPointer(gradient_factor_)};
+    // LibTorch's profilers and our count of launches see it as an operator.
+    const std::vector<c10::IValue> inputs = {held.front()};
+    RECORD_FUNCTION("trainfare::fused_adamw", inputs);
+    if (held.front().is_cuda()) {
+      FusedAdamWOnGpu(tensors, scalars);
+    } else {
+      FusedAdamW(tensors, scalars);
+    }
   }
 
   // One scalar a parameter, as the fused operator wants them.
@@ -223,7 +293,8 @@ class Adan final : public Optimizer {
   void ForLoop(const Group& group, const Tensors& gradients) const {
     const OptimizerOptions& o = options_;
     for (size_t i = 0; i < gradients.size(); ++i) {
-      const at::Tensor& gradient = gradients[i];
+      const at::Tensor gradient = Wide(gradients[i]);
+      const at::Tensor& value = group.values()[i];
       const at::Tensor& mean = group.state[0][i];
       const at::Tensor& mean_difference = group.state[1][i];
       const at::Tensor& square = group.state[2][i];
@@ -239,16 +310,17 @@ class Adan final : public Optimizer {
           square.sqrt()
               .div_(std::sqrt(Correction(o.adan_beta3)))
               .add_(o.epsilon);
-      group.parameters[i].addcdiv_(mean, denominator, -MeanStep(group));
-      group.parameters[i].addcdiv_(
-          mean_difference, denominator, -DifferenceStep(group));
-      group.parameters[i].div_(Growth(group));
+      value.addcdiv_(mean, denominator, -MeanStep(group));
+      value.addcdiv_(mean_difference, denominator, -DifferenceStep(group));
+      value.div_(Growth(group));
       previous.copy_(gradient);
+      WriteBack(group, i);
     }
   }
 
-  void MultiTensor(const Group& group, const Tensors& gradients) const {
+  void MultiTensor(const Group& group, const Tensors& given) const {
     const OptimizerOptions& o = options_;
+    const Tensors gradients = Wide(given);
     const Tensors& previous = group.state[3];
     if (steps_ == 1) at::_foreach_copy_(previous, gradients);
     const Tensors differences = at::_foreach_sub(gradients, previous);
@@ -263,11 +335,12 @@ class Adan final : public Optimizer {
     at::_foreach_div_(denominators, std::sqrt(Correction(o.adan_beta3)));
     at::_foreach_add_(denominators, o.epsilon);
     at::_foreach_addcdiv_(
-        group.parameters, group.state[0], denominators, -MeanStep(group));
+        group.values(), group.state[0], denominators, -MeanStep(group));
     at::_foreach_addcdiv_(
-        group.parameters, group.state[1], denominators, -DifferenceStep(group));
-    at::_foreach_div_(group.parameters, Growth(group));
+        group.values(), group.state[1], denominators, -DifferenceStep(group));
+    at::_foreach_div_(group.values(), Growth(group));
     at::_foreach_copy_(previous, gradients);
+    WriteBack(group);
   }
 
   void Fused(const std::vector<Tensors>& gradients) const {
@@ -280,8 +353,11 @@ class Adan final : public Optimizer {
           return group.state[which][i].mutable_data_ptr<float>();
         };
         held.push_back(gradients[g][i].contiguous());
-        tensors.push_back({group.parameters[i].mutable_data_ptr<float>(),
-                           held.back().const_data_ptr<float>(),
+        tensors.push_back({group.values()[i].mutable_data_ptr<float>(),
+                           held.back().const_data_ptr(),
+                           group.masters.empty()
+                               ? nullptr
+                               : group.parameters[i].mutable_data_ptr(),
                            data(0),
                            data(1),
                            data(2),
@@ -300,7 +376,9 @@ class Adan final : public Optimizer {
         static_cast<float>(1.0 / Correction(o.adan_beta1)),
         static_cast<float>(o.adan_beta2 / Correction(o.adan_beta2)),
         static_cast<float>(1.0 / std::sqrt(Correction(o.adan_beta3))),
-        steps_ == 1};
+        steps_ == 1,
+        ElementTypeOf(type_),
+        FactorPointer(gradient_factor_)};
     if (held.empty()) return;
     // LibTorch's profilers and our count of launches see it as an operator.
     const std::vector<c10::IValue> inputs = {held.front()};
@@ -341,6 +419,7 @@ Optimizer::Optimizer(const std::vector<Parameter>& parameters,
                      const OptimizerOptions& options,
                      std::vector<std::string> state_names)
     : options_(options), state_names_(std::move(state_names)) {
+  if (!parameters.empty()) type_ = parameters.front().value.scalar_type();
   const Blocks blocks = BlocksOf(parameters);
   const int64_t top = blocks.layers + blocks.decoder_layers + 1;
   // By weight decay, then depth: without layer-wise decay two groups.
@@ -355,12 +434,16 @@ Optimizer::Optimizer(const std::vector<Parameter>& parameters,
         std::pow(options.layer_decay, static_cast<double>(below));
     group.names.push_back(parameter.name);
     group.parameters.push_back(parameter.value);
+    ENSURE(parameter.value.scalar_type() == type_, "parameters of one type");
+    if (type_ != at::kFloat) {
+      group.masters.push_back(parameter.value.detach().to(at::kFloat));
+    }
   }
   for (auto& [key, group] : groups) {
     for (size_t i = 0; i < state_names_.size(); ++i) {
       group.state.emplace_back();
-      for (const at::Tensor& parameter : group.parameters) {
-        group.state.back().push_back(at::zeros_like(parameter.detach()));
+      for (const at::Tensor& value : group.values()) {
+        group.state.back().push_back(at::zeros_like(value.detach()));
       }
     }
     groups_.push_back(std::move(group));
@@ -371,7 +454,36 @@ double Optimizer::Correction(double beta) const {
   return 1.0 - std::pow(beta, static_cast<double>(steps_));
 }
 
-void Optimizer::Step() {
+at::Tensor Optimizer::Wide(const at::Tensor& gradient) const {
+  if (type_ == at::kFloat) return gradient;
+  at::Tensor wide = gradient.to(at::kFloat);
+  if (gradient_factor_.defined()) wide.mul_(gradient_factor_);
+  return wide;
+}
+
+Optimizer::Tensors Optimizer::Wide(const Tensors& gradients) const {
+  if (type_ == at::kFloat) return gradients;
+  Tensors wide;
+  wide.reserve(gradients.size());
+  for (const at::Tensor& gradient : gradients) {
+    wide.push_back(at::empty_like(gradient, at::kFloat));
+  }
+  at::_foreach_copy_(wide, gradients);
+  if (gradient_factor_.defined()) at::_foreach_mul_(wide, gradient_factor_);
+  return wide;
+}
+
+void Optimizer::WriteBack(const Group& group) {
+  if (!group.masters.empty()) {
+    at::_foreach_copy_(group.parameters, group.masters);
+  }
+}
+
+void Optimizer::WriteBack(const Group& group, size_t i) {
+  if (!group.masters.empty()) group.parameters[i].copy_(group.masters[i]);
+}
+
+void Optimizer::Step(double loss_scale) {
   const at::NoGradGuard no_grad;
   ++steps_;
   std::vector<Tensors> gradients;
@@ -383,8 +495,36 @@ void Optimizer::Step() {
       gradients.back().push_back(parameter.grad());
     }
   }
-  if (options_.largest_gradient_norm > 0) ClipGradients(gradients);
+  if (type_ != at::kFloat) {
+    gradient_factor_ = GradientFactor(gradients, loss_scale);
+  } else {
+    ENSURE(loss_scale == 1.0, "fp32 gradients come unscaled");
+    if (options_.largest_gradient_norm > 0) ClipGradients(gradients);
+  }
   Update(gradients);
+}
+
+// Narrow gradients stay as they are: divided in place, small ones would vanish.
+// Their norm is taken in fp32; like the clipping of fp32 gradients this waits
+// for no device.
+at::Tensor Optimizer::GradientFactor(const std::vector<Tensors>& gradients,
+                                     double loss_scale) const {
+  const bool clips = options_.largest_gradient_norm > 0;
+  if (!clips && loss_scale == 1.0) return {};
+  const at::Tensor inverse =
+      at::full({},
+               1.0 / loss_scale,
+               gradients.front().front().options().dtype(at::kFloat));
+  if (!clips) return inverse;
+  Tensors norms;
+  for (const Tensors& group : gradients) {
+    for (at::Tensor& norm : at::_foreach_norm(group, 2.0, at::kFloat)) {
+      norms.push_back(std::move(norm));
+    }
+  }
+  const at::Tensor norm = at::stack(norms).norm() * inverse;
+  return (options_.largest_gradient_norm / (norm + 1e-6)).clamp_max(1.0) *
+         inverse;
 }
 
 // As torch.nn.utils.clip_grad_norm_: the factor stays on the device.
@@ -430,6 +570,9 @@ std::vector<Parameter> Optimizer::State() const {
             {group.names[i] + "." + state_names_[s], group.state[s][i]});
       }
     }
+    for (size_t i = 0; i < group.masters.size(); ++i) {
+      tensors.push_back({group.names[i] + ".master", group.masters[i]});
+    }
   }
   return tensors;
 }
@@ -437,7 +580,15 @@ std::vector<Parameter> Optimizer::State() const {
 void Optimizer::Restore(int64_t steps) {
   steps_ = steps;
   if (steps == 0) {
-    for (const Parameter& tensor : State()) tensor.value.zero_();
+    const at::NoGradGuard no_grad;
+    for (const Group& group : groups_) {
+      for (const Tensors& tensors : group.state) {
+        for (const at::Tensor& tensor : tensors) tensor.zero_();
+      }
+      for (size_t i = 0; i < group.masters.size(); ++i) {
+        group.masters[i].copy_(group.parameters[i]);
+      }
+    }
   }
   OnRestore();
 }

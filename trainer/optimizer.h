@@ -45,12 +45,16 @@ Blocks BlocksOf(const std::vector<Parameter>& parameters);
 // and one more for what stands above.
 int64_t DepthOf(const std::string& parameter, const Blocks& blocks);
 
+// Of parameters in bf16 or fp16 it holds fp32 masters: these are updated, from
+// gradients widened to fp32, and the parameters are the masters rounded.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // Applies the gradients of one step.
-  void Step();
-  // Forgets all steps, as if new.
+  // Applies the gradients of one step, which are `loss_scale` times too large:
+  // 1 but for narrow parameters, as narrow gradients cannot be divided in
+  // place.
+  void Step(double loss_scale = 1.0);
+  // Forgets all steps, as if new, and takes masters from the parameters.
   void Reset() { Restore(0); }
   // Of all parameters.
   std::vector<at::Tensor> Gradients() const;
@@ -62,7 +66,8 @@ class Optimizer {
   // optimizer's own: filled by the reader, then Restore(steps).
   std::vector<Parameter> State() const;
   int64_t steps() const { return steps_; }
-  // Takes over state tensors of so many steps; 0 clears them.
+  // Takes over state tensors of so many steps; 0 clears them, and the masters
+  // are those of the parameters.
   void Restore(int64_t steps);
 
  protected:
@@ -75,10 +80,16 @@ class Optimizer {
   struct Group {
     std::vector<std::string> names;
     std::vector<at::Tensor> parameters;
+    std::vector<at::Tensor> masters;  // of narrow parameters, else none
     double weight_decay = 0;
     double rate_share = 1;
     // In the order of `state_names`, then of the parameters.
     std::vector<std::vector<at::Tensor>> state;
+
+    // What an update changes, fp32.
+    const std::vector<at::Tensor>& values() const {
+      return masters.empty() ? parameters : masters;
+    }
   };
   using Tensors = std::vector<at::Tensor>;
 
@@ -87,6 +98,12 @@ class Optimizer {
   double RateOf(const Group& group) const {
     return options_.learning_rate * group.rate_share;
   }
+  // Gradients as an update takes them: fp32, unscaled, clipped.
+  at::Tensor Wide(const at::Tensor& gradient) const;
+  Tensors Wide(const Tensors& gradients) const;
+  // Behind the update of a group's masters, or of one of them.
+  static void WriteBack(const Group& group);
+  static void WriteBack(const Group& group, size_t i);
   // 1 - beta^t at the present step.
   double Correction(double beta) const;
 
@@ -94,9 +111,14 @@ class Optimizer {
   std::vector<std::string> state_names_;
   std::vector<Group> groups_;
   int64_t steps_ = 0;
+  at::ScalarType type_ = at::kFloat;  // of parameters and gradients
+  // Of narrow gradients: undo the loss scale, and clip. Undefined: 1.
+  at::Tensor gradient_factor_;
 
  private:
   void ClipGradients(const std::vector<Tensors>& gradients) const;
+  at::Tensor GradientFactor(const std::vector<Tensors>& gradients,
+                            double loss_scale) const;
 };
 
 // Throws InputError for an optimizer or implementation that is not here.

@@ -46,4 +46,23 @@ void ParallelRanges(int64_t count,
                 /*flags=*/0);
 }
 
+void ParallelChunks(const std::vector<int64_t>& sizes,
+                    int64_t chunk,
+                    const std::function<void(size_t, int64_t, int64_t)>& body) {
+  std::vector<int64_t> first_chunk = {0};
+  for (const int64_t size : sizes) {
+    first_chunk.push_back(first_chunk.back() + (size + chunk - 1) / chunk);
+  }
+  ParallelRanges(first_chunk.back(), [&](int64_t begin, int64_t end) {
+    auto which = static_cast<size_t>(
+        std::upper_bound(first_chunk.begin(), first_chunk.end(), begin) -
+        first_chunk.begin() - 1);
+    for (int64_t at = begin; at < end; ++at) {
+      while (first_chunk[which + 1] <= at) ++which;
+      const int64_t first = (at - first_chunk[which]) * chunk;
+      body(which, first, std::min(first + chunk, sizes[which]));
+    }
+  });
+}
+
 }  // namespace trainfare::trainer

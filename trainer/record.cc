@@ -85,18 +85,23 @@ Json WorkloadJson(const model::Workload& workload) {
       {"head", model::ToText(architecture.head)},
       {"labels", architecture.labels},
       {"dropout", architecture.dropout}};
-  return {
-      {"model", std::move(dimensions)},
-      {"batch", workload.batch},
-      {"sequence_length", workload.sequence_length},
-      {"target_length", workload.target_length},
-      {"accumulation", workload.accumulation},
-      {"precision", model::ToText(workload.precision)},
-      {"optimizer",
-       {{"name", model::ToText(workload.optimizer.kind)},
-        {"implementation", model::ToText(workload.optimizer.implementation)}}},
-      {"stack", model::ToText(workload.stack.fusion)},
-      {"attention", model::ToText(workload.stack.attention)}};
+  Json optimizer = {
+      {"name", model::ToText(workload.optimizer.kind)},
+      {"implementation", model::ToText(workload.optimizer.implementation)}};
+  if (model::KeepsMasters(workload)) {
+    optimizer["masters"] = model::ToText(workload.optimizer.masters);
+  }
+  Json json = {{"model", std::move(dimensions)},
+               {"batch", workload.batch},
+               {"sequence_length", workload.sequence_length},
+               {"target_length", workload.target_length},
+               {"accumulation", workload.accumulation},
+               {"precision", model::ToText(workload.precision)},
+               {"optimizer", std::move(optimizer)},
+               {"stack", model::ToText(workload.stack.fusion)},
+               {"attention", model::ToText(workload.stack.attention)}};
+  if (workload.stack.narrow_weights) json["narrow_weights"] = true;
+  return json;
 }
 
 // Times are kept to the nanosecond, the resolution of the clock: half the

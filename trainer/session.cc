@@ -92,14 +92,16 @@ void RequireRanOn(at::Device asked, const at::Tensor& result) {
 Output Session::Forward(const Batch& batch,
                         bool training,
                         const PartEnd& end) const {
-  const Autocast autocast(transformer_->device().type(), precision_);
+  const Autocast autocast(transformer_->device().type(),
+                          NarrowWeights() ? Precision::kFp32 : precision_);
   return transformer_->Forward(batch, training, end);
 }
 
 bool Session::LaunchesCount() const {
   const bool ours =
-      optimizer_kind_.kind == model::OptimizerKind::kAdan &&
-      optimizer_kind_.implementation == model::OptimizerImplementation::kFused;
+      optimizer_kind_.implementation ==
+          model::OptimizerImplementation::kFused &&
+      (optimizer_kind_.kind == model::OptimizerKind::kAdan || NarrowWeights());
   return transformer_->device().is_cpu() || ours ||
          optimizer_kind_.implementation ==
              model::OptimizerImplementation::kForLoop;
@@ -154,19 +156,28 @@ void Session::ForwardBackward(const Batch& batch,
   passes_[pass].backward_end = clock_.Mark();
 }
 
+bool Session::CheckGradients() {
+  if (!scaler_) return true;
+  return NarrowWeights() ? scaler_->Check(optimizer_->Gradients())
+                         : scaler_->Unscale(optimizer_->Gradients());
+}
+
 void Session::Update() {
   optimizer_begin_ = clock_.Mark();
-  if (scaler_ && !scaler_->Unscale(optimizer_->Gradients())) {
+  // Of this step: the check may move it for the next.
+  const double loss_scale =
+      scaler_ && NarrowWeights() ? scaler_->state().scale : 1.0;
+  if (!CheckGradients()) {
     optimizer_end_ = clock_.Mark();
     return;
   }
   // The second step: the first may initialise what later ones update.
   if (optimizer_->steps() == 1 && !optimizer_launches_ && LaunchesCount()) {
     const LaunchCounter counter;
-    optimizer_->Step();
+    optimizer_->Step(loss_scale);
     optimizer_launches_ = counter.count();
   } else {
-    optimizer_->Step();
+    optimizer_->Step(loss_scale);
   }
   optimizer_end_ = clock_.Mark();
 }

@@ -93,10 +93,15 @@ class Session {
   Output Forward(const Batch& batch, bool training, const PartEnd& end) const;
   void ForwardBackward(const Batch& batch, int64_t accumulation, bool last);
   PartEnd MarkParts(size_t pass);
+  // False where a gradient is not finite.
+  bool CheckGradients();
   void Update();
   StepTimes EndStep();
   StepTimeline Timeline() const;
   bool LaunchesCount() const;
+  bool NarrowWeights() const {
+    return transformer_->options().type != at::kFloat;
+  }
 
   std::unique_ptr<Transformer> transformer_;
   model::Precision precision_;

@@ -475,7 +475,10 @@ std::map<std::string, std::string> RunIdentity(
           {"accumulation", std::to_string(options.accumulation)},
           {"length", std::to_string(options.length)},
           {"padding", std::string(ToText(options.padding))},
-          {"precision", std::string(model::ToText(options.precision))},
+          {"precision",
+           fmt::format("{}{}",
+                       model::ToText(options.precision),
+                       options.narrow_weights ? ", narrow weights" : "")},
           {"optimizer",
            fmt::format("{} {}",
                        model::ToText(options.optimizer.kind),
@@ -592,7 +595,12 @@ int Train(const TrainOptions& given,
   workload.optimizer = options.optimizer;
   workload.stack.fusion = options.fusion;
   workload.stack.attention = options.attention;
+  workload.stack.narrow_weights = options.narrow_weights;
+  if (options.narrow_weights) {
+    workload.optimizer.masters = model::Masters::kInUpdate;
+  }
   model::Validate(workload);
+  const at::ScalarType parameter_type = ParameterType(workload);
 
   const std::optional<WordPiece> tokenizer = OpenTokenizer(
       TokenizerFolder(options.tokenizer, options.model), architecture);
@@ -626,6 +634,7 @@ int Train(const TrainOptions& given,
   TransformerOptions transformer_options = config.options;
   transformer_options.fusion = options.fusion;
   transformer_options.attention = options.attention;
+  transformer_options.type = parameter_type;
   std::unique_ptr<Transformer> owned =
       MakeTransformer(architecture, transformer_options, device, options.seed);
   const Transformer& transformer = *owned;
@@ -645,6 +654,7 @@ int Train(const TrainOptions& given,
   if (ranks != nullptr) {
     session.Join(*ranks, buckets);
     session.ranks()->BroadcastParameters();
+    session.optimizer().Reset();  // masters of rank 0's parameters
   }
   // Ranks draw different masks, the first those of a run alone.
   const uint64_t dropout_seed = options.seed + share.rank;

@@ -53,6 +53,9 @@ struct TrainOptions {
                              model::OptimizerImplementation::kFused};
   model::Fusion fusion = model::Fusion::kEager;
   model::Attention attention = model::Attention::kMaterialised;
+  // Parameters and gradients in `precision`, with fp32 masters in the
+  // optimizer, instead of autocast over fp32 parameters.
+  bool narrow_weights = false;
   uint64_t seed = 1;
   bool layers = false;  // time each part of the model
 };

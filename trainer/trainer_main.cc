@@ -257,6 +257,10 @@ void AddTrain(CLI::App& app,
           options->attention,
           trainfare::model::AttentionFromText,
           "materialised or flash");
+  train->add_flag("--narrow-weights",
+                  options->narrow_weights,
+                  "Weights and gradients in bf16 or fp16, fp32 master copies "
+                  "in the optimizer; without it autocast over fp32 weights");
   train->add_option("--seed", options->seed, "Of weights, order and dropout")
       ->capture_default_str();
   train->add_option("--out",

@@ -57,6 +57,18 @@ void CheckDimensions(const Architecture& architecture) {
   }
 }
 
+// Of the finite values of a type.
+double Lowest(at::ScalarType type) {
+  switch (type) {
+    case at::kHalf:
+      return static_cast<float>(std::numeric_limits<at::Half>::lowest());
+    case at::kBFloat16:
+      return static_cast<float>(std::numeric_limits<at::BFloat16>::lowest());
+    default:
+      return std::numeric_limits<float>::lowest();
+  }
+}
+
 }  // namespace
 
 TransformerOptions DefaultOptions(const Architecture& architecture) {
@@ -119,6 +131,21 @@ void RequireOwnStack(model::Fusion stack) {
       "stack: this trainer has eager and fused, got {}", model::ToText(stack)));
 }
 
+at::ScalarType ParameterType(const model::Workload& workload) {
+  if (!workload.stack.narrow_weights) return at::kFloat;
+  if (model::BytesPerElement(workload.precision) == 4) {
+    throw InputError(
+        fmt::format("narrow_weights: expected precision bf16 or fp16, got {}",
+                    model::ToText(workload.precision)));
+  }
+  if (workload.stack.fusion == model::Fusion::kFused) {
+    throw InputError(
+        "narrow_weights: the fused stack has fp32 weights here; take eager");
+  }
+  return workload.precision == model::Precision::kBf16 ? at::kBFloat16
+                                                       : at::kHalf;
+}
+
 Transformer::Transformer(const Architecture& architecture,
                          const TransformerOptions& options,
                          at::Device device)
@@ -137,7 +164,7 @@ at::Tensor Transformer::Add(const std::string& name,
                             at::IntArrayRef sizes,
                             double deviation) {
   at::Tensor value =
-      at::empty(sizes, at::TensorOptions(at::kFloat).device(device_))
+      at::empty(sizes, at::TensorOptions(options_.type).device(device_))
           .requires_grad_(true);
   parameters_.push_back({name, value});
   deviations_.push_back(deviation);
@@ -171,7 +198,7 @@ void Transformer::Reset(uint64_t seed) {
       // Biases are 0, and so are LayerNorm's; its scale is 1.
       const bool scale = name.substr(name.rfind('.')) == ".weight";
       value.fill_(scale ? 1.0 : 0.0);
-    } else if (value.is_cpu()) {
+    } else if (value.is_cpu() && value.scalar_type() == at::kFloat) {
       value.normal_(0.0, deviations_[i], generator);
     } else {
       value.copy_(at::empty(value.sizes(), at::kFloat)
@@ -301,8 +328,8 @@ at::Tensor Transformer::PaddingMask(const at::Tensor& attention_mask) const {
   const at::Tensor padding =
       attention_mask.logical_not().unsqueeze(1).unsqueeze(1);
   return at::zeros(padding.sizes(),
-                   at::TensorOptions(at::kFloat).device(device_))
-      .masked_fill_(padding, std::numeric_limits<float>::lowest());
+                   at::TensorOptions(options_.type).device(device_))
+      .masked_fill_(padding, Lowest(options_.type));
 }
 
 at::Tensor Transformer::CausalMask(int64_t length) const {
@@ -311,8 +338,8 @@ at::Tensor Transformer::CausalMask(int64_t length) const {
     return {};
   }
   return at::full({length, length},
-                  std::numeric_limits<float>::lowest(),
-                  at::TensorOptions(at::kFloat).device(device_))
+                  Lowest(options_.type),
+                  at::TensorOptions(options_.type).device(device_))
       .triu_(1);
 }
 

@@ -31,9 +31,15 @@ struct TransformerOptions {
   double classifier_dropout = 0.1;
   int64_t padding_id = 0;
   int64_t decoder_start_id = 0;  // first token a decoder of two sides is given
+  // Of parameters, activations and gradients. Narrower than fp32, the optimizer
+  // has fp32 masters of them.
+  at::ScalarType type = at::kFloat;
 };
 // Throws InputError for a stack that is not this trainer's.
 void RequireOwnStack(model::Fusion stack);
+// Of the parameters that a workload asks for. Throws InputError where weights
+// cannot be narrow.
+at::ScalarType ParameterType(const model::Workload& workload);
 // The values of the published checkpoints of this architecture.
 TransformerOptions DefaultOptions(const model::Architecture& architecture);
 

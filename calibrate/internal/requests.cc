@@ -40,6 +40,8 @@ std::string RequestLine(const PlannedRun& run, double max_seconds) {
       {"name", model::ToText(w.optimizer.kind)},
       {"implementation", model::ToText(w.optimizer.implementation)}};
   request["stack"] = model::ToText(w.stack.fusion);
+  // The trainer's own kind of masters; it has no other.
+  if (model::MastersInUpdate(w)) request["narrow_weights"] = true;
   request["attention"] = model::ToText(w.stack.attention);
   request["steps"] = run.steps;
   request["warmup"] = run.warmup;

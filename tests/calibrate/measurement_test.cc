@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "calibrate/internal/requests.h"
+#include "calibrate/step_model.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -73,6 +75,39 @@ TEST_CASE("a run becomes medians of the steps that are not warm-up") {
   CHECK(
       observations[0].relative_noise ==
       doctest::Approx(1.4826 * 1.25331 * 0.01 / 1.73205 / 0.70).epsilon(1e-4));
+}
+
+TEST_CASE("narrow weights and where their masters are updated") {
+  const MeasuredRun plain =
+      ParseMeasurements(kRecord + "\n", "m.jsonl").runs.at(0);
+  CHECK_FALSE(plain.workload.stack.narrow_weights);
+  CHECK(plain.workload.optimizer.masters == model::Masters::kApart);
+  const std::string bf16 = Replaced(kRecord, "fp32", "bf16");
+  const std::string narrow =
+      Replaced(Replaced(bf16,
+                        R"("implementation": "fused")",
+                        R"("implementation": "fused", "masters": "in_update")"),
+               R"("attention": "materialised")",
+               R"("attention": "materialised", "narrow_weights": true)");
+  const MeasuredRun run =
+      ParseMeasurements(narrow + "\n", "m.jsonl").runs.at(0);
+  CHECK(run.workload.stack.narrow_weights);
+  CHECK(model::MastersInUpdate(run.workload));
+  // Another run than that of autocast.
+  CHECK(
+      Describe(run.workload) ==
+      Describe(ParseMeasurements(bf16 + "\n", "m.jsonl").runs.at(0).workload) +
+          " narrow weights");
+  // And asked for by name.
+  PlannedRun planned;
+  planned.workload = run.workload;
+  const auto narrow_in = [&] {
+    return internal::RequestLine(planned, 1.0).find("narrow_weights") !=
+           std::string::npos;
+  };
+  CHECK(narrow_in());
+  planned.workload.optimizer.masters = model::Masters::kApart;
+  CHECK_FALSE(narrow_in());
 }
 
 TEST_CASE("a record says whether something else took time from its run") {

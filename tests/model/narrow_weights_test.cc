@@ -52,6 +52,84 @@ TEST_CASE("masters add two passes over the parameters") {
         masters.Counts(Phase::kForward).matrix_flops);
 }
 
+// docs/counts.md, "Bytes": by hand, for 109,483,778 parameters in 201 tensors.
+TEST_CASE("masters in the update") {
+  Workload w = BertBaseInFp16();
+  w.stack.narrow_weights = true;
+  w.optimizer.masters = Masters::kInUpdate;
+  REQUIRE(TotalParameters(w.architecture) == 109'483'778);
+  REQUIRE(ParameterTensorCount(w.architecture) == 201);
+  const auto counts = [&] {
+    return ExpandKernels(w).Counts(Phase::kOptimizer);
+  };
+  // 2 + 3 x 4 read, 3 x 4 + 2 written.
+  CHECK(counts().launches == 1);
+  CHECK(counts().bytes_read == 1'532'772'892);
+  CHECK(counts().bytes_written == 1'532'772'892);
+  // 2 + 5 x 4 read, 5 x 4 + 2 written.
+  w.optimizer.kind = OptimizerKind::kAdan;
+  CHECK(counts().launches == 1);
+  CHECK(counts().bytes_read == 2'408'643'116);
+  CHECK(counts().bytes_written == 2'408'643'116);
+  // A cast before and behind the eight operations of each tensor: 92 bytes.
+  w.optimizer.kind = OptimizerKind::kAdamW;
+  w.optimizer.implementation = OptimizerImplementation::kForLoop;
+  const PhaseCounts loop = counts();
+  CHECK(loop.launches == 2010);
+  CHECK(loop.bytes_read + loop.bytes_written <= 92LL * 109'483'778);
+  CHECK(loop.bytes_read + loop.bytes_written >
+        92LL * 109'483'778 - 2 * loop.launches);
+  // The same over lists of 36 tensors, as where masters are apart.
+  w.optimizer.implementation = OptimizerImplementation::kMultiTensor;
+  CHECK(counts().launches == 60);
+  const PhaseCounts lists = counts();
+  w.optimizer.masters = Masters::kApart;
+  CHECK(counts().launches == 60);
+  CHECK(counts().bytes_read == lists.bytes_read);
+  CHECK(counts().bytes_written == lists.bytes_written);
+}
+
+TEST_CASE("without masters it does not matter where they are") {
+  Workload w = BertBaseInFp16();
+  const PhaseCounts plain = ExpandKernels(w).Counts(Phase::kOptimizer);
+  w.optimizer.masters = Masters::kInUpdate;
+  CHECK_FALSE(MastersInUpdate(w));
+  CHECK(ExpandKernels(w).Counts(Phase::kOptimizer).bytes_read ==
+        plain.bytes_read);
+  w.stack.narrow_weights = true;
+  CHECK(MastersInUpdate(w));
+  w.stack.fusion = Fusion::kFairseq;  // has a way of its own
+  CHECK_FALSE(MastersInUpdate(w));
+  CHECK(MastersFromText("in_update") == Masters::kInUpdate);
+  CHECK(ToText(Masters::kApart) == "apart");
+}
+
+// docs/memory.md, "Per parameter": 2 + 2 + 4 + 8 bytes of 109,483,778, and what
+// holds gradients in fp32: nothing, the largest tensor (30522 x 768, with the
+// root of its second moment), or all of them (and all roots).
+TEST_CASE("masters in the update hold no second gradients") {
+  Workload w = BertBaseInFp16();
+  w.batch = 1;
+  w.sequence_length = 8;
+  w.stack.narrow_weights = true;
+  w.optimizer.masters = Masters::kInUpdate;
+  const auto total = [&](OptimizerImplementation implementation) {
+    w.optimizer.implementation = implementation;
+    const MemoryEstimate estimate = EstimateMemory(w, {});
+    CHECK(estimate.moment == MemoryMoment::kOptimizerStep);
+    return static_cast<int64_t>(estimate.total().base());
+  };
+  const int64_t held = 16LL * 109'483'778;
+  const int64_t largest = 4LL * 30522 * 768;
+  CHECK(total(OptimizerImplementation::kForLoop) == held + 2 * largest);
+  CHECK(total(OptimizerImplementation::kMultiTensor) ==
+        held + 8LL * 109'483'778);
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  const MemoryEstimate fused = EstimateMemory(w, {});
+  CHECK(fused.Of("unscaled gradients").base() == 0.0);
+  CHECK(fused.Of("master weights").base() == 4.0 * 109'483'778);
+}
+
 TEST_CASE("narrow weights need no casts") {
   Workload w = BertBaseInFp16();
   CHECK(CastsIn(ExpandKernels(w)) > 0);

@@ -76,6 +76,18 @@ TEST_CASE("a scenario arrives as it is written") {
   CHECK(lengths[0].length == 32);
 }
 
+TEST_CASE("a scenario says where masters are updated") {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const Scenario apart = LoadScenario(folder.Write("a.yaml", kGood));
+  CHECK(apart.workload.optimizer.masters == model::Masters::kApart);
+  const Scenario in_update = LoadScenario(
+      folder.Write("b.yaml",
+                   Replaced("implementation: fused",
+                            "implementation: fused, masters: in_update")));
+  CHECK(in_update.workload.optimizer.masters == model::Masters::kInUpdate);
+}
+
 TEST_CASE("dynamic and bucketed padding come from the histogram") {
   const TemporaryFolder folder;
   folder.Write("lengths.yaml", kLengths);

@@ -185,6 +185,29 @@ class Command(unittest.TestCase):
             self.assertAlmostEqual(loss, losses["eager", "fp32"],
                                    delta=1e-6 if key[1] == "fp32" else 2e-2)
 
+    def test_narrow_weights_take_the_memory_of_the_model(self):
+        """docs/memory.md, "Per parameter": the largest moment is the update."""
+        parameters, largest = 11171074, 30522 * 256
+        rows = (  # weights, gradients, masters and state; what is widened
+            ("adamw", "for_loop", 16, 8 * largest),
+            ("adamw", "multi_tensor", 16, 8 * parameters),
+            ("adamw", "fused", 16, 0),
+            ("adan", "fused", 24, 0))
+        plan = self.write("plan.jsonl", *(json.dumps({
+            **REQUEST, "model": "bert-mini", "precision": "bf16",
+            "narrow_weights": True,
+            "optimizer": {"name": name, "implementation": implementation}})
+            for name, implementation, _, _ in rows))
+        result = run("measure", "--plan", plan)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        records = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual(len(records), len(rows))
+        for record, (_, implementation, width, more) in zip(records, rows):
+            self.assertEqual(record["parameters"], parameters)
+            said = width * parameters + more
+            self.assertLess(abs(record["peak_allocated_bytes"] / said - 1),
+                            0.02, implementation)
+
     def test_answers_before_the_next_request_is_asked(self):
         with subprocess.Popen([TRAINER, "measure"], text=True,
                               stdin=subprocess.PIPE,
@@ -371,9 +394,15 @@ class Command(unittest.TestCase):
                 for s in json.loads(line)["samples"]]
 
     def test_goes_on_from_a_checkpoint_as_if_unbroken(self):
-        for padding in ("static", "bucketed"):
+        narrow = ["--narrow-weights", "--accumulation", 2, "--precision"]
+        for padding, more in (("static", []), ("bucketed", []),
+                              ("static", narrow + ["bf16"]),
+                              ("static", narrow + ["fp16"])):
+            self.tearDown()
+            self.setUp()
+            more = ["--padding", padding, *more]
             whole = self.folder / f"whole-{padding}.jsonl"
-            result = self.train(*self.long_run("--padding", padding),
+            result = self.train(*self.long_run(*more),
                                 "--out", whole, "--save",
                                 self.folder / "whole")
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -382,7 +411,7 @@ class Command(unittest.TestCase):
             # Killed with no chance to save: the last checkpoint stands.
             parts = self.folder / f"parts-{padding}.jsonl"
             checkpoint = self.folder / f"{padding}.safetensors"
-            arguments = self.long_run("--padding", padding, "--out", parts,
+            arguments = self.long_run(*more, "--out", parts,
                                       "--checkpoint", checkpoint,
                                       "--checkpoint-every", 5)
             command = [TRAINER, "train", "--model", "bert-tiny", "--length",
@@ -402,6 +431,13 @@ class Command(unittest.TestCase):
             weights = [(self.folder / run / "model.safetensors").read_bytes()
                        for run in ("whole", "parts")]
             self.assertEqual(weights[0], weights[1])
+            # Masters too: of a bf16 or fp16 weight they are not its copies.
+            whole = self.folder / "whole.safetensors"
+            result = self.train(*self.long_run(*more), "--checkpoint", whole)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(whole.read_bytes(), checkpoint.read_bytes())
+            self.assertEqual("--narrow-weights" in more,
+                             b".weight.master" in whole.read_bytes())
 
     def interrupt(self, arguments, checkpoint):
         """Ends a run with SIGTERM behind one of its checkpoints."""

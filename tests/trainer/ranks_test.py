@@ -167,6 +167,32 @@ class DataParallel(unittest.TestCase):
                     self.succeed(ranks)
                 self.check_same(self.losses(alone), self.losses(several))
 
+    def test_ranks_share_narrow_gradients(self):
+        """Buckets of bf16 or fp16, and losses that are not rounded to it."""
+        for precision in ("bf16", "fp16"):
+            more = ["--precision", precision, "--narrow-weights",
+                    "--accumulation", 2, "--clip-norm", 1]
+            alone = self.folder / f"{precision}-1.jsonl"
+            several = self.folder / f"{precision}-2.jsonl"
+            subprocess.run(
+                [TRAINER, *map(str, self.training(alone, "--batch", 8,
+                                                  *more))],
+                check=True, stdout=subprocess.DEVNULL,
+                env=clean_environment())
+            with start(self.training(several, "--batch", 4, *more),
+                       2) as ranks:
+                self.succeed(ranks)
+            one, two = self.losses(alone), self.losses(several)
+            # Before the first update: equal but for the order of fp32 sums;
+            # then gradients differ by their rounding.
+            self.assertLess(abs(one[0] - two[0]), 1e-3 * one[0])
+            for a, b in zip(one, two):
+                self.assertLess(abs(a - b), 0.03)
+            record = self.record(several)
+            self.assertEqual(sum(record["ranks"]["bucket_bytes"]),
+                             2 * record["parameters"])
+            self.assertTrue(record["workload"]["narrow_weights"])
+
     def test_a_rank_alone_trains_as_without_a_launcher(self):
         alone = self.folder / "alone.jsonl"
         rank = self.folder / "rank.jsonl"
