@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/bisection.h"
 #include "model/error.h"
 #include "model/internal/enum_names.h"
 #include "model/optimizer_kernels.h"
@@ -458,11 +459,7 @@ std::optional<int64_t> LargestBatch(const Workload& workload,
     low = high;
     high *= 2;
   }
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
-  }
-  return low;
+  return LargestThat(low, high, fits);
 }
 
 std::string_view ToText(MemoryMoment moment) {

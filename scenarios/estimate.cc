@@ -14,6 +14,7 @@
 #include "hardware/models/gpu_power.h"
 #include "hardware/models/neuron_compiler.h"
 #include "hardware/unit_text.h"
+#include "model/bisection.h"
 #include "model/energy.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -210,16 +211,13 @@ void LimitToHost(const Scenario& scenario,
                      .swap = extras.swap,
                      .swaps = compilation == NeuronCompilation::kSwaps,
                      .fails = compilation == NeuronCompilation::kFails};
-  int64_t most = job.largest_batch.value_or(0);
-  int64_t least = 0;  // fits
-  if (most > 0 && outcome(most) == NeuronCompilation::kFails) {
-    while (most - least > 1) {
-      const int64_t middle = least + (most - least) / 2;
-      (outcome(middle) == NeuronCompilation::kFails ? most : least) = middle;
-    }
-    job.largest_batch.reset();
-    if (least > 0) job.largest_batch = least;
-  }
+  const auto compiles = [&](int64_t batch) {
+    return outcome(batch) != NeuronCompilation::kFails;
+  };
+  if (!job.largest_batch || compiles(*job.largest_batch)) return;
+  const int64_t largest = model::LargestThat(0, *job.largest_batch, compiles);
+  job.largest_batch.reset();
+  if (largest > 0) job.largest_batch = largest;
 }
 
 }  // namespace
