@@ -98,11 +98,10 @@ extern "C" int trainfare_cuda_adamw(
 namespace {
 
 template <class Arguments>
-cudaError_t LaunchFused(bool backward, const void* given) {
+cudaError_t LaunchFused(bool backward, const void* given, cudaStream_t stream) {
   using trainfare::trainer::LaunchBackward;
   using trainfare::trainer::LaunchForward;
   const auto& arguments = *static_cast<const Arguments*>(given);
-  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
   return backward ? LaunchBackward(arguments, stream)
                   : LaunchForward(arguments, stream);
 }
@@ -119,23 +118,18 @@ extern "C" int trainfare_cuda_fused(
   using trainfare::trainer::BiasActivation;
   using trainfare::trainer::FusedOperation;
   using trainfare::trainer::SoftmaxDropout;
-  try {
-    cudaError_t error = cudaErrorInvalidValue;
-    switch (operation) {
-      case FusedOperation::kBiasActivation:
-        error = LaunchFused<BiasActivation>(backward, arguments);
-        break;
-      case FusedOperation::kAddNorm:
-        error = LaunchFused<AddNorm>(backward, arguments);
-        break;
-      case FusedOperation::kSoftmaxDropout:
-        error = LaunchFused<SoftmaxDropout>(backward, arguments);
-        break;
-    }
-    if (error == cudaSuccess) return 0;
-    std::snprintf(text, size, "%s", cudaGetErrorString(error));
-  } catch (const std::exception& failure) {
-    std::snprintf(text, size, "%s", failure.what());
-  }
-  return 1;
+  return OnCurrentStream(
+      [&](cudaStream_t stream) {
+        switch (operation) {
+          case FusedOperation::kBiasActivation:
+            return LaunchFused<BiasActivation>(backward, arguments, stream);
+          case FusedOperation::kAddNorm:
+            return LaunchFused<AddNorm>(backward, arguments, stream);
+          case FusedOperation::kSoftmaxDropout:
+            return LaunchFused<SoftmaxDropout>(backward, arguments, stream);
+        }
+        return cudaErrorInvalidValue;
+      },
+      text,
+      size);
 }

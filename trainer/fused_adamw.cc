@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "trainer/fused_update.h"
-#include "trainer/parallel.h"
 #include "trainer/vector_versions.h"
 
 namespace trainfare::trainer {
@@ -44,13 +43,11 @@ TRAINFARE_UPDATE_VERSIONS(Update, AdamWTensor, AdamWScalars)
 
 void FusedAdamW(const std::vector<AdamWTensor>& tensors,
                 const AdamWScalars& scalars) {
-  std::vector<int64_t> sizes;
-  sizes.reserve(tensors.size());
-  for (const AdamWTensor& tensor : tensors) sizes.push_back(tensor.size);
-  ParallelChunks(
-      sizes, kAdamWChunk, [&](size_t which, int64_t first, int64_t last) {
-        UpdateRange(tensors[which], scalars, first, last);
-      });
+  UpdateChunks(tensors,
+               kAdamWChunk,
+               [&](const AdamWTensor& tensor, int64_t first, int64_t last) {
+                 UpdateRange(tensor, scalars, first, last);
+               });
 }
 
 }  // namespace trainfare::trainer

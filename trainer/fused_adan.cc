@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "trainer/fused_update.h"
-#include "trainer/parallel.h"
 #include "trainer/vector_versions.h"
 
 namespace trainfare::trainer {
@@ -56,13 +55,11 @@ TRAINFARE_UPDATE_VERSIONS(Update, AdanTensor, AdanScalars)
 
 void FusedAdan(const std::vector<AdanTensor>& tensors,
                const AdanScalars& scalars) {
-  std::vector<int64_t> sizes;
-  sizes.reserve(tensors.size());
-  for (const AdanTensor& tensor : tensors) sizes.push_back(tensor.size);
-  ParallelChunks(
-      sizes, kAdanChunk, [&](size_t which, int64_t first, int64_t last) {
-        UpdateRange(tensors[which], scalars, first, last);
-      });
+  UpdateChunks(tensors,
+               kAdanChunk,
+               [&](const AdanTensor& tensor, int64_t first, int64_t last) {
+                 UpdateRange(tensor, scalars, first, last);
+               });
 }
 
 }  // namespace trainfare::trainer

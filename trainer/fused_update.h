@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "trainer/fused_kernels.h"
+#include "trainer/parallel.h"
 #include "trainer/vector_versions.h"
 
 namespace trainfare::trainer {
@@ -30,6 +32,19 @@ TRAINFARE_INLINE float WideGradient(T gradient, float factor) {
 template <class T>
 TRAINFARE_INLINE void KeepNarrow(T* narrow, int64_t i, float value) {
   if constexpr (!std::is_same_v<T, float>) narrow[i] = static_cast<T>(value);
+}
+
+// Calls update(tensor, first, last) on chunks that cover all tensors.
+template <class Tensor, class Update>
+void UpdateChunks(const std::vector<Tensor>& tensors,
+                  int64_t chunk,
+                  const Update& update) {
+  std::vector<int64_t> sizes;
+  sizes.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) sizes.push_back(tensor.size);
+  ParallelChunks(sizes, chunk, [&](size_t which, int64_t first, int64_t last) {
+    update(tensors[which], first, last);
+  });
 }
 
 }  // namespace trainfare::trainer
