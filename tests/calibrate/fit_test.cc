@@ -108,14 +108,10 @@ double StepSeconds(const Device& device,
   return model::ToSeconds(StepModel(device, workload).Time(values).total());
 }
 
-TEST_CASE("a fit recovers the parameters behind exact times") {
-  const Device device = Processor();
-  const std::vector<double> truth = Truth(device, 0.5);
-  FitOptions options;
-  options.model_sigma = 1e-4;  // exact: the prior then hardly pulls
-  options.leave_one_out = false;
-  const Fit fit =
-      FitDevice(device, Synthetic(device, truth, BroadPlan(), 0.0), options);
+// That what the fit determined is as in truth; returns how many these are.
+int CheckRecovered(const Device& device,
+                   const Fit& fit,
+                   const std::vector<double>& truth) {
   REQUIRE(fit.parameters.size() == truth.size());
   int recovered = 0;
   for (size_t i = 0; i < truth.size(); ++i) {
@@ -127,6 +123,18 @@ TEST_CASE("a fit recovers the parameters behind exact times") {
         ToFitScale(info, fit.parameters[i].value) - ToFitScale(info, truth[i]);
     CHECK(std::abs(off) < 0.01);
   }
+  return recovered;
+}
+
+TEST_CASE("a fit recovers the parameters behind exact times") {
+  const Device device = Processor();
+  const std::vector<double> truth = Truth(device, 0.5);
+  FitOptions options;
+  options.model_sigma = 1e-4;  // exact: the prior then hardly pulls
+  options.leave_one_out = false;
+  const Fit fit =
+      FitDevice(device, Synthetic(device, truth, BroadPlan(), 0.0), options);
+  const int recovered = CheckRecovered(device, fit, truth);
   // All but the bf16 ratio, of which fp32 runs say nothing.
   CHECK(recovered == static_cast<int>(truth.size()) - 1);
   CHECK(fit.in_sample_error < 1e-4);
@@ -180,16 +188,7 @@ TEST_CASE("kernels by themselves recover the parameters behind them") {
   options.kernel_sigma = 1e-4;
   options.leave_one_out = false;
   const Fit fit = FitDevice(device, {}, kernels, options);
-  REQUIRE(fit.parameters.size() == truth.size());
-  int recovered = 0;
-  for (size_t i = 0; i < truth.size(); ++i) {
-    CAPTURE(fit.parameters[i].name);
-    if (!fit.parameters[i].determined) continue;
-    ++recovered;
-    const auto& info = hardware::ParametersOf(device.kind)[i];
-    CHECK(std::abs(ToFitScale(info, fit.parameters[i].value) -
-                   ToFitScale(info, truth[i])) < 0.01);
-  }
+  const int recovered = CheckRecovered(device, fit, truth);
   // Not: the bf16 ratio, what a step spends between its phases, and what an
   // operation costs within a step.
   CHECK(recovered == static_cast<int>(truth.size()) - 3);

@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "model/kernels.h"
+#include "tests/trainer/published_updates.h"
 #include "trainer/dropout.h"
 #include "trainer/encoder.h"
 #include "trainer/fused_adan.h"
@@ -81,47 +82,20 @@ std::vector<at::Tensor> After(int steps,
   return masters;
 }
 
-// The published equations in fp64, from the gradients as they come: AdamW,
-// Loshchilov & Hutter 2019, algorithm 2; Adan, Xie et al. 2022, algorithm 1
-// (tests/trainer/optimizer_test.cc says how its moments start).
+// From the gradients as they come.
 std::vector<at::Tensor> Reference(int steps,
-                                  const OptimizerOptions& o,
+                                  const OptimizerOptions& options,
                                   at::ScalarType type) {
   std::vector<at::Tensor> result;
   const std::vector<Parameter> parameters = MakeParameters(type);
   for (size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor p = parameters[i].value.detach().to(at::kDouble);
-    at::Tensor m = at::zeros_like(p);
-    at::Tensor v = at::zeros_like(p);
-    at::Tensor n = at::zeros_like(p);
-    at::Tensor previous;
-    const double decay = i == 0 ? o.weight_decay : 0.0;
-    const double rate = o.learning_rate;
-    for (int step = 0; step < steps; ++step) {
-      const at::Tensor g = Gradient(step, i, p.sizes(), type).to(at::kDouble);
-      const double t = step + 1;
-      if (o.kind.kind == OptimizerKind::kAdamW) {
-        m = o.beta1 * m + (1 - o.beta1) * g;
-        v = o.beta2 * v + (1 - o.beta2) * g * g;
-        const at::Tensor m_hat = m / (1 - std::pow(o.beta1, t));
-        const at::Tensor v_hat = v / (1 - std::pow(o.beta2, t));
-        p = p - rate * (m_hat / (v_hat.sqrt() + o.epsilon) + decay * p);
-        continue;
-      }
-      const at::Tensor d = step == 0 ? at::zeros_like(g) : g - previous;
-      m = o.adan_beta1 * m + (1 - o.adan_beta1) * g;
-      v = o.adan_beta2 * v + (1 - o.adan_beta2) * d;
-      n = o.adan_beta3 * n +
-          (1 - o.adan_beta3) * (g + o.adan_beta2 * d).square();
-      const at::Tensor m_hat = m / (1 - std::pow(o.adan_beta1, t));
-      const at::Tensor v_hat = v / (1 - std::pow(o.adan_beta2, t));
-      const at::Tensor n_hat = n / (1 - std::pow(o.adan_beta3, t));
-      p = (p -
-           rate * (m_hat + o.adan_beta2 * v_hat) / (n_hat.sqrt() + o.epsilon)) /
-          (1 + decay * rate);
-      previous = g;
-    }
-    result.push_back(p);
+    const at::Tensor& value = parameters[i].value;
+    result.push_back(PublishedUpdates(
+        options,
+        value,
+        i == 0 ? options.weight_decay : 0.0,
+        steps,
+        [&](int step) { return Gradient(step, i, value.sizes(), type); }));
   }
   return result;
 }

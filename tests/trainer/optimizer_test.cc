@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/error.h"
+#include "tests/trainer/published_updates.h"
 #include "trainer/fused_adan.h"
 #include "trainer/launch_counter.h"
 
@@ -43,31 +44,19 @@ std::vector<at::Tensor> After(int steps, const OptimizerOptions& options) {
   return {parameters[0].value.detach(), parameters[1].value.detach()};
 }
 
-// AdamW as published (Loshchilov & Hutter 2019, algorithm 2), in fp64.
-std::vector<at::Tensor> ReferenceAdamW(int steps,
-                                       const OptimizerOptions& options) {
+std::vector<at::Tensor> Reference(int steps, const OptimizerOptions& options) {
   std::vector<at::Tensor> result;
   const std::vector<Parameter> parameters = MakeParameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor value = parameters[i].value.detach().to(at::kDouble);
-    at::Tensor first = at::zeros_like(value);
-    at::Tensor second = at::zeros_like(value);
-    const double decay = i == 0 ? options.weight_decay : 0.0;
-    for (int step = 0; step < steps; ++step) {
-      const at::Tensor gradient =
-          Gradient(step, static_cast<int64_t>(i), value.sizes())
-              .to(at::kDouble);
-      first = options.beta1 * first + (1 - options.beta1) * gradient;
-      second =
-          options.beta2 * second + (1 - options.beta2) * gradient * gradient;
-      const double t = step + 1;
-      const at::Tensor first_hat = first / (1 - std::pow(options.beta1, t));
-      const at::Tensor second_hat = second / (1 - std::pow(options.beta2, t));
-      value = value - options.learning_rate *
-                          (first_hat / (second_hat.sqrt() + options.epsilon) +
-                           decay * value);
-    }
-    result.push_back(value);
+    const at::Tensor& value = parameters[i].value;
+    result.push_back(PublishedUpdates(
+        options,
+        value,
+        i == 0 ? options.weight_decay : 0.0,
+        steps,
+        [&](int step) {
+          return Gradient(step, static_cast<int64_t>(i), value.sizes());
+        }));
   }
   return result;
 }
@@ -76,7 +65,8 @@ DOCTEST_TEST_CASE("every AdamW follows the published equations") {
   OptimizerOptions options;
   options.learning_rate = 1e-2;
   options.weight_decay = 0.1;
-  const std::vector<at::Tensor> expected = ReferenceAdamW(200, options);
+  options.kind.kind = OptimizerKind::kAdamW;
+  const std::vector<at::Tensor> expected = Reference(200, options);
   for (const auto implementation : {OptimizerImplementation::kForLoop,
                                     OptimizerImplementation::kMultiTensor,
                                     OptimizerImplementation::kFused}) {
@@ -90,51 +80,12 @@ DOCTEST_TEST_CASE("every AdamW follows the published equations") {
   }
 }
 
-// Adan as published (Xie et al. 2022, algorithm 1), in fp64. Its moments start
-// from the first gradient there; the authors' code starts from 0 and divides by
-// 1 - b^t, which is the reading followed here.
-std::vector<at::Tensor> ReferenceAdan(int steps,
-                                      const OptimizerOptions& options) {
-  std::vector<at::Tensor> result;
-  const std::vector<Parameter> parameters = MakeParameters();
-  const double b1 = options.adan_beta1;
-  const double b2 = options.adan_beta2;
-  const double b3 = options.adan_beta3;
-  const double rate = options.learning_rate;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor value = parameters[i].value.detach().to(at::kDouble);
-    at::Tensor m = at::zeros_like(value);
-    at::Tensor v = at::zeros_like(value);
-    at::Tensor n = at::zeros_like(value);
-    at::Tensor previous;
-    const double decay = i == 0 ? options.weight_decay : 0.0;
-    for (int step = 0; step < steps; ++step) {
-      const at::Tensor gradient =
-          Gradient(step, static_cast<int64_t>(i), value.sizes())
-              .to(at::kDouble);
-      const at::Tensor difference =
-          step == 0 ? at::zeros_like(gradient) : gradient - previous;
-      m = b1 * m + (1 - b1) * gradient;
-      v = b2 * v + (1 - b2) * difference;
-      n = b3 * n + (1 - b3) * (gradient + b2 * difference).square();
-      const double t = step + 1;
-      const at::Tensor m_hat = m / (1 - std::pow(b1, t));
-      const at::Tensor v_hat = v / (1 - std::pow(b2, t));
-      const at::Tensor n_hat = n / (1 - std::pow(b3, t));
-      const at::Tensor step_size = rate / (n_hat.sqrt() + options.epsilon);
-      value = (value - step_size * (m_hat + b2 * v_hat)) / (1 + decay * rate);
-      previous = gradient;
-    }
-    result.push_back(value);
-  }
-  return result;
-}
-
 DOCTEST_TEST_CASE("every Adan follows the published equations") {
   OptimizerOptions options;
   options.learning_rate = 1e-2;
   options.weight_decay = 0.1;
-  const std::vector<at::Tensor> expected = ReferenceAdan(200, options);
+  options.kind.kind = OptimizerKind::kAdan;
+  const std::vector<at::Tensor> expected = Reference(200, options);
   for (const auto implementation : {OptimizerImplementation::kForLoop,
                                     OptimizerImplementation::kMultiTensor,
                                     OptimizerImplementation::kFused}) {
