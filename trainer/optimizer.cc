@@ -63,6 +63,20 @@ ElementType ElementTypeOf(at::ScalarType type) {
   ENSURE(false, "parameters in fp32, fp16 or bf16");
 }
 
+// One pass of ours where `gradient` is. LibTorch's profilers and our count of
+// launches see it as an operator.
+template <class Tensors, class Scalars>
+void RunOperator(const char* name,
+                 const at::Tensor& gradient,
+                 const Tensors& tensors,
+                 const Scalars& scalars,
+                 void (*on_cpu)(const Tensors&, const Scalars&),
+                 void (*on_gpu)(const Tensors&, const Scalars&)) {
+  const std::vector<c10::IValue> inputs = {gradient};
+  RECORD_FUNCTION(name, inputs);
+  (gradient.is_cuda() ? on_gpu : on_cpu)(tensors, scalars);
+}
+
 const float* FactorPointer(const at::Tensor& factor) {
   return factor.defined() ? factor.const_data_ptr<float>() : nullptr;
 }
@@ -230,14 +244,12 @@ class AdamW final : public Optimizer {
         static_cast<float>(1.0 / std::sqrt(Correction(options_.beta2))),
         ElementTypeOf(type_),
         FactorPointer(gradient_factor_)};
-    // LibTorch's profilers and our count of launches see it as an operator.
-    const std::vector<c10::IValue> inputs = {held.front()};
-    RECORD_FUNCTION("trainfare::fused_adamw", inputs);
-    if (held.front().is_cuda()) {
-      FusedAdamWOnGpu(tensors, scalars);
-    } else {
-      FusedAdamW(tensors, scalars);
-    }
+    RunOperator("trainfare::fused_adamw",
+                held.front(),
+                tensors,
+                scalars,
+                FusedAdamW,
+                FusedAdamWOnGpu);
   }
 
   // One scalar a parameter, as the fused operator wants them.
@@ -380,14 +392,12 @@ class Adan final : public Optimizer {
         ElementTypeOf(type_),
         FactorPointer(gradient_factor_)};
     if (held.empty()) return;
-    // LibTorch's profilers and our count of launches see it as an operator.
-    const std::vector<c10::IValue> inputs = {held.front()};
-    RECORD_FUNCTION("trainfare::fused_adan", inputs);
-    if (held.front().is_cuda()) {
-      FusedAdanOnGpu(tensors, scalars);
-    } else {
-      FusedAdan(tensors, scalars);
-    }
+    RunOperator("trainfare::fused_adan",
+                held.front(),
+                tensors,
+                scalars,
+                FusedAdan,
+                FusedAdanOnGpu);
   }
 };
 
