@@ -75,6 +75,11 @@ std::vector<std::vector<ParameterTensor>> GroupsOf(const Workload& w) {
 }
 
 int64_t PackedLaunches(const Workload& w, std::optional<int64_t> lists) {
+  // Their number alone is known without listing them, which with their names
+  // takes longer than all kernels of a step.
+  if (!lists && !w.optimizer.by_layer) {
+    return CeilDivide(TrainableTensorCount(w), kTensorsPerLaunch);
+  }
   int64_t launches = 0;
   for (const std::vector<ParameterTensor>& group : GroupsOf(w)) {
     launches +=
