@@ -23,6 +23,7 @@
 #include <type_traits>
 
 #include "trainer/fused_kernels.h"
+#include "trainer/kernels/launch.cuh"
 
 namespace trainfare::trainer::chunked {
 
@@ -192,9 +193,12 @@ cudaError_t Launch(const typename Rule::Tensor* tensors,
     list.count = static_cast<int>(end - begin);
     list.first_chunk[list.count] = chunks;
     if (chunks == 0) continue;
-    UpdateKernel<Rule, T>
-        <<<static_cast<unsigned>(chunks), kThreads, 0, stream>>>(list, scalars);
-    const cudaError_t error = cudaGetLastError();
+    const cudaError_t error = LaunchKernel(UpdateKernel<Rule, T>,
+                                           static_cast<unsigned>(chunks),
+                                           kThreads,
+                                           stream,
+                                           list,
+                                           scalars);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

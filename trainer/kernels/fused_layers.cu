@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "trainer/kernels/fused_layers.h"
+#include "trainer/kernels/launch.cuh"
 
 namespace trainfare::trainer {
 namespace {
@@ -327,42 +328,37 @@ dim3 ColumnGrid(int64_t columns) {
   return dim3(Blocks(columns, kThreads), static_cast<unsigned>(kFusedChunks));
 }
 
-// Calls body(T()) for the type's T.
+// body(T()) for the type's T.
 template <class Body>
 cudaError_t ForType(ElementType type, const Body& body) {
   switch (type) {
     case ElementType::kFloat:
-      body(float());
-      break;
+      return body(float());
     case ElementType::kHalf:
-      body(__half());
-      break;
+      return body(__half());
     case ElementType::kBfloat16:
-      body(__nv_bfloat16());
-      break;
+      return body(__nv_bfloat16());
     case ElementType::kDouble:
-      return cudaErrorInvalidValue;  // for checks, which a CPU does
+      break;  // for checks, which a CPU does
   }
-  return cudaGetLastError();
+  return cudaErrorInvalidValue;
 }
 
 template <Activation activation>
 using ActivationConstant = std::integral_constant<Activation, activation>;
 
-// Calls body(ActivationConstant<activation>()).
+// body(ActivationConstant<activation>()).
 template <class Body>
-void ForActivation(Activation activation, const Body& body) {
+cudaError_t ForActivation(Activation activation, const Body& body) {
   switch (activation) {
     case Activation::kGelu:
-      body(ActivationConstant<Activation::kGelu>());
-      break;
+      return body(ActivationConstant<Activation::kGelu>());
     case Activation::kGeluTanh:
-      body(ActivationConstant<Activation::kGeluTanh>());
-      break;
+      return body(ActivationConstant<Activation::kGeluTanh>());
     case Activation::kRelu:
-      body(ActivationConstant<Activation::kRelu>());
-      break;
+      return body(ActivationConstant<Activation::kRelu>());
   }
+  return cudaErrorInvalidValue;
 }
 
 }  // namespace
@@ -371,50 +367,65 @@ cudaError_t LaunchForward(const BiasActivation& a, cudaStream_t stream) {
   const unsigned blocks = Blocks(a.rows * a.columns, 4 * kThreads);
   return ForType(a.type, [&](auto value) {
     using T = decltype(value);
-    ForActivation(a.activation, [&](auto activation) {
-      ActivateKernel<T, decltype(activation)::value>
-          <<<blocks, kThreads, 0, stream>>>(a);
+    return ForActivation(a.activation, [&](auto activation) {
+      constexpr Activation kActivation = decltype(activation)::value;
+      return LaunchKernel(
+          ActivateKernel<T, kActivation>, blocks, kThreads, stream, a);
     });
   });
 }
 
 cudaError_t LaunchBackward(const BiasActivation& a, cudaStream_t stream) {
-  const dim3 grid = ColumnGrid(a.columns);
   return ForType(a.type, [&](auto value) {
     using T = decltype(value);
-    ForActivation(a.activation, [&](auto activation) {
-      ActivateGradientKernel<T, decltype(activation)::value>
-          <<<grid, kThreads, 0, stream>>>(a);
+    return ForActivation(a.activation, [&](auto activation) {
+      constexpr Activation kActivation = decltype(activation)::value;
+      return LaunchKernel(ActivateGradientKernel<T, kActivation>,
+                          ColumnGrid(a.columns),
+                          kThreads,
+                          stream,
+                          a);
     });
   });
 }
 
 cudaError_t LaunchForward(const AddNorm& a, cudaStream_t stream) {
   return ForType(a.type, [&](auto value) {
-    AddNormKernel<decltype(value)>
-        <<<Blocks(a.rows, 1), kThreads, 0, stream>>>(a);
+    return LaunchKernel(
+        AddNormKernel<decltype(value)>, Blocks(a.rows, 1), kThreads, stream, a);
   });
 }
 
 cudaError_t LaunchBackward(const AddNorm& a, cudaStream_t stream) {
-  return ForType(a.type, [&](auto value) {
-    AddNormGradientKernel<decltype(value)>
-        <<<Blocks(a.rows, 1), kThreads, 0, stream>>>(a);
-    AddNormSumsKernel<<<ColumnGrid(a.columns), kThreads, 0, stream>>>(a);
+  const cudaError_t error = ForType(a.type, [&](auto value) {
+    return LaunchKernel(AddNormGradientKernel<decltype(value)>,
+                        Blocks(a.rows, 1),
+                        kThreads,
+                        stream,
+                        a);
   });
+  if (error != cudaSuccess) return error;
+  return LaunchKernel(
+      AddNormSumsKernel, ColumnGrid(a.columns), kThreads, stream, a);
 }
 
 cudaError_t LaunchForward(const SoftmaxDropout& a, cudaStream_t stream) {
   return ForType(a.type, [&](auto value) {
-    SoftmaxKernel<decltype(value)>
-        <<<Blocks(a.rows, kWarps), kThreads, 0, stream>>>(a);
+    return LaunchKernel(SoftmaxKernel<decltype(value)>,
+                        Blocks(a.rows, kWarps),
+                        kThreads,
+                        stream,
+                        a);
   });
 }
 
 cudaError_t LaunchBackward(const SoftmaxDropout& a, cudaStream_t stream) {
   return ForType(a.type, [&](auto value) {
-    SoftmaxGradientKernel<decltype(value)>
-        <<<Blocks(a.rows, kWarps), kThreads, 0, stream>>>(a);
+    return LaunchKernel(SoftmaxGradientKernel<decltype(value)>,
+                        Blocks(a.rows, kWarps),
+                        kThreads,
+                        stream,
+                        a);
   });
 }
 
