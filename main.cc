@@ -452,6 +452,7 @@ Command AddCalibrate(CLI::App& app, Common& common) {
     std::string launch;
     std::vector<std::string> instances;
     std::string script;
+    std::string plan;
   };
   auto flags = std::make_shared<Flags>();
   calibrate::CalibrateOptions& options = flags->options;
@@ -505,6 +506,11 @@ Command AddCalibrate(CLI::App& app, Common& common) {
   sub->add_flag("--fresh",
                 options.fresh,
                 "Forget the runs of a calibration that was interrupted");
+  sub->add_option("--plan",
+                  flags->plan,
+                  "Write the runs of a calibration of --device, for a machine "
+                  "that has the trainer alone")
+      ->type_name("FILE");
   sub->add_option("--launch",
                   flags->launch,
                   "Write a script that measures --instances elsewhere: "
@@ -554,6 +560,10 @@ Command AddCalibrate(CLI::App& app, Common& common) {
                                     options.precisions},
                                    flags->script,
                                    std::cout);
+      return 0;
+    }
+    if (!flags->plan.empty()) {
+      calibrate::WritePlan(options, flags->plan);
       return 0;
     }
     const bool terminal =

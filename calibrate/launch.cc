@@ -7,6 +7,9 @@
 #include <ostream>
 
 #include "calibrate/internal/files.h"
+#include "calibrate/internal/requests.h"
+#include "calibrate/machine.h"
+#include "calibrate/plan.h"
 #include "hardware/device.h"
 #include "hardware/instance.h"
 #include "hardware/text_file.h"
@@ -321,6 +324,31 @@ void WriteLaunchScript(const LaunchOptions& options,
   } else {
     internal::WriteWhole(path, script);
   }
+}
+
+void WritePlan(const CalibrateOptions& options, const std::string& path) {
+  if (options.device.empty()) {
+    throw InputError("--plan: say of which device, with --device");
+  }
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find(options.device);
+  const std::vector<model::Precision> precisions =
+      options.precisions.empty() ? DefaultPrecisions(device)
+                                 : options.precisions;
+  std::string lines;
+  for (const PlannedRun& run :
+       PlanAhead(device,
+                 PlanHere(device, precisions, options.models),
+                 options.budget)) {
+    lines +=
+        internal::RequestLine(run, model::ToSeconds(run.longest_duration())) +
+        "\n";
+  }
+  if (lines.empty()) {
+    throw InputError(fmt::format("no run fits in the budget of {:.0f} s",
+                                 model::ToSeconds(options.budget)));
+  }
+  internal::WriteWhole(path, lines);
 }
 
 }  // namespace trainfare::calibrate

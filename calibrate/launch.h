@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/command.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
@@ -34,5 +35,9 @@ std::string LaunchScript(const LaunchOptions& options);
 void WriteLaunchScript(const LaunchOptions& options,
                        const std::string& path,
                        std::ostream& out);
+
+// The runs of a calibration of `options.device` in its budget, as a plan for a
+// machine that has the trainer alone; the records go to `calibrate --from`.
+void WritePlan(const CalibrateOptions& options, const std::string& path);
 
 }  // namespace trainfare::calibrate

@@ -74,6 +74,8 @@ constexpr double kWantedSeconds = 1.0;  // of timed steps a run
 // Of the median of that many steps on a shared machine, before it is known.
 constexpr double kAssumedNoise = 0.02;
 constexpr double kSetUpSeconds = 0.02;
+constexpr double kOverrun = 3.0;
+constexpr double kLeastRunSeconds = 2.0;
 
 constexpr double kNormalQuantile90 = 1.2815515655446004;
 
@@ -172,6 +174,39 @@ std::vector<model::Workload> DefaultScenarios(
   if (device.kind != hardware::DeviceKind::kCpu) return {};
   return CandidateRuns(
       device, precisions, {kAskedModels.begin(), kAskedModels.end()});
+}
+
+PlanOptions PlanHere(const hardware::Device& device,
+                     const std::vector<model::Precision>& precisions,
+                     const std::vector<std::string>& models) {
+  for (const model::Precision precision : precisions) {
+    hardware::RequirePrecision(device, precision);
+  }
+  PlanOptions plan;
+  plan.candidates = RunsHere(device, precisions, models);
+  if (models.empty()) plan.scenarios = DefaultScenarios(device, precisions);
+  return plan;
+}
+
+model::Seconds<> PlannedRun::longest_duration() const {
+  return std::max(model::Second(kLeastRunSeconds),
+                  expected_duration * kOverrun);
+}
+
+std::vector<PlannedRun> PlanAhead(const hardware::Device& device,
+                                  PlanOptions options,
+                                  model::Seconds<> budget) {
+  Planner planner(device, std::move(options));
+  const Fit known = PriorFit(device);
+  std::vector<PlannedRun> runs;
+  model::Seconds<> left = budget;
+  while (const std::optional<PlannedRun> next =
+             planner.Next(known, std::min(left, budget * kLongestRunShare))) {
+    left -= next->expected_duration;
+    planner.Done(next->workload);
+    runs.push_back(*next);
+  }
+  return runs;
 }
 
 struct Planner::State {

@@ -67,11 +67,19 @@ inline constexpr double kSetUpSecondsPerParameter = 12e-9;
 // Steps before those that are timed.
 inline constexpr int64_t kWarmupSteps = 2;
 
+// A run may take this share of a calibration's budget at most, so that one
+// wrong guess does not use it up.
+inline constexpr double kLongestRunShare = 0.2;
+
 struct PlannedRun {
   model::Workload workload;
   int64_t steps = 0;
   int64_t warmup = 0;
   model::Seconds<> expected_duration;  // all steps and the model's set-up
+
+  // The run is cut short after that, with one timed step at least: a few times
+  // what was expected, and more than a moment.
+  model::Seconds<> longest_duration() const;
 };
 
 struct PlanOptions {
@@ -81,6 +89,11 @@ struct PlanOptions {
   // Model error expected before any run.
   double model_sigma = 0.10;
 };
+
+// What a calibration of this very device chooses among, and for what.
+PlanOptions PlanHere(const hardware::Device& device,
+                     const std::vector<model::Precision>& precisions,
+                     const std::vector<std::string>& models = {});
 
 class Planner {
  public:
@@ -106,5 +119,11 @@ class Planner {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The runs of a calibration where nothing can be fitted between them: each
+// chosen by what the datasheet expects, the most useful first.
+std::vector<PlannedRun> PlanAhead(const hardware::Device& device,
+                                  PlanOptions options,
+                                  model::Seconds<> budget);
 
 }  // namespace trainfare::calibrate

@@ -47,13 +47,6 @@ using internal::TrainerCommand;
 using internal::TrainerProcess;
 using model::InputError;
 
-// A run may take this share of the budget at most, so that one wrong guess
-// does not use it up.
-constexpr double kLongestShare = 0.2;
-// A run is cut short, after one timed step at least, once it takes this many
-// times what was expected, and more than a moment.
-constexpr double kOverrun = 3.0;
-constexpr double kLeastRunSeconds = 2.0;
 // How long past its budget the trainer may stay silent.
 constexpr double kPatienceSeconds = 60.0;
 // Load a core from which on others are in the way.
@@ -93,7 +86,8 @@ class Session {
         progress_(options.progress, log),
         fit_path_(std::move(fit_path)),
         budget_s_(model::ToSeconds(options.budget)),
-        planner_(device_, PlanFor(device_, options)) {
+        planner_(device_,
+                 PlanHere(device_, options.precisions, options.models)) {
     const fs::path stem = fs::path(fit_path_).replace_extension();
     partial_path_ = stem.string() + ".partial.jsonl";
     records_path_ = stem.string() + ".jsonl";
@@ -121,19 +115,6 @@ class Session {
   }
 
  private:
-  static PlanOptions PlanFor(const hardware::Device& device,
-                             const CalibrateOptions& options) {
-    for (const model::Precision precision : options.precisions) {
-      hardware::RequirePrecision(device, precision);
-    }
-    PlanOptions plan;
-    plan.candidates = RunsHere(device, options.precisions, options.models);
-    if (options.models.empty()) {
-      plan.scenarios = DefaultScenarios(device, options.precisions);
-    }
-    return plan;
-  }
-
   double SpentSeconds() const {
     return resumed_s_ +
            std::chrono::duration<double>(Clock::now() - start_).count();
@@ -294,7 +275,8 @@ class Session {
       }
       if (!next || model::ToSeconds(next->expected_duration) > left_s) {
         next = planner_.Next(
-            known_, model::Second(std::min(left_s, kLongestShare * budget_s_)));
+            known_,
+            model::Second(std::min(left_s, kLongestRunShare * budget_s_)));
       }
       if (!next) return;
       const std::optional<std::string> line = Ask(process, *next, left_s);
@@ -309,8 +291,7 @@ class Session {
                                  const PlannedRun& run,
                                  double left_s) {
     // A machine that is busy for a moment must not use up the budget.
-    const double longest_s = std::max(
-        kLeastRunSeconds, kOverrun * model::ToSeconds(run.expected_duration));
+    const double longest_s = model::ToSeconds(run.longest_duration());
     process.Send(
         internal::RequestLine(run, std::clamp(left_s, 0.1, longest_s)));
     const auto until =

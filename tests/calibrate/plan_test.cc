@@ -228,6 +228,34 @@ TEST_CASE("on a GPU the plan has both precisions and both stacks") {
   CHECK(settings.size() == 4);
 }
 
+TEST_CASE("a plan made ahead has the runs of the planner, in its budget") {
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  const auto plan = [&] {
+    return PlanHere(device, {model::Precision::kFp32, model::Precision::kBf16});
+  };
+  const std::vector<PlannedRun> runs =
+      PlanAhead(device, plan(), model::Second(60.0));
+  REQUIRE(runs.size() > 10);
+  model::Seconds<> sum;
+  std::set<std::string> seen;
+  for (const PlannedRun& run : runs) {
+    CHECK(seen.insert(Describe(run.workload)).second);
+    CHECK(run.expected_duration <= model::Second(12.0));
+    CHECK(run.longest_duration() >= model::Second(2.0));
+    sum += run.expected_duration;
+  }
+  CHECK(sum <= model::Second(60.0));
+  // Each is what the planner asks for at that point, nothing measured.
+  Planner planner(device, plan());
+  for (size_t i = 0; i < 3; ++i) {
+    const auto next = planner.Next(PriorFit(device), model::Second(12.0));
+    REQUIRE(next);
+    CHECK(Describe(next->workload) == Describe(runs[i].workload));
+    planner.Done(next->workload);
+  }
+}
+
 TEST_CASE("the plan serves the scenarios that are asked") {
   // Only short sequences of the small model are asked: no reason to run the
   // large one.
