@@ -1,5 +1,5 @@
 #!/bin/sh
-# reference_test.sh SCRIPT TRAINER: runs a comparison with the reference
+# reference_test.sh SCRIPT ARGUMENT...: runs a comparison with the reference
 # implementation in its own environment; 77 (skipped) where that is not to be had.
 set -eu
 here=$(dirname "$0")
@@ -8,5 +8,7 @@ if ! python=$("$here/reference_env.sh"); then
     "missing?); tests/trainer/reference_env.sh makes it"
   exit 77
 fi
+script=$1
+shift
 export HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error TOKENIZERS_PARALLELISM=false
-exec "$python" "$here/$1" "$2"
+exec "$python" "$here/$script" "$@"
