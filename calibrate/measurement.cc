@@ -373,9 +373,9 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
   } else if (kind == "collective" &&
              record.Text("operation", "") == "all_reduce") {
     result.all_reduce = ReadAllReduce(record, value, name, line_number);
-  } else if (kind != "collective" && kind != "run") {
+  } else if (kind != "collective" && kind != "copy" && kind != "run") {
     const std::vector<std::string_view> known = {
-        "step", "kernel", "collective", "run", "error"};
+        "step", "kernel", "collective", "copy", "run", "error"};
     record.FailWith("kind",
                     fmt::format("unknown kind \"{}\"{}; known: {}",
                                 kind,

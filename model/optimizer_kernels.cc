@@ -152,7 +152,9 @@ std::vector<Pass> PassesOf(const Workload& w) {
 int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
   if (FlatMasters(w)) return pass.operations;
   const int64_t tensors = TrainableTensorCount(w);
-  if (OnePassWithMasters(w)) return CeilDivide(tensors, kTensorsPerFusedLaunch);
+  if (OnePassWithMasters(w) && access == FusedAccess::kAllTensors) {
+    return CeilDivide(tensors, kTensorsPerFusedLaunch);
+  }
   if (w.optimizer.implementation == OptimizerImplementation::kForLoop ||
       (w.optimizer.implementation == OptimizerImplementation::kFused &&
        access == FusedAccess::kOneTensor)) {

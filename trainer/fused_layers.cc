@@ -58,6 +58,11 @@ void Launch(const char* name,
   }
 }
 
+// Activations of narrow weights are narrow, too.
+at::Tensor NarrowAs(const at::Tensor& weight, const at::Tensor& result) {
+  return weight.element_size() < 4 ? result.to(weight.scalar_type()) : result;
+}
+
 // Null without a tensor.
 const void* Read(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.const_data_ptr() : nullptr;
@@ -294,8 +299,11 @@ class SoftmaxDropoutFunction
 at::Tensor FusedBiasActivation(const at::Tensor& input,
                                const at::Tensor& bias,
                                Activation activation) {
-  return BiasActivationFunction::apply(
-      Widened(input), bias, static_cast<int64_t>(activation));
+  return NarrowAs(
+      bias,
+      BiasActivationFunction::apply(Widened(input),
+                                    bias.to(WideType(bias)),
+                                    static_cast<int64_t>(activation)));
 }
 
 SumAndNorm FusedAddNorm(const at::Tensor& input,
@@ -307,13 +315,13 @@ SumAndNorm FusedAddNorm(const at::Tensor& input,
                         double dropout) {
   const variable_list results =
       AddNormFunction::apply(Widened(input),
-                             bias,
+                             bias.to(WideType(bias)),
                              residual.to(WideType(residual)),
-                             weight,
-                             shift,
+                             weight.to(WideType(weight)),
+                             shift.to(WideType(shift)),
                              epsilon,
                              dropout);
-  return {results[0], results[1]};
+  return {NarrowAs(weight, results[0]), NarrowAs(weight, results[1])};
 }
 
 at::Tensor FusedSoftmaxDropout(const at::Tensor& scores,
@@ -321,12 +329,14 @@ at::Tensor FusedSoftmaxDropout(const at::Tensor& scores,
                                bool causal,
                                double scale,
                                double dropout) {
-  return SoftmaxDropoutFunction::apply(
-      Widened(scores),
-      padding.defined() ? std::optional<at::Tensor>(padding) : std::nullopt,
-      causal,
-      scale,
-      dropout);
+  return SoftmaxDropoutFunction::apply(Widened(scores),
+                                       padding.defined()
+                                           ? std::optional<at::Tensor>(padding)
+                                           : std::nullopt,
+                                       causal,
+                                       scale,
+                                       dropout)
+      .to(scores.scalar_type());
 }
 
 }  // namespace trainfare::trainer

@@ -4,18 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <stdexcept>
 #include <utility>
 
 #include "model/error.h"
 #include "trainer/device.h"
+#include "trainer/device_activity.h"
 #include "trainer/device_clock.h"
 #include "trainer/host_allocator.h"
 #include "trainer/kernel_operations.h"
 #include "trainer/session.h"
 #include "trainer/signals.h"
+#include "trainer/timed_calls.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -36,31 +36,12 @@ class Results {
   std::vector<at::Tensor> kept_;
 };
 
-class Stopwatch {
- public:
-  explicit Stopwatch(at::Device device) : clock_(device) {}
-
-  // Seconds of `count` calls, one after another, from an idle device on.
-  template <class Call>
-  double Time(int64_t count, const Call& call) {
-    clock_.Wait();
-    clock_.Clear();
-    const size_t begin = clock_.Mark();
-    for (int64_t i = 0; i < count; ++i) call();
-    const size_t end = clock_.Mark();
-    clock_.Wait();
-    return clock_.SecondsBetween(begin, end);
-  }
-
- private:
-  DeviceClock clock_;
-};
-
 KernelRecord Measure(const Operation& operation,
                      const model::Workload& workload,
                      at::Device device,
                      const KernelBenchOptions& options) {
-  const Program program = ProgramOf(operation, workload, device);
+  const Program program =
+      ProgramOf(operation, workload, device, options.access);
   // Operations of the forward pass keep nothing for a backward pass here.
   const at::NoGradGuard no_grad;
   KernelRecord record;
@@ -71,32 +52,14 @@ KernelRecord Measure(const Operation& operation,
   const at::Tensor first = program(call++);
   if (first.defined()) RequireRanOn(device, first);
   Results results(first);
-  Stopwatch stopwatch(device);
   const auto run = [&] {
     results.Keep(call, program(call));
     ++call;
   };
-  // The first call compiled its kernel; of the next three the fastest says how
-  // long one takes.
-  double once_s = stopwatch.Time(1, run);
-  for (int i = 0; i < 2; ++i) {
-    once_s = std::min(once_s, stopwatch.Time(1, run));
-  }
-  once_s = std::max(once_s, 1e-7);
-  record.iterations = static_cast<int64_t>(
-      std::clamp(std::ceil(options.seconds_a_sample / once_s), 1.0, 1e5));
-  stopwatch.Time(record.iterations, run);
-  const HostLoadMeter load;
-  for (int i = 0; i < options.samples; ++i) {
-    const double sample_s = stopwatch.Time(record.iterations, run);
-    record.samples_s.push_back(sample_s /
-                               static_cast<double>(record.iterations));
-    record.device_time_s += sample_s;
-  }
-  record.load = load.SinceStart();
-  if (!(record.device_time_s > 0)) {
-    throw std::runtime_error(fmt::format(
-        "{} did no work on {}", record.device.name, operation.name));
+  record.calls =
+      TimeCalls(device, {options.samples, options.seconds_a_sample}, run);
+  if (options.activity) {
+    record.activity = ActivityOf(device, record.calls.iterations, run);
   }
   return record;
 }
@@ -114,14 +77,10 @@ KernelBench BenchKernels(const MeasureRequest& request,
                          at::Device device,
                          const KernelBenchOptions& options) {
   KernelBench bench;
-  if (request.workload.stack.narrow_weights) {
-    throw model::InputError(
-        "narrow_weights: bench kernels times the operations of fp32 weights");
-  }
   CheckPrecision(request.workload.precision, device);
   const double start = MonotonicSeconds();
   for (const Operation& operation :
-       OperationsOf(request.workload, &bench.left_out)) {
+       OperationsOf(request.workload, &bench.left_out, options.access)) {
     if (!IsWanted(operation, options)) continue;
     if (StopRequested() || MonotonicSeconds() - start > request.max_seconds) {
       break;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/kernels.h"
+#include "model/optimizer_kernels.h"
 #include "trainer/aten.h"
 #include "trainer/measure.h"
 #include "trainer/record.h"
@@ -19,6 +20,11 @@ struct KernelBenchOptions {
   int samples = 5;
   // Each sample repeats the operation for at least so long.
   double seconds_a_sample = 0.02;
+  // Whether the launches of each operation are counted, and the time in which
+  // one of them runs.
+  bool activity = false;
+  // Of a fused optimizer.
+  model::FusedAccess access = model::FusedAccess::kAllTensors;
 };
 
 struct KernelBench {

@@ -28,6 +28,7 @@ struct Setting {
   const model::Workload& workload;
   at::Device device;
   at::ScalarType narrow;  // of operands of products
+  at::ScalarType wide;    // of weights, and of what LayerNorm and softmax make
 
   const Kernel& kernel() const { return operation.kernels.front(); }
   const model::Architecture& architecture() const {
@@ -40,6 +41,7 @@ struct Setting {
   at::Tensor Narrow(at::IntArrayRef sizes) const {
     return Random(sizes, narrow);
   }
+  at::Tensor Wide(at::IntArrayRef sizes) const { return Random(sizes, wide); }
   // As wide as the bytes that the kernel reads of an element, or writes.
   at::ScalarType WidthOf(int64_t bytes, int64_t elements) const {
     return bytes < 4 * elements ? narrow : at::kFloat;
@@ -228,7 +230,7 @@ int64_t ColumnsOf(const Kernel& kernel, int64_t flops) {
 Program LayerNorm(const Setting& s) {
   const int64_t hidden = s.architecture().hidden;
   const auto options = at::TensorOptions(at::kFloat).device(s.device);
-  return [input = s.Random({s.kernel().work_items, hidden}, at::kFloat),
+  return [input = s.Wide({s.kernel().work_items, hidden}),
           weight = at::ones({hidden}, options),
           bias = at::zeros({hidden}, options),
           hidden](int64_t) {
@@ -239,13 +241,13 @@ Program LayerNormGradient(const Setting& s) {
   const int64_t hidden = s.architecture().hidden;
   const int64_t rows = s.kernel().work_items;
   const auto options = at::TensorOptions(at::kFloat).device(s.device);
-  const at::Tensor input = s.Random({rows, hidden}, at::kFloat);
+  const at::Tensor input = s.Wide({rows, hidden});
   const at::Tensor weight = at::ones({hidden}, options);
   const at::Tensor bias = at::zeros({hidden}, options);
   const auto forward =
       at::native_layer_norm(input, {hidden}, weight, bias, 1e-12);
   return [=,
-          gradient = s.Random({rows, hidden}, at::kFloat),
+          gradient = s.Wide({rows, hidden}),
           mean = std::get<1>(forward),
           scale = std::get<2>(forward)](int64_t) {
     return std::get<0>(at::native_layer_norm_backward(gradient,
@@ -262,15 +264,17 @@ Program LayerNormGradient(const Setting& s) {
 Program Softmax(const Setting& s) {
   const int64_t length = s.workload.sequence_length;
   const at::Tensor scores = s.Narrow({s.kernel().work_items, length});
-  return [scores](int64_t) { return at::softmax(scores, -1, at::kFloat); };
+  return [scores, type = s.wide](int64_t) {
+    return at::softmax(scores, -1, type);
+  };
 }
 Program SoftmaxGradient(const Setting& s) {
   const int64_t rows = s.kernel().work_items;
   const int64_t length = s.workload.sequence_length;
-  const at::Tensor output =
-      at::softmax(s.Random({rows, length}, at::kFloat), -1);
-  return [output, gradient = s.Random({rows, length}, at::kFloat)](int64_t) {
-    return at::_softmax_backward_data(gradient, output, -1, at::kFloat);
+  const at::Tensor output = at::softmax(s.Wide({rows, length}), -1);
+  return [output, gradient = s.Wide({rows, length})](int64_t) {
+    return at::_softmax_backward_data(
+        gradient, output, -1, gradient.scalar_type());
   };
 }
 
@@ -297,8 +301,7 @@ Program Gather(const Setting& s) {
   for (int i = 0; i < kBatches; ++i) {
     ids.push_back(RandomRows(s, tokens, vocabulary));
   }
-  return [ids,
-          table = s.Random({vocabulary, hidden}, at::kFloat)](int64_t call) {
+  return [ids, table = s.Wide({vocabulary, hidden})](int64_t call) {
     return at::embedding(table, ids[static_cast<size_t>(call) % ids.size()]);
   };
 }
@@ -308,7 +311,7 @@ Program TableGradient(const Setting& s) {
   const int64_t rows = s.kernel().work_items / hidden;
   const int64_t tokens = s.operation.kernels.back().work_items / hidden;
   return [ids = RandomRows(s, tokens, rows),
-          gradient = s.Random({tokens, hidden}, at::kFloat),
+          gradient = s.Wide({tokens, hidden}),
           rows](int64_t) {
     return at::embedding_dense_backward(gradient, ids, rows, -1, false);
   };
@@ -345,17 +348,17 @@ Program Cast(const Setting& s) {
           to](int64_t call) { return inputs[call].to(to); };
 }
 
-Program OptimizerStep(const Setting& s) {
+Program OptimizerStep(const Setting& s, model::FusedAccess access) {
+  TransformerOptions model = DefaultOptions(s.architecture());
+  model.type = s.wide;
   const std::shared_ptr<Transformer> transformer =
-      MakeTransformer(s.architecture(),
-                      DefaultOptions(s.architecture()),
-                      s.device,
-                      /*seed=*/1);
+      MakeTransformer(s.architecture(), model, s.device, /*seed=*/1);
   for (const Parameter& parameter : transformer->parameters()) {
     parameter.value.mutable_grad() = at::randn_like(parameter.value).mul_(1e-3);
   }
   OptimizerOptions options;
   options.kind = s.workload.optimizer;
+  options.access = access;
   const std::shared_ptr<Optimizer> optimizer =
       MakeOptimizer(transformer->parameters(), options);
   return [transformer, optimizer](int64_t) {
@@ -492,6 +495,19 @@ class OperationList {
   std::map<std::string, size_t> index_;
 };
 
+Operation OptimizerOperation(const model::Workload& workload,
+                             model::FusedAccess access) {
+  Operation operation;
+  operation.name = access == model::FusedAccess::kOneTensor
+                       ? "optimizer, a launch a tensor"
+                       : "optimizer";
+  operation.phase = model::Phase::kOptimizer;
+  operation.kind = KernelKind::kOptimizer;
+  model::AppendOptimizerKernels(workload, operation.kernels, access);
+  operation.per_step = 1;
+  return operation;
+}
+
 }  // namespace
 
 size_t RotationCount(const at::Tensor& tensor) {
@@ -502,17 +518,13 @@ size_t RotationCount(const at::Tensor& tensor) {
 }
 
 std::vector<Operation> OperationsOf(const model::Workload& workload,
-                                    std::vector<std::string>* left_out) {
+                                    std::vector<std::string>* left_out,
+                                    model::FusedAccess access) {
   const model::KernelList list = model::ExpandKernels(workload);
   OperationList operations;
   for (const model::Segment& segment : list.segments) {
     if (segment.phase == model::Phase::kOptimizer) {
-      operations.Add({"optimizer",
-                      segment.phase,
-                      KernelKind::kOptimizer,
-                      {list.kernels.begin() + segment.begin,
-                       list.kernels.begin() + segment.end},
-                      1});
+      operations.Add(OptimizerOperation(workload, access));
       continue;
     }
     for (int64_t i = segment.begin; i < segment.end; ++i) {
@@ -549,12 +561,16 @@ std::vector<Operation> OperationsOf(const model::Workload& workload,
 
 Program ProgramOf(const Operation& operation,
                   const model::Workload& workload,
-                  at::Device device) {
+                  at::Device device,
+                  model::FusedAccess access) {
   const at::NoGradGuard no_grad;
-  const Setting setting{
-      operation, workload, device, NarrowTypeOf(workload.precision)};
+  const Setting setting{operation,
+                        workload,
+                        device,
+                        NarrowTypeOf(workload.precision),
+                        ParameterType(workload)};
   if (operation.phase == model::Phase::kOptimizer) {
-    return OptimizerStep(setting);
+    return OptimizerStep(setting, access);
   }
   const Row* row = FindRow(operation.kernels.front(), operation.phase);
   ENSURE(row != nullptr, "an operation that has a program");

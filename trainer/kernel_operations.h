@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/optimizer_kernels.h"
 #include "model/workload.h"
 #include "trainer/aten.h"
 #include "trainer/operation.h"
@@ -15,9 +16,12 @@ namespace trainfare::trainer {
 
 // The operations of a step of an eager stack, alike ones counted together, in
 // the order in which they come first. Those that have no program of their own
-// here (a loss of a few numbers) are left out and named in `left_out`.
-std::vector<Operation> OperationsOf(const model::Workload& workload,
-                                    std::vector<std::string>* left_out);
+// here (a loss of a few numbers) are left out and named in `left_out`. A fused
+// optimizer visits its tensors by `access`.
+std::vector<Operation> OperationsOf(
+    const model::Workload& workload,
+    std::vector<std::string>* left_out,
+    model::FusedAccess access = model::FusedAccess::kAllTensors);
 
 // Runs an operation once and returns what it made; `call` counts up.
 using Program = std::function<at::Tensor(int64_t call)>;
@@ -32,6 +36,7 @@ size_t RotationCount(const at::Tensor& tensor);
 // trainer cannot run it on the device.
 Program ProgramOf(const Operation& operation,
                   const model::Workload& workload,
-                  at::Device device);
+                  at::Device device,
+                  model::FusedAccess access = model::FusedAccess::kAllTensors);
 
 }  // namespace trainfare::trainer

@@ -392,12 +392,19 @@ class Adan final : public Optimizer {
         ElementTypeOf(type_),
         FactorPointer(gradient_factor_)};
     if (held.empty()) return;
-    RunOperator("trainfare::fused_adan",
-                held.front(),
-                tensors,
-                scalars,
-                FusedAdan,
-                FusedAdanOnGpu);
+    const auto update = [&](const std::vector<AdanTensor>& some) {
+      RunOperator("trainfare::fused_adan",
+                  held.front(),
+                  some,
+                  scalars,
+                  FusedAdan,
+                  FusedAdanOnGpu);
+    };
+    if (options_.access == model::FusedAccess::kAllTensors) {
+      update(tensors);
+      return;
+    }
+    for (const AdanTensor& tensor : tensors) update({tensor});
   }
 };
 
@@ -605,6 +612,15 @@ void Optimizer::Restore(int64_t steps) {
 
 std::unique_ptr<Optimizer> MakeOptimizer(
     const std::vector<Parameter>& parameters, const OptimizerOptions& options) {
+  if (options.access == model::FusedAccess::kOneTensor &&
+      (options.kind.kind != OptimizerKind::kAdan ||
+       options.kind.implementation != OptimizerImplementation::kFused)) {
+    throw model::InputError(
+        fmt::format("optimizer: a launch a tensor is for the fused adan, got "
+                    "{} {}",
+                    model::ToText(options.kind.kind),
+                    model::ToText(options.kind.implementation)));
+  }
   switch (options.kind.kind) {
     case OptimizerKind::kAdamW:
       return std::make_unique<AdamW>(parameters, options);

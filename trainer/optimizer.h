@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/optimizer_kernels.h"
 #include "model/workload.h"
 #include "trainer/aten.h"
 #include "trainer/transformer.h"
@@ -15,6 +16,8 @@ namespace trainfare::trainer {
 
 struct OptimizerOptions {
   model::Optimizer kind;
+  // Of the fused Adan: all tensors in one launch, or one launch a tensor.
+  model::FusedAccess access = model::FusedAccess::kAllTensors;
   double learning_rate = 5e-5;
   // AdamW: of the mean and of the mean square.
   double beta1 = 0.9;

@@ -238,6 +238,19 @@ Json EnergyJson(const EnergyUse& energy) {
   return json;
 }
 
+Json SamplesJson(const std::vector<double>& samples_s) {
+  Json samples = Json::array();
+  for (const double time_s : samples_s) samples.push_back({{"time_s", time_s}});
+  return samples;
+}
+
+void AddCalls(Json& json, const TimedCalls& calls, int threads) {
+  json.update({{"disturbed", calls.load.disturbed(threads)},
+               {"host_load", HostLoadJson(calls.load)},
+               {"iterations", calls.iterations},
+               {"samples", SamplesJson(calls.samples_s)}});
+}
+
 void AddConditions(Json& json, const RunConditions& conditions, int threads) {
   json["disturbed"] = conditions.disturbed(threads);
   json["host_load"] = HostLoadJson(conditions.load);
@@ -330,10 +343,6 @@ std::string ToJsonLine(const StepRecord& record) {
 }
 
 std::string ToJsonLine(const CollectiveRecord& record) {
-  Json samples = Json::array();
-  for (const double time_s : record.samples_s) {
-    samples.push_back({{"time_s", time_s}});
-  }
   Json json = Provenance("collective", DeviceJson(record.device, std::nullopt));
   json["device"]["count"] = record.ranks.world_size;
   json.update({{"operation", "all_reduce"},
@@ -349,7 +358,7 @@ std::string ToJsonLine(const CollectiveRecord& record) {
     json["computation"] = {{"rounds_per_s", *record.rounds_beside},
                            {"rounds_alone_per_s", *record.rounds_alone}};
   }
-  json["samples"] = std::move(samples);
+  json["samples"] = SamplesJson(record.samples_s);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -358,21 +367,26 @@ std::string ToJsonLine(const KernelRecord& record) {
   for (const model::Kernel& kernel : record.operation.kernels) {
     kernels.push_back(KernelJson(kernel));
   }
-  Json samples = Json::array();
-  for (const double time_s : record.samples_s) {
-    samples.push_back({{"time_s", time_s}});
-  }
   Json json = Provenance(
-      "kernel", record.device, record.device_time_s, record.workload);
+      "kernel", record.device, record.calls.device_time_s, record.workload);
   json.update({{"operation", record.operation.name},
                {"kernel_kind", model::ToText(record.operation.kind)},
                {"phase", model::ToText(record.operation.phase)},
                {"per_step", record.operation.per_step},
-               {"kernels", std::move(kernels)},
-               {"disturbed", record.load.disturbed(record.device.threads)},
-               {"host_load", HostLoadJson(record.load)},
-               {"iterations", record.iterations},
-               {"samples", std::move(samples)}});
+               {"kernels", std::move(kernels)}});
+  if (record.activity) {
+    json["activity"] = {{"launches", record.activity->launches},
+                        {"active_s", record.activity->active_s}};
+  }
+  AddCalls(json, record.calls, record.device.threads);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ToJsonLine(const CopyRecord& record) {
+  Json json =
+      Provenance("copy", DeviceJson(record.device, record.calls.device_time_s));
+  json["bytes"] = record.bytes;
+  AddCalls(json, record.calls, record.device.threads);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -58,15 +58,35 @@ struct StepRecord {
   double device_time_s() const;
 };
 
+// One call, timed by itself.
+struct TimedCalls {
+  int64_t iterations = 0;  // of a sample, whose time is that of one of them
+  std::vector<double> samples_s;
+  double device_time_s = 0;  // of all samples
+  HostLoad load;
+};
+
+// What a device did of one call: kernels, copies and fills of a GPU, operators
+// of a CPU.
+struct DeviceActivity {
+  int64_t launches = 0;
+  double active_s = 0;  // in which at least one of them ran
+};
+
 // One operation of a step, run by itself.
 struct KernelRecord {
   DeviceDescription device;
   model::Workload workload;  // that asks for it
   Operation operation;
-  int64_t iterations = 0;  // of a sample, whose time is that of one of them
-  std::vector<double> samples_s;
-  double device_time_s = 0;  // of all samples
-  HostLoad load;
+  TimedCalls calls;
+  std::optional<DeviceActivity> activity;  // where it was asked for
+};
+
+// A copy within the memory of the device.
+struct CopyRecord {
+  DeviceDescription device;
+  int64_t bytes = 0;  // read once and written once
+  TimedCalls calls;
 };
 
 // One size of all-reduce over the ranks, by itself.
@@ -89,6 +109,7 @@ void RequireDeviceTime(const StepRecord& record);
 // One line of JSON without its newline.
 std::string ToJsonLine(const StepRecord& record);
 std::string ToJsonLine(const KernelRecord& record);
+std::string ToJsonLine(const CopyRecord& record);
 std::string ToJsonLine(const CollectiveRecord& record);
 
 // `request` is the text of the request, JSON or not.

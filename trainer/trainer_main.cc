@@ -17,6 +17,7 @@
 #include "model/error.h"
 #include "trainer/collective_bench.h"
 #include "trainer/communicator.h"
+#include "trainer/copy_bench.h"
 #include "trainer/device.h"
 #include "trainer/failure.h"
 #include "trainer/host_allocator.h"
@@ -322,10 +323,34 @@ void AddBench(CLI::App& app,
           },
           "Only these: gemm,attention; all without")
       ->delimiter(',');
+  kernels->add_flag("--activity",
+                    options->bench.activity,
+                    "Count the launches of each operation, and the time in "
+                    "which one of them runs");
+  kernels->add_flag_callback(
+      "--launch-each-tensor",
+      [options] {
+        options->bench.access = trainfare::model::FusedAccess::kOneTensor;
+      },
+      "Of a fused Adan: one launch a tensor, instead of one for all");
   add_device_options(kernels);
   kernels->callback([options, &open_device, &exit_code] {
     exit_code = trainer::RunKernelBench(
         options->plan, options->out, open_device(), options->bench);
+  });
+
+  const auto copying = std::make_shared<trainer::CopyBenchOptions>();
+  CLI::App* copy =
+      bench->add_subcommand("copy", "A copy within the device's memory");
+  copy->add_option("--bytes", copying->bytes, "To be copied at once")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->capture_default_str();
+  copy->add_option(
+          "--out", copying->out, "The record is appended here; - is stdout")
+      ->capture_default_str();
+  add_device_options(copy);
+  copy->callback([copying, &open_device, &exit_code] {
+    exit_code = trainer::RunCopyBench(*copying, open_device());
   });
 
   const auto collective = std::make_shared<trainer::CollectiveBenchOptions>();

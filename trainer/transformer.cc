@@ -138,10 +138,6 @@ at::ScalarType ParameterType(const model::Workload& workload) {
         fmt::format("narrow_weights: expected precision bf16 or fp16, got {}",
                     model::ToText(workload.precision)));
   }
-  if (workload.stack.fusion == model::Fusion::kFused) {
-    throw InputError(
-        "narrow_weights: the fused stack has fp32 weights here; take eager");
-  }
   return workload.precision == model::Precision::kBf16 ? at::kBFloat16
                                                        : at::kHalf;
 }

@@ -185,7 +185,7 @@ TEST_CASE("what is no record says what, and on which line") {
       {R"("kind": "step")",
        R"("kind": "stpe")",
        "m.jsonl:1: kind: unknown kind \"stpe\"; did you mean \"step\"?; known: "
-       "step, kernel, collective, run, error"},
+       "step, kernel, collective, copy, run, error"},
       {R"("step_s": 0.69)",
        R"("step_s": 0)",
        "m.jsonl:1: samples[1].step_s: expected a time above 0 in seconds, got "

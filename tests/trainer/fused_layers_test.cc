@@ -266,5 +266,52 @@ DOCTEST_TEST_CASE("a model of the fused stack is the eager one") {
   }
 }
 
+// Of narrow operands: what double gives of the same values, rounded once.
+DOCTEST_TEST_CASE("narrow weights have narrow results, rounded once") {
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    const double epsilon = type == at::kBFloat16 ? 0x1p-8 : 0x1p-11;
+    DOCTEST_INFO(std::string(at::toString(type)));
+    const auto both = [&](const auto& make, size_t count) {
+      std::vector<std::vector<at::Tensor>> results;
+      for (const at::ScalarType as : {type, at::kDouble}) {
+        at::manual_seed(6);
+        std::vector<at::Tensor> inputs;
+        for (size_t i = 0; i < count; ++i) {
+          inputs.push_back(
+              (i == 0 || i == 2 ? at::randn({2, 70, 37}) : at::randn({37}))
+                  .to(type)
+                  .to(as)
+                  .requires_grad_(true));
+        }
+        const at::Tensor output = make(inputs);
+        const at::Tensor direction = at::randn({2, 70, 37}).to(type).to(as);
+        (output * direction).sum().backward();
+        std::vector<at::Tensor> all = {output.detach()};
+        for (const at::Tensor& input : inputs) all.push_back(input.grad());
+        results.push_back(all);
+      }
+      for (size_t i = 0; i < results[0].size(); ++i) {
+        DOCTEST_INFO(i);
+        const at::Tensor& want = results[1][i];
+        DOCTEST_CHECK((results[0][i].scalar_type() == type));
+        const double off =
+            (results[0][i].to(at::kDouble) - want).abs().max().item<double>();
+        DOCTEST_CHECK(off <= epsilon * want.abs().max().item<double>());
+      }
+    };
+    both(
+        [](const std::vector<at::Tensor>& in) {
+          return FusedBiasActivation(in[0], in[1], Activation::kGelu);
+        },
+        2);
+    both(
+        [](const std::vector<at::Tensor>& in) {
+          return FusedAddNorm(in[0], in[1], in[2], in[3], in[4], 1e-5, 0.0)
+              .normed;
+        },
+        5);
+  }
+}
+
 }  // namespace
 }  // namespace trainfare::trainer

@@ -99,6 +99,22 @@ DOCTEST_TEST_CASE("every Adan follows the published equations") {
   }
 }
 
+DOCTEST_TEST_CASE("fused Adan gives the same with a launch a tensor") {
+  OptimizerOptions options;
+  options.kind = {OptimizerKind::kAdan, OptimizerImplementation::kFused};
+  const std::vector<at::Tensor> together = After(5, options);
+  options.access = model::FusedAccess::kOneTensor;
+  const std::vector<at::Tensor> each = After(5, options);
+  for (size_t i = 0; i < together.size(); ++i) {
+    DOCTEST_CHECK(each[i].equal(together[i]));
+  }
+  options.kind.implementation = OptimizerImplementation::kForLoop;
+  DOCTEST_CHECK_THROWS_WITH_AS(
+      After(1, options),
+      "optimizer: a launch a tensor is for the fused adan, got adan for_loop",
+      model::InputError);
+}
+
 DOCTEST_TEST_CASE("fused Adan gives the same whatever the number of threads") {
   // Longer than a chunk and no multiple of a vector.
   const int64_t size = 3 * kAdanChunk + 7;

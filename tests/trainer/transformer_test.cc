@@ -8,6 +8,7 @@
 #include <random>
 
 #include "model/error.h"
+#include "tests/trainer/overfit.h"
 #include "trainer/decoder.h"
 #include "trainer/dropout.h"
 #include "trainer/encoder.h"
@@ -217,23 +218,11 @@ DOCTEST_TEST_CASE("training overfits a tiny labelled set") {
         precision,
         optimizer);
     const Batch batch = RandomBatch(a, 16, 12);
-    const auto accuracy = [&] {
-      return session.Predict(batch)
-          .argmax(-1)
-          .eq(batch.labels)
-          .to(at::kDouble)
-          .mean()
-          .item<double>();
-    };
-    const double first_loss =
-        session.Step(1, [&](int64_t) { return batch; }).loss;
-    DOCTEST_CHECK(first_loss == doctest::Approx(std::log(4)).epsilon(0.2));
-    double loss = first_loss;
-    for (int step = 0; step < 150; ++step) {
-      loss = session.Step(1, [&](int64_t) { return batch; }).loss;
-    }
-    DOCTEST_CHECK(loss < 0.1);
-    DOCTEST_CHECK(accuracy() == 1.0);
+    const Overfitted result = Overfit(session, batch, 150);
+    DOCTEST_CHECK(result.first_loss ==
+                  doctest::Approx(std::log(4)).epsilon(0.2));
+    DOCTEST_CHECK(result.last_loss < 0.1);
+    DOCTEST_CHECK(result.accuracy == 1.0);
   }
 }
 
@@ -248,22 +237,11 @@ DOCTEST_TEST_CASE("language models overfit a tiny set of texts") {
                     model::Precision::kFp32,
                     optimizer);
     const Batch batch = RandomBatch(a, 8, 12);
-    const double first_loss =
-        session.Step(1, [&](int64_t) { return batch; }).loss;
-    DOCTEST_CHECK(first_loss == doctest::Approx(std::log(100)).epsilon(0.1));
-    for (int step = 0; step < 300; ++step) {
-      session.Step(1, [&](int64_t) { return batch; });
-    }
+    const Overfitted result = Overfit(session, batch, 300);
+    DOCTEST_CHECK(result.first_loss ==
+                  doctest::Approx(std::log(100)).epsilon(0.1));
     // The first word of a text cannot be known, what follows can.
-    const at::Tensor counted = batch.labels.ne(kNoLabel);
-    const double right = session.Predict(batch)
-                             .argmax(-1)
-                             .eq(batch.labels)
-                             .masked_select(counted)
-                             .to(at::kDouble)
-                             .mean()
-                             .item<double>();
-    DOCTEST_CHECK(right > 0.98);
+    DOCTEST_CHECK(result.accuracy > 0.98);
   }
 }
 
