@@ -153,6 +153,7 @@ struct StackName {
 };
 constexpr auto kStacks = std::to_array<StackName>({
     {"cerebras", model::Fusion::kCompiled},
+    {"fairseq", model::Fusion::kFairseq},
     {"fairseq-apex", model::Fusion::kFairseq},
     {"groqflow", model::Fusion::kCompiled},
     {"hugging-face", model::Fusion::kEager},

@@ -7,13 +7,17 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "calibrate/predictor.h"
+#include "hardware/models/gpu_instructions.h"
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
 #include "scenarios/estimate.h"
 #include "scenarios/internal/published_systems.h"
+#include "scenarios/translation_rates.h"
 
 namespace trainfare::scenarios {
 
@@ -22,23 +26,143 @@ using model::InputError;
 
 namespace {
 
-model::Workload TranslationWorkload(const PublishedRun& run,
-                                    std::string_view stack,
-                                    int64_t batch) {
-  model::Workload w;
-  w.architecture = *run.architecture;
-  w.batch = batch;
-  w.sequence_length = 32;
-  w.precision = run.precision.value_or(model::Precision::kFp16);
-  w.optimizer = {model::OptimizerKind::kAdamW,
-                 model::OptimizerImplementation::kFused};
-  w.stack.fusion =
-      stack == "lightseq" ? model::Fusion::kLightSeq : model::Fusion::kFairseq;
-  return w;
+// Batches are in tokens.
+constexpr std::array<int64_t, 6> kTokens = {512, 1024, 2048, 4096, 8192, 15000};
+
+// A kernel as often as a step launches it.
+struct LaunchedKernel {
+  const model::Kernel* kernel;
+  double launches;
+};
+
+std::vector<LaunchedKernel> LaunchesOf(const model::KernelList& list) {
+  std::vector<LaunchedKernel> launched;
+  for (const model::Segment& segment : list.segments) {
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+      launched.push_back(
+          {&kernel, static_cast<double>(segment.repeat * kernel.launches)});
+    }
+  }
+  return launched;
 }
 
-// Batches are in tokens, 512 to 15000 of them: 16 to 468 pairs of 32.
-constexpr std::array<int64_t, 6> kPairs = {16, 32, 64, 128, 256, 468};
+// The value that half of the launches do not reach.
+double MedianOfLaunches(std::vector<std::pair<double, double>> values) {
+  std::sort(values.begin(), values.end());
+  double launches = 0;
+  for (const auto& [value, times] : values) launches += times;
+  double seen = 0;
+  for (const auto& [value, times] : values) {
+    seen += times;
+    if (2.0 * seen >= launches) return value;
+  }
+  throw InputError("a step without kernels");
+}
+
+// What nvprof shows of a step: sums of counts, medians of efficiencies, each
+// launch the same weight (correction 41).
+double CounterOf(std::string_view counter,
+                 const Device& device,
+                 const model::Workload& workload) {
+  using hardware::models::GpuInstructions;
+  const model::KernelList list = ExpandKernels(workload);
+  GpuInstructions all;
+  double read = 0;
+  double written = 0;
+  std::vector<std::pair<double, double>> instructions_a_warp;
+  std::vector<std::pair<double, double>> busy_cores;
+  for (const LaunchedKernel& launched : LaunchesOf(list)) {
+    const model::Kernel& kernel = *launched.kernel;
+    const GpuInstructions of_kernel =
+        hardware::models::InstructionsOf(device, workload, kernel);
+    all += of_kernel * launched.launches;
+    read += static_cast<double>(kernel.bytes_read) * launched.launches;
+    written += static_cast<double>(kernel.bytes_written) * launched.launches;
+    instructions_a_warp.emplace_back(of_kernel.executed / of_kernel.warps,
+                                     launched.launches);
+    busy_cores.emplace_back(
+        std::min(1.0, of_kernel.blocks / static_cast<double>(device.cores)),
+        launched.launches);
+  }
+  if (counter == "dram_read_bytes" || counter == "gld_transactions") {
+    return read;
+  }
+  if (counter == "dram_write_bytes" || counter == "gst_transactions") {
+    return written;
+  }
+  if (counter == "inst_executed") return all.executed;
+  if (counter == "flop_count_sp") return all.fp32_flops;
+  if (counter == "flop_count_hp") return all.fp16_flops;
+  if (counter == "inst_per_warp") {
+    return MedianOfLaunches(std::move(instructions_a_warp));
+  }
+  if (counter == "sm_efficiency") {
+    return MedianOfLaunches(std::move(busy_cores));
+  }
+  throw InputError(
+      "a counter of the profiler that no term of the expansion stands for");
+}
+
+// Batches that both stacks were run with, where the table behind a range says
+// so; else those of its grid that fit in memory.
+std::vector<int64_t> TokensOf(const PublishedRun& run,
+                              const TranslationRates& rates) {
+  std::vector<int64_t> tokens;
+  for (const TranslationRate& rate : rates.rates) {
+    if (rate.stack == *run.stack && rate.devices == run.device_count &&
+        rate.devices > 1 && rate.layers == run.architecture->layers) {
+      tokens.push_back(rate.tokens);
+    }
+  }
+  if (!tokens.empty()) return tokens;
+  const Device& device = FindDevice(*run.device);
+  const model::MemorySurroundings surroundings =
+      SurroundingsOf(device, run.device_count);
+  for (const int64_t count : kTokens) {
+    const auto fits = [&](std::string_view stack) {
+      return EstimateMemory(
+                 TranslationWorkload(stack, *run.architecture, count),
+                 surroundings)
+                 .total() <= device.memory_capacity;
+    };
+    if (fits(*run.against) && fits(*run.stack)) tokens.push_back(count);
+  }
+  if (tokens.empty()) throw InputError("no batch fits on the device");
+  return tokens;
+}
+
+PublishedPrediction SpeedUpOfStack(const PublishedRun& run) {
+  static const TranslationRates rates = ShippedTranslationRates();
+  const Device& device = FindDevice(*run.device);
+  const calibrate::Predictor predictor = TranslationPredictor(device, rates);
+  const Cluster cluster = ClusterOf(device, run.device_count);
+  const std::vector<int64_t> tokens = TokensOf(run, rates);
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  for (const int64_t count : tokens) {
+    const auto time = [&](std::string_view stack) {
+      return EstimateStep(predictor,
+                          TranslationWorkload(stack, *run.architecture, count),
+                          cluster)
+          .total();
+    };
+    const double ratio = time(*run.against) / time(*run.stack);
+    low = std::min(low, ratio);
+    high = std::max(high, ratio);
+  }
+  PublishedPrediction p;
+  p.value = low;
+  p.high = high;
+  p.how = fmt::format(
+      "host and rates of LightSeq's table for one GPU, {} to {} tokens, {}",
+      tokens.front(),
+      tokens.back(),
+      run.device_count > 1 ? fmt::format("{} devices by their datasheet's link",
+                                         run.device_count)
+                           : "one device");
+  return p;
+}
 
 }  // namespace
 
@@ -59,67 +183,20 @@ PublishedPrediction SpeedUp(PublishedSteps& steps, const PublishedRow& row) {
     p.how = "of predicted run times";
     return p;
   }
-  const Device& device = FindDevice(*run.device);
-  const calibrate::Predictor predictor(device);
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0;
-  int64_t largest = 0;
-  for (const int64_t pairs : kPairs) {
-    const model::MemorySurroundings surroundings =
-        SurroundingsOf(device, run.device_count);
-    const auto fits = [&](std::string_view stack) {
-      return EstimateMemory(TranslationWorkload(run, stack, pairs),
-                            surroundings)
-                 .total() <= device.memory_capacity;
-    };
-    if (!fits(*run.against) || !fits(*run.stack)) continue;
-    largest = pairs;
-    const auto time = [&](std::string_view stack) {
-      return predictor.Time(TranslationWorkload(run, stack, pairs)).total();
-    };
-    const double ratio = time(*run.against) / time(*run.stack);
-    low = std::min(low, ratio);
-    high = std::max(high, ratio);
-  }
-  if (largest == 0) throw InputError("no batch fits on the device");
-  p.value = low;
-  p.high = high;
-  p.how = fmt::format(
-      "datasheet and priors, 16 to {} pairs of length 32, one device", largest);
-  return p;
+  return SpeedUpOfStack(run);
 }
 
 PublishedPrediction ProfileRatio(const PublishedRuns& runs,
                                  const PublishedRow& row) {
   const PublishedRun& run = runs.RunOf(row);
+  const Device& device = FindDevice(*run.device);
   const std::string part = row.part.value_or("");
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
-  for (const int64_t pairs : kPairs) {
+  for (const int64_t tokens : kTokens) {
     const auto count = [&](std::string_view stack) {
-      const model::KernelList list =
-          ExpandKernels(TranslationWorkload(run, stack, pairs));
-      double sum = 0;
-      for (const model::Phase phase : {model::Phase::kForward,
-                                       model::Phase::kBackward,
-                                       model::Phase::kOptimizer}) {
-        const model::PhaseCounts c = list.Counts(phase);
-        if (part == "dram_read_bytes" || part == "gld_transactions") {
-          sum += static_cast<double>(c.bytes_read);
-        } else if (part == "dram_write_bytes" || part == "gst_transactions") {
-          sum += static_cast<double>(c.bytes_written);
-        } else if (part == "inst_executed") {
-          // A warp loads and stores 512 bytes, and does 32 operations.
-          sum += static_cast<double>(c.bytes_read + c.bytes_written) / 512 +
-                 static_cast<double>(c.vector_flops) / 32 +
-                 static_cast<double>(c.matrix_flops) / 1024;
-        } else {
-          throw InputError(
-              "a counter of the profiler that no term of the expansion "
-              "stands for");
-        }
-      }
-      return sum;
+      return CounterOf(
+          part, device, TranslationWorkload(stack, *run.architecture, tokens));
     };
     const double ratio = count(*run.stack) / count(*run.against);
     low = std::min(low, ratio);
@@ -128,7 +205,7 @@ PublishedPrediction ProfileRatio(const PublishedRuns& runs,
   PublishedPrediction p;
   p.value = low;
   p.high = high;
-  p.how = "counts of the expansion, 16 to 468 pairs of length 32";
+  p.how = "counts of the expansion, 512 to 15000 tokens";
   return p;
 }
 

@@ -69,6 +69,9 @@ struct TileChoice {
   double operand_bytes_per_flop = 0.0;
   double active_warps = 1.0;  // on an SM
   int64_t waves = 0;
+  const GemmTile* tile = nullptr;
+  double tiles = 0.0;
+  double splits = 1.0;  // of k, each by a block of its own
 };
 
 // Operand bytes of a tile for one FLOP: each step of k fetches a column of A
@@ -128,8 +131,6 @@ inline TileChoice ChooseTile(const model::GemmExtents& g,
     return (extent + side - 1) / side;
   };
   TileChoice best;
-  const GemmTile* chosen = nullptr;
-  double blocks = 0;
   for (const GemmTile& tile : tiles) {
     const double i = OperandBytesPerFlop(tile, element_bytes);
     const double rate = tile.relative_rate * FedShare(peak, i, cache);
@@ -156,20 +157,24 @@ inline TileChoice ChooseTile(const model::GemmExtents& g,
       best.share = share;
       best.operand_bytes_per_flop = i;
       best.waves = static_cast<int64_t>(waves);
-      chosen = &tile;
-      blocks = count * splits / cores;
+      best.tile = &tile;
+      best.tiles = count;
+      best.splits = splits;
     }
   }
-  if (chosen == nullptr) return best;
+  if (best.tile == nullptr) return best;
   const BlockResources block = {
-      .threads = chosen->threads,
-      .registers_per_thread = chosen->rows * chosen->columns / chosen->threads +
-                              kGemmOtherRegisters,
+      .threads = best.tile->threads,
+      .registers_per_thread =
+          best.tile->rows * best.tile->columns / best.tile->threads +
+          kGemmOtherRegisters,
       .shared_memory = 0};
   const Occupancy occupancy = OccupancyOf(device, block);
-  const double resident = std::clamp(
-      blocks, 1.0, static_cast<double>(std::max<int64_t>(1, occupancy.blocks)));
-  best.active_warps = resident * static_cast<double>(chosen->threads) /
+  const double resident =
+      std::clamp(best.tiles * best.splits / cores,
+                 1.0,
+                 static_cast<double>(std::max<int64_t>(1, occupancy.blocks)));
+  best.active_warps = resident * static_cast<double>(best.tile->threads) /
                       static_cast<double>(kGpuThreadsPerWarp);
   // What holds the engine back is added with the fitted figures.
   best.share /= FedShare(peak, best.operand_bytes_per_flop, cache);
