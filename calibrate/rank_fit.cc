@@ -1,5 +1,6 @@
 #include "calibrate/rank_fit.h"
 
+#include <ceres/ceres.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,64 +59,68 @@ Seconds<> Modelled(const Figure& figure, const RankFit& ranks) {
       figure.observation.quantity);
 }
 
-// Where the sum of squares over log(share) is least: it has one minimum, since
-// every time falls with the share.
+// Of log(share): how far it is off its prior, and the times off what was
+// measured, each in its own standard deviations.
+class ShareResiduals {
+ public:
+  ShareResiduals(const std::vector<Figure>& figures,
+                 double prior_sigma,
+                 const RankFit& ranks)
+      : figures_(figures), prior_sigma_(prior_sigma), ranks_(ranks) {}
+
+  bool operator()(double const* const* log_share, double* residuals) const {
+    RankFit moved = ranks_;
+    moved.share = std::exp(log_share[0][0]);
+    *residuals++ =
+        (log_share[0][0] - std::log(ranks_.share_prior)) / prior_sigma_;
+    for (const Figure& figure : figures_) {
+      *residuals++ =
+          std::log(Modelled(figure, moved) / figure.observation.measured) /
+          figure.sigma;
+    }
+    return true;
+  }
+  int size() const { return static_cast<int>(figures_.size()) + 1; }
+
+ private:
+  const std::vector<Figure>& figures_;
+  double prior_sigma_;
+  const RankFit& ranks_;
+};
+
+// Least squares over log(share). There is one minimum: every time falls with
+// the share.
 void FitShare(const std::vector<Figure>& figures,
               double prior_sigma,
               RankFit& ranks) {
-  const double prior = std::log(ranks.share_prior);
-  const auto at = [&](double log_share) {
-    RankFit moved = ranks;
-    moved.share = std::exp(log_share);
-    return moved;
-  };
-  const auto cost = [&](double log_share) {
-    const RankFit moved = at(log_share);
-    const double from_prior = (log_share - prior) / prior_sigma;
-    double sum = from_prior * from_prior;
-    for (const Figure& figure : figures) {
-      const double residual =
-          std::log(Modelled(figure, moved) / figure.observation.measured) /
-          figure.sigma;
-      sum += residual * residual;
-    }
-    return sum;
-  };
-  // Golden section over six standard deviations of the prior either way.
-  constexpr double kGolden = 0.6180339887498949;
-  constexpr int kRounds = 60;
-  double low = prior - 6.0 * prior_sigma;
-  double high = prior + 6.0 * prior_sigma;
-  double left = high - kGolden * (high - low);
-  double right = low + kGolden * (high - low);
-  double left_cost = cost(left);
-  double right_cost = cost(right);
-  for (int i = 0; i < kRounds; ++i) {
-    if (left_cost <= right_cost) {
-      high = right;
-      right = left;
-      right_cost = left_cost;
-      left = high - kGolden * (high - low);
-      left_cost = cost(left);
-    } else {
-      low = left;
-      left = right;
-      left_cost = right_cost;
-      right = low + kGolden * (high - low);
-      right_cost = cost(right);
-    }
+  ShareResiduals residuals(figures, prior_sigma, ranks);
+  ceres::DynamicNumericDiffCostFunction<ShareResiduals, ceres::CENTRAL> cost(
+      &residuals, ceres::DO_NOT_TAKE_OWNERSHIP);
+  cost.AddParameterBlock(1);
+  cost.SetNumResiduals(residuals.size());
+  ceres::Problem::Options unowned;
+  unowned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+  ceres::Problem problem(unowned);
+  double log_share = std::log(ranks.share_prior);
+  problem.AddResidualBlock(&cost, nullptr, &log_share);
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.logging_type = ceres::SILENT;
+  options.function_tolerance = 1e-12;
+  options.parameter_tolerance = 1e-10;
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, &problem, &summary);
+  if (summary.termination_type != ceres::CONVERGENCE) {
+    throw InputError("the share of a rank does not converge: " +
+                     summary.message);
   }
-  const double log_share = (low + high) / 2.0;
-  double information = 1.0 / (prior_sigma * prior_sigma);
-  constexpr double kStep = 1e-4;
-  const RankFit below = at(log_share - kStep);
-  const RankFit above = at(log_share + kStep);
-  for (const Figure& figure : figures) {
-    const double slope =
-        std::log(Modelled(figure, above) / Modelled(figure, below)) /
-        (2.0 * kStep);
-    information += slope * slope / (figure.sigma * figure.sigma);
-  }
+  std::vector<double> slopes(static_cast<size_t>(residuals.size()));
+  std::vector<double> values(slopes.size());
+  const double* const at[] = {&log_share};
+  double* jacobian[] = {slopes.data()};
+  cost.Evaluate(at, values.data(), jacobian);
+  double information = 0.0;
+  for (const double slope : slopes) information += slope * slope;
   ranks.share = std::exp(log_share);
   ranks.share_error = std::sqrt(1.0 / information);
   ranks.share_determined = !figures.empty();
@@ -270,10 +275,16 @@ RankFits FitRanks(const hardware::Device& device,
     PlaceRanks(device, group, threads_alone, ranks);
     const std::vector<Figure> figures =
         FiguresOf(group, predictor, result.notes);
-    FitShare(
-        figures,
-        ranks.ranks_per_device > 1 ? kSharedProcessorSigma : kOwnDeviceSigma,
-        ranks);
+    try {
+      FitShare(
+          figures,
+          ranks.ranks_per_device > 1 ? kSharedProcessorSigma : kOwnDeviceSigma,
+          ranks);
+    } catch (const InputError& error) {
+      result.notes.push_back(
+          fmt::format("{} ranks are not fitted: {}", count, error.what()));
+      continue;
+    }
     FillRows(group, figures, ranks);
     result.groups.push_back(std::move(ranks));
   }
