@@ -8,6 +8,10 @@ not in every kernel). Backward and step over the ranks are predicted from one
 rank, timed while as many others compute beside it, and from all-reduces; the
 program compares: `trainfare validate`. Exit code 77, skipped, where namespaces
 cannot be made. --full: all networks of docs/data_parallel.md, minutes.
+
+Without it one network, up to ROUNDS times: what disturbs a run, or the one that
+predicts it, seldom does so in the same way again, a wrong model errs by as much
+every time. One round within the limits passes.
 """
 
 import argparse
@@ -27,6 +31,9 @@ MODEL = {"name": "ranks-small", "family": "encoder", "layers": 6,
          "hidden": 256, "heads": 4, "intermediate": 1024, "vocabulary": 4000,
          "positions": 128, "head": "sequence-classification", "labels": 2}
 BUCKETS = ["--bucket-mib", "4", "--first-bucket-mib", "1"]
+ROUNDS = 4
+# Of backward and step of one network; recursion and link as measured in them.
+LARGEST_ERROR = 0.15
 # The sizes of the buckets and around.
 BYTES = "1310720,2621440,4194304,6291456"
 
@@ -164,24 +171,46 @@ def measure(hosts, trainer, folder, batch, networks, steps):
     return files
 
 
-def check_short(validate, megabit):
-    """What holds beside other tests, too: they disturb the two runs of which
-    one predicts the other, but neither the recursion nor the shaped link."""
-    text = subprocess.run([*validate, "--format", "json"], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
-    result = json.loads(text)
-    row = result["rows"][0]
+def misses(row, megabit):
+    """What of one network's row is beyond its limits."""
     link = row["link_bytes_per_s"] / (megabit / 8 * 1e6)
-    failed = []
+    measured, predicted = row["measured"], row["predicted"]
+    found = []
+    for name in ("backward", "step"):
+        error = predicted[f"{name}_s"] / measured[f"{name}_s"] - 1
+        if abs(error) > LARGEST_ERROR:
+            found.append(f"{name} is predicted {error:+.1%} off")
     if abs(row["recursion_error_percent"]) > 2:
-        failed.append("the recursion misses backward by more than 2 %")
+        found.append("the recursion misses backward by more than 2 %")
     if not 0.6 < link < 1.2:
-        failed.append(f"the link has {link:.2f} of its bandwidth")
-    if not row["measured"]["communication_s"] > row["measured"]["exposed_s"]:
-        failed.append("nothing is hidden")
-    for one in failed:
-        print(f"FAILED: {one}")
-    return 1 if failed else 0
+        found.append(f"the link has {link:.2f} of its bandwidth")
+    if not measured["communication_s"] > measured["exposed_s"]:
+        found.append("nothing is hidden")
+    return found
+
+
+def short_test(options, folder):
+    """One network, anew in every round; the exit code."""
+    megabit, delay_us = 500, 1000
+    for number in range(1, ROUNDS + 1):
+        own = folder / f"round-{number}"
+        own.mkdir()
+        hosts = Hosts(2, options.delay_line)
+        try:
+            path, = measure(hosts, options.trainer, own, batch=16,
+                            networks=[(megabit, delay_us)], steps=6)
+        finally:
+            hosts.close()
+        validate = [options.trainfare, "validate", path]
+        text = subprocess.run([*validate, "--format", "json"], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        found = misses(json.loads(text)["rows"][0], megabit)
+        if not found:
+            return subprocess.run(validate, check=False).returncode
+        for one in found:
+            print(f"round {number}: {one}", flush=True)
+    print(f"FAILED: all of {ROUNDS} rounds")
+    return 1
 
 
 def main():
@@ -200,35 +229,26 @@ def main():
         print(f"SKIPPED: {reason}")
         return 77
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    if options.full:
-        networks = [(int(m), int(d)) for m in options.mbit.split(",")
-                    for d in options.delay_us.split(",")]
-        counts = [int(n) for n in options.ranks.split(",")]
-        steps = 8
-        limits = ["--fail-if", "median>8%", "--fail-if", "max>15%"]
-    else:
-        networks = [(500, 1000)]
-        counts = [2]
-        steps = 6
-        limits = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
+        if not options.full:
+            return short_test(options, folder)
+        networks = [(int(m), int(d)) for m in options.mbit.split(",")
+                    for d in options.delay_us.split(",")]
         files = []
-        for count in counts:
+        for count in map(int, options.ranks.split(",")):
             hosts = Hosts(count, options.delay_line)
             try:
                 # The same work a processor at every number of ranks.
                 files += measure(hosts, options.trainer, folder,
                                  batch=32 // count if count > 1 else 32,
-                                 networks=networks, steps=steps)
+                                 networks=networks, steps=8)
             finally:
                 hosts.close()
-        validate = [options.trainfare, "validate", *files]
-        shown = subprocess.run([*validate, *limits], check=False)
-        if options.full:
-            return shown.returncode
-        return shown.returncode or check_short(validate, networks[0][0])
+        return subprocess.run([options.trainfare, "validate", *files,
+                               "--fail-if", "median>8%", "--fail-if",
+                               "max>15%"], check=False).returncode
 
 
 if __name__ == "__main__":
