@@ -73,24 +73,66 @@ CLI::Option* AddCount(CLI::App& app,
       ->transform(CLI::Validator(WholeNumber, ""));
 }
 
+// "8, 16" as values, each made of its part by `parse`, which says what is wrong
+// with it. CLI11 by itself drops parts that are empty.
+template <class Value, class Parse>
+CLI::Option* AddList(CLI::App& app,
+                     const std::string& name,
+                     std::vector<Value>& values,
+                     const Parse& parse,
+                     const std::string& help) {
+  return app.add_option_function<std::vector<std::string>>(
+      name,
+      [&values, parse, name](const std::vector<std::string>& lists) {
+        values.clear();
+        for (const std::string& list : lists) {
+          size_t end = 0;
+          for (size_t begin = 0; end != std::string::npos; begin = end + 1) {
+            end = list.find(',', begin);
+            std::string part = list.substr(begin, end - begin);
+            Value value{};
+            const std::string wrong = parse(part, value);
+            if (!wrong.empty()) throw CLI::ValidationError(name, wrong);
+            values.push_back(std::move(value));
+          }
+        }
+      },
+      help);
+}
+
 CLI::Option* AddCounts(CLI::App& app,
                        const std::string& name,
                        std::vector<int64_t>& values,
                        const std::string& help) {
-  return app.add_option(name, values, help)
-      ->type_name("N")
-      ->delimiter(',')
-      ->transform(CLI::Validator(WholeNumber, ""));
+  return AddList(
+             app,
+             name,
+             values,
+             [](std::string& part, int64_t& value) {
+               std::string wrong = WholeNumber(part);
+               if (wrong.empty()) value = std::stoll(part);
+               return wrong;
+             },
+             help)
+      ->type_name("N");
 }
 
 CLI::Option* AddNames(CLI::App& app,
                       const std::string& name,
                       std::vector<std::string>& values,
                       const std::string& help) {
-  return app.add_option(name, values, help)
-      ->type_name("NAME")
-      ->delimiter(',')
-      ->transform(CLI::Validator(Trim, ""));
+  return AddList(
+             app,
+             name,
+             values,
+             [](std::string& part, std::string& value) -> std::string {
+               Trim(part);
+               if (part.empty()) return "expected a name, got \"\"";
+               value = part;
+               return "";
+             },
+             help)
+      ->type_name("NAME");
 }
 
 // What every subcommand takes.
@@ -497,12 +539,11 @@ Command AddCalibrate(CLI::App& app, Common& common) {
            "--models",
            options.models,
            "Presets to run (default: bert-tiny to bert-base-uncased)");
-  sub->add_option("--ranks",
-                  options.ranks,
-                  "Also over so many ranks on this machine, data parallel: 2,4 "
-                  "(default: over all GPUs; 1: none)")
-      ->type_name("N,..")
-      ->delimiter(',');
+  AddCounts(*sub,
+            "--ranks",
+            options.ranks,
+            "Also over so many ranks on this machine, data parallel: 2,4 "
+            "(default: over all GPUs; 1: none)");
   sub->add_flag("--fresh",
                 options.fresh,
                 "Forget the runs of a calibration that was interrupted");

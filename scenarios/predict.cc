@@ -406,6 +406,16 @@ std::string Answer(const Target& target,
   return line;
 }
 
+// What a flag's word stands for; the message gets the flag in front.
+template <class Parse>
+auto OfFlag(std::string_view flag, const std::string& word, Parse parse) {
+  try {
+    return parse(word);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", flag, error.what()));
+  }
+}
+
 }  // namespace
 
 void RequireCount(std::string_view flag, int64_t value, int64_t most) {
@@ -418,10 +428,11 @@ std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides) {
   Scenario base = scenario;
   if (overrides.precision) {
-    base.workload.precision = model::PrecisionFromText(*overrides.precision);
+    base.workload.precision =
+        OfFlag("--precision", *overrides.precision, model::PrecisionFromText);
   }
   if (overrides.work) {
-    base.workload.work = WorkFromText(*overrides.work);
+    base.workload.work = OfFlag("--work", *overrides.work, WorkFromText);
     if (base.workload.work == model::Work::kForward) {
       base.workload.accumulation = 1;
     } else if (!base.names_optimizer) {

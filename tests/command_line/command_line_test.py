@@ -345,6 +345,16 @@ class BadInput(Case):
             "32,513",
         )
 
+    def test_a_flag_of_a_wrong_word_is_named(self):
+        self.refused(
+            1,
+            '--work: unknown work "dream"; known: training, forward',
+            "predict",
+            "emotion_bert_base",
+            "--work",
+            "dream",
+        )
+
     def test_usage(self):
         cases = (
             (
@@ -360,6 +370,14 @@ class BadInput(Case):
             (
                 ("predict", "emotion_bert_base", "--batch", "x"),
                 '--batch: expected a whole number, got "x"',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--batch", "8,,16"),
+                '--batch: expected a whole number, got ""',
+            ),
+            (
+                ("calibrate", "--models", "bert-tiny,"),
+                '--models: expected a name, got ""',
             ),
             (("predict", "a", "b"), 'unexpected argument "b"'),
             (("predict",), "SCENARIO is required"),
