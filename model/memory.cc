@@ -40,6 +40,10 @@ struct Widths {
         autocast(Autocasts(w)) {}
 };
 
+bool TwoSided(const Workload& w) {
+  return w.architecture.family == Family::kEncoderDecoder;
+}
+
 int64_t TargetLength(const Workload& w) {
   return w.target_length > 0 ? w.target_length : w.sequence_length;
 }
@@ -135,6 +139,11 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens) {
   bytes += AdapterBytes(w, tokens, &LoraMatrices::feed_forward_in) +
            AdapterBytes(w, tokens, &LoraMatrices::feed_forward_out);
   if (w.stack.fusion == Fusion::kLightSeq) bytes += tokens * i * width.mask;
+  // Fairseq's translation models drop out the activation, too: its mask, and
+  // what it made of the tensor.
+  if (w.stack.fusion == Fusion::kFairseq && TwoSided(w) && width.mask > 0) {
+    bytes += tokens * i * (width.mask + width.element);
+  }
   bytes += tokens * h * width.mask;
   bytes += tokens * (h * width.wide + kStatistics);
   return bytes;
@@ -151,10 +160,6 @@ int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
     bytes += tokens * (a.hidden * width.wide + kStatistics);
   }
   return bytes + tokens * a.hidden * width.mask;
-}
-
-bool TwoSided(const Workload& w) {
-  return w.architecture.family == Family::kEncoderDecoder;
 }
 
 // Rows at which the head gives logits, and how many classes each has.

@@ -139,12 +139,16 @@ void PassKernels::FeedForwardBackward(int64_t tokens) {
   ResidualAndNormBackward(tokens);
   LinearBackward(
       Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate, !fused);
-  Elementwise(fused ? "gelu and bias gradient" : "gelu gradient",
-              tokens * a_.intermediate,
-              2 * element_,
-              element_,
-              kGeluBackwardFlops + (fused ? 1 : 0),
-              2);
+  const int64_t elements = tokens * a_.intermediate;
+  if (DropsActivation() && Fairseq()) DropoutBackward(elements, element_);
+  const bool drops = DropsActivation() && !Fairseq();
+  Elementwise(
+      fused ? "gelu and bias gradient" : "gelu gradient",
+      elements,
+      2 * element_ + (drops ? DropoutMask() : 0),
+      element_,
+      kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
+      2);
   LinearBackward(
       Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden, !fused);
   ResidualGradientAdd(tokens);

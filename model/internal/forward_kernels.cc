@@ -284,14 +284,17 @@ void PassKernels::FeedForwardForward(int64_t tokens) {
   LaidOutBias(elements);
   if (fusion_ == Fusion::kFused || fusion_ == Fusion::kLightSeq) {
     // LightSeq2 also drops out the activation in the same pass.
+    const bool drops = DropsActivation();
     Elementwise("bias and gelu",
                 elements,
                 element_,
-                element_,
-                kGeluForwardFlops + 1,
-                1);
+                element_ + (drops ? DropoutMask() : 0),
+                kGeluForwardFlops + 1 + (drops ? DropoutFlops() : 0),
+                1,
+                drops ? DropoutDraws() : 0);
   } else {
     Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
+    if (DropsActivation()) Dropout(elements, element_);
   }
   Gemm("feed-forward out", tokens, a_.hidden, a_.intermediate);
   AdapterForward(Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate);

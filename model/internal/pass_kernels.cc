@@ -131,6 +131,14 @@ void PassKernels::LaidOutBias(int64_t elements) {
   if (Fairseq()) Elementwise("bias", elements, element_, element_, 1);
 }
 
+// The translation models that Fairseq and LightSeq2 are compared with drop out
+// the activation, too (`transformer_wmt_en_de_big_t2t`: activation_dropout
+// 0.1).
+bool PassKernels::DropsActivation() const {
+  return dropout_ && TwoSided() &&
+         (fusion_ == Fusion::kFairseq || fusion_ == Fusion::kLightSeq);
+}
+
 // Whether a weight has a gradient, in a block that has a backward pass.
 bool PassKernels::Trains(Matrix matrix) const {
   if (w_.trainable.lora_rank > 0) return matrix == Matrix::kTaskHead;

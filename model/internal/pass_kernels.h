@@ -121,6 +121,7 @@ class PassKernels {
   bool EagerOutside() const;
   bool Fairseq() const { return fusion_ == Fusion::kFairseq; }
   void LaidOutBias(int64_t elements);
+  bool DropsActivation() const;
   bool Trains(Matrix matrix) const;
   // LayerNorm's scales and shifts.
   bool NormsTrain() const { return w_.trainable.lora_rank == 0; }

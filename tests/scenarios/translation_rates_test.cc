@@ -64,12 +64,12 @@ TEST_CASE("one host explains three stacks at six batches") {
   const Errors one = ErrorsOf(true);
   CHECK(one.count == 18);
   CHECK(one.median < 0.03);
-  CHECK(one.worst < 0.13);
+  CHECK(one.worst < 0.14);
   const calibrate::Predictor predictor =
       TranslationPredictor(V100(), ShippedTranslationRates());
   const double launch =
       predictor.fit().Values()[hardware::models::kGpuLaunchCost];
-  CHECK(launch == doctest::Approx(59.8e-6).epsilon(0.02).scale(0));
+  CHECK(launch == doctest::Approx(60.0e-6).epsilon(0.02).scale(0));
 }
 
 // Nothing was fitted to eight devices.
