@@ -134,8 +134,9 @@ std::vector<int64_t> TokensOf(const PublishedRun& run,
 
 PublishedPrediction SpeedUpOfStack(const PublishedRun& run) {
   static const TranslationRates rates = ShippedTranslationRates();
+  static const std::vector<double> fitted = FitTranslation(rates);
   const Device& device = FindDevice(*run.device);
-  const calibrate::Predictor predictor = TranslationPredictor(device, rates);
+  const calibrate::Predictor predictor = TranslationPredictor(device, fitted);
   const Cluster cluster = ClusterOf(device, run.device_count);
   const std::vector<int64_t> tokens = TokensOf(run, rates);
   double low = std::numeric_limits<double>::infinity();

@@ -94,8 +94,7 @@ model::Workload TranslationWorkload(const TranslationRate& rate) {
   return TranslationWorkload(rate.stack, architecture, rate.tokens);
 }
 
-calibrate::Predictor TranslationPredictor(const hardware::Device& device,
-                                          const TranslationRates& rates) {
+std::vector<double> FitTranslation(const TranslationRates& rates) {
   struct Seen {
     model::Workload workload;
     model::KernelList kernels;
@@ -108,7 +107,6 @@ calibrate::Predictor TranslationPredictor(const hardware::Device& device,
     one.kernels = ExpandKernels(one.workload);
     seen.push_back(std::move(one));
   }
-  calibrate::Fit fit = calibrate::PriorFit(device);
   const auto infos = hardware::ParametersOf(hardware::DeviceKind::kGpu);
   std::vector<FreeParameter> priors;
   for (const size_t i : kFitted) {
@@ -119,7 +117,8 @@ calibrate::Predictor TranslationPredictor(const hardware::Device& device,
   const hardware::Device& measured =
       hardware::DeviceCatalog::Shipped().Find(rates.device);
   const auto with = [&](const std::vector<double>& p) {
-    std::vector<double> values = fit.Values();
+    std::vector<double> values;
+    for (const auto& info : infos) values.push_back(info.prior);
     for (size_t k = 0; k < kFitted.size(); ++k) {
       const hardware::ParameterInfo& info = infos[kFitted[k]];
       values[kFitted[k]] = std::clamp(p[k], info.lower, info.upper);
@@ -144,9 +143,16 @@ calibrate::Predictor TranslationPredictor(const hardware::Device& device,
   double slow_cost = 0;
   std::vector<double> slow = FitToPriors(priors, residuals, &slow_cost);
   if (slow_cost < cost) best = std::move(slow);
-  const std::vector<double> values = with(best);
-  for (size_t i = 0; i < values.size(); ++i)
-    fit.parameters[i].value = values[i];
+  return with(best);
+}
+
+calibrate::Predictor TranslationPredictor(const hardware::Device& device,
+                                          const std::vector<double>& fitted) {
+  calibrate::Fit fit = calibrate::PriorFit(device);
+  ENSURE(fit.parameters.size() == fitted.size(), "parameters of a GPU");
+  for (size_t i = 0; i < fitted.size(); ++i) {
+    fit.parameters[i].value = fitted[i];
+  }
   fit.name = "translation rates";
   return {device, std::move(fit)};
 }

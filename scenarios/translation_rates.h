@@ -46,10 +46,13 @@ model::Workload TranslationWorkload(std::string_view stack,
                                     int64_t tokens);
 model::Workload TranslationWorkload(const TranslationRate& rate);
 
-// The GPU model on `device` with the host time of a launch and of a tensor, and
-// the rates of products and memory, that the rates of one GPU determine. The
-// host's prior is wide: whose it was nobody says.
+// Parameters of the GPU model: the host time of a launch and of a tensor, and
+// the rates of products and memory, that the rates of one GPU determine; the
+// others at their priors. The host's prior is wide: whose it was nobody says.
+std::vector<double> FitTranslation(const TranslationRates& rates);
+
+// A device with such parameters.
 calibrate::Predictor TranslationPredictor(const hardware::Device& device,
-                                          const TranslationRates& rates);
+                                          const std::vector<double>& fitted);
 
 }  // namespace trainfare::scenarios

@@ -27,7 +27,8 @@ struct Errors {
 // Of steps on so many devices, or on one.
 Errors ErrorsOf(bool one_device) {
   const TranslationRates rates = ShippedTranslationRates();
-  const calibrate::Predictor predictor = TranslationPredictor(V100(), rates);
+  const calibrate::Predictor predictor =
+      TranslationPredictor(V100(), FitTranslation(rates));
   std::vector<double> errors;
   for (const TranslationRate& rate : rates.rates) {
     if ((rate.devices == 1) != one_device) continue;
@@ -65,10 +66,8 @@ TEST_CASE("one host explains three stacks at six batches") {
   CHECK(one.count == 18);
   CHECK(one.median < 0.03);
   CHECK(one.worst < 0.14);
-  const calibrate::Predictor predictor =
-      TranslationPredictor(V100(), ShippedTranslationRates());
-  const double launch =
-      predictor.fit().Values()[hardware::models::kGpuLaunchCost];
+  const double launch = FitTranslation(
+      ShippedTranslationRates())[hardware::models::kGpuLaunchCost];
   CHECK(launch == doctest::Approx(60.0e-6).epsilon(0.02).scale(0));
 }
 
