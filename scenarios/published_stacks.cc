@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calibrate/predictor.h"
+#include "hardware/device_models.h"
 #include "hardware/models/gpu_instructions.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -72,6 +73,14 @@ double CounterOf(std::string_view counter,
   double written = 0;
   std::vector<std::pair<double, double>> instructions_a_warp;
   std::vector<std::pair<double, double>> busy_cores;
+  std::vector<std::pair<double, double>> occupancy;
+  std::vector<std::pair<double, double>> instructions_a_cycle;
+  const auto rates = hardware::models::RatesOf(device, workload.precision);
+  std::vector<double> priors;
+  for (const auto& info : hardware::ParametersOf(device.kind)) {
+    priors.push_back(info.prior);
+  }
+  const auto cores = static_cast<double>(device.cores);
   for (const LaunchedKernel& launched : LaunchesOf(list)) {
     const model::Kernel& kernel = *launched.kernel;
     const GpuInstructions of_kernel =
@@ -81,8 +90,16 @@ double CounterOf(std::string_view counter,
     written += static_cast<double>(kernel.bytes_written) * launched.launches;
     instructions_a_warp.emplace_back(of_kernel.executed / of_kernel.warps,
                                      launched.launches);
-    busy_cores.emplace_back(
-        std::min(1.0, of_kernel.blocks / static_cast<double>(device.cores)),
+    busy_cores.emplace_back(std::min(1.0, of_kernel.blocks / cores),
+                            launched.launches);
+    occupancy.emplace_back(
+        of_kernel.resident_warps / static_cast<double>(device.warps_per_core),
+        launched.launches);
+    const model::Seconds<> time =
+        hardware::models::GpuKernelTime<double>(device, rates, kernel, priors)
+            .total();
+    instructions_a_cycle.emplace_back(
+        of_kernel.executed / (time.base() * device.clock.base() * cores),
         launched.launches);
   }
   if (counter == "dram_read_bytes" || counter == "gld_transactions") {
@@ -100,8 +117,13 @@ double CounterOf(std::string_view counter,
   if (counter == "sm_efficiency") {
     return MedianOfLaunches(std::move(busy_cores));
   }
-  throw InputError(
-      "a counter of the profiler that no term of the expansion stands for");
+  if (counter == "achieved_occupancy") {
+    return MedianOfLaunches(std::move(occupancy));
+  }
+  if (counter == "ipc") {
+    return MedianOfLaunches(std::move(instructions_a_cycle));
+  }
+  throw InputError(fmt::format("no count of \"{}\"", counter));
 }
 
 // Batches that both stacks were run with, where the table behind a range says

@@ -182,6 +182,7 @@ GpuInstructions OfProduct(const Device& device,
   sum.fp16_flops = adds * outputs;
   sum.blocks = choice.tiles * choice.splits;
   sum.warps = sum.blocks * warps_a_tile;
+  sum.resident_warps = choice.active_warps;
   return sum;
 }
 
@@ -203,6 +204,8 @@ GpuInstructions InstructionsOf(const Device& device,
   sum.fp32_flops = form.fp32_flops * threads;
   sum.fp16_flops = form.fp16_flops * threads;
   sum.blocks = std::max(1.0, threads / form.block);
+  sum.resident_warps = std::min(static_cast<double>(device.warps_per_core),
+                                sum.warps / static_cast<double>(device.cores));
   return sum;
 }
 

@@ -25,6 +25,8 @@ struct GpuInstructions {
   // an addition (HADD2.F32) and counted as one. Tensor cores are not in it.
   double fp16_flops = 0;
   double blocks = 0;
+  // Warps on an SM at once, of a kernel; sums have none.
+  double resident_warps = 0;
 
   GpuInstructions& operator+=(const GpuInstructions& other) {
     executed += other.executed;

@@ -57,6 +57,7 @@ TEST_CASE("an addition of halves is 34 instructions for 4 elements") {
   CHECK(add.warps == 16'384);  // 2048 x 1024 / 4 / 32
   CHECK(add.executed == 34 * 16'384);
   CHECK(add.blocks == 4'096);
+  CHECK(add.resident_warps == 64);  // 204.8 to an SM, so all that it holds
   // Two halves are widened, one multiply-add made, for each element.
   CHECK(add.fp16_flops == 2 * 2048 * 1024);
   CHECK(add.fp32_flops == 2 * 2048 * 1024);
@@ -78,6 +79,7 @@ TEST_CASE(
   CHECK(product.fp32_flops == outputs);
   CHECK(product.fp16_flops == 0);
   CHECK(product.warps == 16 * 32 * 8);
+  CHECK(product.resident_warps == 16);  // two blocks, docs/model_gpu.md
   // Fairseq adds its product to a bias that was laid out.
   const GpuInstructions added =
       Of(Translation(model::Fusion::kFairseq), "feed-forward in");
