@@ -193,6 +193,31 @@ class Session {
                                  Plural(std::ssize(runs_), "finished run"),
                                  resumed_s_));
     }
+    // The machine may have changed its speed since: that is seen first.
+    for (const MeasuredRun& run : runs_) WatchSpeedBy(run, resumed_s_);
+  }
+
+  // The first run that will do is repeated now and then, from `due_s` on.
+  void WatchSpeedBy(const MeasuredRun& run, double due_s) {
+    const double step_s =
+        model::ToSeconds(ObservationsOf(run).front().measured);
+    if (control_ || run.disturbed || run.device_count != 1 ||
+        step_s <= kLeastControlStep) {
+      return;
+    }
+    PlannedRun again;
+    again.workload = run.workload;
+    double steps_s = 0;
+    for (const Sample& sample : run.samples) {
+      ++(sample.warmup ? again.warmup : again.steps);
+      steps_s += model::ToSeconds(sample.step);
+    }
+    again.expected_duration =
+        model::Second(steps_s + kSetUpSecondsPerParameter *
+                                    static_cast<double>(model::TotalParameters(
+                                        run.workload.architecture)));
+    control_ = std::move(again);
+    control_due_s_ = due_s;
   }
 
   // So that the next line does not join what was cut off.
@@ -352,18 +377,13 @@ class Session {
     }
     records.Append(line);
     planner_.Done(asked.workload);
-    const double step_s =
-        model::ToSeconds(ObservationsOf(run).front().measured);
     if (run.disturbed && repeated_.insert(Describe(asked.workload)).second) {
       again_ = asked;
       progress_.Note(fmt::format("{}: disturbed, {}; it is run once more",
                                  internal::RunWords(asked.workload),
                                  DisturbanceWords(run)));
     }
-    if (!control_ && !run.disturbed && step_s > kLeastControlStep) {
-      control_ = asked;
-      control_due_s_ = SpentSeconds() + kControlSeconds;
-    }
+    WatchSpeedBy(run, SpentSeconds() + kControlSeconds);
     Keep(std::move(run));
     ReportLast(internal::RunWords(asked.workload));
   }

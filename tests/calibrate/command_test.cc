@@ -37,8 +37,9 @@ using model::InputError;
 // writes half a record and ends; "other" ran on another processor; "disturbed"
 // is disturbed at every second request, then takes three times as long; "busy"
 // is disturbed always; "no-ranks" fails where it is one of several ranks;
-// "interrupt-ranks" sends SIGINT after three all-reduces. FAKE_GPUS: so many
-// GPUs are here, of the name FAKE_DEVICE. All it answers is synthetic.
+// "interrupt-ranks" sends SIGINT after three all-reduces. FAKE_SLOWNESS: so
+// many times slower than else. FAKE_GPUS: so many GPUs are here, of the name
+// FAKE_DEVICE. All it answers is synthetic.
 constexpr const char* kFakeTrainer = R"PY(#!/usr/bin/env python3
 import json, os, signal, sys, time
 mode = os.environ.get("FAKE_MODE", "")
@@ -103,6 +104,9 @@ def record(request, number):
     forward = 2e-4 + 4e-6 * tokens
     backward = 3e-4 + 9e-6 * tokens
     optimizer = 1e-3
+    slowness = float(os.environ.get("FAKE_SLOWNESS", "1"))
+    forward, backward, optimizer = (
+        slowness * forward, slowness * backward, slowness * optimizer)
     disturbed = mode == "busy" or mode == "disturbed" and number % 2 == 1
     if disturbed:
         forward, backward, optimizer = 3 * forward, 3 * backward, 3 * optimizer
@@ -182,6 +186,7 @@ class FakeTrainer {
     ::unsetenv("TRAINFARE_TRAINER");
     ::unsetenv("FAKE_MODE");
     ::unsetenv("FAKE_GPUS");
+    ::unsetenv("FAKE_SLOWNESS");
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
@@ -350,6 +355,28 @@ TEST_CASE("interrupted, it keeps what is finished and goes on from there") {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   CHECK(text.substr(0, kept.size()) == kept);
   CHECK(second.fit->provenance.runs == static_cast<int64_t>(all.runs.size()));
+}
+
+TEST_CASE("what changed while it was interrupted is seen") {
+  if (NoPython()) return;
+  const FakeTrainer fake("interrupt");
+  CalibrateOptions options = fake.Options();
+  // Of steps that are long enough to tell.
+  ::setenv("FAKE_SLOWNESS", "100", 1);
+  std::ostringstream log;
+  CHECK(Calibrate(options, log).interrupted);
+  CHECK(log.str().find("speed changed") == std::string::npos);
+  FakeTrainer::Mode("");
+  ::setenv("FAKE_SLOWNESS", "200", 1);
+  options.budget = model::Second(60.0);
+  std::ostringstream second_log;
+  const CalibrateResult second = Calibrate(options, second_log);
+  CHECK(second_log.str().find("this machine's speed changed meanwhile: "
+                              "bert-tiny fp32, batch ") != std::string::npos);
+  // The first run once more.
+  const Measurements all = ReadMeasurements(second.records_path);
+  REQUIRE(all.runs.size() > 3);
+  CHECK(Describe(all.runs[3].workload) == Describe(all.runs[0].workload));
 }
 
 TEST_CASE("--fresh forgets, and sets aside what was there") {
