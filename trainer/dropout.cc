@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "trainer/parallel.h"
+#include "trainer/random.h"
 #include "trainer/vector_versions.h"
 
 #define TRAINFARE_VERSIONS TRAINFARE_VECTOR_VERSIONS("avx512f", "avx2")
@@ -30,14 +31,6 @@ DropoutSequence& Sequence() {
   return sequence;
 }
 
-// SplitMix64 (Steele, Lea & Flood 2014): spreads a counter over 64 bits.
-uint64_t Mix(uint64_t value) {
-  value += 0x9e3779b97f4a7c15ULL;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
-  return value ^ (value >> 31);
-}
-
 // kLanes xorshift32 generators (Marsaglia 2003, shifts 13, 17, 5) side by side,
 // in the form that compilers turn into vector instructions.
 struct Lanes {
@@ -45,7 +38,7 @@ struct Lanes {
 
   explicit Lanes(uint64_t key) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
-      const auto word = static_cast<uint32_t>(Mix(key + lane) >> 32);
+      const auto word = static_cast<uint32_t>(SplitMix64(key + lane) >> 32);
       state[lane] = word == 0 ? 1U : word;  // 0 is a fixed point
     }
   }
@@ -198,7 +191,7 @@ class HostDropout : public torch::autograd::Function<HostDropout> {
                    to + at,
                    bytes + at,
                    count,
-                   Mix(key + static_cast<uint64_t>(block)),
+                   SplitMix64(key + static_cast<uint64_t>(block)),
                    threshold,
                    scale);
       });
@@ -235,7 +228,7 @@ void SeedDropout(uint64_t seed, uint64_t calls) { Sequence() = {seed, calls}; }
 
 uint64_t NextDropoutKey() {
   DropoutSequence& sequence = Sequence();
-  return Mix(sequence.seed ^ Mix(sequence.calls++));
+  return SplitMix64(sequence.seed ^ SplitMix64(sequence.calls++));
 }
 
 uint32_t DropoutThreshold(double probability) {
@@ -248,8 +241,10 @@ at::Tensor DropoutMask(at::IntArrayRef sizes, double probability) {
   const uint32_t threshold = DropoutThreshold(probability);
   uint8_t* bytes = mask.mutable_data_ptr<uint8_t>();
   ForBlocks(mask.numel(), [&](int64_t block, int64_t at, int64_t count) {
-    MaskBlock(
-        bytes + at, count, Mix(key + static_cast<uint64_t>(block)), threshold);
+    MaskBlock(bytes + at,
+              count,
+              SplitMix64(key + static_cast<uint64_t>(block)),
+              threshold);
   });
   return mask;
 }

@@ -14,6 +14,7 @@
 #include "trainer/encoder_decoder.h"
 #include "trainer/fused_layers.h"
 #include "trainer/linear.h"
+#include "trainer/random.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -186,20 +187,26 @@ Transformer::Norm Transformer::AddNorm(const std::string& name) {
 void Transformer::Reset(uint64_t seed) {
   const at::NoGradGuard no_grad;
   // Drawn on the host, so that one seed gives one model on every device.
-  at::Generator generator = at::detail::createCPUGenerator(seed);
+  std::vector<at::Tensor> drawn;
+  std::vector<at::Tensor> targets;  // of those that are drawn elsewhere
+  std::vector<double> deviations;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const std::string& name = parameters_[i].name;
-    const at::Tensor& value = parameters_[i].value;
+    const at::Tensor value = parameters_[i].value.detach();
     if (value.dim() == 1) {
       // Biases are 0, and so are LayerNorm's; its scale is 1.
       const bool scale = name.substr(name.rfind('.')) == ".weight";
       value.fill_(scale ? 1.0 : 0.0);
-    } else if (value.is_cpu() && value.scalar_type() == at::kFloat) {
-      value.normal_(0.0, deviations_[i], generator);
-    } else {
-      value.copy_(at::empty(value.sizes(), at::kFloat)
-                      .normal_(0.0, deviations_[i], generator));
+      continue;
     }
+    const bool here = value.is_cpu() && value.scalar_type() == at::kFloat;
+    drawn.push_back(here ? value : at::empty(value.sizes(), at::kFloat));
+    targets.push_back(here ? at::Tensor() : value);
+    deviations.push_back(deviations_[i]);
+  }
+  DrawNormal(drawn, deviations, seed);
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    if (targets[i].defined()) targets[i].copy_(drawn[i]);
   }
 }
 
