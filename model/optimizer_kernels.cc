@@ -286,6 +286,10 @@ void AppendOptimizerKernels(const Workload& w,
       [&](std::string_view name, int64_t count, int64_t read, int64_t written) {
         AppendSweep(name, parameters, count, read, written, kernels);
       };
+  if (Autocasts(w) && w.precision == Precision::kFp16) {
+    // The loss scale is taken off, and a value that is not finite looked for.
+    sweep("unscale gradients", lists, kWidth, kWidth);
+  }
   if (flat) sweep("zero gradients", 1, 0, kWidth);
   if (casts) sweep("unscale gradients", launches, narrow, kWidth);
   if (flat) sweep("gradient norm", 1, kWidth, 0);

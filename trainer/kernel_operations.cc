@@ -443,6 +443,7 @@ constexpr std::array kRows = {
     Row{"join projection gradients", "", "join", &Join},
     Row{"cast weights", "", "cast", &Cast},
     Row{"cast activation", "", "cast", &Cast},
+    Row{"cast logits", "", "cast", &Cast},
     Row{"cast gradient", "", "cast", &Cast},
     Row{"cast weight gradient", "", "cast", &Cast},
 };

@@ -44,25 +44,45 @@ void PassKernels::Backward() {
 }
 
 // Of Y (m, n) = X (m, k) W (k, n): input gradient, weight gradient, bias.
-// `bias`: its gradient is a kernel of its own.
+// `bias`: its gradient is a kernel of its own. `input`: whether X was narrowed
+// for this product, so that its gradient is widened.
 void PassKernels::LinearBackward(
-    Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias) {
+    Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias, Input input) {
   Gemm("input gradient", m, k, n);
   AdapterBackward(matrix, m, n, k);
+  if (input == Input::kNarrowed) WidenGradient(m * k);
   if (!Trains(matrix)) return;
   WeightGradientGemm("weight gradient", k, n, m);
-  if (autocast_) {
-    Copy("cast weight gradient", k * n, element_, 4);
-    list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
-    list_.kernels.back().parameter_bytes_written =
-        list_.kernels.back().bytes_written;
+  WidenParameterGradient(k * n);
+  if (bias) {
+    BiasGradient(m, n);
+    WidenParameterGradient(n);
   }
-  if (bias) BiasGradient(m, n);
+}
+
+// Back through a cast of autocast's.
+void PassKernels::WidenGradient(int64_t elements) {
+  if (autocast_) Copy("cast gradient", elements, element_, 4);
+}
+void PassKernels::NarrowGradient(int64_t elements) {
+  if (autocast_) Copy("cast gradient", elements, 4, element_);
+}
+void PassKernels::WidenParameterGradient(int64_t elements) {
+  if (!autocast_) return;
+  Copy("cast weight gradient", elements, element_, 4);
+  list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
+  list_.kernels.back().parameter_bytes_written =
+      list_.kernels.back().bytes_written;
+}
+
+// Of the partial sums that the trainer's fused kernels leave.
+void PassKernels::AddPartialSums(int64_t sums) {
+  Reduction("add partial sums", sums, sums * kPartialSums, 4, 0, 1);
+  list_.kernels.back().bytes_written = sums * 4;
 }
 
 void PassKernels::LayerNormBackward(int64_t rows) {
   const int64_t elements = rows * a_.hidden;
-  if (autocast_) Copy("cast gradient", elements, element_, 4);
   Reduction("layer norm gradient",
             rows,
             elements,
@@ -113,10 +133,12 @@ void PassKernels::ResidualAndNormBackward(int64_t tokens) {
               3 * wide_ + DropoutMask(),
               0,
               6);
-    list_.kernels.back().bytes_written = 3 * a_.hidden * 4;
+    list_.kernels.back().bytes_written = 3 * a_.hidden * 4 * kPartialSums;
+    AddPartialSums(3 * a_.hidden);
     return;
   }
   LayerNormBackward(tokens);
+  NarrowGradient(elements);  // of the sum's narrow term
   DropoutBackward(elements, element_);
 }
 
@@ -126,11 +148,8 @@ void PassKernels::ResidualGradientAdd(int64_t tokens) {
       fusion_ == Fusion::kCompiled ||
       (fusion_ == Fusion::kFused && a_.family == Family::kDecoder);
   if (!within) {
-    Elementwise("residual gradient add",
-                tokens * a_.hidden,
-                element_ + wide_,
-                wide_,
-                1);
+    Elementwise(
+        "residual gradient add", tokens * a_.hidden, 2 * wide_, wide_, 1);
   }
 }
 
@@ -149,8 +168,13 @@ void PassKernels::FeedForwardBackward(int64_t tokens) {
       element_,
       kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
       2);
-  LinearBackward(
-      Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden, !fused);
+  if (fused) AddPartialSums(a_.intermediate);
+  LinearBackward(Matrix::kFeedForwardIn,
+                 tokens,
+                 a_.intermediate,
+                 a_.hidden,
+                 !fused,
+                 Input::kNarrowed);
   ResidualGradientAdd(tokens);
 }
 
@@ -164,10 +188,20 @@ void PassKernels::AttentionBackward(Attends attends,
   ResidualAndNormBackward(query_tokens);
   LinearBackward(
       Matrix::kOutput, query_tokens, h, h, fusion_ != Fusion::kFused);
-  if (fusion_ != Fusion::kCompiled) {
+  if (CopiesHeads()) {
     Copy("split head gradients", queries, element_, element_);
   }
   if (w_.stack.attention == Attention::kFlash) {
+    if (EagerOutside()) {
+      // Dao et al. 2022, algorithm 4: D = rowsum(dO o O), before.
+      Reduction("flash attention row sums",
+                query_tokens * a_.heads,
+                queries,
+                2 * element_,
+                0,
+                2);
+      list_.kernels.back().bytes_written = query_tokens * a_.heads * 4;
+    }
     // Scores are computed anew: five products instead of four.
     Kernel& kernel = Push("flash attention gradient",
                           KernelKind::kAttention,
@@ -186,10 +220,14 @@ void PassKernels::AttentionBackward(Attends attends,
         (3 * shape.query_elements() + 2 * shape.key_elements()) * element_;
     kernel.bytes_written =
         (shape.query_elements() + 2 * shape.key_elements()) * element_;
+    if (EagerOutside()) {
+      // Sums of blocks of keys meet in fp32.
+      Copy("flash attention query gradient", queries, 4, element_);
+    }
   } else {
     MaterialisedAttentionBackward(shape);
   }
-  if (fusion_ != Fusion::kCompiled) {
+  if (CopiesHeads()) {
     Copy("merge head gradients", queries, element_, element_);
     Copy("merge head gradients", keys, element_, element_);
     Copy("merge head gradients", keys, element_, element_);
@@ -204,12 +242,12 @@ void PassKernels::AttentionBackward(Attends attends,
     LinearBackward(kQuery, query_tokens, h, h);
     MergedLinearBackward(std::array{kKey, kValue}, key_tokens);
   } else {
-    LinearBackward(kQuery, query_tokens, h, h);
-    LinearBackward(kKey, key_tokens, h, h);
-    LinearBackward(kValue, key_tokens, h, h);
+    LinearBackward(kQuery, query_tokens, h, h, true, Input::kNarrowed);
+    LinearBackward(kKey, key_tokens, h, h, true, Input::kNarrowed);
+    LinearBackward(kValue, key_tokens, h, h, true, Input::kNarrowed);
     if (EagerOutside()) {
-      Elementwise("input gradient add", queries, 2 * element_, element_, 1);
-      Elementwise("input gradient add", keys, 2 * element_, element_, 1);
+      Elementwise("input gradient add", queries, 2 * wide_, wide_, 1);
+      Elementwise("input gradient add", keys, 2 * wide_, wide_, 1);
     }
   }
   ResidualGradientAdd(query_tokens);
@@ -222,11 +260,13 @@ void PassKernels::MergedLinearBackward(std::span<const Matrix> matrices,
   const int64_t h = a_.hidden;
   const auto outputs = static_cast<int64_t>(matrices.size()) * h;
   if (w_.trainable.lora_rank == 0) {
-    LinearBackward(matrices.front(), tokens, outputs, h);
+    LinearBackward(
+        matrices.front(), tokens, outputs, h, true, Input::kNarrowed);
     return;
   }
   Gemm("input gradient", tokens, h, outputs);
   for (const Matrix matrix : matrices) AdapterBackward(matrix, tokens, h, h);
+  WidenGradient(tokens * h);
 }
 
 void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
@@ -243,7 +283,7 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
        shape.query_length,
        shape.products());
   if (OperationByOperation(w_.stack)) {
-    if (autocast_) Copy("cast gradient", scores, element_, 4);
+    WidenGradient(scores);
     DropoutBackward(scores, wide_);
     Reduction("softmax gradient",
               rows,
@@ -251,7 +291,7 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
               2 * wide_,
               wide_,
               kSoftmaxBackwardFlops);
-    if (autocast_) CastActivation(scores);
+    NarrowGradient(scores);
     Elementwise(Fairseq() ? "mask gradient" : "scale gradient",
                 scores,
                 element_,
@@ -291,11 +331,17 @@ void PassKernels::HeadBackward() {
     }
   } else if (a_.head == Head::kQuestionAnswering) {
     LossBackward(2 * b, w_.sequence_length);
-    LinearBackward(Matrix::kTaskHead, HeadTokens(), 2, h);
+    LinearBackward(
+        Matrix::kTaskHead, HeadTokens(), 2, h, true, Input::kNarrowed);
   } else if (VocabularyHead()) {
     const int64_t rows = PredictedTokens();
     LossBackward(rows, a_.vocabulary);
-    LinearBackward(Matrix::kVocabulary, rows, a_.vocabulary, h);
+    LinearBackward(Matrix::kVocabulary,
+                   rows,
+                   a_.vocabulary,
+                   h,
+                   a_.head != Head::kCausalLanguageModel,
+                   Input::kNarrowed);
     if (a_.head != Head::kCausalLanguageModel) {
       LayerNormBackward(rows);
       Elementwise("gelu gradient",
@@ -304,7 +350,8 @@ void PassKernels::HeadBackward() {
                   element_,
                   kGeluBackwardFlops,
                   2);
-      LinearBackward(Matrix::kVocabularyHead, rows, h, h);
+      LinearBackward(
+          Matrix::kVocabularyHead, rows, h, h, true, Input::kNarrowed);
     }
     if (a_.head == Head::kPreTraining) {
       LossBackward(b, 2);
@@ -341,6 +388,13 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
               element_,
               kSoftmaxForwardFlops + 2,
               1);
+    return;
+  }
+  if (TwoKernelLoss()) {
+    Copy("zero target gradient", scores, 0, 4);
+    Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
+    Reduction("loss gradient", rows, scores, 8, 4, 2, 1);
+    if (element_ < 4) Copy("cast gradient", scores, 4, element_);
     return;
   }
   Elementwise("loss gradient", scores, 4, element_, 2, 1);

@@ -60,17 +60,34 @@ void PassKernels::EmbeddingsForward(int64_t tokens) {
   if (dropout_ && fusion_ != Fusion::kCompiled) Dropout(elements, wide_);
 }
 
-// Autocast keeps a narrow copy of every matrix for the length of a pass.
+// Autocast keeps a narrow copy of every matrix and bias for the length of a
+// pass.
 void PassKernels::CastWeights() {
-  const int64_t square = a_.hidden * a_.hidden;
-  const int64_t feed_forward = 2 * a_.hidden * a_.intermediate;
-  const int64_t elements =
-      (a_.layers + a_.decoder_layers) * (4 * square + feed_forward) +
-      a_.decoder_layers * 4 * square;  // cross-attention
-  const int64_t matrices =
-      a_.layers * (a_.joint_projection() ? 4 : 6) + a_.decoder_layers * 10;
-  // A matrix and a bias are a launch each.
-  const int64_t launches = 2 * matrices;
+  const int64_t h = a_.hidden;
+  int64_t elements = a_.layers * (4 * h * h + 2 * h * a_.intermediate) +
+                     a_.decoder_layers * (8 * h * h + 2 * h * a_.intermediate);
+  int64_t launches = 2 * (a_.layers * (a_.joint_projection() ? 4 : 6) +
+                          a_.decoder_layers * 10);
+  if (fusion_ == Fusion::kFused) {
+    // The fused layers add these in fp32.
+    launches -= 2 * a_.layers + 3 * a_.decoder_layers;  // outputs
+    launches -= a_.layers + a_.decoder_layers;          // feed-forward in
+  }
+  const auto add = [&](int64_t rows, int64_t columns, bool bias = true) {
+    elements += rows * columns;
+    launches += bias ? 2 : 1;
+  };
+  if (a_.has_pooler()) add(h, h);
+  if (a_.head == Head::kSequenceClassification) {
+    if (a_.classifier_dense) add(h, h);
+    add(a_.labels, h);
+  } else if (a_.head == Head::kQuestionAnswering) {
+    add(2, h);
+  } else if (VocabularyHead()) {
+    if (a_.head == Head::kPreTraining) add(2, h);
+    if (a_.head != Head::kCausalLanguageModel) add(h, h);
+    add(a_.vocabulary, h, a_.head != Head::kCausalLanguageModel);
+  }
   Copy("cast weights", elements / launches, 4, element_);
   Kernel& kernel = list_.kernels.back();
   kernel.launches = launches;
@@ -85,11 +102,11 @@ void PassKernels::LayerNormForward(int64_t rows) {
             wide_,
             wide_,
             kLayerNormForwardFlops);
-  if (autocast_) CastActivation(rows * a_.hidden);
 }
 
-void PassKernels::CastActivation(int64_t elements) {
-  Copy("cast activation", elements, 4, element_);
+// Autocast narrows what a product reads, each time that one reads it.
+void PassKernels::CastOperand(int64_t elements) {
+  if (autocast_) Copy("cast activation", elements, 4, element_);
 }
 
 void PassKernels::Dropout(int64_t elements, int64_t width) {
@@ -119,6 +136,7 @@ void PassKernels::AttentionForward(Attends attends,
   const int64_t h = a_.hidden;
   const int64_t queries = query_tokens * h;
   const int64_t keys = key_tokens * h;
+  CastOperand(queries);
   if (Joint(attends)) {
     Gemm("query, key and value projection", query_tokens, 3 * h, h);
   } else {
@@ -127,7 +145,9 @@ void PassKernels::AttentionForward(Attends attends,
       // Of the encoder's output, which queries are not made of.
       Gemm("key and value projection", key_tokens, 2 * h, h);
     } else {
+      CastOperand(keys);
       Gemm("key projection", key_tokens, h, h);
+      CastOperand(keys);
       Gemm("value projection", key_tokens, h, h);
     }
   }
@@ -160,13 +180,17 @@ void PassKernels::AttentionForward(Attends attends,
   } else {
     MaterialisedAttentionForward(shape, queries, keys);
   }
-  if (fusion_ != Fusion::kCompiled) {
-    Copy("merge heads", queries, element_, element_);
-  }
+  if (CopiesHeads()) Copy("merge heads", queries, element_, element_);
   Gemm("attention output projection", query_tokens, h, h);
   AdapterForward(Matrix::kOutput, query_tokens, h, h);
   LaidOutBias(queries);
   ResidualAndNormForward(query_tokens);
+}
+
+// LibTorch's flash attention takes heads where the projections left them.
+bool PassKernels::CopiesHeads() const {
+  const bool flash = w_.stack.attention == Attention::kFlash;
+  return fusion_ != Fusion::kCompiled && !(flash && EagerOutside());
 }
 
 void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
@@ -190,11 +214,11 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
     if (!Fairseq()) {
       Elementwise("scale scores", scores, element_, element_, 1);
     }
-    Elementwise("mask scores", scores, element_, element_, 1);
-    Reduction(
-        "softmax", rows, scores, element_, wide_, kSoftmaxForwardFlops, 1);
+    // The mask is fp32, and so is the sum.
+    Elementwise("mask scores", scores, element_, wide_, 1);
+    Reduction("softmax", rows, scores, wide_, wide_, kSoftmaxForwardFlops, 1);
     Dropout(scores, wide_);
-    if (autocast_) CastActivation(scores);
+    CastOperand(scores);
   } else if (fusion_ == Fusion::kLightSeq) {
     Reduction("mask and softmax",
               rows,
@@ -252,7 +276,6 @@ void PassKernels::ResidualAndNormForward(int64_t tokens) {
                 2 + DropoutFlops() + kLayerNormForwardFlops,
                 0,
                 DropoutDraws());
-      if (autocast_) CastActivation(elements);
       break;
     case Fusion::kLightSeq:
       Elementwise("bias, dropout and residual",
@@ -279,6 +302,7 @@ void PassKernels::ResidualAndNormForward(int64_t tokens) {
 
 void PassKernels::FeedForwardForward(int64_t tokens) {
   const int64_t elements = tokens * a_.intermediate;
+  CastOperand(tokens * a_.hidden);
   Gemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
   AdapterForward(Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden);
   LaidOutBias(elements);
@@ -332,6 +356,7 @@ void PassKernels::HeadForward() {
     Gemm("classifier", b, a_.labels, h);
     Loss(b, a_.labels);
   } else if (a_.head == Head::kQuestionAnswering) {
+    CastOperand(HeadTokens() * h);
     Gemm("span logits", HeadTokens(), 2, h);
     Loss(2 * b, w_.sequence_length);
   } else if (VocabularyHead()) {
@@ -342,11 +367,14 @@ void PassKernels::HeadForward() {
     }
     if (w_.predictions_per_sequence > 0) {
       Copy("gather predicted tokens", rows * h, wide_, element_);
+    } else {
+      CastOperand(rows * h);
     }
     if (a_.head != Head::kCausalLanguageModel) {
       Gemm("head transform", rows, h, h);
       Elementwise("gelu", rows * h, element_, element_, kGeluForwardFlops, 1);
       LayerNormForward(rows);
+      CastOperand(rows * h);
     }
     Gemm("vocabulary logits", rows, a_.vocabulary, h);
     Loss(rows, a_.vocabulary);
@@ -355,15 +383,21 @@ void PassKernels::HeadForward() {
 
 // Log-softmax and negative log-likelihood, in fp32.
 void PassKernels::Loss(int64_t rows, int64_t classes) {
+  if (TwoKernelLoss() && element_ < 4) {
+    Copy("cast logits", rows * classes, element_, 4);
+  }
   // LightSeq2's criterion writes no probabilities.
   Reduction("loss",
             rows,
             rows * classes,
-            element_,
+            TwoKernelLoss() ? 4 : element_,
             OneKernelCriterion() ? 0 : 4,
             kSoftmaxForwardFlops,
             1);
   if (OneKernelCriterion()) list_.kernels.back().bytes_written = rows * 4;
+  if (TwoKernelLoss()) {
+    Reduction("negative log-likelihood", 1, rows, 4 + kIndexBytes, 0, 1);
+  }
   if (Fairseq()) {
     // Label smoothing: what the target has, and the mean over all classes.
     Copy("gather target", rows, 4 + kIndexBytes, 4);
@@ -371,6 +405,9 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
     list_.kernels.back().bytes_written = rows * 4;
   }
 }
+
+// LibTorch's cross entropy: log-softmax, and what the target has of it.
+bool PassKernels::TwoKernelLoss() const { return EagerOutside() && !Fairseq(); }
 
 // LightSeq2 (not DeepSpeed, which has no translation models) computes the
 // probabilities once more in the backward pass.

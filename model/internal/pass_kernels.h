@@ -28,6 +28,8 @@ inline constexpr int64_t kDropoutFlops = 2;  // compare, scale
 
 inline constexpr int64_t kIndexBytes = 8;  // token ids are int64
 inline constexpr int64_t kMaskBytes = 1;   // a dropout mask element
+// Of sums over rows, in the trainer's fused kernels (kFusedChunks there).
+inline constexpr int64_t kPartialSums = 32;
 
 // Extents of one attention block: queries of one side, keys of another.
 struct AttentionShape {
@@ -145,7 +147,7 @@ class PassKernels {
   void EmbeddingsForward(int64_t tokens);
   void CastWeights();
   void LayerNormForward(int64_t rows);
-  void CastActivation(int64_t elements);
+  void CastOperand(int64_t elements);
   void Dropout(int64_t elements, int64_t width);
   void LayerForward(const AttentionShape& shape, int64_t tokens);
   void DecoderLayerForward();
@@ -153,6 +155,7 @@ class PassKernels {
                         const AttentionShape& shape,
                         int64_t query_tokens,
                         int64_t key_tokens);
+  bool CopiesHeads() const;
   void MaterialisedAttentionForward(const AttentionShape& shape,
                                     int64_t queries,
                                     int64_t keys);
@@ -162,12 +165,22 @@ class PassKernels {
   int64_t PredictedTokens() const;
   void HeadForward();
   void Loss(int64_t rows, int64_t classes);
+  bool TwoKernelLoss() const;
   bool OneKernelCriterion() const;
 
   // backward_kernels.cc
   void Backward();
-  void LinearBackward(
-      Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias = true);
+  enum class Input { kAsItIs, kNarrowed };
+  void LinearBackward(Matrix matrix,
+                      int64_t m,
+                      int64_t n,
+                      int64_t k,
+                      bool bias = true,
+                      Input input = Input::kAsItIs);
+  void WidenGradient(int64_t elements);
+  void NarrowGradient(int64_t elements);
+  void WidenParameterGradient(int64_t elements);
+  void AddPartialSums(int64_t sums);
   void LayerNormBackward(int64_t rows);
   void DropoutBackward(int64_t elements, int64_t width);
   void ResidualAndNormBackward(int64_t tokens);

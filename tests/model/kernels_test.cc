@@ -105,15 +105,16 @@ int64_t LaunchesOfLayer(const KernelList& list, Phase phase) {
 // 6 products with weights, 2 of attention, 3 heads split, 1 merge, softmax,
 // GELU, 2 add-and-norm = 16; eager: 4 around softmax, 3 for each residual = 23.
 // Backward: 12 products with weights, 4 of attention, 1 split, 3 merges,
-// softmax, GELU, 2 x 2 for add-and-norm, biases of query, key and value, 2 adds
-// of input gradients, 2 of residuals = 33.
+// softmax, GELU and its partial sums, 2 x 3 for add-and-norm (the last adds
+// partial sums), biases of query, key and value, 2 adds of input gradients, 2
+// of residuals = 36.
 TEST_CASE("launches of the trainer's stacks, by hand") {
   Workload w = BertBase(2, 16);
   CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kForward) == 23);
   w.stack.fusion = Fusion::kFused;
   const KernelList list = ExpandKernels(w);
   CHECK(LaunchesOfLayer(list, Phase::kForward) == 16);
-  CHECK(LaunchesOfLayer(list, Phase::kBackward) == 33);
+  CHECK(LaunchesOfLayer(list, Phase::kBackward) == 36);
 }
 
 int64_t CountOf(const KernelList& list,
@@ -212,8 +213,9 @@ TEST_CASE("embeddings of the Transformer are scaled and sinusoids added") {
                 "embedding scale") == 0);
 }
 
-// bert-tiny at fp16: 2 x 6 matrices and their biases are cast one by one;
-// gpt2's query, key and value are one of 4.
+// bert-tiny at fp16: 2 x 6 matrices, those of pooler and classifier, and their
+// biases are cast one by one; gpt2's query, key and value are one of 4, and its
+// table makes the logits, without a bias.
 TEST_CASE("autocast casts each matrix once") {
   Workload w = BertBase(2, 16);
   w.precision = Precision::kFp16;
@@ -224,9 +226,26 @@ TEST_CASE("autocast casts each matrix once") {
                    Phase::kForward,
                    "cast weights");
   };
-  CHECK(casts("bert-tiny") == 2 * 6 * 2);
-  CHECK(casts("gpt2") == 12 * 4 * 2);
-  CHECK(casts("transformer-base") == (6 * 6 + 6 * 10) * 2);
+  CHECK(casts("bert-tiny") == (2 * 6 + 2) * 2);
+  CHECK(casts("gpt2") == 12 * 4 * 2 + 1);
+  CHECK(casts("transformer-base") == (6 * 6 + 6 * 10) * 2 + 1);
+}
+
+// A layer of BERT under autocast: query, key, value and feed-forward each
+// narrow their own input, and the product with the values the probabilities = 5;
+// the mask widens the scores. Backward each of these once more, and the two
+// gradients that go to the narrow terms of residual sums = 8; gradients of 6
+// matrices and 6 biases are widened = 12.
+TEST_CASE("autocast casts each operand of each product") {
+  Workload w = BertBase(2, 16);
+  w.precision = Precision::kBf16;
+  const KernelList list = ExpandKernels(w);
+  const auto casts = [&list](Phase phase, std::string_view name) {
+    return CountOf(list, SegmentRole::kLayer, phase, name);
+  };
+  CHECK(casts(Phase::kForward, "cast activation") == 5);
+  CHECK(casts(Phase::kBackward, "cast gradient") == 8);
+  CHECK(casts(Phase::kBackward, "cast weight gradient") == 12);
 }
 
 // Add-and-norm of 2 x 16 x 768 elements, fp32: reads the product and the

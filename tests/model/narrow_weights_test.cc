@@ -35,6 +35,7 @@ int64_t CastsIn(const KernelList& list) {
 // masters there come 2 + 4 to unscale the gradients, 4 + 2 to write parameters.
 TEST_CASE("masters add two passes over the parameters") {
   Workload w = BertBaseInFp16();
+  w.precision = Precision::kBf16;  // fp16 also takes off the loss scale
   const KernelList autocast = ExpandKernels(w);
   w.stack.narrow_weights = true;
   const KernelList masters = ExpandKernels(w);
@@ -50,6 +51,13 @@ TEST_CASE("masters add two passes over the parameters") {
   CHECK(added > 12 * parameters - 2 * launches);
   CHECK(autocast.Counts(Phase::kForward).matrix_flops ==
         masters.Counts(Phase::kForward).matrix_flops);
+
+  // 4 + 4 to take the loss scale off.
+  w.precision = Precision::kFp16;
+  w.stack.narrow_weights = false;
+  const int64_t scaled = bytes(ExpandKernels(w)) - bytes(autocast);
+  CHECK(scaled <= 8 * parameters);
+  CHECK(scaled > 8 * parameters - 2 * launches);
 }
 
 // docs/counts.md, "Bytes": by hand, for 109,483,778 parameters in 201 tensors.
@@ -130,12 +138,13 @@ TEST_CASE("masters in the update hold no second gradients") {
   CHECK(fused.Of("master weights").base() == 4.0 * 109'483'778);
 }
 
+// But for the loss, which is fp32: logits, and their gradient.
 TEST_CASE("narrow weights need no casts") {
   Workload w = BertBaseInFp16();
   CHECK(CastsIn(ExpandKernels(w)) > 0);
   CHECK(Autocasts(w));
   w.stack.narrow_weights = true;
-  CHECK(CastsIn(ExpandKernels(w)) == 0);
+  CHECK(CastsIn(ExpandKernels(w)) == 2);
   CHECK_FALSE(Autocasts(w));
 }
 

@@ -1,5 +1,8 @@
-// A management library with one GPU, for nvml_test.cc: the entry points that
-// trainer/nvml.cc looks for, with fixed answers.
+// A management library with one GPU, for run_monitor_test.cc and the pretended
+// GPU: the entry points that trainer/nvml.cc looks for, with fixed answers, and
+// those that LibTorch does.
+
+#include <strings.h>
 
 #include <cstring>
 
@@ -12,7 +15,11 @@ extern "C" {
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }
 int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
-  if (std::strcmp(bus_id, "0000:3B:00.0") != 0) return 6;  // not found
+  // Either domain has its zeros, or some of them.
+  const size_t length = std::strlen(bus_id);
+  if (length < 7 || ::strcasecmp(bus_id + length - 7, "3B:00.0") != 0) {
+    return 6;  // not found
+  }
   *device = &gpu;
   return 0;
 }
@@ -51,5 +58,17 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void*,
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void*) {
   *count = 2;
   return 7;  // no room for them
+}
+// LibTorch's, on the way to its message that memory is short.
+int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
+  *count = 0;
+  return 0;
+}
+int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return 3; }  // not supported
+int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, void*) { return 3; }
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) { return 3; }
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  *version = 13000;
+  return 0;
 }
 }
