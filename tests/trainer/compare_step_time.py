@@ -82,22 +82,24 @@ class Reference:
 
 
 class Trainer:
-    """One process, asked for stacks and attentions in turns."""
+    """A process of one stack and attention, which so keeps its model."""
 
-    def __init__(self, options):
+    def __init__(self, options, stack, attention):
         self.options = options
+        self.stack = stack
+        self.attention = attention
         self.process = subprocess.Popen(
             [options.trainer, "measure", "--threads", str(options.threads),
              "--device", options.device], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.device = None  # as the records say
+        self.device = self.software = None  # as the records say
 
-    def steps(self, stack, attention, batch, length, count):
+    def steps(self, batch, length, count):
         self.process.stdin.write(json.dumps(
             {"model": self.options.model, "batch": batch,
              "sequence_length": length, "steps": count, "warmup": 1,
-             "precision": self.options.precision, "stack": stack,
-             "attention": attention,
+             "precision": self.options.precision, "stack": self.stack,
+             "attention": self.attention,
              "optimizer": {"name": "adamw", "implementation":
                            self.options.implementation}}) + "\n")
         self.process.stdin.flush()
@@ -113,25 +115,26 @@ class Trainer:
         self.process.wait()
 
 
-def contestants(options, trainer):
-    """What is timed, by name: a function of batch, length and steps."""
-    def of_trainer(stack, attention):
-        return lambda *shape: trainer.steps(stack, attention, *shape)
+def contestants(options):
+    """The trainers, and what is timed, by name: a function of batch, length and
+    steps."""
+    trainers = []
     found = {}
     for stack in options.stack:
         for attention in options.attention:
             name = f"trainer {stack}"
             if len(options.attention) > 1:
                 name += f" {attention}"
-            found[name] = of_trainer(stack, attention)
+            trainers.append(Trainer(options, stack, attention))
+            found[name] = trainers[-1].steps
     for attention in ("eager", "sdpa"):
         found[f"Transformers {attention}"] = Reference(options, attention).steps
     if options.compile:
         found["torch.compile"] = Reference(options, "sdpa", compiled=True).steps
-    return found
+    return trainers, found
 
 
-def compare(options, trainer, found):
+def compare(options, found):
     """A row a shape: medians, and ratios of the trainer's stacks."""
     for shape in options.shapes:
         batch, length = map(int, shape.split("x"))
@@ -223,23 +226,24 @@ def main():
     torch.set_num_threads(options.threads)
     # Of a compiled program a shape, for all of them.
     torch._dynamo.config.cache_size_limit = 64
-    trainer = Trainer(options)
-    found = contestants(options, trainer)
+    trainers, found = contestants(options)
     lines = header(options, found)
     print("\n".join(lines), flush=True)
     rows = []
-    for row in compare(options, trainer, found):
+    for row in compare(options, found):
         rows.append(row)
         lines.append(cells(options, row))
         print(lines[-1], flush=True)
-    trainer.close()
+    for trainer in trainers:
+        trainer.close()
     if options.markdown:
         with open(options.markdown, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"model": options.model, "precision": options.precision,
-                       "device": trainer.device, "software": trainer.software,
+                       "device": trainers[0].device,
+                       "software": trainers[0].software,
                        "torch": torch.__version__,
                        "transformers": transformers.__version__,
                        "implementation": options.implementation,
