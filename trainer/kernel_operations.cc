@@ -214,7 +214,7 @@ Program Add(const Setting& s) {
 Program AddMask(const Setting& s) {
   const int64_t length = s.workload.sequence_length;
   return [scores = s.Narrow({s.kernel().work_items / length, length}),
-          mask = s.Narrow({length})](int64_t) { return scores + mask; };
+          mask = s.Wide({length})](int64_t) { return scores + mask; };
 }
 Program Scale(const Setting& s) {
   return [input = s.Narrow({s.kernel().work_items})](int64_t) {
@@ -263,9 +263,8 @@ Program LayerNormGradient(const Setting& s) {
 
 Program Softmax(const Setting& s) {
   const int64_t length = s.workload.sequence_length;
-  const at::Tensor scores = s.Narrow({s.kernel().work_items, length});
-  return [scores, type = s.wide](int64_t) {
-    return at::softmax(scores, -1, type);
+  return [scores = s.Wide({s.kernel().work_items, length})](int64_t) {
+    return at::softmax(scores, -1);
   };
 }
 Program SoftmaxGradient(const Setting& s) {

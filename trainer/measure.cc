@@ -13,10 +13,10 @@
 
 #include "model/error.h"
 #include "trainer/device.h"
+#include "trainer/device_memory.h"
 #include "trainer/dropout.h"
 #include "trainer/encoder.h"
 #include "trainer/failure.h"
-#include "trainer/host_allocator.h"
 #include "trainer/line_writer.h"
 #include "trainer/out_of_memory.h"
 #include "trainer/signals.h"
@@ -327,7 +327,7 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   }
   session_.reset();
   session_workload_.reset();
-  ReleaseHostMemory();
+  ReleaseMemory(device_);
   TransformerOptions options = DefaultOptions(workload.architecture);
   options.fusion = workload.stack.fusion;
   options.attention = workload.stack.attention;
@@ -357,9 +357,8 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   const model::Workload& workload = request.workload;
   Session& session = SessionFor(request);
   session.optimizer().ZeroGradients();
-  ReleaseHostMemory();
-  ResetPeakHostMemory();
-  ResetPeakResident();
+  ReleaseMemory(session.transformer().device());
+  ResetPeakMemory(session.transformer().device());
   // Each rank draws its own part of the batch, and its own masks.
   const uint64_t own_seed = request.seed + static_cast<uint64_t>(ranks_.rank());
   SeedDropout(own_seed);
@@ -405,8 +404,9 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   if (const auto scale = session.loss_scale()) {
     record.skipped_steps = scale->skipped_steps;
   }
-  record.peak_memory_bytes = PeakResidentBytes();
-  record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
+  const PeakMemory peak = PeakMemoryOf(session.transformer().device());
+  record.peak_memory_bytes = peak.held_bytes;
+  record.peak_allocated_bytes = peak.allocated_bytes;
   // A run that a signal cut short of its first timed step is no measurement.
   if (StopRequested() && record.samples.back().warmup) return std::nullopt;
   RequireDeviceTime(record);

@@ -43,7 +43,7 @@ struct StepRecord {
   model::Workload workload;
   uint64_t seed = 0;
   int64_t parameters = 0;
-  int64_t peak_memory_bytes = 0;              // resident, of the whole process
+  int64_t peak_memory_bytes = 0;              // held (device_memory.h)
   int64_t peak_allocated_bytes = 0;           // in tensors
   std::optional<double> evaluation_accuracy;  // after training
   std::optional<int64_t> skipped_steps;       // of fp16: gradients overflowed

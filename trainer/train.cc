@@ -20,8 +20,8 @@
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/device.h"
+#include "trainer/device_memory.h"
 #include "trainer/dropout.h"
-#include "trainer/host_allocator.h"
 #include "trainer/line_writer.h"
 #include "trainer/out_of_memory.h"
 #include "trainer/pretrained.h"
@@ -710,8 +710,7 @@ int Train(const TrainOptions& given,
   bool stopped = parallel == nullptr && StopRequested();
   RunMonitor monitor(record.device.bus_id);
   session.set_time_parts(options.layers);
-  ResetPeakHostMemory();
-  ResetPeakResident();
+  ResetPeakMemory(transformer.device());
   {
     const Progress progress(steps, first_rank);
     for (int64_t step = first_step; step < steps && !stopped; ++step) {
@@ -748,8 +747,9 @@ int Train(const TrainOptions& given,
   if (const auto scale = session.loss_scale()) {
     record.skipped_steps = scale->skipped_steps;
   }
-  record.peak_memory_bytes = PeakResidentBytes();
-  record.peak_allocated_bytes = HostMemoryInUse().peak_allocated_bytes;
+  const PeakMemory peak = PeakMemoryOf(transformer.device());
+  record.peak_memory_bytes = peak.held_bytes;
+  record.peak_allocated_bytes = peak.allocated_bytes;
   if (!evaluation.empty() && !stopped) {
     record.evaluation_accuracy =
         Accuracy(session, transformer, evaluation, options, ranks);

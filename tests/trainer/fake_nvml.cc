@@ -1,4 +1,4 @@
-// A management library with one GPU, for run_monitor_test.cc and the pretended
+// A management library with two GPUs, for run_monitor_test.cc and the pretended
 // GPU: the entry points that trainer/nvml.cc looks for, with fixed answers, and
 // those that LibTorch does.
 
@@ -17,7 +17,8 @@ int nvmlShutdown() { return 0; }
 int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   // Either domain has its zeros, or some of them.
   const size_t length = std::strlen(bus_id);
-  if (length < 7 || ::strcasecmp(bus_id + length - 7, "3B:00.0") != 0) {
+  const char* const bus = bus_id + (length < 7 ? 0 : length - 7);
+  if (::strcasecmp(bus, "3B:00.0") != 0 && ::strcasecmp(bus, "3C:00.0") != 0) {
     return 6;  // not found
   }
   *device = &gpu;

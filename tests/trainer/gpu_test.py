@@ -1,9 +1,10 @@
 """The trainer on a GPU, end to end. Skipped, with the reason, where there is none.
 
-    gpu_test.py TRAINER [--device cpu]
+    gpu_test.py TRAINER [--device cpu | --pretend FOLDER]
 
 With `--device cpu` what does not ask for a GPU runs on the processor: a check of
-the tests themselves.
+the tests themselves. With `--pretend` all of it runs on the CUDA libraries of
+that folder (pretend_gpu/), which do all but compute: losses are not looked at.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from pathlib import Path
 TRAINER = ""
 DEVICE = "cuda"
 GPUS = []
+PRETENDED = False
 
 # Small enough for a second a run, large enough that every kernel has a tail.
 MODEL = {"layers": 2, "hidden": 96, "heads": 3, "intermediate": 200,
@@ -70,6 +72,8 @@ class Gpu(unittest.TestCase):
 
     def check_close(self, got, want, tolerance):
         self.assertEqual(len(got), len(want))
+        if PRETENDED:
+            return
         for a, b in zip(got, want):
             self.assertLessEqual(abs(a - b), tolerance * abs(b), (got, want))
 
@@ -126,7 +130,8 @@ class Gpu(unittest.TestCase):
         drop = {**REQUEST, "model": {**MODEL, "dropout": 0.3}}
         for record in measure(drop, {**drop, "stack": "fused"}):
             self.assertTrue(all(map(math.isfinite, losses(record))))
-            self.assertNotEqual(losses(record), losses(want))
+            if not PRETENDED:
+                self.assertNotEqual(losses(record), losses(want))
 
     def test_optimizers_agree_and_count_their_launches(self):
         for name in ("adamw", "adan"):
@@ -136,11 +141,25 @@ class Gpu(unittest.TestCase):
             for record in records[1:]:
                 self.check_close(losses(record), losses(records[0]),
                                  FP32_TOLERANCE)
-            launches = [r["launches_optimizer"] for r in records]
-            self.assertGreater(launches[0], launches[2])
-            self.assertGreaterEqual(launches[1], launches[2])
+            # LibTorch's operators over many tensors are several launches on
+            # a GPU, and not counted there.
+            counted = [r.get("launches_optimizer") for r in records]
+            self.assertGreater(counted[0], 300)
+            if DEVICE == "cpu":
+                self.assertGreaterEqual(counted[1], counted[2])
             if name == "adan":
-                self.assertEqual(launches[2], 1)
+                self.assertEqual(counted[2], 1)
+
+    def test_memory_is_that_of_the_device(self):
+        small, large = measure(REQUEST, {**REQUEST, "batch": 96})
+        for record in (small, large):
+            # Parameters, gradients and AdamW's two moments, in fp32.
+            self.assertGreater(record["peak_allocated_bytes"],
+                               16 * record["parameters"])
+            self.assertGreater(record["peak_memory_bytes"],
+                               record["peak_allocated_bytes"])
+        self.assertGreater(large["peak_allocated_bytes"],
+                           1.3 * small["peak_allocated_bytes"])
 
     def test_precisions(self):
         precisions = ["bf16"] if DEVICE == "cpu" else ["tf32", "bf16", "fp16"]
@@ -261,12 +280,17 @@ class Gpu(unittest.TestCase):
 
 
 def main():
-    global TRAINER, DEVICE, GPUS
+    global TRAINER, DEVICE, GPUS, PRETENDED
     parser = argparse.ArgumentParser()
     parser.add_argument("trainer")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
+    parser.add_argument("--pretend", metavar="FOLDER")
     options, rest = parser.parse_known_args()
     TRAINER, DEVICE = options.trainer, options.device
+    if options.pretend:
+        PRETENDED = True
+        os.environ.update(LD_PRELOAD=f"{options.pretend}/libcudart.so.13",
+                          LD_LIBRARY_PATH=options.pretend, PRETEND_GPUS="2")
     found = [json.loads(line) for line in run("devices").stdout.splitlines()]
     GPUS = [one for one in found if one["kind"] == "cuda"]
     if DEVICE == "cuda" and not GPUS:

@@ -160,6 +160,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   *p = {};
   std::strcpy(p->name, "Pretended H100");
   p->uuid.bytes[0] = static_cast<char>(device + 1);
+  p->pciBusID = 0x3b + device;
   p->major = 9;
   p->totalGlobalMem = Capacity();
   p->multiProcessorCount = 132;
