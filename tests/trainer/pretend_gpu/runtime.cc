@@ -198,6 +198,16 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
     case cudaDevAttrMaxThreadsPerMultiProcessor:
       *value = 2048;
       break;
+    case cudaDevAttrMaxGridDimX:
+      *value = 0x7fffffff;
+      break;
+    case cudaDevAttrMaxGridDimY:
+    case cudaDevAttrMaxGridDimZ:
+      *value = 65535;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = 49152;
+      break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = 232448;
       break;
