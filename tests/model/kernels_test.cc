@@ -232,8 +232,8 @@ TEST_CASE("autocast casts each matrix once") {
 }
 
 // A layer of BERT under autocast: query, key, value and feed-forward each
-// narrow their own input, and the product with the values the probabilities = 5;
-// the mask widens the scores. Backward each of these once more, and the two
+// narrow their own input, and the product with the values the probabilities =
+// 5; the mask widens the scores. Backward each of these once more, and the two
 // gradients that go to the narrow terms of residual sums = 8; gradients of 6
 // matrices and 6 biases are widened = 12.
 TEST_CASE("autocast casts each operand of each product") {
