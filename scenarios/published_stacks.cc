@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -154,6 +155,23 @@ std::vector<int64_t> TokensOf(const PublishedRun& run,
   return tokens;
 }
 
+// From the least of ratio(tokens) to the greatest.
+template <class Ratio>
+PublishedPrediction RangeOver(std::span<const int64_t> tokens,
+                              const Ratio& ratio) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  for (const int64_t count : tokens) {
+    const double value = ratio(count);
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  PublishedPrediction p;
+  p.value = low;
+  p.high = high;
+  return p;
+}
+
 PublishedPrediction SpeedUpOfStack(const PublishedRun& run) {
   static const TranslationRates rates = ShippedTranslationRates();
   static const std::vector<double> fitted = FitTranslation(rates);
@@ -161,22 +179,15 @@ PublishedPrediction SpeedUpOfStack(const PublishedRun& run) {
   const calibrate::Predictor predictor = TranslationPredictor(device, fitted);
   const Cluster cluster = ClusterOf(device, run.device_count);
   const std::vector<int64_t> tokens = TokensOf(run, rates);
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0;
-  for (const int64_t count : tokens) {
+  PublishedPrediction p = RangeOver(tokens, [&](int64_t count) {
     const auto time = [&](std::string_view stack) {
       return EstimateStep(predictor,
                           TranslationWorkload(stack, *run.architecture, count),
                           cluster)
           .total();
     };
-    const double ratio = time(*run.against) / time(*run.stack);
-    low = std::min(low, ratio);
-    high = std::max(high, ratio);
-  }
-  PublishedPrediction p;
-  p.value = low;
-  p.high = high;
+    return time(*run.against) / time(*run.stack);
+  });
   p.how = fmt::format(
       "host and rates of LightSeq's table for one GPU, {} to {} tokens, {}",
       tokens.front(),
@@ -214,20 +225,13 @@ PublishedPrediction ProfileRatio(const PublishedRuns& runs,
   const PublishedRun& run = runs.RunOf(row);
   const Device& device = FindDevice(*run.device);
   const std::string part = row.part.value_or("");
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0;
-  for (const int64_t tokens : kTokens) {
+  PublishedPrediction p = RangeOver(kTokens, [&](int64_t tokens) {
     const auto count = [&](std::string_view stack) {
       return CounterOf(
           part, device, TranslationWorkload(stack, *run.architecture, tokens));
     };
-    const double ratio = count(*run.stack) / count(*run.against);
-    low = std::min(low, ratio);
-    high = std::max(high, ratio);
-  }
-  PublishedPrediction p;
-  p.value = low;
-  p.high = high;
+    return count(*run.stack) / count(*run.against);
+  });
   p.how = "counts of the expansion, 512 to 15000 tokens";
   return p;
 }

@@ -372,14 +372,6 @@ void PassKernels::ScatterFirstTokens() {
 
 void PassKernels::LossBackward(int64_t rows, int64_t classes) {
   const int64_t scores = rows * classes;
-  if (Fairseq()) {
-    // Of both terms of the smoothed loss, added.
-    Copy("zero target gradient", scores, 0, 4);
-    Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
-    Elementwise("loss gradient add", scores, 4, 4, 1);
-    Reduction("loss gradient", rows, scores, 8, element_, 3, 1);
-    return;
-  }
   if (OneKernelCriterion()) {
     Reduction("loss gradient",
               rows,
@@ -390,14 +382,20 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
               1);
     return;
   }
-  if (TwoKernelLoss()) {
-    Copy("zero target gradient", scores, 0, 4);
-    Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
-    Reduction("loss gradient", rows, scores, 8, 4, 2, 1);
-    if (element_ < 4) Copy("cast gradient", scores, 4, element_);
+  if (!EagerOutside()) {
+    Elementwise("loss gradient", scores, 4, element_, 2, 1);
     return;
   }
-  Elementwise("loss gradient", scores, 4, element_, 2, 1);
+  Copy("zero target gradient", scores, 0, 4);
+  Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
+  if (Fairseq()) {
+    // Of both terms of the smoothed loss, added.
+    Elementwise("loss gradient add", scores, 4, 4, 1);
+    Reduction("loss gradient", rows, scores, 8, element_, 3, 1);
+    return;
+  }
+  Reduction("loss gradient", rows, scores, 8, 4, 2, 1);
+  if (element_ < 4) Copy("cast gradient", scores, 4, element_);
 }
 
 // Gradients of tables are dense: zeroed, then rows added. A table that the
