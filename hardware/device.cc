@@ -138,12 +138,9 @@ void ReadPower(const Reader& root, Device& device) {
 void ReadPriors(const Reader& root, Device& device) {
   const std::optional<Reader> priors = root.OptionalMap("priors");
   if (!priors) return;
-  const auto infos = ParametersOf(device.kind);
-  const auto info =
-      std::find_if(infos.begin(), infos.end(), [](const ParameterInfo& i) {
-        return i.name == kStepOverhead;
-      });
-  if (info == infos.end()) {
+  const ParameterInfo* info =
+      FindParameter(ParametersOf(device.kind), kStepOverhead);
+  if (info == nullptr) {
     priors->Fail(fmt::format("the model of {} devices has no {}",
                              ToText(device.kind),
                              kStepOverhead));
@@ -221,6 +218,7 @@ Device LoadDevice(const std::string& path) {
   device.inference_only = root.OptionalFlag("inference_only").value_or(false);
   ReadPriors(root, device);
   ReadPower(root, device);
+  device.part_of = root.OptionalText("part_of");
   ReadLinks(root, device);
   root.Finish();
   return device;

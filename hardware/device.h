@@ -76,6 +76,9 @@ struct Device {
   // Absent where nobody publishes it: then energy is unknown, not 0.
   std::optional<model::Watts<>> max_power;
   std::optional<model::Watts<>> idle_power;
+  // The chip that it is one of several alike parts of: they reach each other
+  // inside it, and other chips over its links.
+  std::optional<std::string> part_of;
   // One direction, to a peer on the same host; absent: through the host.
   std::optional<model::BytesPerSecond<>> peer_bandwidth;
   std::optional<model::BytesPerSecond<>> host_bandwidth;

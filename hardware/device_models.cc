@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 
@@ -28,11 +27,8 @@ std::vector<ParameterInfo> ParametersOf(const Device& device) {
   const auto of_kind = ParametersOf(device.kind);
   std::vector<ParameterInfo> infos(of_kind.begin(), of_kind.end());
   if (device.step_overhead_prior) {
-    const auto info =
-        std::find_if(infos.begin(), infos.end(), [](const ParameterInfo& i) {
-          return i.name == kStepOverhead;
-        });
-    ENSURE(info != infos.end(), "a prior of a parameter that the kind has");
+    ParameterInfo* info = FindParameter(std::span(infos), kStepOverhead);
+    ENSURE(info != nullptr, "a prior of a parameter that the kind has");
     info->prior = model::ToSeconds(*device.step_overhead_prior);
     ENSURE(info->lower <= info->prior && info->prior <= info->upper,
            "a prior inside its bounds");

@@ -2,6 +2,8 @@
 
 // A free parameter of a device model: what a fit may move.
 
+#include <algorithm>
+#include <span>
 #include <string_view>
 
 namespace trainfare::hardware {
@@ -28,5 +30,15 @@ struct ParameterInfo {
 // Of every kind that counts the host's work of a step as one time: a device's
 // own file may say what is known of it.
 inline constexpr std::string_view kStepOverhead = "step_overhead";
+
+// The parameter of that name; nullptr where the model has none.
+template <class Info>
+Info* FindParameter(std::span<Info> infos, std::string_view name) {
+  const auto found =
+      std::find_if(infos.begin(), infos.end(), [&](const ParameterInfo& info) {
+        return info.name == name;
+      });
+  return found == infos.end() ? nullptr : &*found;
+}
 
 }  // namespace trainfare::hardware

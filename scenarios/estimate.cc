@@ -1,6 +1,7 @@
 #include "scenarios/estimate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +24,7 @@ namespace trainfare::scenarios {
 namespace {
 
 using hardware::Device;
+using hardware::DeviceCatalog;
 using hardware::DeviceKind;
 using model::InputError;
 using model::Seconds;
@@ -46,11 +48,46 @@ constexpr double kNormalQuantile90 = 1.2815515655446004;
 // communication do not slow each other.
 calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
   calibrate::RankFit ranks;
-  ranks.network.ranks = cluster.devices;
+  ranks.network.ranks = cluster.chips();
   ranks.network.alone.ring = {cluster.link->latency,
                               cluster.link->bandwidth * kRingShareOfLink};
   ranks.network.beside = ranks.network.alone;
   return ranks;
+}
+
+// Instances that have several of a device, as a hint; empty: none does.
+std::string InstancesWithSeveral(const Device& device) {
+  std::vector<std::string> names;
+  for (const hardware::Instance* instance :
+       hardware::InstanceCatalog::Shipped().OfDevice(device.name)) {
+    if (instance->count > 1 && instance->between_devices) {
+      names.push_back(instance->FullName());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// From one device to the next on a host, by the datasheet.
+hardware::Interconnect LinkBetween(const Device& device) {
+  hardware::Interconnect link;
+  if (device.peer_bandwidth) {
+    link.name = "peer link of its datasheet";
+    link.bandwidth = *device.peer_bandwidth;
+    link.latency = model::Microseconds(kPeerStepMicroseconds);
+  } else if (device.host_bandwidth) {
+    link.name = "host link of its datasheet";
+    link.bandwidth = *device.host_bandwidth;
+    link.latency = model::Microseconds(kHostStepMicroseconds);
+  } else {
+    const std::string instances = InstancesWithSeveral(device);
+    throw InputError(fmt::format(
+        "--devices: no link between several {} is known; {}",
+        device.name,
+        instances.empty() ? "no instance of the catalog has them either, so "
+                            "one is all that can be asked about"
+                          : "name an instance that has them: " + instances));
+  }
+  return link;
 }
 
 // Ranks that `fit` knows, as many as the cluster's devices.
@@ -251,7 +288,7 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   step.high_factor = prediction.high_factor;
   step.grade = prediction.grade;
   step.figures = prediction.figures;
-  if (cluster.devices > 1 && workload.work == model::Work::kTraining) {
+  if (cluster.chips() > 1 && workload.work == model::Work::kTraining) {
     const calibrate::RankStepTime over_ranks = calibrate::StepOverRanks(
         workload,
         prediction.time,
@@ -308,22 +345,27 @@ Cluster ClusterOf(const Device& device, int64_t devices) {
   Cluster cluster;
   cluster.devices = devices;
   if (devices <= 1) return cluster;
-  hardware::Interconnect link;
-  if (device.peer_bandwidth) {
-    link.name = "peer link of its datasheet";
-    link.bandwidth = *device.peer_bandwidth;
-    link.latency = model::Microseconds(kPeerStepMicroseconds);
-  } else if (device.host_bandwidth) {
-    link.name = "host link of its datasheet";
-    link.bandwidth = *device.host_bandwidth;
-    link.latency = model::Microseconds(kHostStepMicroseconds);
-  } else {
-    throw InputError(
-        fmt::format("--devices: no link between several {} is known; name an "
-                    "instance that has them (--instance)",
-                    device.name));
+  if (!device.part_of) {
+    cluster.link = LinkBetween(device);
+    return cluster;
   }
-  cluster.link = link;
+  const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
+  const int64_t parts = chip.cores / device.cores;
+  cluster.chip = chip.name;
+  cluster.devices_per_chip = std::min(devices, parts);
+  if (devices <= parts) return cluster;
+  if (devices % parts != 0) {
+    throw InputError(
+        fmt::format("--devices: {0} is one of {1} parts of {2}; expected up to "
+                    "{1}, or whole chips, got {3}; hint: {4} or {5}",
+                    device.name,
+                    parts,
+                    chip.name,
+                    devices,
+                    devices / parts * parts,
+                    (devices / parts + 1) * parts));
+  }
+  cluster.link = LinkBetween(chip);
   return cluster;
 }
 
@@ -412,7 +454,7 @@ model::MemorySurroundings SurroundingsOf(const Device& device,
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster) {
-  ENSURE(cluster.devices == 1 || cluster.link || cluster.ranks,
+  ENSURE(cluster.chips() == 1 || cluster.link || cluster.ranks,
          "several devices have a link");
   const Device& device = predictor.device();
   JobEstimate job;

@@ -31,7 +31,14 @@ struct Cluster {
   int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
   // Of the host that they are in; absent: not known.
   std::optional<model::Bytes<>> host_memory;
+  // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and
+  // how many of its parts are devices here. What they send each other is in the
+  // step of one already (docs/model_trainium.md); the link is between chips.
+  std::string chip;
+  int64_t devices_per_chip = 1;
 
+  // Whose gradients go over the link.
+  int64_t chips() const { return devices / devices_per_chip; }
   // Ranks on one processor are one device.
   int64_t ranks_per_device() const {
     return ranks ? ranks->ranks_per_device : 1;
@@ -39,7 +46,8 @@ struct Cluster {
 };
 
 // `devices` of a host of `instance`, or beside each other by the links of the
-// device's own datasheet. Throws InputError when no link is known.
+// device's own datasheet, or of the chip's that it is a part of. Throws
+// InputError when no link is known, or when a chip would be used in part.
 Cluster ClusterOf(const hardware::Instance& instance, int64_t devices);
 Cluster ClusterOf(const hardware::Device& device, int64_t devices);
 

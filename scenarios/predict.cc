@@ -361,6 +361,16 @@ void AddNotes(const Target& target,
         "data parallel over {}: link from its datasheet, not measured",
         target.cluster.link->name));
   }
+  if (target.cluster.devices_per_chip > 1) {
+    notes.push_back(fmt::format(
+        "{} parts of each {}: what they send each other is in the "
+        "step of one{}",
+        target.cluster.devices_per_chip,
+        target.cluster.chip,
+        target.cluster.link
+            ? fmt::format("; {} chips are linked", target.cluster.chips())
+            : ""));
+  }
   if (target.instance != nullptr && !target.tariff) {
     notes.push_back(fmt::format("no {}price of {} is known",
                                 spot ? "spot " : "",

@@ -79,6 +79,18 @@ TEST_CASE("every shipped device loads and is in the range of its kind") {
       CHECK(ridge > 8.0);
       CHECK(ridge < 700.0);
     }
+    // A part is a whole share of its chip.
+    if (device.part_of) {
+      const Device& chip = catalog.Find(*device.part_of);
+      CHECK(chip.kind == device.kind);
+      CHECK_FALSE(chip.part_of);
+      REQUIRE(chip.cores > device.cores);
+      CHECK(chip.cores % device.cores == 0);
+      const auto share =
+          static_cast<double>(device.cores) / static_cast<double>(chip.cores);
+      CHECK(device.memory_capacity == chip.memory_capacity * share);
+      CHECK(device.memory_bandwidth == chip.memory_bandwidth * share);
+    }
     // Matrix engines are not slower at lower precision.
     if (device.peak.fp32 && device.peak.fp16) {
       CHECK(*device.peak.fp16 >= *device.peak.fp32);
@@ -247,7 +259,8 @@ TEST_CASE("one bad device file per message") {
   CHECK(
       Message(kGood + "colour: green\n") ==
       "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
-      "cores, date, inference_only, links, memory, model, notes, peak, "
+      "cores, date, inference_only, links, memory, model, notes, part_of, "
+      "peak, "
       "power, priors, recalled, reported_name, source, static_shapes, vendor");
   CHECK(Message(kGood + "priors: { step_overhead: 3 ms }\n") ==
         "d.yaml:10:9: priors: the model of gpu devices has no step_overhead");

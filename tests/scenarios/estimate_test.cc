@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include "calibrate/fit.h"
 #include "hardware/instance.h"
 #include "model/collective.h"
@@ -431,6 +433,60 @@ TEST_CASE("slow input is what a step waits for") {
       EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
   CHECK(ToSeconds(job.step.total()) == doctest::Approx(6.4).epsilon(1e-9));
   CHECK(job.bottleneck.starts_with("input-bound"));
+}
+
+// docs/model_trainium.md: a core's step has the all-reduce with the other core
+// in it, so two of them take what the chip takes for twice the batch, and four
+// what two chips do.
+TEST_CASE("cores of one chip are the chip") {
+  const auto& devices = hardware::DeviceCatalog::Shipped();
+  const hardware::Device& core = devices.Find("trainium1_core");
+  const hardware::Device& chip = devices.Find("trainium1");
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  model::Workload& workload = scenario.workload;
+  workload.precision = model::Precision::kBf16;
+  workload.stack.fusion = model::Fusion::kCompiled;
+  for (const int64_t chips : {1, 4}) {
+    const Cluster cores = ClusterOf(core, 2 * chips);
+    CHECK(cores.chips() == chips);
+    CHECK(cores.link.has_value() == (chips > 1));
+    workload.batch = 8;
+    const StepEstimate by_core = EstimateStep(Datasheet(core), workload, cores);
+    workload.batch = 16;
+    const StepEstimate by_chip =
+        EstimateStep(Datasheet(chip), workload, ClusterOf(chip, chips));
+    CHECK(ToSeconds(by_core.total()) ==
+          doctest::Approx(ToSeconds(by_chip.total())).epsilon(0.002).scale(0));
+    CHECK((by_core.communication.base() > 0) == (chips > 1));
+  }
+  CHECK(ClusterOf(core, 1).chips() == 1);
+  CHECK_THROWS_WITH_AS(
+      ClusterOf(core, 5),
+      "--devices: trainium1_core is one of 2 parts of trainium1; expected up "
+      "to 2, or whole chips, got 5; hint: 4 or 6",
+      model::InputError);
+}
+
+// Several are answered, or the reason says that only one can be asked about.
+TEST_CASE("two and four of every device") {
+  int refused = 0;
+  for (const hardware::Device& device :
+       hardware::DeviceCatalog::Shipped().devices()) {
+    for (const int64_t devices : {2, 4}) {
+      CAPTURE(device.name);
+      try {
+        const Cluster cluster = ClusterOf(device, devices);
+        CHECK(cluster.devices == devices);
+        CHECK((cluster.chips() == 1 || cluster.link.has_value()));
+      } catch (const model::InputError& error) {
+        ++refused;
+        CHECK(device.kind == hardware::DeviceKind::kDataflow);
+        CHECK(std::string(error.what()).find("one is all that can be asked") !=
+              std::string::npos);
+      }
+    }
+  }
+  CHECK(refused == 4);  // two SambaNova chips
 }
 
 TEST_CASE("several devices need a link that is known") {
