@@ -16,19 +16,19 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/command.h"
-#include "calibrate/import/nccl_tests.h"
-#include "calibrate/launch.h"
+#include "calibrate/records/import/nccl_tests.h"
+#include "calibrate/session/command.h"
+#include "calibrate/session/launch.h"
 #include "model/error.h"
 #include "model/nearest.h"
 #include "model/workload.h"
-#include "scenarios/calibration.h"
-#include "scenarios/list.h"
-#include "scenarios/output.h"
-#include "scenarios/predict.h"
-#include "scenarios/recommend.h"
-#include "scenarios/scenario.h"
-#include "scenarios/validate.h"
+#include "scenarios/commands/calibration.h"
+#include "scenarios/commands/list.h"
+#include "scenarios/commands/predict.h"
+#include "scenarios/commands/recommend.h"
+#include "scenarios/commands/validate.h"
+#include "scenarios/job/scenario.h"
+#include "scenarios/report/output.h"
 
 namespace {
 

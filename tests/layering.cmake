@@ -1,5 +1,7 @@
-# Fails when a file of ROOT/LAYER includes a folder it may not use.
-#   cmake -DROOT=<repo> -DLAYER=<folder> "-DUSES=<folder;..>" -P layering.cmake
+# Fails when a file of ROOT/LAYER includes a folder it may not use, or one of its
+# rooms (sub-folders, named from the ground up) includes one above it.
+#   cmake -DROOT=<repo> -DLAYER=<folder> "-DUSES=<folder;..>" "-DROOMS=<room;..>"
+#         -P layering.cmake
 cmake_minimum_required(VERSION 3.24)
 set(layers model hardware calibrate trainer scenarios)
 set(allowed ${LAYER} ${USES})
@@ -10,6 +12,23 @@ set(banned_calibrate "torch/|ATen/|c10/|cuda|nccl")
 set(banned_scenarios "ceres/|torch/|ATen/|c10/|cuda|nccl")
 # Heavy headers stay out of our headers everywhere but in trainer/.
 set(banned_in_headers "ceres/|CLI/|yaml-cpp/")
+
+list(JOIN ROOMS " " shown_rooms)
+# The place of a file's room in ROOMS, the innermost that is named; files of the
+# folder itself stand above all of its rooms.
+function(room_of file result)
+  list(LENGTH ROOMS place)
+  set(longest 0)
+  foreach(room IN LISTS ROOMS)
+    string(LENGTH ${room} length)
+    string(FIND ${file} "${LAYER}/${room}/" at)
+    if(at EQUAL 0 AND length GREATER longest)
+      set(longest ${length})
+      list(FIND ROOMS ${room} place)
+    endif()
+  endforeach()
+  set(${result} ${place} PARENT_SCOPE)
+endfunction()
 
 file(GLOB_RECURSE sources RELATIVE ${ROOT}
   ${ROOT}/${LAYER}/*.h ${ROOT}/${LAYER}/*.cc ${ROOT}/${LAYER}/*.cu ${ROOT}/${LAYER}/*.cuh)
@@ -32,8 +51,15 @@ foreach(source IN LISTS sources)
       set(rest ${CMAKE_MATCH_2})
       if(folder IN_LIST layers AND NOT folder IN_LIST allowed)
         string(APPEND bad "  ${source}: ${line}: ${LAYER}/ may include only: ${shown}\n")
-      elseif(rest MATCHES "^internal/" AND NOT folder STREQUAL LAYER)
+      elseif(rest MATCHES "(^|/)internal/" AND NOT folder STREQUAL LAYER)
         string(APPEND bad "  ${source}: ${line}: internal to ${folder}/\n")
+      endif()
+      if(folder STREQUAL LAYER)
+        room_of(${source} from)
+        room_of(${folder}/${rest} to)
+        if(to GREATER from)
+          string(APPEND bad "  ${source}: ${line}: runs up; rooms from the ground: ${shown_rooms}\n")
+        endif()
       endif()
     endif()
     if(DEFINED banned_${LAYER} AND line MATCHES "[<\"](${banned_${LAYER}})")

@@ -37,7 +37,7 @@ target_include_directories(trainfare_kernels PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(trainfare_kernels PROPERTIES
   CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
 
-add_library(trainfare_cuda MODULE cuda_module.cc cuda_ranks.cc
+add_library(trainfare_cuda MODULE kernels/cuda_module.cc ranks/cuda_ranks.cc
                                   $<TARGET_OBJECTS:trainfare_kernels>)
 # The libraries register themselves when they are loaded; nothing of ours calls
 # them by name, so the linker must not drop them.
@@ -56,7 +56,7 @@ if(TRAINFARE_NCCL_INCLUDE)
 else()
   message(STATUS "trainfare-trainer: no nccl.h, GPUs cannot share gradients")
 endif()
-set_source_files_properties(cuda_ranks.cc PROPERTIES
+set_source_files_properties(ranks/cuda_ranks.cc PROPERTIES
   COMPILE_DEFINITIONS "${nccl}"
   COMPILE_OPTIONS "${trainfare_c10d_options}")
 # cuBLAS, cuDNN, NCCL and the rest: from the wheels beside LibTorch, as its own

@@ -45,11 +45,11 @@ list(REMOVE_DUPLICATES TRAINFARE_LIBTORCH_RPATH)
 set(trainfare_c10d_options
   "-idirafter${TRAINFARE_LIBTORCH_DIR}/include/torch/csrc/api/include")
 # c10d's Gloo header includes Gloo's own, which the wheel leaves out; names are
-# all it needs of them (trainer/gloo_names.h).
+# all it needs of them (trainer/ranks/gloo_names.h).
 set(trainfare_gloo ${CMAKE_CURRENT_BINARY_DIR}/gloo_names)
 foreach(header algorithm common/error context rendezvous/store transport/device)
   file(CONFIGURE OUTPUT "${trainfare_gloo}/gloo/${header}.h"
-       CONTENT "#pragma once\n#include \"trainer/gloo_names.h\"\n")
+       CONTENT "#pragma once\n#include \"trainer/ranks/gloo_names.h\"\n")
 endforeach()
 
 add_library(trainfare_libtorch INTERFACE)

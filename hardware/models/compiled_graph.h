@@ -20,7 +20,8 @@ namespace trainfare::hardware::models {
 //   R, C  rows and columns of the array  [1]
 //
 // Source: Jouppi et al., "In-datacenter performance analysis of a tensor
-// processing unit", ISCA 2017. Check: tests/hardware/systolic_model_test.cc.
+// processing unit", ISCA 2017. Check:
+// tests/hardware/models/systolic_model_test.cc.
 inline double SystolicShare(const model::GemmExtents& g,
                             int64_t rows,
                             int64_t columns) {

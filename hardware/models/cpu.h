@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <span>
 
-#include "hardware/device.h"
-#include "hardware/parameter.h"
-#include "hardware/step_time.h"
+#include "hardware/catalog/device.h"
+#include "hardware/models/parameter.h"
+#include "hardware/models/step_time.h"
 #include "model/error.h"
 #include "model/kernel_time.h"
 #include "model/kernels.h"

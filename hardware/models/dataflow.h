@@ -22,17 +22,17 @@
 // Not modelled: the placement itself (how many chips' parts a stage gets), the
 // optimizer's update where the weights live, elementwise stages (they are other
 // stages of the same pipeline, taken to be no slower). docs/model_dataflow.md
-// works each chip by hand; check: tests/hardware/dataflow_model_test.cc.
+// works each chip by hand; check: tests/hardware/models/dataflow_model_test.cc.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "hardware/device.h"
+#include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
-#include "hardware/parameter.h"
-#include "hardware/step_time.h"
+#include "hardware/models/parameter.h"
+#include "hardware/models/step_time.h"
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/kernel_time.h"

@@ -15,10 +15,10 @@
 #include <cstddef>
 #include <span>
 
-#include "hardware/device.h"
+#include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
-#include "hardware/parameter.h"
-#include "hardware/step_time.h"
+#include "hardware/models/parameter.h"
+#include "hardware/models/step_time.h"
 #include "model/error.h"
 #include "model/kernel_time.h"
 #include "model/kernels.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/fit.h"
-#include "calibrate/plan.h"
-#include "calibrate/step_model.h"
-#include "hardware/device_models.h"
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/session/plan.h"
+#include "hardware/models/device_models.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "calibrate/predictor.h"
-#include "hardware/device_models.h"
+#include "calibrate/fit/predictor.h"
+#include "hardware/models/device_models.h"
 #include "model/kernels.h"
 
 namespace trainfare {

@@ -18,7 +18,7 @@ Workload Bert(int64_t batch, int64_t length, Precision precision) {
 
 constexpr int64_t kParameters = 109483778;  // BERT-base and two labels
 
-// As scenarios/estimate.cc has it for a GPU.
+// As scenarios/job/estimate.cc has it for a GPU.
 const MemorySurroundings kGpu{MiB(1343.0), MiB(8.0), false};
 
 }  // namespace

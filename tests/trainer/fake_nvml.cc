@@ -1,6 +1,6 @@
 // A management library with two GPUs, for run_monitor_test.cc and the pretended
-// GPU: the entry points that trainer/nvml.cc looks for, with fixed answers, and
-// those that LibTorch does.
+// GPU: the entry points that trainer/machine/nvml.cc looks for, with fixed
+// answers, and those that LibTorch does.
 
 #include <strings.h>
 

@@ -11,13 +11,13 @@
 #include "model/kernels.h"
 #include "tests/trainer/overfit.h"
 #include "tests/trainer/published_updates.h"
-#include "trainer/dropout.h"
-#include "trainer/encoder.h"
-#include "trainer/fused_adan.h"
-#include "trainer/launch_counter.h"
-#include "trainer/measure.h"
-#include "trainer/optimizer.h"
-#include "trainer/session.h"
+#include "trainer/device/launch_counter.h"
+#include "trainer/kernels/fused_adan.h"
+#include "trainer/network/dropout.h"
+#include "trainer/network/encoder.h"
+#include "trainer/optimizer/optimizer.h"
+#include "trainer/training/measure.h"
+#include "trainer/training/session.h"
 
 namespace trainfare::trainer {
 namespace {

@@ -2,7 +2,7 @@
 
 // Training on one batch over and over, until the model knows it by heart.
 
-#include "trainer/session.h"
+#include "trainer/training/session.h"
 
 namespace trainfare::trainer {
 

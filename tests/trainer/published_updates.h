@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "trainer/optimizer.h"
+#include "trainer/optimizer/optimizer.h"
 
 namespace trainfare::trainer {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "model/kernels.h"
-#include "trainer/dropout.h"
-#include "trainer/transformer.h"
+#include "trainer/network/dropout.h"
+#include "trainer/network/transformer.h"
 
 namespace trainfare::trainer {
 namespace {

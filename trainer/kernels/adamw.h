@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "trainer/fused_adamw.h"
+#include "trainer/kernels/fused_adamw.h"
 
 namespace trainfare::trainer {
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "trainer/fused_adan.h"
+#include "trainer/kernels/fused_adan.h"
 
 namespace trainfare::trainer {
 

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "trainer/fused_kernels.h"
+#include "trainer/kernels/fused_kernels.h"
 #include "trainer/kernels/launch.cuh"
 
 namespace trainfare::trainer::chunked {

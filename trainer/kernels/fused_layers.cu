@@ -1,8 +1,8 @@
-// The fused stack on a GPU: what trainer/fused_kernels.cc does on a CPU, with
-// the same formulas. Arithmetic is fp32; inputs and their gradients may be half
-// or bfloat16. A row is a block's (LayerNorm) or a warp's (softmax), so that
-// its sums stay on chip; sums over rows go to kFusedChunks partial sums, which
-// the caller adds.
+// The fused stack on a GPU: what trainer/kernels/fused_kernels.cc does on a
+// CPU, with the same formulas. Arithmetic is fp32; inputs and their gradients
+// may be half or bfloat16. A row is a block's (LayerNorm) or a warp's
+// (softmax), so that its sums stay on chip; sums over rows go to kFusedChunks
+// partial sums, which the caller adds.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "trainer/fused_kernels.h"
+#include "trainer/kernels/fused_kernels.h"
 
 namespace trainfare::trainer {
 

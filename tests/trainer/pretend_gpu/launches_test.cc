@@ -11,9 +11,9 @@
 
 #include "model/architecture.h"
 #include "model/kernels.h"
-#include "trainer/device.h"
-#include "trainer/session.h"
-#include "trainer/transformer.h"
+#include "trainer/device/device.h"
+#include "trainer/network/transformer.h"
+#include "trainer/training/session.h"
 
 namespace trainfare::trainer {
 namespace {

@@ -1,0 +1,96 @@
+#pragma once
+
+// What the formula itself gets wrong, learned from what a fit leaves over.
+//
+// A formula that is too slow at one batch and length is too slow nearby. The
+// residuals of a fit, r = log(model / measured), are taken as a Gaussian
+// process over where the runs stand:
+//
+//   D_ij = s^2 exp(-|x_i - x_j|^2 / 2) c_ij        A = D + n^2 I
+//   mean(x) = d(x)^T A^-1 r      variance(x) = s^2 - d(x)^T A^-1 d(x)
+//
+//   x   logs of batch, length, hidden size and layers, over log kErrorReach
+//   c   1 where precision, stack and kind of work agree, else kOtherSettings
+//   s   size of the formula's error, n of the noise: the pair of a grid with
+//       the greatest marginal likelihood
+//
+// A prediction is divided by exp(mean); far from all runs the mean is 0, and
+// the formula stands alone. Source: Kennedy & O'Hagan 2001, Bayesian
+// calibration of computer models; Rasmussen & Williams 2006, equations 2.25,
+// 2.26, 2.30 and 5.12. Check: tests/calibrate/fit/discrepancy_test.cc,
+// docs/calibration.md.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// Factor in batch, in length, in hidden size squared and in layers over which
+// the formula's error is alike.
+inline constexpr double kErrorReach = 4.0;
+// Correlation of the errors of two stacks, precisions or kinds of work.
+inline constexpr double kOtherSettings = 0.3;
+
+// Where a workload stands among others.
+struct Place {
+  int64_t batch = 1;
+  int64_t sequence_length = 1;
+  int64_t hidden = 1;
+  int64_t layers = 1;
+  std::string settings;  // as SettingsOf writes them
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+Place PlaceOf(const model::Workload& workload);
+
+// A place as coordinates in units of the reach.
+struct ErrorPoint {
+  std::array<double, 4> coordinates{};
+  std::string settings;
+};
+ErrorPoint ErrorPointOf(const Place& place);
+
+// D_ij / s^2 of two places.
+double ErrorCorrelation(const ErrorPoint& a, const ErrorPoint& b);
+
+struct Correction {
+  double mean = 0;      // of log(model / measured)
+  double variance = 0;  // of the same
+};
+
+class Discrepancy {
+ public:
+  // No runs: no correction, and no variance of its own.
+  Discrepancy();
+  // One residual a place. Residuals far off the others (a disturbed run) do
+  // not count.
+  Discrepancy(std::vector<Place> places, const std::vector<double>& residuals);
+  ~Discrepancy();
+  Discrepancy(const Discrepancy&);
+  Discrepancy& operator=(const Discrepancy&);
+  Discrepancy(Discrepancy&&) noexcept;
+  Discrepancy& operator=(Discrepancy&&) noexcept;
+
+  bool empty() const;
+  double MeanAt(const Place& place) const;
+  Correction At(const Place& place) const;
+  // The mean at run `i` from all runs but that one (Rasmussen & Williams 5.12);
+  // 0 for a residual that does not count.
+  double LeftOutMean(std::size_t i) const;
+
+  double error_size() const;  // s
+  double noise() const;       // n
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,214 @@
+#pragma once
+
+// A fit: parameters of one device model with how sure we are of them, as it
+// stands in calibrate/fits/*.yaml, and the function that makes one from
+// measurements.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/ring_fit.h"
+#include "hardware/catalog/device.h"
+#include "model/kernels.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// One measured figure. A run of the trainer gives up to four (forward,
+// backward, optimizer, step); a table row gives one. A kernel is no part of a
+// run: an operation of a step that was timed by itself.
+enum class Quantity { kStep, kForward, kBackward, kOptimizer, kKernel };
+
+struct Observation {
+  std::string label;   // run id or "file:line", for messages and tables
+  std::string group;   // what validate groups by (system, table)
+  std::string device;  // catalog name, or as reported when unknown to it
+  int64_t device_count = 1;
+  model::Workload workload;
+  Quantity quantity = Quantity::kStep;
+  model::Seconds<> measured;  // median over the steps that are not warm-up
+  double relative_noise = 0;  // of the median, from the samples; 0 = unknown
+  std::string framework;      // as the source says, may be empty
+};
+
+// One operation of a step, timed by itself.
+struct KernelObservation {
+  std::string label;         // record id or "file:line"
+  std::string device;        // as it reports itself
+  model::Workload workload;  // whose step asks for the operation
+  std::string operation;
+  model::Phase phase = model::Phase::kForward;
+  std::vector<model::Kernel> kernels;  // one after another
+  model::Seconds<> measured;           // of all of them, a median
+  double relative_noise = 0;           // of the median; 0 = unknown
+};
+
+struct FittedParameter {
+  std::string name;
+  double value = 0;
+  double standard_error = 0;  // in the transformed scale (relative for logs)
+  double prior = 0;
+  // Whether the data narrowed it; else it stands at its prior.
+  bool determined = false;
+  std::string determined_by;  // the run that would, when it is not
+};
+
+struct Provenance {
+  std::string source;  // "trainer" or the files fitted to
+  std::string host;
+  std::string software;
+  std::string date;  // ISO 8601, UTC
+  int64_t runs = 0;
+  int64_t observations = 0;  // figures of these runs
+  int64_t kernels = 0;       // operations timed by themselves, besides
+};
+
+// Range of what was measured: inside it a prediction interpolates.
+struct FittedRange {
+  int64_t min_tokens = 0;
+  int64_t max_tokens = 0;
+  int64_t min_sequence_length = 0;
+  int64_t max_sequence_length = 0;
+  int64_t min_parameters = 0;  // of the models
+  int64_t max_parameters = 0;
+  // Precision, stack and kind of work measured, as SettingsOf writes them.
+  std::vector<std::string> settings;
+};
+
+// One observation as the fit sees it.
+struct FittedRun {
+  std::string label;
+  std::string workload;  // as Describe writes it
+  // Of the workload; without one a run tells nothing of the formula's error.
+  std::optional<Place> place;
+  Quantity quantity = Quantity::kStep;
+  model::Seconds<> measured;
+  model::Seconds<> modelled;
+  // Modelled by a fit to all other runs, where that was made.
+  std::optional<model::Seconds<>> left_out;
+};
+
+// One all-reduce as the fit of its ring sees it.
+struct FittedAllReduce {
+  model::Bytes<> size;
+  bool beside = false;  // while the ranks computed
+  model::Seconds<> measured;
+  model::Seconds<> modelled;
+};
+
+// What is known of several ranks that train together (docs/data_parallel.md).
+struct RankFit {
+  std::string backend;    // gloo, nccl
+  std::string transport;  // as the trainer says, may be empty
+  std::string source;     // the files
+  RankNetwork network;
+  // Ranks on one processor share its cores and memory; each GPU is its own.
+  int64_t ranks_per_device = 1;
+  // How fast a rank computes beside the others, as a share of what the device
+  // does alone with all that it has; the errors are of the logarithm.
+  double share = 1;
+  double share_error = 0;
+  double share_prior = 1;
+  bool share_determined = false;
+  // Standard deviation of log(model / measured) over the runs; 0: no runs.
+  double scatter = 0;
+  std::vector<FittedAllReduce> all_reduces;
+  std::vector<FittedRun> runs;  // of these ranks
+};
+
+struct Fit {
+  std::string name;           // file stem
+  std::string device;         // catalog name ("cpu" for a host processor)
+  std::string reported_name;  // of the device measured, exact
+  hardware::DeviceKind kind = hardware::DeviceKind::kCpu;
+  std::vector<FittedParameter> parameters;  // order of ParametersOf(kind)
+  // Covariance of the transformed parameters, row by row.
+  std::vector<double> covariance;
+  double residual_scatter = 0;  // standard deviation of log(model / measured)
+  int64_t degrees_of_freedom = 0;
+  double in_sample_error = 0;      // median absolute relative error
+  double leave_one_out_error = 0;  // corrected, each run left out in turn
+  // The same of the kernels by themselves, uncorrected; 0: there are none.
+  double kernel_in_sample_error = 0;
+  double kernel_leave_one_out_error = 0;
+  FittedRange range;
+  std::vector<FittedRun> runs;
+  std::vector<RankFit> ranks;  // groups of ranks, by how many
+  Provenance provenance;
+  // Dimensions the device was found to have (a host's cores, clock).
+  std::optional<hardware::Device> measured_device;
+
+  std::vector<double> Values() const;
+  // What the formula gets wrong by the runs of whole steps (of any figure
+  // where there are none).
+  Discrepancy ModelDiscrepancy() const;
+};
+
+struct FitOptions {
+  // Also refit without each run in turn; costs as many fits as runs.
+  bool leave_one_out = true;
+  // Scale of the robust (Cauchy) loss, in standard deviations.
+  double robust_scale = 2.0;
+  // Model error assumed for an observation besides its noise.
+  double model_sigma = 0.05;
+  // The same for a kernel by itself, before its residuals tell: errors that a
+  // step averages over hundreds of kernels are all in one here.
+  double kernel_sigma = 0.25;
+};
+
+// A parameter is determined when the data narrow its standard error below this
+// share of the prior's. Else it stands at its prior, unless the data are then
+// met clearly less well.
+inline constexpr double kDeterminedBelow = 0.6;
+
+// The scatter of a handful of residuals says little: FitOptions::model_sigma
+// counts as this many more degrees of freedom.
+inline constexpr int64_t kScatterPriorWeight = 3;
+// Standard deviation of residuals with this sum of squares and these degrees of
+// freedom, and of kScatterPriorWeight more that are as large as `assumed`.
+double ScatterWithPrior(double squares, double freedom, double assumed);
+
+// Fits the model of `device` to what was measured on it. Throws InputError
+// when there is no observation, or none of this device.
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const FitOptions& options = {});
+// And to kernels by themselves, which may be all that there is: then the fit
+// knows no step, so that its answers are extrapolated, as widely as a
+// datasheet's.
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const std::vector<KernelObservation>& kernels,
+              const FitOptions& options = {});
+
+// The prior itself as a fit without observations: datasheet only.
+Fit PriorFit(const hardware::Device& device);
+
+// One line for each parameter that the data does not determine: its name, the
+// run that would, and that it stands at its prior.
+std::vector<std::string> Refusals(const Fit& fit);
+
+// "fp32 eager materialised training": what a fit cannot speak of otherwise.
+std::string SettingsOf(const model::Workload& workload);
+
+// Whether a device is meant by `name`: its name, the name it reports, or an
+// alias, exactly.
+bool IsDevice(const hardware::Device& device, std::string_view name);
+
+// Reads and writes calibrate/fits/*.yaml; written beside and renamed.
+Fit LoadFit(const std::string& path);
+void SaveFit(const Fit& fit, const std::string& path);
+
+// Shipped fits and those of the user's own calibrations (which come first).
+std::vector<Fit> LoadFits();
+// Those of one device, by its catalog name. Reads no file that names another,
+// so that an old fit of one device stands in the way of no other.
+std::vector<Fit> LoadFitsOf(std::string_view device);
+std::string UserFitDirectory();  // $TRAINFARE_FITS, else below XDG_DATA_HOME
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,74 @@
+#include "calibrate/fit/fit_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "hardware/models/device_models.h"
+#include "model/units.h"
+
+namespace trainfare::calibrate {
+
+std::string FitJson(const Fit& fit) {
+  const auto infos = hardware::ParametersOf(fit.kind);
+  nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < fit.parameters.size(); ++i) {
+    const FittedParameter& parameter = fit.parameters[i];
+    nlohmann::ordered_json row = {
+        {"name", parameter.name},
+        {"unit", infos[i].unit},
+        {"value", parameter.value},
+        {"standard_error", parameter.standard_error},
+        {"scale",
+         infos[i].transform == hardware::Transform::kLog ? "log" : "linear"},
+        {"prior", parameter.prior},
+        {"determined", parameter.determined}};
+    if (!parameter.determined) row["determined_by"] = parameter.determined_by;
+    parameters.push_back(std::move(row));
+  }
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  for (const RankFit& group : fit.ranks) {
+    const RankNetwork& network = group.network;
+    const auto ring = [](const RingFit& one) {
+      return nlohmann::ordered_json{
+          {"step_latency_s", model::ToSeconds(one.ring.step_latency)},
+          {"step_latency_error_s", model::ToSeconds(one.latency_error)},
+          {"link_bytes_per_s", one.ring.link.base()},
+          {"link_error", one.link_error},
+          {"scatter", one.scatter}};
+    };
+    nlohmann::ordered_json row = {{"ranks", network.ranks},
+                                  {"ranks_per_device", group.ranks_per_device},
+                                  {"backend", group.backend},
+                                  {"transport", group.transport},
+                                  {"alone", ring(network.alone)},
+                                  {"beside", nullptr},
+                                  {"speed", network.speed},
+                                  {"share", group.share},
+                                  {"share_error", group.share_error},
+                                  {"share_prior", group.share_prior},
+                                  {"scatter", group.scatter},
+                                  {"all_reduces", group.all_reduces.size()},
+                                  {"observations", group.runs.size()}};
+    if (network.beside_timed) row["beside"] = ring(network.beside);
+    ranks.push_back(std::move(row));
+  }
+  const nlohmann::ordered_json json = {
+      {"schema_version", 1},
+      {"device", fit.device},
+      {"reported_name", fit.reported_name},
+      {"runs", fit.provenance.runs},
+      {"observations", fit.provenance.observations},
+      {"kernels", fit.provenance.kernels},
+      {"date", fit.provenance.date},
+      {"in_sample_error", fit.in_sample_error},
+      {"leave_one_out_error", fit.leave_one_out_error},
+      {"kernel_in_sample_error", fit.kernel_in_sample_error},
+      {"kernel_leave_one_out_error", fit.kernel_leave_one_out_error},
+      {"residual_scatter", fit.residual_scatter},
+      {"parameters", std::move(parameters)},
+      {"ranks", std::move(ranks)}};
+  return json.dump(
+      2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,178 @@
+#include "calibrate/fit/predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
+#include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+#include "model/kernels.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::InputError;
+
+constexpr double kNormalQuantile90 = 1.2815515655446004;
+
+// The device that the fit speaks of: a processor's dimensions are read from
+// the machine and may read differently another day, and the efficiencies are
+// shares of the peaks that stood when it was measured.
+hardware::Device Measured(hardware::Device device, const Fit& fit) {
+  if (fit.kind != device.kind || fit.device != device.name) {
+    throw InputError(fmt::format(
+        "fit {} is of {}, not of {}; calibrate on the device itself",
+        fit.name,
+        fit.device,
+        device.name));
+  }
+  if (device.kind == hardware::DeviceKind::kCpu &&
+      fit.reported_name != device.reported_name) {
+    throw InputError(fmt::format(
+        "fit {} is of the processor \"{}\", this one is \"{}\"; calibrate here",
+        fit.name,
+        fit.reported_name,
+        device.reported_name));
+  }
+  return fit.measured_device ? *fit.measured_device : device;
+}
+
+bool Within(int64_t value, int64_t low, int64_t high) {
+  return low <= value && value <= high;
+}
+
+}  // namespace
+
+std::string_view ToText(Grade grade) {
+  switch (grade) {
+    case Grade::kMeasured:
+      return "measured";
+    case Grade::kInterpolated:
+      return "interpolated";
+    case Grade::kExtrapolated:
+      return "extrapolated";
+    case Grade::kDatasheetOnly:
+      return "datasheet only";
+  }
+  ENSURE(false, "every grade has a name");
+}
+
+std::string GradeText(Grade grade, int64_t figures) {
+  if (figures == 0 || figures > kFewFigures) return std::string(ToText(grade));
+  return fmt::format(
+      "{} from {}", ToText(grade), hardware::Plural(figures, "figure"));
+}
+
+Predictor::Predictor(hardware::Device device)
+    : device_(std::move(device)), fit_(PriorFit(device_)), fitted_(false) {
+  const auto infos = hardware::ParametersOf(device_.kind);
+  values_ = fit_.Values();
+  for (size_t i = 0; i < values_.size(); ++i) {
+    positions_.push_back(ToFitScale(infos[i], values_[i]));
+  }
+  quantile_ = kNormalQuantile90;
+}
+
+Predictor::Predictor(hardware::Device device, Fit fit)
+    : device_(Measured(std::move(device), fit)),
+      fit_(std::move(fit)),
+      fitted_(true) {
+  const auto infos = hardware::ParametersOf(device_.kind);
+  ENSURE(infos.size() == fit_.parameters.size(), "a fit of this kind");
+  values_ = fit_.Values();
+  for (size_t i = 0; i < values_.size(); ++i) {
+    positions_.push_back(ToFitScale(infos[i], values_[i]));
+  }
+  quantile_ = StudentQuantile90(std::max<int64_t>(fit_.degrees_of_freedom, 1) +
+                                kScatterPriorWeight);
+  discrepancy_ = fit_.ModelDiscrepancy();
+  for (const FittedRun& run : fit_.runs) {
+    if (run.quantity == Quantity::kStep) measured_.insert(run.workload);
+  }
+}
+
+Grade Predictor::GradeOf(const model::Workload& workload) const {
+  if (!fitted_) return Grade::kDatasheetOnly;
+  const FittedRange& range = fit_.range;
+  const bool inside =
+      Within(workload.tokens(), range.min_tokens, range.max_tokens) &&
+      Within(workload.sequence_length,
+             range.min_sequence_length,
+             range.max_sequence_length) &&
+      Within(model::TotalParameters(workload.architecture),
+             range.min_parameters,
+             range.max_parameters) &&
+      std::find(range.settings.begin(),
+                range.settings.end(),
+                SettingsOf(workload)) != range.settings.end();
+  // What was measured lies inside.
+  if (!inside) return Grade::kExtrapolated;
+  return measured_.contains(Describe(workload)) ? Grade::kMeasured
+                                                : Grade::kInterpolated;
+}
+
+hardware::StepTime<double> Predictor::Corrected(
+    const model::Workload& workload,
+    const model::KernelList& kernels,
+    double log_error) const {
+  const auto step =
+      hardware::EstimateStep<double>(device_, workload, kernels, values_);
+  return step * std::exp(-log_error);
+}
+
+hardware::StepTime<double> Predictor::Time(
+    const model::Workload& workload) const {
+  model::Validate(workload);
+  hardware::RequireSupported(device_, workload);
+  return Corrected(workload,
+                   model::ExpandKernels(workload),
+                   discrepancy_.MeanAt(PlaceOf(workload)));
+}
+
+model::Seconds<> Predictor::KernelTime(const model::Workload& workload,
+                                       model::Phase phase,
+                                       const model::Kernel& kernel) const {
+  hardware::RequirePrecision(device_, workload.precision);
+  return hardware::EstimateKernel<double>(
+      device_, workload, phase, kernel, values_);
+}
+
+StepPrediction Predictor::Predict(const model::Workload& workload) const {
+  model::Validate(workload);
+  hardware::RequireSupported(device_, workload);
+  const model::KernelList kernels = model::ExpandKernels(workload);
+  StepPrediction prediction;
+  const Correction correction = discrepancy_.At(PlaceOf(workload));
+  prediction.time = Corrected(workload, kernels, correction.mean);
+  // Var(log t) = g^T C g + scatter^2, to first order in the parameters; with
+  // runs to correct by, scatter^2 is what they leave open here and their noise.
+  const LogTimes times =
+      EvaluateLogTimes(device_, workload, kernels, positions_);
+  const auto gradient = times.GradientOf(Quantity::kStep);
+  const size_t count = positions_.size();
+  double variance = 0.0;
+  for (size_t i = 0; i < count; ++i) {
+    double moved = 0.0;
+    for (size_t j = 0; j < count; ++j) {
+      moved += fit_.covariance[i * count + j] * gradient[j];
+    }
+    variance += gradient[i] * moved;
+  }
+  double scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
+  if (!discrepancy_.empty()) {
+    scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
+  }
+  prediction.log_sigma = std::sqrt(std::max(variance, 0.0) + scatter * scatter);
+  prediction.low_factor = std::exp(-quantile_ * prediction.log_sigma);
+  prediction.high_factor = std::exp(quantile_ * prediction.log_sigma);
+  prediction.grade = GradeOf(workload);
+  if (fitted_) prediction.figures = fit_.provenance.observations;
+  return prediction;
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,88 @@
+#pragma once
+
+// A device and its fit as one thing that answers for workloads: time with an
+// interval and a grade.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/fit.h"
+#include "hardware/catalog/device.h"
+#include "hardware/models/step_time.h"
+#include "model/kernels.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// How far a prediction stands from what was measured.
+enum class Grade { kMeasured, kInterpolated, kExtrapolated, kDatasheetOnly };
+std::string_view ToText(Grade grade);
+
+struct StepPrediction {
+  hardware::StepTime<double> time;
+  // Standard deviation of log(step time): parameters and residual scatter.
+  double log_sigma = 0;
+  // Multiply the time by these for the 80 % interval.
+  double low_factor = 1;
+  double high_factor = 1;
+  Grade grade = Grade::kDatasheetOnly;
+  int64_t figures = 0;  // that the fit rests on; 0: no fit
+};
+
+// So few figures behind a fit are said wherever its grade is.
+inline constexpr int64_t kFewFigures = 3;
+// "interpolated", or "extrapolated from 2 figures".
+std::string GradeText(Grade grade, int64_t figures);
+
+// What the formulas leave unexplained on a device that nobody measured, as a
+// standard deviation of log(time), besides the spread of its priors.
+// An assumption until fits of several devices of a kind are compared
+// (docs/calibration.md).
+inline constexpr double kDatasheetScatter = 0.15;
+
+class Predictor {
+ public:
+  // Without a fit the datasheet and the priors of the kind answer.
+  explicit Predictor(hardware::Device device);
+  // Throws InputError when the fit is of another device.
+  Predictor(hardware::Device device, Fit fit);
+
+  // Throws InputError when the device cannot run the workload's precision, or
+  // the workload is not valid.
+  StepPrediction Predict(const model::Workload& workload) const;
+
+  // The time alone, several times cheaper. Throws as Predict.
+  hardware::StepTime<double> Time(const model::Workload& workload) const;
+
+  // Of one kernel by itself, by the formula alone: what runs nearby say of a
+  // whole step cannot be laid on one kernel. Throws InputError where the device
+  // has no kernels by themselves or not the precision.
+  model::Seconds<> KernelTime(const model::Workload& workload,
+                              model::Phase phase,
+                              const model::Kernel& kernel) const;
+
+  const hardware::Device& device() const { return device_; }
+  const Fit& fit() const { return fit_; }
+
+ private:
+  Grade GradeOf(const model::Workload& workload) const;
+  // The formula's time, divided by what the fit's runs say that it gets wrong.
+  hardware::StepTime<double> Corrected(const model::Workload& workload,
+                                       const model::KernelList& kernels,
+                                       double log_error) const;
+
+  hardware::Device device_;
+  Fit fit_;
+  bool fitted_;
+  std::vector<double> values_;     // of the parameters
+  std::vector<double> positions_;  // the same in the scale of the fit
+  Discrepancy discrepancy_;        // of the formula at the fit's runs
+  double quantile_ = 0;            // half an 80 % interval, in log_sigma
+  std::unordered_set<std::string> measured_;  // workloads of the fit's runs
+};
+
+}  // namespace trainfare::calibrate

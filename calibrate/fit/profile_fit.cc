@@ -1,0 +1,357 @@
+#include "calibrate/fit/profile_fit.h"
+
+#include <ceres/ceres.h>
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <span>
+
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+using hardware::ParameterInfo;
+using model::InputError;
+
+constexpr int kParameters = hardware::models::kNeuronParameterCount;
+constexpr auto& kInfos = hardware::models::kNeuronParameters;
+
+using Positions = std::array<double, kParameters>;
+
+template <class T>
+std::array<T, kParameters> ValuesAt(const T* positions) {
+  using std::exp;
+  std::array<T, kParameters> values{};
+  for (size_t i = 0; i < kParameters; ++i) {
+    values[i] = kInfos[i].transform == hardware::Transform::kLog
+                    ? exp(positions[i])
+                    : positions[i];
+  }
+  return values;
+}
+
+// A profile with its kernels expanded once.
+struct Prepared {
+  EngineProfile profile;
+  model::KernelList kernels;
+};
+
+// The residuals of one profile's figures.
+class ProfileResidual {
+ public:
+  ProfileResidual(const Device& device,
+                  const Prepared& prepared,
+                  const ProfileFitOptions& options)
+      : device_(device), prepared_(prepared), options_(options) {}
+
+  int Count() const {
+    const EngineProfile& p = prepared_.profile;
+    return static_cast<int>(p.step.has_value()) +
+           static_cast<int>(p.tensor.has_value()) +
+           static_cast<int>(p.vector.has_value()) +
+           static_cast<int>(p.scalar.has_value()) +
+           static_cast<int>(p.dma.has_value()) +
+           static_cast<int>(p.traffic.has_value()) +
+           static_cast<int>(p.spill.has_value());
+  }
+
+  template <class T>
+  bool operator()(const T* positions, T* residuals) const {
+    using std::log;
+    const std::array<T, kParameters> values = ValuesAt(positions);
+    const std::span<const T> p(values);
+    const EngineProfile& seen = prepared_.profile;
+    const auto busy = hardware::models::NeuronStepActivity<T>(
+        device_, seen.workload, prepared_.kernels, p);
+    const model::Seconds<T> step =
+        hardware::EstimateStep<T>(device_, seen.workload, prepared_.kernels, p)
+            .total();
+    int i = 0;
+    const auto share = [&](const std::optional<double>& measured,
+                           const model::Seconds<T>& time) {
+      if (!measured) return;
+      residuals[i++] = (time / step - *measured) / options_.share_sigma;
+    };
+    const auto bytes = [&](const std::optional<model::Bytes<>>& measured,
+                           const model::Bytes<T>& modelled) {
+      if (!measured) return;
+      residuals[i++] =
+          log(modelled.base() / measured->base()) / options_.bytes_sigma;
+    };
+    if (seen.step) {
+      residuals[i++] =
+          log(step.base() / seen.step->base()) / options_.time_sigma;
+    }
+    share(seen.tensor, busy.tensor);
+    share(seen.vector, busy.vector);
+    share(seen.scalar, busy.scalar);
+    share(seen.dma, busy.dma);
+    bytes(seen.traffic, busy.traffic);
+    bytes(seen.spill, busy.spill);
+    return true;
+  }
+
+ private:
+  const Device& device_;
+  const Prepared& prepared_;
+  ProfileFitOptions options_;
+};
+
+// (position - prior) / sigma of every parameter.
+struct PriorResidual {
+  template <class T>
+  bool operator()(const T* positions, T* residuals) const {
+    for (size_t i = 0; i < kParameters; ++i) {
+      residuals[i] = (positions[i] - ToFitScale(kInfos[i], kInfos[i].prior)) /
+                     kInfos[i].prior_sigma;
+    }
+    return true;
+  }
+};
+
+struct Solution {
+  Positions positions{};
+  Eigen::MatrixXd covariance;
+};
+
+constexpr size_t kAll = static_cast<size_t>(-1);
+
+Solution Solve(const Device& device,
+               const std::vector<Prepared>& profiles,
+               const ProfileFitOptions& options,
+               size_t without) {
+  Solution solution;
+  for (size_t i = 0; i < kParameters; ++i) {
+    solution.positions[i] = ToFitScale(kInfos[i], kInfos[i].prior);
+  }
+  double* block = solution.positions.data();
+  ceres::Problem problem;
+  problem.AddParameterBlock(block, kParameters);
+  for (int i = 0; i < kParameters; ++i) {
+    const ParameterInfo& info = kInfos[static_cast<size_t>(i)];
+    problem.SetParameterUpperBound(block, i, ToFitScale(info, info.upper));
+    problem.SetParameterLowerBound(block, i, ToFitScale(info, info.lower));
+  }
+  problem.AddResidualBlock(
+      new ceres::AutoDiffCostFunction<PriorResidual, kParameters, kParameters>(
+          new PriorResidual),
+      nullptr,
+      block);
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    if (i == without) continue;
+    auto* residual = new ProfileResidual(device, profiles[i], options);
+    const int count = residual->Count();
+    problem.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<ProfileResidual,
+                                        ceres::DYNAMIC,
+                                        kParameters>(residual, count),
+        nullptr,
+        block);
+  }
+  ceres::Solver::Options solver;
+  solver.linear_solver_type = ceres::DENSE_QR;
+  solver.logging_type = ceres::SILENT;
+  solver.num_threads = 1;
+  solver.max_num_iterations = 500;
+  solver.function_tolerance = 1e-10;
+  ceres::Solver::Summary summary;
+  ceres::Solve(solver, &problem, &summary);
+  if (summary.termination_type != ceres::CONVERGENCE) {
+    throw InputError(
+        fmt::format("fit of {} to profiles: {}", device.name, summary.message));
+  }
+  ceres::CRSMatrix jacobian;
+  problem.Evaluate({}, nullptr, nullptr, nullptr, &jacobian);
+  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(jacobian.num_rows, kParameters);
+  for (int row = 0; row < jacobian.num_rows; ++row) {
+    const auto at = static_cast<size_t>(row);
+    for (int k = jacobian.rows[at]; k < jacobian.rows[at + 1]; ++k) {
+      dense(row, jacobian.cols[static_cast<size_t>(k)]) =
+          jacobian.values[static_cast<size_t>(k)];
+    }
+  }
+  // The prior's rows give it full rank.
+  const Eigen::LLT<Eigen::MatrixXd> factor(dense.transpose() * dense);
+  ENSURE(factor.info() == Eigen::Success, "priors make the rank full");
+  solution.covariance =
+      factor.solve(Eigen::MatrixXd::Identity(kParameters, kParameters));
+  return solution;
+}
+
+std::vector<double> ValuesOf(const Positions& positions) {
+  const auto values = ValuesAt(positions.data());
+  return {values.begin(), values.end()};
+}
+
+FittedRange RangeOf(const std::vector<EngineProfile>& profiles) {
+  FittedRange range;
+  std::set<std::string> settings;
+  bool first = true;
+  for (const EngineProfile& profile : profiles) {
+    const model::Workload& w = profile.workload;
+    const auto extend = [&](int64_t value, int64_t& low, int64_t& high) {
+      low = first ? value : std::min(low, value);
+      high = first ? value : std::max(high, value);
+    };
+    extend(w.tokens(), range.min_tokens, range.max_tokens);
+    extend(w.sequence_length,
+           range.min_sequence_length,
+           range.max_sequence_length);
+    extend(model::TotalParameters(w.architecture),
+           range.min_parameters,
+           range.max_parameters);
+    settings.insert(SettingsOf(w));
+    first = false;
+  }
+  range.settings.assign(settings.begin(), settings.end());
+  return range;
+}
+
+void FillParameters(const Solution& solution, Fit& fit) {
+  const std::vector<double> values = ValuesOf(solution.positions);
+  for (size_t i = 0; i < kParameters; ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    FittedParameter parameter;
+    parameter.name = kInfos[i].name;
+    parameter.value = values[i];
+    parameter.standard_error = std::sqrt(solution.covariance(at, at));
+    parameter.prior = kInfos[i].prior;
+    parameter.determined =
+        parameter.standard_error < kDeterminedBelow * kInfos[i].prior_sigma;
+    if (!parameter.determined) {
+      parameter.determined_by = std::string(kInfos[i].determined_by);
+    }
+    fit.parameters.push_back(parameter);
+    for (Eigen::Index j = 0; j < kParameters; ++j) {
+      fit.covariance.push_back(solution.covariance(at, j));
+    }
+  }
+}
+
+// Times of steps where they were recorded, and how far the model is from them.
+void FillRuns(const std::vector<EngineProfile>& profiles,
+              const ProfileFit& result,
+              const Solution& solution,
+              double time_sigma,
+              Fit& fit) {
+  std::vector<double> residuals;
+  std::vector<double> errors;
+  std::vector<double> left_out_errors;
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    if (!profiles[i].step) continue;
+    FittedRun run;
+    run.label = profiles[i].label;
+    run.workload = Describe(profiles[i].workload);
+    run.place = PlaceOf(profiles[i].workload);
+    run.measured = *profiles[i].step;
+    run.modelled = *result.modelled[i].step;
+    run.left_out = result.left_out[i].step;
+    const double ratio = run.modelled / run.measured;
+    residuals.push_back(std::log(ratio));
+    errors.push_back(std::abs(ratio - 1.0));
+    left_out_errors.push_back(std::abs(*run.left_out / run.measured - 1.0));
+    fit.runs.push_back(run);
+  }
+  if (errors.empty()) return;
+  double effective = 0.0;
+  for (size_t i = 0; i < kParameters; ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    const double sigma = kInfos[i].prior_sigma;
+    effective += 1.0 - solution.covariance(at, at) / (sigma * sigma);
+  }
+  const auto count = static_cast<double>(fit.provenance.observations);
+  const double freedom = std::max(1.0, count - effective);
+  const double scatter =
+      RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
+  // Few step times stand behind the scatter, however many shares there are.
+  const double steps = std::min(freedom, static_cast<double>(errors.size()));
+  fit.degrees_of_freedom = static_cast<int64_t>(steps);
+  fit.residual_scatter =
+      ScatterWithPrior(steps * scatter * scatter, steps, time_sigma);
+  fit.in_sample_error = Median(errors);
+  fit.leave_one_out_error = Median(left_out_errors);
+}
+
+}  // namespace
+
+EngineProfile ModelProfile(const Device& device,
+                           const std::string& label,
+                           const model::Workload& workload,
+                           const std::vector<double>& values) {
+  const model::KernelList kernels = model::ExpandKernels(workload);
+  const std::span<const double> p(values);
+  const auto busy = hardware::models::NeuronStepActivity<double>(
+      device, workload, kernels, p);
+  EngineProfile profile;
+  profile.label = label;
+  profile.workload = workload;
+  profile.step =
+      hardware::EstimateStep<double>(device, workload, kernels, p).total();
+  profile.tensor = busy.tensor / *profile.step;
+  profile.vector = busy.vector / *profile.step;
+  profile.scalar = busy.scalar / *profile.step;
+  profile.dma = busy.dma / *profile.step;
+  profile.traffic = busy.traffic;
+  profile.spill = busy.spill;
+  return profile;
+}
+
+ProfileFit FitProfiles(const Device& device,
+                       const std::vector<EngineProfile>& profiles,
+                       const ProfileFitOptions& options) {
+  if (device.kind != hardware::DeviceKind::kNeuron) {
+    throw InputError(
+        fmt::format("fit of {} to profiles: expected a device of NeuronCores",
+                    device.name));
+  }
+  std::vector<Prepared> prepared;
+  int64_t figures = 0;
+  for (const EngineProfile& profile : profiles) {
+    model::Validate(profile.workload);
+    hardware::RequirePrecision(device, profile.workload.precision);
+    prepared.push_back({profile, model::ExpandKernels(profile.workload)});
+    const int count = ProfileResidual(device, prepared.back(), options).Count();
+    if (count == 0) {
+      throw InputError(
+          fmt::format("{}: expected a figure of the profile", profile.label));
+    }
+    figures += count;
+  }
+  if (prepared.empty()) {
+    throw InputError(fmt::format(
+        "fit of {} to profiles: expected profiles, got none", device.name));
+  }
+  const Solution solution = Solve(device, prepared, options, kAll);
+  ProfileFit result;
+  const std::vector<double> values = ValuesOf(solution.positions);
+  for (size_t i = 0; i < prepared.size(); ++i) {
+    const EngineProfile& profile = prepared[i].profile;
+    result.modelled.push_back(
+        ModelProfile(device, profile.label, profile.workload, values));
+    const Solution without = Solve(device, prepared, options, i);
+    result.left_out.push_back(ModelProfile(
+        device, profile.label, profile.workload, ValuesOf(without.positions)));
+  }
+  Fit& fit = result.fit;
+  fit.name = device.name;
+  fit.device = device.name;
+  fit.reported_name = device.reported_name;
+  fit.kind = device.kind;
+  fit.provenance.runs = static_cast<int64_t>(profiles.size());
+  fit.provenance.observations = figures;
+  fit.range = RangeOf(profiles);
+  FillParameters(solution, fit);
+  FillRuns(profiles, result, solution, options.time_sigma, fit);
+  return result;
+}
+
+}  // namespace trainfare::calibrate

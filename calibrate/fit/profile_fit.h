@@ -1,0 +1,60 @@
+#pragma once
+
+// Fits the model of NeuronCores to profiles: what a profiler shows of a step
+// besides its time. Step times alone say little about engines that hide under
+// one another; their busy shares and the HBM traffic say which is which.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "hardware/catalog/device.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// One configuration as profiled; what was not recorded is absent. Shares are of
+// the step time.
+struct EngineProfile {
+  std::string label;
+  model::Workload workload;  // of one device
+  std::optional<model::Seconds<>> step;
+  std::optional<double> tensor;
+  std::optional<double> vector;
+  std::optional<double> scalar;
+  std::optional<double> dma;
+  std::optional<model::Bytes<>> traffic;  // through HBM, of one step
+  std::optional<model::Bytes<>> spill;    // of it, spilled and loaded again
+};
+
+// Errors assumed of the figures: relative for times and bytes, which are
+// printed with one to three digits, and in shares of a step.
+struct ProfileFitOptions {
+  double time_sigma = 0.05;
+  double share_sigma = 0.015;
+  double bytes_sigma = 0.05;
+};
+
+struct ProfileFit {
+  Fit fit;
+  // As given, all figures modelled: by the fit to all, and by a fit to all
+  // others.
+  std::vector<EngineProfile> modelled;
+  std::vector<EngineProfile> left_out;
+};
+
+// Throws InputError when the device is not one of NeuronCores, or a profile
+// has no figure.
+ProfileFit FitProfiles(const hardware::Device& device,
+                       const std::vector<EngineProfile>& profiles,
+                       const ProfileFitOptions& options = {});
+
+// Every figure of a profile at the given parameters.
+EngineProfile ModelProfile(const hardware::Device& device,
+                           const std::string& label,
+                           const model::Workload& workload,
+                           const std::vector<double>& values);
+
+}  // namespace trainfare::calibrate

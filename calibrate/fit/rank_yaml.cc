@@ -1,0 +1,156 @@
+#include "calibrate/fit/rank_yaml.h"
+
+#include <fmt/format.h>
+
+#include "calibrate/fit/step_model.h"
+#include "calibrate/fit/yaml_text.h"
+
+namespace trainfare::calibrate::internal {
+namespace {
+
+using hardware::Reader;
+
+// `more`: what else stands in the map, from its comma on.
+void WriteRing(std::string_view key,
+               const RingFit& fit,
+               const std::string& more,
+               std::string& out) {
+  out += fmt::format(
+      "    {}: {{ step_latency: {}, step_latency_error: {}, link: {} B/s, "
+      "link_error: {}, correlation: {}, scatter: {}{} }}\n",
+      key,
+      Seconds(fit.ring.step_latency),
+      Seconds(fit.latency_error),
+      fit.ring.link.base(),
+      fit.link_error,
+      fit.correlation,
+      fit.scatter,
+      more);
+}
+
+RingFit ReadRing(const Reader& map) {
+  RingFit fit;
+  fit.ring.step_latency = map.Time("step_latency", Reader::Sign::kZeroOrMore);
+  fit.latency_error = map.Time("step_latency_error", Reader::Sign::kZeroOrMore);
+  fit.ring.link = map.Bandwidth("link");
+  fit.link_error = map.Number("link_error", 0.0, Reader::kNoBound);
+  fit.correlation = map.Number("correlation", -1.0, 1.0);
+  fit.scatter = map.Number("scatter", 0.0, Reader::kNoBound);
+  return fit;
+}
+
+RankFit ReadGroup(const Reader& map) {
+  RankFit group;
+  RankNetwork& network = group.network;
+  network.ranks = map.Integer("ranks", 2, Reader::kNoLimit);
+  group.ranks_per_device = map.Integer("ranks_per_device", 1, network.ranks);
+  group.backend = map.OptionalText("backend").value_or("");
+  group.transport = map.OptionalText("transport").value_or("");
+  group.source = map.OptionalText("source").value_or("");
+  network.alone = ReadRing(map.Map("alone"));
+  network.beside = network.alone;
+  if (const auto beside = map.OptionalMap("beside")) {
+    network.beside_timed = true;
+    network.beside = ReadRing(*beside);
+    network.speed = beside->Number("speed", 0.001, 1.0);
+    network.speed_error = beside->Number("speed_error", 0.0, Reader::kNoBound);
+  }
+  // A rank that computes ten times as fast beside others is a mistake.
+  const Reader share = map.Map("share");
+  group.share = share.Number("value", 0.0001, 10.0);
+  group.share_error = share.Number("error", 0.0, Reader::kNoBound);
+  group.share_prior = share.Number("prior", 0.0001, 10.0);
+  group.share_determined = share.Flag("determined");
+  group.scatter = map.Number("scatter", 0.0, Reader::kNoBound);
+  for (const Reader& row : map.Maps("all_reduces")) {
+    group.all_reduces.push_back({row.Bytes("size"),
+                                 row.Flag("beside"),
+                                 row.Time("measured"),
+                                 row.Time("modelled")});
+  }
+  for (const Reader& row : map.OptionalMaps("runs")) {
+    FittedRun run;
+    run.label = row.Text("run");
+    run.workload = row.Text("workload");
+    run.quantity = row.Parsed("quantity", QuantityFromText);
+    run.measured = row.Time("measured");
+    run.modelled = row.Time("modelled");
+    group.runs.push_back(std::move(run));
+  }
+  return group;
+}
+
+}  // namespace
+
+void WriteRanks(const std::vector<RankFit>& groups, std::string& out) {
+  if (groups.empty()) return;
+  out +=
+      "# Ranks that train together. Errors: of a latency in seconds, of a "
+      "link\n"
+      "# and the share relative. beside: while the ranks compute, at `speed`.\n"
+      "ranks:\n";
+  for (const RankFit& group : groups) {
+    const RankNetwork& network = group.network;
+    out += fmt::format("  - ranks: {}\n    ranks_per_device: {}\n",
+                       network.ranks,
+                       group.ranks_per_device);
+    const auto text = [&](std::string_view key, const std::string& value) {
+      if (!value.empty()) {
+        out += fmt::format("    {}: {}\n", key, Quoted(value));
+      }
+    };
+    text("backend", group.backend);
+    text("transport", group.transport);
+    text("source", group.source);
+    WriteRing("alone", network.alone, "", out);
+    if (network.beside_timed) {
+      WriteRing("beside",
+                network.beside,
+                fmt::format(", speed: {}, speed_error: {}",
+                            network.speed,
+                            network.speed_error),
+                out);
+    }
+    out += fmt::format(
+        "    share: {{ value: {}, error: {}, prior: {}, determined: {} }}\n"
+        "    scatter: {}\n"
+        "    all_reduces:\n",
+        group.share,
+        group.share_error,
+        group.share_prior,
+        group.share_determined,
+        group.scatter);
+    for (const FittedAllReduce& row : group.all_reduces) {
+      out += fmt::format(
+          "      - {{ size: {} B, beside: {}, measured: {}, modelled: {} }}\n",
+          model::ToBytes(row.size),
+          row.beside,
+          Seconds(row.measured),
+          Seconds(row.modelled));
+    }
+    if (!group.runs.empty()) out += "    runs:\n";
+    for (const FittedRun& run : group.runs) {
+      out += fmt::format(
+          "      - run: {}\n"
+          "        workload: {}\n"
+          "        quantity: {}\n"
+          "        measured: {}\n"
+          "        modelled: {}\n",
+          Quoted(run.label),
+          Quoted(run.workload),
+          ToText(run.quantity),
+          Seconds(run.measured),
+          Seconds(run.modelled));
+    }
+  }
+}
+
+std::vector<RankFit> ReadRanks(const Reader& root) {
+  std::vector<RankFit> groups;
+  for (const Reader& map : root.OptionalMaps("ranks")) {
+    groups.push_back(ReadGroup(map));
+  }
+  return groups;
+}
+
+}  // namespace trainfare::calibrate::internal

@@ -1,0 +1,63 @@
+#pragma once
+
+// Latency and bandwidth of a ring, from timed all-reduces.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/collective.h"
+#include "model/data_parallel.h"
+#include "model/units.h"
+
+namespace trainfare::calibrate {
+
+struct TimedAllReduce {
+  int64_t ranks = 0;
+  model::Bytes<> size;
+  model::Seconds<> time;
+};
+
+// A ring with how sure one is of it.
+struct RingFit {
+  model::RingLevel<double> ring;
+  // Standard errors: of the latency in seconds (0 where it stands on its bound
+  // 0), of the link relative; and how the two errors go together, latency and
+  // time a byte, from -1 to 1.
+  model::Seconds<> latency_error;
+  double link_error = 0;
+  double correlation = 0;
+  double scatter = 0;  // of model / measured, relative
+};
+
+// The ring of RingAllReduceTime (model/collective.h) with the least squares of
+// the relative errors. Throws InputError where the times do not tell latency
+// from bandwidth: fewer than two sizes, or no growth with size.
+//
+//   r_i = 1 - x_i a - y_i u      x = 2 (n - 1) / t, y = x S / n, u = 1 / B
+//   C   = s^2 (X^T X)^-1         s^2 = (sum r^2 + 3 0.05^2) / (m - p + 3)
+//
+//   m  all-reduces, p  of a and u not on a bound
+//
+// A handful of residuals says little of its own scatter: 5 % counts as three
+// more (as FitOptions::model_sigma does).
+// Worked by hand: docs/data_parallel.md. Check:
+// tests/calibrate/fit/ring_fit_test.cc.
+RingFit FitRing(const std::vector<TimedAllReduce>& times);
+
+// What the all-reduces of one group of ranks say of its network.
+struct RankNetwork {
+  int64_t ranks = 0;
+  RingFit alone;
+  // While the ranks compute, and how fast they then do; as alone where that
+  // was not timed.
+  RingFit beside;
+  bool beside_timed = false;
+  double speed = 1.0;
+  double speed_error = 0.0;
+
+  model::RankNetwork<double> Formula() const {
+    return {alone.ring, beside.ring, speed};
+  }
+};
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,142 @@
+#pragma once
+
+// The formula of a device for one workload, or for an operation of it,
+// evaluated at any parameters: time, and the gradient of its logarithm for fit,
+// interval and plan alike.
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "hardware/catalog/device.h"
+#include "hardware/models/parameter.h"
+#include "hardware/models/step_time.h"
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// No kind of device has more free parameters.
+inline constexpr size_t kMaxParameters = 16;
+inline constexpr size_t kQuantities = 5;  // of the enum Quantity
+
+// The scale in which a parameter is fitted: its log, or the value itself.
+double ToFitScale(const hardware::ParameterInfo& info, double value);
+double FromFitScale(const hardware::ParameterInfo& info, double position);
+
+// The part of a step that a quantity names.
+template <class T>
+model::Seconds<T> PartOf(const hardware::StepTime<T>& step, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::kForward:
+      return step.forward.total();
+    case Quantity::kBackward:
+      return step.backward.total();
+    case Quantity::kOptimizer:
+      return step.optimizer.total();
+    case Quantity::kStep:
+      return step.total();
+    case Quantity::kKernel:
+      break;
+  }
+  ENSURE(false, "a kernel by itself is no part of a step");
+}
+
+// log(time) of every quantity and its gradient with regard to the parameters
+// in the scale of the fit. What takes no time, or is not modelled (a kernel of
+// a step, a step of a kernel), has log_time -infinity.
+struct LogTimes {
+  LogTimes() { log_time.fill(-std::numeric_limits<double>::infinity()); }
+  std::array<double, kQuantities> log_time{};
+  std::array<std::array<double, kMaxParameters>, kQuantities> gradient{};
+
+  double operator[](Quantity quantity) const {
+    return log_time[static_cast<size_t>(quantity)];
+  }
+  std::span<const double, kMaxParameters> GradientOf(Quantity quantity) const {
+    return gradient[static_cast<size_t>(quantity)];
+  }
+};
+
+// `kernels` must be ExpandKernels(workload); one position a parameter, in the
+// scale of the fit.
+LogTimes EvaluateLogTimes(const hardware::Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const double> positions);
+
+// Kernels are expanded once. `device` must outlive the model.
+class StepModel {
+ public:
+  // Throws InputError when the workload is not valid or the device does not
+  // run its precision.
+  StepModel(const hardware::Device& device, const model::Workload& workload);
+
+  const model::Workload& workload() const { return workload_; }
+  size_t positions() const;  // that Evaluate takes: one a parameter
+
+  // At parameters as they are.
+  hardware::StepTime<double> Time(std::span<const double> values) const;
+  // At parameters in the scale of the fit, with the gradient.
+  LogTimes Evaluate(std::span<const double> positions) const {
+    return EvaluateLogTimes(*device_, workload_, kernels_, positions);
+  }
+  // log(time) alone; gradients stay 0.
+  LogTimes EvaluateValues(std::span<const double> positions) const;
+
+ private:
+  const hardware::Device* device_;
+  model::Workload workload_;
+  model::KernelList kernels_;
+};
+
+// The formula for an operation by itself, Quantity::kKernel alone: its kernels
+// one after another. Where a parameter has another value in a step
+// (hardware::ParameterOfItsOwnAlone), the value alone is one position more,
+// behind the device's. `device` must outlive the model.
+class KernelModel {
+ public:
+  // Throws InputError when the device does not run the precision, or has no
+  // times of kernels by themselves.
+  KernelModel(const hardware::Device& device,
+              const KernelObservation& observed);
+
+  size_t positions() const;  // that Evaluate takes
+
+  // At parameters as they are, those of the device.
+  model::Seconds<> Time(std::span<const double> values) const;
+  // At parameters in the scale of the fit, with the gradient.
+  LogTimes Evaluate(std::span<const double> positions) const;
+  // log(time) alone; gradients stay 0.
+  LogTimes EvaluateValues(std::span<const double> positions) const;
+
+ private:
+  // The device's positions as they are for a kernel by itself.
+  std::vector<double> Alone(std::span<const double> positions) const;
+
+  const hardware::Device* device_;
+  std::optional<size_t> own_;  // the parameter with a value of its own
+  model::Workload workload_;
+  model::Phase phase_;
+  std::vector<model::Kernel> kernels_;
+};
+
+// Words of one operation of a workload, as Describe() of a workload.
+std::string Describe(const KernelObservation& observed);
+
+// Words of one workload, one way to write each: what a fit keeps of its runs,
+// and how a message names a run.
+std::string Describe(const model::Workload& workload);
+
+std::string_view ToText(Quantity quantity);
+Quantity QuantityFromText(std::string_view text);  // throws InputError
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,158 @@
+#include "calibrate/records/import/observations.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "calibrate/records/disturbance.h"
+#include "calibrate/records/import/mlperf_log.h"
+#include "calibrate/records/import/table.h"
+#include "calibrate/records/measurement.h"
+#include "hardware/files/text_file.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+using model::InputError;
+
+void Append(std::vector<Observation> more, ObservationFiles& files) {
+  std::move(more.begin(), more.end(), std::back_inserter(files.observations));
+}
+
+void AddRecords(const std::string& path, ObservationFiles& files) {
+  Measurements measurements = ReadMeasurements(path);
+  for (const RefusedRun& refused : measurements.refused) {
+    files.notes.push_back(fmt::format(
+        "{}:{}: a run was refused: {}", path, refused.line, refused.message));
+  }
+  int64_t disturbed_kernels = 0;
+  for (const MeasuredKernel& kernel : measurements.kernels) {
+    disturbed_kernels += kernel.disturbed ? 1 : 0;
+    files.kernels.push_back(ObservationOf(kernel));
+    if (files.host.empty()) files.host = kernel.host;
+    if (files.software.empty()) files.software = kernel.software;
+  }
+  if (disturbed_kernels > 0) {
+    files.notes.push_back(
+        fmt::format("{}: {} of {} kernels were disturbed by something else on "
+                    "their machine and weigh less",
+                    path,
+                    disturbed_kernels,
+                    measurements.kernels.size()));
+  }
+  if (measurements.other_kinds > 0) {
+    files.notes.push_back(
+        fmt::format("{}: {} records are of no step and are not used",
+                    path,
+                    measurements.other_kinds));
+  }
+  KeptRuns kept = WithoutWorseRepeats(std::move(measurements.runs));
+  if (kept.left_out + kept.weighed_down > 0) {
+    files.notes.push_back(fmt::format(
+        "{}: something else on their machine disturbed {} of {} runs: {} left "
+        "out for a better run of the same workload, {} with less weight",
+        path,
+        kept.left_out + kept.weighed_down,
+        kept.runs.size() + static_cast<size_t>(kept.left_out),
+        kept.left_out,
+        kept.weighed_down));
+  }
+  for (const MeasuredRun& run : kept.runs) {
+    if (files.host.empty()) files.host = run.host;
+    if (files.software.empty()) files.software = run.software;
+  }
+  Append(ObservationsOf(kept.runs), files);
+  std::move(
+      kept.runs.begin(), kept.runs.end(), std::back_inserter(files.ranks.runs));
+  std::move(measurements.all_reduces.begin(),
+            measurements.all_reduces.end(),
+            std::back_inserter(files.ranks.all_reduces));
+}
+
+void AddTable(const std::string& path, ObservationFiles& files) {
+  Table table = ReadTable(path);
+  int64_t unused = 0;
+  std::string reasons;
+  for (const auto& [reason, count] : table.unused) {
+    unused += count;
+    reasons +=
+        fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
+  }
+  if (unused > 0) {
+    files.notes.push_back(fmt::format("{}: {} of {} rows are not used: {}",
+                                      path,
+                                      unused,
+                                      table.rows,
+                                      reasons));
+  }
+  Append(std::move(table.observations), files);
+}
+
+// A log of another trainer does not say what was trained on what.
+const RunContext& Require(const std::optional<RunContext>& run,
+                          const std::string& path) {
+  if (run) return *run;
+  throw InputError(
+      path +
+      ": does not say what was trained on what; calibrate --from it with "
+      "--scenario and --device");
+}
+
+void AddLog(const std::string& path,
+            const std::optional<RunContext>& run,
+            ObservationFiles& files) {
+  const std::string text = hardware::ReadTextFile(path, "a log");
+  if (!IsMlperfLog(text)) {
+    throw InputError(
+        path +
+        ": expected an MLPerf log, got no line with :::MLLOG; what nccl-tests "
+        "prints is read by `trainfare import`");
+  }
+  MlperfRun log = ParseMlperfLog(text, path, Require(run, path));
+  files.observations.push_back(std::move(log.observation));
+  std::move(
+      log.notes.begin(), log.notes.end(), std::back_inserter(files.notes));
+}
+
+}  // namespace
+
+ObservationFiles ReadObservations(const std::vector<std::string>& paths,
+                                  const std::optional<RunContext>& run) {
+  ObservationFiles files;
+  for (const std::string& path : paths) {
+    const fs::path name(path);
+    const std::string suffix = name.extension().string();
+    if (suffix == ".csv") {
+      AddTable(path, files);
+    } else if (IsTrainerState(path)) {
+      files.observations.push_back(ReadTrainerState(path, Require(run, path)));
+    } else if (suffix == ".txt" || suffix == ".log") {
+      AddLog(path, run, files);
+    } else if (suffix == ".jsonl" || suffix == ".json") {
+      AddRecords(path, files);
+    } else {
+      throw InputError(
+          fmt::format("{}: expected a file of measurements: .jsonl, .csv, a "
+                      "trainer_state.json, or an MLPerf log (.txt, .log)",
+                      path));
+    }
+    if (!files.source.empty()) files.source += ", ";
+    files.source += name.filename().string();
+  }
+  files.ranks.source = files.source;
+  if (files.observations.empty() && files.kernels.empty()) {
+    throw InputError(
+        fmt::format("{}: nothing in it can be used{}{}",
+                    files.source,
+                    files.notes.empty() ? "" : "; ",
+                    files.notes.empty() ? "" : files.notes.front()));
+  }
+  return files;
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,36 @@
+#pragma once
+
+// Measurements from files of any kind that is known: records of the trainer
+// (.jsonl, .json), tables (.csv), a trainer_state.json of Hugging Face, or an
+// MLPerf log (.txt, .log).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/rank_fit.h"
+#include "calibrate/records/import/trainer_state.h"
+
+namespace trainfare::calibrate {
+
+struct ObservationFiles {
+  std::vector<Observation> observations;
+  std::vector<KernelObservation> kernels;  // operations by themselves
+  // Of the trainer's own records: what several ranks are fitted to.
+  RankRecords ranks;
+  // What was left out and why, one line each, the file in front.
+  std::vector<std::string> notes;
+  std::string source;    // the files by name
+  std::string host;      // of the first run that says so
+  std::string software;  // of the first run that says so
+};
+
+// `run` says what was trained on what for the logs of other trainers, which do
+// not. Throws InputError "file:line: ..." for what cannot be read, and when
+// nothing usable is in any of them.
+ObservationFiles ReadObservations(
+    const std::vector<std::string>& paths,
+    const std::optional<RunContext>& run = std::nullopt);
+
+}  // namespace trainfare::calibrate

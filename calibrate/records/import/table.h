@@ -1,0 +1,35 @@
+#pragma once
+
+// Tables of published measurements as observations: CSV with the columns
+//
+//   source, source_file, system_name, device, n_devices, nodes, model, hidden,
+//   layers, heads, intermediate, vocab, seq_len, batch_per_device, grad_accum,
+//   precision, framework, stack_notes, task, metric, value, notes
+//
+// by name in any order; others are ignored. `value` is of the whole system.
+// What a row means as a workload is decided by the rules in table.cc, which
+// docs/calibration.md lists.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+
+namespace trainfare::calibrate {
+
+struct Table {
+  std::vector<Observation> observations;
+  int64_t rows = 0;
+  // Rows that say nothing of a step's time here, by the reason.
+  std::map<std::string, int64_t> unused;
+};
+
+// Throws InputError "file:line: ..." when it is not such a table, or a number
+// in a row that would be used is none.
+Table ReadTable(const std::string& path);
+Table ParseTable(std::string_view text, const std::string& name);
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,500 @@
+#include "calibrate/records/measurement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "calibrate/records/disturbance.h"
+#include "calibrate/records/json_object.h"
+#include "calibrate/records/statistics.h"
+#include "hardware/files/text_file.h"
+#include "model/error.h"
+#include "model/nearest.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using internal::JsonObject;
+using model::InputError;
+using model::Seconds;
+
+constexpr std::string_view kSchema = "trainfare.measurement/1";
+
+model::Architecture ReadArchitecture(const JsonObject& object) {
+  model::Architecture architecture;
+  architecture.name = object.Text("name", "");
+  architecture.family = object.Word("family", model::FamilyFromText);
+  architecture.layers = object.Count("layers", 0);
+  architecture.decoder_layers = object.Count("decoder_layers", 0, 0);
+  architecture.hidden = object.Count("hidden", 1);
+  architecture.heads = object.Count("heads", 1);
+  architecture.intermediate = object.Count("intermediate", 1);
+  architecture.vocabulary = object.Count("vocabulary", 1);
+  architecture.positions = object.Count("positions", 0);
+  architecture.position_offset = object.Count("position_offset", 0, 0);
+  architecture.token_types = object.Count("token_types", 0, 0);
+  architecture.embedding_layer_norm =
+      object.Flag("embedding_layer_norm", architecture.embedding_layer_norm);
+  architecture.pooler = object.Flag("pooler", architecture.pooler);
+  architecture.classifier_dense =
+      object.Flag("classifier_dense", architecture.classifier_dense);
+  architecture.head = object.Word("head", model::HeadFromText);
+  architecture.labels = object.Count("labels", 1, architecture.labels);
+  if (object.Has("dropout")) {
+    const nlohmann::json& dropout = object.At("dropout");
+    if (!dropout.is_number() || dropout.get<double>() < 0.0 ||
+        !(dropout.get<double>() < 1.0)) {
+      object.FailWith("dropout",
+                      fmt::format("expected a number from 0 to below 1, got {}",
+                                  dropout.dump()));
+    }
+    architecture.dropout = dropout.get<double>();
+  }
+  return architecture;
+}
+
+model::Workload ReadWorkload(const JsonObject& object) {
+  model::Workload workload;
+  workload.architecture = ReadArchitecture(object.Object("model"));
+  workload.batch = object.Count("batch", 1);
+  workload.sequence_length = object.Count("sequence_length", 1);
+  workload.target_length = object.Count("target_length", 0, 0);
+  workload.accumulation = object.Count("accumulation", 1, 1);
+  workload.precision = object.Word("precision", model::PrecisionFromText);
+  const JsonObject optimizer = object.Object("optimizer");
+  workload.optimizer.kind =
+      optimizer.Word("name", model::OptimizerKindFromText);
+  workload.optimizer.implementation =
+      optimizer.Word("implementation", model::OptimizerImplementationFromText);
+  if (optimizer.Has("masters")) {
+    workload.optimizer.masters =
+        optimizer.Word("masters", model::MastersFromText);
+  }
+  workload.stack.fusion = object.Word("stack", model::FusionFromText);
+  workload.stack.narrow_weights = object.Flag("narrow_weights", false);
+  workload.stack.attention = object.Word("attention", model::AttentionFromText);
+  workload.predictions_per_sequence =
+      object.Count("predictions_per_sequence", 0, 0);
+  workload.gradient_checkpointing =
+      object.Flag("gradient_checkpointing", false);
+  if (workload.optimizer.kind == model::OptimizerKind::kNone) {
+    workload.work = model::Work::kForwardBackward;
+  }
+  try {
+    model::Validate(workload);
+  } catch (const InputError& error) {
+    object.FailWith("", error.what());
+  }
+  return workload;
+}
+
+Sample ReadSample(const JsonObject& object) {
+  constexpr const char* kTime = "a time above 0 in seconds";
+  Sample sample;
+  sample.warmup = object.Flag("warmup", false);
+  sample.step = Seconds<>(object.PositiveNumber("step_s", kTime));
+  const auto part = [&](const char* key) -> std::optional<Seconds<>> {
+    if (!object.Has(key)) return std::nullopt;
+    return Seconds<>(object.PositiveNumber(key, kTime));
+  };
+  sample.forward = part("forward_s");
+  sample.backward = part("backward_s");
+  sample.optimizer = part("optimizer_s");
+  const auto buckets = [&](const char* key) {
+    std::vector<Seconds<>> times;
+    if (!object.Has(key)) return times;
+    const nlohmann::json& list = object.At(key);
+    const auto is_time = [](const nlohmann::json& value) {
+      return value.is_number() && value.get<double>() >= 0.0;
+    };
+    if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_time)) {
+      object.FailWith(key, "expected a list of times in seconds");
+    }
+    for (const nlohmann::json& value : list) {
+      times.emplace_back(value.get<double>());
+    }
+    return times;
+  };
+  sample.bucket_ready = buckets("bucket_ready_s");
+  sample.bucket_start = buckets("bucket_start_s");
+  sample.bucket_end = buckets("bucket_end_s");
+  if (sample.bucket_start.size() != sample.bucket_ready.size() ||
+      sample.bucket_end.size() != sample.bucket_ready.size()) {
+    object.FailWith("bucket_end_s", "expected as many times as bucket_ready_s");
+  }
+  sample.backward_compute = part("backward_compute_s");
+  return sample;
+}
+
+// "key value, key value" of the texts and numbers of a flat object.
+std::string Summary(const nlohmann::json& object) {
+  std::string text;
+  if (!object.is_object()) return text;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_structured() || value.is_null()) continue;
+    if (!text.empty()) text += ", ";
+    text += key + " ";
+    text += value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  return text;
+}
+
+// Of a run, or of a kernel.
+template <class Measured>
+void ReadDisturbance(const JsonObject& record,
+                     int64_t threads,
+                     Measured& measured) {
+  measured.disturbed = record.Flag("disturbed", false);
+  if (!record.Has("host_load") || threads == 0) return;
+  const JsonObject load = record.Object("host_load");
+  if (!load.Has("waited_s") || !load.Has("wall_s")) return;
+  const double wall_s = load.PositiveNumber("wall_s", "a time above 0");
+  const nlohmann::json& waited = load.At("waited_s");
+  if (!waited.is_number() || waited.get<double>() < 0.0) {
+    load.FailWith("waited_s", "expected a time of 0 or more");
+  }
+  measured.waited_share =
+      waited.get<double>() / (wall_s * static_cast<double>(threads));
+}
+
+MeasuredRun ReadRun(const JsonObject& record,
+                    const nlohmann::json& value,
+                    const std::string& name,
+                    int line) {
+  MeasuredRun run;
+  run.line = line;
+  run.id = record.Text("id", "");
+  if (run.id.empty()) run.id = fmt::format("{}:{}", name, line);
+  run.time = record.Text("time", "");
+  const JsonObject device = record.Object("device");
+  run.device = device.Text("name");
+  if (run.device.empty()) device.FailWith("name", "expected a text, got \"\"");
+  run.device_kind = device.Text("kind", "");
+  run.device_count = record.Count("world_size", 1, device.Count("count", 1, 1));
+  run.threads = device.Count("threads", 0, 0);
+  if (value.contains("host")) run.host = Summary(value["host"]);
+  if (value.contains("software")) run.software = Summary(value["software"]);
+  run.workload = ReadWorkload(record.Object("workload"));
+  run.peak_memory =
+      model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
+  ReadDisturbance(record, run.threads, run);
+  const nlohmann::json& samples = record.At("samples");
+  if (!samples.is_array()) record.FailWith("samples", "expected a list");
+  if (record.Has("ranks")) {
+    run.backend = record.Object("ranks").Text("backend", "");
+    run.transport = record.Object("ranks").Text("transport", "");
+  }
+  if (record.Has("ranks") && record.Object("ranks").Has("bucket_bytes")) {
+    const JsonObject ranks = record.Object("ranks");
+    const nlohmann::json& sizes = ranks.At("bucket_bytes");
+    const auto is_size = [](const nlohmann::json& one) {
+      return one.is_number_integer() && one.get<int64_t>() > 0;
+    };
+    if (!sizes.is_array() ||
+        !std::all_of(sizes.begin(), sizes.end(), is_size)) {
+      ranks.FailWith("bucket_bytes", "expected a list of sizes in bytes");
+    }
+    for (const nlohmann::json& size : sizes) {
+      run.buckets.push_back(model::Byte(size.get<double>()));
+    }
+  }
+  int64_t counted = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    run.samples.push_back(
+        ReadSample({samples[i], name, line, fmt::format("samples[{}]", i)}));
+    counted += run.samples.back().warmup ? 0 : 1;
+    const size_t timed = run.samples.back().bucket_ready.size();
+    if (timed != 0 && timed != run.buckets.size()) {
+      record.FailWith(fmt::format("samples[{}].bucket_ready_s", i),
+                      fmt::format("expected {} times, as ranks.bucket_bytes "
+                                  "has, got {}",
+                                  run.buckets.size(),
+                                  timed));
+    }
+  }
+  if (counted == 0) {
+    record.FailWith("samples", "expected a step that is not warm-up, got none");
+  }
+  return run;
+}
+
+model::Kernel ReadKernel(const JsonObject& object) {
+  model::Kernel kernel;
+  kernel.kind = object.Word("kind", model::KernelKindFromText);
+  kernel.matrix_flops = object.LargeCount("matrix_flops");
+  kernel.vector_flops = object.LargeCount("vector_flops");
+  kernel.special_ops = object.LargeCount("special_ops");
+  kernel.random_draws = object.LargeCount("random_draws");
+  kernel.bytes_read = object.LargeCount("bytes_read");
+  kernel.bytes_written = object.LargeCount("bytes_written");
+  kernel.parameter_bytes = object.LargeCount("parameter_bytes");
+  kernel.parameter_bytes_written = object.LargeCount("parameter_bytes_written");
+  kernel.work_items = object.LargeCount("work_items");
+  kernel.launches = object.Count("launches", 1);
+  if (object.Has("gemm")) {
+    const JsonObject gemm = object.Object("gemm");
+    kernel.gemm = {gemm.Count("batch", 1),
+                   gemm.Count("m", 1),
+                   gemm.Count("n", 1),
+                   gemm.Count("k", 1)};
+  } else if (kernel.matrix_flops > 0) {
+    object.FailWith("gemm", "missing");
+  }
+  return kernel;
+}
+
+// Items of a list, each with its place for messages.
+template <class Read>
+void ForEachItem(const JsonObject& record,
+                 const char* key,
+                 const std::string& name,
+                 int line,
+                 const Read& read) {
+  const nlohmann::json& list = record.At(key);
+  if (!list.is_array() || list.empty()) {
+    record.FailWith(key, "expected a list that is not empty");
+  }
+  for (size_t i = 0; i < list.size(); ++i) {
+    read(JsonObject(list[i], name, line, fmt::format("{}[{}]", key, i)));
+  }
+}
+
+MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
+                                  const nlohmann::json& value,
+                                  const std::string& name,
+                                  int line) {
+  MeasuredKernel measured;
+  measured.line = line;
+  measured.id = record.Text("id", "");
+  if (measured.id.empty()) measured.id = fmt::format("{}:{}", name, line);
+  const JsonObject device = record.Object("device");
+  measured.device = device.Text("name");
+  if (value.contains("host")) measured.host = Summary(value["host"]);
+  if (value.contains("software")) {
+    measured.software = Summary(value["software"]);
+  }
+  measured.workload = ReadWorkload(record.Object("workload"));
+  measured.operation = record.Text("operation");
+  measured.kind = record.Word("kernel_kind", model::KernelKindFromText);
+  measured.phase = record.Word("phase", model::PhaseFromText);
+  measured.per_step = record.Count("per_step", 1);
+  ReadDisturbance(record, device.Count("threads", 0, 0), measured);
+  ForEachItem(record, "kernels", name, line, [&](const JsonObject& kernel) {
+    measured.kernels.push_back(ReadKernel(kernel));
+  });
+  std::vector<double> samples_s;
+  ForEachItem(record, "samples", name, line, [&](const JsonObject& sample) {
+    samples_s.push_back(
+        sample.PositiveNumber("time_s", "a time above 0 in seconds"));
+  });
+  measured.time = Seconds<>(Median(samples_s));
+  measured.relative_noise = RelativeNoiseOfMedian(samples_s);
+  return measured;
+}
+
+MeasuredAllReduce ReadAllReduce(const JsonObject& record,
+                                const nlohmann::json& value,
+                                const std::string& name,
+                                int line) {
+  MeasuredAllReduce measured;
+  measured.line = line;
+  if (record.Has("device")) {
+    const JsonObject device = record.Object("device");
+    measured.device = device.Text("name", "");
+    measured.device_kind = device.Text("kind", "");
+    measured.threads = device.Count("threads", 0, 0);
+  }
+  if (record.Has("ranks")) {
+    measured.backend = record.Object("ranks").Text("backend", "");
+    measured.transport = record.Object("ranks").Text("transport", "");
+  }
+  if (value.contains("software")) {
+    measured.software = Summary(value["software"]);
+  }
+  measured.ranks = record.Count("world_size", 2);
+  measured.size = model::Byte(static_cast<double>(record.Count("bytes", 1)));
+  if (record.Has("computation")) {
+    const JsonObject computation = record.Object("computation");
+    constexpr const char* kRate = "a rate above 0";
+    measured.computation_speed =
+        computation.PositiveNumber("rounds_per_s", kRate) /
+        computation.PositiveNumber("rounds_alone_per_s", kRate);
+  }
+  std::vector<double> samples_s;
+  ForEachItem(record, "samples", name, line, [&](const JsonObject& sample) {
+    samples_s.push_back(
+        sample.PositiveNumber("time_s", "a time above 0 in seconds"));
+  });
+  measured.time = Seconds<>(Median(samples_s));
+  return measured;
+}
+
+nlohmann::json ParseJson(std::string_view line,
+                         const std::string& name,
+                         int line_number) {
+  try {
+    return nlohmann::json::parse(line);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw InputError(name,
+                     line_number,
+                     static_cast<int>(error.byte),
+                     "expected one JSON object a line, got what is not JSON");
+  } catch (const nlohmann::json::out_of_range&) {
+    throw InputError(name, line_number, 0, "a number is out of range");
+  }
+}
+
+}  // namespace
+
+MeasurementLine ParseMeasurementLine(std::string_view line,
+                                     const std::string& name,
+                                     int line_number) {
+  const nlohmann::json value = ParseJson(line, name, line_number);
+  const JsonObject record(value, name, line_number);
+  const std::string schema = record.Text("schema");
+  if (schema != kSchema) {
+    record.FailWith(
+        "schema", fmt::format("expected \"{}\", got \"{}\"", kSchema, schema));
+  }
+  const std::string kind = record.Text("kind");
+  MeasurementLine result;
+  if (kind == "step") {
+    result.run = ReadRun(record, value, name, line_number);
+  } else if (kind == "kernel") {
+    result.kernel = ReadMeasuredKernel(record, value, name, line_number);
+  } else if (kind == "error") {
+    result.refused = RefusedRun{
+        .line = line_number,
+        .request = value.contains("request") ? value["request"].dump() : "",
+        .message = record.Text("message")};
+  } else if (kind == "collective" &&
+             record.Text("operation", "") == "all_reduce") {
+    result.all_reduce = ReadAllReduce(record, value, name, line_number);
+  } else if (kind != "collective" && kind != "copy" && kind != "run") {
+    const std::vector<std::string_view> known = {
+        "step", "kernel", "collective", "copy", "run", "error"};
+    record.FailWith("kind",
+                    fmt::format("unknown kind \"{}\"{}; known: {}",
+                                kind,
+                                model::DidYouMean(kind, known),
+                                model::JoinNames(known)));
+  }
+  return result;
+}
+
+Measurements ParseMeasurements(std::string_view text,
+                               const std::string& name,
+                               CutTail cut_tail) {
+  Measurements measurements;
+  measurements.file = name;
+  int line_number = 0;
+  while (!text.empty()) {
+    ++line_number;
+    const size_t end = text.find('\n');
+    const bool cut = end == std::string_view::npos;
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(cut ? text.size() : end + 1);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    // Without its newline a line may still be whole, written by hand.
+    if (cut && !nlohmann::json::accept(line)) {
+      if (cut_tail == CutTail::kRefuse) {
+        throw InputError(name,
+                         line_number,
+                         0,
+                         "the last line is cut off, its run was interrupted; "
+                         "remove the line");
+      }
+      measurements.dropped_tail = fmt::format(
+          "{}:{}: dropped the last line, it was cut off", name, line_number);
+      break;
+    }
+    MeasurementLine parsed = ParseMeasurementLine(line, name, line_number);
+    if (parsed.run) {
+      measurements.runs.push_back(std::move(*parsed.run));
+    } else if (parsed.kernel) {
+      measurements.kernels.push_back(std::move(*parsed.kernel));
+    } else if (parsed.all_reduce) {
+      measurements.all_reduces.push_back(std::move(*parsed.all_reduce));
+    } else if (parsed.refused) {
+      measurements.refused.push_back(std::move(*parsed.refused));
+    } else {
+      ++measurements.other_kinds;
+    }
+  }
+  if (line_number == 0 && cut_tail == CutTail::kRefuse) {
+    throw InputError(name, 1, 0, "expected measurement records, got nothing");
+  }
+  return measurements;
+}
+
+Measurements ReadMeasurements(const std::string& path, CutTail cut_tail) {
+  return ParseMeasurements(
+      hardware::ReadTextFile(path, "a file of records"), path, cut_tail);
+}
+
+std::vector<Observation> ObservationsOf(const MeasuredRun& run) {
+  std::vector<double> step;
+  std::vector<double> forward;
+  std::vector<double> backward;
+  std::vector<double> optimizer;
+  for (const Sample& sample : run.samples) {
+    if (sample.warmup) continue;
+    step.push_back(model::ToSeconds(sample.step));
+    if (sample.forward) forward.push_back(model::ToSeconds(*sample.forward));
+    if (sample.backward) backward.push_back(model::ToSeconds(*sample.backward));
+    if (sample.optimizer) {
+      optimizer.push_back(model::ToSeconds(*sample.optimizer));
+    }
+  }
+  std::vector<Observation> observations;
+  const auto add = [&](Quantity quantity, const std::vector<double>& samples) {
+    // A part timed in some steps only has no median that compares.
+    if (samples.empty() || samples.size() != step.size()) return;
+    Observation observation;
+    observation.label = run.id;
+    observation.group = run.workload.architecture.name;
+    observation.device = run.device;
+    observation.device_count = run.device_count;
+    observation.workload = run.workload;
+    observation.quantity = quantity;
+    observation.measured = Seconds<>(Median(samples));
+    observation.relative_noise =
+        std::hypot(RelativeNoiseOfMedian(samples), DisturbanceNoise(run));
+    observation.framework = run.software;
+    observations.push_back(std::move(observation));
+  };
+  add(Quantity::kStep, step);
+  add(Quantity::kForward, forward);
+  add(Quantity::kBackward, backward);
+  add(Quantity::kOptimizer, optimizer);
+  return observations;
+}
+
+KernelObservation ObservationOf(const MeasuredKernel& measured) {
+  KernelObservation observation;
+  observation.label = measured.id;
+  observation.device = measured.device;
+  observation.workload = measured.workload;
+  observation.operation = measured.operation;
+  observation.phase = measured.phase;
+  observation.kernels = measured.kernels;
+  observation.measured = measured.time;
+  observation.relative_noise =
+      std::hypot(measured.relative_noise, DisturbanceNoise(measured));
+  return observation;
+}
+
+std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs) {
+  std::vector<Observation> observations;
+  for (const MeasuredRun& run : runs) {
+    std::vector<Observation> of_run = ObservationsOf(run);
+    std::move(of_run.begin(), of_run.end(), std::back_inserter(observations));
+  }
+  return observations;
+}
+
+}  // namespace trainfare::calibrate

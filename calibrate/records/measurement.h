@@ -1,0 +1,140 @@
+#pragma once
+
+// Measurement records, schema trainfare.measurement/1 (docs/measurement.md):
+// reading them, and what they say as observations.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "model/kernels.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// One step of a run. A part that was not timed is absent.
+struct Sample {
+  bool warmup = false;
+  model::Seconds<> step;
+  std::optional<model::Seconds<>> forward;
+  std::optional<model::Seconds<>> backward;
+  std::optional<model::Seconds<>> optimizer;
+  // Of one of several ranks, since its backward pass began; a value a bucket.
+  std::vector<model::Seconds<>> bucket_ready;
+  std::vector<model::Seconds<>> bucket_start;
+  std::vector<model::Seconds<>> bucket_end;
+  std::optional<model::Seconds<>> backward_compute;
+};
+
+struct MeasuredRun {
+  int line = 0;    // in its file, from 1
+  std::string id;  // of the record; "file:line" where it has none
+  std::string time;
+  std::string device;       // as the machine reports it
+  std::string device_kind;  // "cpu", "cuda"; may be empty
+  int64_t device_count = 1;
+  int64_t threads = 0;  // 0: not said
+  std::string host;
+  std::string software;
+  model::Workload workload;
+  model::Bytes<> peak_memory;  // 0: not said
+  // Something else took time from the timed steps, by the record's own word.
+  bool disturbed = false;
+  // Time that threads were ready and had no processor, of what they had.
+  std::optional<double> waited_share;
+  std::vector<model::Bytes<>> buckets;  // of gradients; empty: not by ranks
+  std::string backend;    // of the ranks: gloo, nccl; may be empty
+  std::string transport;  // between them; may be empty
+  std::vector<Sample> samples;
+};
+
+// All-reduces of one size over ranks, timed by themselves.
+struct MeasuredAllReduce {
+  int line = 0;
+  int64_t ranks = 0;
+  model::Bytes<> size;    // on each rank
+  model::Seconds<> time;  // median of the samples
+  // Speed of what the ranks computed meanwhile, 1 as without messages; absent
+  // where they only communicated.
+  std::optional<double> computation_speed;
+  std::string device;  // as the machine reports it
+  std::string device_kind;
+  int64_t threads = 0;    // of a rank; 0: not said
+  std::string backend;    // gloo, nccl; may be empty
+  std::string transport;  // between the ranks; may be empty
+  std::string software;
+};
+
+// One operation of a step, timed by itself.
+struct MeasuredKernel {
+  int line = 0;
+  std::string id;      // of the record; "file:line" where it has none
+  std::string device;  // as the machine reports it
+  std::string host;
+  std::string software;
+  model::Workload workload;  // whose step asks for it
+  std::string operation;
+  model::KernelKind kind = model::KernelKind::kGemm;
+  model::Phase phase = model::Phase::kForward;
+  int64_t per_step = 1;
+  // What the model counts for it; names are left out.
+  std::vector<model::Kernel> kernels;
+  model::Seconds<> time;      // median of the samples
+  double relative_noise = 0;  // of the median
+  bool disturbed = false;
+  std::optional<double> waited_share;  // as of a run
+};
+
+// A request that the trainer could not run.
+struct RefusedRun {
+  int line = 0;
+  std::string request;
+  std::string message;
+};
+
+struct Measurements {
+  std::string file;
+  std::vector<MeasuredRun> runs;
+  std::vector<MeasuredKernel> kernels;
+  std::vector<MeasuredAllReduce> all_reduces;
+  std::vector<RefusedRun> refused;
+  int64_t other_kinds = 0;  // records of whole jobs
+  // Says what was dropped: "<file>:<line>: ...".
+  std::optional<std::string> dropped_tail;
+};
+
+// What to do about a last line that was cut off while it was written.
+enum class CutTail { kRefuse, kDrop };
+
+// Throws InputError "file:line: ..." for what is not a record of this schema.
+Measurements ReadMeasurements(const std::string& path,
+                              CutTail cut_tail = CutTail::kRefuse);
+// The same from text; `name` stands for the file in messages.
+Measurements ParseMeasurements(std::string_view text,
+                               const std::string& name,
+                               CutTail cut_tail = CutTail::kRefuse);
+
+// One line: a run, a kernel, or the message of a refused request.
+struct MeasurementLine {
+  std::optional<MeasuredRun> run;
+  std::optional<MeasuredKernel> kernel;
+  std::optional<MeasuredAllReduce> all_reduce;
+  std::optional<RefusedRun> refused;
+};
+MeasurementLine ParseMeasurementLine(std::string_view line,
+                                     const std::string& name,
+                                     int line_number);
+
+// Up to four: whole step, forward, backward, optimizer. Medians over the steps
+// that are not warm-up, with their noise.
+// A disturbed run's noise is larger (disturbance.h).
+std::vector<Observation> ObservationsOf(const MeasuredRun& run);
+std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs);
+// A kernel's median, its noise larger where it was disturbed.
+KernelObservation ObservationOf(const MeasuredKernel& measured);
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,65 @@
+#include "calibrate/records/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+constexpr double kMadToSigma = 1.4826022185056018;  // 1 / z(0.75)
+
+}  // namespace
+
+double Percentile(std::vector<double> values, double p) {
+  ENSURE(!values.empty(), "percentile of nothing");
+  std::sort(values.begin(), values.end());
+  const double position = p * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(std::floor(position));
+  const size_t above = std::min(below + 1, values.size() - 1);
+  const double share = position - std::floor(position);
+  return values[below] + share * (values[above] - values[below]);
+}
+
+double Median(std::vector<double> values) {
+  return Percentile(std::move(values), 0.5);
+}
+
+double RobustDeviation(const std::vector<double>& values, double center) {
+  if (values.size() < 2) return 0.0;
+  std::vector<double> deviations;
+  deviations.reserve(values.size());
+  for (const double value : values) {
+    deviations.push_back(std::abs(value - center));
+  }
+  return kMadToSigma * Median(std::move(deviations));
+}
+
+double RelativeNoiseOfMedian(const std::vector<double>& samples) {
+  if (samples.size() < 3) return 0.0;
+  const double median = Median(samples);
+  const double lost = std::sqrt(std::numbers::pi / 2.0);
+  return RobustDeviation(samples, median) * lost /
+         std::sqrt(static_cast<double>(samples.size())) / median;
+}
+
+double StudentQuantile90(int64_t degrees_of_freedom) {
+  ENSURE(degrees_of_freedom >= 1, "degrees of freedom");
+  if (degrees_of_freedom == 1) return std::tan(0.4 * std::numbers::pi);
+  if (degrees_of_freedom == 2) return 0.8 * std::sqrt(2.0 / (1.0 - 0.64));
+  constexpr double z = 1.2815515655446004;  // of the normal distribution
+  constexpr double z3 = z * z * z;
+  constexpr double z5 = z3 * z * z;
+  constexpr double z7 = z5 * z * z;
+  constexpr double z9 = z7 * z * z;
+  const auto n = static_cast<double>(degrees_of_freedom);
+  return z + (z3 + z) / (4.0 * n) +
+         (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * n * n) +
+         (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * n * n * n) +
+         (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * z) /
+             (92160.0 * n * n * n * n);
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,178 @@
+#include "calibrate/session/command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <ostream>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "calibrate/fit/rank_fit.h"
+#include "calibrate/records/import/observations.h"
+#include "calibrate/session/machine.h"
+#include "calibrate/session/progress_log.h"
+#include "calibrate/session/session.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+#include "model/nearest.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+using model::InputError;
+
+// Lower-case letters, digits and single underscores: a file name.
+std::string Slug(std::string_view text) {
+  std::string slug;
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool digit = c >= '0' && c <= '9';
+    if (letter || digit) {
+      slug += letter ? static_cast<char>(c | 0x20) : c;
+    } else if (!slug.empty() && slug.back() != '_') {
+      slug += '_';
+    }
+  }
+  while (!slug.empty() && slug.back() == '_') slug.pop_back();
+  return slug;
+}
+
+std::string FitPath(const hardware::Device& device,
+                    const CalibrateOptions& options) {
+  if (!options.output.empty()) return options.output;
+  const std::string stem =
+      device.kind == hardware::DeviceKind::kCpu
+          ? fmt::format("{}_{}", device.name, Slug(device.reported_name))
+          : device.name;
+  return (fs::path(UserFitDirectory()) / (stem + ".yaml")).string();
+}
+
+bool IsExecutableFile(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+// The one device that the measurements are of.
+const hardware::Device& OnlyDevice(const ObservationFiles& files) {
+  std::set<std::string> names;
+  for (const Observation& observation : files.observations) {
+    names.insert(observation.device);
+  }
+  for (const KernelObservation& kernel : files.kernels) {
+    names.insert(kernel.device);
+  }
+  if (names.size() == 1) {
+    const std::string& name = *names.begin();
+    const hardware::DeviceCatalog& catalog = hardware::DeviceCatalog::Shipped();
+    if (const hardware::Device* found = catalog.TryFind(name)) return *found;
+    const hardware::Device& host = catalog.Find("cpu");
+    if (IsDevice(host, name)) return host;
+    throw InputError(fmt::format(
+        "the measurements are of \"{}\", which no device file names; say which "
+        "device it is with --device",
+        name));
+  }
+  throw InputError(
+      fmt::format("the measurements are of several devices; choose one with "
+                  "--device: {}",
+                  model::JoinNames(model::NameViews(names))));
+}
+
+CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
+  internal::ProgressLog progress(options.progress, log);
+  std::optional<RunContext> run;
+  if (options.workload) {
+    // Without a name the one that OnlyDevice() finds: the processor here.
+    run = RunContext{*options.workload,
+                     options.device.empty() ? "cpu" : options.device};
+  }
+  ObservationFiles files = ReadObservations(options.from, run);
+  for (const std::string& note : files.notes) progress.Note(note);
+  const hardware::Device& device =
+      options.device.empty()
+          ? OnlyDevice(files)
+          : hardware::DeviceCatalog::Shipped().Find(options.device);
+  CalibrateResult result;
+  result.fit_path = FitPath(device, options);
+  RequireWritable(result.fit_path);
+  Fit fit = FitDevice(device, files.observations, files.kernels);
+  RankFits ranks = FitRanks(device, fit, files.ranks);
+  for (const std::string& note : ranks.notes) progress.Note(note);
+  fit.ranks = std::move(ranks.groups);
+  fit.name = fs::path(result.fit_path).stem().string();
+  fit.provenance.source = files.source;
+  fit.provenance.host = files.host;
+  fit.provenance.software = files.software;
+  fit.provenance.date = TimeNow();
+  SaveFit(fit, result.fit_path);
+  result.fit = std::move(fit);
+  return result;
+}
+
+}  // namespace
+
+std::string FindTrainer() {
+  constexpr std::string_view kName = "trainfare-trainer";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here writes the environment.
+  const char* chosen = std::getenv("TRAINFARE_TRAINER");
+  // ON and OFF are words of the set-up, not paths.
+  if (chosen != nullptr &&
+      std::string_view(chosen).find('/') != std::string_view::npos) {
+    if (IsExecutableFile(chosen)) return chosen;
+    throw InputError(fmt::format(
+        "TRAINFARE_TRAINER: expected a program, got \"{}\"", chosen));
+  }
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (!error && IsExecutableFile(self.parent_path() / kName)) {
+    return (self.parent_path() / kName).string();
+  }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): as above.
+  const char* path = std::getenv("PATH");
+  std::string_view folders = path == nullptr ? "" : path;
+  while (!folders.empty()) {
+    const size_t end = folders.find(':');
+    const std::string_view folder = folders.substr(0, end);
+    if (!folder.empty() && IsExecutableFile(fs::path(folder) / kName)) {
+      return (fs::path(folder) / kName).string();
+    }
+    folders.remove_prefix(end == std::string_view::npos ? folders.size()
+                                                        : end + 1);
+  }
+  throw InputError(
+      "no trainfare-trainer beside this program or on PATH; build it, or fit "
+      "measurements made elsewhere: calibrate --from FILE");
+}
+
+CalibrateResult Calibrate(const CalibrateOptions& options, std::ostream& log) {
+  if (!options.from.empty()) return FitFiles(options, log);
+  const double budget_s = model::ToSeconds(options.budget);
+  if (!std::isfinite(budget_s) || budget_s <= 0.0) {
+    throw InputError(
+        fmt::format("budget: expected a time above 0, got {} s", budget_s));
+  }
+  // Nobody needs to be asked for a processor.
+  const bool named_processor =
+      !options.device.empty() &&
+      hardware::DeviceCatalog::Shipped().Find(options.device).kind ==
+          hardware::DeviceKind::kCpu;
+  const std::string trainer = FindTrainer();
+  const CalibrationTarget target = TargetOf(
+      named_processor ? MachineDevices() : ProbeMachine(trainer), options);
+  CalibrateOptions here = options;
+  if (here.precisions.empty()) {
+    here.precisions = DefaultPrecisions(target.device);
+  }
+  return CalibrateHere(
+      target, trainer, here, FitPath(target.device, options), log);
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,70 @@
+#pragma once
+
+// `trainfare calibrate`: short runs of the trainer on this machine, or
+// measurements made elsewhere, into a fit file.
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+enum class Progress {
+  kNone,
+  kLines,  // one line a finished run
+  kBar,    // one line that is redrawn; for terminals
+};
+
+struct CalibrateOptions {
+  // Measurements to fit to, JSON Lines or CSV by their suffix; none: run the
+  // trainer here.
+  std::vector<std::string> from;
+  // What the measurements are of, where they do not say it themselves (a log of
+  // another trainer).
+  std::optional<model::Workload> workload;
+  // Catalog name; empty: the GPUs here, else the processor; or the one device
+  // that the measurements are of.
+  std::string device;
+  // Of the fit file; empty: named after the device, in UserFitDirectory().
+  std::string output;
+  model::Seconds<> budget = model::Second(120.0);  // start of the trainer too
+  // Stop early once the 80 % interval of the parameters alone is below this
+  // share of the time, as a mean over the plan's scenarios; 0: use the budget.
+  double target_interval = 0.0;
+  // Empty: as DefaultPrecisions (machine.h) has them.
+  std::vector<model::Precision> precisions;
+  // Also over so many ranks on this machine, each number in turn, in a share of
+  // the budget; empty: over all GPUs where there are several.
+  std::vector<int64_t> ranks;
+  // Presets to run; empty: bert-tiny to bert-base-uncased.
+  std::vector<std::string> models;
+  // Forget the finished runs of an interrupted calibration.
+  bool fresh = false;
+  Progress progress = Progress::kLines;
+};
+
+struct CalibrateResult {
+  // nullopt: interrupted before anything could be fitted.
+  std::optional<Fit> fit;
+  std::string fit_path;
+  std::string records_path;  // of the runs; empty with --from
+  bool interrupted = false;  // exit code 130
+};
+
+// Progress and notes go to `log`. Throws InputError when there is no trainer,
+// when it fails, and when the fit is refused; the finished runs are kept.
+// SIGINT, SIGTERM and SIGHUP end it after the step in progress: what is
+// finished is kept for the next call and fitted if possible.
+CalibrateResult Calibrate(const CalibrateOptions& options, std::ostream& log);
+
+// Where the trainer is: $TRAINFARE_TRAINER, beside this program, or on PATH.
+// Throws InputError.
+std::string FindTrainer();
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,609 @@
+#include "calibrate/session/session.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "calibrate/fit/rank_fit.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/disturbance.h"
+#include "calibrate/records/files.h"
+#include "calibrate/records/measurement.h"
+#include "calibrate/records/record_file.h"
+#include "calibrate/session/plan.h"
+#include "calibrate/session/progress_log.h"
+#include "calibrate/session/rank_plan.h"
+#include "calibrate/session/requests.h"
+#include "calibrate/session/trainer_process.h"
+#include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Clock = std::chrono::steady_clock;
+using hardware::Plural;
+using internal::ProgressLog;
+using internal::RecordFile;
+using internal::SignalGuard;
+using internal::TrainerCommand;
+using internal::TrainerProcess;
+using model::InputError;
+
+// How long past its budget the trainer may stay silent.
+constexpr double kPatienceSeconds = 60.0;
+// Load a core from which on others are in the way.
+constexpr double kBusyShare = 0.5;
+// For the step in progress when interrupted.
+constexpr double kGraceSeconds = 10.0;
+// Of the budget, for all-reduces and runs over several ranks where they are
+// asked for.
+constexpr double kRankShare = 0.3;
+
+// A machine's speed is watched by the first run with steps of this many
+// seconds, repeated this often, and is said to have changed from this share on.
+constexpr double kLeastControlStep = 0.05;
+constexpr double kControlSeconds = 30.0;
+constexpr double kUnsteady = 0.10;
+
+double TimedSeconds(const MeasuredRun& run) {
+  double sum = 0.0;
+  for (const Sample& sample : run.samples) {
+    sum += model::ToSeconds(sample.step);
+  }
+  return sum;
+}
+
+// One calibration of this machine, from the first request to the fit.
+class Session {
+ public:
+  Session(const CalibrationTarget& target,
+          std::string trainer,
+          const CalibrateOptions& options,
+          std::string fit_path,
+          std::ostream& log)
+      : target_(target),
+        device_(target.device),
+        trainer_(std::move(trainer)),
+        options_(options),
+        progress_(options.progress, log),
+        fit_path_(std::move(fit_path)),
+        budget_s_(model::ToSeconds(options.budget)),
+        planner_(device_,
+                 PlanHere(device_, options.precisions, options.models)) {
+    const fs::path stem = fs::path(fit_path_).replace_extension();
+    partial_path_ = stem.string() + ".partial.jsonl";
+    records_path_ = stem.string() + ".jsonl";
+  }
+
+  CalibrateResult Run() {
+    RequireWritable(fit_path_);
+    // Before the trainer starts: a signal must never leave it behind.
+    const SignalGuard signals;
+    start_ = Clock::now();
+    WarnIfBusy();
+    Resume();
+    RecordFile records(partial_path_);
+    try {
+      Measure(records);
+    } catch (const InputError& error) {
+      if (runs_.empty()) throw;
+      throw InputError(fmt::format("{}; {} kept in {}",
+                                   error.what(),
+                                   Plural(std::ssize(runs_), "finished run"),
+                                   partial_path_));
+    }
+    MeasureRanks(records);
+    return Finish();
+  }
+
+ private:
+  double SpentSeconds() const {
+    return resumed_s_ +
+           std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  // Others' work on the same cores is measured along with ours.
+  void WarnIfBusy() {
+    double load = 0.0;  // runnable processes, mean of the last minute
+    if (device_.kind != hardware::DeviceKind::kCpu) return;
+    const auto cores = static_cast<double>(device_.cores);
+    if (::getloadavg(&load, 1) != 1 || load < kBusyShare * cores) return;
+    progress_.Warn(fmt::format(
+        "this machine is busy (load {:.1f} on {}); the fit will be of a busy "
+        "machine",
+        load,
+        Plural(device_.cores, "core")));
+  }
+
+  // Of a processor that neighbours slow down, or a device that heats up.
+  void WarnOfDrift() {
+    const std::optional<Drift> drift = GreatestDrift(runs_);
+    if (!drift || drift->share() < kUnsteady) return;
+    progress_.Warn(
+        fmt::format("this machine's speed changed meanwhile: {} took {} to {} "
+                    "a step, {:.0f} "
+                    "% apart; the fit lies between",
+                    internal::RunWords(drift->workload),
+                    hardware::FormatTime(drift->least),
+                    hardware::FormatTime(drift->greatest),
+                    100.0 * drift->share()));
+  }
+
+  void SetAside(const std::string& why) {
+    const std::string aside = partial_path_ + ".old";
+    std::error_code error;
+    fs::rename(partial_path_, aside, error);
+    if (error) {
+      throw InputError(fmt::format(
+          "{}: cannot be renamed: {}", partial_path_, error.message()));
+    }
+    progress_.Note(fmt::format("{}; set aside as {}", why, aside));
+  }
+
+  void Resume() {
+    std::error_code ignored;
+    if (!fs::exists(partial_path_, ignored)) return;
+    if (options_.fresh) {
+      SetAside("starting afresh");
+      return;
+    }
+    Measurements earlier;
+    try {
+      earlier = ReadMeasurements(partial_path_, CutTail::kDrop);
+    } catch (const InputError& error) {
+      SetAside(error.what());
+      return;
+    }
+    for (const MeasuredRun& run : earlier.runs) {
+      if (!IsDevice(device_, run.device) ||
+          run.software != earlier.runs.front().software) {
+        SetAside("the earlier runs are of another machine or trainer");
+        return;
+      }
+    }
+    if (earlier.dropped_tail) {
+      progress_.Note(*earlier.dropped_tail);
+      DropTail();
+    }
+    for (MeasuredRun& run : earlier.runs) {
+      resumed_s_ += TimedSeconds(run);
+      Keep(std::move(run));
+    }
+    all_reduces_ = std::move(earlier.all_reduces);
+    if (!runs_.empty()) {
+      progress_.Note(fmt::format("going on from {} of {:.0f} s",
+                                 Plural(std::ssize(runs_), "finished run"),
+                                 resumed_s_));
+    }
+    // The machine may have changed its speed since: that is seen first.
+    for (const MeasuredRun& run : runs_) WatchSpeedBy(run, resumed_s_);
+  }
+
+  // The first run that will do is repeated now and then, from `due_s` on.
+  void WatchSpeedBy(const MeasuredRun& run, double due_s) {
+    const double step_s =
+        model::ToSeconds(ObservationsOf(run).front().measured);
+    if (control_ || run.disturbed || run.device_count != 1 ||
+        step_s <= kLeastControlStep) {
+      return;
+    }
+    PlannedRun again;
+    again.workload = run.workload;
+    double steps_s = 0;
+    for (const Sample& sample : run.samples) {
+      ++(sample.warmup ? again.warmup : again.steps);
+      steps_s += model::ToSeconds(sample.step);
+    }
+    again.expected_duration =
+        model::Second(steps_s + kSetUpSecondsPerParameter *
+                                    static_cast<double>(model::TotalParameters(
+                                        run.workload.architecture)));
+    control_ = std::move(again);
+    control_due_s_ = due_s;
+  }
+
+  // So that the next line does not join what was cut off.
+  void DropTail() {
+    std::error_code error;
+    const auto size = fs::file_size(partial_path_, error);
+    const int descriptor = ::open(partial_path_.c_str(), O_RDWR | O_CLOEXEC);
+    if (error || descriptor < 0) return;
+    auto end = static_cast<off_t>(size);
+    char byte = 0;
+    while (end > 0 && ::pread(descriptor, &byte, 1, end - 1) == 1 &&
+           byte != '\n') {
+      --end;
+    }
+    const bool cut = ::ftruncate(descriptor, end) == 0;
+    ::close(descriptor);
+    if (!cut) SetAside("its last line is cut off");
+  }
+
+  void Keep(MeasuredRun run) {
+    if (run.device_count == 1) planner_.Done(run.workload);
+    runs_.push_back(std::move(run));
+    kept_ = WithoutWorseRepeats(runs_);
+    observations_ = ObservationsOf(kept_.runs);
+  }
+
+  void ReportLast(const std::string& words) {
+    const model::Seconds<> step = ObservationsOf(runs_.back()).front().measured;
+    progress_.Finished(fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s)",
+                                   runs_.size(),
+                                   words,
+                                   hardware::FormatTime(step),
+                                   SpentSeconds(),
+                                   budget_s_));
+  }
+
+  // What is known so far, for the plan; a fit that is refused changes nothing.
+  void Refit() {
+    if (observations_.empty()) return;
+    FitOptions fit_options;
+    fit_options.leave_one_out = false;
+    try {
+      known_ = FitDevice(device_, observations_, fit_options);
+    } catch (const InputError& error) {
+      progress_.Note(error.what());
+    }
+  }
+
+  // Of the trainer, on the device that is calibrated.
+  TrainerCommand Command(std::vector<std::string> arguments,
+                         int64_t ranks) const {
+    if (target_.trainer_device != "cpu") {
+      arguments.emplace_back("--device");
+      arguments.push_back(target_.trainer_device);
+    }
+    return {trainer_, std::move(arguments), ranks};
+  }
+  TrainerCommand MeasureCommand(int64_t ranks) const {
+    return Command({"measure", "--plan", "-", "--out", "-"}, ranks);
+  }
+
+  // Runs of one rank.
+  void Measure(RecordFile& records) {
+    known_ = PriorFit(device_);
+    Refit();
+    const double until_s =
+        target_.ranks.empty() ? budget_s_ : (1.0 - kRankShare) * budget_s_;
+    TrainerProcess process(MeasureCommand(1));
+    while (!interrupted_) {
+      const double left_s = until_s - SpentSeconds();
+      if (options_.target_interval > 0.0 && !observations_.empty() &&
+          planner_.ExpectedInterval(known_) < options_.target_interval) {
+        progress_.Note("the target interval is reached");
+        return;
+      }
+      std::optional<PlannedRun> next = std::exchange(again_, std::nullopt);
+      if (!next && control_ && SpentSeconds() > control_due_s_) {
+        next = control_;
+        control_due_s_ = SpentSeconds() + kControlSeconds;
+      }
+      if (!next || model::ToSeconds(next->expected_duration) > left_s) {
+        next = planner_.Next(
+            known_,
+            model::Second(std::min(left_s, kLongestRunShare * budget_s_)));
+      }
+      if (!next) return;
+      const std::optional<std::string> line = Ask(process, *next, left_s);
+      if (!line) continue;
+      Take(*line, *next, records);
+      Refit();
+    }
+  }
+
+  // nullopt when interrupted and the run in progress had nothing to report.
+  std::optional<std::string> Ask(TrainerProcess& process,
+                                 const PlannedRun& run,
+                                 double left_s) {
+    // A machine that is busy for a moment must not use up the budget.
+    const double longest_s = model::ToSeconds(run.longest_duration());
+    process.Send(
+        internal::RequestLine(run, std::clamp(left_s, 0.1, longest_s)));
+    const auto until =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                           std::chrono::duration<double>(std::max(left_s, 0.0) +
+                                                         kPatienceSeconds));
+    const std::string words = internal::RunWords(run.workload);
+    while (true) {
+      progress_.Redraw(SpentSeconds(),
+                       budget_s_,
+                       fmt::format("run {}: {}", runs_.size() + 1, words));
+      std::optional<std::string> line =
+          process.Receive(std::chrono::duration<double>(0.25));
+      if (line) return line;
+      if (SignalGuard::Received()) {
+        interrupted_ = true;
+        return process.Stop(std::chrono::duration<double>(kGraceSeconds));
+      }
+      if (Clock::now() > until) {
+        throw InputError(
+            fmt::format("the trainer does not answer ({})", words));
+      }
+    }
+  }
+
+  void Take(const std::string& line,
+            const PlannedRun& asked,
+            RecordFile& records) {
+    const int number = static_cast<int>(runs_.size()) + 1;
+    MeasurementLine answer =
+        ParseMeasurementLine(line, "answer of the trainer", number);
+    if (answer.refused) {
+      progress_.Warn(fmt::format("{}: the trainer refuses: {}",
+                                 internal::RunWords(asked.workload),
+                                 answer.refused->message));
+      planner_.Done(asked.workload);
+      if (++refused_ > 3 && runs_.empty()) {
+        throw InputError("the trainer refuses every run: " +
+                         answer.refused->message);
+      }
+      return;
+    }
+    if (!answer.run) {
+      throw InputError("the trainer answers with something else than a run");
+    }
+    MeasuredRun& run = *answer.run;
+    if (!IsDevice(device_, run.device)) {
+      throw InputError(
+          fmt::format("the trainer ran on \"{}\", not on {} (\"{}\")",
+                      run.device,
+                      device_.name,
+                      device_.reported_name));
+    }
+    if (!runs_.empty() && runs_.front().software != run.software) {
+      progress_.Warn(
+          "the earlier runs are of another version of the trainer; --fresh "
+          "starts without them");
+    }
+    records.Append(line);
+    planner_.Done(asked.workload);
+    if (run.disturbed && repeated_.insert(Describe(asked.workload)).second) {
+      again_ = asked;
+      progress_.Note(fmt::format("{}: disturbed, {}; it is run once more",
+                                 internal::RunWords(asked.workload),
+                                 DisturbanceWords(run)));
+    }
+    WatchSpeedBy(run, SpentSeconds() + kControlSeconds);
+    Keep(std::move(run));
+    ReportLast(internal::RunWords(asked.workload));
+  }
+
+  // What several ranks add. It may fail without the runs of one being lost.
+  void MeasureRanks(RecordFile& records) {
+    const double start_s = SpentSeconds();
+    // Their share is theirs, also where a calibration that goes on has used up
+    // the rest.
+    const double each_s =
+        std::max(budget_s_ - start_s, kRankShare * budget_s_) /
+        static_cast<double>(std::max<size_t>(target_.ranks.size(), 1));
+    for (size_t i = 0; i < target_.ranks.size() && !interrupted_; ++i) {
+      const double until_s = start_s + each_s * static_cast<double>(i + 1);
+      try {
+        TimeAllReduces(target_.ranks[i], until_s, records);
+        if (!interrupted_) RunOverRanks(target_.ranks[i], until_s, records);
+      } catch (const InputError& error) {
+        progress_.Warn(fmt::format(
+            "{} ranks are not measured: {}", target_.ranks[i], error.what()));
+      }
+    }
+  }
+
+  void TimeAllReduces(int64_t ranks, double until_s, RecordFile& records) {
+    const std::vector<int64_t> sizes =
+        SizesToTime(ranks, all_reduces_, target_.trainer_device == "cpu");
+    if (sizes.empty() || SpentSeconds() >= until_s) return;
+    TrainerProcess process(Command({"bench",
+                                    "collectives",
+                                    "--bytes",
+                                    fmt::format("{}", fmt::join(sizes, ",")),
+                                    "--out",
+                                    "-"},
+                                   ranks));
+    const std::string words = fmt::format("all-reduces over {} ranks", ranks);
+    while (true) {
+      progress_.Redraw(SpentSeconds(), budget_s_, words);
+      const auto line =
+          process.ReceiveUntilEnd(std::chrono::duration<double>(0.25));
+      if (line) {
+        TakeAllReduce(*line, ranks, records);
+        continue;
+      }
+      if (process.ended()) break;
+      interrupted_ = SignalGuard::Received();
+      if (interrupted_ || SpentSeconds() > until_s) {
+        for (auto last =
+                 process.Stop(std::chrono::duration<double>(kGraceSeconds));
+             last;
+             last = process.TakeReceived()) {
+          TakeAllReduce(*last, ranks, records);
+        }
+        if (!interrupted_) progress_.Note(words + ": the budget ends them");
+        return;
+      }
+    }
+    progress_.Finished(fmt::format(
+        "{} ({:.0f} of {:.0f} s)", words, SpentSeconds(), budget_s_));
+  }
+
+  void TakeAllReduce(const std::string& line,
+                     int64_t ranks,
+                     RecordFile& records) {
+    MeasurementLine answer =
+        ParseMeasurementLine(line, "answer of the trainer", 1);
+    if (!answer.all_reduce || answer.all_reduce->ranks != ranks) {
+      throw InputError(
+          "the trainer answers with something else than "
+          "all-reduces over these ranks");
+    }
+    records.Append(line);
+    all_reduces_.push_back(std::move(*answer.all_reduce));
+  }
+
+  // Workloads that one rank ran, so that what differs is the ranks.
+  void RunOverRanks(int64_t ranks, double until_s, RecordFile& records) {
+    std::optional<TrainerProcess> process;
+    for (const PlannedRun& run : RunsOverRanks(
+             kept_.runs, ranks, target_.trainer_device == "cpu" ? ranks : 1)) {
+      const double left_s = until_s - SpentSeconds();
+      if (interrupted_ || left_s <= 0.0) return;
+      if (model::ToSeconds(run.expected_duration) > left_s) continue;
+      if (!process) process.emplace(MeasureCommand(ranks));
+      const std::optional<std::string> line = Ask(*process, run, left_s);
+      if (line) TakeOverRanks(*line, run, ranks, records);
+    }
+  }
+
+  void TakeOverRanks(const std::string& line,
+                     const PlannedRun& asked,
+                     int64_t ranks,
+                     RecordFile& records) {
+    MeasurementLine answer = ParseMeasurementLine(
+        line, "answer of the trainer", static_cast<int>(runs_.size()) + 1);
+    const std::string words =
+        fmt::format("{} ranks, {}", ranks, internal::RunWords(asked.workload));
+    if (answer.refused) {
+      progress_.Warn(fmt::format(
+          "{}: the trainer refuses: {}", words, answer.refused->message));
+      return;
+    }
+    if (!answer.run || answer.run->device_count != ranks) {
+      throw InputError(
+          "the trainer answers with something else than a run over these "
+          "ranks");
+    }
+    records.Append(line);
+    Keep(std::move(*answer.run));
+    ReportLast(words);
+  }
+
+  CalibrateResult Finish() {
+    CalibrateResult result;
+    result.interrupted = interrupted_;
+    result.records_path = interrupted_ ? partial_path_ : records_path_;
+    if (interrupted_) {
+      progress_.Warn(fmt::format(
+          "interrupted; {} kept in {}, the next calibrate goes on from there",
+          Plural(std::ssize(runs_), "finished run"),
+          partial_path_));
+      if (runs_.empty()) {
+        std::error_code ignored;
+        fs::remove(partial_path_, ignored);
+        return result;
+      }
+    }
+    if (runs_.empty()) {
+      throw InputError(
+          fmt::format("no run fits in the budget of {:.0f} s", budget_s_));
+    }
+    if (kept_.weighed_down > 0) {
+      const bool one = kept_.weighed_down == 1;
+      progress_.Warn(fmt::format(
+          "{} {} disturbed by something else on this machine and "
+          "{} less in the fit; where it is quiet, calibrate --fresh",
+          Plural(kept_.weighed_down, "run"),
+          one ? "was" : "were",
+          one ? "weighs" : "weigh"));
+    }
+    WarnOfDrift();
+    Fit fit = FitDevice(device_, observations_);
+    RankFits ranks =
+        FitRanks(device_, fit, {kept_.runs, all_reduces_, "trainfare-trainer"});
+    for (const std::string& note : ranks.notes) progress_.Note(note);
+    fit.ranks = std::move(ranks.groups);
+    fit.name = FitName();
+    fit.provenance.source = "trainfare-trainer";
+    fit.provenance.host = runs_.front().host;
+    fit.provenance.software = runs_.front().software;
+    fit.provenance.date = TimeNow();
+    SaveFit(fit, fit_path_);
+    if (!interrupted_) {
+      std::error_code error;
+      fs::rename(partial_path_, records_path_, error);
+      if (error) result.records_path = partial_path_;
+    }
+    result.fit = std::move(fit);
+    result.fit_path = fit_path_;
+    return result;
+  }
+
+  std::string FitName() const { return fs::path(fit_path_).stem().string(); }
+
+  const CalibrationTarget& target_;
+  const hardware::Device& device_;
+  std::string trainer_;
+  const CalibrateOptions& options_;
+  ProgressLog progress_;
+  std::string fit_path_;
+  std::string partial_path_;
+  std::string records_path_;
+  double budget_s_;
+  Planner planner_;
+  Clock::time_point start_;
+  double resumed_s_ = 0;  // of the runs of an interrupted calibration
+  std::vector<MeasuredRun> runs_;
+  std::vector<MeasuredAllReduce> all_reduces_;
+  KeptRuns kept_;                          // of these, what is fitted to
+  std::vector<Observation> observations_;  // of what is kept
+  std::optional<PlannedRun> again_;        // disturbed, to be repeated
+  std::set<std::string> repeated_;         // workloads, each once
+  std::optional<PlannedRun> control_;      // to be repeated now and then
+  double control_due_s_ = 0;
+  Fit known_;
+  int refused_ = 0;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+void RequireWritable(const std::string& path) {
+  internal::MakeFolderOf(path);
+  const fs::path folder = fs::path(path).parent_path();
+  const char* where = folder.empty() ? "." : folder.c_str();
+  std::error_code ignored;
+  if (::access(where, W_OK) != 0) {
+    throw InputError(
+        fmt::format("{}: cannot be written: {}",
+                    path,
+                    std::error_code(errno, std::generic_category()).message()));
+  }
+  if (fs::is_directory(path, ignored)) {
+    throw InputError(path + ": cannot be written: it is a folder");
+  }
+}
+
+std::string TimeNow() {
+  const auto now =
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+CalibrateResult CalibrateHere(const CalibrationTarget& target,
+                              const std::string& trainer,
+                              const CalibrateOptions& options,
+                              const std::string& fit_path,
+                              std::ostream& log) {
+  Session session(target, trainer, options, fit_path, log);
+  return session.Run();
+}
+
+}  // namespace trainfare::calibrate

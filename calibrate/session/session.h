@@ -1,0 +1,37 @@
+#pragma once
+
+// A calibration of the machine at hand: short runs of the trainer, one after
+// the other as the plan asks for them, into records and a fit.
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "calibrate/session/command.h"
+#include "hardware/catalog/device.h"
+
+namespace trainfare::calibrate {
+
+// What to run on what.
+struct CalibrationTarget {
+  hardware::Device device;
+  std::string trainer_device = "cpu";  // the trainer's word: cpu, cuda
+  // Also over so many ranks on this host, each number in turn.
+  std::vector<int64_t> ranks;
+};
+
+// As Calibrate(), of this machine.
+CalibrateResult CalibrateHere(const CalibrationTarget& target,
+                              const std::string& trainer,
+                              const CalibrateOptions& options,
+                              const std::string& fit_path,
+                              std::ostream& log);
+
+// Before minutes are spent on what could not be kept. Throws InputError.
+void RequireWritable(const std::string& path);
+
+// 2026-11-20T12:00:00Z
+std::string TimeNow();
+
+}  // namespace trainfare::calibrate

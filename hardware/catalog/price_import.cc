@@ -1,0 +1,317 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "hardware/catalog/instance.h"
+#include "hardware/catalog/price.h"
+#include "hardware/files/csv_file.h"
+#include "hardware/files/unit_text.h"
+#include "model/error.h"
+
+namespace trainfare::hardware {
+namespace {
+
+// Granularity and minimum of virtual machines. Azure's minimum of 5 minutes:
+// learn.microsoft.com/answers 2259765, since 2025-06-01. The others' pricing
+// pages, recalled 2026-11; by the hour is the cautious answer elsewhere.
+Billing BillingOf(std::string_view cloud) {
+  using model::Seconds;
+  if (cloud == "aws" || cloud == "gcp") return {Seconds<>(1), Seconds<>(60)};
+  if (cloud == "azure") return {Seconds<>(1), Seconds<>(300)};
+  if (cloud == "lambda") return {Seconds<>(60), Seconds<>(60)};
+  return {Seconds<>(3600), Seconds<>(3600)};
+}
+
+// Placeholder of Google's price lists for TPUs that a region does not sell.
+constexpr double kSentinelUsdPerHour = 700.0;
+
+// Google's catalog has cheaper offers (flex start, dynamic workload) in the
+// place of on-demand in some regions. Regions differ by less than 1.61 (L4)
+// otherwise, these offers by 1.9 and more. The other clouds' regions do differ
+// by 2, so this looks at Google's only.
+constexpr double kSuspiciousShare = 0.6;
+
+struct Row {
+  std::string instance;     // empty: an accelerator of Google's
+  std::string accelerator;  // empty: a host
+  double count = 0.0;
+  std::string region;
+  std::string zone;
+  std::optional<double> on_demand;  // USD per hour
+  std::optional<double> spot;
+};
+
+class Importer {
+ public:
+  Importer(const std::string& path, std::string_view cloud)
+      : file_(CsvFile::Read(path)), cloud_(cloud) {
+    for (const Instance& instance : InstanceCatalog::Shipped().instances()) {
+      if (instance.cloud == cloud_) known_[instance.name] = &instance;
+    }
+    imported_.rows = static_cast<int64_t>(file_.rows().size());
+  }
+
+  ImportedPrices Run() {
+    const std::vector<Row> rows = ReadRows();
+    if (cloud_ == "gcp") {
+      JoinHostsAndAccelerators(rows);
+    } else {
+      for (const Row& row : rows) {
+        if (row.accelerator.empty()) {
+          Drop("no accelerator");
+        } else if (!known_.empty() && !known_.contains(row.instance)) {
+          Drop("instance not in the catalog");
+        } else {
+          Use(row.instance, row.region, row.on_demand, row.spot);
+          ++imported_.used;
+        }
+      }
+    }
+    Collect();
+    return std::move(imported_);
+  }
+
+ private:
+  void Drop(const std::string& reason) { ++imported_.dropped[reason]; }
+
+  // Rows that make sense by themselves.
+  std::vector<Row> ReadRows() {
+    const size_t instance = file_.Column("InstanceType");
+    const size_t accelerator = file_.Column("AcceleratorName");
+    const size_t count = file_.Column("AcceleratorCount");
+    const size_t on_demand = file_.Column("Price");
+    const size_t spot = file_.Column("SpotPrice");
+    const size_t region = file_.Column("Region");
+    const std::optional<size_t> zone = file_.TryColumn("AvailabilityZone");
+    // Azure's last column holds lists without quotes: "V1,V2".
+    const bool ragged = file_.header().back() == "Generation";
+    std::vector<Row> rows;
+    std::set<std::vector<std::string>> seen;
+    for (const CsvRow& raw : file_.rows()) {
+      const size_t width = file_.header().size();
+      if (raw.fields.size() < width || (raw.fields.size() > width && !ragged)) {
+        Drop("wrong number of fields");
+        continue;
+      }
+      Row row;
+      row.instance = raw.fields[instance];
+      row.accelerator = raw.fields[accelerator];
+      row.region = raw.fields[region];
+      if (zone) row.zone = raw.fields[*zone];
+      row.on_demand = ParseNumber(raw.fields[on_demand]);
+      row.spot = ParseNumber(raw.fields[spot]);
+      if (row.accelerator.starts_with("tpu-") &&
+          row.on_demand == kSentinelUsdPerHour) {
+        Drop("sentinel price");
+        continue;
+      }
+      if (!seen.insert(raw.fields).second) {
+        Drop("duplicate row");
+        continue;
+      }
+      if (!row.accelerator.empty()) {
+        row.count = ParseNumber(raw.fields[count]).value_or(0.0);
+        if (row.count <= 0.0 || row.count != std::floor(row.count)) {
+          Drop("fraction of an accelerator");
+          continue;
+        }
+      }
+      // A region without zones whose spot costs the same sells none.
+      if (!zone && row.spot == row.on_demand) row.spot.reset();
+      if (Plausible(row)) rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  bool Plausible(const Row& row) {
+    if (!row.on_demand && !row.spot) {
+      Drop("no price");
+      return false;
+    }
+    // Google has one host whose whole price stands on its accelerator's row;
+    // the sum is checked again.
+    const bool host = row.accelerator.empty() && cloud_ == "gcp";
+    const auto positive = [&](const std::optional<double>& price) {
+      return !price || (host ? *price >= 0.0 : *price > 0.0);
+    };
+    if (!positive(row.on_demand) || !positive(row.spot)) {
+      Drop("price not above 0");
+      return false;
+    }
+    if (row.on_demand && row.spot && *row.spot > *row.on_demand) {
+      Drop("spot above on-demand");
+      return false;
+    }
+    return true;
+  }
+
+  // Google's name of the accelerator and the host of an instance; empty host
+  // for TPUs, whose row has everything in it.
+  struct Parts {
+    std::string host;
+    std::string accelerator;
+    double count = 0.0;
+  };
+  static Parts PartsOf(const Instance& instance) {
+    static const std::map<std::string, std::string, std::less<>> names = {
+        {"l4", "L4"},
+        {"a100_sxm4_40gb", "A100"},
+        {"a100_sxm4_80gb", "A100-80GB"},
+        {"h100_sxm", "H100"},
+        {"h200_sxm", "H200"},
+        {"b200_sxm", "B200"},
+    };
+    if (instance.name.starts_with("tpu-")) return {"", instance.name, 1.0};
+    const double count = static_cast<double>(instance.count);
+    const size_t plus = instance.name.find('+');
+    if (plus != std::string::npos) {
+      const size_t times = instance.name.find('x', plus);
+      return {instance.name.substr(0, plus),
+              instance.name.substr(times + 1),
+              count};
+    }
+    // The same device under another name of its own price.
+    if (instance.name.starts_with("a3-megagpu")) {
+      return {instance.name, "H100-MEGA", count};
+    }
+    const auto name = names.find(instance.device);
+    ENSURE(name != names.end(), "every device of Google's has a name there");
+    return {instance.name, name->second, count};
+  }
+
+  void JoinHostsAndAccelerators(const std::vector<Row>& rows) {
+    using Zone = std::pair<std::string, std::string>;  // region, zone
+    using Part = std::tuple<std::string, double, Zone>;
+    std::map<Part, size_t> hosts;
+    std::map<std::pair<std::string, double>, std::vector<size_t>> accelerators;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Row& row = rows[i];
+      if (row.accelerator.empty()) {
+        hosts[{row.instance, 0.0, {row.region, row.zone}}] = i;
+      } else {
+        accelerators[{row.accelerator, row.count}].push_back(i);
+      }
+    }
+    std::vector<bool> used(rows.size(), false);
+    for (const auto& [name, instance] : known_) {
+      const Parts parts = PartsOf(*instance);
+      const std::vector<size_t>& offers =
+          accelerators[{parts.accelerator, parts.count}];
+      double dearest = 0.0;
+      for (const size_t i : offers) {
+        dearest = std::max(dearest, rows[i].on_demand.value_or(0.0));
+      }
+      for (const size_t i : offers) {
+        const Row& row = rows[i];
+        if (row.on_demand.value_or(dearest) < kSuspiciousShare * dearest) {
+          suspicious_[{name, row.region}] = fmt::format(
+              "accelerator at {:.0f} % of the dearest region: "
+              "probably another offer",
+              100.0 * *row.on_demand / dearest);
+        }
+        if (parts.host.empty()) {
+          Use(name, row.region, row.on_demand, row.spot);
+          used[i] = true;
+          continue;
+        }
+        const auto host = hosts.find({parts.host, 0.0, {row.region, row.zone}});
+        if (host == hosts.end()) continue;
+        const auto sum = [](const std::optional<double>& a,
+                            const std::optional<double>& b) {
+          return a && b ? std::optional<double>(*a + *b) : std::nullopt;
+        };
+        const Row& host_row = rows[host->second];
+        Use(name,
+            row.region,
+            sum(host_row.on_demand, row.on_demand),
+            sum(host_row.spot, row.spot));
+        used[i] = true;
+        used[host->second] = true;
+      }
+    }
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (used[i]) {
+        ++imported_.used;
+      } else if (rows[i].accelerator.empty()) {
+        Drop("host without an accelerator");
+      } else {
+        Drop("accelerator of no instance in the catalog");
+      }
+    }
+  }
+
+  // One zone of a region more.
+  void Use(const std::string& instance,
+           const std::string& region,
+           const std::optional<double>& on_demand,
+           const std::optional<double>& spot) {
+    Price& price = prices_[instance][region];
+    if (on_demand) {
+      // Zones of a region cost the same on demand; if not, no promise is made.
+      const auto value = model::DollarsPerHour(*on_demand);
+      price.on_demand =
+          price.on_demand ? std::max(*price.on_demand, value) : value;
+    }
+    if (spot) {
+      const auto value = model::DollarsPerHour(*spot);
+      price.spot_low =
+          price.spot_low ? std::min(*price.spot_low, value) : value;
+      price.spot_high =
+          price.spot_high ? std::max(*price.spot_high, value) : value;
+    }
+  }
+
+  void Collect() {
+    CloudPrices& result = imported_.prices;
+    result.cloud = cloud_;
+    for (auto& [instance, regions] : prices_) {
+      for (auto& [region, price] : regions) {
+        price.cloud = cloud_;
+        price.instance = instance;
+        price.region = region;
+        const auto suspicious = suspicious_.find({instance, region});
+        if (suspicious != suspicious_.end()) {
+          price.suspicious = suspicious->second;
+        }
+        result.prices.push_back(price);
+      }
+    }
+  }
+
+  CsvFile file_;
+  std::string cloud_;
+  std::map<std::string, const Instance*> known_;
+  // instance -> region -> price
+  std::map<std::string, std::map<std::string, Price>> prices_;
+  // (instance, region) -> why
+  std::map<std::pair<std::string, std::string>, std::string> suspicious_;
+  ImportedPrices imported_;
+};
+
+}  // namespace
+
+ImportedPrices ImportSkyPilotCatalog(const std::string& path,
+                                     std::string_view cloud,
+                                     std::string_view date) {
+  ImportedPrices imported = Importer(path, cloud).Run();
+  CloudPrices& prices = imported.prices;
+  prices.date = date;
+  prices.source = fmt::format("SkyPilot catalog {}", path);
+  prices.billing = BillingOf(cloud);
+  prices.excludes = {"disks", "local SSD", "data transfer", "tax"};
+  for (Price& price : prices.prices) {
+    price.date = prices.date;
+    price.source = prices.source;
+  }
+  return imported;
+}
+
+}  // namespace trainfare::hardware

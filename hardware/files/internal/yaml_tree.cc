@@ -1,0 +1,237 @@
+#include "hardware/files/internal/yaml_tree.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "model/error.h"
+
+namespace trainfare::hardware::internal {
+namespace {
+
+using model::InputError;
+
+// Builds the tree from the events of one document.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(YamlDocument& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (started_) {
+      Fail(mark, "expected one document, got a second; remove \"---\"");
+    }
+    started_ = true;
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    RefuseAnchor(mark, anchor);
+    Add(mark, YamlNode::Kind::kNull);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    Fail(mark, "expected a value, got an alias (*); write the value out");
+  }
+  void OnScalar(const YAML::Mark& mark,
+                const std::string& tag,
+                YAML::anchor_t anchor,
+                const std::string& value) override {
+    RefuseAnchor(mark, anchor);
+    RefuseTag(mark, tag);
+    if (!open_.empty() && open_.back()->kind == YamlNode::Kind::kMap &&
+        !key_pending_) {
+      open_.back()->entries.push_back(
+          {value, mark.line + 1, mark.column + 1, nullptr});
+      key_pending_ = true;
+      return;
+    }
+    YamlNode& node = Add(mark, YamlNode::Kind::kScalar);
+    node.text = value;
+    node.quoted = tag == "!";
+  }
+  void OnSequenceStart(const YAML::Mark& mark,
+                       const std::string& tag,
+                       YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    RefuseAnchor(mark, anchor);
+    RefuseTag(mark, tag);
+    open_.push_back(&Add(mark, YamlNode::Kind::kList));
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark,
+                  const std::string& tag,
+                  YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    RefuseAnchor(mark, anchor);
+    RefuseTag(mark, tag);
+    open_.push_back(&Add(mark, YamlNode::Kind::kMap));
+  }
+  void OnMapEnd() override {
+    RefuseDuplicates(*open_.back());
+    open_.pop_back();
+  }
+
+ private:
+  [[noreturn]] void Fail(const YAML::Mark& mark,
+                         const std::string& message) const {
+    throw InputError(document_.file, mark.line + 1, mark.column + 1, message);
+  }
+
+  void RefuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
+    if (anchor != YAML::NullAnchor) {
+      Fail(mark, "expected a value, got an anchor (&); write the value out");
+    }
+  }
+  void RefuseTag(const YAML::Mark& mark, const std::string& tag) const {
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      Fail(mark, fmt::format("expected a value, got the tag \"{}\"", tag));
+    }
+  }
+
+  void RefuseDuplicates(const YamlNode& map) const {
+    std::vector<const YamlNode::Entry*> entries;
+    entries.reserve(map.entries.size());
+    for (const YamlNode::Entry& entry : map.entries) entries.push_back(&entry);
+    std::stable_sort(entries.begin(),
+                     entries.end(),
+                     [](const YamlNode::Entry* a, const YamlNode::Entry* b) {
+                       return a->key < b->key;
+                     });
+    for (size_t i = 1; i < entries.size(); ++i) {
+      const YamlNode::Entry& first = *entries[i - 1];
+      const YamlNode::Entry& second = *entries[i];
+      if (first.key != second.key) continue;
+      const std::string path = PathOf(map);
+      throw InputError(document_.file,
+                       second.line,
+                       second.column,
+                       fmt::format("{}{}duplicate key \"{}\"; first at {}:{}",
+                                   path,
+                                   path.empty() ? "" : ": ",
+                                   second.key,
+                                   first.line,
+                                   first.column));
+    }
+  }
+
+  YamlNode& Add(const YAML::Mark& mark, YamlNode::Kind kind) {
+    if (!open_.empty() && open_.back()->kind == YamlNode::Kind::kMap &&
+        !key_pending_) {
+      Fail(mark, "expected a key, got a map, a list or nothing");
+    }
+    YamlNode& node = document_.nodes.emplace_back();
+    node.kind = kind;
+    node.line = mark.line + 1;
+    node.column = mark.column + 1;
+    if (open_.empty()) return node;
+    YamlNode& parent = *open_.back();
+    node.parent = &parent;
+    if (parent.kind == YamlNode::Kind::kMap) {
+      YamlNode::Entry& entry = parent.entries.back();
+      entry.value = &node;
+      node.key = entry.key;
+      // An absent value has no place of its own.
+      if (kind == YamlNode::Kind::kNull) {
+        node.line = entry.line;
+        node.column = entry.column;
+      }
+      key_pending_ = false;
+    } else {
+      node.index = parent.items.size();
+      parent.items.push_back(&node);
+    }
+    return node;
+  }
+
+  YamlDocument& document_;
+  std::vector<YamlNode*> open_;
+  bool key_pending_ = false;
+  bool started_ = false;
+};
+
+// Bytes of the UTF-8 letter that begins at `text`; 0 when it is none.
+size_t LetterSize(std::string_view text) {
+  const auto byte = [&](size_t i) {
+    return static_cast<unsigned char>(text[i]);
+  };
+  const unsigned first = byte(0);
+  size_t size = 0;
+  if (first < 0x80) size = 1;
+  if (first >= 0xc2 && first < 0xe0) size = 2;
+  if (first >= 0xe0 && first < 0xf0) size = 3;
+  if (first >= 0xf0 && first < 0xf5) size = 4;
+  if (size == 0 || size > text.size()) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) return 0;
+  }
+  return size;
+}
+
+// yaml-cpp takes some control characters for the end of the file, and passes
+// on bytes that no terminal or JSON reader accepts.
+void RefuseStrangeBytes(std::string_view text, const std::string& file) {
+  int line = 1;
+  int column = 1;
+  while (!text.empty()) {
+    const char letter = text.front();
+    const auto code = static_cast<unsigned char>(letter);
+    const bool control =
+        code < 0x20 && letter != '\t' && letter != '\n' && letter != '\r';
+    const size_t size = LetterSize(text);
+    if (control || size == 0) {
+      throw InputError(
+          file,
+          line,
+          column,
+          fmt::format("expected text, got the byte 0x{:02x}; is this {}?",
+                      code,
+                      control ? "YAML" : "UTF-8"));
+    }
+    ++column;
+    if (letter == '\n') {
+      ++line;
+      column = 1;
+    }
+    text.remove_prefix(size);
+  }
+}
+
+}  // namespace
+
+std::string PathOf(const YamlNode& node) {
+  if (node.parent == nullptr) return "";
+  const std::string parent = PathOf(*node.parent);
+  if (node.parent->kind == YamlNode::Kind::kList) {
+    return fmt::format("{}[{}]", parent, node.index);
+  }
+  return parent.empty() ? node.key : parent + "." + node.key;
+}
+
+void ParseYaml(const std::string& text, YamlDocument& document) {
+  RefuseStrangeBytes(text, document.file);
+  std::istringstream stream(text);
+  TreeBuilder builder(document);
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    std::string reason = error.msg;
+    std::replace(reason.begin(), reason.end(), '\n', ' ');
+    throw InputError(document.file,
+                     error.mark.line + 1,
+                     error.mark.column + 1,
+                     fmt::format("not valid YAML: {}", reason));
+  }
+  if (document.nodes.empty() ||
+      document.nodes.front().kind == YamlNode::Kind::kNull) {
+    throw InputError(
+        document.file, 0, 0, "expected a map of keys, got an empty file");
+  }
+}
+
+}  // namespace trainfare::hardware::internal

@@ -1,0 +1,108 @@
+#include "hardware/models/device_models.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+namespace trainfare::hardware {
+
+std::span<const ParameterInfo> ParametersOf(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return models::kCpuParameters;
+    case DeviceKind::kGpu:
+      return models::kGpuParameters;
+    case DeviceKind::kNeuron:
+      return models::kNeuronParameters;
+    case DeviceKind::kSystolic:
+      return models::kSystolicParameters;
+    case DeviceKind::kDataflow:
+      return models::kDataflowParameters;
+  }
+  ENSURE(false, "a kind of device without parameters");
+}
+
+std::vector<ParameterInfo> ParametersOf(const Device& device) {
+  const auto of_kind = ParametersOf(device.kind);
+  std::vector<ParameterInfo> infos(of_kind.begin(), of_kind.end());
+  if (device.step_overhead_prior) {
+    ParameterInfo* info = FindParameter(std::span(infos), kStepOverhead);
+    ENSURE(info != nullptr, "a prior of a parameter that the kind has");
+    info->prior = model::ToSeconds(*device.step_overhead_prior);
+    ENSURE(info->lower <= info->prior && info->prior <= info->upper,
+           "a prior inside its bounds");
+  }
+  return infos;
+}
+
+std::optional<size_t> ParameterOfItsOwnAlone(DeviceKind kind) {
+  if (kind == DeviceKind::kCpu) return models::kCpuKernelOverhead;
+  return std::nullopt;
+}
+
+void RequirePrecision(const Device& device, model::Precision precision) {
+  if (device.MatrixPeak(precision)) return;
+  std::string known;
+  for (const auto candidate : {model::Precision::kFp32,
+                               model::Precision::kTf32,
+                               model::Precision::kFp16,
+                               model::Precision::kBf16}) {
+    if (!device.MatrixPeak(candidate)) continue;
+    if (!known.empty()) known += ", ";
+    known += model::ToText(candidate);
+  }
+  throw model::InputError(fmt::format("precision: {} has no {}; it runs {}",
+                                      device.name,
+                                      model::ToText(precision),
+                                      known));
+}
+
+void RequireSupported(const Device& device,
+                      const model::Workload& workload,
+                      const ShapePlan& shapes) {
+  RequirePrecision(device, workload.precision);
+  if (device.inference_only && workload.work != model::Work::kForward) {
+    throw model::InputError(fmt::format(
+        "device: {} runs inference only; expected work: forward, got {}",
+        device.name,
+        model::ToText(workload.work)));
+  }
+  if (device.kind == DeviceKind::kNeuron && workload.gradient_checkpointing) {
+    throw model::InputError(fmt::format(
+        "gradient_checkpointing: not supported by the training stack of {}; "
+        "use a smaller batch and accumulation",
+        device.name));
+  }
+  if (workload.stack.stochastic_rounding &&
+      device.kind != DeviceKind::kNeuron) {
+    throw model::InputError(fmt::format(
+        "stochastic_rounding: what it costs is known of NeuronCores alone, "
+        "which round so on the way out; not of {}",
+        device.name));
+  }
+  if (device.kind == DeviceKind::kDataflow) {
+    const model::Bytes<> weights = models::DataflowWeightBytes(workload);
+    if (!models::StreamsWeights(device) && weights > device.memory_capacity) {
+      throw model::InputError(fmt::format(
+          "model: the weights of {} take {:.0f} MB, {} holds {:.0f} MB on chip "
+          "and nothing streams them; choose a smaller model",
+          workload.architecture.name.empty() ? "the model"
+                                             : workload.architecture.name,
+          model::ToBytes(weights) * 1e-6,
+          device.name,
+          model::ToBytes(device.memory_capacity) * 1e-6));
+    }
+  }
+  if (device.static_shapes && shapes.distinct_lengths > 1 &&
+      !shapes.compile_time_known) {
+    throw model::InputError(fmt::format(
+        "padding: {} compiles each of {} lengths; expected a compile time "
+        "(run.compile_per_shape), a warm cache (run.warm_cache), or static or "
+        "bucketed padding",
+        device.name,
+        shapes.distinct_lengths));
+  }
+}
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,361 @@
+#pragma once
+
+// Time of a step on a GPU: warps hide latency, tiles fill waves, the host
+// launches ahead.
+//
+// A matrix product is cut into tiles that run on the streaming multiprocessors
+// (SMs) in waves; the last wave may be part empty (gpu_tiling.h). Memory
+// traffic is hidden under arithmetic as far as enough warps are active
+// (gpu_occupancy.h; Hong & Kim, ISCA 2009), and small transfers cannot fill the
+// memory pipe (Little's law). The host issues launches into a queue; a device
+// that outruns it waits. docs/model_gpu.md works each formula by hand.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+#include "hardware/catalog/device.h"
+#include "hardware/models/gpu/occupancy.h"
+#include "hardware/models/gpu/power.h"
+#include "hardware/models/gpu/tiling.h"
+#include "hardware/models/parameter.h"
+#include "hardware/models/step_time.h"
+#include "model/error.h"
+#include "model/kernel_time.h"
+#include "model/kernels.h"
+#include "model/launch_queue.h"
+#include "model/trainable.h"
+
+namespace trainfare::hardware::models {
+
+enum GpuParameter : std::size_t {
+  kGpuGemmEfficiencyFp32,
+  kGpuGemmEfficiencyTf32,
+  kGpuGemmEfficiencyHalf,
+  kGpuBatchedGemmRatio,
+  kGpuCacheBandwidthRatio,
+  kGpuVectorEfficiency,
+  kGpuBandwidthEfficiency,
+  kGpuMemoryLatency,
+  kGpuKernelOverhead,
+  kGpuLaunchCost,
+  kGpuTensorOverhead,
+  kGpuCompiledEfficiency,
+  kGpuParameterCount,
+};
+
+// Priors and their widths: docs/model_gpu.md says which rows each rests on.
+inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
+    {{
+        {"gemm_efficiency_fp32",
+         "1",
+         "share of the fp32 peak that full waves of tiles reach",
+         Transform::kLog,
+         0.9,
+         0.25,
+         0.05,
+         1.2,
+         "a step in fp32, batch 16 or more"},
+        {"gemm_efficiency_tf32",
+         "1",
+         "the same of tf32, when its operands are at hand",
+         Transform::kLog,
+         1.0,
+         0.3,
+         0.05,
+         1.2,
+         "a step in tf32, batch 16 or more"},
+        {"gemm_efficiency_half",
+         "1",
+         "the same of fp16 and bf16",
+         Transform::kLog,
+         0.95,
+         0.3,
+         0.05,
+         1.2,
+         "a step in fp16 or bf16, batch 16 or more"},
+        {"batched_gemm_ratio",
+         "1",
+         "tensor cores: efficiency of attention's products over large ones'",
+         Transform::kLog,
+         0.45,
+         0.15,
+         0.05,
+         1.5,
+         "a step of length 512"},
+        {"cache_bandwidth_ratio",
+         "1",
+         "bandwidth of the last-level cache over device memory's",
+         Transform::kLog,
+         kGpuCacheSpeedup,
+         0.08,
+         1.0,
+         20.0,
+         "steps in fp16 of batch 16 or more"},
+        {"vector_efficiency",
+         "1",
+         "share of the CUDA-core peak in elementwise work",
+         Transform::kLog,
+         0.25,
+         0.2,
+         0.02,
+         1.0,
+         "a step of length 512"},
+        {"bandwidth_efficiency",
+         "1",
+         "share of the memory bandwidth that long streams reach",
+         Transform::kLog,
+         0.72,
+         0.25,
+         0.1,
+         1.0,
+         "a step with a fused optimizer, or of length 512"},
+        {"memory_latency",
+         "s",
+         "of one transfer from device memory",
+         Transform::kLog,
+         530e-9,
+         0.1,
+         1e-7,
+         1e-5,
+         "steps of batch 1 and of batch 16"},
+        {"kernel_overhead",
+         "s",
+         "start and drain of one kernel on the device",
+         Transform::kLog,
+         5.5e-6,
+         0.3,
+         1e-7,
+         1e-4,
+         "a step of a small model, compiled or fused"},
+        {"launch_cost",
+         "s",
+         "host time of one launch in an eager framework",
+         Transform::kLog,
+         7.0e-6,
+         0.4,
+         5e-7,
+         2e-4,
+         "an eager step of batch 1"},
+        {"tensor_overhead",
+         "s",
+         "host time a parameter tensor of a step, which nothing hides: "
+         "zeroing, "
+         "scaling and clipping its gradient",
+         Transform::kLog,
+         1.5e-5,
+         1.0,
+         1e-7,
+         2e-3,
+         "a training step of batch 1"},
+        {"compiled_efficiency",
+         "1",
+         "memory rate of a compiler's kernels over hand-written ones'",
+         Transform::kLog,
+         0.5,
+         0.4,
+         0.2,
+         1.2,
+         "a step of a compiled stack, batch 16 or more"},
+    }};
+
+// Special-function units an SM answer 16 a clock beside 128 lanes of 2 FLOPs.
+inline constexpr double kGpuFlopsPerSpecialOp = 16.0;
+// Philox-4x32-10: ten rounds for four numbers (Salmon et al., SC 2011).
+inline constexpr double kGpuFlopsPerRandomDraw = 20.0;
+// Bandwidth of reductions over that of streams: a row is passed over twice and
+// its block waits in between. Median over layer norms and softmaxes of seven
+// devices in neusight_kernels_fp32.csv (docs/model_gpu.md).
+inline constexpr double kGpuReductionShare = 0.75;
+// Host cost of a launch relative to an eager framework's: hand-fused layers
+// launch from C++, compiled graphs replay.
+inline constexpr double kGpuFusedLaunchShare = 0.6;
+inline constexpr double kGpuCompiledLaunchShare = 0.25;
+
+// What of a device and a precision all kernels of a step share.
+struct GpuRates {
+  GpuEngine engine = GpuEngine::kLanes;
+  double element_bytes = 4.0;
+  model::FlopsPerSecond<> matrix;  // sustained within the power limit
+  GpuParameter efficiency = kGpuGemmEfficiencyFp32;
+};
+
+inline GpuRates RatesOf(const Device& device, model::Precision precision) {
+  const auto peak = device.MatrixPeak(precision);
+  ENSURE(peak.has_value(), "a precision that the device does not have");
+  GpuRates rates;
+  rates.engine = EngineOf(device, precision);
+  rates.element_bytes = static_cast<double>(model::BytesPerElement(precision));
+  rates.matrix = *peak * SustainedShare(device, precision, *peak);
+  if (rates.engine == GpuEngine::kLanes) {
+    rates.matrix = rates.matrix * IssueShare(device);
+  }
+  if (precision == model::Precision::kTf32) {
+    rates.efficiency = kGpuGemmEfficiencyTf32;
+  } else if (precision != model::Precision::kFp32) {
+    rates.efficiency = kGpuGemmEfficiencyHalf;
+  }
+  return rates;
+}
+
+// Arithmetic of a kernel outside the matrix engines.
+template <class T>
+model::Seconds<T> GpuVectorTime(const Device& device,
+                                const model::Kernel& kernel,
+                                std::span<const T> p) {
+  const double flops =
+      static_cast<double>(kernel.vector_flops) +
+      kGpuFlopsPerSpecialOp * static_cast<double>(kernel.special_ops) +
+      kGpuFlopsPerRandomDraw * static_cast<double>(kernel.random_draws);
+  return model::Flop(flops) / (device.VectorPeak() * p[kGpuVectorEfficiency]);
+}
+
+template <class T>
+model::ExposedTime<T> GpuKernelTime(const Device& device,
+                                    const GpuRates& rates,
+                                    const model::Kernel& kernel,
+                                    std::span<const T> p) {
+  using model::KernelKind;
+  // Warps on an SM; threads of elementwise work move 16 bytes each.
+  double active_warps =
+      std::clamp(static_cast<double>(kernel.bytes()) /
+                     static_cast<double>(kGpuBytesPerThread *
+                                         kGpuThreadsPerWarp * device.cores),
+                 1.0,
+                 static_cast<double>(device.warps_per_core));
+  model::Seconds<T> compute;
+  if (kernel.matrix_flops > 0) {
+    const TileChoice choice = ChooseTile(kernel.gemm,
+                                         device,
+                                         rates.engine,
+                                         rates.matrix.base(),
+                                         rates.element_bytes);
+    active_warps = choice.active_warps;
+    T rate = rates.matrix.base() * p[rates.efficiency];
+    // On the lanes a batched product is as fast as its tiles.
+    if (kernel.kind != KernelKind::kGemm &&
+        rates.engine == GpuEngine::kTensorCores) {
+      rate *= p[kGpuBatchedGemmRatio];
+    }
+    const T cache = device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio];
+    rate *= choice.share * FedShare(rate, choice.operand_bytes_per_flop, cache);
+    compute += model::Flop(static_cast<double>(kernel.matrix_flops)) /
+               model::FlopsPerSecond<T>(rate);
+  }
+  compute += GpuVectorTime<T>(device, kernel, p);
+
+  const auto bytes = [](int64_t count) {
+    return model::Byte(static_cast<double>(count));
+  };
+  const double in_flight =
+      std::min(static_cast<double>(kernel.bytes()),
+               static_cast<double>(device.cores * device.warps_per_core *
+                                   kGpuThreadsPerWarp * kGpuBytesPerThread));
+  const model::Seconds<T> latency(p[kGpuMemoryLatency]);
+  const model::BytesPerSecond<T> peak_bandwidth(
+      T(device.memory_bandwidth.base()));
+  const T bound = model::LatencyBoundShare<T>(
+      model::Byte(in_flight), peak_bandwidth, latency);
+  const auto activations = bytes(kernel.bytes() - kernel.parameter_bytes);
+  const double uncached =
+      model::UncachedShare(activations, device.on_chip_memory);
+  const T share = uncached + (1.0 - uncached) / p[kGpuCacheBandwidthRatio];
+  const double streaming =
+      kernel.kind == KernelKind::kReduction ? kGpuReductionShare : 1.0;
+  const model::Seconds<T> memory =
+      (bytes(kernel.parameter_bytes) + activations * share) /
+      (peak_bandwidth * (p[kGpuBandwidthEfficiency] * bound * streaming));
+
+  T overlap = active_warps / WarpsToHideLatency<T>(device, latency);
+  if (overlap > T(1.0)) overlap = T(1.0);
+  return model::KernelTime<T>(
+      compute, memory, overlap, model::Seconds<T>(p[kGpuKernelOverhead]));
+}
+
+// A kernel by itself, launched again and again: the device works on one launch
+// while the host issues the next, so the slower of the two sets the pace.
+//
+//   t = max(launch, kernel) launches
+template <class T>
+model::Seconds<T> GpuKernelAlone(const Device& device,
+                                 const model::Workload& workload,
+                                 const model::Kernel& kernel,
+                                 std::span<const T> p) {
+  ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
+  const model::Seconds<T> busy =
+      GpuKernelTime<T>(device, RatesOf(device, workload.precision), kernel, p)
+          .total();
+  const model::Seconds<T> launch(p[kGpuLaunchCost]);
+  return (busy < launch ? launch : busy) * static_cast<double>(kernel.launches);
+}
+
+// Tensors of one Transformer layer: a weight and a bias of six linear maps and
+// two norms; embeddings and head have half as many again.
+inline constexpr int64_t kGpuTensorsPerLayer = 16;
+inline constexpr int64_t kGpuOtherTensors = 8;
+
+// Host work of an optimizer step outside its launches.
+template <class T>
+model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
+                                    const T& a_tensor) {
+  if (workload.work != model::Work::kTraining) return model::Seconds<T>(T(0.0));
+  const int64_t layers =
+      workload.architecture.layers + workload.architecture.decoder_layers;
+  // Hand-fused layers keep all their parameters in one flat tensor.
+  const int64_t of_layer = workload.stack.fusion == model::Fusion::kLightSeq
+                               ? 1
+                               : kGpuTensorsPerLayer;
+  const int64_t tensors = workload.trainable.everything()
+                              ? of_layer * layers + kGpuOtherTensors
+                              : model::TrainableTensorCount(workload);
+  return model::Seconds<T>(a_tensor * static_cast<double>(tensors));
+}
+
+template <class T>
+StepTime<T> GpuStep(const Device& device,
+                    const model::Workload& workload,
+                    const model::KernelList& kernels,
+                    std::span<const T> p) {
+  ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
+  const GpuRates rates = RatesOf(device, workload.precision);
+  const bool compiled = workload.stack.fusion == model::Fusion::kCompiled;
+  double launch_share = 1.0;
+  if (workload.stack.fusion == model::Fusion::kLightSeq) {
+    launch_share = kGpuFusedLaunchShare;
+  } else if (compiled) {
+    launch_share = kGpuCompiledLaunchShare;
+  }
+  const model::Seconds<T> launch(p[kGpuLaunchCost] * launch_share);
+
+  // The two clocks run on through the phases of a step; what a phase waits
+  // for the host is its overhead.
+  model::LaunchQueue<T> queue;
+  return SumSegments<T>(
+      workload,
+      kernels,
+      [&](const model::Segment& segment) {
+        PhaseTime<T> time;
+        model::LaunchMap<T> map;
+        for (int64_t i = segment.begin; i < segment.end; ++i) {
+          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+          auto exposed = GpuKernelTime<T>(device, rates, kernel, p);
+          if (compiled) {
+            exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
+          }
+          AddKernel(time, kernel, exposed);
+          map = map.Then(model::OneLaunch<T>(launch, exposed.total())
+                             .Repeated(kernel.launches));
+        }
+        time = time * static_cast<double>(segment.repeat);
+        const model::Seconds<T> before = queue.ready;
+        queue.Apply(map.Repeated(segment.repeat));
+        const model::Seconds<T> waited = (queue.ready - before) - time.total();
+        time.overhead += waited;
+        return time;
+      },
+      OptimizerHostTime<T>(workload, p[kGpuTensorOverhead]));
+}
+
+}  // namespace trainfare::hardware::models

@@ -1,0 +1,408 @@
+#pragma once
+
+// Time of a step on NeuronCores (Trainium, Inferentia).
+//
+// A core has a tensor, a vector and a scalar engine, which mostly take turns on
+// one chain of operations: their times nearly add up. DMA engines move tensors
+// between HBM and the core's SBUF while the engines work; the compiler's
+// schedule decides how much of that they hide. What does not fit in the SBUF is
+// spilled to HBM and loaded again. Graphs are compiled; the cores of a chip are
+// data parallel: each takes its share of the batch and of the HBM.
+//
+// docs/model_trainium.md works each formula by hand and says what the published
+// profiles determine; tests/hardware/models/neuron/neuron_model_test.cc asserts
+// the numbers.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hardware/catalog/device.h"
+#include "hardware/models/compiled_graph.h"
+#include "hardware/models/neuron/compiler.h"
+#include "hardware/models/parameter.h"
+#include "hardware/models/step_time.h"
+#include "model/error.h"
+#include "model/kernel_time.h"
+#include "model/kernels.h"
+
+namespace trainfare::hardware::models {
+
+enum NeuronParameter : std::size_t {
+  kNeuronTensorEfficiency,
+  kNeuronVectorEfficiency,
+  kNeuronScalarOp,
+  kNeuronEngineOverlap,
+  kNeuronDmaEfficiency,
+  kNeuronDmaOverlap,
+  kNeuronActivationTraffic,
+  kNeuronSpillShare,
+  kNeuronKernelOverhead,
+  kNeuronStepOverhead,
+  kNeuronForwardOverhead,
+  kNeuronParameterCount,
+};
+
+// Priors: round figures and wide. The published profiles of one core narrow
+// all of them (calibrate/fit/profile_fit.h, docs/model_trainium.md).
+inline constexpr std::array<ParameterInfo, kNeuronParameterCount>
+    kNeuronParameters = {{
+        {"tensor_efficiency",
+         "1",
+         "share of the tensor engine's peak on padded products",
+         Transform::kLog,
+         0.6,
+         0.4,
+         0.02,
+         1.0,
+         "a step of many tokens"},
+        {"vector_efficiency",
+         "1",
+         "share of the vector engine's peak",
+         Transform::kLog,
+         0.1,
+         0.5,
+         0.005,
+         1.0,
+         "a step of length 512"},
+        {"scalar_op",
+         "s",
+         "time of one function evaluation on one core's scalar engine",
+         Transform::kLog,
+         50e-12,
+         0.5,
+         1e-13,
+         1e-9,
+         "a step of length 512"},
+        {"engine_overlap",
+         "1",
+         "share of the shorter engines' time hidden under the longest",
+         Transform::kLinear,
+         0.2,
+         0.15,
+         0.0,
+         1.0,
+         "steps of few and of many tokens"},
+        {"dma_efficiency",
+         "1",
+         "share of the HBM bandwidth that DMA reaches",
+         Transform::kLog,
+         0.5,
+         0.3,
+         0.02,
+         1.0,
+         "a step of few tokens"},
+        {"dma_overlap",
+         "1",
+         "share of the shorter of DMA and engine time that is hidden",
+         Transform::kLinear,
+         0.9,
+         0.1,
+         0.0,
+         1.0,
+         "steps of few and of many tokens"},
+        {"activation_traffic",
+         "1",
+         "HBM bytes moved for a byte that kernels touch, spilling aside",
+         Transform::kLog,
+         0.6,
+         0.3,
+         0.01,
+         10.0,
+         "the HBM traffic of a step"},
+        {"spill_share",
+         "1",
+         "HBM bytes spilled and loaded again for a byte past the SBUF",
+         Transform::kLog,
+         0.8,
+         0.3,
+         0.01,
+         10.0,
+         "the spill traffic of steps below and above the SBUF"},
+        {"kernel_overhead",
+         "s",
+         "fixed cost of one operation, or of one of many small products",
+         Transform::kLog,
+         0.3e-6,
+         0.5,
+         1e-8,
+         1e-3,
+         "a step of few tokens"},
+        {"step_overhead",
+         "s",
+         "host and runtime work of a training step",
+         Transform::kLog,
+         5e-3,
+         0.7,
+         1e-5,
+         0.5,
+         "a step of few tokens"},
+        {"forward_overhead",
+         "s",
+         "the same of a forward pass alone: one call of the runtime",
+         Transform::kLog,
+         0.5e-3,
+         1.0,
+         1e-6,
+         0.1,
+         "a forward pass of few tokens"},
+    }};
+
+// What one stretch of the graph asks of one core, counted.
+struct NeuronWork {
+  model::Seconds<> tensor;  // at the engine's peak, padding included
+  model::Seconds<> vector;  // at the engine's peak
+  double function_evaluations = 0;
+  model::Bytes<> parameter_bytes;
+  model::Bytes<> activation_bytes;
+  double operations = 0;
+};
+
+// What the engines and the DMA of one core do, and for how long: what a
+// profiler shows. Busy times, hidden or not.
+template <class T>
+struct NeuronActivity {
+  model::Seconds<T> tensor;
+  model::Seconds<T> vector;
+  model::Seconds<T> scalar;
+  model::Seconds<T> dma;
+  model::Bytes<T> traffic;  // through HBM, the spilled bytes among them
+  model::Bytes<T> spill;
+
+  NeuronActivity& operator+=(const NeuronActivity& other) {
+    tensor += other.tensor;
+    vector += other.vector;
+    scalar += other.scalar;
+    dma += other.dma;
+    traffic += other.traffic;
+    spill += other.spill;
+    return *this;
+  }
+  friend NeuronActivity operator*(const NeuronActivity& a, double times) {
+    NeuronActivity scaled = a;
+    scaled.tensor = a.tensor * times;
+    scaled.vector = a.vector * times;
+    scaled.scalar = a.scalar * times;
+    scaled.dma = a.dma * times;
+    scaled.traffic = a.traffic * times;
+    scaled.spill = a.spill * times;
+    return scaled;
+  }
+};
+
+// Bytes that the SBUF cannot hold over a pass: what its kernels touch, less
+// the capacity; nothing while everything stays on chip.
+inline model::Bytes<> NeuronBytesPastSbuf(model::Bytes<> touched,
+                                          model::Bytes<> sbuf) {
+  return std::max(model::Bytes<>(), touched - sbuf);
+}
+
+// The counts of one core's share of a segment, once.
+inline NeuronWork NeuronWorkOf(const Device& device,
+                               const model::Workload& workload,
+                               const model::KernelList& kernels,
+                               const model::Segment& segment) {
+  const auto peak = device.MatrixPeak(workload.precision);
+  ENSURE(peak.has_value(), "a precision that the device does not have");
+  const auto cores =
+      static_cast<double>(std::min(device.cores, workload.batch));
+  const auto of_chip = static_cast<double>(device.cores);
+  NeuronWork work;
+  for (int64_t i = segment.begin; i < segment.end; ++i) {
+    const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+    const auto times = static_cast<double>(kernel.launches);
+    const bool update = kernel.kind == model::KernelKind::kOptimizer;
+    // Every core updates all parameters.
+    const double share = update ? times : times / cores;
+    if (kernel.matrix_flops > 0) {
+      const double array = SystolicShare(
+          kernel.gemm, device.systolic_rows, device.systolic_columns);
+      work.tensor += model::Flop(static_cast<double>(kernel.matrix_flops) *
+                                 share * of_chip / array) /
+                     *peak;
+    }
+    work.vector += model::Flop(static_cast<double>(kernel.vector_flops +
+                                                   kernel.random_draws) *
+                               share * of_chip) /
+                   device.VectorPeak();
+    work.function_evaluations +=
+        static_cast<double>(kernel.special_ops) * share;
+    if (update) {
+      work.parameter_bytes +=
+          model::Byte(FusedOptimizerBytes(workload, kernel) * times);
+    } else {
+      work.parameter_bytes +=
+          model::Byte(static_cast<double>(kernel.parameter_bytes) * times);
+      work.activation_bytes += model::Byte(
+          static_cast<double>(kernel.bytes() - kernel.parameter_bytes) * share);
+    }
+    // Each small product of a batched one loads its own operand into the array.
+    work.operations += times * std::max(1.0,
+                                        static_cast<double>(kernel.gemm.batch) /
+                                            (update ? 1.0 : cores));
+  }
+  return work;
+}
+
+// Busy times and traffic of a stretch of work.
+//
+//   Q = Q_parameters + a A + s A (A_pass - S)+ / A_pass
+//   tensor = F / (P h q)   vector = V / (P_v h_v)   scalar = n t_f
+//   dma = Q / (B b)
+//
+//   A       activation bytes of the stretch                   [B]
+//   A_pass  of the whole pass forward and back                [B]
+//   S       SBUF of one core                                  [B]
+//   a, s    HBM bytes a byte touched, and a byte past S       [1]
+//   n, t_f  function evaluations, time of one                 [1], [s]
+//
+// Check: tests/hardware/models/neuron/neuron_model_test.cc.
+template <class T>
+NeuronActivity<T> NeuronActivityOf(const Device& device,
+                                   const NeuronWork& work,
+                                   model::Bytes<> pass_activations,
+                                   std::span<const T> p) {
+  const auto of_chip = static_cast<double>(device.cores);
+  NeuronActivity<T> activity;
+  activity.tensor = work.tensor / p[kNeuronTensorEfficiency];
+  activity.vector = work.vector / p[kNeuronVectorEfficiency];
+  activity.scalar =
+      model::Seconds<T>(p[kNeuronScalarOp]) * work.function_evaluations;
+  if (pass_activations.base() > 0) {
+    const double past =
+        NeuronBytesPastSbuf(pass_activations, device.on_chip_memory / of_chip) /
+        pass_activations;
+    activity.spill = work.activation_bytes * past * p[kNeuronSpillShare];
+  }
+  activity.traffic = work.parameter_bytes +
+                     work.activation_bytes * p[kNeuronActivationTraffic] +
+                     activity.spill;
+  activity.dma = activity.traffic / (device.memory_bandwidth *
+                                     (p[kNeuronDmaEfficiency] / of_chip));
+  return activity;
+}
+
+// Time of three engines that hide a share of the shorter ones.
+//
+//   c = max + (1 - v) (sum - max)
+//
+//   v  share of the shorter engines' time that is hidden  [1]  0: take turns
+template <class T>
+model::Seconds<T> NeuronEngineTime(const NeuronActivity<T>& busy, T overlap) {
+  const model::Seconds<T> sum = busy.tensor + busy.vector + busy.scalar;
+  const model::Seconds<T> longest =
+      std::max(busy.tensor, std::max(busy.vector, busy.scalar));
+  return longest + (sum - longest) * (T(1.0) - overlap);
+}
+
+// The work of a step by segment, and the activation bytes of one pass.
+struct NeuronStepWork {
+  std::vector<NeuronWork> segments;  // as kernels.segments, each once
+  model::Bytes<> pass_activations;
+};
+
+inline NeuronStepWork NeuronStepWorkOf(const Device& device,
+                                       const model::Workload& workload,
+                                       const model::KernelList& kernels) {
+  NeuronStepWork step;
+  step.segments.reserve(kernels.segments.size());
+  for (const model::Segment& segment : kernels.segments) {
+    step.segments.push_back(NeuronWorkOf(device, workload, kernels, segment));
+    step.pass_activations += step.segments.back().activation_bytes *
+                             static_cast<double>(segment.repeat);
+  }
+  return step;
+}
+
+// What one core does over a whole step: the profile of it.
+template <class T>
+NeuronActivity<T> NeuronStepActivity(const Device& device,
+                                     const model::Workload& workload,
+                                     const model::KernelList& kernels,
+                                     std::span<const T> p) {
+  ENSURE(p.size() == kNeuronParameterCount, "parameters of another model");
+  const NeuronStepWork work = NeuronStepWorkOf(device, workload, kernels);
+  NeuronActivity<T> sum;
+  for (size_t i = 0; i < kernels.segments.size(); ++i) {
+    const model::Segment& segment = kernels.segments[i];
+    const auto times =
+        static_cast<double>(segment.phase == model::Phase::kOptimizer
+                                ? segment.repeat
+                                : segment.repeat * workload.accumulation);
+    sum += NeuronActivityOf<T>(
+               device, work.segments[i], work.pass_activations, p) *
+           times;
+  }
+  return sum;
+}
+
+template <class T>
+StepTime<T> NeuronStep(const Device& device,
+                       const model::Workload& workload,
+                       const model::KernelList& kernels,
+                       std::span<const T> p) {
+  ENSURE(p.size() == kNeuronParameterCount, "parameters of another model");
+  const NeuronStepWork work = NeuronStepWorkOf(device, workload, kernels);
+  const double level = NeuronLevelTimeFactor(workload.stack.compiler_level);
+  return SumSegments<T>(
+      workload,
+      kernels,
+      [&](const model::Segment& segment) {
+        const auto index =
+            static_cast<size_t>(&segment - kernels.segments.data());
+        const NeuronWork& of_segment = work.segments[index];
+        const NeuronActivity<T> busy =
+            NeuronActivityOf<T>(device, of_segment, work.pass_activations, p);
+        PhaseTime<T> time;
+        const model::Seconds<T> engines =
+            NeuronEngineTime<T>(busy, p[kNeuronEngineOverlap]);
+        const model::Seconds<T> sum = busy.tensor + busy.vector + busy.scalar;
+        if (sum.base() > 0) {
+          time.matrix = engines * (busy.tensor / sum);
+          time.vector = engines - time.matrix;
+        }
+        time.overhead =
+            model::Seconds<T>(p[kNeuronKernelOverhead]) * of_segment.operations;
+        // DMA runs ahead over the whole stretch. What is hidden is taken off
+        // it, whichever is the shorter.
+        const model::Seconds<T> exposed =
+            model::KernelTime<T>(
+                engines, busy.dma, p[kNeuronDmaOverlap], model::Seconds<T>())
+                .total() -
+            engines;
+        if (busy.traffic.base() > 0) {
+          time.spill = exposed * (busy.spill / busy.traffic);
+        }
+        time.memory = exposed - time.spill;
+        return time * (level * static_cast<double>(segment.repeat));
+      },
+      model::Seconds<T>(
+          p[workload.work == model::Work::kForward ? kNeuronForwardOverhead
+                                                   : kNeuronStepOverhead]));
+}
+
+// Bandwidth that an all-reduce between the cores of a chip gets: a share of
+// what the step's own traffic leaves of the HBM that both go through.
+//
+//   B_ar = k (b B - Q / t)
+//
+//   k       share of the free bandwidth          [1]    fitted
+//   b B     HBM bandwidth of a core that DMA reaches  [B/s]
+//   Q, t    HBM traffic of a step, and its time  [B], [s]
+//
+// Check: tests/hardware/models/neuron/neuron_model_test.cc, 30 and 20 GB/s at
+// length 32, 128.
+template <class T>
+model::BytesPerSecond<T> NeuronAllReduceBandwidth(
+    T share_of_free,
+    model::BytesPerSecond<T> reachable,
+    model::Bytes<T> traffic,
+    model::Seconds<T> step) {
+  const model::BytesPerSecond<T> free = reachable - traffic / step;
+  return (free.base() > 0 ? free : model::BytesPerSecond<T>()) * share_of_free;
+}
+
+}  // namespace trainfare::hardware::models

@@ -1,0 +1,146 @@
+#include "scenarios/commands/calibration.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "calibrate/fit/fit_json.h"
+#include "hardware/files/unit_text.h"
+#include "scenarios/report/result_json.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+// As a shell reports a program that SIGINT ended.
+constexpr int kInterrupted = 130;
+
+Table ParameterTable(const calibrate::Fit& fit) {
+  Table table;
+  table.columns = {{"parameter", "parameter", Align::kLeft},
+                   {"value", "value", Align::kRight},
+                   {"standard error", "standard_error", Align::kRight},
+                   {"prior", "prior", Align::kRight},
+                   {"determined", "determined", Align::kLeft},
+                   {"would be by", "determined_by", Align::kLeft}};
+  const auto number = [](double value) {
+    return Cell(fmt::format("{:.4g}", value), value);
+  };
+  for (const calibrate::FittedParameter& p : fit.parameters) {
+    table.Add(
+        {p.name,
+         number(p.value),
+         number(p.standard_error),
+         number(p.prior),
+         p.determined ? "yes" : "no",
+         p.determined ? Cell("-", std::string()) : Cell(p.determined_by)});
+  }
+  return table;
+}
+
+// What was found of several ranks, a row a group.
+Table RankTable(const calibrate::Fit& fit) {
+  Table table;
+  table.title = "several ranks";
+  table.columns = {{"ranks", "ranks", Align::kRight},
+                   {"backend", "backend", Align::kLeft},
+                   {"transport", "transport", Align::kLeft},
+                   {"ring step", "step_latency_s", Align::kRight},
+                   {"+-", "step_latency_error_s", Align::kRight},
+                   {"link", "link_bytes_per_s", Align::kRight},
+                   {"+-", "link_error", Align::kRight},
+                   {"beside", "link_beside_bytes_per_s", Align::kRight},
+                   {"speed", "speed", Align::kRight},
+                   {"share", "share", Align::kRight},
+                   {"+-", "share_error", Align::kRight},
+                   {"scatter", "scatter", Align::kRight}};
+  const auto time = [](model::Seconds<> value) {
+    return Cell(hardware::FormatTime(value), ToSeconds(value));
+  };
+  const auto link = [](const calibrate::RingFit& fitted) {
+    return Cell(hardware::FormatBandwidth(fitted.ring.link),
+                fitted.ring.link.base());
+  };
+  const auto percent = [](double share) {
+    return Cell(fmt::format("{:.1f} %", 100.0 * share), share);
+  };
+  const auto number = [](double value) {
+    return Cell(fmt::format("{:.2f}", value), value);
+  };
+  for (const calibrate::RankFit& group : fit.ranks) {
+    const calibrate::RankNetwork& network = group.network;
+    table.Add(
+        {Cell(fmt::format("{}", network.ranks),
+              static_cast<double>(network.ranks)),
+         group.backend,
+         group.transport,
+         time(network.alone.ring.step_latency),
+         time(network.alone.latency_error),
+         link(network.alone),
+         percent(network.alone.link_error),
+         network.beside_timed ? link(network.beside) : Cell("-", std::string()),
+         number(network.speed),
+         number(group.share),
+         percent(group.share_error),
+         group.runs.empty() ? Cell("-", std::string())
+                            : percent(group.scatter)});
+  }
+  return table;
+}
+
+}  // namespace
+
+Report CalibrationReport(const calibrate::CalibrateResult& result) {
+  Report report;
+  Json json = ResultHead("trainfare.calibration/1");
+  json["interrupted"] = result.interrupted;
+  json["fit_path"] = result.fit ? Json(result.fit_path) : Json(nullptr);
+  json["records_path"] =
+      result.records_path.empty() ? Json(nullptr) : Json(result.records_path);
+  if (result.fit) {
+    const calibrate::Fit& fit = *result.fit;
+    const auto headline = [&](int64_t count,
+                              std::string_view of,
+                              double in_sample,
+                              double leave_one_out) {
+      if (count == 0) return;
+      report.headline.push_back(fmt::format(
+          "{}: {} {}, median error {:.1f} % inside, {:.1f} % left out",
+          fit.name,
+          count,
+          of,
+          100.0 * in_sample,
+          100.0 * leave_one_out));
+    };
+    headline(fit.provenance.runs,
+             "runs",
+             fit.in_sample_error,
+             fit.leave_one_out_error);
+    headline(fit.provenance.kernels,
+             "kernels by themselves",
+             fit.kernel_in_sample_error,
+             fit.kernel_leave_one_out_error);
+    report.tables.push_back(ParameterTable(fit));
+    if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
+    report.notes.push_back(fmt::format("the fit is {}", result.fit_path));
+    json["fit"] = Json::parse(calibrate::FitJson(fit));
+  } else {
+    report.headline.emplace_back("nothing was fitted");
+    report.tables.push_back(ParameterTable({}));
+    json["fit"] = nullptr;
+  }
+  if (!result.records_path.empty()) {
+    report.notes.push_back(
+        fmt::format("the runs are in {}", result.records_path));
+  }
+  if (result.interrupted) {
+    report.exit_code = kInterrupted;
+    report.complaint =
+        "interrupted; what was measured is kept, run the command again to go "
+        "on";
+  }
+  report.json = json.dump(2);
+  return report;
+}
+
+}  // namespace trainfare::scenarios

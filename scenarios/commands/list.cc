@@ -1,0 +1,381 @@
+#include "scenarios/commands/list.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "calibrate/fit/fit.h"
+#include "hardware/catalog/device.h"
+#include "hardware/catalog/instance.h"
+#include "hardware/catalog/price.h"
+#include "hardware/files/unit_text.h"
+#include "model/architecture.h"
+#include "model/error.h"
+#include "model/nearest.h"
+#include "scenarios/job/pricing.h"
+#include "scenarios/job/scenario.h"
+#include "scenarios/report/result_json.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+constexpr std::array kListings = {
+    std::pair{std::string_view("devices"), Listing::kDevices},
+    std::pair{std::string_view("instances"), Listing::kInstances},
+    std::pair{std::string_view("models"), Listing::kModels},
+    std::pair{std::string_view("fits"), Listing::kFits},
+    std::pair{std::string_view("scenarios"), Listing::kScenarios},
+    std::pair{std::string_view("prices"), Listing::kPrices},
+};
+
+const Cell& None() {
+  static const Cell none("-", std::string());
+  return none;
+}
+
+Cell Count(int64_t value) {
+  return {fmt::format("{}", value), static_cast<double>(value)};
+}
+
+Cell Rate(const std::optional<model::FlopsPerSecond<>>& rate) {
+  return rate ? Cell(hardware::FormatComputeRate(*rate), rate->base()) : None();
+}
+
+Table Devices() {
+  Table table;
+  table.columns = {{"device", "device", Align::kLeft},
+                   {"reports itself as", "reported_name", Align::kLeft},
+                   {"vendor", "vendor", Align::kLeft},
+                   {"kind", "kind", Align::kLeft},
+                   {"memory", "memory_bytes", Align::kRight},
+                   {"bandwidth", "bandwidth_bytes_per_s", Align::kRight},
+                   {"fp32", "fp32_flops_per_s", Align::kRight},
+                   {"tf32", "tf32_flops_per_s", Align::kRight},
+                   {"fp16", "fp16_flops_per_s", Align::kRight},
+                   {"bf16", "bf16_flops_per_s", Align::kRight},
+                   {"power", "max_power_w", Align::kRight}};
+  const auto add = [&](const hardware::Device& d) {
+    table.Add({d.name,
+               d.reported_name.empty() ? None() : Cell(d.reported_name),
+               d.vendor,
+               std::string(hardware::ToText(d.kind)),
+               Cell(hardware::FormatBytes(d.memory_capacity),
+                    ToBytes(d.memory_capacity)),
+               Cell(hardware::FormatBandwidth(d.memory_bandwidth),
+                    d.memory_bandwidth.base()),
+               Rate(d.peak.fp32),
+               Rate(d.peak.tf32),
+               Rate(d.peak.fp16),
+               Rate(d.peak.bf16),
+               d.max_power ? Cell(hardware::FormatPower(*d.max_power),
+                                  ToWatts(*d.max_power))
+                           : None()});
+  };
+  add(hardware::HostCpu());
+  for (const hardware::Device& device :
+       hardware::DeviceCatalog::Shipped().devices()) {
+    add(device);
+  }
+  return table;
+}
+
+Cell PriceCell(const std::optional<Tariff>& tariff) {
+  if (!tariff) return None();
+  const double price = ToDollarsPerHour(tariff->price);
+  return {fmt::format("${:.3f}", price), price};
+}
+
+Table Instances() {
+  Table table;
+  table.columns = {{"instance", "instance", Align::kLeft},
+                   {"device", "device", Align::kLeft},
+                   {"count", "devices", Align::kRight},
+                   {"vCPUs", "vcpus", Align::kRight},
+                   {"host memory", "host_memory_bytes", Align::kRight},
+                   {"on demand/h", "price_usd_per_hour", Align::kDecimal},
+                   {"spot/h", "spot_price_usd_per_hour", Align::kDecimal},
+                   {"region", "region", Align::kLeft},
+                   {"date", "date", Align::kLeft}};
+  const Pricing pricing({}, {});
+  for (const hardware::Instance& instance :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    const auto on_demand = pricing.Of(instance, false);
+    const auto spot = pricing.Of(instance, true);
+    const auto& any = on_demand ? on_demand : spot;
+    table.Add({instance.FullName(),
+               instance.device,
+               Count(instance.count),
+               Count(instance.vcpus),
+               Cell(hardware::FormatBytes(instance.host_memory),
+                    ToBytes(instance.host_memory)),
+               PriceCell(on_demand),
+               PriceCell(spot),
+               any ? Cell(any->region) : None(),
+               any ? Cell(any->date) : None()});
+  }
+  return table;
+}
+
+Table Models() {
+  Table table;
+  table.columns = {{"model", "model", Align::kLeft},
+                   {"family", "family", Align::kLeft},
+                   {"layers", "layers", Align::kLeft},
+                   {"hidden", "hidden", Align::kRight},
+                   {"heads", "heads", Align::kRight},
+                   {"feed-forward", "intermediate", Align::kRight},
+                   {"vocabulary", "vocabulary", Align::kRight},
+                   {"longest", "positions", Align::kRight},
+                   {"parameters", "parameters", Align::kRight}};
+  for (const model::Architecture& a : model::ArchitecturePresets()) {
+    const auto longest = a.max_sequence_length();
+    table.Add({a.name,
+               std::string(model::ToText(a.family)),
+               a.decoder_layers > 0
+                   ? fmt::format("{}+{}", a.layers, a.decoder_layers)
+                   : fmt::format("{}", a.layers),
+               Count(a.hidden),
+               Count(a.heads),
+               Count(a.intermediate),
+               Count(a.vocabulary),
+               longest ? Count(*longest) : None(),
+               Count(model::TotalParameters(a))});
+  }
+  return table;
+}
+
+// "2 ranks (gloo), 4 ranks (gloo)".
+Cell Rings(const calibrate::Fit& fit) {
+  std::string text;
+  for (const calibrate::RankFit& group : fit.ranks) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} ranks", group.network.ranks);
+    if (!group.backend.empty()) text += fmt::format(" ({})", group.backend);
+  }
+  return text.empty() ? Cell("-", std::string()) : Cell(text);
+}
+
+Table FitTable() {
+  Table table;
+  table.columns = {{"fit", "fit", Align::kLeft},
+                   {"device", "device", Align::kLeft},
+                   {"measured on", "reported_name", Align::kLeft},
+                   {"runs", "runs", Align::kRight},
+                   {"error inside", "in_sample_error_percent", Align::kDecimal},
+                   {"left out", "leave_one_out_error_percent", Align::kDecimal},
+                   {"ring of", "rings", Align::kLeft},
+                   {"date", "date", Align::kLeft},
+                   {"source", "source", Align::kLeft}};
+  const auto percent = [](double share) {
+    return Cell(fmt::format("{:.1f} %", 100.0 * share), 100.0 * share);
+  };
+  for (const calibrate::Fit& fit : calibrate::LoadFits()) {
+    table.Add({fit.name,
+               fit.device,
+               fit.reported_name,
+               Count(fit.provenance.runs),
+               percent(fit.in_sample_error),
+               percent(fit.leave_one_out_error),
+               Rings(fit),
+               fit.provenance.date,
+               fit.provenance.source});
+  }
+  return table;
+}
+
+Table Scenarios() {
+  Table table;
+  table.columns = {{"scenario", "scenario", Align::kLeft},
+                   {"what", "title", Align::kLeft},
+                   {"model", "model", Align::kLeft},
+                   {"samples", "train_samples", Align::kRight},
+                   {"epochs", "epochs", Align::kRight},
+                   {"batch", "batch", Align::kRight},
+                   {"padding", "padding", Align::kLeft},
+                   {"precision", "precision", Align::kLeft},
+                   {"optimizer", "optimizer", Align::kLeft},
+                   {"stack", "stack", Align::kLeft}};
+  for (const std::string& name : ShippedScenarios()) {
+    const Scenario s = LoadScenario(name);
+    table.Add({s.name,
+               s.title,
+               s.workload.architecture.name,
+               Count(s.train_samples),
+               Count(s.epochs),
+               Count(s.workload.batch),
+               Describe(s.padding),
+               std::string(model::ToText(s.workload.precision)),
+               std::string(model::ToText(s.workload.optimizer.kind)),
+               std::string(model::ToText(s.workload.stack.fusion))});
+  }
+  return table;
+}
+
+void AddPrices(const hardware::CloudPrices& cloud, Table& table) {
+  const auto price =
+      [](const std::optional<model::UsdPerSecond<>>& value) -> Cell {
+    if (!value) return None();
+    const double usd = ToDollarsPerHour(*value);
+    return {fmt::format("${:.4f}", usd), usd};
+  };
+  for (const hardware::Price& p : cloud.prices) {
+    table.Add({fmt::format("{}/{}", p.cloud, p.instance),
+               p.region,
+               price(p.on_demand),
+               price(p.spot_low),
+               price(p.spot_high),
+               p.date,
+               p.suspicious.empty() ? None() : Cell(p.suspicious)});
+  }
+}
+
+Table PriceTable() {
+  Table table;
+  table.columns = {{"instance", "instance", Align::kLeft},
+                   {"region", "region", Align::kLeft},
+                   {"on demand/h", "price_usd_per_hour", Align::kDecimal},
+                   {"spot/h from", "spot_low_usd_per_hour", Align::kDecimal},
+                   {"to", "spot_high_usd_per_hour", Align::kDecimal},
+                   {"date", "date", Align::kLeft},
+                   {"caution", "caution", Align::kLeft}};
+  return table;
+}
+
+Table Prices() {
+  Table table = PriceTable();
+  const hardware::PriceCatalog& catalog = hardware::PriceCatalog::Shipped();
+  for (const std::string& cloud : catalog.clouds()) {
+    AddPrices(catalog.Of(cloud), table);
+  }
+  return table;
+}
+
+Table TableOf(Listing what) {
+  switch (what) {
+    case Listing::kDevices:
+      return Devices();
+    case Listing::kInstances:
+      return Instances();
+    case Listing::kModels:
+      return Models();
+    case Listing::kFits:
+      return FitTable();
+    case Listing::kScenarios:
+      return Scenarios();
+    case Listing::kPrices:
+      return Prices();
+  }
+  ENSURE(false, "a listing without a table");
+}
+
+// A number where the cell's machine form is one, null where there is none.
+Json RowJson(const Table& table, const std::vector<Cell>& row) {
+  Json json;
+  for (size_t c = 0; c < row.size(); ++c) {
+    const std::string& key = table.columns[c].key;
+    if (row[c].raw.empty()) {
+      json[key] = nullptr;
+    } else if (table.columns[c].align == Align::kLeft) {
+      json[key] = row[c].raw;
+    } else {
+      json[key] = Json::parse(row[c].raw);
+    }
+  }
+  return json;
+}
+
+Json RowsJson(const Table& table) {
+  Json rows = Json::array();
+  for (const auto& row : table.rows) rows.push_back(RowJson(table, row));
+  return rows;
+}
+
+}  // namespace
+
+Listing ListingFromText(std::string_view text) {
+  std::vector<std::string_view> known;
+  for (const auto& [name, listing] : kListings) {
+    if (name == text) return listing;
+    known.push_back(name);
+  }
+  throw UsageError(
+      fmt::format("list: unknown \"{}\"{}", text, OfKnown(text, known)));
+}
+
+Report List(Listing what) {
+  Report report;
+  report.tables.push_back(TableOf(what));
+  Json json = ResultHead("trainfare.list/1");
+  for (const auto& [name, listing] : kListings) {
+    if (listing == what) json["list"] = name;
+  }
+  json["rows"] = RowsJson(report.tables.front());
+  if (what == Listing::kFits && report.tables.front().rows.empty()) {
+    report.notes.emplace_back(
+        "no fits yet: `trainfare calibrate` makes one of this machine");
+  }
+  report.json = json.dump(2);
+  return report;
+}
+
+Report ImportPrices(const std::string& file,
+                    const std::string& cloud,
+                    const std::string& date,
+                    const std::string& output) {
+  if (!hardware::IsDate(date)) {
+    throw UsageError(fmt::format(
+        "--date: expected a day such as 2026-05-20, got \"{}\"", date));
+  }
+  const hardware::ImportedPrices imported =
+      hardware::ImportSkyPilotCatalog(file, cloud, date);
+  if (!output.empty()) WriteFile(output, hardware::ToYaml(imported.prices));
+
+  Report report;
+  report.headline.push_back(
+      fmt::format("{}: {} of {} rows used for {} prices of {}",
+                  file,
+                  imported.used,
+                  imported.rows,
+                  imported.prices.prices.size(),
+                  imported.prices.cloud));
+  Table table = PriceTable();
+  AddPrices(imported.prices, table);
+  report.tables.push_back(std::move(table));
+  Json dropped;
+  for (const auto& [reason, count] : imported.dropped) {
+    report.notes.push_back(fmt::format("{} rows dropped: {}", count, reason));
+    dropped.push_back({{"reason", reason}, {"rows", count}});
+  }
+  report.notes.push_back(output.empty()
+                             ? "nothing was written: give --output FILE"
+                             : fmt::format("prices written to {}; pass them "
+                                           "with --prices {}",
+                                           output,
+                                           output));
+  const auto& instances = hardware::InstanceCatalog::Shipped().instances();
+  std::set<std::string> clouds;
+  for (const hardware::Instance& instance : instances) {
+    clouds.insert(instance.cloud);
+  }
+  if (!clouds.contains(cloud)) {
+    report.notes.push_back(fmt::format(
+        "no instance of {} is known, so recommend has no use for them{}",
+        cloud,
+        model::DidYouMean(cloud, model::NameViews(clouds))));
+  }
+  Json json = ResultHead("trainfare.price_import/1");
+  json["file"] = file;
+  json["cloud"] = cloud;
+  json["date"] = date;
+  json["rows"] = imported.rows;
+  json["used"] = imported.used;
+  json["dropped"] = dropped.is_null() ? Json::array() : dropped;
+  json["prices"] = RowsJson(report.tables.front());
+  report.json = json.dump(2);
+  return report;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,30 @@
+#pragma once
+
+// trainfare list: what the tool knows by name.
+
+#include <string_view>
+
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+enum class Listing {
+  kDevices,
+  kInstances,
+  kModels,
+  kFits,
+  kScenarios,
+  kPrices
+};
+Listing ListingFromText(std::string_view text);  // throws UsageError
+
+Report List(Listing what);
+
+// trainfare prices import: a SkyPilot catalog into a file of prices; says what
+// was used and what was dropped and why. An empty `output` writes nothing.
+Report ImportPrices(const std::string& file,
+                    const std::string& cloud,
+                    const std::string& date,
+                    const std::string& output);
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,60 @@
+#pragma once
+
+// trainfare predict: one scenario on one device or instance.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/predictor.h"
+#include "hardware/catalog/device.h"
+#include "scenarios/job/scenario.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+// What flags change in a scenario.
+struct Overrides {
+  std::vector<int64_t> batches;  // empty: the scenario's
+  std::vector<int64_t> lengths;  // static; empty: the scenario's padding
+  std::optional<std::string> precision;
+  std::optional<int64_t> epochs;
+  std::optional<std::string> work;
+};
+
+struct PredictOptions {
+  std::string scenario;  // path or name
+  std::optional<std::string> device;
+  std::optional<std::string> instance;
+  std::optional<std::string> fit;  // path
+  std::optional<int64_t> devices;
+  bool spot = false;
+  std::vector<std::string> prices;   // files, in place of the shipped clouds
+  std::vector<std::string> regions;  // empty: any
+  Overrides overrides;
+};
+
+// Throws InputError that names the flag.
+void RequireCount(std::string_view flag, int64_t value, int64_t most);
+
+// The scenario once for every batch and length asked for. Throws InputError
+// for a value that the model or the format does not allow.
+std::vector<Scenario> Variants(const Scenario& scenario,
+                               const Overrides& overrides);
+
+// Fits at hand, each device's read when it is first asked for.
+class Fits {
+ public:
+  // The user's own of `device`, else the shipped one; nullptr: its datasheet
+  // must do.
+  const calibrate::Fit* Of(const hardware::Device& device);
+
+ private:
+  std::map<std::string, std::vector<calibrate::Fit>> fits_;  // by device
+};
+
+Report Predict(const PredictOptions& options);
+
+}  // namespace trainfare::scenarios

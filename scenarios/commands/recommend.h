@@ -1,0 +1,44 @@
+#pragma once
+
+// trainfare recommend: the cheapest (or fastest, or least hungry) instance that
+// fits a scenario and meets its limits, and why not the others.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/units.h"
+#include "scenarios/commands/predict.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+enum class Objective { kCost, kTime, kEnergy };
+Objective ObjectiveFromText(std::string_view text);  // throws UsageError
+
+struct RecommendOptions {
+  std::string scenario;  // path or name
+  std::optional<model::Seconds<>> deadline;
+  std::optional<model::Usd<>> budget;
+  Objective objective = Objective::kCost;
+  bool spot = false;
+  std::vector<std::string> prices;   // files, in place of the shipped clouds
+  std::vector<std::string> regions;  // empty: any
+  std::optional<int64_t> top;        // candidates to show; none: all
+  std::vector<std::string> clouds;   // empty: all
+  // Devices that are answered for alone, whether anybody rents them out or not.
+  std::vector<std::string> also;
+  Overrides overrides;  // at most one batch and one length
+};
+
+// Every instance twice where it has several devices: with all of them, data
+// parallel at the scenario's batch a device, and with one. The whole instance
+// is paid for in both cases. A device named in `also` is a candidate without a
+// price, and so never the choice.
+Report Recommend(const RecommendOptions& options);
+
+// "4h", "20usd" of the command line. Throw UsageError that names `flag`.
+model::Seconds<> TimeFlag(std::string_view flag, std::string_view text);
+model::Usd<> MoneyFlag(std::string_view flag, std::string_view text);
+
+}  // namespace trainfare::scenarios

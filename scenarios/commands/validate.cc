@@ -1,0 +1,803 @@
+#include "scenarios/commands/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/import/observations.h"
+#include "calibrate/records/statistics.h"
+#include "hardware/catalog/device.h"
+#include "hardware/files/unit_text.h"
+#include "model/error.h"
+#include "model/nearest.h"
+#include "scenarios/commands/predict.h"
+#include "scenarios/job/estimate.h"
+#include "scenarios/job/transfer.h"
+#include "scenarios/published/published_validation.h"
+#include "scenarios/report/result_json.h"
+#include "scenarios/validation/kernel_validation.h"
+#include "scenarios/validation/rank_validation.h"
+#include "scenarios/validation/repeats.h"
+#include "scenarios/validation/summary_json.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using calibrate::Observation;
+using calibrate::Predictor;
+using calibrate::Quantity;
+using model::InputError;
+
+// A measured row and what became of it.
+struct Row {
+  const Observation* observation = nullptr;
+  size_t device = 0;  // index into Devices
+  std::string point;  // workload and devices: rows of one point are repeats
+  bool fitted = false;
+  bool asked = true;  // whether it is to be predicted
+  std::optional<model::Seconds<>> predicted;
+  model::Seconds<> low;
+  model::Seconds<> high;
+  calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
+  std::string reason;                   // why it is not predicted
+  std::optional<double> repeat_spread;  // of the point's repeats
+
+  RowError Error() const {
+    const double measured = ToSeconds(observation->measured);
+    return {100.0 * (ToSeconds(*predicted) / measured - 1.0),
+            low <= observation->measured && observation->measured <= high};
+  }
+};
+
+// A device with its rows.
+struct DeviceRows {
+  hardware::Device device;
+  std::vector<size_t> rows;  // indices into all rows
+};
+
+// A model fitted to some rows (or not at all) and the rows it predicts.
+struct Task {
+  size_t device = 0;
+  std::vector<size_t> fit_to;
+  std::vector<size_t> predict;
+};
+
+class Validation {
+ public:
+  Validation(const ValidateOptions& options,
+             const std::vector<Observation>& observations)
+      : options_(options) {
+    Sort(observations);
+  }
+
+  void Run() {
+    switch (options_.protocol) {
+      case Protocol::kAsShipped:
+        AsShipped();
+        break;
+      case Protocol::kLeaveDeviceOut:
+        LeaveDeviceOut();
+        break;
+      case Protocol::kInSample:
+      case Protocol::kLeaveOneOut:
+      case Protocol::kRunsPerDevice: {
+        const std::vector<Task> tasks = Tasks();
+        InParallel(tasks.size(), [&](size_t i) { FitAndPredict(tasks[i]); });
+        break;
+      }
+    }
+  }
+
+  // Of the points that the rows are, in their order; none: rows are no points.
+  void NoteRepeats(const std::vector<Repeats>& points) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i].measured.size() < 2) continue;
+      rows_[i].repeat_spread = points[i].Spread();
+    }
+  }
+
+  const std::vector<Row>& rows() const { return rows_; }
+  const hardware::Device* DeviceOf(const Row& row) const {
+    return row.reason.empty() || row.device < devices_.size()
+               ? &devices_[row.device].device
+               : nullptr;
+  }
+
+ private:
+  static constexpr size_t kUnknownDevice = static_cast<size_t>(-1);
+
+  // Rows by device. Of a run that has its whole step the parts are fitted to,
+  // too, but not asked for.
+  void Sort(const std::vector<Observation>& observations) {
+    std::map<std::string, size_t> index;  // by the name in the data
+    std::map<std::string, size_t> by_name;
+    std::set<std::string> with_step;
+    for (const Observation& o : observations) {
+      if (o.quantity == Quantity::kStep) with_step.insert(o.label);
+    }
+    for (const Observation& o : observations) {
+      Row row;
+      row.observation = &o;
+      row.point = fmt::format(
+          "{} x {}", o.device_count, calibrate::Describe(o.workload));
+      row.asked = o.quantity == Quantity::kStep || !with_step.contains(o.label);
+      const auto found = index.find(o.device);
+      if (found != index.end()) {
+        row.device = found->second;
+      } else {
+        row.device = kUnknownDevice;
+        if (const auto device = FindDevice(o.device)) {
+          const auto [place, is_new] =
+              by_name.emplace(device->name, devices_.size());
+          if (is_new) devices_.push_back({*device, {}});
+          row.device = place->second;
+        }
+        index[o.device] = row.device;
+      }
+      if (row.device == kUnknownDevice) {
+        row.reason = UnknownDevice(o.device);
+      } else {
+        devices_[row.device].rows.push_back(rows_.size());
+      }
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  std::optional<hardware::Device> FindDevice(const std::string& name) const {
+    if (const auto* device = hardware::DeviceCatalog::Shipped().TryFind(name)) {
+      return *device;
+    }
+    hardware::Device host = hardware::HostCpu();
+    if (calibrate::IsDevice(host, name)) return host;
+    return std::nullopt;
+  }
+
+  static std::string UnknownDevice(const std::string& name) {
+    std::vector<std::string_view> known;
+    for (const hardware::Device& device :
+         hardware::DeviceCatalog::Shipped().devices()) {
+      known.emplace_back(device.name);
+    }
+    return fmt::format(
+        "unknown device \"{}\"{}", name, model::DidYouMean(name, known));
+  }
+
+  // Rows that a fit may use: of one device, which runs their precision.
+  std::vector<size_t> Fittable(const DeviceRows& device) const {
+    std::vector<size_t> rows;
+    for (const size_t row : device.rows) {
+      const Observation& o = *rows_[row].observation;
+      if (o.device_count == 1 &&
+          device.device.MatrixPeak(o.workload.precision)) {
+        rows.push_back(row);
+      }
+    }
+    return rows;
+  }
+
+  std::vector<Task> Tasks() {
+    std::vector<Task> tasks;
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      const std::vector<size_t> fittable = Fittable(devices_[d]);
+      switch (options_.protocol) {
+        case Protocol::kInSample:
+          tasks.push_back({d, fittable, devices_[d].rows});
+          break;
+        case Protocol::kLeaveOneOut:
+          LeaveOneOut(d, fittable, tasks);
+          break;
+        case Protocol::kRunsPerDevice:
+          DrawRuns(d, fittable, tasks);
+          break;
+        case Protocol::kAsShipped:
+        case Protocol::kLeaveDeviceOut:
+          ENSURE(false, "no fit to rows of the device");
+      }
+    }
+    return tasks;
+  }
+
+  void LeaveOneOut(size_t d,
+                   const std::vector<size_t>& fittable,
+                   std::vector<Task>& tasks) {
+    std::map<std::string, std::vector<size_t>> points;
+    for (const size_t row : devices_[d].rows) {
+      points[rows_[row].point].push_back(row);
+    }
+    // Rows of several devices are in no fit, so that one fit serves them all.
+    Task parallel{d, fittable, {}};
+    for (const auto& [point, members] : points) {
+      if (rows_[members.front()].observation->device_count != 1) {
+        parallel.predict.insert(
+            parallel.predict.end(), members.begin(), members.end());
+        continue;
+      }
+      Task task{d, {}, members};
+      for (const size_t row : fittable) {
+        if (rows_[row].point != point) task.fit_to.push_back(row);
+      }
+      tasks.push_back(std::move(task));
+    }
+    if (!parallel.predict.empty()) tasks.push_back(std::move(parallel));
+  }
+
+  void DrawRuns(size_t d,
+                const std::vector<size_t>& fittable,
+                std::vector<Task>& tasks) {
+    std::set<std::string> distinct;
+    for (const size_t row : fittable) distinct.insert(rows_[row].point);
+    std::vector<std::string> points(distinct.begin(), distinct.end());
+    // Of the device's own name, so that another file changes no draw.
+    std::seed_seq seeds(devices_[d].device.name.begin(),
+                        devices_[d].device.name.end());
+    std::mt19937_64 random(seeds);
+    random.discard(options_.seed);
+    for (size_t i = points.size(); i > 1; --i) {
+      // Not std::shuffle: its draws differ between standard libraries.
+      std::swap(points[i - 1], points[random() % i]);
+    }
+    points.resize(
+        std::min(points.size(), static_cast<size_t>(options_.runs_per_device)));
+    const std::set<std::string> drawn(points.begin(), points.end());
+    Task task{d, {}, {}};
+    for (const size_t row : devices_[d].rows) {
+      if (drawn.contains(rows_[row].point)) {
+        rows_[row].fitted = true;
+        task.fit_to.push_back(row);
+      } else {
+        task.predict.push_back(row);
+      }
+    }
+    tasks.push_back(std::move(task));
+  }
+
+  void AsShipped() {
+    Fits fits;
+    std::vector<const calibrate::Fit*> of_device;
+    for (const DeviceRows& rows : devices_) {
+      of_device.push_back(fits.Of(rows.device));
+    }
+    InParallel(devices_.size(), [&](size_t d) {
+      Attempt(devices_[d].rows, [&] {
+        const hardware::Device& device = devices_[d].device;
+        const calibrate::Fit* fit = of_device[d];
+        const Predictor predictor =
+            fit != nullptr ? Predictor(device, *fit) : Predictor(device);
+        PredictRows(predictor, devices_[d].rows, std::nullopt);
+        if (fit != nullptr) MarkKnown(*fit, devices_[d].rows);
+      });
+    });
+  }
+
+  // Rows that the fit at hand was made from: no test of it.
+  void MarkKnown(const calibrate::Fit& fit, const std::vector<size_t>& rows) {
+    // By ranks, and words of the workload.
+    std::map<std::pair<int64_t, std::string>, std::vector<double>> known;
+    for (const calibrate::FittedRun& run : fit.runs) {
+      known[{1, run.workload}].push_back(ToSeconds(run.measured));
+    }
+    for (const calibrate::RankFit& group : fit.ranks) {
+      for (const calibrate::FittedRun& run : group.runs) {
+        known[{group.network.ranks, run.workload}].push_back(
+            ToSeconds(run.measured));
+      }
+    }
+    // A fit file keeps fewer digits than a table.
+    constexpr double kSame = 1e-3;
+    for (const size_t row : rows) {
+      const Observation& o = *rows_[row].observation;
+      const auto found =
+          known.find({o.device_count, calibrate::Describe(o.workload)});
+      if (found == known.end()) continue;
+      const double measured = ToSeconds(o.measured);
+      rows_[row].fitted = std::any_of(
+          found->second.begin(), found->second.end(), [&](double run) {
+            return std::abs(run / measured - 1.0) < kSame;
+          });
+    }
+  }
+
+  void LeaveDeviceOut() {
+    std::vector<std::optional<calibrate::Fit>> fits(devices_.size());
+    InParallel(devices_.size(), [&](size_t d) {
+      const std::vector<size_t> rows = Fittable(devices_[d]);
+      if (rows.empty()) return;
+      try {
+        fits[d] = FitTo(d, rows);
+      } catch (const InputError&) {
+        // It has nothing to tell the others.
+      }
+    });
+    InParallel(devices_.size(), [&](size_t d) {
+      Attempt(devices_[d].rows, [&] {
+        std::vector<const calibrate::Fit*> others;
+        for (size_t other = 0; other < fits.size(); ++other) {
+          if (other != d && fits[other]) others.push_back(&*fits[other]);
+        }
+        const Predictor predictor(devices_[d].device,
+                                  TransferFit(devices_[d].device, others));
+        PredictRows(
+            predictor, devices_[d].rows, calibrate::Grade::kDatasheetOnly);
+      });
+    });
+  }
+
+  calibrate::Fit FitTo(size_t d, const std::vector<size_t>& rows) const {
+    std::vector<Observation> observations;
+    observations.reserve(rows.size());
+    for (const size_t row : rows) {
+      observations.push_back(*rows_[row].observation);
+      // The name that the fit knows it by, however the file wrote it.
+      observations.back().device = devices_[d].device.name;
+    }
+    calibrate::FitOptions options;
+    options.leave_one_out = false;
+    return calibrate::FitDevice(devices_[d].device, observations, options);
+  }
+
+  void FitAndPredict(const Task& task) {
+    if (task.fit_to.empty()) {
+      for (const size_t row : task.predict) {
+        rows_[row].reason = options_.protocol == Protocol::kLeaveOneOut
+                                ? "nothing else was measured on one such device"
+                                : "no row of one such device to fit to";
+      }
+      return;
+    }
+    Attempt(task.predict, [&] {
+      const Predictor predictor(devices_[task.device].device,
+                                FitTo(task.device, task.fit_to));
+      PredictRows(predictor, task.predict, std::nullopt);
+    });
+    if (options_.protocol == Protocol::kInSample) {
+      for (const size_t row : task.fit_to) rows_[row].fitted = true;
+    }
+  }
+
+  // What refuses a whole task is the reason of each of its rows.
+  template <class Work>
+  void Attempt(const std::vector<size_t>& rows, const Work& work) {
+    try {
+      work();
+    } catch (const InputError& error) {
+      for (const size_t row : rows) {
+        if (!rows_[row].predicted) rows_[row].reason = error.what();
+      }
+    }
+  }
+
+  void PredictRows(const Predictor& predictor,
+                   const std::vector<size_t>& rows,
+                   std::optional<calibrate::Grade> grade) {
+    for (const size_t index : rows) {
+      Row& row = rows_[index];
+      if (!row.asked) continue;
+      Attempt({index}, [&] {
+        const Observation& o = *row.observation;
+        const StepEstimate step = EstimateStep(
+            predictor, o.workload, ClusterOf(predictor, o.device_count));
+        const model::Seconds<> part = Part(step, o.quantity);
+        row.predicted = part;
+        row.low = part * step.low_factor;
+        row.high = part * step.high_factor;
+        row.grade = grade.value_or(step.grade);
+      });
+    }
+  }
+
+  static model::Seconds<> Part(const StepEstimate& step, Quantity quantity) {
+    switch (quantity) {
+      case Quantity::kStep:
+        return step.total();
+      case Quantity::kForward:
+        return step.forward.total();
+      case Quantity::kBackward:
+        return step.backward.total() + step.communication +
+               step.slowed_computation;
+      case Quantity::kOptimizer:
+        return step.optimizer.total();
+      case Quantity::kKernel:
+        break;  // compared by kernel_validation.h
+    }
+    ENSURE(false, "a quantity without a part");
+  }
+
+  // Tasks write to rows of their own alone.
+  template <class Work>
+  static void InParallel(size_t count, const Work& work) {
+    std::atomic<size_t> next{0};
+    std::exception_ptr failure;
+    std::mutex failing;
+    const auto run = [&] {
+      for (size_t i = next++; i < count; i = next++) {
+        try {
+          work(i);
+        } catch (...) {
+          const std::lock_guard lock(failing);
+          failure = std::current_exception();
+        }
+      }
+    };
+    {
+      const size_t threads = std::min<size_t>(
+          count, std::max(1U, std::thread::hardware_concurrency()));
+      std::vector<std::jthread> pool;
+      for (size_t t = 1; t < threads; ++t) pool.emplace_back(run);
+      run();
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  const ValidateOptions& options_;
+  std::vector<Row> rows_;
+  std::vector<DeviceRows> devices_;
+};
+
+std::string GroupOf(const Row& row,
+                    const Validation& validation,
+                    GroupBy group_by) {
+  const Observation& o = *row.observation;
+  switch (group_by) {
+    case GroupBy::kDevice:
+      return validation.DeviceOf(row)->name;
+    case GroupBy::kPrecision:
+      return std::string(model::ToText(o.workload.precision));
+    case GroupBy::kModel:
+      return o.workload.architecture.name;
+    case GroupBy::kFramework:
+      return o.framework.empty() ? "not said" : o.framework;
+    case GroupBy::kSource:
+      return o.group.empty() ? "not said" : o.group;
+  }
+  ENSURE(false, "a grouping without groups");
+}
+
+std::string ToText(const ValidateOptions& options) {
+  switch (options.protocol) {
+    case Protocol::kAsShipped:
+      return "as-shipped";
+    case Protocol::kInSample:
+      return "in-sample";
+    case Protocol::kLeaveOneOut:
+      return "leave-one-out";
+    case Protocol::kLeaveDeviceOut:
+      return "leave-device-out";
+    case Protocol::kRunsPerDevice:
+      return options.runs_per_device == 1
+                 ? "one-run-per-device"
+                 : fmt::format("k-runs={}", options.runs_per_device);
+  }
+  ENSURE(false, "a protocol without a name");
+}
+
+std::string Explain(const ValidateOptions& options) {
+  switch (options.protocol) {
+    case Protocol::kAsShipped:
+      return "nothing is fitted here: the fits at hand, datasheets where there "
+             "is none";
+    case Protocol::kInSample:
+      return "every device was fitted to all of its rows: no test of "
+             "prediction";
+    case Protocol::kLeaveOneOut:
+      return "every row was predicted by a fit to the other workloads of its "
+             "device";
+    case Protocol::kLeaveDeviceOut:
+      return "every device was predicted from fits to the other devices of its "
+             "kind";
+    case Protocol::kRunsPerDevice:
+      return fmt::format(
+          "every device was fitted to {} of its workloads, "
+          "drawn with seed {}; the others were predicted",
+          options.runs_per_device,
+          options.seed);
+  }
+  ENSURE(false, "a protocol without words");
+}
+
+// How far measurements of one point are apart, over all whole steps.
+struct RepeatErrors {
+  size_t points = 0;
+  std::string times;  // "3", or "2 to 3"
+  double median = 0;
+  double worst = 0;
+};
+
+std::optional<RepeatErrors> ErrorsOf(const std::vector<Repeats>& points) {
+  RepeatErrors result;
+  std::vector<double> errors;
+  std::set<size_t> times;
+  for (const Repeats& point : points) {
+    if (point.middle.quantity != Quantity::kStep) continue;
+    const std::vector<double> own = point.OwnErrors();
+    if (own.empty()) continue;
+    ++result.points;
+    times.insert(own.size());
+    errors.insert(errors.end(), own.begin(), own.end());
+  }
+  if (errors.empty()) return std::nullopt;
+  result.times = times.size() == 1
+                     ? fmt::format("{}", *times.begin())
+                     : fmt::format("{} to {}", *times.begin(), *times.rbegin());
+  result.median = calibrate::Median(errors);
+  result.worst = *std::max_element(errors.begin(), errors.end());
+  return result;
+}
+
+Table RowTable(const std::vector<Row>& rows, const Validation& validation) {
+  const bool repeated =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) {
+        return row.repeat_spread.has_value();
+      });
+  Table table;
+  table.columns = {{"row", "label", Align::kLeft},
+                   {"device", "device", Align::kLeft},
+                   {"devices", "devices", Align::kRight},
+                   {"model", "model", Align::kLeft},
+                   {"precision", "precision", Align::kLeft},
+                   {"batch", "batch", Align::kRight},
+                   {"length", "sequence_length", Align::kRight},
+                   {"part", "quantity", Align::kLeft},
+                   {"measured", "measured_s", Align::kRight},
+                   {"predicted", "predicted_s", Align::kRight},
+                   {"error", "error_percent", Align::kDecimal},
+                   {"inside 80 %", "covered", Align::kLeft},
+                   {"grade", "grade", Align::kLeft}};
+  if (repeated) {
+    table.columns.push_back(
+        {"repeats apart", "repeat_spread_percent", Align::kDecimal});
+  }
+  for (const Row& row : rows) {
+    if (!row.predicted) continue;
+    const Observation& o = *row.observation;
+    const RowError error = row.Error();
+    const auto count = [](int64_t value) {
+      return Cell(fmt::format("{}", value), static_cast<double>(value));
+    };
+    std::vector<Cell> cells = {
+        o.label,
+        validation.DeviceOf(row)->name,
+        count(o.device_count),
+        o.workload.architecture.name,
+        std::string(model::ToText(o.workload.precision)),
+        count(o.workload.batch),
+        count(o.workload.sequence_length),
+        std::string(calibrate::ToText(o.quantity)),
+        Cell(hardware::FormatTime(o.measured), ToSeconds(o.measured)),
+        Cell(hardware::FormatTime(*row.predicted), ToSeconds(*row.predicted)),
+        Cell(fmt::format("{:+.1f} %", error.error), error.error),
+        error.covered ? "yes" : "no",
+        std::string(calibrate::ToText(row.grade))};
+    if (repeated) {
+      cells.push_back(
+          row.repeat_spread
+              ? Cell(fmt::format("{:.1f} %", 100.0 * *row.repeat_spread),
+                     100.0 * *row.repeat_spread)
+              : Cell("-"));
+    }
+    table.Add(std::move(cells));
+  }
+  return table;
+}
+
+Json RowJson(const Row& row, const Validation& validation) {
+  const Observation& o = *row.observation;
+  const RowError error = row.Error();
+  Json json;
+  json["label"] = o.label;
+  json["device"] = validation.DeviceOf(row)->name;
+  json["devices"] = o.device_count;
+  json["model"] = o.workload.architecture.name;
+  json["precision"] = model::ToText(o.workload.precision);
+  json["batch"] = o.workload.batch;
+  json["sequence_length"] = o.workload.sequence_length;
+  json["accumulation"] = o.workload.accumulation;
+  json["framework"] = o.framework;
+  json["source"] = o.group;
+  json["quantity"] = calibrate::ToText(o.quantity);
+  json["measured_s"] = ToSeconds(o.measured);
+  json["predicted_s"] = ToSeconds(*row.predicted);
+  json["predicted_low_s"] = ToSeconds(row.low);
+  json["predicted_high_s"] = ToSeconds(row.high);
+  json["error_percent"] = error.error;
+  json["covered"] = error.covered;
+  json["grade"] = calibrate::ToText(row.grade);
+  json["fitted"] = row.fitted;
+  if (row.repeat_spread) {
+    json["repeat_spread_percent"] = 100.0 * *row.repeat_spread;
+  }
+  return json;
+}
+
+}  // namespace
+
+void SetProtocol(std::string_view text, ValidateOptions& options) {
+  constexpr std::string_view kRuns = "k-runs=";
+  options.runs_per_device = 1;
+  if (text == "as-shipped") {
+    options.protocol = Protocol::kAsShipped;
+  } else if (text == "in-sample") {
+    options.protocol = Protocol::kInSample;
+  } else if (text == "leave-one-out") {
+    options.protocol = Protocol::kLeaveOneOut;
+  } else if (text == "leave-device-out") {
+    options.protocol = Protocol::kLeaveDeviceOut;
+  } else if (text == "one-run-per-device") {
+    options.protocol = Protocol::kRunsPerDevice;
+  } else if (text.starts_with(kRuns)) {
+    const auto runs = hardware::ParseInteger(text.substr(kRuns.size()));
+    if (!runs || *runs < 1) {
+      throw UsageError(fmt::format(
+          "--protocol: expected a count of runs of at least 1, got \"{}\"",
+          text));
+    }
+    options.protocol = Protocol::kRunsPerDevice;
+    options.runs_per_device = *runs;
+  } else {
+    const std::vector<std::string_view> known = {"as-shipped",
+                                                 "in-sample",
+                                                 "leave-one-out",
+                                                 "leave-device-out",
+                                                 "one-run-per-device",
+                                                 "k-runs=N"};
+    throw UsageError(fmt::format(
+        "--protocol: unknown \"{}\"{}", text, OfKnown(text, known)));
+  }
+}
+
+GroupBy GroupByFromText(std::string_view text) {
+  if (text == "device") return GroupBy::kDevice;
+  if (text == "precision") return GroupBy::kPrecision;
+  if (text == "model") return GroupBy::kModel;
+  if (text == "framework") return GroupBy::kFramework;
+  if (text == "source") return GroupBy::kSource;
+  throw UsageError(
+      fmt::format("--group-by: expected device, precision, model, framework or "
+                  "source, got \"{}\"",
+                  text));
+}
+
+RepeatRule RepeatRuleFromText(std::string_view text) {
+  if (text == "each") return RepeatRule::kEach;
+  if (text == "median") return RepeatRule::kMedian;
+  throw UsageError(
+      fmt::format("--repeats: expected each or median, got \"{}\"", text));
+}
+
+Report Validate(const ValidateOptions& options) {
+  if (IsPublished(options.files)) return ValidatePublished(options);
+  if (HoldKernels(options.files)) return ValidateKernels(options);
+  if (HoldRanks(options.files)) return ValidateRanks(options);
+  calibrate::ObservationFiles files =
+      calibrate::ReadObservations(options.files);
+  if (!files.kernels.empty()) {
+    files.notes.push_back(
+        fmt::format("{} kernels timed by themselves are not in these rows; a "
+                    "file that holds nothing else is compared kernel by kernel",
+                    files.kernels.size()));
+  }
+  std::vector<Repeats> points;
+  if (options.repeats == RepeatRule::kMedian) {
+    points = MergeRepeats(files.observations);
+  }
+  std::vector<Observation> merged;
+  for (const Repeats& point : points) merged.push_back(point.middle);
+  Validation validation(options, points.empty() ? files.observations : merged);
+  validation.Run();
+  validation.NoteRepeats(points);
+  const std::vector<Row>& rows = validation.rows();
+
+  std::vector<RowError> errors;
+  std::map<std::string, std::vector<RowError>> groups;
+  std::map<std::string, int64_t> reasons;
+  Json row_list = Json::array();
+  Json skipped = Json::array();
+  Json fitted = Json::array();
+  const bool drawn = options.protocol == Protocol::kRunsPerDevice;
+  for (const Row& row : rows) {
+    if (row.fitted) fitted.push_back(row.observation->label);
+    if (!row.asked || (row.fitted && drawn)) continue;
+    if (!row.predicted) {
+      ++reasons[row.reason];
+      skipped.push_back(
+          {{"label", row.observation->label}, {"reason", row.reason}});
+      continue;
+    }
+    errors.push_back(row.Error());
+    groups[GroupOf(row, validation, options.group_by)].push_back(row.Error());
+    row_list.push_back(RowJson(row, validation));
+  }
+  const ErrorSummary overall = Summarise(errors);
+
+  Report report;
+  report.headline.push_back(
+      overall.count == 0
+          ? fmt::format(
+                "no row of {} predicted ({})", files.source, ToText(options))
+          : fmt::format(
+                "{} rows of {} ({}): median error {:.1f} %, mean {:.1f} "
+                "%, 90 % below {:.1f} %, worst {:.1f} %; {:.0f} % "
+                "inside their 80 % interval",
+                overall.count,
+                files.source,
+                ToText(options),
+                overall.median,
+                overall.mape,
+                overall.p90,
+                overall.max,
+                overall.coverage));
+  Table summary;
+  summary.columns = SummaryColumns();
+  Json group_list = Json::array();
+  for (const auto& [name, members] : groups) {
+    const ErrorSummary group = Summarise(members);
+    summary.Add(SummaryCells(name, group));
+    Json json;
+    json["group"] = name;
+    json.update(ToJson(group));
+    group_list.push_back(std::move(json));
+  }
+  summary.Add(SummaryCells("all", overall));
+  summary.marked = summary.rows.size() - 1;
+
+  report.tables.push_back(RowTable(rows, validation));
+  report.tables.push_back(std::move(summary));
+  report.notes.push_back(Explain(options));
+  const std::optional<RepeatErrors> repeats = ErrorsOf(points);
+  if (repeats) {
+    report.notes.push_back(fmt::format(
+        "noise: {} points were measured {} times; a measurement predicted by "
+        "the median of its repeats errs by {:.1f} % in the median, {:.1f} % at "
+        "worst",
+        repeats->points,
+        repeats->times,
+        100.0 * repeats->median,
+        100.0 * repeats->worst));
+  }
+  if (options.protocol == Protocol::kAsShipped && !fitted.empty()) {
+    report.notes.push_back(
+        fmt::format("{} of these rows are among those that the fits at hand "
+                    "were made from: for them it is no test of prediction; "
+                    "--protocol leave-one-out is one",
+                    fitted.size()));
+  }
+  for (const auto& [reason, count] : reasons) {
+    report.notes.push_back(fmt::format("{} rows skipped: {}", count, reason));
+  }
+  for (const std::string& note : files.notes) report.notes.push_back(note);
+
+  Json json;
+  json["overall"] = ToJson(overall);
+  json["groups"] = std::move(group_list);
+  json["rows"] = std::move(row_list);
+  json["schema"] = "trainfare.validation/1";
+  json["tool_version"] = Version();
+  json["protocol"] = ToText(options);
+  json["seed"] = options.seed;
+  if (repeats) {
+    json["repeats"] = {{"points", repeats->points},
+                       {"median", 100.0 * repeats->median},
+                       {"max", 100.0 * repeats->worst}};
+  }
+  json["files"] = options.files;
+  json["fitted"] = std::move(fitted);
+  json["skipped"] = std::move(skipped);
+  json["notes"] = report.notes;
+  report.json = json.dump(2);
+  CheckLimits(options.fail_if, overall, report);
+  return report;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,578 @@
+#include "scenarios/job/estimate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "calibrate/fit/rank_step.h"
+#include "calibrate/fit/step_model.h"
+#include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
+#include "hardware/models/gpu/power.h"
+#include "hardware/models/neuron/compiler.h"
+#include "model/bisection.h"
+#include "model/energy.h"
+#include "model/error.h"
+#include "model/kernels.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::Device;
+using hardware::DeviceCatalog;
+using hardware::DeviceKind;
+using model::InputError;
+using model::Seconds;
+
+// What of a link's bandwidth a ring gets before anything is fitted: NCCL's own
+// cap for A100 NVLink, 235 of 300 GB/s (NVIDIA/nccl src/graph/tuning.cc).
+constexpr double kRingShareOfLink = 235.0 / 300.0;
+// How far that share may be off, as the standard deviation of its logarithm:
+// published all-reduces lie between half and all of the link.
+constexpr double kRingShareSigma = 0.35;
+// A ring step over the host's bus, the same source: ring, simple protocol.
+constexpr double kPeerStepMicroseconds = 3.4;
+constexpr double kHostStepMicroseconds = 5.7;
+// What a factor of two between the ranks measured and asked for may move a
+// step by, as the standard deviation of its logarithm: the slowest of more
+// ranks is slower, and a switch may carry less than its links. An assumption.
+constexpr double kOtherRanksSigma = 0.1;
+constexpr double kNormalQuantile90 = 1.2815515655446004;
+
+// Of ranks that nobody measured: the link by its datasheet, computation and
+// communication do not slow each other.
+calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
+  calibrate::RankFit ranks;
+  ranks.network.ranks = cluster.chips();
+  ranks.network.alone.ring = {cluster.link->latency,
+                              cluster.link->bandwidth * kRingShareOfLink};
+  ranks.network.beside = ranks.network.alone;
+  return ranks;
+}
+
+// Instances that have several of a device, as a hint; empty: none does.
+std::string InstancesWithSeveral(const Device& device) {
+  std::vector<std::string> names;
+  for (const hardware::Instance* instance :
+       hardware::InstanceCatalog::Shipped().OfDevice(device.name)) {
+    if (instance->count > 1 && instance->between_devices) {
+      names.push_back(instance->FullName());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// From one device to the next on a host, by the datasheet.
+hardware::Interconnect LinkBetween(const Device& device) {
+  hardware::Interconnect link;
+  if (device.peer_bandwidth) {
+    link.name = "peer link of its datasheet";
+    link.bandwidth = *device.peer_bandwidth;
+    link.latency = model::Microseconds(kPeerStepMicroseconds);
+  } else if (device.host_bandwidth) {
+    link.name = "host link of its datasheet";
+    link.bandwidth = *device.host_bandwidth;
+    link.latency = model::Microseconds(kHostStepMicroseconds);
+  } else {
+    const std::string instances = InstancesWithSeveral(device);
+    throw InputError(fmt::format(
+        "--devices: no link between several {} is known; {}",
+        device.name,
+        instances.empty() ? "no instance of the catalog has them either, so "
+                            "one is all that can be asked about"
+                          : "name an instance that has them: " + instances));
+  }
+  return link;
+}
+
+// Ranks that `fit` knows, as many as the cluster's devices.
+void Join(calibrate::RankFit ranks,
+          const calibrate::Fit& fit,
+          Cluster& cluster) {
+  cluster.ranks = std::move(ranks);
+  cluster.measured_ranks =
+      calibrate::NearestRanks(fit, cluster.devices)->network.ranks;
+}
+
+// Standard deviation of log(step time) over the ranks, by what the device's
+// prediction and the ring leave open.
+double RanksSigma(const calibrate::RankStepTime& over_ranks,
+                  double device_sigma,
+                  const Cluster& cluster) {
+  const double exposed = over_ranks.exposed / over_ranks.total();
+  const double device = (1.0 - exposed) * device_sigma;
+  if (!cluster.ranks) return std::hypot(device, exposed * kRingShareSigma);
+  // What the runs over the ranks scatter by has the device's own error in it.
+  double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
+                            over_ranks.log_sigma);
+  if (cluster.measured_ranks != cluster.devices) {
+    const double doublings =
+        std::abs(std::log2(static_cast<double>(cluster.devices) /
+                           static_cast<double>(cluster.measured_ranks)));
+    sigma = std::hypot(sigma, doublings * kOtherRanksSigma);
+  }
+  return sigma;
+}
+
+// How far the step stands from what was measured, given that of one device.
+calibrate::Grade RanksGrade(calibrate::Grade one,
+                            const model::Workload& workload,
+                            const Cluster& cluster) {
+  using calibrate::Grade;
+  if (one == Grade::kDatasheetOnly) return one;
+  if (!cluster.ranks || cluster.measured_ranks != cluster.devices) {
+    return Grade::kExtrapolated;
+  }
+  const std::string words = calibrate::Describe(workload);
+  for (const calibrate::FittedRun& run : cluster.ranks->runs) {
+    if (run.workload == words) return Grade::kMeasured;
+  }
+  return std::max(one, Grade::kInterpolated);
+}
+
+// The mean of steps with shares that add up to 1.
+class MeanStep {
+ public:
+  void Add(const StepEstimate& step, double share) {
+    mean_.forward += step.forward * share;
+    mean_.backward += step.backward * share;
+    mean_.optimizer += step.optimizer * share;
+    mean_.other += step.other * share;
+    mean_.communication += step.communication * share;
+    mean_.slowed_computation += step.slowed_computation * share;
+    mean_.input += step.input * share;
+    low_ += step.total() * (share * step.low_factor);
+    high_ += step.total() * (share * step.high_factor);
+    sigma_ += step.log_sigma * share;
+    // The weakest ground that any part stands on.
+    mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
+    mean_.figures = step.figures;
+    mean_.ring_ranks = step.ring_ranks;
+    any_ = true;
+  }
+  StepEstimate Get() const {
+    StepEstimate step = mean_;
+    step.log_sigma = sigma_;
+    step.low_factor = low_ / step.total();
+    step.high_factor = high_ / step.total();
+    return step;
+  }
+
+ private:
+  StepEstimate mean_;
+  Seconds<> low_;
+  Seconds<> high_;
+  double sigma_ = 0;
+  bool any_ = false;
+};
+
+std::string BottleneckOf(const JobEstimate& job) {
+  const model::RunTimes& run = job.run;
+  if (run.compile > run.training + run.evaluation) {
+    return fmt::format(
+        "compile-bound: compiling {:.0f} shapes is {:.0f} % of "
+        "the run",
+        run.distinct_shapes,
+        100.0 * (run.compile / run.total()));
+  }
+  const std::vector<Term> terms = TermsOf(job.step);
+  const auto largest = std::max_element(
+      terms.begin(), terms.end(), [](const Term& a, const Term& b) {
+        return a.time < b.time;
+      });
+  return fmt::format("{}: {:.0f} % of a step is {}",
+                     largest->bound,
+                     100.0 * (largest->time / job.step.total()),
+                     largest->name);
+}
+
+// A GPU draws more at products than at other work (gpu_power.h); of the others
+// no more is known than rest and limit.
+model::Watts<> PowerOf(const Device& device, const JobEstimate& job) {
+  const Seconds<> total = job.step.total();
+  const double working =
+      (job.run.training - job.run.input_wait + job.run.evaluation) /
+      job.run.total();
+  const double busy = std::clamp(job.step.busy() / total * working, 0.0, 1.0);
+  if (device.kind == hardware::DeviceKind::kGpu) {
+    if (const auto levels =
+            hardware::models::PowerLevelsOf(device, job.workload.precision)) {
+      const double products =
+          std::clamp(job.step.matrix() / total * working, 0.0, busy);
+      return model::MeanPower(*levels, products, busy - products);
+    }
+  }
+  return model::MeanPower(*device.idle_power, *device.max_power, busy);
+}
+
+void EstimateEnergy(const Device& device, JobEstimate& job) {
+  if (!device.max_power) return;
+  job.energy_is_bound = !device.idle_power;
+  const model::Watts<> power =
+      job.energy_is_bound ? *device.max_power : PowerOf(device, job);
+  job.energy = power * job.run.total() *
+               (static_cast<double>(job.devices) /
+                static_cast<double>(job.ranks_per_device));
+}
+
+// What compiling takes of the host, and the batch that leaves it.
+void LimitToHost(const Scenario& scenario,
+                 const Device& device,
+                 const Cluster& cluster,
+                 JobEstimate& job) {
+  const RunExtras& extras = scenario.extras;
+  const model::Workload& w = job.workload;
+  if (device.kind != DeviceKind::kNeuron || !cluster.host_memory ||
+      extras.warm_cache || w.work != model::Work::kTraining) {
+    return;
+  }
+  // Cores are data parallel: one graph, of a core's share of the batch.
+  const auto graph = [&](int64_t batch) {
+    return hardware::models::NeuronCompilerMemory(
+        w.architecture,
+        (batch + device.cores - 1) / device.cores * w.sequence_length);
+  };
+  const auto outcome = [&](int64_t batch) {
+    return hardware::models::CompileOnHost(
+        graph(batch), *cluster.host_memory, extras.swap);
+  };
+  using hardware::models::NeuronCompilation;
+  const NeuronCompilation compilation = outcome(w.batch);
+  job.compilation = {.memory = graph(w.batch),
+                     .host_memory = *cluster.host_memory,
+                     .swap = extras.swap,
+                     .swaps = compilation == NeuronCompilation::kSwaps,
+                     .fails = compilation == NeuronCompilation::kFails};
+  const auto compiles = [&](int64_t batch) {
+    return outcome(batch) != NeuronCompilation::kFails;
+  };
+  if (!job.largest_batch || compiles(*job.largest_batch)) return;
+  const int64_t largest = model::LargestThat(0, *job.largest_batch, compiles);
+  job.largest_batch.reset();
+  if (largest > 0) job.largest_batch = largest;
+}
+
+}  // namespace
+
+std::string JobEstimate::Obstacle() const {
+  if (memory.total() > capacity) {
+    return fmt::format("does not fit memory by {}",
+                       hardware::FormatBytes(memory.total() - capacity));
+  }
+  ENSURE(compilation && compilation->fails, "a job that does not fit");
+  return fmt::format(
+      "does not fit the host's memory by {}: compiling it takes {}, {}; use a "
+      "smaller batch, or set {}run.warm_cache",
+      hardware::FormatBytes(compilation->memory - compilation->host_memory),
+      hardware::FormatBytes(compilation->memory),
+      compilation->swap.base() > 0 ? "too much to swap" : "there is no swap",
+      compilation->swap.base() > 0 ? "" : "run.swap or ");
+}
+
+StepEstimate EstimateStep(const calibrate::Predictor& predictor,
+                          const model::Workload& asked,
+                          const Cluster& cluster) {
+  model::Workload workload = asked;
+  // Nothing is sent, so nothing is compressed.
+  if (cluster.devices == 1) workload.compression = {};
+  const calibrate::StepPrediction prediction = predictor.Predict(workload);
+  hardware::StepTime<double> computing = prediction.time;
+  StepEstimate step;
+  step.log_sigma = prediction.log_sigma;
+  step.low_factor = prediction.low_factor;
+  step.high_factor = prediction.high_factor;
+  step.grade = prediction.grade;
+  step.figures = prediction.figures;
+  if (cluster.chips() > 1 && workload.work == model::Work::kTraining) {
+    const calibrate::RankStepTime over_ranks = calibrate::StepOverRanks(
+        workload,
+        prediction.time,
+        cluster.ranks ? *cluster.ranks : DatasheetRanks(cluster));
+    computing = over_ranks.computing;
+    step.communication = over_ranks.exposed;
+    step.slowed_computation = over_ranks.slowed;
+    step.ring_ranks = cluster.measured_ranks;
+    step.log_sigma = RanksSigma(over_ranks, prediction.log_sigma, cluster);
+    const double ratio =
+        prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
+    if (ratio > 0) {
+      step.low_factor = std::pow(prediction.low_factor, ratio);
+      step.high_factor = std::pow(prediction.high_factor, ratio);
+    } else {
+      step.low_factor = std::exp(-kNormalQuantile90 * step.log_sigma);
+      step.high_factor = std::exp(kNormalQuantile90 * step.log_sigma);
+    }
+    step.grade = RanksGrade(prediction.grade, workload, cluster);
+  } else if (cluster.ranks) {
+    // Nothing is sent, but the others compute, too.
+    computing = computing * (1.0 / cluster.ranks->share);
+  }
+  step.forward = computing.forward;
+  step.backward = computing.backward;
+  step.optimizer = computing.optimizer;
+  step.other = computing.other;
+  return step;
+}
+
+Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
+  Cluster cluster;
+  cluster.devices = devices;
+  cluster.host_memory = instance.host_memory;
+  if (devices > instance.count) {
+    throw InputError(
+        fmt::format("--devices: expected at most {}, the devices "
+                    "of {}, got {}",
+                    instance.count,
+                    instance.FullName(),
+                    devices));
+  }
+  if (devices > 1) {
+    if (!instance.between_devices) {
+      throw InputError(fmt::format("{}: no link between its devices is known",
+                                   instance.FullName()));
+    }
+    cluster.link = instance.between_devices->Resolve();
+  }
+  return cluster;
+}
+
+Cluster ClusterOf(const Device& device, int64_t devices) {
+  Cluster cluster;
+  cluster.devices = devices;
+  if (devices <= 1) return cluster;
+  if (!device.part_of) {
+    cluster.link = LinkBetween(device);
+    return cluster;
+  }
+  const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
+  const int64_t parts = chip.cores / device.cores;
+  cluster.chip = chip.name;
+  cluster.devices_per_chip = std::min(devices, parts);
+  if (devices <= parts) return cluster;
+  if (devices % parts != 0) {
+    throw InputError(
+        fmt::format("--devices: {0} is one of {1} parts of {2}; expected up to "
+                    "{1}, or whole chips, got {3}; hint: {4} or {5}",
+                    device.name,
+                    parts,
+                    chip.name,
+                    devices,
+                    devices / parts * parts,
+                    (devices / parts + 1) * parts));
+  }
+  cluster.link = LinkBetween(chip);
+  return cluster;
+}
+
+Cluster ClusterOf(const hardware::Instance& instance,
+                  int64_t devices,
+                  const calibrate::Predictor& predictor) {
+  Cluster cluster = ClusterOf(instance, devices);
+  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  if (ranks && ranks->transport.ends_with("within a host") &&
+      ranks->network.alone.ring.link <= cluster.link->bandwidth) {
+    Join(std::move(*ranks), predictor.fit(), cluster);
+  }
+  return cluster;
+}
+
+Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices) {
+  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  if (!ranks) return ClusterOf(predictor.device(), devices);
+  Cluster cluster;
+  cluster.devices = devices;
+  Join(std::move(*ranks), predictor.fit(), cluster);
+  return cluster;
+}
+
+std::string GradeWords(const StepEstimate& step, int64_t devices) {
+  std::string words = calibrate::GradeText(step.grade, step.figures);
+  if (step.ring_ranks > 0 && step.ring_ranks != devices) {
+    words += fmt::format(", ring of {} ranks", step.ring_ranks);
+  }
+  return words;
+}
+
+Seconds<> StepEstimate::total() const {
+  return forward.total() + backward.total() + optimizer.total() + other +
+         communication + slowed_computation + input;
+}
+
+Seconds<> StepEstimate::matrix() const {
+  return forward.matrix + backward.matrix + optimizer.matrix;
+}
+
+Seconds<> StepEstimate::busy() const {
+  const auto work = [](const hardware::PhaseTime<double>& phase) {
+    return phase.total() - phase.overhead;
+  };
+  return work(forward) + work(backward) + work(optimizer);
+}
+
+std::vector<Term> TermsOf(const StepEstimate& step) {
+  hardware::PhaseTime<double> sum = step.forward;
+  sum += step.backward;
+  sum += step.optimizer;
+  return {{"matrix products", "compute-bound", sum.matrix},
+          {"vector arithmetic", "compute-bound", sum.vector},
+          {"memory traffic", "memory-bound", sum.memory},
+          {"spilling on-chip memory", "spill-bound", sum.spill},
+          {"launching kernels", "launch-bound", sum.overhead},
+          {"the host between phases", "launch-bound", step.other},
+          {"exposed communication", "communication-bound", step.communication},
+          {"computation slowed by communication",
+           "communication-bound",
+           step.slowed_computation},
+          {"waiting for input", "input-bound", step.input}};
+}
+
+model::MemorySurroundings SurroundingsOf(const Device& device,
+                                         int64_t devices) {
+  model::MemorySurroundings surroundings;
+  surroundings.communication_buckets = devices > 1;
+  switch (device.kind) {
+    case DeviceKind::kGpu:
+      // docs/memory.md: what Hugging Face measured for a context with its
+      // kernels; PyTorch's workspace for cuBLAS.
+      surroundings.context = model::MiB(1343.0);
+      surroundings.workspace = model::MiB(8.0);
+      break;
+    case DeviceKind::kCpu:
+    case DeviceKind::kNeuron:
+    case DeviceKind::kSystolic:
+    case DeviceKind::kDataflow:
+      break;
+  }
+  return surroundings;
+}
+
+JobEstimate EstimateJob(const Scenario& scenario,
+                        const calibrate::Predictor& predictor,
+                        const Cluster& cluster) {
+  ENSURE(cluster.chips() == 1 || cluster.link || cluster.ranks,
+         "several devices have a link");
+  const Device& device = predictor.device();
+  JobEstimate job;
+  job.workload = scenario.workload;
+  job.devices = cluster.devices;
+  job.ranks_per_device = cluster.ranks_per_device();
+  job.compiles = device.static_shapes;
+  job.lengths = scenario.BatchLengths(scenario.workload.batch);
+  // A device that cannot do this at all says why before anything is counted.
+  // A few buckets are compiled once each; a length a batch is another matter.
+  hardware::ShapePlan shapes;
+  if (scenario.padding.kind == PaddingKind::kDynamic) {
+    shapes.distinct_lengths = static_cast<int64_t>(job.lengths.size());
+  }
+  shapes.compile_time_known =
+      scenario.extras.compile_per_shape || scenario.extras.warm_cache;
+  hardware::RequireSupported(device, job.workload, shapes);
+  job.compile_known = !job.compiles || shapes.compile_time_known;
+
+  const model::MemorySurroundings surroundings =
+      SurroundingsOf(device, cluster.devices);
+  model::Workload held = job.workload;
+  // What never trains keeps no fp32 weights to round.
+  if (device.inference_only) held.stack.narrow_weights = true;
+  job.memory = model::EstimateMemory(held, surroundings);
+  // Ranks on one processor have its memory between them.
+  const auto sharing = static_cast<double>(job.ranks_per_device);
+  job.capacity = device.memory_capacity / sharing;
+  job.largest_batch = model::LargestBatch(held, surroundings, job.capacity);
+  LimitToHost(scenario, device, cluster, job);
+  if (!job.fits()) return job;
+
+  const model::Work work = scenario.workload.work;
+  model::RunPlan plan;
+  plan.train_samples = scenario.train_samples;
+  // Only what trains is evaluated.
+  plan.eval_samples = work == model::Work::kForward ? 0 : scenario.eval_samples;
+  plan.epochs = scenario.epochs;
+  plan.batch = scenario.workload.batch;
+  plan.accumulation = scenario.workload.accumulation;
+  plan.devices = cluster.devices;
+  plan.lengths = job.lengths;
+  plan.drop_last = scenario.drop_last;
+  plan.start_up = scenario.extras.start_up;
+  plan.checkpoint = scenario.extras.checkpoint;
+  plan.load_per_sample = scenario.extras.load_per_sample;
+  if (job.compiles) {
+    plan.compile_per_shape =
+        scenario.extras.compile_per_shape.value_or(Seconds<>());
+    plan.warm_cache = scenario.extras.warm_cache;
+  }
+
+  // A shape is asked for more than once: by epochs and by evaluation.
+  using Shape = std::tuple<model::Work, int64_t, int64_t, int64_t>;
+  std::map<Shape, StepEstimate> known;
+  const auto step_at = [&](model::Work kind,
+                           int64_t batch,
+                           int64_t micro_batches,
+                           int64_t length) -> const StepEstimate& {
+    const Shape shape{kind, batch, micro_batches, length};
+    auto found = known.find(shape);
+    if (found == known.end()) {
+      model::Workload workload = scenario.workload;
+      workload.work = kind;
+      workload.batch = batch;
+      workload.accumulation = micro_batches;
+      workload.sequence_length = length;
+      found = known.emplace(shape, EstimateStep(predictor, workload, cluster))
+                  .first;
+    }
+    return found->second;
+  };
+
+  job.run = model::EstimateRun(
+      plan,
+      [&](int64_t batch, int64_t micro_batches, int64_t length) {
+        return step_at(work, batch, micro_batches, length).total();
+      },
+      [&](int64_t batch, int64_t, int64_t length) {
+        return step_at(model::Work::kForward, batch, 1, length).total();
+      });
+
+  MeanStep mean;
+  const double step_samples = static_cast<double>(plan.batch) *
+                              static_cast<double>(plan.accumulation) *
+                              static_cast<double>(plan.devices);
+  const Seconds<> load = plan.load_per_sample * step_samples;
+  double model_flops = 0;
+  for (const model::PaddedLength& length : job.lengths) {
+    StepEstimate step =
+        step_at(work, plan.batch, plan.accumulation, length.length);
+    step.input = std::max(Seconds<>(), load - step.total());
+    mean.Add(step, length.share);
+    model::Workload workload = scenario.workload;
+    workload.sequence_length = length.length;
+    model_flops += length.share *
+                   static_cast<double>(work == model::Work::kForward
+                                           ? model::ForwardModelFlops(workload)
+                                           : model::StepModelFlops(workload)) *
+                   static_cast<double>(plan.accumulation);
+  }
+  job.step = mean.Get();
+  const double step_s = ToSeconds(job.step.total());
+  job.samples_per_second = step_samples / step_s;
+  job.tokens_per_second =
+      job.samples_per_second * model::MeanLength(job.lengths);
+  const auto peak = device.MatrixPeak(job.workload.precision);
+  ENSURE(peak.has_value(), "the predictor refused the precision");
+  job.mfu = model_flops * sharing / step_s / peak->base();
+
+  const Seconds<> stepping =
+      job.run.training - job.run.input_wait + job.run.evaluation;
+  const Seconds<> fixed = job.run.total() - stepping;
+  job.run_low = fixed + stepping * job.step.low_factor;
+  job.run_high = fixed + stepping * job.step.high_factor;
+  job.bottleneck = BottleneckOf(job);
+  EstimateEnergy(device, job);
+  return job;
+}
+
+}  // namespace trainfare::scenarios

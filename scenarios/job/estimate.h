@@ -1,0 +1,160 @@
+#pragma once
+
+// What one job takes on one device or on several that train data parallel:
+// step, run, memory, energy. Prices are left to the caller.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/predictor.h"
+#include "hardware/catalog/device.h"
+#include "hardware/catalog/instance.h"
+#include "hardware/catalog/interconnect.h"
+#include "model/memory.h"
+#include "model/run.h"
+#include "model/units.h"
+#include "scenarios/job/scenario.h"
+
+namespace trainfare::scenarios {
+
+// Devices that train together, each a rank.
+struct Cluster {
+  int64_t devices = 1;
+  // More than one have a link by its datasheet, or ranks as they were measured;
+  // then these answer.
+  std::optional<hardware::Interconnect> link;
+  std::optional<calibrate::RankFit> ranks;
+  int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
+  // Of the host that they are in; absent: not known.
+  std::optional<model::Bytes<>> host_memory;
+  // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and
+  // how many of its parts are devices here. What they send each other is in the
+  // step of one already (docs/model_trainium.md); the link is between chips.
+  std::string chip;
+  int64_t devices_per_chip = 1;
+
+  // Whose gradients go over the link.
+  int64_t chips() const { return devices / devices_per_chip; }
+  // Ranks on one processor are one device.
+  int64_t ranks_per_device() const {
+    return ranks ? ranks->ranks_per_device : 1;
+  }
+};
+
+// `devices` of a host of `instance`, or beside each other by the links of the
+// device's own datasheet, or of the chip's that it is a part of. Throws
+// InputError when no link is known, or when a chip would be used in part.
+Cluster ClusterOf(const hardware::Instance& instance, int64_t devices);
+Cluster ClusterOf(const hardware::Device& device, int64_t devices);
+
+// The same, by what the predictor's fit knows of several ranks where it does.
+// Of an instance only ranks inside a host, and none whose ring is faster than
+// the instance's own link: it was measured over another one.
+Cluster ClusterOf(const hardware::Instance& instance,
+                  int64_t devices,
+                  const calibrate::Predictor& predictor);
+Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices);
+
+// One optimizer step. The named terms add up to total().
+struct StepEstimate {
+  hardware::PhaseTime<double> forward;
+  hardware::PhaseTime<double> backward;
+  hardware::PhaseTime<double> optimizer;
+  model::Seconds<> other;          // of the host, between phases
+  model::Seconds<> communication;  // that no computation hides
+  // What messages beside it add to computation.
+  model::Seconds<> slowed_computation;
+  model::Seconds<> input;  // waiting for the batch
+  double log_sigma = 0;
+  double low_factor = 1;  // times total(): the 80 % interval
+  double high_factor = 1;
+  calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
+  int64_t figures = 0;  // behind the fit; 0: no fit
+  // Over how many ranks the ring was measured; 0: it was not, or is not needed.
+  int64_t ring_ranks = 0;
+
+  model::Seconds<> total() const;
+  // What the device itself is busy with, and of this its matrix engines.
+  model::Seconds<> busy() const;
+  model::Seconds<> matrix() const;
+};
+
+// One optimizer step on all devices of the cluster. Throws InputError when the
+// device cannot run the precision, or the workload is not valid.
+StepEstimate EstimateStep(const calibrate::Predictor& predictor,
+                          const model::Workload& workload,
+                          const Cluster& cluster);
+
+// A part of the answer, and what a step dominated by it is called.
+struct Term {
+  std::string name;
+  std::string bound;
+  model::Seconds<> time;
+};
+std::vector<Term> TermsOf(const StepEstimate& step);
+
+// "interpolated", "extrapolated from 2 figures, ring of 2 ranks".
+std::string GradeWords(const StepEstimate& step, int64_t devices);
+
+// What compiling the graph takes of the host's memory, where a device's
+// compiler is known to need much (Neuron).
+struct HostCompilation {
+  model::Bytes<> memory;
+  model::Bytes<> host_memory;
+  model::Bytes<> swap;
+  bool swaps = false;  // more than the host has, and yet it finishes
+  bool fails = false;
+};
+
+struct JobEstimate {
+  model::Workload workload;  // at the longest batch
+  std::vector<model::PaddedLength> lengths;
+  int64_t devices = 1;  // ranks
+  int64_t ranks_per_device = 1;
+  bool compiles = false;  // every distinct shape anew
+  // How long that takes was said; else it is not counted.
+  bool compile_known = false;
+
+  model::MemoryEstimate memory;
+  model::Bytes<> capacity;
+  std::optional<int64_t> largest_batch;  // nullopt: not even one sequence
+  // Absent: no compiler that minds, or a host that is not known.
+  std::optional<HostCompilation> compilation;
+  bool fits() const {
+    return memory.total() <= capacity && !(compilation && compilation->fails);
+  }
+  // Why it does not fit: "does not fit memory by 3 GiB".
+  std::string Obstacle() const;
+
+  // The rest only if it fits. Means over the lengths of a full batch.
+  StepEstimate step;
+  model::RunTimes run;
+  model::Seconds<> run_low;
+  model::Seconds<> run_high;
+  double samples_per_second = 0;
+  double tokens_per_second = 0;  // padding included
+  // Model FLOPs over peak, counted as PaLM does: matrix products of forward
+  // and backward with attention, nothing recomputed.
+  double mfu = 0;
+  std::string bottleneck;  // "memory-bound: memory traffic is 61 % of a step"
+
+  // Of the devices, without their host. With no idle power known the limit
+  // all the time: an upper bound. Absent where no limit is published.
+  std::optional<model::Joules<>> energy;
+  bool energy_is_bound = false;
+};
+
+// Throws InputError when the device cannot run the precision.
+JobEstimate EstimateJob(const Scenario& scenario,
+                        const calibrate::Predictor& predictor,
+                        const Cluster& cluster);
+
+// What the framework and the driver take on a device of this kind.
+model::MemorySurroundings SurroundingsOf(const hardware::Device& device,
+                                         int64_t devices);
+
+}  // namespace trainfare::scenarios

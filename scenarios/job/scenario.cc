@@ -1,0 +1,464 @@
+#include "scenarios/job/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "hardware/files/data_directory.h"
+#include "hardware/files/yaml_reader.h"
+#include "model/error.h"
+#include "model/nearest.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+namespace fs = std::filesystem;
+using hardware::Reader;
+using model::InputError;
+
+// As kMostEpochs in scenario.h.
+constexpr int64_t kMostSamples = 1'000'000'000'000;
+constexpr int64_t kLargestDimension = 1 << 24;
+
+model::Architecture ReadArchitecture(const Reader& root) {
+  if (!root.IsMap("model")) {
+    return root.Parsed("model", [](const std::string& name) {
+      return model::FindArchitecture(name);
+    });
+  }
+  const Reader dims = root.Map("model");
+  model::Architecture a;
+  a.name = dims.OptionalText("name").value_or("custom");
+  a.family = dims.Parsed("family", model::FamilyFromText);
+  a.layers = dims.Integer("layers", 1, kLargestDimension);
+  if (a.family == model::Family::kEncoderDecoder) {
+    a.decoder_layers = dims.Integer("decoder_layers", 1, kLargestDimension);
+  }
+  a.hidden = dims.Integer("hidden", 1, kLargestDimension);
+  a.heads = dims.Integer("heads", 1, kLargestDimension);
+  a.intermediate = dims.OptionalInteger("intermediate", 1, kLargestDimension)
+                       .value_or(4 * a.hidden);
+  a.vocabulary = dims.Integer("vocabulary", 1, kLargestDimension);
+  a.positions =
+      dims.OptionalInteger("positions", 0, kLargestDimension).value_or(0);
+  a.token_types =
+      dims.OptionalInteger("token_types", 0, kLargestDimension).value_or(0);
+  a.pooler =
+      dims.OptionalFlag("pooler").value_or(a.family == model::Family::kEncoder);
+  a.embedding_layer_norm = dims.OptionalFlag("embedding_layer_norm")
+                               .value_or(a.family == model::Family::kEncoder);
+  if (a.hidden % a.heads != 0) {
+    dims.Fail(
+        "heads",
+        fmt::format(
+            "expected a divisor of hidden = {}, got {}", a.hidden, a.heads));
+  }
+  return a;
+}
+
+Padding ReadPadding(const Reader& root) {
+  Padding padding;
+  constexpr const char* kForms =
+      "expected dynamic, { static: LENGTH }, { dynamic: LONGEST } or "
+      "{ buckets: [LENGTH, ..] }";
+  if (root.IsText("padding")) {
+    if (root.Text("padding") != "dynamic") root.Fail("padding", kForms);
+    padding.kind = PaddingKind::kDynamic;
+    return padding;
+  }
+  const Reader map = root.Map("padding");
+  const bool is_static = map.Has("static");
+  const bool is_dynamic = map.Has("dynamic");
+  const bool is_buckets = map.Has("buckets");
+  const std::array kinds = {is_static, is_dynamic, is_buckets};
+  if (std::count(kinds.begin(), kinds.end(), true) != 1) {
+    root.Fail("padding", kForms);
+  }
+  if (is_static) {
+    padding.kind = PaddingKind::kStatic;
+    padding.length = map.Integer("static", 1, kLongest);
+  } else if (is_dynamic) {
+    padding.kind = PaddingKind::kDynamic;
+    padding.length = map.Integer("dynamic", 1, kLongest);
+  } else {
+    padding.kind = PaddingKind::kBuckets;
+    padding.buckets = map.Integers("buckets", 1, kLongest);
+    if (padding.buckets.empty()) {
+      map.Fail("buckets", "expected at least one length, got none");
+    }
+    for (size_t i = 1; i < padding.buckets.size(); ++i) {
+      if (padding.buckets[i] <= padding.buckets[i - 1]) {
+        map.Fail("buckets",
+                 fmt::format("expected rising lengths, got {} after {}",
+                             padding.buckets[i],
+                             padding.buckets[i - 1]));
+      }
+    }
+    padding.length = padding.buckets.back();
+  }
+  return padding;
+}
+
+LengthFile ReadLengths(const Reader& root) {
+  LengthFile file;
+  file.source = root.Text("source");
+  root.OptionalNumber("mean", 0, Reader::kNoBound);  // stated, not used
+  const std::vector<int64_t> lengths = root.Integers("lengths", 1, kLongest);
+  for (size_t i = 1; i < lengths.size(); ++i) {
+    if (lengths[i] <= lengths[i - 1]) {
+      root.Fail("lengths",
+                fmt::format("expected rising lengths, got {} after {}",
+                            lengths[i],
+                            lengths[i - 1]));
+    }
+  }
+  const bool counted = root.Has("counts");
+  const std::string_view other = counted ? "counts" : "share_up_to";
+  const std::vector<double> values =
+      counted ? root.Numbers(other, 0, Reader::kNoBound)
+              : root.Numbers(other, 0, 1);
+  if (values.size() != lengths.size() || lengths.empty()) {
+    root.Fail(other,
+              fmt::format("expected {} values, one a length, got {}",
+                          lengths.size(),
+                          values.size()));
+  }
+  std::vector<std::pair<int64_t, double>> points;
+  double sum = 0.0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    points.emplace_back(lengths[i], values[i]);
+    sum += values[i];
+  }
+  if (counted) {
+    if (!(sum > 0)) root.Fail(other, "expected a count above 0");
+    file.histogram = model::LengthHistogram::FromCounts(points);
+    return file;
+  }
+  const int64_t shortest = root.Integer("shortest", 1, lengths.front());
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (values[i] < values[i - 1]) {
+      root.Fail(other,
+                fmt::format("expected rising shares, got {} after {}",
+                            values[i],
+                            values[i - 1]));
+    }
+  }
+  if (values.back() != 1.0) {
+    root.Fail(
+        other,
+        fmt::format("expected the last share to be 1, got {}", values.back()));
+  }
+  file.histogram = model::LengthHistogram::FromQuantiles(shortest, points);
+  return file;
+}
+
+void ReadDataset(const Reader& root, Scenario& scenario) {
+  const Reader dataset = root.Map("dataset");
+  scenario.dataset = dataset.OptionalText("name").value_or("");
+  scenario.train_samples = dataset.Integer("train", 1, kMostSamples);
+  scenario.eval_samples =
+      dataset.OptionalInteger("eval", 0, kMostSamples).value_or(0);
+  dataset.OptionalText("source");
+  if (const auto file = dataset.OptionalText("lengths")) {
+    const fs::path path = fs::path(scenario.path).parent_path() / *file;
+    if (!fs::exists(path)) {
+      dataset.Fail("lengths",
+                   fmt::format("expected a file of lengths beside the "
+                               "scenario, got \"{}\"",
+                               *file));
+    }
+    LengthFile lengths = LoadLengths(path.string());
+    scenario.lengths = std::move(lengths.histogram);
+    scenario.lengths_source = std::move(lengths.source);
+  }
+}
+
+// { frozen_layers: N } or { lora: { rank: R, matrices: [query, ..] } }.
+model::Trainable ReadTrainable(const Reader& root,
+                               const model::Architecture& architecture) {
+  model::Trainable trainable;
+  const auto map = root.OptionalMap("trainable");
+  if (!map) return trainable;
+  if (map->Has("lora") == map->Has("frozen_layers")) {
+    root.Fail("trainable",
+              "expected one of { frozen_layers: LAYERS } or { lora: { rank: "
+              "RANK, matrices: [query, value, ..] } }");
+  }
+  if (map->Has("frozen_layers")) {
+    trainable.frozen_layers =
+        map->Integer("frozen_layers", 1, architecture.layers);
+    return trainable;
+  }
+  const Reader lora = map->Map("lora");
+  trainable.lora_rank =
+      lora.Integer("rank", 1, std::min(architecture.hidden, kLargestDimension));
+  if (!lora.Has("matrices")) {
+    // The matrices of the paper (Hu et al. 2021, section 7.1).
+    trainable.lora.query = trainable.lora.value = true;
+    return trainable;
+  }
+  const std::vector<std::string> matrices = lora.Texts("matrices");
+  if (matrices.empty()) {
+    lora.Fail("matrices", "expected at least one matrix, got none");
+  }
+  for (const std::string& matrix : matrices) {
+    try {
+      model::AddLoraMatrix(matrix, trainable.lora);
+    } catch (const InputError& error) {
+      lora.Fail("matrices", error.what());
+    }
+  }
+  return trainable;
+}
+
+// half, or { power_sgd: RANK }.
+model::GradientCompression ReadCompression(const Reader& root) {
+  model::GradientCompression compression;
+  if (!root.Has("gradient_compression")) return compression;
+  if (!root.IsMap("gradient_compression")) {
+    compression.kind = root.Choice<model::CompressionKind>(
+        "gradient_compression",
+        {{"none", model::CompressionKind::kNone},
+         {"half", model::CompressionKind::kHalf}});
+    return compression;
+  }
+  const Reader map = root.Map("gradient_compression");
+  compression.kind = model::CompressionKind::kPowerSgd;
+  compression.rank = map.Integer("power_sgd", 1, kLargestDimension);
+  return compression;
+}
+
+// The longest batch: what padding allows, what the data holds.
+int64_t LongestBatch(const Reader& root, const Scenario& scenario) {
+  const Padding& padding = scenario.padding;
+  if (padding.kind == PaddingKind::kStatic) return padding.length;
+  if (!scenario.lengths) {
+    root.Fail("padding",
+              fmt::format("{} padding needs dataset.lengths, the file of the "
+                          "data's lengths",
+                          padding.kind == PaddingKind::kDynamic ? "dynamic"
+                                                                : "bucketed"));
+  }
+  if (padding.kind == PaddingKind::kBuckets) return padding.length;
+  int64_t longest = scenario.lengths->longest();
+  if (padding.length > 0) longest = std::min(longest, padding.length);
+  return longest;
+}
+
+Scenario ReadScenario(const std::string& path) {
+  const Reader root = Reader::FromFile(path);
+  Scenario s;
+  s.path = path;
+  s.name = hardware::Stem(path);
+  s.title = root.Text("name");
+
+  model::Workload& w = s.workload;
+  w.architecture = ReadArchitecture(root);
+  w.architecture.head = root.Parsed("task", model::HeadFromText);
+  if (const auto labels =
+          root.OptionalInteger("labels", 1, kLargestDimension)) {
+    w.architecture.labels = *labels;
+  }
+  if (const auto dropout = root.OptionalNumber("dropout", 0, 1)) {
+    w.architecture.dropout = *dropout;
+  }
+  ReadDataset(root, s);
+  s.epochs = root.Integer("epochs", 1, kMostEpochs);
+  w.batch = root.Integer("batch", 1, kLargestBatch);
+  w.accumulation =
+      root.OptionalInteger("accumulation", 1, kLargestBatch).value_or(1);
+  s.padding = ReadPadding(root);
+  w.sequence_length = LongestBatch(root, s);
+  w.target_length =
+      root.OptionalInteger("target_length", 1, kLongest).value_or(0);
+  w.precision = root.Parsed("precision", model::PrecisionFromText);
+
+  if (root.Has("work")) w.work = root.Parsed("work", WorkFromText);
+  if (w.work == model::Work::kForward && w.accumulation > 1) {
+    root.Fail("accumulation",
+              "expected 1 with work: forward, which has no update");
+  }
+  s.names_optimizer = root.Has("optimizer");
+  if (w.work == model::Work::kTraining || s.names_optimizer) {
+    const Reader optimizer = root.Map("optimizer");
+    w.optimizer.kind = optimizer.Parsed("name", model::OptimizerKindFromText);
+    w.optimizer.implementation = optimizer.Parsed(
+        "implementation", model::OptimizerImplementationFromText);
+    if (optimizer.Has("masters")) {
+      w.optimizer.masters = optimizer.Parsed("masters", model::MastersFromText);
+    }
+  }
+
+  w.stack.fusion = root.Parsed("stack", model::FusionFromText);
+  if (root.Has("attention")) {
+    w.stack.attention = root.Parsed("attention", model::AttentionFromText);
+  }
+  w.stack.narrow_weights = root.OptionalFlag("narrow_weights").value_or(false);
+  if (const auto rates = root.OptionalMap("learning_rate")) {
+    // The host works out one number a step and group: no time of its own.
+    if (rates->Has("schedule")) {
+      rates->Choice<bool>("schedule",
+                          {{"constant", true},
+                           {"linear", true},
+                           {"cosine", true},
+                           {"polynomial", true}});
+    }
+    const double decay = rates->OptionalNumber("layer_decay", 0, 1).value_or(1);
+    if (decay == 0.0) {
+      rates->Fail("layer_decay", "expected a factor above 0, got 0");
+    }
+    w.optimizer.by_layer = decay < 1.0;
+  }
+  w.stack.stochastic_rounding =
+      root.OptionalFlag("stochastic_rounding").value_or(false);
+  w.stack.compiler_level =
+      root.OptionalInteger("compiler_level", 1, 3).value_or(2);
+  w.gradient_checkpointing =
+      root.OptionalFlag("gradient_checkpointing").value_or(false);
+  w.trainable = ReadTrainable(root, w.architecture);
+  w.compression = ReadCompression(root);
+  w.predictions_per_sequence =
+      root.OptionalInteger("predictions_per_sequence", 1, kLongest).value_or(0);
+  s.drop_last = root.OptionalFlag("drop_last").value_or(false);
+
+  if (const auto run = root.OptionalMap("run")) {
+    using Sign = Reader::Sign;
+    const auto read = [&](std::string_view key) {
+      return run->OptionalTime(key, Sign::kZeroOrMore)
+          .value_or(model::Seconds<>());
+    };
+    s.extras.start_up = read("start_up");
+    s.extras.compile_per_shape =
+        run->OptionalTime("compile_per_shape", Sign::kZeroOrMore);
+    s.extras.warm_cache = run->OptionalFlag("warm_cache").value_or(false);
+    s.extras.checkpoint = read("checkpoint");
+    s.extras.load_per_sample = read("load_per_sample");
+    s.extras.swap = run->OptionalBytes("swap", Sign::kZeroOrMore)
+                        .value_or(model::Bytes<>());
+  }
+  root.OptionalText("notes");
+  root.Finish();
+
+  const auto positions = w.architecture.max_sequence_length();
+  if (positions && w.sequence_length > *positions) {
+    root.Fail("padding",
+              fmt::format("expected a length of at most {}, the positions of "
+                          "{}, got {}",
+                          *positions,
+                          w.architecture.name,
+                          w.sequence_length));
+  }
+  try {
+    model::Validate(w);
+  } catch (const InputError& error) {
+    root.Fail(error.what());
+  }
+  return s;
+}
+
+bool LooksLikeAPath(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") ||
+         name.ends_with(".yml");
+}
+
+}  // namespace
+
+std::vector<model::PaddedLength> Scenario::BatchLengths(int64_t batch) const {
+  switch (padding.kind) {
+    case PaddingKind::kStatic:
+      return {{workload.sequence_length, 1.0}};
+    case PaddingKind::kDynamic:
+      ENSURE(lengths.has_value(), "dynamic padding was read with lengths");
+      return model::DynamicLengths(*lengths, batch, workload.sequence_length);
+    case PaddingKind::kBuckets:
+      ENSURE(lengths.has_value(), "bucketed padding was read with lengths");
+      return model::BucketedLengths(*lengths, batch, padding.buckets);
+  }
+  ENSURE(false, "a padding without lengths");
+}
+
+void Scenario::PadTo(int64_t length) {
+  padding = {PaddingKind::kStatic, length, {}};
+  workload.sequence_length = length;
+}
+
+std::string ScenarioDirectory() {
+  return hardware::ShippedDirectory("scenarios");
+}
+
+std::vector<std::string> ShippedScenarios() {
+  std::vector<std::string> names;
+  for (const std::string& file : hardware::YamlFiles(ScenarioDirectory())) {
+    names.push_back(hardware::Stem(file));
+  }
+  return names;
+}
+
+Scenario LoadScenario(const std::string& name) {
+  if (LooksLikeAPath(name)) {
+    std::error_code ignored;
+    const std::string stem = hardware::Stem(name);
+    const std::vector<std::string> names = ShippedScenarios();
+    if (!fs::exists(name, ignored) &&
+        std::find(names.begin(), names.end(), stem) != names.end()) {
+      throw InputError(
+          name,
+          0,
+          0,
+          fmt::format("no such file; \"{}\" alone is the shipped one", stem));
+    }
+    return ReadScenario(name);
+  }
+  const fs::path shipped = fs::path(ScenarioDirectory()) / (name + ".yaml");
+  if (fs::exists(shipped)) return ReadScenario(shipped.string());
+  const std::vector<std::string> names = ShippedScenarios();
+  const std::vector<std::string_view> known = model::NameViews(names);
+  throw InputError(
+      fmt::format("unknown scenario \"{}\"{}; or give the path of a .yaml file",
+                  name,
+                  OfKnown(name, known)));
+}
+
+LengthFile LoadLengths(const std::string& path) {
+  const Reader root = Reader::FromFile(path);
+  LengthFile file = ReadLengths(root);
+  root.Finish();
+  return file;
+}
+
+std::string Describe(const Padding& padding) {
+  switch (padding.kind) {
+    case PaddingKind::kStatic:
+      return fmt::format("static {}", padding.length);
+    case PaddingKind::kDynamic:
+      return "dynamic";
+    case PaddingKind::kBuckets:
+      return fmt::format("buckets {}", fmt::join(padding.buckets, ", "));
+  }
+  ENSURE(false, "a padding without a name");
+}
+
+std::string DescribeUpdate(const model::Workload& workload) {
+  if (workload.work == model::Work::kForward) return "forward passes only";
+  return fmt::format("{} {}",
+                     model::ToText(workload.optimizer.kind),
+                     model::ToText(workload.optimizer.implementation));
+}
+
+model::Work WorkFromText(std::string_view text) {
+  for (const model::Work work :
+       {model::Work::kTraining, model::Work::kForward}) {
+    if (model::ToText(work) == text) return work;
+  }
+  throw InputError(
+      fmt::format("unknown work \"{}\"; known: training, forward", text));
+}
+
+}  // namespace trainfare::scenarios

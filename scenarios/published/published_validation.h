@@ -1,0 +1,55 @@
+#pragma once
+
+// trainfare validate scenarios/published/: one table of how far our models are
+// from five documents' figures, with a limit for each group.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/commands/validate.h"
+#include "scenarios/published/published_prediction.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+// How a row is judged.
+enum class PublishedMeasure {
+  kPercent,  // of the figure
+  kPoints,   // difference of two shares, in percentage points
+  kExact,    // to the printed digits
+  kOutcome,  // fits or not; a batch between the largest and the failing one
+  kRange,    // of speed-ups: the two ranges overlap
+};
+
+struct PublishedError {
+  PublishedMeasure measure = PublishedMeasure::kPercent;
+  double error = 0;   // signed, percent or points; of kExact, too
+  bool right = true;  // within what the figure is known to
+};
+
+// nullopt when the row has no prediction.
+std::optional<PublishedError> ErrorOf(const Published& published,
+                                      const PublishedRow& row,
+                                      const PublishedPrediction& prediction);
+
+// Two runs of one table on different devices whose figures differ by more
+// than 5 %, and whether ours come in the same order.
+struct PublishedRank {
+  std::string table;
+  std::string quantity;  // run_time, cost
+  std::string first;     // run with the smaller printed figure
+  std::string second;
+  bool right = false;
+};
+std::vector<PublishedRank> RankPublished(
+    const Published& published,
+    const std::vector<PublishedPrediction>& predictions);
+
+// Whether `files` are published figures: one folder, or *.yaml.
+bool IsPublished(const std::vector<std::string>& files);
+
+// Throws UsageError for a protocol that these data do not allow.
+Report ValidatePublished(const ValidateOptions& options);
+
+}  // namespace trainfare::scenarios

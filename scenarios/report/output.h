@@ -1,0 +1,82 @@
+#pragma once
+
+// Where results go: standard output in one of four formats, and files.
+
+#include <optional>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/report/table.h"
+
+namespace trainfare::scenarios {
+
+std::string_view Version();
+
+// Of the whole program.
+enum ExitCode {
+  kOk = 0,
+  kInput = 1,        // input or model error
+  kUsage = 2,        // of the command line
+  kNothingFits = 3,  // no candidate fits or meets the limits
+  kLimitPassed = 4,  // of --fail-if
+  kInternal = 70,    // a defect of ours
+};
+
+// The command line itself is wrong.
+class UsageError : public std::runtime_error {
+ public:
+  explicit UsageError(const std::string& message)
+      : std::runtime_error(message) {}
+};
+
+// For the end of a message about an unknown name: the nearest, and all.
+std::string OfKnown(std::string_view name,
+                    const std::vector<std::string_view>& known);
+
+enum class Format { kTable, kJson, kCsv, kMarkdown };
+Format FormatFromText(std::string_view text);  // throws UsageError
+
+struct OutputOptions {
+  Format format = Format::kTable;
+  std::vector<std::string> exports;  // files; the suffix decides
+  bool colour = false;
+  std::optional<size_t> width;  // of the terminal, where there is one
+  bool quiet = false;
+};
+
+// Throws UsageError for a suffix that no format has.
+void CheckExports(const std::vector<std::string>& files);
+
+// A result in all its forms.
+struct Report {
+  std::string json;
+  std::vector<std::string> headline;
+  std::vector<Table> tables;  // the first one is what CSV has
+  std::vector<std::string> notes;
+  // For standard error: "warning: ..." lines.
+  std::vector<std::string> warnings;
+  // Of the program, once all is written; `complaint` says on standard error
+  // why it is not 0.
+  int exit_code = 0;
+  std::string complaint;
+};
+
+std::string Render(const Report& report,
+                   Format format,
+                   bool colour = false,
+                   std::optional<size_t> width = std::nullopt);
+
+// To `out` in the chosen format and to every exported file; says on `log`
+// where those are unless quiet. Throws InputError when a write fails.
+void Write(const Report& report,
+           const OutputOptions& options,
+           std::ostream& out,
+           std::ostream& log);
+
+// Written beside and renamed, so that no half of it is ever seen.
+void WriteFile(const std::string& path, std::string_view text);
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,124 @@
+#include "scenarios/report/result_json.h"
+
+#include "model/trainable.h"
+
+namespace trainfare::scenarios {
+
+Json ResultHead(std::string_view schema) {
+  Json head;
+  head["schema"] = schema;
+  head["tool_version"] = TRAINFARE_VERSION;
+  return head;
+}
+
+Json ToJson(const Scenario& s) {
+  const model::Workload& w = s.workload;
+  Json json;
+  json["name"] = s.name;
+  json["title"] = s.title;
+  json["model"] = w.architecture.name;
+  json["parameters"] = model::TotalParameters(w.architecture);
+  json["trainable_parameters"] = model::TrainableParameters(w);
+  json["task"] = model::ToText(w.architecture.head);
+  json["dataset"] = s.dataset;
+  json["train_samples"] = s.train_samples;
+  json["eval_samples"] = s.eval_samples;
+  json["epochs"] = s.epochs;
+  json["accumulation"] = w.accumulation;
+  json["padding"] = Describe(s.padding);
+  json["precision"] = model::ToText(w.precision);
+  json["work"] = model::ToText(w.work);
+  json["optimizer"] = model::ToText(w.optimizer.kind);
+  json["optimizer_implementation"] = model::ToText(w.optimizer.implementation);
+  json["stack"] = model::ToText(w.stack.fusion);
+  json["attention"] = model::ToText(w.stack.attention);
+  return json;
+}
+
+Json ToJson(const Tariff& t) {
+  Json json;
+  json["price_usd_per_hour"] = ToDollarsPerHour(t.price);
+  json["price_low_usd_per_hour"] = ToDollarsPerHour(t.price_low);
+  json["market"] = t.spot ? "spot" : "on-demand";
+  json["region"] = t.region;
+  json["date"] = t.date;
+  json["source"] = t.source;
+  json["caution"] = t.caution.empty() ? Json(nullptr) : Json(t.caution);
+  json["excludes"] = t.excludes;
+  return json;
+}
+
+Json ToJson(const std::optional<Tariff>& tariff) {
+  return tariff ? ToJson(*tariff) : Json(nullptr);
+}
+
+Json ToJson(const JobEstimate& job) {
+  Json json;
+  json["batch"] = job.workload.batch;
+  json["sequence_length"] = job.workload.sequence_length;
+  json["mean_length"] = model::MeanLength(job.lengths);
+  json["devices"] = job.devices;
+  json["fits"] = job.fits();
+  Json terms = Json::array();
+  for (const model::MemoryTerm& term : job.memory.terms) {
+    terms.push_back(
+        {{"name", term.name}, {"memory_bytes", ToBytes(term.size)}});
+  }
+  json["memory_bytes"] = ToBytes(job.memory.total());
+  json["memory_capacity_bytes"] = ToBytes(job.capacity);
+  json["memory_moment"] = model::ToText(job.memory.moment);
+  json["memory_terms"] = terms;
+  json["largest_batch"] = OrNull(job.largest_batch);
+  json["compiler_memory_bytes"] =
+      job.compilation ? Json(ToBytes(job.compilation->memory)) : Json(nullptr);
+  if (!job.fits()) {
+    json["reason"] = job.Obstacle();
+    return json;
+  }
+  const StepEstimate& step = job.step;
+  json["step_time_s"] = ToSeconds(step.total());
+  json["step_time_low_s"] = ToSeconds(step.total()) * step.low_factor;
+  json["step_time_high_s"] = ToSeconds(step.total()) * step.high_factor;
+  json["interval"] = 0.8;
+  json["grade"] = calibrate::ToText(step.grade);
+  json["fit_figures"] = step.figures;
+  json["ring_ranks"] =
+      step.ring_ranks > 0 ? Json(step.ring_ranks) : Json(nullptr);
+  json["phases"] = {
+      {"forward_s", ToSeconds(step.forward.total())},
+      {"backward_s", ToSeconds(step.backward.total())},
+      {"optimizer_s", ToSeconds(step.optimizer.total())},
+      {"other_s", ToSeconds(step.other)},
+      {"communication_s", ToSeconds(step.communication)},
+      {"slowed_computation_s", ToSeconds(step.slowed_computation)},
+      {"input_s", ToSeconds(step.input)}};
+  Json breakdown = Json::array();
+  for (const Term& term : TermsOf(step)) {
+    breakdown.push_back({{"name", term.name},
+                         {"time_s", ToSeconds(term.time)},
+                         {"share", term.time / step.total()}});
+  }
+  json["breakdown"] = breakdown;
+  json["bottleneck"] = job.bottleneck;
+  json["samples_per_s"] = job.samples_per_second;
+  json["tokens_per_s"] = job.tokens_per_second;
+  json["mfu"] = job.mfu;
+  json["mfu_rule"] = "palm";
+  json["steps_per_epoch"] = job.run.steps_per_epoch;
+  json["run"] = {{"start_up_s", ToSeconds(job.run.start_up)},
+                 {"compile_s", ToSeconds(job.run.compile)},
+                 {"training_s", ToSeconds(job.run.training)},
+                 {"evaluation_s", ToSeconds(job.run.evaluation)},
+                 {"checkpoint_s", ToSeconds(job.run.checkpoint)},
+                 {"input_wait_s", ToSeconds(job.run.input_wait)},
+                 {"distinct_shapes", job.run.distinct_shapes},
+                 {"compile_known", job.compile_known}};
+  json["run_time_s"] = ToSeconds(job.run.total());
+  json["run_time_low_s"] = ToSeconds(job.run_low);
+  json["run_time_high_s"] = ToSeconds(job.run_high);
+  json["energy_j"] = job.energy ? Json(ToJoules(*job.energy)) : Json(nullptr);
+  json["energy_is_upper_bound"] = job.energy && job.energy_is_bound;
+  return json;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,53 @@
+#pragma once
+
+// Errors of many predictions in a few numbers, and limits on them.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+// Errors in percent of the measured time; bias is the mean of signed errors.
+struct ErrorSummary {
+  int64_t count = 0;
+  double mape = 0;  // mean absolute percentage error
+  double median = 0;
+  double p90 = 0;
+  double max = 0;
+  double bias = 0;
+  double coverage = 0;  // percent of rows inside their 80 % interval
+};
+
+struct RowError {
+  double error = 0;  // percent, signed
+  bool covered = false;
+};
+ErrorSummary Summarise(const std::vector<RowError>& rows);
+
+// A limit such as "mape>5%": passed when the result is beyond it.
+struct FailIf {
+  std::string text;
+  std::string metric;  // mape, median, p90, max, bias, coverage
+  bool above = true;   // beyond: > or >=; below: < or <=
+  bool inclusive = false;
+  double limit = 0;  // percent
+};
+FailIf FailIfFromText(std::string_view text);  // throws UsageError
+
+// A row of a table: the name, the count and the six figures.
+std::vector<Cell> SummaryCells(const std::string& name,
+                               const ErrorSummary& summary);
+// The headings of such rows.
+std::vector<Column> SummaryColumns();
+
+// Sets the exit code and the complaint of a report where a limit is passed, or
+// where no row could be predicted.
+void CheckLimits(const std::vector<FailIf>& limits,
+                 const ErrorSummary& overall,
+                 Report& report);
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,84 @@
+#include "calibrate/fit/discrepancy.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace trainfare::calibrate {
+namespace {
+
+Place At(int64_t batch, int64_t length, const char* settings = "fp32") {
+  return {batch, length, 768, 12, settings};
+}
+
+}  // namespace
+
+// docs/calibration.md: batch 4 and 8 stand log 2 / log 4 = 1/2 apart, so
+// their errors correlate by exp(-1/8) = 0.8825; of another stack by 0.3 of it.
+TEST_CASE("errors are alike where workloads are near") {
+  CHECK(ErrorCorrelation(ErrorPointOf(At(4, 128)), ErrorPointOf(At(8, 128))) ==
+        doctest::Approx(std::exp(-0.125)).epsilon(1e-12));
+  CHECK(ErrorCorrelation(ErrorPointOf(At(4, 128)),
+                         ErrorPointOf(At(8, 128, "bf16"))) ==
+        doctest::Approx(0.3 * std::exp(-0.125)).epsilon(1e-12));
+}
+
+TEST_CASE("a smooth error is corrected between runs and not far from them") {
+  // The formula is 10 % slow at long sequences and right at short ones.
+  std::vector<Place> places;
+  std::vector<double> residuals;
+  for (const int64_t batch : {1, 4, 16}) {
+    for (const int64_t length : {16, 64, 256}) {
+      places.push_back(At(batch, length));
+      residuals.push_back(length == 256 ? 0.10 : length == 64 ? 0.05 : 0.0);
+    }
+  }
+  const Discrepancy discrepancy(places, residuals);
+  CHECK(discrepancy.MeanAt(At(8, 256)) == doctest::Approx(0.10).epsilon(0.15));
+  CHECK(discrepancy.MeanAt(At(2, 128)) == doctest::Approx(0.075).epsilon(0.3));
+  const Place far = {1, 64, 8192, 96, "fp32"};
+  CHECK(std::abs(discrepancy.MeanAt(far)) < 0.01);
+  CHECK(discrepancy.At(far).variance ==
+        doctest::Approx(discrepancy.error_size() * discrepancy.error_size())
+            .epsilon(0.05));
+  CHECK(discrepancy.At(At(4, 64)).variance <
+        0.2 * discrepancy.error_size() * discrepancy.error_size());
+  CHECK(discrepancy.At(At(4, 64)).mean ==
+        doctest::Approx(discrepancy.MeanAt(At(4, 64))).epsilon(1e-12));
+}
+
+TEST_CASE("the left-out mean is that of a process without the run") {
+  const std::vector<Place> places = {
+      At(1, 16), At(2, 32), At(4, 64), At(8, 128), At(16, 256), At(4, 32)};
+  const std::vector<double> residuals = {0.08, 0.07, 0.05, 0.02, -0.01, 0.06};
+  const Discrepancy all(places, residuals);
+  // The closed form holds for the same s and n: those of `all`.
+  const double mean = all.LeftOutMean(2);
+  CHECK(mean > 0.0);
+  CHECK(mean < 0.08);
+}
+
+TEST_CASE("a disturbed run teaches nothing") {
+  std::vector<Place> places;
+  std::vector<double> residuals;
+  for (const int64_t batch : {1, 2, 4, 8, 16, 32}) {
+    places.push_back(At(batch, 64));
+    residuals.push_back(batch % 4 == 0 ? 0.01 : -0.01);
+  }
+  residuals[3] = -2.0;  // 7 times too long
+  const Discrepancy discrepancy(places, residuals);
+  CHECK(std::abs(discrepancy.MeanAt(At(8, 64))) < 0.02);
+  CHECK(discrepancy.LeftOutMean(3) == 0.0);
+}
+
+TEST_CASE("few runs leave the formula alone") {
+  const Discrepancy none;
+  CHECK(none.empty());
+  CHECK(none.MeanAt(At(1, 1)) == 0.0);
+  const Discrepancy two({At(1, 16), At(4, 64)}, {0.2, 0.2});
+  CHECK(two.empty());
+  CHECK(two.LeftOutMean(0) == 0.0);
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,306 @@
+// Fits as files (calibrate/fit/fit_file.cc).
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/step_model.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+using model::InputError;
+
+// A folder of its own, gone at the end.
+class Folder {
+ public:
+  Folder()
+      : path_(fs::temp_directory_path() /
+              ("trainfare_fit_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string operator/(const char* name) const {
+    return (path_ / name).string();
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file),
+          std::istreambuf_iterator<char>()};
+}
+
+void Write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+Fit SmallFit() {
+  hardware::Device device = hardware::HostCpu();
+  device.reported_name = "Example \"9000\" \\ 2";
+  std::vector<Observation> observations;
+  const Fit prior = PriorFit(device);
+  for (const int64_t batch : {1, 16}) {
+    model::Workload workload;
+    workload.architecture = model::FindArchitecture("bert-tiny");
+    workload.batch = batch;
+    workload.sequence_length = 64;
+    Observation observation;
+    observation.label = "run: " + std::to_string(batch);
+    observation.device = "cpu";
+    observation.workload = workload;
+    observation.measured =
+        StepModel(device, workload).Time(prior.Values()).total() * 1.1;
+    observations.push_back(observation);
+  }
+  Fit fit = FitDevice(device, observations);
+  fit.provenance.source = "trainer";
+  fit.provenance.host = "Linux 6.1, 2 cores\ttab";
+  fit.provenance.software = "libtorch 2.11.0";
+  fit.provenance.date = "2026-11-20T12:00:00Z";
+  return fit;
+}
+
+TEST_CASE("a fit file reads back as it was, byte for byte") {
+  const Folder folder;
+  const Fit fit = SmallFit();
+  const std::string path = folder / "example.yaml";
+  SaveFit(fit, path);
+  const Fit read = LoadFit(path);
+  CHECK(read.name == "example");
+  CHECK(read.device == "cpu");
+  CHECK(read.reported_name == fit.reported_name);
+  CHECK(read.Values() == fit.Values());
+  CHECK(read.covariance == fit.covariance);
+  CHECK(read.residual_scatter == fit.residual_scatter);
+  CHECK(read.degrees_of_freedom == fit.degrees_of_freedom);
+  CHECK(read.provenance.host == fit.provenance.host);
+  CHECK(read.range.max_tokens == 1024);
+  CHECK(read.range.settings == fit.range.settings);
+  REQUIRE(read.runs.size() == 2);
+  CHECK(read.runs[1].label == "run: 16");
+  CHECK(read.runs[1].measured == fit.runs[1].measured);
+  CHECK(read.runs[1].left_out == fit.runs[1].left_out);
+  REQUIRE(read.measured_device.has_value());
+  CHECK(read.measured_device->memory_bandwidth ==
+        fit.measured_device->memory_bandwidth);
+  CHECK(read.measured_device->peak.fp32 == fit.measured_device->peak.fp32);
+
+  const std::string again = folder / "again.yaml";
+  SaveFit(read, again);
+  CHECK(Contents(again) == Contents(path));
+  // Nothing is left beside it.
+  CHECK(std::distance(fs::directory_iterator(fs::path(path).parent_path()),
+                      fs::directory_iterator()) == 2);
+}
+
+// Two groups: one whose computation beside was timed, one without and with no
+// run over its ranks.
+std::vector<RankFit> Groups() {
+  RankFit two;
+  two.network.ranks = 2;
+  two.ranks_per_device = 2;
+  two.backend = "gloo";
+  two.transport = "tcp within a host";
+  two.source = "here \"1\".jsonl";
+  two.network.alone = {{model::Second(1e-4), model::BytesPerSecond<>(1.1e9)},
+                       model::Second(1e-5),
+                       0.07,
+                       -0.9,
+                       0.03};
+  two.network.beside = {{model::Second(0.0), model::BytesPerSecond<>(9e8)},
+                        model::Seconds<>(),
+                        0.1,
+                        0.0,
+                        0.05};
+  two.network.beside_timed = true;
+  two.network.speed = 0.75;
+  two.network.speed_error = 0.02;
+  two.share = 0.47;
+  two.share_error = 0.03;
+  two.share_prior = 0.5;
+  two.share_determined = true;
+  two.scatter = 0.06;
+  two.all_reduces = {
+      {model::MiB(1.0), false, model::Second(0.0012), model::Second(0.0011)},
+      {model::MiB(4.0), true, model::Second(0.005), model::Second(0.0051)}};
+  FittedRun run;
+  run.label = "run: 1";
+  run.workload = "bert-tiny of 2";
+  run.quantity = Quantity::kBackward;
+  run.measured = model::Second(0.1);
+  run.modelled = model::Second(0.11);
+  two.runs = {run};
+  RankFit eight;
+  eight.network.ranks = 8;
+  eight.network.alone = two.network.alone;
+  eight.network.beside = eight.network.alone;
+  eight.all_reduces = {two.all_reduces.front()};
+  return {two, eight};
+}
+
+TEST_CASE("groups of ranks stand in a fit file, and older files have none") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  const std::string path = folder / "example.yaml";
+  SaveFit(fit, path);
+  CHECK(Contents(path).find("ranks:") == std::string::npos);
+  CHECK(LoadFit(path).ranks.empty());
+  fit.ranks = Groups();
+  SaveFit(fit, path);
+  const Fit read = LoadFit(path);
+  REQUIRE(read.ranks.size() == 2);
+  const RankFit& two = read.ranks[0];
+  CHECK(two.source == "here \"1\".jsonl");
+  CHECK(two.ranks_per_device == 2);
+  CHECK(two.network.alone.ring.link.base() == 1.1e9);
+  CHECK(two.network.alone.latency_error.base() == 1e-5);
+  CHECK(two.network.alone.correlation == -0.9);
+  CHECK(two.network.beside.ring.step_latency.base() == 0.0);
+  CHECK(two.network.beside_timed);
+  CHECK(two.network.speed == 0.75);
+  CHECK(two.network.speed_error == 0.02);
+  CHECK(two.share == 0.47);
+  CHECK(two.share_prior == 0.5);
+  CHECK(two.share_determined);
+  REQUIRE(two.all_reduces.size() == 2);
+  CHECK(two.all_reduces[1].beside);
+  CHECK(two.all_reduces[1].size == model::MiB(4.0));
+  REQUIRE(two.runs.size() == 1);
+  CHECK(two.runs[0].quantity == Quantity::kBackward);
+  CHECK(two.runs[0].modelled.base() == 0.11);
+  const RankFit& eight = read.ranks[1];
+  CHECK_FALSE(eight.network.beside_timed);
+  CHECK(eight.network.speed == 1.0);
+  CHECK(eight.network.beside.ring.link.base() == 1.1e9);
+  CHECK(eight.runs.empty());
+  const std::string again = folder / "again.yaml";
+  SaveFit(read, again);
+  CHECK(Contents(again) == Contents(path));
+}
+
+TEST_CASE("a group of ranks that is not right says where") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  fit.ranks = Groups();
+  const std::string path = folder / "bad.yaml";
+  SaveFit(fit, path);
+  const std::string text = Contents(path);
+  const auto message = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, from.size(), to);
+    Write(path, changed);
+    try {
+      LoadFit(path);
+    } catch (const InputError& error) {
+      const std::string what = error.what();
+      CHECK(what.rfind(path + ":", 0) == 0);
+      return what.substr(what.find(": ") + 2);
+    }
+    return std::string("was read");
+  };
+  CHECK(message("  - ranks: 2", "  - ranks: 1") ==
+        "ranks[0].ranks: expected an integer of at least 2, got 1");
+  CHECK(message("link: 1100000000 B/s", "link: 1100000000 B")
+            .starts_with("ranks[0].alone.link: expected a bandwidth"));
+  CHECK(message("speed: 0.75", "speed: 1.75")
+            .starts_with("ranks[0].beside.speed: expected a number from "));
+  CHECK(message("correlation: -0.9", "correlation: -9")
+            .starts_with("ranks[0].alone.correlation: expected a number"));
+  CHECK(message("scatter: 0.06", "scattr: 0.06").find("\"scattr\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("a fit file that is not right says where") {
+  const Folder folder;
+  const std::string good = folder / "good.yaml";
+  SaveFit(SmallFit(), good);
+  const std::string text = Contents(good);
+  const std::string path = folder / "bad.yaml";
+  struct Case {
+    std::string from;
+    std::string to;
+    std::string message;  // after "<path>:<line>:<column>: "
+  };
+  const Case cases[] = {
+      {"device: \"cpu\"",
+       "devise: \"cpu\"",
+       "missing key \"device\", a text; is \"devise\" at 1:1 meant?"},
+      {"kind: cpu",
+       "kind: cqu",
+       "kind: expected one of cpu, gpu, neuron, systolic, dataflow, got "
+       "\"cqu\"; did you mean \"cpu\"?"},
+      {"name: gemm_efficiency",
+       "name: gemm_share",
+       "parameters[0].name: expected \"gemm_efficiency\", got \"gemm_share\"; "
+       "was the fit made by another version? calibrate again"},
+      {"    determined: ", "    determined: x", ""},
+      {"tokens: [64, 1024]",
+       "tokens: [1024, 64]",
+       "range.tokens: expected the least and the largest, such as [8, 512]"},
+      {"in_sample: ", "in_sample: -", ""},
+      {"errors:", "errors:\n  unheard_of: 1", ""},
+  };
+  for (const Case& bad : cases) {
+    CAPTURE(bad.to);
+    std::string changed = text;
+    const size_t at = changed.find(bad.from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, bad.from.size(), bad.to);
+    Write(path, changed);
+    try {
+      LoadFit(path);
+      FAIL("expected an InputError");
+    } catch (const InputError& error) {
+      const std::string what = error.what();
+      CHECK(what.rfind(path + ":", 0) == 0);
+      const size_t colon = what.find(": ");
+      if (!bad.message.empty()) CHECK(what.substr(colon + 2) == bad.message);
+    }
+  }
+}
+
+TEST_CASE("a place that cannot be written is one line, and nothing is left") {
+  const Folder folder;
+  Write(folder / "file", "in the way\n");
+  const std::string below = folder / "file/fit.yaml";
+  CHECK_THROWS_WITH_AS(SaveFit(SmallFit(), below),
+                       (below + ": cannot be written: Not a directory").c_str(),
+                       InputError);
+}
+
+TEST_CASE("fits of the user come first, from where they are told to be") {
+  const Folder folder;
+  SaveFit(SmallFit(), folder / "fits/mine.yaml");
+  ::setenv("TRAINFARE_FITS", (folder / "fits").c_str(), 1);
+  CHECK(UserFitDirectory() == folder / "fits");
+  const std::vector<Fit> fits = LoadFits();
+  REQUIRE(!fits.empty());
+  CHECK(fits[0].name == "mine");
+  ::unsetenv("TRAINFARE_FITS");
+  ::setenv("XDG_DATA_HOME", "/data", 1);
+  CHECK(UserFitDirectory() == "/data/trainfare/fits");
+  ::unsetenv("XDG_DATA_HOME");
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

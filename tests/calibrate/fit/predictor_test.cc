@@ -1,0 +1,165 @@
+#include "calibrate/fit/predictor.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+using model::InputError;
+using model::Workload;
+
+Workload Step(const char* name, int64_t batch, int64_t length) {
+  Workload workload;
+  workload.architecture = model::FindArchitecture(name);
+  workload.batch = batch;
+  workload.sequence_length = length;
+  return workload;
+}
+
+const Device& V100() {
+  return hardware::DeviceCatalog::Shipped().Find("v100_sxm2_16gb");
+}
+
+// Exact times of the prior itself, which a fit must reproduce.
+Fit FitOfV100() {
+  std::vector<Observation> observations;
+  const Fit prior = PriorFit(V100());
+  for (const int64_t batch : {1, 8, 32}) {
+    for (const int64_t length : {32, 128}) {
+      const Workload workload = Step("bert-base-uncased", batch, length);
+      Observation observation;
+      observation.label = Describe(workload);
+      observation.device = "v100_sxm2_16gb";
+      observation.workload = workload;
+      observation.measured =
+          StepModel(V100(), workload).Time(prior.Values()).total();
+      observations.push_back(observation);
+    }
+  }
+  return FitDevice(V100(), observations);
+}
+
+TEST_CASE("without a fit the datasheet answers, with the widest interval") {
+  const Predictor datasheet(V100());
+  const Workload workload = Step("bert-base-uncased", 8, 64);
+  const StepPrediction bare = datasheet.Predict(workload);
+  CHECK(bare.grade == Grade::kDatasheetOnly);
+  CHECK(bare.log_sigma > kDatasheetScatter);
+  CHECK(bare.low_factor * bare.high_factor ==
+        doctest::Approx(1.0).epsilon(1e-12));
+
+  const Predictor fitted(V100(), FitOfV100());
+  const StepPrediction known = fitted.Predict(workload);
+  CHECK(known.grade == Grade::kInterpolated);
+  CHECK(known.log_sigma < bare.log_sigma);
+}
+
+TEST_CASE("the interval is that of parameters and scatter, by hand") {
+  const Fit fit = FitOfV100();
+  const Predictor predictor(V100(), fit);
+  const Workload workload = Step("bert-base-uncased", 8, 64);
+  const StepPrediction prediction = predictor.Predict(workload);
+  // g^T C g with g by differences.
+  const auto infos = hardware::ParametersOf(V100().kind);
+  const StepModel model(V100(), workload);
+  std::vector<double> positions;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    positions.push_back(ToFitScale(infos[i], fit.parameters[i].value));
+  }
+  std::vector<double> gradient;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    std::vector<double> moved = positions;
+    moved[i] += 1e-6;
+    gradient.push_back((model.EvaluateValues(moved)[Quantity::kStep] -
+                        model.EvaluateValues(positions)[Quantity::kStep]) /
+                       1e-6);
+  }
+  // What the runs leave open at this place, and their noise.
+  const Discrepancy discrepancy = fit.ModelDiscrepancy();
+  double variance = discrepancy.At(PlaceOf(workload)).variance +
+                    discrepancy.noise() * discrepancy.noise();
+  for (size_t i = 0; i < infos.size(); ++i) {
+    for (size_t j = 0; j < infos.size(); ++j) {
+      variance +=
+          gradient[i] * fit.covariance[i * infos.size() + j] * gradient[j];
+    }
+  }
+  CHECK(prediction.log_sigma ==
+        doctest::Approx(std::sqrt(variance)).epsilon(1e-4).scale(0));
+  const double quantile =
+      StudentQuantile90(fit.degrees_of_freedom + kScatterPriorWeight);
+  CHECK(
+      prediction.high_factor ==
+      doctest::Approx(std::exp(quantile * std::sqrt(variance))).epsilon(1e-4));
+}
+
+TEST_CASE("grades: measured, inside the range, outside it") {
+  const Predictor predictor(V100(), FitOfV100());
+  const auto grade = [&](const Workload& workload) {
+    return predictor.Predict(workload).grade;
+  };
+  CHECK(grade(Step("bert-base-uncased", 8, 128)) == Grade::kMeasured);
+  CHECK(grade(Step("bert-base-uncased", 9, 128)) == Grade::kInterpolated);
+  CHECK(grade(Step("bert-base-uncased", 8, 256)) == Grade::kExtrapolated);
+  CHECK(grade(Step("bert-base-uncased", 64, 128)) == Grade::kExtrapolated);
+  CHECK(grade(Step("bert-large-uncased", 8, 128)) == Grade::kExtrapolated);
+  Workload half = Step("bert-base-uncased", 8, 128);
+  half.precision = model::Precision::kFp16;
+  CHECK(grade(half) == Grade::kExtrapolated);
+  Workload accumulated = Step("bert-base-uncased", 8, 128);
+  accumulated.accumulation = 4;
+  CHECK(grade(accumulated) == Grade::kInterpolated);
+}
+
+TEST_CASE("Time and Predict agree") {
+  const Predictor predictor(V100(), FitOfV100());
+  const Workload workload = Step("bert-base-uncased", 5, 77);
+  CHECK(predictor.Time(workload).total() ==
+        predictor.Predict(workload).time.total());
+}
+
+TEST_CASE("a fit of another device is refused") {
+  const auto& catalog = hardware::DeviceCatalog::Shipped();
+  CHECK_THROWS_WITH_AS(Predictor(catalog.Find("t4"), FitOfV100()),
+                       "fit v100_sxm2_16gb is of v100_sxm2_16gb, not of t4; "
+                       "calibrate on the device itself",
+                       InputError);
+  Device here = hardware::HostCpu();
+  here.reported_name = "Example 9000";
+  Device there = here;
+  there.reported_name = "Other 5000";
+  CHECK_THROWS_WITH_AS(Predictor(there, PriorFit(here)),
+                       "fit cpu is of the processor \"Example 9000\", this one "
+                       "is \"Other 5000\"; calibrate here",
+                       InputError);
+}
+
+TEST_CASE("a processor keeps the dimensions that it was measured with") {
+  Device then = hardware::HostCpu();
+  then.memory_bandwidth = model::GBPerSecond(20);
+  Device now = then;
+  now.memory_bandwidth = model::GBPerSecond(40);
+  const Workload workload = Step("bert-tiny", 8, 32);
+  CHECK(Predictor(now, PriorFit(then)).Time(workload).total() ==
+        Predictor(then).Time(workload).total());
+}
+
+TEST_CASE("what the device does not run is refused") {
+  Workload workload = Step("bert-base-uncased", 8, 128);
+  workload.precision = model::Precision::kTf32;
+  CHECK_THROWS_AS((void)Predictor(V100()).Predict(workload), InputError);
+  CHECK_THROWS_AS((void)Predictor(V100()).Time(workload), InputError);
+  workload = Step("bert-base-uncased", 0, 128);
+  CHECK_THROWS_AS((void)Predictor(V100()).Predict(workload), InputError);
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

@@ -1,0 +1,252 @@
+// Groups of ranks: fitted to records that the formula itself made (synthetic),
+// written, read, and used for other numbers of ranks.
+
+#include "calibrate/fit/rank_fit.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/rank_step.h"
+#include "hardware/catalog/device.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+doctest::Approx Near(double value, double tolerance = 1e-9) {
+  return doctest::Approx(value).epsilon(tolerance).scale(0);
+}
+
+hardware::Device Processor() {
+  hardware::Device device = hardware::HostCpu();
+  device.reported_name = "Example 9000";
+  return device;
+}
+
+model::Workload Work(const char* name, int64_t batch) {
+  model::Workload workload;
+  workload.architecture = model::FindArchitecture(name);
+  workload.batch = batch;
+  workload.sequence_length = 64;
+  return workload;
+}
+
+MeasuredAllReduce AllReduce(double size,
+                            double time_s,
+                            std::optional<double> speed = std::nullopt) {
+  MeasuredAllReduce one;
+  one.ranks = 2;
+  one.size = model::Byte(size);
+  one.time = model::Second(time_s);
+  one.computation_speed = speed;
+  one.device = "Example 9000";
+  one.backend = "gloo";
+  one.transport = "tcp within a host";
+  one.threads = 1;
+  return one;
+}
+
+MeasuredRun Run(const model::Workload& workload,
+                int64_t ranks,
+                int64_t threads) {
+  MeasuredRun run;
+  run.id = workload.architecture.name;
+  run.device = "Example 9000";
+  run.device_count = ranks;
+  run.threads = threads;
+  run.backend = ranks > 1 ? "gloo" : "none";
+  run.workload = workload;
+  return run;
+}
+
+// Two ranks of a thread each on a processor of two, by a ring of 0.1 ms and
+// 1 GB/s that half computation slows twofold.
+RankFit Truth() {
+  RankFit truth;
+  truth.network.ranks = 2;
+  truth.network.alone.ring = {model::Second(1e-4),
+                              model::BytesPerSecond<>(1e9)};
+  truth.network.beside.ring = {model::Second(2e-4),
+                               model::BytesPerSecond<>(5e8)};
+  truth.network.beside_timed = true;
+  truth.network.speed = 0.8;
+  truth.share = 0.45;
+  return truth;
+}
+
+RankRecords Synthetic(const hardware::Device& device) {
+  RankRecords records;
+  records.source = "synthetic.jsonl";
+  for (const double size : {1e6, 4e6, 25e6}) {
+    records.all_reduces.push_back(AllReduce(size, 2e-4 + size / 1e9));
+    records.all_reduces.push_back(AllReduce(size, 4e-4 + size / 5e8, 0.8));
+  }
+  const Predictor predictor(device);
+  for (const char* name : {"bert-mini", "bert-small", "bert-medium"}) {
+    const model::Workload workload = Work(name, 8);
+    const RankStepTime step =
+        StepOverRanks(workload, predictor.Time(workload), Truth());
+    MeasuredRun run = Run(workload, 2, 1);
+    Sample sample;
+    sample.step = step.total();
+    sample.forward = step.computing.forward.total();
+    sample.backward = step.backward();
+    sample.optimizer = step.computing.optimizer.total();
+    run.samples.assign(5, sample);
+    records.runs.push_back(run);
+    MeasuredRun alone = Run(workload, 1, 2);
+    sample = {};
+    sample.step = predictor.Time(workload).total();
+    alone.samples.assign(5, sample);
+    records.runs.push_back(alone);
+  }
+  return records;
+}
+
+}  // namespace
+
+TEST_CASE("a group of ranks is found again from records of it") {
+  const hardware::Device device = Processor();
+  const RankFits fits = FitRanks(device, PriorFit(device), Synthetic(device));
+  CHECK(fits.notes.empty());
+  REQUIRE(fits.groups.size() == 1);
+  const RankFit& group = fits.groups.front();
+  CHECK(group.backend == "gloo");
+  CHECK(group.transport == "tcp within a host");
+  CHECK(group.source == "synthetic.jsonl");
+  CHECK(group.ranks_per_device == 2);
+  CHECK(group.share_prior == 0.5);
+  CHECK(group.network.alone.ring.step_latency.base() == Near(1e-4));
+  CHECK(group.network.alone.ring.link.base() == Near(1e9));
+  CHECK(group.network.beside.ring.link.base() == Near(5e8));
+  CHECK(group.network.speed == Near(0.8));
+  CHECK(group.network.speed_error == 0.0);
+  // Twelve figures against the prior.
+  CHECK(group.share == Near(0.45, 0.01));
+  CHECK(group.share_error > 0.005);
+  CHECK(group.share_error < 0.03);
+  CHECK(group.share_determined);
+  CHECK(group.all_reduces.size() == 6);
+  CHECK(group.all_reduces[0].modelled.base() ==
+        Near(group.all_reduces[0].measured.base()));
+  REQUIRE(group.runs.size() == 12);
+  for (const FittedRun& run : group.runs) {
+    CHECK(run.modelled.base() == Near(run.measured.base(), 0.01));
+  }
+}
+
+TEST_CASE("a share as worked in docs/data_parallel.md") {
+  const hardware::Device device = Processor();
+  const model::Workload workload = Work("bert-mini", 8);
+  const auto alone = Predictor(device).Time(workload).total();
+  RankRecords records;
+  // So fast that nothing of it shows.
+  for (const double size : {1e6, 1e9}) {
+    records.all_reduces.push_back(AllReduce(size, 1e-15 + size / 1e18));
+  }
+  MeasuredRun run = Run(workload, 2, 1);
+  Sample sample;
+  sample.step = alone * 2.1;
+  run.samples.assign(3, sample);
+  records.runs = {run, Run(workload, 1, 2)};
+  const RankFits fits = FitRanks(device, PriorFit(device), records);
+  REQUIRE(fits.groups.size() == 1);
+  CHECK(fits.groups[0].share == Near(0.4768, 1e-3));
+  CHECK(fits.groups[0].share_error == Near(0.0493, 1e-2));
+}
+
+TEST_CASE("one size or no all-reduces: no ring, and it is said") {
+  const hardware::Device device = Processor();
+  RankRecords records = Synthetic(device);
+  records.all_reduces.resize(2);
+  const RankFits fits = FitRanks(device, PriorFit(device), records);
+  CHECK(fits.groups.empty());
+  REQUIRE(fits.notes.size() == 1);
+  CHECK(fits.notes[0].find("2 ranks: no ring is fitted, 3 runs over them are "
+                           "not used") == 0);
+}
+
+TEST_CASE("ranks of another device are not this one's") {
+  const hardware::Device device = Processor();
+  RankRecords records = Synthetic(device);
+  for (MeasuredRun& run : records.runs) run.device = "Other";
+  for (MeasuredAllReduce& one : records.all_reduces) one.device = "Other";
+  const RankFits fits = FitRanks(device, PriorFit(device), records);
+  CHECK(fits.groups.empty());
+  REQUIRE(fits.notes.size() == 1);
+  CHECK(fits.notes[0] == "6 all-reduces between other devices are not used");
+}
+
+TEST_CASE("ranks on hosts of their own keep their speed") {
+  const hardware::Device device = Processor();
+  RankRecords records = Synthetic(device);
+  for (MeasuredAllReduce& one : records.all_reduces) {
+    one.transport = "tcp between hosts";
+  }
+  records.runs.clear();
+  const RankFits fits = FitRanks(device, PriorFit(device), records);
+  REQUIRE(fits.groups.size() == 1);
+  CHECK(fits.groups[0].ranks_per_device == 1);
+  CHECK(fits.groups[0].share == Near(1.0, 1e-6));
+  CHECK_FALSE(fits.groups[0].share_determined);
+}
+
+TEST_CASE("more ranks than measured share the processor by more") {
+  Fit fit = PriorFit(Processor());
+  CHECK_FALSE(RanksOf(fit, 2).has_value());
+  RankFit two = Truth();
+  two.ranks_per_device = 2;
+  fit.ranks = {two};
+  CHECK_FALSE(RanksOf(fit, 1).has_value());
+  const auto four = RanksOf(fit, 4);
+  REQUIRE(four.has_value());
+  CHECK(four->network.ranks == 4);
+  CHECK(four->ranks_per_device == 4);
+  CHECK(four->share == Near(0.225));
+  // Its own device keeps its speed.
+  fit.ranks[0].ranks_per_device = 1;
+  CHECK(RanksOf(fit, 4)->share == 0.45);
+  // The nearest as a factor.
+  RankFit many = two;
+  many.network.ranks = 16;
+  fit.ranks.push_back(many);
+  CHECK(NearestRanks(fit, 8)->network.ranks == 16);
+  CHECK(NearestRanks(fit, 3)->network.ranks == 2);
+}
+
+TEST_CASE("buckets as recorded, and what their ring leaves open") {
+  const hardware::Device device = Processor();
+  const model::Workload workload = Work("bert-small", 8);
+  const auto alone = Predictor(device).Time(workload);
+  // All in one bucket: it leaves after the last gradient.
+  const double all =
+      4.0 * static_cast<double>(model::TotalParameters(workload.architecture));
+  const auto pieces = BackwardPieces(workload, alone, {model::Byte(all)});
+  CHECK(pieces.back().sent.base() == all);
+  CHECK(pieces.back().transfers == 1);
+  CHECK(pieces.front().transfers == 0);
+  RankFit sure = Truth();
+  const RankStepTime late =
+      StepOverRanks(workload, alone, sure, {model::Byte(all)});
+  CHECK(late.exposed.base() == Near(2e-4 + all / 1e9));
+  CHECK(late.slowed.base() == 0.0);
+  CHECK(late.log_sigma == 0.0);
+  // 2 da and S du with their correlation, over the whole step.
+  RankFit unsure = sure;
+  unsure.network.alone.latency_error = model::Second(5e-5);
+  unsure.network.alone.link_error = 0.1;
+  unsure.network.alone.correlation = -0.5;
+  const RankStepTime open =
+      StepOverRanks(workload, alone, unsure, {model::Byte(all)});
+  const double by_latency = 2.0 * 5e-5;
+  const double by_link = all / 1e9 * 0.1;
+  const double sigma = std::sqrt(by_latency * by_latency + by_link * by_link -
+                                 by_latency * by_link);
+  CHECK(open.log_sigma == Near(sigma / open.total().base(), 1e-6));
+  // The default sends earlier and hides some.
+  CHECK(StepOverRanks(workload, alone, sure).exposed < late.exposed);
+}
+
+}  // namespace trainfare::calibrate

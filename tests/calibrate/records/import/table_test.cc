@@ -1,0 +1,364 @@
+#include "calibrate/records/import/table.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/import/observations.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+#include "model/kernels.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+using model::Fusion;
+using model::Head;
+using model::InputError;
+using model::OptimizerImplementation;
+using model::OptimizerKind;
+using model::Work;
+
+const fs::path kFits = fs::path(TRAINFARE_ROOT) / "calibrate" / "fits";
+
+const std::string kHeader =
+    "source,source_file,system_name,device,n_devices,nodes,model,hidden,layers,"
+    "heads,intermediate,vocab,seq_len,batch_per_device,grad_accum,precision,"
+    "framework,stack_notes,task,metric,value,notes\n";
+
+Table Parse(const std::string& rows) {
+  return ParseTable(kHeader + rows, "t.csv");
+}
+
+Observation One(const std::string& row) {
+  const Table table = Parse(row + "\n");
+  CAPTURE(row);
+  REQUIRE(table.observations.size() == 1);
+  return table.observations[0];
+}
+
+std::string Reason(const std::string& row) {
+  const Table table = Parse(row + "\n");
+  CAPTURE(row);
+  REQUIRE(table.unused.size() == 1);
+  CHECK(table.observations.empty());
+  return table.unused.begin()->first;
+}
+
+TEST_CASE("a throughput becomes the time of a step, by hand") {
+  // 32 sequences a device, 128 micro-batches, 8 devices at 387 sequences/s:
+  // 32768 / 387 s. Length 128: 20 masked positions.
+  const Observation o = One(
+      "src,readme,DGX-1,V100-SXM2-32GB,8,1,bert-large,1024,24,16,4096,30522,"
+      "128,32,128,fp32,PyTorch,NGC; LAMB (fused; apex),pretrain,"
+      "sequences_per_s,387,n");
+  CHECK(model::ToSeconds(o.measured) ==
+        doctest::Approx(32768.0 / 387.0).epsilon(1e-12));
+  CHECK(o.device == "v100_sxm2_32gb");
+  CHECK(o.device_count == 8);
+  CHECK(o.quantity == Quantity::kStep);
+  CHECK(o.label == "t.csv:2");
+  CHECK(o.group == "t");
+  CHECK(o.framework == "PyTorch");
+  CHECK(o.workload.batch == 32);
+  CHECK(o.workload.accumulation == 128);
+  CHECK(o.workload.architecture.head == Head::kPreTraining);
+  // With Apex the head predicts at every position.
+  CHECK(o.workload.predictions_per_sequence == 0);
+  CHECK(o.workload.optimizer.kind == OptimizerKind::kLamb);
+  CHECK(o.workload.stack.fusion == Fusion::kEager);
+}
+
+TEST_CASE("tokens a second count the length too") {
+  const Observation o =
+      One("src,f,s,T4-16GB,1,1,gpt2,,,,,,256,4,1,fp16,PyTorch,,finetune,"
+          "tokens_per_s,2048,");
+  CHECK(model::ToSeconds(o.measured) ==
+        doctest::Approx(4.0 * 256.0 / 2048.0).epsilon(1e-12));
+  CHECK(o.workload.architecture.head == Head::kCausalLanguageModel);
+}
+
+TEST_CASE("a step's parts and a step without optimizer") {
+  const std::string front =
+      "src,f,s,Tesla T4,1,1,bert_large,1024,24,16,4096,30522,512,8,1,fp32,"
+      "PyTorch 2.1.0,HuggingFace eager attention; no fused attention,";
+  const Observation inference =
+      One(front + "inference,step_ms,134.112,forward only; mean");
+  CHECK(inference.workload.work == Work::kForward);
+  CHECK(inference.quantity == Quantity::kStep);
+  CHECK(inference.workload.architecture.head == Head::kSequenceClassification);
+  CHECK(inference.workload.optimizer.kind == OptimizerKind::kNone);
+  CHECK(model::ToSeconds(inference.measured) ==
+        doctest::Approx(0.134112).epsilon(1e-12));
+
+  const Observation both =
+      One(front + "pretrain,step_ms,135,forward+backward; no optimizer step");
+  CHECK(both.workload.work == Work::kForwardBackward);
+  CHECK(both.quantity == Quantity::kStep);
+  CHECK(both.workload.architecture.head == Head::kPreTraining);
+  // Hugging Face predicts at every position.
+  CHECK(both.workload.predictions_per_sequence == 0);
+
+  const Observation forward = One(
+      front + "pretrain,step_ms,45,FORWARD ONLY part of the training step;");
+  CHECK(forward.workload.work == Work::kForwardBackward);
+  CHECK(forward.quantity == Quantity::kForward);
+  const Observation backward = One(
+      front + "pretrain,step_ms,90,BACKWARD ONLY part of the training step;");
+  CHECK(backward.quantity == Quantity::kBackward);
+}
+
+TEST_CASE("words of the stack decide how the graph becomes kernels") {
+  struct Case {
+    const char* framework;
+    const char* notes;
+    const char* precision;
+    Fusion fusion;
+    OptimizerImplementation implementation;
+  };
+  const Case cases[] = {
+      {"PyTorch",
+       "NVIDIA DeepLearningExamples run_squad.py; apex FusedAdam + O2 AMP when "
+       "fp16",
+       "fp16",
+       Fusion::kEager,
+       OptimizerImplementation::kFused},
+      {"PyTorch",
+       "NVIDIA DeepLearningExamples run_squad.py; apex FusedAdam + O2 AMP when "
+       "fp16",
+       "fp32",
+       Fusion::kEager,
+       OptimizerImplementation::kForLoop},
+      {"DeepSpeed",
+       "DeepSpeed fused transformer kernels; SQuAD",
+       "fp16",
+       Fusion::kLightSeq,
+       OptimizerImplementation::kFused},
+      {"TensorFlow",
+       "XLA + AMP; SQuAD v1.1 fine-tuning; Adam",
+       "fp16",
+       Fusion::kCompiled,
+       OptimizerImplementation::kFused},
+      {"PyTorch NeuronX",
+       "Autocast:BF16+SR; optimizer AdamW",
+       "bf16",
+       Fusion::kCompiled,
+       OptimizerImplementation::kFused},
+      {"PyTorch (optimum-habana)",
+       "task squad; HPU lazy or graph mode; fused AdamW",
+       "bf16",
+       Fusion::kCompiled,
+       OptimizerImplementation::kFused},
+      {"PyTorch",
+       "HuggingFace; torch.compile (Inductor) fusion",
+       "fp32",
+       Fusion::kCompiled,
+       OptimizerImplementation::kFused},
+      {"PyTorch",
+       "HuggingFace-style PyTorch BERT",
+       "fp32",
+       Fusion::kEager,
+       OptimizerImplementation::kForLoop},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.notes);
+    const Observation o = One(std::string("src,f,s,T4-16GB,1,1,bert-base,,,,,,"
+                                          "384,4,,") +
+                              c.precision + "," + c.framework + ",\"" +
+                              c.notes + "\",finetune,samples_per_s,10,");
+    CHECK(o.workload.stack.fusion == c.fusion);
+    CHECK(o.workload.optimizer.implementation == c.implementation);
+    CHECK(o.workload.accumulation == 1);
+  }
+}
+
+TEST_CASE("rows that say nothing of a step here are counted by the reason") {
+  const std::string v100 = "src,f,s,V100-SXM2-16GB,1,1,";
+  const std::string tail = ",,,,,,384,4,1,fp16,PyTorch,,finetune,";
+  CHECK(Reason(v100 + "bert-base" + tail + "time_to_train_s,10,") ==
+        "metric time_to_train_s: no time of a step");
+  CHECK(Reason(v100 + "transformer-xl-base" + tail + "tokens_per_s,10,") ==
+        "model: Transformer-XL: recurrent memory, adaptive softmax");
+  CHECK(Reason(v100 + "\"gnmt-v2 (LSTM, not a Transformer)\"" + tail +
+               "tokens_per_s,10,") == "model: GNMT: an LSTM");
+  CHECK(Reason(v100 + "switchxl4 (MoE)" + tail + "step_ms,10,") ==
+        "model: mixture of experts");
+  CHECK(Reason(v100 + "something" + tail + "step_ms,10,") ==
+        "model: something is not known");
+  CHECK(Reason(v100 + "bert-base" + tail + "step_ms,10,BINNED: x") ==
+        "length-binned data: real length not known");
+  CHECK(Reason(v100 + "bert-base" + tail +
+               "step_ms,10,INCONSISTENT: x (trust throughput)") ==
+        "inconsistent by its notes");
+  CHECK(
+      Reason(v100 + "bert-base,,,,,,128+512,4,1,fp16,P,,finetune,step_ms,9,") ==
+      "sequence length is not one whole number");
+  CHECK(Reason(v100 + "bert-base,,,,,,,4,1,fp16,P,,finetune,step_ms,9,") ==
+        "sequence length not stated");
+  CHECK(
+      Reason(v100 + "bert-base,,,,,,128,22.75,1,fp16,P,,finetune,step_ms,9,") ==
+      "batch per device is not one whole number");
+  CHECK(Reason(v100 + "bert-base,,,,,,128,4,1,int8,P,,inference,step_ms,9,") ==
+        "precision int8");
+  CHECK(Reason(v100 + "bert-base,,,,,,128,4,,fp16,P,,pretrain,step_ms,9,") ==
+        "gradient accumulation not stated");
+  CHECK(Reason("src,f,s,A100,8,1,gpt-3.6B,3072,30,32,,51200,2048,16,1,fp16,"
+               "Megatron-LM,model parallel size 2 (tensor x pipeline),pretrain,"
+               "step_ms,9,") == "tensor or pipeline parallel");
+}
+
+TEST_CASE("a throughput with INCONSISTENT latency is the one to trust") {
+  const Observation o =
+      One("src,f,s,T4-16GB,1,1,bert-base,,,,,,128,1,,fp16,TensorFlow,SQuAD XLA,"
+          "inference,sequences_per_s,206.82,"
+          "INCONSISTENT: latency (trust throughput)");
+  CHECK(model::ToSeconds(o.measured) ==
+        doctest::Approx(1.0 / 206.82).epsilon(1e-12));
+}
+
+TEST_CASE("a run's throughput and step time count once") {
+  const std::string front =
+      "src,f,s,V100-SXM2-16GB,1,1,bert-base,,,,,,384,20,1,fp16,PyTorch,SQuAD,"
+      "finetune,";
+  const Table table = Parse(front + "sequences_per_s,35.13,\n" + front +
+                            "step_ms,627.6,\n" + front + "step_ms,630.0,\n");
+  REQUIRE(table.observations.size() == 2);
+  CHECK(model::ToMilliseconds(table.observations[0].measured) ==
+        doctest::Approx(627.6).epsilon(1e-12));
+  // Repetitions of one run are left out together.
+  CHECK(table.observations[0].label == table.observations[1].label);
+  CHECK(table.unused.at("throughput of a run whose step time is there too") ==
+        1);
+}
+
+TEST_CASE("a device that no file names keeps the name it has") {
+  CHECK(One("src,f,s,Some Chip 9,1,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,"
+            "step_ms,9,")
+            .device == "Some Chip 9");
+}
+
+TEST_CASE("a table that is not right says where") {
+  CHECK_THROWS_WITH_AS(
+      ParseTable("device,model\n", "t.csv"),
+      "t.csv:1: expected a column \"seq_len\"; a table of measurements has: "
+      "device, model, seq_len, batch_per_device, precision, metric, value",
+      InputError);
+  const std::string front =
+      "src,f,s,T4-16GB,1,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,step_ms,";
+  for (const std::string bad : {"fast", "nan", "0", "-3", ""}) {
+    CAPTURE(bad);
+    CHECK_THROWS_WITH_AS(
+        Parse(front + "5,\n" + front + bad + ",\n"),
+        ("t.csv:3: value: expected a number above 0, got \"" + bad + "\"")
+            .c_str(),
+        InputError);
+  }
+  CHECK_THROWS_WITH_AS(
+      Parse("src,f,s,T4-16GB,1,1,bert-base,1024,,,,,128,4,1,fp16,P,,finetune,"
+            "step_ms,5,\n"),
+      "t.csv:2: model: the dimensions are not those of bert-base",
+      InputError);
+  CHECK_THROWS_WITH_AS(
+      Parse("src,f,s,T4-16GB,x,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,"
+            "step_ms,5,\n"),
+      "t.csv:2: n_devices: expected a count of at least 1, got \"x\"",
+      InputError);
+  CHECK_THROWS_WITH_AS(ReadObservations({"numbers.xlsx"}),
+                       "numbers.xlsx: expected a file of measurements: .jsonl, "
+                       ".csv, a trainer_state.json, or an MLPerf log (.txt, "
+                       ".log)",
+                       InputError);
+}
+
+TEST_CASE("every published table is read, and every row accounted for") {
+  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
+  if (!fs::is_directory(folder)) {
+    MESSAGE("skipped: no " << folder.string());
+    return;
+  }
+  struct Expected {
+    const char* file;
+    int64_t rows;
+    int64_t at_least;  // usable
+  };
+  for (const Expected& expected :
+       {Expected{"nvidia_dle_training.csv", 522, 240},
+        Expected{"nvidia_dle_inference.csv", 661, 350},
+        Expected{"lambda_deeplearning_benchmark.csv", 2032, 800},
+        Expected{"neusight_labels.csv", 100, 80},
+        Expected{"deepspeed_bert.csv", 60, 50},
+        Expected{"aws_neuron.csv", 141, 60},
+        Expected{"optimum_habana_ci.csv", 500, 110},
+        Expected{"vtrain_gpt.csv", 720, 100}}) {
+    CAPTURE(expected.file);
+    const Table table = ReadTable((folder / expected.file).string());
+    CHECK(table.rows == expected.rows);
+    int64_t accounted = static_cast<int64_t>(table.observations.size());
+    CHECK(accounted >= expected.at_least);
+    for (const auto& [reason, count] : table.unused) accounted += count;
+    CHECK(accounted == table.rows);
+    for (const Observation& o : table.observations) {
+      CHECK(o.measured > model::Microseconds(100.0));
+      CHECK_NOTHROW(model::Validate(o.workload));
+    }
+  }
+}
+
+// A fit that another version of the model made would say so nowhere.
+TEST_CASE("shipped fits of GPUs are of the model that ships") {
+  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
+  if (!fs::is_directory(folder)) {
+    MESSAGE("skipped: no " << folder.string());
+    return;
+  }
+  std::map<std::pair<std::string, Quantity>, Observation> known;
+  for (const char* file : {"nvidia_dle_training.csv",
+                           "lambda_deeplearning_benchmark.csv",
+                           "neusight_labels.csv",
+                           "deepspeed_bert.csv"}) {
+    for (Observation& o : ReadTable((folder / file).string()).observations) {
+      const std::string label = fs::path(o.label).filename().string();
+      known.insert_or_assign({label, o.quantity}, std::move(o));
+    }
+  }
+  int64_t compared = 0;
+  for (const fs::path& path : fs::directory_iterator(kFits)) {
+    if (path.extension() != ".yaml") continue;
+    const Fit fit = LoadFit(path.string());
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(fit.device);
+    if (device.kind != hardware::DeviceKind::kGpu) continue;
+    CAPTURE(fit.device);
+    const std::vector<double> values = fit.Values();
+    for (const FittedRun& run : fit.runs) {
+      CAPTURE(run.label);
+      const auto row = known.find({run.label, run.quantity});
+      REQUIRE(row != known.end());
+      const model::Workload& workload = row->second.workload;
+      CHECK(Describe(workload) == run.workload);
+      CHECK(model::ToSeconds(row->second.measured) ==
+            doctest::Approx(model::ToSeconds(run.measured)));
+      const auto step =
+          hardware::EstimateStep<double>(device,
+                                         workload,
+                                         model::ExpandKernels(workload),
+                                         std::span<const double>(values));
+      CHECK(model::ToSeconds(PartOf(step, run.quantity)) ==
+            doctest::Approx(model::ToSeconds(run.modelled)).epsilon(1e-6));
+      ++compared;
+    }
+  }
+  CHECK(compared > 250);
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

@@ -1,0 +1,656 @@
+// A calibration from end to end, with a trainer that only pretends.
+
+#include "calibrate/session/command.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "calibrate/fit/fit_json.h"
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/measurement.h"
+#include "hardware/catalog/device.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+using model::InputError;
+
+// Answers requests for bert-tiny. FAKE_MODE: "" answers all; "interrupt" sends
+// SIGINT to its parent on the third request and reports that run when told to
+// end; "refuse" refuses everything; "die" ends on the third request; "cut"
+// writes half a record and ends; "other" ran on another processor; "disturbed"
+// is disturbed at every second request, then takes three times as long; "busy"
+// is disturbed always; "no-ranks" fails where it is one of several ranks;
+// "interrupt-ranks" sends SIGINT after three all-reduces. FAKE_SLOWNESS: so
+// many times slower than else. FAKE_GPUS: so many GPUs are here, of the name
+// FAKE_DEVICE. All it answers is synthetic.
+constexpr const char* kFakeTrainer = R"PY(#!/usr/bin/env python3
+import json, os, signal, sys, time
+mode = os.environ.get("FAKE_MODE", "")
+gpus = int(os.environ.get("FAKE_GPUS", "0"))
+if sys.argv[1:] == ["devices"]:
+    print(json.dumps({"kind": "cpu", "name": "a processor", "threads": 2}))
+    for i in range(gpus):
+        print(json.dumps({"kind": "cuda", "name": os.environ["FAKE_DEVICE"],
+                          "number": i}))
+    sys.exit(0)
+on_gpu = ["--device", "cuda"] if gpus else []
+ranks = int(os.environ.get("WORLD_SIZE", "1"))
+rank = int(os.environ.get("RANK", "0"))
+if ranks > 1:
+    assert os.environ["LOCAL_RANK"] == str(rank)
+    assert os.environ["LOCAL_WORLD_SIZE"] == str(ranks)
+    assert os.environ["MASTER_ADDR"] == "127.0.0.1"
+    assert int(os.environ["MASTER_PORT"]) > 0
+    if rank > 0:
+        # Synthetic ranks: one answers for all, the others only were started.
+        assert sys.stdin.read() == ""
+        sys.exit(0)
+device = "Other 5000" if mode == "other" else os.environ["FAKE_DEVICE"]
+
+def place():
+    return {"name": device, "kind": "cuda" if gpus else "cpu", "count": ranks,
+            "threads": 2 if ranks == 1 else 1}
+
+if sys.argv[1:3] == ["bench", "collectives"]:
+    assert ranks > 1 and sys.argv[3] == "--bytes", sys.argv
+    assert sys.argv[5:] == ["--out", "-"] + on_gpu, sys.argv
+    if mode == "no-ranks":
+        sys.stderr.write("error: NCCL: no such library\n")
+        sys.exit(1)
+    done = 0
+    for size in map(int, sys.argv[4].split(",")):
+        for beside in ([False] if gpus else [False, True]):
+            if mode == "interrupt-ranks" and done == 3:
+                os.kill(os.getppid(), signal.SIGINT)
+                time.sleep(30)
+            ring = 2 * (ranks - 1) * (1e-4 + size / (ranks * 2e9))
+            line = {"schema": "trainfare.measurement/1", "kind": "collective",
+                    "operation": "all_reduce", "device": place(),
+                    "software": {"trainer": "fake"}, "world_size": ranks,
+                    "ranks": {"backend": "nccl" if gpus else "gloo",
+                              "transport": "tcp within a host"},
+                    "bytes": size,
+                    "samples": [{"time_s": 2 * ring if beside else ring}]}
+            if beside:
+                line["computation"] = {"rounds_per_s": 80,
+                                       "rounds_alone_per_s": 100}
+            print(json.dumps(line), flush=True)
+            done += 1
+    sys.exit(0)
+
+assert sys.argv[1:] == (["measure", "--plan", "-", "--out", "-"] + on_gpu), (
+    sys.argv)
+
+def record(request, number):
+    tokens = request["batch"] * request["sequence_length"] * (
+        1 if gpus else ranks)
+    forward = 2e-4 + 4e-6 * tokens
+    backward = 3e-4 + 9e-6 * tokens
+    optimizer = 1e-3
+    slowness = float(os.environ.get("FAKE_SLOWNESS", "1"))
+    forward, backward, optimizer = (
+        slowness * forward, slowness * backward, slowness * optimizer)
+    disturbed = mode == "busy" or mode == "disturbed" and number % 2 == 1
+    if disturbed:
+        forward, backward, optimizer = 3 * forward, 3 * backward, 3 * optimizer
+    sample = {"warmup": False, "forward_s": forward, "backward_s": backward,
+              "optimizer_s": optimizer,
+              "step_s": forward + backward + optimizer + 1e-4}
+    return json.dumps({
+        "schema": "trainfare.measurement/1", "kind": "step",
+        "id": "run-%d-%d" % (os.getpid(), number),
+        "device": place(), "world_size": ranks,
+        "ranks": {"backend": "nccl" if gpus else "gloo" if ranks > 1 else "none",
+                  "transport": "tcp within a host"},
+        "host": {"system": "Linux"}, "software": {"trainer": "fake"},
+        "workload": {
+            "model": {"name": request["model"], "family": "encoder",
+                      "layers": 12 if gpus else 2,
+                      "hidden": 768 if gpus else 128,
+                      "heads": 12 if gpus else 2,
+                      "intermediate": 3072 if gpus else 512,
+                      "vocabulary": 30522, "positions": 512, "token_types": 2,
+                      "head": "sequence-classification", "labels": 2,
+                      "dropout": 0.1},
+            "batch": request["batch"],
+            "sequence_length": request["sequence_length"],
+            "precision": request["precision"],
+            "optimizer": request["optimizer"], "stack": request["stack"],
+            "attention": request["attention"]},
+        "disturbed": disturbed,
+        "host_load": {"wall_s": 1.0, "waited_s": 0.5 if disturbed else 0.0},
+        "samples": [sample] * request["steps"]})
+
+number = 0
+for line in sys.stdin:
+    request = json.loads(line)
+    assert request["model"] == ("bert-base-uncased" if gpus else "bert-tiny")
+    number += 1
+    if mode == "refuse":
+        print(json.dumps({"schema": "trainfare.measurement/1", "kind": "error",
+                          "request": request, "message": "out of memory"}),
+              flush=True)
+        continue
+    if mode == "die" and number == 3:
+        sys.stderr.write("first\nerror: no more memory\n")
+        sys.exit(7)
+    if mode == "cut" and number == 3:
+        sys.stdout.write(record(request, number)[:100])
+        sys.exit(0)
+    if mode == "interrupt" and number == 3:
+        def finish(*_):
+            print(record(request, number), flush=True)
+            os._exit(130)
+        signal.signal(signal.SIGTERM, finish)
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(30)
+    print(record(request, number), flush=True)
+)PY";
+
+class FakeTrainer {
+ public:
+  explicit FakeTrainer(const char* mode)
+      : folder_(fs::temp_directory_path() /
+                ("trainfare_command_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+    const std::string program = (folder_ / "fake-trainer").string();
+    std::ofstream(program) << kFakeTrainer;
+    ::chmod(program.c_str(), 0755);
+    ::setenv("TRAINFARE_TRAINER", program.c_str(), 1);
+    ::setenv(
+        "FAKE_DEVICE",
+        hardware::DeviceCatalog::Shipped().Find("cpu").reported_name.c_str(),
+        1);
+    Mode(mode);
+  }
+  FakeTrainer(const FakeTrainer&) = delete;
+  FakeTrainer& operator=(const FakeTrainer&) = delete;
+  ~FakeTrainer() {
+    ::unsetenv("TRAINFARE_TRAINER");
+    ::unsetenv("FAKE_MODE");
+    ::unsetenv("FAKE_GPUS");
+    ::unsetenv("FAKE_SLOWNESS");
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  static void Gpus(const char* count, const char* name) {
+    ::setenv("FAKE_GPUS", count, 1);
+    ::setenv("FAKE_DEVICE", name, 1);
+  }
+  static void Mode(const char* mode) { ::setenv("FAKE_MODE", mode, 1); }
+  std::string operator/(const char* name) const {
+    return (folder_ / name).string();
+  }
+  CalibrateOptions Options() const {
+    CalibrateOptions options;
+    options.output = *this / "fits/here.yaml";
+    options.models = {"bert-tiny"};
+    options.budget = model::Second(20.0);
+    return options;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+bool NoPython() {
+  if (std::system("python3 -c pass >/dev/null 2>&1") == 0) return false;
+  MESSAGE("skipped: no python3 for the trainer that pretends");
+  return true;
+}
+
+int64_t Lines(const std::string& path) {
+  std::ifstream file(path);
+  return std::count(std::istreambuf_iterator<char>(file),
+                    std::istreambuf_iterator<char>(),
+                    '\n');
+}
+
+TEST_CASE("runs become records, a fit file and a prediction") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(fake.Options(), log);
+  REQUIRE(result.fit.has_value());
+  CHECK(!result.interrupted);
+  CHECK(result.fit_path == fake / "fits/here.yaml");
+  CHECK(result.records_path == fake / "fits/here.jsonl");
+  CHECK(!fs::exists(fake / "fits/here.partial.jsonl"));
+  CHECK(result.fit->provenance.software == "trainer fake");
+  CHECK(result.fit->provenance.runs == Lines(result.records_path));
+  CHECK(result.fit->provenance.runs > 3);
+  CHECK(log.str().find("calibrate: run 1: bert-tiny fp32, batch ") !=
+        std::string::npos);
+
+  const Fit read = LoadFit(result.fit_path);
+  CHECK(read.name == "here");
+  CHECK(read.Values() == result.fit->Values());
+  const Predictor predictor(hardware::DeviceCatalog::Shipped().Find("cpu"),
+                            read);
+  CHECK(predictor.fit().device == "cpu");
+
+  const std::string json = FitJson(*result.fit);
+  CHECK(json.find("\"device\": \"cpu\"") != std::string::npos);
+  CHECK(json.find("\"name\": \"narrow_gemm_ratio\"") != std::string::npos);
+
+  // The records give the same fit again.
+  CalibrateOptions again;
+  again.from = {result.records_path};
+  again.output = fake / "again.yaml";
+  const CalibrateResult refit = Calibrate(again, log);
+  REQUIRE(refit.fit.has_value());
+  CHECK(refit.fit->Values() == result.fit->Values());
+  CHECK(refit.fit->provenance.source == "here.jsonl");
+}
+
+TEST_CASE("a disturbed run is repeated once, and the better one is fitted to") {
+  if (NoPython()) return;
+  const FakeTrainer fake("disturbed");
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(fake.Options(), log);
+  REQUIRE(result.fit.has_value());
+  // Every run came twice, first disturbed and three times as long; but for
+  // repeats that the budget had no room for any more.
+  CHECK(log.str().find("disturbed, its threads waited 25 % of the time for a "
+                       "processor; it is run once more") != std::string::npos);
+  const Measurements measured = ReadMeasurements(result.records_path);
+  // What it was fitted to are the runs that were not disturbed.
+  std::map<std::string, bool> has_clean;  // by workload
+  std::set<double> clean_s;
+  for (const MeasuredRun& run : measured.runs) {
+    has_clean[Describe(run.workload)] |= !run.disturbed;
+    if (!run.disturbed) {
+      clean_s.insert(model::ToSeconds(run.samples.front().step));
+    }
+  }
+  CHECK(measured.runs.size() > 3);
+  const auto workloads = static_cast<int64_t>(has_clean.size());
+  CHECK(result.fit->provenance.runs == workloads);
+  const int64_t never_clean =
+      std::count_if(has_clean.begin(), has_clean.end(), [](const auto& one) {
+        return !one.second;
+      });
+  CHECK(never_clean <= 1 + workloads / 4);
+  int64_t steps = 0;
+  int64_t not_clean = 0;
+  for (const FittedRun& run : result.fit->runs) {
+    if (run.quantity != Quantity::kStep) continue;
+    if (!clean_s.contains(model::ToSeconds(run.measured))) ++not_clean;
+    ++steps;
+  }
+  CHECK(not_clean == never_clean);
+  CHECK(steps == result.fit->provenance.runs);
+
+  // The same from the file, and it says so.
+  CalibrateOptions again;
+  again.from = {result.records_path};
+  again.output = fake / "again.yaml";
+  std::ostringstream file_log;
+  CHECK(Calibrate(again, file_log).fit->Values() == result.fit->Values());
+  CHECK(file_log.str().find("left out for a better run of the same workload") !=
+        std::string::npos);
+}
+
+TEST_CASE("on a machine that stays busy runs weigh less, and that is said") {
+  if (NoPython()) return;
+  const FakeTrainer fake("busy");
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(fake.Options(), log);
+  REQUIRE(result.fit.has_value());
+  // Of equally bad repeats both are kept.
+  CHECK(result.fit->provenance.runs == Lines(result.records_path));
+  CHECK(log.str().find("runs were disturbed by something else on this machine "
+                       "and weigh less in the fit") != std::string::npos);
+}
+
+TEST_CASE("interrupted, it keeps what is finished and goes on from there") {
+  if (NoPython()) return;
+  const FakeTrainer fake("interrupt");
+  std::ostringstream log;
+  const CalibrateResult first = Calibrate(fake.Options(), log);
+  CHECK(first.interrupted);
+  CHECK(first.records_path == fake / "fits/here.partial.jsonl");
+  // The run in progress was reported on the way out.
+  CHECK(Lines(first.records_path) == 3);
+  CHECK(log.str().find("calibrate: interrupted; 3 finished runs kept in " +
+                       first.records_path +
+                       ", the next calibrate goes on from there") !=
+        std::string::npos);
+  const std::string kept = [&] {
+    std::ifstream file(first.records_path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  // As if the machine had gone down while a line was written.
+  std::ofstream(first.records_path, std::ios::app) << kept.substr(0, 50);
+
+  FakeTrainer::Mode("");
+  std::ostringstream second_log;
+  const CalibrateResult second = Calibrate(fake.Options(), second_log);
+  CHECK(!second.interrupted);
+  CHECK(second_log.str().find("dropped the last line, it was cut off") !=
+        std::string::npos);
+  CHECK(second_log.str().find("calibrate: going on from 3 finished runs") !=
+        std::string::npos);
+  const Measurements all = ReadMeasurements(second.records_path);
+  CHECK(all.runs.size() > 3);
+  std::ifstream file(second.records_path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  CHECK(text.substr(0, kept.size()) == kept);
+  CHECK(second.fit->provenance.runs == static_cast<int64_t>(all.runs.size()));
+}
+
+TEST_CASE("what changed while it was interrupted is seen") {
+  if (NoPython()) return;
+  const FakeTrainer fake("interrupt");
+  CalibrateOptions options = fake.Options();
+  // Of steps that are long enough to tell.
+  ::setenv("FAKE_SLOWNESS", "100", 1);
+  std::ostringstream log;
+  CHECK(Calibrate(options, log).interrupted);
+  CHECK(log.str().find("speed changed") == std::string::npos);
+  FakeTrainer::Mode("");
+  ::setenv("FAKE_SLOWNESS", "200", 1);
+  options.budget = model::Second(60.0);
+  std::ostringstream second_log;
+  const CalibrateResult second = Calibrate(options, second_log);
+  CHECK(second_log.str().find("this machine's speed changed meanwhile: "
+                              "bert-tiny fp32, batch ") != std::string::npos);
+  // The first run once more.
+  const Measurements all = ReadMeasurements(second.records_path);
+  REQUIRE(all.runs.size() > 3);
+  CHECK(Describe(all.runs[3].workload) == Describe(all.runs[0].workload));
+}
+
+TEST_CASE("--fresh forgets, and sets aside what was there") {
+  if (NoPython()) return;
+  const FakeTrainer fake("interrupt");
+  std::ostringstream log;
+  Calibrate(fake.Options(), log);
+  FakeTrainer::Mode("");
+  CalibrateOptions options = fake.Options();
+  options.fresh = true;
+  std::ostringstream fresh_log;
+  Calibrate(options, fresh_log);
+  CHECK(fresh_log.str().find("going on from") == std::string::npos);
+  CHECK(Lines(fake / "fits/here.partial.jsonl.old") == 3);
+}
+
+TEST_CASE("a trainer that fails is one line, and nothing measured is lost") {
+  if (NoPython()) return;
+  const FakeTrainer fake("die");
+  std::ostringstream log;
+  CHECK_THROWS_WITH_AS(
+      Calibrate(fake.Options(), log),
+      ((fake / "fake-trainer") +
+       " ended with exit code 7: error: no more memory; 2 finished runs kept "
+       "in " +
+       (fake / "fits/here.partial.jsonl"))
+          .c_str(),
+      InputError);
+  CHECK(Lines(fake / "fits/here.partial.jsonl") == 2);
+  CHECK(!fs::exists(fake / "fits/here.yaml"));
+
+  FakeTrainer::Mode("cut");
+  CalibrateOptions options = fake.Options();
+  options.fresh = true;
+  CHECK_THROWS_WITH_AS(Calibrate(options, log),
+                       ((fake / "fake-trainer") +
+                        " ended with exit code 0; 2 finished runs kept in " +
+                        (fake / "fits/here.partial.jsonl"))
+                           .c_str(),
+                       InputError);
+  CHECK(Lines(fake / "fits/here.partial.jsonl") == 2);
+}
+
+TEST_CASE("a trainer that refuses, or runs elsewhere, says so") {
+  if (NoPython()) return;
+  const FakeTrainer fake("refuse");
+  std::ostringstream log;
+  CHECK_THROWS_WITH_AS(Calibrate(fake.Options(), log),
+                       "the trainer refuses every run: out of memory",
+                       InputError);
+  CHECK(log.str().find("the trainer refuses: out of memory") !=
+        std::string::npos);
+  FakeTrainer::Mode("other");
+  const hardware::Device& host = hardware::DeviceCatalog::Shipped().Find("cpu");
+  CHECK_THROWS_WITH_AS(Calibrate(fake.Options(), log),
+                       ("the trainer ran on \"Other 5000\", not on cpu (\"" +
+                        host.reported_name + "\")")
+                           .c_str(),
+                       InputError);
+}
+
+TEST_CASE("what cannot start says why before anything is run") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  std::ostringstream log;
+  CalibrateOptions options = fake.Options();
+  options.budget = model::Second(0.0);
+  CHECK_THROWS_WITH_AS(Calibrate(options, log),
+                       "budget: expected a time above 0, got 0 s",
+                       InputError);
+  options = fake.Options();
+  options.device = "t4";
+  CHECK_THROWS_WITH_AS(
+      Calibrate(options, log),
+      "device: t4 is not here, the trainer finds the processor alone; measure "
+      "there, then: calibrate --from FILE --device t4",
+      InputError);
+  options = fake.Options();
+  options.precisions = {model::Precision::kTf32};
+  CHECK_THROWS_AS(Calibrate(options, log), InputError);
+  options = fake.Options();
+  options.output = fake / "fake-trainer/fit.yaml";  // a file in the way
+  CHECK_THROWS_WITH_AS(Calibrate(options, log),
+                       ((fake / "fake-trainer/fit.yaml") +
+                        ": cannot be written: Not a directory")
+                           .c_str(),
+                       InputError);
+  ::setenv("TRAINFARE_TRAINER", "/nowhere/trainer", 1);
+  CHECK_THROWS_WITH_AS(
+      Calibrate(fake.Options(), log),
+      "TRAINFARE_TRAINER: expected a program, got \"/nowhere/trainer\"",
+      InputError);
+}
+
+TEST_CASE("a fit to records of kernels alone") {
+  const FakeTrainer fake("");
+  // An L40S that streams at half of its 864 GB/s.
+  const std::string records = fake / "kernels.jsonl";
+  std::ofstream file(records);
+  for (const int64_t bytes : {400'000'000, 800'000'000}) {
+    file << fmt::format(
+        R"({{"schema": "trainfare.measurement/1", "kind": "kernel", )"
+        R"("id": "k{0}", "device": {{"name": "l40s", "kind": "cuda"}}, )"
+        R"("workload": {{"model": {{"name": "bert-tiny", "family": "encoder", )"
+        R"("layers": 2, "hidden": 128, "heads": 2, "intermediate": 512, )"
+        R"("vocabulary": 30522, "positions": 512, "token_types": 2, )"
+        R"("head": "sequence-classification"}}, "batch": 8, )"
+        R"("sequence_length": 64, "precision": "fp32", "optimizer": )"
+        R"({{"name": "adamw", "implementation": "fused"}}, "stack": "eager", )"
+        R"("attention": "materialised"}}, "operation": "scale", )"
+        R"("kernel_kind": "elementwise", "phase": "forward", "per_step": 1, )"
+        R"("disturbed": {1}, "kernels": [{{"kind": "elementwise", )"
+        R"("matrix_flops": 0, "vector_flops": 0, "special_ops": 0, )"
+        R"("random_draws": 0, "bytes_read": {0}, "bytes_written": {0}, )"
+        R"("parameter_bytes": 0, "parameter_bytes_written": 0, )"
+        R"("work_items": {2}, "launches": 1}}], )"
+        R"("samples": [{{"time_s": {3}}}]}})"
+        "\n",
+        bytes,
+        bytes == 400'000'000,
+        bytes / 4,
+        2.0 * static_cast<double>(bytes) / 432e9);
+  }
+  file.close();
+  CalibrateOptions options;
+  options.from = {records};
+  options.output = fake / "l40s.yaml";
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  CHECK(log.str().find("1 of 2 kernels were disturbed") != std::string::npos);
+  REQUIRE(result.fit.has_value());
+  const Fit read = LoadFit(options.output);
+  for (const Fit* fit : {&*result.fit, &read}) {
+    CHECK(fit->device == "l40s");
+    CHECK(fit->provenance.kernels == 2);
+    CHECK(fit->provenance.runs == 0);
+    CHECK(fit->kernel_in_sample_error == result.fit->kernel_in_sample_error);
+    CHECK(fit->kernel_leave_one_out_error > 0);
+    REQUIRE(fit->runs.size() == 2);
+    CHECK(fit->runs[1].label == "k800000000");
+    CHECK(fit->runs[1].quantity == Quantity::kKernel);
+    // Two kernels, 25 % each, go most of the way from prior to measurement.
+    CHECK(fit->runs[1].modelled / fit->runs[1].measured > 0.7);
+    CHECK(fit->runs[1].modelled / fit->runs[1].measured < 1.05);
+  }
+}
+
+TEST_CASE("measurements of several devices ask for one") {
+  const FakeTrainer fake("");
+  const std::string table = fake / "t.csv";
+  std::ofstream(table)
+      << "device,model,seq_len,batch_per_device,precision,metric,value\n"
+         "T4-16GB,bert-base,128,8,fp16,step_ms,100\n"
+         "T4-16GB,bert-base,128,16,fp16,step_ms,190\n"
+         "V100-SXM2-16GB,bert-base,128,8,fp16,step_ms,40\n";
+  CalibrateOptions options;
+  options.from = {table};
+  options.output = fake / "t4.yaml";
+  std::ostringstream log;
+  CHECK_THROWS_WITH_AS(Calibrate(options, log),
+                       "the measurements are of several devices; choose one "
+                       "with --device: t4, v100_sxm2_16gb",
+                       InputError);
+  options.device = "t4";
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  CHECK(result.fit->device == "t4");
+  CHECK(result.fit->provenance.observations == 2);
+  CHECK(LoadFit(options.output).kind == hardware::DeviceKind::kGpu);
+}
+
+TEST_CASE("several ranks are timed, fitted and kept beside the runs of one") {
+  if (NoPython() || hardware::HostCpu().cores < 2) return;
+  const FakeTrainer fake("");
+  CalibrateOptions options = fake.Options();
+  options.ranks = {1, 2};
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  REQUIRE(result.fit->ranks.size() == 1);
+  const RankFit& two = result.fit->ranks.front();
+  CHECK(two.network.ranks == 2);
+  CHECK(two.backend == "gloo");
+  CHECK(two.network.alone.ring.step_latency.base() ==
+        doctest::Approx(1e-4).epsilon(1e-6));
+  CHECK(two.network.alone.ring.link.base() ==
+        doctest::Approx(2e9).epsilon(1e-6));
+  CHECK(two.network.speed == doctest::Approx(0.8));
+  CHECK(two.ranks_per_device == 2);
+  CHECK(two.all_reduces.size() == 8);
+  CHECK_FALSE(two.runs.empty());
+  CHECK(two.share < 1.0);
+  CHECK(log.str().find("all-reduces over 2 ranks (") != std::string::npos);
+  CHECK(log.str().find(": 2 ranks, bert-tiny fp32, batch ") !=
+        std::string::npos);
+  const Measurements all = ReadMeasurements(result.records_path);
+  CHECK(all.all_reduces.size() == 8);
+  // Runs of one are those that the parameters rest on.
+  int64_t over_ranks = 0;
+  for (const MeasuredRun& run : all.runs) {
+    over_ranks += run.device_count == 2 ? 1 : 0;
+  }
+  CHECK(over_ranks == 1);
+  CHECK(result.fit->provenance.runs + over_ranks ==
+        static_cast<int64_t>(all.runs.size()));
+
+  // The records give the same again.
+  CalibrateOptions again;
+  again.from = {result.records_path};
+  again.output = fake / "again.yaml";
+  const CalibrateResult refit = Calibrate(again, log);
+  REQUIRE(refit.fit->ranks.size() == 1);
+  CHECK(refit.fit->ranks[0].share == two.share);
+  CHECK(refit.fit->ranks[0].source == "here.jsonl");
+}
+
+TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
+  if (NoPython() || hardware::HostCpu().cores < 2) return;
+  const FakeTrainer fake("interrupt-ranks");
+  CalibrateOptions options = fake.Options();
+  options.ranks = {2};
+  std::ostringstream log;
+  const CalibrateResult first = Calibrate(options, log);
+  CHECK(first.interrupted);
+  REQUIRE(first.fit.has_value());
+  const Measurements kept = ReadMeasurements(first.records_path);
+  CHECK(kept.all_reduces.size() == 3);
+
+  FakeTrainer::Mode("");
+  const CalibrateResult second = Calibrate(options, log);
+  CHECK(!second.interrupted);
+  REQUIRE(second.fit->ranks.size() == 1);
+  // The second size lacked its half beside computation and is done anew.
+  const Measurements all = ReadMeasurements(second.records_path);
+  CHECK(all.all_reduces.size() == 3 + 6);
+  CHECK(all.runs.size() > kept.runs.size());
+}
+
+TEST_CASE("ranks that fail cost a line, not the runs of one") {
+  if (NoPython() || hardware::HostCpu().cores < 2) return;
+  const FakeTrainer fake("no-ranks");
+  CalibrateOptions options = fake.Options();
+  options.ranks = {2};
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  CHECK(result.fit->ranks.empty());
+  CHECK(log.str().find("2 ranks are not measured: ") != std::string::npos);
+  CHECK(log.str().find("NCCL: no such library") != std::string::npos);
+}
+
+TEST_CASE("GPUs that the trainer finds are what is calibrated, all of them") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  FakeTrainer::Gpus("2", "NVIDIA A100-SXM4-80GB");
+  CalibrateOptions options = fake.Options();
+  options.models = {"bert-base-uncased"};
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  CHECK(result.fit->device == "a100_sxm4_80gb");
+  const Measurements all = ReadMeasurements(result.records_path);
+  for (const MeasuredRun& run : all.runs) {
+    CHECK(run.device_kind == "cuda");
+    // Half precision is bf16 where there is a choice.
+    CHECK(run.workload.precision != model::Precision::kFp16);
+  }
+  REQUIRE(result.fit->ranks.size() == 1);
+  const RankFit& two = result.fit->ranks.front();
+  CHECK(two.backend == "nccl");
+  CHECK(two.ranks_per_device == 1);
+  CHECK(two.share_prior == 1.0);
+  CHECK_FALSE(two.network.beside_timed);
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

@@ -1,0 +1,220 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "hardware/catalog/price.h"
+#include "model/error.h"
+#include "tests/hardware/temporary_folder.h"
+
+namespace trainfare::hardware {
+namespace {
+
+namespace fs = std::filesystem;
+using Counts = std::map<std::string, int64_t>;
+
+std::optional<std::string> Catalog(const std::string& cloud) {
+  const fs::path path =
+      fs::path(TRAINFARE_SHARED) / "prices" / cloud / "vms.csv";
+  if (fs::exists(path)) return path.string();
+  MESSAGE("skipped: no prices beside the repository");
+  return std::nullopt;
+}
+
+int64_t Sum(const Counts& counts) {
+  int64_t sum = 0;
+  for (const auto& [reason, count] : counts) sum += count;
+  return sum;
+}
+
+const Price* FindPrice(const ImportedPrices& imported,
+                       const std::string& instance,
+                       const std::string& region) {
+  for (const Price& price : imported.prices.prices) {
+    if (price.instance == instance && price.region == region) return &price;
+  }
+  return nullptr;
+}
+
+ImportedPrices ImportText(const std::string& cloud, const std::string& text) {
+  const TemporaryFolder folder;
+  return ImportSkyPilotCatalog(
+      folder.Write("vms.csv", text), cloud, "2026-05-20");
+}
+
+const std::string kGoogleHeader =
+    "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,"
+    "Region,AvailabilityZone,Price,SpotPrice\n";
+
+}  // namespace
+
+TEST_CASE("Google's catalog: everything dropped is counted") {
+  const std::optional<std::string> path = Catalog("gcp");
+  if (!path) return;
+  const ImportedPrices imported =
+      ImportSkyPilotCatalog(*path, "gcp", "2026-05-20");
+  CHECK(imported.rows == 31285);
+  CHECK(imported.used + Sum(imported.dropped) == imported.rows);
+  // Of the 154 duplicates 8 are of sentinels, and counted as these.
+  CHECK(imported.dropped ==
+        Counts{{"accelerator of no instance in the catalog", 1434},
+               {"duplicate row", 154 - 8},
+               {"host without an accelerator", 28079},
+               {"sentinel price", 32},
+               {"spot above on-demand", 24}});
+  const Price* price = FindPrice(imported, "a2-highgpu-1g", "us-central1");
+  REQUIRE(price != nullptr);
+  CHECK(model::ToDollarsPerHour(*price->on_demand) ==
+        doctest::Approx(2.93391 + 0.73948).scale(0).epsilon(1e-6));
+  // Whole price on the accelerator's row, 0 on the host's.
+  price = FindPrice(imported, "a4-highgpu-8g", "us-central1");
+  REQUIRE(price != nullptr);
+  CHECK(model::ToDollarsPerHour(*price->on_demand) ==
+        doctest::Approx(90.216).scale(0).epsilon(1e-4));
+  // Both were rejected in all zones of this region.
+  CHECK(FindPrice(imported, "a2-ultragpu-1g", "us-central1") == nullptr);
+  for (const Price& each : imported.prices.prices) {
+    CHECK(model::ToDollarsPerHour(
+              each.on_demand.value_or(model::DollarsPerHour(1.0))) < 699.0);
+  }
+}
+
+TEST_CASE("Google's offers in the place of on-demand are marked") {
+  const std::optional<std::string> path = Catalog("gcp");
+  if (!path) return;
+  const ImportedPrices imported =
+      ImportSkyPilotCatalog(*path, "gcp", "2026-05-20");
+  for (const char* region :
+       {"us-central1", "us-west1", "us-west4", "asia-northeast1"}) {
+    CAPTURE(region);
+    const Price* price = FindPrice(imported, "a3-highgpu-8g", region);
+    REQUIRE(price != nullptr);
+    CHECK_FALSE(price->suspicious.empty());
+  }
+  for (const char* instance : {"a3-megagpu-8g", "a3-ultragpu-8g"}) {
+    CAPTURE(instance);
+    const Price* price = FindPrice(imported, instance, "us-east5");
+    REQUIRE(price != nullptr);
+    CHECK_FALSE(price->suspicious.empty());
+  }
+  CHECK(FindPrice(imported, "a3-highgpu-8g", "us-east5")->suspicious.empty());
+  CHECK(
+      FindPrice(imported, "g2-standard-4", "us-central1")->suspicious.empty());
+}
+
+TEST_CASE("Azure's lines of 11 fields are read") {
+  const std::optional<std::string> path = Catalog("azure");
+  if (!path) return;
+  const ImportedPrices imported =
+      ImportSkyPilotCatalog(*path, "azure", "2026-05-20");
+  CHECK(imported.rows == 829);
+  CHECK(imported.used + Sum(imported.dropped) == imported.rows);
+  CHECK(imported.dropped == Counts{{"fraction of an accelerator", 108},
+                                   {"instance not in the catalog", 216}});
+  const Price* price = FindPrice(imported, "Standard_NC6s_v3", "eastus");
+  REQUIRE(price != nullptr);
+  CHECK(model::ToDollarsPerHour(*price->on_demand) ==
+        doctest::Approx(3.06).scale(0).epsilon(1e-9));
+  CHECK(price->spot_low.has_value());
+  price = FindPrice(imported, "Standard_ND96isr_H200_v5", "westus3");
+  REQUIRE(price != nullptr);
+  CHECK_FALSE(price->spot_low.has_value());
+}
+
+TEST_CASE("Lambda's machines without a GPU are left out") {
+  const std::optional<std::string> path = Catalog("lambda");
+  if (!path) return;
+  const ImportedPrices imported =
+      ImportSkyPilotCatalog(*path, "lambda", "2026-05-07");
+  CHECK(imported.rows == 425);
+  CHECK(imported.used == 391);
+  CHECK(imported.dropped == Counts{{"no accelerator", 34}});
+}
+
+TEST_CASE("a cloud that is not in the catalog keeps its instances") {
+  const std::optional<std::string> path = Catalog("nebius");
+  if (!path) return;
+  const ImportedPrices imported =
+      ImportSkyPilotCatalog(*path, "nebius", "2026-11-20");
+  CHECK(imported.used == imported.rows);
+  CHECK_FALSE(imported.prices.prices.empty());
+  // Nobody said how it bills: by the hour.
+  CHECK(imported.prices.billing.granularity == model::Hours(1));
+}
+
+TEST_CASE("zones become a range") {
+  const ImportedPrices imported = ImportText(
+      "aws",
+      "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,"
+      "Price,SpotPrice,Region,AvailabilityZone,Arch\n"
+      "g5.xlarge,A10G,1.0,4,16,,1.0,0.4,r,z1,x\n"
+      "g5.xlarge,A10G,1.0,4,16,,1.0,0.6,r,z2,x\n"
+      "g5.xlarge,A10G,1.0,4,16,,1.0,,r,z3,x\n");
+  REQUIRE(imported.prices.prices.size() == 1);
+  const Price& price = imported.prices.prices.front();
+  CHECK(*price.on_demand == model::DollarsPerHour(1.0));
+  CHECK(*price.spot_low == model::DollarsPerHour(0.4));
+  CHECK(*price.spot_high == model::DollarsPerHour(0.6));
+  CHECK(imported.used == 3);
+}
+
+TEST_CASE("each reason to drop a row is counted") {
+  const ImportedPrices imported = ImportText(
+      "aws",
+      "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+      "g5.xlarge,A10G,1,,,r\n"
+      "g5.xlarge,A10G,1,0,0,r\n"
+      "g5.xlarge,A10G,1,-1,,r\n"
+      "g5.xlarge,A10G,1,1,2,r\n"
+      "g5.xlarge,A10G,0.5,1,0.5,r\n"
+      "g5.xlarge,A10G,1,1,0.5\n"
+      "m5.large,,,1,0.5,r\n"
+      "other,A10G,1,1,0.5,r\n"
+      "g5.xlarge,A10G,1,1,0.5,r\n"
+      "g5.xlarge,A10G,1,1,0.5,r\n");
+  CHECK(imported.dropped == Counts{{"no price", 1},
+                                   {"price not above 0", 2},
+                                   {"spot above on-demand", 1},
+                                   {"fraction of an accelerator", 1},
+                                   {"wrong number of fields", 1},
+                                   {"no accelerator", 1},
+                                   {"instance not in the catalog", 1},
+                                   {"duplicate row", 1}});
+  CHECK(imported.used == 1);
+}
+
+TEST_CASE("a host and its accelerator meet in the same zone only") {
+  const ImportedPrices imported =
+      ImportText("gcp",
+                 kGoogleHeader +
+                     "n1-standard-8,8,30,,,,r,r-a,0.38,0.14\n"
+                     "n1-standard-8,8,30,,,,r,r-b,0.38,0.14\n"
+                     ",,,T4,1,,r,r-a,0.35,0.16\n"
+                     ",,,T4,1,,r,r-c,0.35,0.16\n"
+                     ",,,tpu-v2-8,1,,r,r-a,4.5,\n"
+                     ",,,tpu-v2-32,1,,r,r-a,24,\n");
+  CHECK(imported.dropped ==
+        Counts{{"accelerator of no instance in the catalog", 2},
+               {"host without an accelerator", 1}});
+  CHECK(imported.used == 3);
+  const Price* price = FindPrice(imported, "n1-standard-8+1xT4", "r");
+  REQUIRE(price != nullptr);
+  CHECK(model::ToDollarsPerHour(*price->on_demand) ==
+        doctest::Approx(0.73).scale(0).epsilon(1e-12));
+  CHECK(model::ToDollarsPerHour(*price->spot_low) ==
+        doctest::Approx(0.30).scale(0).epsilon(1e-12));
+  price = FindPrice(imported, "tpu-v2-8", "r");
+  REQUIRE(price != nullptr);
+  CHECK_FALSE(price->spot_low.has_value());
+}
+
+TEST_CASE("what is no catalog of SkyPilot's is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("vms.csv", "a,b\n1,2\n");
+  CHECK(MessageOf<model::InputError>(folder, [&] {
+          ImportSkyPilotCatalog(path, "aws", "2026-05-20");
+        }) == "vms.csv:1: missing column \"InstanceType\"; known: a, b");
+}
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,52 @@
+#include "hardware/files/csv_file.h"
+
+#include <doctest/doctest.h>
+
+#include "model/error.h"
+#include "tests/hardware/temporary_folder.h"
+
+namespace trainfare::hardware {
+namespace {
+
+std::string Message(const std::string& text) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("t.csv", text);
+  return MessageOf<model::InputError>(folder,
+                                      [&] { CsvFile::Read(path).Column("b"); });
+}
+
+}  // namespace
+
+TEST_CASE("fields in quotes hold commas, quotes and line ends") {
+  const TemporaryFolder folder;
+  const CsvFile file = CsvFile::Read(
+      folder.Write("t.csv",
+                   "\xef\xbb\xbf"
+                   "a,b\r\n\"1,\"\"x\"\"\",2\r\n\n\"two\nlines\",\n3,4,5\n6"));
+  CHECK(file.header() == std::vector<std::string>{"a", "b"});
+  CHECK(file.Column("b") == 1);
+  CHECK_FALSE(file.TryColumn("c").has_value());
+  REQUIRE(file.rows().size() == 4);
+  CHECK(file.rows()[0].fields == std::vector<std::string>{"1,\"x\"", "2"});
+  CHECK(file.rows()[0].line == 2);
+  CHECK(file.rows()[1].fields == std::vector<std::string>{"two\nlines", ""});
+  CHECK(file.rows()[1].line == 4);
+  CHECK(file.rows()[2].fields == std::vector<std::string>{"3", "4", "5"});
+  CHECK(file.rows()[2].line == 6);
+  CHECK(file.rows()[3].fields == std::vector<std::string>{"6"});
+}
+
+TEST_CASE("one bad CSV file per message") {
+  CHECK(Message("a,b\n1,2\n") == "no error");
+  CHECK(Message("") == "t.csv: expected a header line, got an empty file");
+  CHECK(Message("a,c\n1,2\n") == "t.csv:1: missing column \"b\"; known: a, c");
+  CHECK(Message("b,b\n") == "t.csv:1: the column \"b\" stands twice");
+  CHECK(Message("a,b\n1,\"2\n3,4\n") ==
+        "t.csv:2: not valid CSV: error parsing data while strict checking "
+        "enabled");
+  CHECK(Message("a,b\n1,2\nx\"y,2\n") ==
+        "t.csv:3: not valid CSV: error parsing data while strict checking "
+        "enabled");
+}
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,42 @@
+#include "hardware/files/text_file.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/error.h"
+#include "tests/hardware/temporary_folder.h"
+
+namespace trainfare::hardware {
+
+TEST_CASE("a file is read as it is, and what is none says why") {
+  const TemporaryFolder folder;
+  const std::string text = std::string("a\r\n\0b", 5);
+  CHECK(ReadTextFile(folder.Write("a.txt", text), "a text") == text);
+  const auto message = [&](const std::string& path) {
+    return MessageOf<model::InputError>(folder,
+                                        [&] { ReadTextFile(path, "a text"); });
+  };
+  CHECK(message(folder.path() + "/none") ==
+        "none: cannot be opened: No such file or directory");
+  CHECK_THROWS_WITH_AS(
+      ReadTextFile(folder.path(), "a text"),
+      (folder.path() + ": expected a text, got a directory").c_str(),
+      model::InputError);
+}
+
+TEST_CASE("lines of a text, whether or not its last has an end") {
+  const auto lines = [](std::string_view text) {
+    std::vector<std::string> found;
+    ForEachLine(text, [&](std::string_view line) { found.emplace_back(line); });
+    return found;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(lines("") == Lines{});
+  CHECK(lines("a\n\nb\n") == Lines{"a", "", "b"});
+  CHECK(lines("a\r\nb") == Lines{"a\r", "b"});
+}
+
+}  // namespace trainfare::hardware

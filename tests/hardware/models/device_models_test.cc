@@ -1,0 +1,319 @@
+#include "hardware/models/device_models.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace trainfare::hardware {
+namespace {
+
+// A made-up device of each kind with round figures.
+Device RoundDevice(DeviceKind kind) {
+  Device d;
+  d.name = "round";
+  d.kind = kind;
+  d.memory_capacity = model::GiB(16);
+  d.memory_bandwidth = model::GBPerSecond(1000);
+  d.on_chip_memory = model::MiB(32);
+  d.peak.fp32 = model::TFlopPerSecond(10);
+  d.peak.bf16 = model::TFlopPerSecond(100);
+  d.peak.fp16 = model::TFlopPerSecond(100);
+  d.peak.vector = model::TFlopPerSecond(10);
+  d.cores = 2;
+  if (kind == DeviceKind::kGpu) {
+    d.cores = 80;
+    d.warps_per_core = 64;
+    d.registers_per_core = 65536;
+    d.shared_memory_per_core = model::KiB(96);
+  }
+  if (kind == DeviceKind::kNeuron || kind == DeviceKind::kSystolic) {
+    d.systolic_rows = 128;
+    d.systolic_columns = 128;
+  }
+  return d;
+}
+
+std::vector<double> Priors(DeviceKind kind) {
+  std::vector<double> values;
+  for (const ParameterInfo& info : ParametersOf(kind)) {
+    values.push_back(info.prior);
+  }
+  return values;
+}
+
+model::Workload BertBase(int64_t batch, int64_t length) {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-uncased");
+  w.batch = batch;
+  w.sequence_length = length;
+  return w;
+}
+
+StepTime<double> StepOf(const Device& device,
+                        const model::Workload& workload,
+                        const std::vector<double>& values) {
+  return EstimateStep<double>(
+      device, workload, model::ExpandKernels(workload), values);
+}
+
+double SecondsOf(const Device& device, const model::Workload& workload) {
+  return StepOf(device, workload, Priors(device.kind)).total().base();
+}
+
+constexpr DeviceKind kKinds[] = {DeviceKind::kCpu,
+                                 DeviceKind::kGpu,
+                                 DeviceKind::kNeuron,
+                                 DeviceKind::kSystolic,
+                                 DeviceKind::kDataflow};
+
+}  // namespace
+
+TEST_CASE("priors lie inside their bounds") {
+  for (const DeviceKind kind : kKinds) {
+    for (const ParameterInfo& info : ParametersOf(kind)) {
+      CAPTURE(info.name);
+      CHECK(info.lower <= info.prior);
+      CHECK(info.prior <= info.upper);
+      CHECK(info.prior_sigma > 0);
+      CHECK(!info.meaning.empty());
+      CHECK(!info.determined_by.empty());
+      if (info.transform == Transform::kLog) CHECK(info.lower > 0);
+    }
+  }
+}
+
+TEST_CASE("what a device's file knows of it stands in for its kind's prior") {
+  Device device = RoundDevice(DeviceKind::kSystolic);
+  const auto of_kind = ParametersOf(DeviceKind::kSystolic);
+  const auto priors_of = [](const Device& of) {
+    std::vector<double> priors;
+    for (const ParameterInfo& info : ParametersOf(of)) {
+      priors.push_back(info.prior);
+    }
+    return priors;
+  };
+  std::vector<double> expected = Priors(DeviceKind::kSystolic);
+  CHECK(priors_of(device) == expected);
+  device.step_overhead_prior = model::Milliseconds(3);
+  for (size_t i = 0; i < of_kind.size(); ++i) {
+    if (of_kind[i].name == kStepOverhead) expected[i] = 3e-3;
+  }
+  CHECK(priors_of(device) == expected);
+  CHECK(expected != Priors(DeviceKind::kSystolic));
+}
+
+TEST_CASE("more work never takes less time") {
+  for (const DeviceKind kind : kKinds) {
+    const Device device = RoundDevice(kind);
+    CAPTURE(ToText(kind));
+    double before = 0;
+    for (const int64_t batch : {2, 4, 8, 16, 32, 64}) {
+      const double time = SecondsOf(device, BertBase(batch, 128));
+      CHECK(time >= before);
+      before = time;
+    }
+    before = 0;
+    for (const int64_t length : {32, 64, 128, 256, 512}) {
+      const double time = SecondsOf(device, BertBase(8, length));
+      CHECK(time >= before);
+      before = time;
+    }
+    CHECK(SecondsOf(device, [] {
+            auto w = BertBase(8, 128);
+            w.architecture = model::FindArchitecture("bert-large-uncased");
+            return w;
+          }()) > SecondsOf(device, BertBase(8, 128)));
+  }
+}
+
+TEST_CASE("a faster device is never slower") {
+  for (const DeviceKind kind : kKinds) {
+    CAPTURE(ToText(kind));
+    for (const int64_t batch : {2, 16, 64}) {
+      const model::Workload w = BertBase(batch, 128);
+      const Device device = RoundDevice(kind);
+      const double time = SecondsOf(device, w);
+      Device bandwidth = device;
+      bandwidth.memory_bandwidth = device.memory_bandwidth * 2.0;
+      CHECK(SecondsOf(bandwidth, w) <= time);
+      Device peak = device;
+      peak.peak.fp32 = *device.peak.fp32 * 2.0;
+      CHECK(SecondsOf(peak, w) <= time);
+      Device vector = device;
+      vector.peak.vector = *device.peak.vector * 2.0;
+      CHECK(SecondsOf(vector, w) <= time);
+      Device cache = device;
+      cache.on_chip_memory = device.on_chip_memory * 2.0;
+      CHECK(SecondsOf(cache, w) <= time);
+    }
+  }
+}
+
+TEST_CASE("accumulation repeats the passes, not the update") {
+  for (const DeviceKind kind : kKinds) {
+    CAPTURE(ToText(kind));
+    const Device device = RoundDevice(kind);
+    model::Workload w = BertBase(8, 128);
+    const auto once = StepOf(device, w, Priors(kind));
+    w.accumulation = 4;
+    const auto four = StepOf(device, w, Priors(kind));
+    CHECK(four.forward.total().base() ==
+          doctest::Approx(4 * once.forward.total().base()).epsilon(1e-9));
+    CHECK(four.optimizer.total().base() ==
+          doctest::Approx(once.optimizer.total().base()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a backward pass is its head, layers and embeddings") {
+  for (const DeviceKind kind : kKinds) {
+    CAPTURE(ToText(kind));
+    const auto step = StepOf(RoundDevice(kind), BertBase(8, 128), Priors(kind));
+    CHECK((step.backward_head + step.backward_layer * 12.0 +
+           step.backward_embeddings)
+              .base() ==
+          doctest::Approx(step.backward.total().base()).epsilon(1e-9));
+  }
+}
+
+// docs/models.md, "A product on a processor": (32, 768) (768, 3072) in fp32 at
+// 10 TFLOP/s x 0.8 x 32 / (32 + 32) = 4 TFLOP/s: 150,994,944 FLOPs take
+// 37.748736 us. 9,437,184 bytes of weights at 1000 GB/s x 0.5 take
+// 18.874368 us; 491,520 bytes of activations, 98.56 % from a cache of 32 MiB
+// that is 4 times as fast: 0.983040 x (0.014436 + 0.985564 / 4) us = 0.256406
+// us. Half of the shorter hidden, 5 us fixed: 37.748736 + 9.565387 + 5.
+TEST_CASE("a product on a processor, worked by hand") {
+  const Device device = RoundDevice(DeviceKind::kCpu);
+  std::vector<double> p = Priors(DeviceKind::kCpu);
+  p[models::kCpuGemmEfficiency] = 0.8;
+  p[models::kCpuGemmHalfExtent] = 32;
+  p[models::kCpuBandwidthEfficiency] = 0.5;
+  p[models::kCpuWeightBandwidthRatio] = 1;
+  p[models::kCpuCacheSpeedup] = 4;
+  p[models::kCpuOverlap] = 0.5;
+  p[models::kCpuKernelOverhead] = 5e-6;
+  model::Kernel kernel;
+  kernel.kind = model::KernelKind::kGemm;
+  kernel.gemm = {1, 32, 3072, 768};
+  kernel.matrix_flops = 2LL * 32 * 3072 * 768;
+  kernel.bytes_read = (32LL * 768 + 768LL * 3072) * 4;
+  kernel.bytes_written = 32LL * 3072 * 4;
+  kernel.parameter_bytes = 768LL * 3072 * 4;
+  const auto time = models::CpuKernelTime<double>(
+      device, *device.peak.fp32, false, model::Phase::kForward, kernel, p);
+  CHECK(model::ToMicroseconds(time.compute) ==
+        doctest::Approx(37.748736).epsilon(1e-9));
+  CHECK(model::ToMicroseconds(time.memory) ==
+        doctest::Approx(0.5 * (18.874368 + 0.256406)).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(time.total()) ==
+        doctest::Approx(52.314123).epsilon(1e-6));
+}
+
+TEST_CASE("a precision that the device lacks is refused") {
+  Device device = RoundDevice(DeviceKind::kGpu);
+  device.peak.bf16 = std::nullopt;
+  CHECK_THROWS_WITH_AS(RequirePrecision(device, model::Precision::kBf16),
+                       "precision: round has no bf16; it runs fp32, fp16",
+                       model::InputError);
+}
+
+TEST_CASE("what a device cannot do gets a reason") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  const auto reason = [&](const char* device,
+                          const model::Workload& workload,
+                          const ShapePlan& shapes = {}) -> std::string {
+    try {
+      RequireSupported(catalog.Find(device), workload, shapes);
+    } catch (const model::InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  model::Workload w = BertBase(8, 128);
+  w.precision = model::Precision::kBf16;
+  CHECK(reason("trainium1", w).empty());
+  CHECK(reason("tpu_v2", w).empty());
+  CHECK(reason("sambanova_sn10", w).empty());
+
+  model::Workload rounding = w;
+  rounding.stack.stochastic_rounding = true;
+  CHECK(reason("trainium1", rounding).empty());
+  CHECK(reason("a100_sxm4_80gb", rounding) ==
+        "stochastic_rounding: what it costs is known of NeuronCores alone, "
+        "which round so on the way out; not of a100_sxm4_80gb");
+
+  model::Workload half = w;
+  half.precision = model::Precision::kFp16;
+  CHECK(reason("tpu_v2", half) ==
+        "precision: tpu_v2 has no fp16; it runs fp32, bf16");
+
+  model::Workload checkpointed = w;
+  checkpointed.gradient_checkpointing = true;
+  CHECK(reason("trainium1_core", checkpointed) ==
+        "gradient_checkpointing: not supported by the training stack of "
+        "trainium1_core; use a smaller batch and accumulation");
+  CHECK(reason("tpu_v2", checkpointed).empty());
+
+  CHECK(reason("groq_lpu", half) ==
+        "device: groq_lpu runs inference only; expected work: forward, got "
+        "training");
+  half.work = model::Work::kForward;
+  CHECK(reason("groq_lpu", half).empty());
+  half.architecture = model::FindArchitecture("bert-large-uncased");
+  CHECK(reason("groq_lpu", half) ==
+        "model: the weights of bert-large-uncased take 670 MB, groq_lpu holds "
+        "230 MB on chip and nothing streams them; choose a smaller model");
+  CHECK(reason("cerebras_wse2", half).empty());
+
+  CHECK(reason("trainium1", w, {.distinct_lengths = 84}) ==
+        "padding: trainium1 compiles each of 84 lengths; expected a compile "
+        "time (run.compile_per_shape), a warm cache (run.warm_cache), or "
+        "static or bucketed padding");
+  CHECK(reason("trainium1",
+               w,
+               {.distinct_lengths = 84, .compile_time_known = true})
+            .empty());
+  w.precision = model::Precision::kFp32;
+  CHECK(reason("v100_pcie_16gb", w, {.distinct_lengths = 84}).empty());
+}
+
+TEST_CASE("kernels by themselves add up to the step, where nothing overlaps") {
+  const Device cpu = RoundDevice(DeviceKind::kCpu);
+  const Device gpu = RoundDevice(DeviceKind::kGpu);
+  const model::Workload workload = BertBase(8, 128);
+  const model::KernelList list = model::ExpandKernels(workload);
+  const auto sum_of = [&](const Device& device) {
+    const std::vector<double> values = Priors(device.kind);
+    model::Seconds<> sum;
+    for (const model::Segment& segment : list.segments) {
+      for (int64_t i = segment.begin; i < segment.end; ++i) {
+        sum += EstimateKernel<double>(device,
+                                      workload,
+                                      segment.phase,
+                                      list.kernels[static_cast<size_t>(i)],
+                                      values) *
+               static_cast<double>(segment.repeat);
+      }
+    }
+    return sum;
+  };
+  const auto phases_of = [&](const Device& device) {
+    const auto step = StepOf(device, workload, Priors(device.kind));
+    return step.forward.total() + step.backward.total() +
+           step.optimizer.total();
+  };
+  CHECK(sum_of(cpu) / phases_of(cpu) == doctest::Approx(1.0).epsilon(1e-12));
+  // Of a GPU a kernel is not faster by itself than its launch, so the sum is
+  // the step's at least; a full queue hides launches.
+  CHECK(sum_of(gpu) / phases_of(gpu) >= 1.0 - 1e-9);
+  CHECK(sum_of(gpu) / phases_of(gpu) < 1.5);
+}
+
+TEST_CASE("a device of compiled graphs has no kernels by themselves") {
+  const Device tpu = RoundDevice(DeviceKind::kSystolic);
+  CHECK_THROWS_AS(EstimateKernel<double>(
+                      tpu, BertBase(8, 128), model::Phase::kForward, {}, {}),
+                  model::InputError);
+}
+
+}  // namespace trainfare::hardware

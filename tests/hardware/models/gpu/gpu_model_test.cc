@@ -1,0 +1,316 @@
+// The formulas of the GPU model, each worked by hand in docs/model_gpu.md.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "hardware/models/device_models.h"
+
+namespace trainfare::hardware::models {
+namespace {
+
+using doctest::Approx;
+
+Approx Near(double value) { return Approx(value).epsilon(1e-9).scale(0); }
+
+// Dimensions of a V100-PCIE.
+Device Volta() {
+  Device d;
+  d.name = "volta";
+  d.architecture = "Volta (7.0)";
+  d.kind = DeviceKind::kGpu;
+  d.memory_capacity = model::GiB(16);
+  d.memory_bandwidth = model::GBPerSecond(900);
+  d.on_chip_memory = model::MiB(6);
+  d.peak.fp32 = model::TFlopPerSecond(14);
+  d.peak.fp16 = model::TFlopPerSecond(112);
+  d.peak.vector = model::TFlopPerSecond(14);
+  d.cores = 80;
+  d.clock = model::Megahertz(1380);
+  d.warps_per_core = 64;
+  d.registers_per_core = 65536;
+  d.shared_memory_per_core = model::KiB(96);
+  return d;
+}
+
+std::vector<double> Priors() {
+  std::vector<double> values;
+  for (const ParameterInfo& info : kGpuParameters) values.push_back(info.prior);
+  return values;
+}
+
+model::Workload BertBase(int64_t batch, int64_t length) {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-uncased");
+  w.batch = batch;
+  w.sequence_length = length;
+  w.optimizer.implementation = model::OptimizerImplementation::kFused;
+  return w;
+}
+
+StepTime<double> StepOf(const Device& device,
+                        const model::Workload& workload,
+                        const std::vector<double>& values) {
+  return GpuStep<double>(
+      device, workload, model::ExpandKernels(workload), values);
+}
+
+}  // namespace
+
+// A warp of 112 registers a thread takes 3584; eight of them 28,672 of 65,536:
+// 2 blocks. 32 registers: 8 blocks fill the 64 warps. 40 KiB of 96: 2 blocks.
+TEST_CASE("occupancy from registers, warps and shared memory") {
+  const Device d = Volta();
+  const Occupancy product = OccupancyOf(
+      d, {.threads = 256, .registers_per_thread = 112, .shared_memory = 16384});
+  CHECK(product.blocks == 2);
+  CHECK(product.warps == 16);
+  CHECK(product.limit == OccupancyLimit::kRegisters);
+
+  const Occupancy elementwise = OccupancyOf(
+      d, {.threads = 256, .registers_per_thread = 32, .shared_memory = 0});
+  CHECK(elementwise.blocks == 8);
+  CHECK(elementwise.warps == 64);
+  CHECK(elementwise.limit == OccupancyLimit::kWarps);
+
+  const Occupancy shared = OccupancyOf(
+      d, {.threads = 128, .registers_per_thread = 32, .shared_memory = 40960});
+  CHECK(shared.warps == 8);
+  CHECK(shared.limit == OccupancyLimit::kSharedMemory);
+
+  const Occupancy small = OccupancyOf(
+      d, {.threads = 32, .registers_per_thread = 32, .shared_memory = 0});
+  CHECK(small.blocks == 16);
+  CHECK(small.limit == OccupancyLimit::kBlocks);
+}
+
+// 900 GB/s x 600 ns = 540,000 B under way, 6,750 B an SM, 512 B a warp.
+TEST_CASE("warps that hide the latency of memory") {
+  CHECK(WarpsToHideLatency<double>(Volta(), model::Seconds<>(600e-9)) ==
+        Near(6750.0 / 512.0));
+}
+
+// 1024 x 1024 x 1024 in fp32: 64 tiles of 128 x 128 on 80 SMs are one wave,
+// 64/80 full; the pipeline of depth 8 leaves 1024/1032 of it. 128 tiles of
+// 128 x 64 are two waves, equally full, at 0.98 of the rate.
+TEST_CASE("the tile with the most useful work") {
+  const TileChoice choice =
+      ChooseTile({.batch = 1, .m = 1024, .n = 1024, .k = 1024},
+                 Volta(),
+                 GpuEngine::kLanes,
+                 14e12,
+                 4.0);
+  CHECK(choice.waves == 1);
+  CHECK(choice.share == Near(0.8 * 1024.0 / 1032.0));
+  CHECK(choice.operand_bytes_per_flop == Near(1.0 / 32.0));
+  CHECK(choice.active_warps == Near(8.0));
+}
+
+// 512 x 512 x 8192: 16 tiles of 128 x 128 would leave 64 SMs idle; k is split
+// 80/16 = 5 times, so that 80 blocks of depth 1638.4 fill one wave.
+TEST_CASE("a deep product is split along k") {
+  const TileChoice choice =
+      ChooseTile({.batch = 1, .m = 512, .n = 512, .k = 8192},
+                 Volta(),
+                 GpuEngine::kLanes,
+                 14e12,
+                 4.0);
+  CHECK(choice.waves == 1);
+  CHECK(choice.share == Near(1638.4 / 1646.4));
+}
+
+// One tile more than a wave holds costs a wave.
+TEST_CASE("a wave for one tile") {
+  const auto waves = [](int64_t m) {
+    return ChooseTile({.batch = 2, .m = m, .n = 128, .k = 64},
+                      Volta(),
+                      GpuEngine::kLanes,
+                      14e12,
+                      4.0)
+        .waves;
+  };
+  CHECK(waves(40 * 128) == 1);
+  CHECK(waves(40 * 128 + 1) > 1);
+}
+
+// 128 x 128 in fp16: 256 operands of 2 B for 32,768 FLOPs, 1/64 B a FLOP. At
+// 112 TFLOP/s 1.75 TB/s, of the 2.43 TB/s of the cache:
+// 1 / sqrt(1 + 0.7202^2) = 0.8115.
+TEST_CASE("the cache feeds the tensor cores") {
+  CHECK(OperandBytesPerFlop(kTensorTiles[1], 2.0) == Near(1.0 / 64.0));
+  const double load = 112e12 / 64.0 / 2.43e12;
+  CHECK(FedShare(112e12, 1.0 / 64.0, 2.43e12) ==
+        Near(1.0 / std::sqrt(1.0 + load * load)));
+  CHECK(FedShare(112e12, 1.0 / 64.0, 2.43e12) ==
+        Approx(0.8115).epsilon(1e-4).scale(0));
+}
+
+// 8 of the 13.18 warps that would hide everything: w = 0.607.
+TEST_CASE("overlap from active against needed warps") {
+  const Device d = Volta();
+  const GpuRates rates = RatesOf(d, model::Precision::kFp32);
+  model::Kernel k;
+  k.kind = model::KernelKind::kGemm;
+  k.gemm = {.batch = 1, .m = 1024, .n = 1024, .k = 1024};
+  k.matrix_flops = int64_t{2} * 1024 * 1024 * 1024;
+  k.bytes_read = 8 * 1024 * 1024;
+  k.bytes_written = 4 * 1024 * 1024;
+  k.parameter_bytes = k.bytes();  // so that no byte comes from the cache
+  auto p = Priors();
+  p[kGpuMemoryLatency] = 600e-9;
+  const auto time = GpuKernelTime<double>(d, rates, k, p);
+  const double memory =
+      12.0 * 1024 * 1024 / (900e9 * p[kGpuBandwidthEfficiency]);
+  const double hidden = 8.0 / (6750.0 / 512.0);
+  CHECK(time.memory.base() == Near(memory * (1.0 - hidden)));
+  CHECK(time.fixed.base() == Near(p[kGpuKernelOverhead]));
+}
+
+// 64 lanes an SM issue loads beside arithmetic; 128 lanes lose a slot to each.
+TEST_CASE("lanes share their issue slots with loads") {
+  Device d = Volta();
+  CHECK(IssueShare(d) == 1.0);
+  d.peak.fp32 = model::TFlopPerSecond(28);
+  CHECK(IssueShare(d) == Near(0.8));
+}
+
+// T4: 70 W at 17.3 pJ are 4.046 TFLOP/s, of 0.93 x 8.1.
+TEST_CASE("a board's power limit holds back long products") {
+  Device d = Volta();
+  d.architecture = "Turing (7.5)";
+  d.peak.fp32 = model::TFlopPerSecond(8.1);
+  d.cores = 40;
+  d.clock = model::Megahertz(1590);
+  d.max_power = model::Watt(70);
+  const auto peak = *d.peak.fp32;
+  CHECK(SustainedShare(d, model::Precision::kFp32, peak) ==
+        Near(70.0 / (17.3e-12 * 8.1e12 * 0.93)));
+  d.max_power = model::Watt(300);
+  CHECK(SustainedShare(d, model::Precision::kFp32, peak) == 1.0);
+  d.max_power.reset();
+  CHECK(SustainedShare(d, model::Precision::kFp32, peak) == 1.0);
+}
+
+TEST_CASE("what a board draws in each kind of work") {
+  Device d = Volta();
+  d.max_power = model::Watt(250);
+  CHECK_FALSE(PowerLevelsOf(d, model::Precision::kFp32).has_value());
+  d.idle_power = model::Watt(56);
+  // fp32: 17.3 pJ x 14 TFLOP/s x 0.93 = 225.2 W; other work 0.72 x 250 W.
+  const auto fp32 = PowerLevelsOf(d, model::Precision::kFp32);
+  REQUIRE(fp32.has_value());
+  CHECK(model::ToWatts(fp32->idle) == Near(56));
+  CHECK(model::ToWatts(fp32->products) == Near(17.3 * 14 * 0.93));
+  CHECK(model::ToWatts(fp32->others) == Near(180));
+  // Tensor cores of its age: the limit.
+  const auto fp16 = PowerLevelsOf(d, model::Precision::kFp16);
+  CHECK(model::ToWatts(fp16->products) == Near(250));
+  // A generation that is not in the table: the limit, too.
+  d.architecture = "Other (9x)";
+  CHECK(model::ToWatts(PowerLevelsOf(d, model::Precision::kFp32)->products) ==
+        Near(250));
+  // A precision that it lacks has no power.
+  CHECK_FALSE(PowerLevelsOf(d, model::Precision::kTf32).has_value());
+}
+
+// The published energies of a V100 PCIe over the measured run times
+// (scenarios/published/imdb_gpu_runs.yaml), with the shares of products and of
+// other work that the model gives their steps: docs/energy.md.
+TEST_CASE("mean power of the published V100 runs") {
+  struct Run {
+    model::Precision precision;
+    double products;
+    double others;
+    double measured_w;
+  };
+  constexpr auto kFp32 = model::Precision::kFp32;
+  constexpr auto kFp16 = model::Precision::kFp16;
+  const std::vector<Run> runs = {{kFp32, 0.66, 0.28, 224.3},
+                                 {kFp32, 0.72, 0.26, 220.0},
+                                 {kFp16, 0.27, 0.67, 188.1},
+                                 {kFp32, 0.79, 0.20, 231.4},
+                                 {kFp16, 0.37, 0.58, 218.5},
+                                 {kFp16, 0.36, 0.44, 153.0},
+                                 {kFp16, 0.22, 0.25, 141.0}};
+  const Device& v100 = DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+  std::vector<double> errors;
+  std::vector<double> bound_errors;
+  for (const Run& run : runs) {
+    const auto levels = PowerLevelsOf(v100, run.precision);
+    REQUIRE(levels.has_value());
+    const double power_w =
+        model::ToWatts(MeanPower(*levels, run.products, run.others));
+    errors.push_back(std::abs(power_w / run.measured_w - 1.0));
+    bound_errors.push_back(
+        std::abs(model::ToWatts(*v100.max_power) / run.measured_w - 1.0));
+  }
+  std::sort(errors.begin(), errors.end());
+  std::sort(bound_errors.begin(), bound_errors.end());
+  CHECK(errors[3] < 0.09);
+  CHECK(errors.back() < 0.18);
+  CHECK(bound_errors[3] > 0.14);
+  CHECK(bound_errors.back() > 0.7);
+}
+
+TEST_CASE("engines by precision") {
+  Device d = Volta();
+  CHECK(EngineOf(d, model::Precision::kFp32) == GpuEngine::kLanes);
+  CHECK(EngineOf(d, model::Precision::kFp16) == GpuEngine::kTensorCores);
+  d.peak.fp16 = model::TFlopPerSecond(28);  // packed, as on Pascal
+  CHECK(EngineOf(d, model::Precision::kFp16) == GpuEngine::kLanes);
+  d.peak.tf32 = model::TFlopPerSecond(14);  // GeForce halves its tensor cores
+  CHECK(EngineOf(d, model::Precision::kFp16) == GpuEngine::kTensorCores);
+  CHECK(EngineOf(d, model::Precision::kTf32) == GpuEngine::kTensorCores);
+}
+
+// At batch 1 an eager step waits for the host: with a launch cost far above
+// any kernel's time, the step is its launches and little else.
+TEST_CASE("a small step is as long as its launches") {
+  const Device d = Volta();
+  const model::Workload w = BertBase(1, 16);
+  auto p = Priors();
+  p[kGpuLaunchCost] = 1e-3;
+  const StepTime<double> step = StepOf(d, w, p);
+  const model::KernelList list = model::ExpandKernels(w);
+  int64_t launches = 0;
+  for (const auto phase : {model::Phase::kForward,
+                           model::Phase::kBackward,
+                           model::Phase::kOptimizer}) {
+    launches += list.Counts(phase).launches;
+  }
+  const double host = static_cast<double>(launches) * 1e-3;
+  CHECK(step.total().base() > host);
+  CHECK(step.total().base() < host * 1.02);
+  CHECK(step.forward.overhead.base() > 0.9 * step.forward.total().base());
+}
+
+// Where the host is what takes time, fewer and cheaper launches are the gain.
+TEST_CASE("a compiled graph launches for less") {
+  const Device d = Volta();
+  model::Workload w = BertBase(1, 16);
+  auto p = Priors();
+  p[kGpuLaunchCost] = 1e-4;
+  const double eager = StepOf(d, w, p).forward.total().base();
+  w.stack.fusion = model::Fusion::kCompiled;
+  CHECK(StepOf(d, w, p).forward.total().base() <
+        kGpuCompiledLaunchShare * eager);
+}
+
+TEST_CASE("a faster device never takes longer") {
+  const model::Workload w = BertBase(16, 128);
+  const auto p = Priors();
+  const double base = StepOf(Volta(), w, p).total().base();
+  Device d = Volta();
+  d.memory_bandwidth = model::GBPerSecond(1800);
+  CHECK(StepOf(d, w, p).total().base() < base);
+  d = Volta();
+  d.peak.fp32 = model::TFlopPerSecond(16);
+  CHECK(StepOf(d, w, p).total().base() < base);
+  d = Volta();
+  d.on_chip_memory = model::MiB(40);
+  CHECK(StepOf(d, w, p).total().base() < base);
+}
+
+}  // namespace trainfare::hardware::models

@@ -1,0 +1,209 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "hardware/models/device_models.h"
+#include "hardware/models/neuron/compiler.h"
+#include "hardware/models/neuron/neuron.h"
+#include "model/padding.h"
+
+namespace trainfare::hardware::models {
+namespace {
+
+const Device& Core() { return DeviceCatalog::Shipped().Find("trainium1_core"); }
+
+model::Workload Bert(int64_t batch, int64_t length) {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-uncased");
+  w.batch = batch;
+  w.sequence_length = length;
+  w.precision = model::Precision::kBf16;
+  w.stack.fusion = model::Fusion::kCompiled;
+  return w;
+}
+
+std::vector<double> RoundParameters() {
+  std::vector<double> p(kNeuronParameterCount);
+  p[kNeuronTensorEfficiency] = 0.5;
+  p[kNeuronVectorEfficiency] = 0.1;
+  p[kNeuronScalarOp] = 40e-12;
+  p[kNeuronEngineOverlap] = 0.2;
+  p[kNeuronDmaEfficiency] = 0.5;
+  p[kNeuronDmaOverlap] = 0.9;
+  p[kNeuronActivationTraffic] = 0.6;
+  p[kNeuronSpillShare] = 0.8;
+  p[kNeuronKernelOverhead] = 0.3e-6;
+  p[kNeuronStepOverhead] = 5e-3;
+  p[kNeuronForwardOverhead] = 0.5e-3;
+  return p;
+}
+
+}  // namespace
+
+// docs/model_trainium.md, "A stretch of the graph".
+TEST_CASE("a product with its activation, worked by hand") {
+  // (4096, 768) (768, 3072): one feed-forward product, all of it in the list.
+  model::Kernel product;
+  product.kind = model::KernelKind::kGemm;
+  product.gemm = {1, 4096, 3072, 768};
+  product.matrix_flops = 19'327'352'832;
+  product.vector_flops = 1'000'000;
+  product.special_ops = 1'000'000;
+  product.bytes_read = 104'718'592;
+  product.parameter_bytes = 4'718'592;
+  model::KernelList kernels;
+  kernels.kernels = {product};
+  model::Segment segment;
+  segment.end = 1;
+  kernels.segments = {segment};
+  const model::Workload w = Bert(32, 128);
+  const std::vector<double> p = RoundParameters();
+
+  const NeuronWork work = NeuronWorkOf(Core(), w, kernels, segment);
+  CHECK(model::ToMicroseconds(work.tensor) ==
+        doctest::Approx(203.446).epsilon(1e-5));
+  CHECK(model::ToBytes(work.activation_bytes) == 100e6);
+  CHECK(work.operations == 1);
+
+  // As part of a pass that touches 200 MB.
+  const NeuronActivity<double> busy =
+      NeuronActivityOf<double>(Core(), work, model::MB(200), p);
+  CHECK(model::ToMicroseconds(busy.tensor) ==
+        doctest::Approx(406.892).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(busy.vector) ==
+        doctest::Approx(4.34783).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(busy.scalar) ==
+        doctest::Approx(40.0).epsilon(1e-12));
+  CHECK(model::ToBytes(busy.spill) ==
+        doctest::Approx(69.93367e6).epsilon(1e-6));
+  CHECK(model::ToBytes(busy.traffic) ==
+        doctest::Approx(134.65226e6).epsilon(1e-6));
+  CHECK(model::ToMicroseconds(busy.dma) ==
+        doctest::Approx(656.840).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(NeuronEngineTime<double>(busy, 0.2)) ==
+        doctest::Approx(442.370).epsilon(1e-5));
+
+  // In a step of its own its pass is 100 MB: 59.867 MB spilled, 124.586 MB in
+  // all, 607.736 us of DMA; 442.370 + 607.736 - 0.9 x 442.370, 0.3 and 5000 us.
+  const StepTime<double> step = NeuronStep<double>(Core(), w, kernels, p);
+  CHECK(
+      model::ToMicroseconds(step.total()) ==
+      doctest::Approx(442.370 + 607.736 - 398.133 + 0.3 + 5000).epsilon(1e-6));
+  // The terms add up, and the engines' stay whole.
+  CHECK(model::ToMicroseconds(step.forward.matrix + step.forward.vector) ==
+        doctest::Approx(442.370).epsilon(1e-5));
+  CHECK(step.forward.spill.base() > 0);
+}
+
+TEST_CASE("engines overlap between taking turns and the longest alone") {
+  NeuronActivity<double> busy;
+  busy.tensor = model::Milliseconds(8);
+  busy.vector = model::Milliseconds(10);
+  busy.scalar = model::Milliseconds(6);
+  CHECK(model::ToMilliseconds(NeuronEngineTime<double>(busy, 0.0)) ==
+        doctest::Approx(24));
+  CHECK(model::ToMilliseconds(NeuronEngineTime<double>(busy, 1.0)) ==
+        doctest::Approx(10));
+  CHECK(model::ToMilliseconds(NeuronEngineTime<double>(busy, 0.5)) ==
+        doctest::Approx(17));
+}
+
+TEST_CASE("nothing spills while a pass fits in the SBUF") {
+  CHECK(NeuronBytesPastSbuf(model::MiB(24), model::MiB(24)).base() == 0);
+  CHECK(NeuronBytesPastSbuf(model::MiB(30), model::MiB(24)).base() ==
+        model::MiB(6).base());
+  model::Workload tiny = Bert(1, 16);
+  tiny.architecture = model::FindArchitecture("bert-tiny");
+  const auto kernels = model::ExpandKernels(tiny);
+  CHECK(NeuronStepActivity<double>(Core(), tiny, kernels, RoundParameters())
+            .spill.base() == 0);
+}
+
+// docs/model_trainium.md, "Spilling": 2.34 and 10.72 GB are touched by one
+// pass of 32 sequences of 32 and of 128 tokens; 2 and 8.6 GB were spilled.
+TEST_CASE("one spill share explains both lengths") {
+  const auto touched = [](int64_t length) {
+    const model::Workload w = Bert(32, length);
+    return NeuronStepWorkOf(Core(), w, model::ExpandKernels(w))
+        .pass_activations;
+  };
+  const auto share = [&](int64_t length, double spilled_gb) {
+    return model::GB(spilled_gb) /
+           NeuronBytesPastSbuf(touched(length), Core().on_chip_memory);
+  };
+  const double at_32 = share(32, 2.0);
+  const double at_128 = share(128, 8.6);
+  CHECK(at_32 == doctest::Approx(0.864).epsilon(0.01));
+  CHECK(at_128 == doctest::Approx(0.804).epsilon(0.01));
+  // Each predicts the other within 10 %.
+  CHECK(std::abs(at_32 / at_128 - 1.0) < 0.10);
+}
+
+// docs/model_trainium.md, "All-reduce between the cores".
+TEST_CASE("an all-reduce gets a share of the bandwidth that a step leaves") {
+  const auto reachable = model::GBPerSecond(410 * 0.5);
+  const auto free_at = [&](double traffic_gb, double step_ms) {
+    return NeuronAllReduceBandwidth<double>(
+        1.0, reachable, model::GB(traffic_gb), model::Milliseconds(step_ms));
+  };
+  // 6.94 GB in 55 ms and 18.7 GB in 115 ms, as modelled.
+  const double at_32 = model::ToGBPerSecond(free_at(6.94, 55));
+  const double at_128 = model::ToGBPerSecond(free_at(18.7, 115));
+  CHECK(at_32 == doctest::Approx(78.8).epsilon(0.002));
+  CHECK(at_128 == doctest::Approx(42.4).epsilon(0.002));
+  // 30 GB/s of it at length 32 says 16.1 at length 128, where 20 were measured.
+  CHECK(30.0 / at_32 * at_128 == doctest::Approx(16.1).epsilon(0.005));
+  // Nothing is left beside traffic that fills the link.
+  CHECK(free_at(50, 100).base() == 0);
+}
+
+TEST_CASE("compiler levels and the host's memory") {
+  CHECK(NeuronLevelTimeFactor(1) == doctest::Approx(1.0370).epsilon(1e-4));
+  CHECK(NeuronLevelTimeFactor(2) == 1.0);
+  CHECK(NeuronLevelTimeFactor(3) == doctest::Approx(0.9914).epsilon(1e-4));
+
+  const model::Bytes<> memory = model::GB(32);
+  const auto compile = [&](int64_t batch, double swap_gb) {
+    return CompileOnHost(
+        NeuronCompilerMemory(batch * 128), memory, model::GB(swap_gb));
+  };
+  CHECK(compile(48, 0) == NeuronCompilation::kFits);
+  CHECK(compile(64, 0) == NeuronCompilation::kFails);
+  CHECK(compile(64, 90) == NeuronCompilation::kSwaps);
+  CHECK(compile(128, 90) == NeuronCompilation::kFails);
+
+  // BERT-large has 24 x 1024 for 12 x 768.
+  const model::Bytes<> base =
+      NeuronCompilerMemory(model::FindArchitecture("bert-base-uncased"), 6144);
+  CHECK(model::ToBytes(base) == doctest::Approx(27.7e9).epsilon(2e-3));
+  CHECK(NeuronCompilerMemory(model::FindArchitecture("bert-large-uncased"),
+                             6144) /
+            base ==
+        doctest::Approx(24.0 * 1024 / (12 * 768)).epsilon(1e-12));
+}
+
+// docs/model_trainium.md, "Dynamic padding".
+TEST_CASE("dynamic padding compiles for hours") {
+  const auto lengths = model::LengthHistogram::FromQuantiles(
+      4, {{20, 0.5}, {38, 0.9}, {45, 0.95}, {57, 0.99}, {87, 1.0}});
+  const std::vector<model::PaddedLength> of_batches =
+      model::DynamicLengths(lengths, 8, 128);
+  constexpr double kSteps = 3 * 16000.0 / 8;
+  const double shapes = model::ExpectedDistinctLengths(of_batches, kSteps);
+  CHECK(shapes > 65);
+  CHECK(shapes <= 84);
+  // A step whose length is another than the last one's.
+  double same = 0;
+  for (const model::PaddedLength& l : of_batches) same += l.share * l.share;
+  CHECK(same < 0.06);
+  // 179 s a shape: compiled once each, and anew at every change.
+  const double once_h = shapes * 179 / 3600;
+  const double anew_h = kSteps * (1 - same) * 179 / 3600;
+  CHECK(once_h == doctest::Approx(3.7).epsilon(0.1));
+  CHECK(anew_h == doctest::Approx(285).epsilon(0.05));
+  CHECK(once_h < 77);
+  CHECK(77 < anew_h);
+}
+
+}  // namespace trainfare::hardware::models

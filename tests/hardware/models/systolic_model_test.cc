@@ -1,0 +1,131 @@
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "hardware/models/device_models.h"
+#include "hardware/models/systolic.h"
+#include "model/memory.h"
+
+namespace trainfare::hardware::models {
+namespace {
+
+const Device& TpuV2() { return DeviceCatalog::Shipped().Find("tpu_v2"); }
+
+model::Workload Bert(int64_t batch, model::Fusion fusion) {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-cased");
+  w.batch = batch;
+  w.sequence_length = 512;
+  w.precision = model::Precision::kBf16;
+  w.stack.fusion = fusion;
+  return w;
+}
+
+std::vector<double> RoundParameters() {
+  std::vector<double> p(kSystolicParameterCount);
+  p[kSystolicGemmEfficiency] = 0.25;
+  p[kSystolicVectorEfficiency] = 0.4;
+  p[kSystolicBandwidthEfficiency] = 0.5;
+  p[kSystolicOverlap] = 0.5;
+  p[kSystolicKernelOverhead] = 3e-6;
+  p[kSystolicTraceCost] = 1e-3;
+  p[kSystolicStepOverhead] = 0.1;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("products are padded to the array") {
+  CHECK(SystolicShare({1, 512, 768, 768}, 128, 128) == 1.0);
+  // Attention scores of BERT-base: k = 64 fills half of the rows.
+  CHECK(SystolicShare({192, 512, 512, 64}, 128, 128) == 0.5);
+  // Length 32: a quarter of the columns as well.
+  CHECK(SystolicShare({192, 32, 32, 64}, 128, 128) == 0.125);
+  // A vocabulary of 28996 is padded to 227 columns of 128.
+  CHECK(SystolicShare({1, 512, 28996, 768}, 128, 128) ==
+        doctest::Approx(28996.0 / 29056.0).epsilon(1e-12));
+  CHECK(SystolicShare({1, 5, 5, 5}, 0, 0) == 1.0);
+}
+
+// docs/model_tpu.md, "A product".
+TEST_CASE("a product on two cores, worked by hand") {
+  model::Kernel product;
+  product.kind = model::KernelKind::kGemm;
+  product.gemm = {1, 16384, 3072, 768};
+  product.matrix_flops = 77'309'411'328;
+  product.bytes_read = 16384LL * 768 * 2 + 768LL * 3072 * 2;
+  product.bytes_written = 16384LL * 3072 * 2;
+  product.parameter_bytes = 768LL * 3072 * 2;
+  model::KernelList kernels;
+  kernels.kernels = {product};
+  model::Segment segment;
+  segment.end = 1;
+  kernels.segments = {segment};
+  const model::Workload w = Bert(32, model::Fusion::kCompiled);
+  const StepTime<double> step =
+      SystolicStep<double>(TpuV2(), w, kernels, RoundParameters());
+  CHECK(model::ToMilliseconds(step.forward.matrix) ==
+        doctest::Approx(6.72256).epsilon(1e-5));
+  // Each core reads all weights, 4.719 MB, and half of the activations,
+  // 62.915 MB, at 175 GB/s: 386.478 us, of which half is hidden.
+  CHECK(model::ToMicroseconds(step.forward.memory) ==
+        doctest::Approx(193.239).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(step.forward.overhead) ==
+        doctest::Approx(3.0).epsilon(1e-9));
+  CHECK(model::ToMilliseconds(step.total()) ==
+        doctest::Approx(6.72256 + 0.193239 + 0.003 + 100).epsilon(1e-6));
+}
+
+TEST_CASE("an eager stack is traced on the host, a compiled one is not") {
+  const std::vector<double> p = RoundParameters();
+  const auto overhead = [&](model::Fusion fusion, model::Precision precision) {
+    model::Workload w = Bert(32, fusion);
+    w.precision = precision;
+    const auto step =
+        SystolicStep<double>(TpuV2(), w, model::ExpandKernels(w), p);
+    return (step.forward.overhead + step.backward.overhead +
+            step.optimizer.overhead)
+        .base();
+  };
+  const double compiled =
+      overhead(model::Fusion::kCompiled, model::Precision::kBf16);
+  const double eager = overhead(model::Fusion::kEager, model::Precision::kBf16);
+  CHECK(eager > 100 * compiled);
+  // bf16 autocast casts: more operations, hence slower on PyTorch/XLA.
+  CHECK(eager > 1.2 * overhead(model::Fusion::kEager, model::Precision::kFp32));
+}
+
+TEST_CASE("the compiler fuses an optimizer however it is written") {
+  const std::vector<double> p = RoundParameters();
+  const auto memory = [&](model::OptimizerImplementation implementation) {
+    model::Workload w = Bert(32, model::Fusion::kCompiled);
+    w.optimizer.implementation = implementation;
+    return SystolicStep<double>(TpuV2(), w, model::ExpandKernels(w), p)
+        .optimizer.memory.base();
+  };
+  const double fused = memory(model::OptimizerImplementation::kFused);
+  CHECK(memory(model::OptimizerImplementation::kMultiTensor) ==
+        doctest::Approx(fused).epsilon(1e-4));
+  CHECK(memory(model::OptimizerImplementation::kForLoop) ==
+        doctest::Approx(fused).epsilon(1e-3));
+}
+
+// docs/model_tpu.md, "What fits": the outcomes printed for one core, half of a
+// chip's memory. PyTorch/XLA keeps what a compiled graph keeps; TensorFlow's
+// one graph lets XLA compute activations anew.
+TEST_CASE("batches that fit on one core") {
+  const auto fits = [](const char* device, int64_t batch, bool recomputed) {
+    model::Workload w = Bert(batch, model::Fusion::kCompiled);
+    w.gradient_checkpointing = recomputed;
+    const model::Bytes<> of_core =
+        DeviceCatalog::Shipped().Find(device).memory_capacity / 2.0;
+    return model::EstimateMemory(w, {}).total() <= of_core;
+  };
+  CHECK(fits("tpu_v2", 24, false));
+  CHECK_FALSE(fits("tpu_v2", 32, false));
+  CHECK_FALSE(fits("tpu_v2", 64, false));
+  CHECK(fits("tpu_v2", 64, true));
+  CHECK(fits("tpu_v3", 128, true));
+}
+
+}  // namespace trainfare::hardware::models

@@ -1,0 +1,252 @@
+#include "scenarios/commands/predict.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "calibrate/fit/fit.h"
+#include "model/error.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using Json = nlohmann::json;
+
+PredictOptions On(std::string_view device) {
+  PredictOptions options;
+  options.scenario = "emotion_bert_base";
+  options.device = device;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("JSON has one prediction for every batch and length, lengths outer") {
+  const FitFolder none;
+  // No fit of an L4 ships.
+  PredictOptions options = On("l4");
+  options.overrides.precision = "fp16";
+  options.overrides.batches = {8, 16};
+  options.overrides.lengths = {32, 128};
+  const Json json = Json::parse(Predict(options).json);
+  const Json& all = json.at("predictions");
+  REQUIRE(all.size() == 4);
+  CHECK(all[0].at("batch") == 8);
+  CHECK(all[1].at("batch") == 16);
+  CHECK(all[1].at("sequence_length") == 32);
+  CHECK(all[3].at("sequence_length") == 128);
+  CHECK(json.at("fit").is_null());
+  for (const Json& p : all) {
+    CHECK(p.at("grade") == "datasheet only");
+    CHECK(p.at("step_time_low_s") < p.at("step_time_s"));
+    CHECK(p.at("step_time_high_s") > p.at("step_time_s"));
+    double share = 0;
+    for (const Json& term : p.at("breakdown")) {
+      share += term.at("share").get<double>();
+    }
+    CHECK(share == doctest::Approx(1.0).epsilon(1e-9));
+    double memory = 0;
+    for (const Json& term : p.at("memory_terms")) {
+      memory += term.at("memory_bytes").get<double>();
+    }
+    CHECK(memory == doctest::Approx(p.at("memory_bytes").get<double>()));
+    CHECK(p.at("cost_usd").is_null());
+  }
+}
+
+TEST_CASE("an instance brings its device, its count and its price") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "emotion_bert_base";
+  options.instance = "aws/g5.12xlarge";
+  const Json json = Json::parse(Predict(options).json);
+  CHECK(json.at("device") == "a10g");
+  const Json& p = json.at("predictions")[0];
+  CHECK(p.at("devices") == 4);
+  const double hours =
+      std::max(60.0, std::ceil(p.at("run_time_s").get<double>())) / 3600.0;
+  CHECK(p.at("cost_usd").get<double>() ==
+        doctest::Approx(hours *
+                        json.at("price").at("price_usd_per_hour").get<double>())
+            .epsilon(1e-9));
+}
+
+TEST_CASE("what does not fit has a reason and exit code 3") {
+  const FitFolder none;
+  PredictOptions options = On("t4");
+  options.overrides.precision = "fp16";
+  options.overrides.batches = {100000};
+  const Report report = Predict(options);
+  CHECK(report.exit_code == kNothingFits);
+  const Json json = Json::parse(report.json);
+  const Json& p = json.at("predictions")[0];
+  CHECK(p.at("fits") == false);
+  CHECK_FALSE(p.contains("step_time_s"));
+  CHECK(
+      p.at("reason").get<std::string>().starts_with("does not fit memory by "));
+  options.overrides.batches = {8, 100000};
+  CHECK(Predict(options).exit_code == kOk);
+}
+
+TEST_CASE("values out of range are refused by the name of their flag") {
+  const FitFolder none;
+  PredictOptions options = On("a100_sxm4_80gb");
+  options.overrides.batches = {0};
+  CHECK_THROWS_WITH_AS(Predict(options),
+                       "--batch: expected an integer from 1 to 1048576, got 0",
+                       model::InputError);
+  options.overrides = {};
+  options.overrides.lengths = {513};
+  CHECK_THROWS_WITH_AS(Predict(options),
+                       "--seq: expected at most 512, the positions of "
+                       "bert-base-uncased, got 513",
+                       model::InputError);
+  options.overrides = {};
+  options.devices = 0;
+  CHECK_THROWS_WITH_AS(
+      Predict(options),
+      "--devices: expected an integer from 1 to 1048576, got 0",
+      model::InputError);
+  options = On("a100_sxm4_80gb");
+  options.instance = "aws/g5.xlarge";
+  CHECK_THROWS_AS(Predict(options), UsageError);
+}
+
+TEST_CASE("forward passes become training only with an optimizer") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const auto predict = [&](const std::string& more, const char* work) {
+    PredictOptions options;
+    options.scenario = folder.Write("s.yaml",
+                                    "name: passes\n"
+                                    "model: bert-tiny\n"
+                                    "task: sequence-classification\n"
+                                    "dataset: { train: 512 }\n"
+                                    "epochs: 1\n"
+                                    "batch: 4\n"
+                                    "padding: { static: 32 }\n"
+                                    "precision: fp16\n"
+                                    "stack: eager\n"
+                                    "work: forward\n" +
+                                        more);
+    options.device = "t4";
+    options.overrides.work = work;
+    return Json::parse(Predict(options).json).at("scenario").at("work");
+  };
+  CHECK(predict("", "forward") == "forward");
+  CHECK_THROWS_WITH_AS(
+      predict("", "training"),
+      "--work: expected forward, the scenario names no optimizer to train with",
+      model::InputError);
+  CHECK(predict("optimizer: { name: sgd, implementation: fused }\n",
+                "training") == "training");
+}
+
+TEST_CASE("a precision that the device lacks is an error, not a guess") {
+  const FitFolder none;
+  CHECK_THROWS_AS(Predict(On("t4")), model::InputError);  // bf16
+}
+
+TEST_CASE("the user's fit is found, and one of another device refused") {
+  const FitFolder folder;
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+  calibrate::Observation run;
+  run.label = "one";
+  run.device = device.name;
+  run.workload = LoadScenario("emotion_bert_base").workload;
+  const calibrate::Predictor datasheet(device);
+  // Twice as slow as the datasheet says.
+  run.measured = datasheet.Predict(run.workload).time.total() * 2.0;
+  std::filesystem::create_directories(folder.Path("fits"));
+  const std::string path = folder.Path("fits/a100_sxm4_80gb.yaml");
+  calibrate::SaveFit(calibrate::FitDevice(device, {run}), path);
+
+  const auto step = [](const PredictOptions& options) {
+    return Json::parse(Predict(options).json)
+        .at("predictions")[0]
+        .at("step_time_s")
+        .get<double>();
+  };
+  const double slow = step(On("a100_sxm4_80gb"));
+  CHECK(slow > 1.3 * ToSeconds(run.measured) / 2.0);
+  PredictOptions options;
+  options.scenario = "emotion_bert_base";
+  options.fit = path;  // and so its device
+  CHECK(step(options) == slow);
+  options.device = "h100_sxm";
+  CHECK_THROWS_AS(Predict(options), model::InputError);
+}
+
+TEST_CASE("a fit that cannot be read stands in the way of its device alone") {
+  const FitFolder folder;
+  folder.Write("fits/h100_pcie.yaml", "device: h100_pcie\nkind: nonsense\n");
+  CHECK_NOTHROW(Predict(On("l4")));
+  CHECK_THROWS_AS(Predict(On("h100_pcie")), model::InputError);
+}
+
+TEST_CASE("the same question has the same bytes for an answer") {
+  const FitFolder none;
+  for (const Format format :
+       {Format::kTable, Format::kJson, Format::kCsv, Format::kMarkdown}) {
+    CHECK(Render(Predict(On("a100_sxm4_80gb")), format) ==
+          Render(Predict(On("a100_sxm4_80gb")), format));
+  }
+}
+
+// Hugging Face's guide to training on one GPU (Transformers 4.21, page
+// perf_train_gpu_one): BERT-large, 512 sequences of length 512, V100-SXM2-16GB,
+// driver 460.91; `used` of NVML / 1024^2, and train_runtime of 128 optimizer
+// steps. Nothing is fitted to them.
+TEST_CASE("runs of a guide: times, and memory that the tensors stay below") {
+  struct Run {
+    int batch;
+    int accumulation;
+    const char* precision;
+    bool checkpointing;
+    double seconds;
+    double used_mib;
+    double limit;  // of the time's error
+  };
+  const FitFolder none;
+  const TemporaryFolder folder;
+  for (const Run& run : {Run{4, 1, "fp32", false, 57.82, 14949, 0.10},
+                         Run{1, 4, "fp32", false, 66.03, 8681, 0.10},
+                         Run{1, 4, "fp32", true, 85.47, 6775, 0.10},
+                         Run{4, 1, "fp16", false, 27.46, 13939, 0.10},
+                         Run{1, 4, "fp16", true, 50.76, 7275, 0.17}}) {
+    CAPTURE(run.used_mib);
+    PredictOptions options;
+    options.scenario = folder.Write(
+        "guide.yaml",
+        fmt::format("name: guide\n"
+                    "model: bert-large-uncased\n"
+                    "task: sequence-classification\n"
+                    "dataset: {{ train: 512 }}\n"
+                    "epochs: 1\n"
+                    "batch: {}\n"
+                    "accumulation: {}\n"
+                    "padding: {{ static: 512 }}\n"
+                    "precision: {}\n"
+                    "optimizer: {{ name: adamw, implementation: for_loop }}\n"
+                    "stack: eager\n"
+                    "gradient_checkpointing: {}\n",
+                    run.batch,
+                    run.accumulation,
+                    run.precision,
+                    run.checkpointing));
+    options.device = "v100_sxm2_16gb";
+    const Json p = Json::parse(Predict(options).json).at("predictions").at(0);
+    CHECK(p.at("run_time_s").get<double>() ==
+          doctest::Approx(run.seconds).epsilon(run.limit).scale(0));
+    // What the allocator keeps besides grows towards the end of the card.
+    const double share =
+        p.at("memory_bytes").get<double>() / (run.used_mib * 1048576.0);
+    CHECK(share < 1.0);
+    CHECK(share > 0.75);
+  }
+}
+
+}  // namespace trainfare::scenarios

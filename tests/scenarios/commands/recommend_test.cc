@@ -1,0 +1,225 @@
+#include "scenarios/commands/recommend.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "hardware/catalog/instance.h"
+#include "model/error.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using Json = nlohmann::json;
+
+RecommendOptions For(std::string_view scenario) {
+  RecommendOptions options;
+  options.scenario = scenario;
+  return options;
+}
+
+// Checks that message, table and JSON name the same winner; returns it.
+Json Winner(const Report& report) {
+  const Json json = Json::parse(report.json);
+  REQUIRE(json.at("chosen").is_object());
+  const std::string name = json.at("chosen").at("instance");
+  CHECK(report.headline.front().find(name) != std::string::npos);
+  const Table& table = report.tables.front();
+  REQUIRE(table.marked.has_value());
+  CHECK(table.rows[*table.marked][1].text == name);
+  Json winner;
+  int chosen = 0;
+  for (const Json& candidate : json.at("candidates")) {
+    if (!candidate.at("chosen").get<bool>()) continue;
+    ++chosen;
+    winner = candidate;
+  }
+  CHECK(chosen == 1);
+  CHECK(winner.at("instance") == name);
+  CHECK(winner.at("devices") == json.at("chosen").at("devices"));
+  return winner;
+}
+
+}  // namespace
+
+TEST_CASE("every instance is there, with a reason unless chosen") {
+  const FitFolder none;
+  const Report report = Recommend(For("emotion_bert_base"));
+  const Json json = Json::parse(report.json);
+  std::map<std::string, int> seen;
+  for (const Json& candidate : json.at("candidates")) {
+    ++seen[candidate.at("instance")];
+    if (candidate.at("chosen").get<bool>()) {
+      CHECK(candidate.at("reason").is_null());
+    } else {
+      CHECK_FALSE(candidate.at("reason").get<std::string>().empty());
+    }
+  }
+  for (const auto& instance :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    CAPTURE(instance.FullName());
+    CHECK(seen[instance.FullName()] == (instance.count > 1 ? 2 : 1));
+  }
+}
+
+TEST_CASE("the winner is best by its objective, and one in all places") {
+  const FitFolder none;
+  for (const Objective objective :
+       {Objective::kCost, Objective::kTime, Objective::kEnergy}) {
+    RecommendOptions options = For("imdb_bert_base");
+    options.objective = objective;
+    const Report report = Recommend(options);
+    const Json winner = Winner(report);
+    const auto score = [&](const Json& candidate) {
+      switch (objective) {
+        case Objective::kTime:
+          return candidate.at("estimate").at("run_time_s").get<double>();
+        case Objective::kEnergy:
+          return candidate.at("estimate").at("energy_j").get<double>();
+        case Objective::kCost:
+          break;
+      }
+      return candidate.at("cost_usd").get<double>();
+    };
+    const Json all = Json::parse(report.json);
+    for (const Json& candidate : all.at("candidates")) {
+      if (candidate.at("cost_usd").is_null()) continue;
+      if (objective == Objective::kEnergy &&
+          candidate.at("estimate").at("energy_j").is_null()) {
+        continue;
+      }
+      CHECK(score(candidate) >= score(winner));
+    }
+  }
+}
+
+TEST_CASE("no price is no price: never 0, never the winner") {
+  const FitFolder none;
+  const Json json = Json::parse(Recommend(For("emotion_bert_base")).json);
+  int without = 0;
+  for (const Json& candidate : json.at("candidates")) {
+    if (!candidate.at("price").is_null()) {
+      CHECK(candidate.at("price").at("price_usd_per_hour") > 0.0);
+      continue;
+    }
+    ++without;
+    CHECK(candidate.at("cost_usd").is_null());
+    CHECK_FALSE(candidate.at("chosen").get<bool>());
+  }
+  CHECK(without > 0);  // aws/p5e.48xlarge has no public price
+}
+
+TEST_CASE("limits rule out what passes them and say by how much") {
+  const FitFolder none;
+  RecommendOptions options = For("imdb_bert_base");
+  const Json cheapest = Winner(Recommend(options));
+  const double run = cheapest.at("estimate").at("run_time_s").get<double>();
+  options.deadline = model::Second(run / 4.0);
+  const Json faster = Winner(Recommend(options));
+  CHECK(faster.at("estimate").at("run_time_s").get<double>() <= run / 4.0);
+  CHECK(faster.at("cost_usd") > cheapest.at("cost_usd"));
+
+  options.budget = model::Dollars(cheapest.at("cost_usd").get<double>());
+  const Report none_left = Recommend(options);
+  CHECK(none_left.exit_code == kNothingFits);
+  const Json json = Json::parse(none_left.json);
+  CHECK(json.at("chosen").is_null());
+  bool late = false;
+  bool dear = false;
+  for (const Json& candidate : json.at("candidates")) {
+    const std::string reason = candidate.at("reason");
+    late = late || reason.starts_with("misses the deadline by ");
+    dear = dear || reason.starts_with("over the budget by ");
+  }
+  CHECK(late);
+  CHECK(dear);
+}
+
+TEST_CASE("what does not fit and what lacks the precision say so") {
+  const FitFolder none;
+  RecommendOptions options = For("squad_bert_large");
+  options.overrides.batches = {64};
+  options.overrides.precision = "bf16";
+  const Json json = Json::parse(Recommend(options).json);
+  bool memory = false;
+  bool precision = false;
+  for (const Json& candidate : json.at("candidates")) {
+    if (candidate.at("chosen").get<bool>()) continue;
+    const std::string reason = candidate.at("reason");
+    memory = memory || reason.starts_with("does not fit memory by ");
+    precision = precision || reason.find("bf16") != std::string::npos;
+  }
+  CHECK(memory);
+  CHECK(precision);
+}
+
+TEST_CASE("clouds filter, unknown ones get the nearest") {
+  const FitFolder none;
+  RecommendOptions options = For("emotion_bert_base");
+  options.clouds = {"gcp"};
+  const Json json = Json::parse(Recommend(options).json);
+  for (const Json& candidate : json.at("candidates")) {
+    CHECK(candidate.at("instance").get<std::string>().starts_with("gcp/"));
+  }
+  options.clouds = {"asw"};
+  CHECK_THROWS_WITH_AS(Recommend(options),
+                       "--cloud: unknown cloud \"asw\"; did you mean \"aws\"? "
+                       "known: aws, azure, gcp, lambda",
+                       model::InputError);
+}
+
+TEST_CASE("spot prices are not above those on demand") {
+  const FitFolder none;
+  RecommendOptions options = For("emotion_bert_base");
+  const Report on_demand = Recommend(options);
+  options.spot = true;
+  const Report spot = Recommend(options);
+  CHECK(Winner(spot).at("cost_usd") <= Winner(on_demand).at("cost_usd"));
+  CHECK(spot.notes.front().find("spot") != std::string::npos);
+  CHECK(on_demand.notes.front().find("on demand") != std::string::npos);
+  CHECK(on_demand.notes.front().find("excludes") != std::string::npos);
+}
+
+TEST_CASE("a device that nobody rents out is answered for, and never chosen") {
+  const FitFolder none;
+  RecommendOptions options = For("emotion_bert_base");
+  options.objective = Objective::kTime;
+  options.also = {"sambanova_sn30", "cerebras_wse2", "groq_lpu", "ipu_gc200"};
+  const Json json = Json::parse(Recommend(options).json);
+  CHECK(json.at("chosen").at("instance").is_string());
+  std::map<std::string, Json> seen;
+  for (const Json& candidate : json.at("candidates")) {
+    if (candidate.at("instance").is_null()) {
+      seen[candidate.at("device")] = candidate;
+    }
+  }
+  REQUIRE(seen.size() == 4);
+  const Json& timed = seen["sambanova_sn30"];
+  CHECK(timed.at("reason") == "by itself: no instance, so no price");
+  CHECK(timed.at("estimate").at("step_time_s").get<double>() > 0);
+  CHECK(timed.at("estimate").at("fit_figures") == 1);
+  CHECK(timed.at("cost_usd").is_null());
+  // bf16 on chips of fp16.
+  CHECK(seen["cerebras_wse2"].at("reason") ==
+        "precision: cerebras_wse2 has no bf16; it runs fp16");
+  for (const auto& [device, candidate] : seen) {
+    CHECK_FALSE(candidate.at("chosen").get<bool>());
+  }
+  options.also = {"cerebras_wse3"};
+  CHECK_THROWS_AS(Recommend(options), model::InputError);
+}
+
+TEST_CASE("limits of the command line need their units") {
+  CHECK(TimeFlag("--deadline", "4h") == model::Hours(4));
+  CHECK(MoneyFlag("--budget", "20usd") == model::Dollars(20));
+  CHECK_THROWS_WITH_AS(TimeFlag("--deadline", "4"),
+                       "--deadline: expected a time such as \"4h\", got \"4\"; "
+                       "a number needs its unit",
+                       UsageError);
+  CHECK_THROWS_AS(TimeFlag("--deadline", "-4h"), UsageError);
+  CHECK_THROWS_AS(MoneyFlag("--budget", "20 EUR"), UsageError);
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,278 @@
+#include "scenarios/commands/validate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/records/import/observations.h"
+#include "hardware/catalog/device.h"
+#include "model/error.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kHeader =
+    "source,source_file,system_name,device,n_devices,nodes,model,hidden,layers,"
+    "heads,intermediate,vocab,seq_len,batch_per_device,grad_accum,precision,"
+    "framework,stack_notes,task,metric,value,notes\n";
+
+// A row of a table: one fine-tuning step of BERT-base.
+std::string Row(std::string_view device,
+                int batch,
+                int length,
+                std::string_view precision,
+                double step_ms) {
+  return "test,file,system," + std::string(device) +
+         ",1,1,bert-base,768,12,12,"
+         "3072,30522," +
+         std::to_string(length) + "," + std::to_string(batch) + ",1," +
+         std::string(precision) + ",PyTorch,,finetune,step_ms," +
+         std::to_string(step_ms) + ",\n";
+}
+
+// Steps that take `slowdown` times what is predicted from the datasheets of
+// two devices of which no fit ships.
+std::string SlowedTable(double slowdown) {
+  const auto table = [](const auto& step_ms_of) {
+    std::string text(kHeader);
+    size_t row = 0;
+    for (const char* device : {"a10", "l40s"}) {
+      for (const int batch : {2, 8, 16}) {
+        for (const int length : {64, 128}) {
+          text += Row(device, batch, length, "fp16", step_ms_of(row++));
+        }
+      }
+    }
+    return text;
+  };
+  const TemporaryFolder folder;
+  ValidateOptions options;
+  options.files = {folder.Write("any.csv", table([](size_t) { return 1.0; }))};
+  const Json rows = Json::parse(Validate(options).json).at("rows");
+  return table([&](size_t row) {
+    return 1e3 * slowdown * rows.at(row).at("predicted_s").get<double>();
+  });
+}
+
+Json Result(const std::string& file,
+            std::string_view protocol,
+            int expected_exit = kOk) {
+  ValidateOptions options;
+  options.files = {file};
+  SetProtocol(protocol, options);
+  const Report report = Validate(options);
+  CHECK(report.exit_code == expected_exit);
+  return Json::parse(report.json);
+}
+
+}  // namespace
+
+TEST_CASE("errors are summed up by hand") {
+  const ErrorSummary s =
+      Summarise({{10.0, true}, {-20.0, true}, {30.0, false}, {0.0, true}});
+  CHECK(s.count == 4);
+  CHECK(s.mape == doctest::Approx(15.0).epsilon(1e-12));
+  CHECK(s.median == doctest::Approx(15.0).epsilon(1e-12));
+  CHECK(s.max == doctest::Approx(30.0).epsilon(1e-12));
+  CHECK(s.bias == doctest::Approx(5.0).epsilon(1e-12));
+  CHECK(s.coverage == doctest::Approx(75.0).epsilon(1e-12));
+  // Type 7: 0.9 of the way through 4 values is 2.7: 20 + 0.7 (30 - 20).
+  CHECK(s.p90 == doctest::Approx(27.0).epsilon(1e-12));
+  CHECK(Summarise({}).count == 0);
+}
+
+TEST_CASE("fitting to the rows takes a common slowdown away") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.3));
+  const Json shipped = Result(file, "as-shipped");
+  CHECK(shipped.at("overall").at("n") == 12);
+  CHECK(shipped.at("fitted").empty());
+  const double before = shipped.at("overall").at("median");
+  CHECK(before > 10.0);
+  for (const char* protocol : {"in-sample", "leave-one-out", "k-runs=4"}) {
+    CAPTURE(protocol);
+    const Json fitted = Result(file, protocol);
+    CHECK(fitted.at("overall").at("median").get<double>() < before / 2.0);
+  }
+}
+
+TEST_CASE("rows that were fitted are named and not counted, but in-sample") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.1));
+  const Json one = Result(file, "one-run-per-device");
+  CHECK(one.at("fitted").size() == 2);
+  CHECK(one.at("overall").at("n") == 10);
+  for (const Json& row : one.at("rows")) {
+    for (const Json& label : one.at("fitted")) CHECK(row.at("label") != label);
+  }
+  const Json three = Result(file, "k-runs=3");
+  CHECK(three.at("fitted").size() == 6);
+  CHECK(three.at("overall").at("n") == 6);
+  const Json in_sample = Result(file, "in-sample");
+  CHECK(in_sample.at("fitted").size() == 12);
+  CHECK(in_sample.at("overall").at("n") == 12);
+  // All are asked for: nothing is left to predict.
+  const Json all = Result(file, "k-runs=6", kInput);
+  CHECK(all.at("overall").at("n") == 0);
+  CHECK(all.at("overall").at("mape").is_null());
+}
+
+TEST_CASE("the draw follows the seed and nothing else") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.1));
+  ValidateOptions options;
+  options.files = {file};
+  SetProtocol("one-run-per-device", options);
+  const std::string first = Validate(options).json;
+  CHECK(Validate(options).json == first);
+  bool changed = false;
+  for (options.seed = 2; options.seed < 8; ++options.seed) {
+    changed = changed || Json::parse(Validate(options).json).at("fitted") !=
+                             Json::parse(first).at("fitted");
+  }
+  CHECK(changed);
+}
+
+TEST_CASE("a device is predicted from the others of its kind") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.2));
+  const Json json = Result(file, "leave-device-out");
+  CHECK(json.at("overall").at("n") == 12);
+  for (const Json& row : json.at("rows")) {
+    CHECK(row.at("grade") == "datasheet only");
+    CHECK_FALSE(row.at("fitted").get<bool>());
+  }
+}
+
+TEST_CASE("what cannot be predicted is listed with its reason") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write(
+      "odd.csv",
+      std::string(kHeader) + Row("GeForce Imaginary 9", 8, 128, "fp16", 10) +
+          Row("t4", 8, 128, "bf16", 10) + Row("t4", 8, 128, "fp16", 100));
+  const Json json = Result(file, "as-shipped");
+  CHECK(json.at("overall").at("n") == 1);
+  REQUIRE(json.at("skipped").size() == 2);
+  CHECK(json.at("skipped")[0].at("reason") ==
+        "unknown device \"GeForce Imaginary 9\"");
+  CHECK(json.at("skipped")[1].at("reason").get<std::string>().find("bf16") !=
+        std::string::npos);
+}
+
+TEST_CASE("groups hold every row once") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.1));
+  for (const char* by :
+       {"device", "precision", "model", "framework", "source"}) {
+    CAPTURE(by);
+    ValidateOptions options;
+    options.files = {file};
+    options.group_by = GroupByFromText(by);
+    const Json json = Json::parse(Validate(options).json);
+    int64_t rows = 0;
+    for (const Json& group : json.at("groups")) {
+      rows += group.at("n").get<int64_t>();
+      CHECK(group.at("max") >= group.at("p90"));
+      CHECK(group.at("p90") >= group.at("median"));
+    }
+    CHECK(rows == json.at("overall").at("n"));
+  }
+}
+
+TEST_CASE("rows that a fit at hand was made from are named") {
+  const FitFolder fits;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.3));
+  CHECK(Result(file, "as-shipped").at("fitted").empty());
+  const auto observations = calibrate::ReadObservations({file}).observations;
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("a10");
+  std::filesystem::create_directories(fits.Path("fits"));
+  calibrate::SaveFit(calibrate::FitDevice(device, observations),
+                     fits.Path("fits/a10.yaml"));
+  const Json json = Result(file, "as-shipped");
+  CHECK(json.at("fitted").size() == 6);
+  CHECK(json.at("overall").at("n") == 12);
+  for (const Json& row : json.at("rows")) {
+    CHECK(row.at("fitted") == (row.at("device") == "a10"));
+  }
+}
+
+TEST_CASE("a passed limit is exit code 4 and says by how much") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  ValidateOptions options;
+  options.files = {folder.Write("slow.csv", SlowedTable(1.3))};
+  options.fail_if = {FailIfFromText("mape>5%"), FailIfFromText("max > 99")};
+  const Report report = Validate(options);
+  CHECK(report.exit_code == kLimitPassed);
+  CHECK(report.complaint.starts_with("--fail-if: mape is "));
+  CHECK(report.complaint.find("max") == std::string::npos);
+  CHECK_FALSE(report.json.empty());
+  options.fail_if = {FailIfFromText("coverage<0")};
+  CHECK(Validate(options).exit_code == kOk);
+}
+
+TEST_CASE("limits, protocols and groupings are read strictly") {
+  const FailIf limit = FailIfFromText(" coverage <= 70 % ");
+  CHECK(limit.metric == "coverage");
+  CHECK_FALSE(limit.above);
+  CHECK(limit.inclusive);
+  CHECK(limit.limit == 70.0);
+  for (const char* bad :
+       {"mape", "mape>", "mape>x", "mape=5", "mean>5", ">5", "mape>>5"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(FailIfFromText(bad), UsageError);
+  }
+  ValidateOptions options;
+  CHECK_THROWS_AS(SetProtocol("k-runs=0", options), UsageError);
+  CHECK_THROWS_AS(SetProtocol("k-runs=x", options), UsageError);
+  CHECK_THROWS_AS(SetProtocol("in-sampl", options), UsageError);
+  CHECK_THROWS_AS(GroupByFromText("colour"), UsageError);
+}
+
+TEST_CASE("repeats of a point are one row, with the noise beside it") {
+  const TemporaryFolder folder;
+  std::string text(kHeader);
+  // 10, 11 and 14 ms: the median is 11; left out, the others' medians are
+  // 12.5, 12 and 10.5.
+  for (const double ms : {10.0, 14.0, 11.0}) {
+    text += Row("a10", 8, 128, "fp16", ms);
+  }
+  text += Row("a10", 2, 64, "fp16", 5.0);
+  ValidateOptions options;
+  options.files = {folder.Write("repeats.csv", text)};
+  CHECK(Json::parse(Validate(options).json).at("rows").size() == 4);
+  options.repeats = RepeatRuleFromText("median");
+  const Report report = Validate(options);
+  const Json json = Json::parse(report.json);
+  const Json& rows = json.at("rows");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows.at(0).at("measured_s").get<double>() == doctest::Approx(0.011));
+  CHECK(rows.at(0).at("repeat_spread_percent").get<double>() ==
+        doctest::Approx(40.0));
+  CHECK(!rows.at(1).contains("repeat_spread_percent"));
+  const Json& repeats = json.at("repeats");
+  CHECK(repeats.at("points") == 1);
+  // |12.5 / 10 - 1|, |12 / 11 - 1|, |10.5 / 14 - 1|
+  CHECK(repeats.at("median").get<double>() == doctest::Approx(25.0));
+  CHECK(repeats.at("max").get<double>() == doctest::Approx(25.0));
+  CHECK(std::any_of(
+      report.notes.begin(), report.notes.end(), [](const std::string& note) {
+        return note.find("1 points were measured 3 times") != std::string::npos;
+      }));
+  CHECK_THROWS_AS(RepeatRuleFromText("some"), UsageError);
+}
+
+}  // namespace trainfare::scenarios

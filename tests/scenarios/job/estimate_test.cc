@@ -1,0 +1,506 @@
+#include "scenarios/job/estimate.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "calibrate/fit/fit.h"
+#include "hardware/catalog/instance.h"
+#include "model/collective.h"
+#include "model/error.h"
+#include "model/kernels.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+const hardware::Device& A100() {
+  return hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+}
+
+calibrate::Predictor Datasheet(const hardware::Device& device) {
+  return calibrate::Predictor(device);
+}
+
+}  // namespace
+
+TEST_CASE("the terms of a step add up to it") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  for (const int64_t devices : {1, 4}) {
+    const JobEstimate job =
+        EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), devices));
+    REQUIRE(job.fits());
+    double sum = 0;
+    for (const Term& term : TermsOf(job.step)) {
+      CHECK(term.time.base() >= 0);
+      sum += ToSeconds(term.time);
+    }
+    CHECK(sum == doctest::Approx(ToSeconds(job.step.total())).epsilon(1e-9));
+    CHECK(job.step.low_factor < 1.0);
+    CHECK(job.step.high_factor > 1.0);
+    CHECK(job.run_low < job.run.total());
+    CHECK(job.run_high > job.run.total());
+  }
+}
+
+TEST_CASE("rates follow from the step by their definitions") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
+  const double step = ToSeconds(job.step.total());
+  CHECK(job.samples_per_second == doctest::Approx(64.0 / step).epsilon(1e-12));
+  CHECK(job.tokens_per_second ==
+        doctest::Approx(64.0 * 32.0 / step).epsilon(1e-12));
+  const double flops =
+      3.0 * static_cast<double>(model::ForwardModelFlops(scenario.workload));
+  CHECK(job.mfu == doctest::Approx(flops / step / 312e12).epsilon(1e-12));
+  CHECK(job.run.steps_per_epoch == 250);
+}
+
+TEST_CASE(
+    "energy is mean power over the run, a bound where rest is not known") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  hardware::Device device = A100();
+  REQUIRE(device.idle_power.has_value());
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1));
+  REQUIRE(job.energy.has_value());
+  CHECK_FALSE(job.energy_is_bound);
+  const double power_w = ToJoules(*job.energy) / ToSeconds(job.run.total());
+  CHECK(power_w > ToWatts(*device.idle_power));
+  CHECK(power_w < ToWatts(*device.max_power));
+  device.idle_power.reset();
+  const JobEstimate bound =
+      EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1));
+  CHECK(bound.energy_is_bound);
+  CHECK(ToJoules(*bound.energy) ==
+        doctest::Approx(400.0 * ToSeconds(bound.run.total())));
+  CHECK(*job.energy < *bound.energy);
+  device.max_power.reset();
+  CHECK_FALSE(EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1))
+                  .energy.has_value());
+}
+
+TEST_CASE("one device communicates nothing, more of them something") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  const calibrate::Predictor predictor = Datasheet(A100());
+  const auto step = [&](int64_t devices) {
+    return EstimateStep(
+        predictor, scenario.workload, ClusterOf(A100(), devices));
+  };
+  const StepEstimate one = step(1);
+  CHECK(one.communication == model::Seconds<>());
+  const StepEstimate two = step(2);
+  CHECK(two.communication.base() > 0);
+  // At the least the last bucket is exposed, at the most all of it.
+  const auto bytes =
+      model::Byte(4.0 * static_cast<double>(model::TotalParameters(
+                            scenario.workload.architecture)));
+  const Cluster cluster = ClusterOf(A100(), 2);
+  CHECK(two.communication <
+        model::RingAllReduceTime<double>(
+            2, bytes, cluster.link->latency, cluster.link->bandwidth * 0.5) *
+            2.0);
+  CHECK(step(8).communication > two.communication);
+  // Nothing of the link was measured.
+  CHECK(two.log_sigma != one.log_sigma);
+}
+
+TEST_CASE("a faster link never makes a step slower") {
+  const Scenario scenario = LoadScenario("imdb_bert_base");
+  const calibrate::Predictor predictor = Datasheet(A100());
+  model::Seconds<> last = model::Hours(1);
+  for (const double gb : {1.0, 10.0, 100.0, 1000.0}) {
+    Cluster cluster;
+    cluster.devices = 8;
+    cluster.link = hardware::Interconnect{};
+    cluster.link->bandwidth = model::GBPerSecond(gb);
+    cluster.link->latency = model::Microseconds(5);
+    const auto time =
+        EstimateStep(predictor, scenario.workload, cluster).total();
+    CHECK(time <= last);
+    last = time;
+  }
+}
+
+TEST_CASE("ranks as measured answer instead of a datasheet's link") {
+  const Scenario scenario = LoadScenario("imdb_bert_base");
+  calibrate::Fit fit = calibrate::PriorFit(A100());
+  const calibrate::Predictor without(A100(), fit);
+  CHECK_FALSE(ClusterOf(without, 2).ranks.has_value());
+  calibrate::RankFit two;
+  two.backend = "nccl";
+  two.transport = "nccl within a host";
+  two.network.ranks = 2;
+  two.network.alone.ring = {model::Microseconds(10), model::GBPerSecond(20)};
+  two.network.alone.link_error = 0.2;
+  two.network.beside = two.network.alone;
+  two.network.beside_timed = true;
+  two.network.speed = 0.8;
+  two.share = 0.97;
+  fit.ranks = {two};
+  const calibrate::Predictor with(A100(), fit);
+  const Cluster cluster = ClusterOf(with, 2);
+  REQUIRE(cluster.ranks.has_value());
+  CHECK(cluster.measured_ranks == 2);
+  const StepEstimate one =
+      EstimateStep(with, scenario.workload, ClusterOf(with, 1));
+  const StepEstimate step = EstimateStep(with, scenario.workload, cluster);
+  CHECK(step.forward.total() / one.forward.total() ==
+        doctest::Approx(1.0 / 0.97).epsilon(1e-9));
+  CHECK(step.communication.base() > 0);
+  CHECK(step.slowed_computation.base() > 0);
+  CHECK(step.ring_ranks == 2);
+  CHECK(GradeWords(step, 2) == "extrapolated");
+  double sum = 0;
+  bool exposed = false;
+  for (const Term& term : TermsOf(step)) {
+    sum += term.time.base();
+    exposed = exposed || (term.name == "exposed communication" &&
+                          term.time == step.communication);
+  }
+  CHECK(exposed);
+  CHECK(sum == doctest::Approx(step.total().base()).epsilon(1e-12));
+  // What the ring leaves open is in the interval.
+  fit.ranks[0].network.alone.link_error = 0;
+  fit.ranks[0].network.beside.link_error = 0;
+  const calibrate::Predictor sure(A100(), fit);
+  const StepEstimate narrow =
+      EstimateStep(sure, scenario.workload, ClusterOf(sure, 2));
+  CHECK(narrow.total() == step.total());
+  CHECK(narrow.log_sigma < step.log_sigma);
+
+  // Another number of ranks is said, and less sure.
+  const StepEstimate eight =
+      EstimateStep(with, scenario.workload, ClusterOf(with, 8));
+  CHECK(eight.communication > step.communication);
+  CHECK(eight.log_sigma > step.log_sigma);
+  CHECK(GradeWords(eight, 8).ends_with(", ring of 2 ranks"));
+}
+
+TEST_CASE("a ring that an instance's own link could not be is not its ring") {
+  calibrate::Fit fit = calibrate::PriorFit(A100());
+  const hardware::Instance* found = nullptr;
+  for (const auto& one : hardware::InstanceCatalog::Shipped().instances()) {
+    if (one.device == A100().name && one.count >= 4) found = &one;
+  }
+  REQUIRE(found != nullptr);
+  calibrate::RankFit group;
+  group.transport = "nccl within a host";
+  group.network.ranks = 4;
+  group.network.alone.ring = {model::Microseconds(10), model::GBPerSecond(100)};
+  group.network.beside = group.network.alone;
+  fit.ranks = {group};
+  const auto cluster = [&] {
+    return ClusterOf(*found, 4, calibrate::Predictor(A100(), fit));
+  };
+  CHECK(cluster().ranks.has_value());
+  fit.ranks[0].network.alone.ring.link = model::GBPerSecond(10000);
+  CHECK_FALSE(cluster().ranks.has_value());
+  fit.ranks[0] = group;
+  fit.ranks[0].transport = "nccl between hosts";
+  CHECK_FALSE(cluster().ranks.has_value());
+}
+
+TEST_CASE("ranks on one processor have its memory and its power between them") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.workload.precision = model::Precision::kFp32;
+  scenario.workload.batch = 4;
+  hardware::Device device = hardware::HostCpu();
+  device.memory_capacity = model::GiB(64);
+  device.max_power = model::Watt(200);
+  calibrate::Fit fit = calibrate::PriorFit(device);
+  calibrate::RankFit two;
+  two.network.ranks = 2;
+  two.network.alone.ring = {model::Microseconds(50), model::GBPerSecond(1e6)};
+  two.network.beside = two.network.alone;
+  two.ranks_per_device = 2;
+  two.share = 0.5;
+  fit.ranks = {two};
+  fit.measured_device = device;
+  const calibrate::Predictor predictor(device, fit);
+  const JobEstimate one =
+      EstimateJob(scenario, predictor, ClusterOf(predictor, 1));
+  const JobEstimate both =
+      EstimateJob(scenario, predictor, ClusterOf(predictor, 2));
+  REQUIRE(both.fits());
+  CHECK(both.capacity.base() == one.capacity.base() / 2);
+  // Twice the work in twice the time, with next to nothing to send.
+  CHECK(both.step.total() / one.step.total() ==
+        doctest::Approx(2.0).epsilon(0.01));
+  CHECK(both.mfu / one.mfu == doctest::Approx(1.0).epsilon(0.01));
+  REQUIRE(both.energy.has_value());
+  CHECK(both.energy->base() / one.energy->base() ==
+        doctest::Approx(both.run.total() / one.run.total()).epsilon(1e-9));
+}
+
+TEST_CASE("what does not fit has a memory and no time") {
+  Scenario scenario = LoadScenario("squad_bert_large");
+  scenario.workload.batch = 512;
+  const hardware::Device& t4 = hardware::DeviceCatalog::Shipped().Find("t4");
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(t4), ClusterOf(t4, 1));
+  CHECK_FALSE(job.fits());
+  CHECK(job.run.total() == model::Seconds<>());
+  REQUIRE(job.largest_batch.has_value());
+  scenario.workload.batch = *job.largest_batch;
+  CHECK(EstimateJob(scenario, Datasheet(t4), ClusterOf(t4, 1)).fits());
+  scenario.workload.batch = *job.largest_batch + 1;
+  CHECK_FALSE(EstimateJob(scenario, Datasheet(t4), ClusterOf(t4, 1)).fits());
+}
+
+TEST_CASE("a static-shape device compiles every distinct length") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.padding = {PaddingKind::kDynamic, 0, {}};
+  scenario.workload.sequence_length = scenario.lengths->longest();
+  scenario.extras.compile_per_shape = model::Second(60.0 * 55.0);
+  const hardware::Device& trainium =
+      hardware::DeviceCatalog::Shipped().Find("trainium1");
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1));
+  // published/s001: 77 h, at most 84 distinct lengths; of batches of 64 fewer
+  // show, training and evaluation apart.
+  CHECK(job.run.distinct_shapes > 20);
+  CHECK(job.run.distinct_shapes < 2 * 84);
+  CHECK(job.bottleneck.starts_with("compile-bound"));
+  const JobEstimate gpu =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
+  CHECK(gpu.run.compile == model::Seconds<>());
+}
+
+TEST_CASE("a warm cache compiles nothing, and lets lengths vary") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.padding = {PaddingKind::kDynamic, 0, {}};
+  scenario.workload.sequence_length = scenario.lengths->longest();
+  const hardware::Device& trainium =
+      hardware::DeviceCatalog::Shipped().Find("trainium1");
+  CHECK_THROWS_AS(
+      EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1)),
+      model::InputError);
+  scenario.extras.compile_per_shape = model::Second(179.0);
+  scenario.extras.warm_cache = true;
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1));
+  CHECK(job.compile_known);
+  CHECK(job.run.distinct_shapes > 20);
+  CHECK(job.run.compile == model::Seconds<>());
+  // A few buckets need no budget.
+  scenario.extras = {};
+  scenario.padding = {PaddingKind::kBuckets, 64, {16, 32, 64}};
+  scenario.workload.sequence_length = 64;
+  const JobEstimate buckets =
+      EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1));
+  CHECK_FALSE(buckets.compile_known);
+  CHECK(buckets.run.distinct_shapes <= 2 * 3 * 2);
+}
+
+// docs/model_trainium.md, "Compiler": 48 sequences of 128 a core compile on 32
+// GB, 64 do with swap, 128 do not even so.
+TEST_CASE("a batch that the host cannot compile is refused with the reason") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.PadTo(128);
+  const hardware::Device& trainium =
+      hardware::DeviceCatalog::Shipped().Find("trainium1");
+  hardware::Instance host =
+      hardware::InstanceCatalog::Shipped().Find("aws/trn1.2xlarge");
+  host.host_memory = model::GB(32);
+  const auto of_core = [&](int64_t batch, double swap_gb) {
+    scenario.workload.batch = 2 * batch;  // two cores
+    scenario.extras.swap = model::GB(swap_gb);
+    return EstimateJob(scenario, Datasheet(trainium), ClusterOf(host, 1));
+  };
+  const JobEstimate fits = of_core(48, 0);
+  CHECK(fits.fits());
+  REQUIRE(fits.compilation.has_value());
+  // 4.51 MB x 48 x 128.
+  CHECK(ToBytes(fits.compilation->memory) ==
+        doctest::Approx(27.71e9).epsilon(1e-3));
+  CHECK_FALSE(fits.compilation->swaps);
+  const JobEstimate fails = of_core(64, 0);
+  CHECK_FALSE(fails.fits());
+  CHECK(fails.Obstacle() ==
+        "does not fit the host's memory by 4.606 GiB: compiling it takes 34.41 "
+        "GiB, there is no swap; use a smaller batch, or set run.swap or "
+        "run.warm_cache");
+  // 32 GB over 4.51 MB are 7095 tokens, 55 sequences a core.
+  CHECK(fails.largest_batch == 110);
+  CHECK(of_core(55, 0).fits());
+  CHECK_FALSE(of_core(56, 0).fits());
+  const JobEstimate swaps = of_core(64, 90);
+  CHECK(swaps.fits());
+  CHECK(swaps.compilation->swaps);
+  CHECK_FALSE(of_core(128, 90).fits());
+  // A device by itself has no host, a cache nothing to compile.
+  scenario.workload.batch = 256;
+  CHECK(EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1))
+            .fits());
+  scenario.extras.warm_cache = true;
+  CHECK(EstimateJob(scenario, Datasheet(trainium), ClusterOf(host, 1)).fits());
+}
+
+TEST_CASE("an inference chip answers for forward passes, and for those alone") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.PadTo(128);
+  scenario.workload.architecture = model::FindArchitecture("bert-tiny");
+  scenario.workload.batch = 1;
+  scenario.workload.precision = model::Precision::kFp16;
+  scenario.eval_samples = 1000;
+  const hardware::Device& groq =
+      hardware::DeviceCatalog::Shipped().Find("groq_lpu");
+  const calibrate::Predictor predictor(
+      groq, calibrate::LoadFitsOf("groq_lpu").front());
+  CHECK_THROWS_AS(EstimateJob(scenario, predictor, ClusterOf(groq, 1)),
+                  model::InputError);
+  scenario.workload.work = model::Work::kForward;
+  const JobEstimate job = EstimateJob(scenario, predictor, ClusterOf(groq, 1));
+  REQUIRE(job.fits());
+  // 59.56 us were measured; docs/model_dataflow.md has the fit's 60.67.
+  CHECK(ToSeconds(job.step.total()) == doctest::Approx(59.56e-6).epsilon(0.03));
+  CHECK(job.step.backward.total() == model::Seconds<>());
+  CHECK(job.step.optimizer.total() == model::Seconds<>());
+  CHECK(job.run.evaluation == model::Seconds<>());
+  CHECK(job.step.figures == 4);
+  const double flops =
+      static_cast<double>(model::ForwardModelFlops(scenario.workload));
+  CHECK(job.mfu ==
+        doctest::Approx(flops / ToSeconds(job.step.total()) / 188e12));
+  // Weights of 670 MB on a chip of 230.
+  scenario.workload.architecture =
+      model::FindArchitecture("bert-large-uncased");
+  CHECK_THROWS_WITH_AS(EstimateJob(scenario, predictor, ClusterOf(groq, 1)),
+                       doctest::Contains("groq_lpu holds 230 MB on chip"),
+                       model::InputError);
+}
+
+TEST_CASE("compiler levels scale what the cores do, on Trainium alone") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  const auto step = [&](const char* name, int64_t level) {
+    scenario.workload.stack.compiler_level = level;
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(name);
+    const JobEstimate job =
+        EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1));
+    return ToSeconds(job.step.total() - job.step.other);
+  };
+  // 132.10, 127.39 and 126.30 s of the published ablation.
+  CHECK(step("trainium1", 1) / step("trainium1", 2) ==
+        doctest::Approx(132.10 / 127.39).epsilon(1e-9));
+  CHECK(step("trainium1", 3) / step("trainium1", 2) ==
+        doctest::Approx(126.30 / 127.39).epsilon(1e-9));
+  CHECK(step("tpu_v3", 1) == step("tpu_v3", 3));
+  // Stochastic rounding is part of writing a result.
+  const double nearest = step("trainium1", 2);
+  scenario.workload.stack.stochastic_rounding = true;
+  CHECK(step("trainium1", 2) == nearest);
+  CHECK_THROWS_AS(step("tpu_v3", 2), model::InputError);
+}
+
+// 4 GPUs over a slow link: sending half, or thin factors, takes less of a step.
+TEST_CASE("compressed gradients leave less to wait for") {
+  Scenario scenario = LoadScenario("imdb_bert_base");
+  const hardware::Device& v100 =
+      hardware::DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+  scenario.workload.precision = model::Precision::kFp16;
+  scenario.workload.batch = 8;
+  const calibrate::Predictor predictor = Datasheet(v100);
+  Cluster cluster;
+  cluster.devices = 4;
+  cluster.link = hardware::Interconnect{};
+  cluster.link->bandwidth = model::GBPerSecond(3.0);
+  cluster.link->latency = model::Microseconds(100);
+  const auto step = [&](model::GradientCompression compression,
+                        const Cluster& on) {
+    scenario.workload.compression = compression;
+    return EstimateStep(predictor, scenario.workload, on);
+  };
+  const auto plain = step({}, cluster);
+  const auto half = step({model::CompressionKind::kHalf, 0}, cluster);
+  const auto factors = step({model::CompressionKind::kPowerSgd, 4}, cluster);
+  CHECK(half.communication < plain.communication);
+  CHECK(factors.communication < half.communication);
+  // The casts take time on the device.
+  CHECK(half.optimizer.total() > plain.optimizer.total());
+  CHECK(factors.optimizer.total() > half.optimizer.total());
+  // One device sends nothing and compresses nothing.
+  CHECK(step({model::CompressionKind::kHalf, 0}, ClusterOf(v100, 1))
+            .optimizer.total() ==
+        step({}, ClusterOf(v100, 1)).optimizer.total());
+}
+
+TEST_CASE("slow input is what a step waits for") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.extras.load_per_sample = model::Milliseconds(100);
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
+  CHECK(ToSeconds(job.step.total()) == doctest::Approx(6.4).epsilon(1e-9));
+  CHECK(job.bottleneck.starts_with("input-bound"));
+}
+
+// docs/model_trainium.md: a core's step has the all-reduce with the other core
+// in it, so two of them take what the chip takes for twice the batch, and four
+// what two chips do.
+TEST_CASE("cores of one chip are the chip") {
+  const auto& devices = hardware::DeviceCatalog::Shipped();
+  const hardware::Device& core = devices.Find("trainium1_core");
+  const hardware::Device& chip = devices.Find("trainium1");
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  model::Workload& workload = scenario.workload;
+  workload.precision = model::Precision::kBf16;
+  workload.stack.fusion = model::Fusion::kCompiled;
+  for (const int64_t chips : {1, 4}) {
+    const Cluster cores = ClusterOf(core, 2 * chips);
+    CHECK(cores.chips() == chips);
+    CHECK(cores.link.has_value() == (chips > 1));
+    workload.batch = 8;
+    const StepEstimate by_core = EstimateStep(Datasheet(core), workload, cores);
+    workload.batch = 16;
+    const StepEstimate by_chip =
+        EstimateStep(Datasheet(chip), workload, ClusterOf(chip, chips));
+    CHECK(ToSeconds(by_core.total()) ==
+          doctest::Approx(ToSeconds(by_chip.total())).epsilon(0.002).scale(0));
+    CHECK((by_core.communication.base() > 0) == (chips > 1));
+  }
+  CHECK(ClusterOf(core, 1).chips() == 1);
+  CHECK_THROWS_WITH_AS(
+      ClusterOf(core, 5),
+      "--devices: trainium1_core is one of 2 parts of trainium1; expected up "
+      "to 2, or whole chips, got 5; hint: 4 or 6",
+      model::InputError);
+}
+
+// Several are answered, or the reason says that only one can be asked about.
+TEST_CASE("two and four of every device") {
+  int refused = 0;
+  for (const hardware::Device& device :
+       hardware::DeviceCatalog::Shipped().devices()) {
+    for (const int64_t devices : {2, 4}) {
+      CAPTURE(device.name);
+      try {
+        const Cluster cluster = ClusterOf(device, devices);
+        CHECK(cluster.devices == devices);
+        CHECK((cluster.chips() == 1 || cluster.link.has_value()));
+      } catch (const model::InputError& error) {
+        ++refused;
+        CHECK(device.kind == hardware::DeviceKind::kDataflow);
+        CHECK(std::string(error.what()).find("one is all that can be asked") !=
+              std::string::npos);
+      }
+    }
+  }
+  CHECK(refused == 4);  // two SambaNova chips
+}
+
+TEST_CASE("several devices need a link that is known") {
+  hardware::Device lonely = A100();
+  lonely.peer_bandwidth.reset();
+  lonely.host_bandwidth.reset();
+  CHECK_THROWS_AS(ClusterOf(lonely, 2), model::InputError);
+  CHECK_NOTHROW(ClusterOf(lonely, 1));
+  const hardware::Instance& one =
+      hardware::InstanceCatalog::Shipped().Find("aws/g5.xlarge");
+  CHECK_THROWS_WITH_AS(ClusterOf(one, 2),
+                       "--devices: expected at most 1, the devices of "
+                       "aws/g5.xlarge, got 2",
+                       model::InputError);
+}
+
+}  // namespace trainfare::scenarios

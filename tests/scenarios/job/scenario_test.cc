@@ -1,0 +1,303 @@
+#include "scenarios/job/scenario.h"
+
+#include <doctest/doctest.h>
+
+#include "model/error.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+constexpr std::string_view kGood =
+    "name: a job\n"
+    "model: bert-base-uncased\n"
+    "task: sequence-classification\n"
+    "labels: 6\n"
+    "dataset: { train: 100, eval: 10, lengths: lengths.yaml }\n"
+    "epochs: 3\n"
+    "batch: 8\n"
+    "padding: { static: 32 }\n"
+    "precision: fp32\n"
+    "optimizer: { name: adamw, implementation: fused }\n"
+    "stack: eager\n";
+constexpr std::string_view kLengths =
+    "source: counted by hand\n"
+    "lengths: [4, 8, 40]\n"
+    "counts: [1, 2, 1]\n";
+
+std::string Replaced(std::string_view from, std::string_view to) {
+  std::string text(kGood);
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// The message without the folder in front.
+std::string Message(const std::string& text,
+                    std::string_view lengths = kLengths) {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", lengths);
+  const std::string path = folder.Write("s.yaml", text);
+  try {
+    LoadScenario(path);
+  } catch (const model::InputError& error) {
+    std::string message = error.what();
+    const std::string prefix = folder.Path("");
+    for (size_t at = message.find(prefix); at != std::string::npos;
+         at = message.find(prefix)) {
+      message.erase(at, prefix.size());
+    }
+    return message;
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a scenario arrives as it is written") {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const Scenario s = LoadScenario(folder.Write("s.yaml", kGood));
+  CHECK(s.name == "s");
+  CHECK(s.title == "a job");
+  CHECK(s.workload.architecture.labels == 6);
+  CHECK(s.workload.batch == 8);
+  CHECK(s.workload.sequence_length == 32);
+  CHECK(s.workload.precision == model::Precision::kFp32);
+  CHECK(s.workload.optimizer.implementation ==
+        model::OptimizerImplementation::kFused);
+  CHECK(s.train_samples == 100);
+  CHECK(s.eval_samples == 10);
+  CHECK(s.epochs == 3);
+  REQUIRE(s.lengths.has_value());
+  CHECK(s.lengths_source == "counted by hand");
+  const auto lengths = s.BatchLengths(8);
+  REQUIRE(lengths.size() == 1);
+  CHECK(lengths[0].length == 32);
+}
+
+TEST_CASE("a scenario says where masters are updated") {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const Scenario apart = LoadScenario(folder.Write("a.yaml", kGood));
+  CHECK(apart.workload.optimizer.masters == model::Masters::kApart);
+  const Scenario in_update = LoadScenario(
+      folder.Write("b.yaml",
+                   Replaced("implementation: fused",
+                            "implementation: fused, masters: in_update")));
+  CHECK(in_update.workload.optimizer.masters == model::Masters::kInUpdate);
+}
+
+TEST_CASE("dynamic and bucketed padding come from the histogram") {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const Scenario dynamic = LoadScenario(
+      folder.Write("d.yaml", Replaced("{ static: 32 }", "dynamic")));
+  CHECK(dynamic.workload.sequence_length == 40);
+  // One sequence: 1/4 of length 4, 1/2 of 8, 1/4 of 40.
+  const auto lengths = dynamic.BatchLengths(1);
+  REQUIRE(lengths.size() == 3);
+  CHECK(lengths[1].share == doctest::Approx(0.5).epsilon(1e-12));
+
+  const Scenario cut = LoadScenario(
+      folder.Write("c.yaml", Replaced("{ static: 32 }", "{ dynamic: 16 }")));
+  CHECK(cut.workload.sequence_length == 16);
+  const Scenario buckets = LoadScenario(folder.Write(
+      "b.yaml", Replaced("{ static: 32 }", "{ buckets: [8, 64] }")));
+  CHECK(buckets.workload.sequence_length == 64);
+  CHECK(buckets.BatchLengths(1).front().share ==
+        doctest::Approx(0.75).epsilon(1e-12));
+}
+
+TEST_CASE("a model may be spelled out") {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const Scenario s = LoadScenario(folder.Write(
+      "s.yaml",
+      Replaced("model: bert-base-uncased",
+               "model: { family: encoder, layers: 12, hidden: 768, heads: 12, "
+               "vocabulary: 30522, positions: 512, token_types: 2 }")));
+  model::Architecture bert = model::FindArchitecture("bert-base-uncased");
+  bert.labels = 6;
+  CHECK(model::TotalParameters(s.workload.architecture) ==
+        model::TotalParameters(bert));
+}
+
+TEST_CASE("what trains, and how gradients are sent, are read") {
+  const auto read = [](const std::string& more) {
+    const TemporaryFolder folder;
+    folder.Write("lengths.yaml", kLengths);
+    return LoadScenario(
+        folder.Write("s.yaml", Replaced("epochs: 3", "epochs: 3\n" + more)));
+  };
+  CHECK(read("trainable: { frozen_layers: 6 }")
+            .workload.trainable.frozen_layers == 6);
+  const model::Trainable lora =
+      read("trainable: { lora: { rank: 8, matrices: [key, output] } }")
+          .workload.trainable;
+  CHECK(lora.lora_rank == 8);
+  CHECK(lora.lora.key);
+  CHECK(lora.lora.output);
+  CHECK_FALSE(lora.lora.query);
+  // The matrices of the paper where none are named.
+  CHECK(read("trainable: { lora: { rank: 4 } }").workload.trainable.lora.value);
+  CHECK(read("gradient_compression: half").workload.compression.kind ==
+        model::CompressionKind::kHalf);
+  CHECK(read("gradient_compression: { power_sgd: 4 }")
+            .workload.compression.rank == 4);
+  CHECK(read("compiler_level: 3").workload.stack.compiler_level == 3);
+  CHECK(read("run: { warm_cache: true }").extras.warm_cache);
+  CHECK_FALSE(read("run: { warm_cache: true }").extras.compile_per_shape);
+
+  CHECK(Message(Replaced("epochs: 3",
+                         "epochs: 3\ntrainable: { lora: { rank: 8,"
+                         " matrices: [valeu] } }")) ==
+        "s.yaml:7:41: trainable.lora.matrices: unknown matrix \"valeu\"; did "
+        "you mean \"value\"?; known: query, key, value, output, "
+        "feed_forward_in, feed_forward_out");
+  CHECK(Message(Replaced("epochs: 3", "epochs: 3\ntrainable: {}")) ==
+        "s.yaml:7:12: trainable: expected one of { frozen_layers: LAYERS } or "
+        "{ lora: { rank: RANK, matrices: [query, value, ..] } }");
+}
+
+TEST_CASE("bad files say what is wrong, where") {
+  CHECK(Message(Replaced("epochs: 3\n", "")) ==
+        "s.yaml:1:1: missing key \"epochs\", an integer from 1 to 1000000");
+  CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepoch: 4")) ==
+        "s.yaml:7:1: unknown key \"epoch\"; did you mean \"epochs\"? "
+        "known: accumulation, attention, batch, compiler_level, dataset, "
+        "drop_last, dropout, epochs, gradient_checkpointing, "
+        "gradient_compression, labels, learning_rate, model, name, "
+        "narrow_weights, notes, optimizer, padding, precision, "
+        "predictions_per_sequence, run, stack, stochastic_rounding, "
+        "target_length, task, trainable, work");
+  CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
+        "s.yaml:7:1: duplicate key \"epochs\"; first at 6:1");
+  CHECK(Message(Replaced("batch: 8", "batch: 0")) ==
+        "s.yaml:7:8: batch: expected an integer from 1 to 1048576, got 0");
+  CHECK(
+      Message(Replaced("batch: 8", "batch: .nan")) ==
+      "s.yaml:7:8: batch: expected an integer from 1 to 1048576, got \".nan\"");
+  CHECK(Message(Replaced("static: 32", "static: 513")) ==
+        "s.yaml:8:10: padding: expected a length of at most 512, the positions "
+        "of bert-base-uncased, got 513");
+  CHECK(Message("") == "s.yaml: expected a map of keys, got an empty file");
+  CHECK(
+      Message(Replaced("fp32", "fp23")) ==
+      "s.yaml:9:12: precision: unknown precision \"fp23\"; known: fp32, tf32, "
+      "fp16, bf16");
+  CHECK(
+      Message(Replaced("{ static: 32 }", "{ static: 32, dynamic: 8 }")) ==
+      "s.yaml:8:10: padding: expected dynamic, { static: LENGTH }, { dynamic: "
+      "LONGEST } or { buckets: [LENGTH, ..] }");
+  CHECK(Message(Replaced("{ static: 32 }", "{ buckets: [32, 16] }")) ==
+        "s.yaml:8:21: padding.buckets: expected rising lengths, got 16 after "
+        "32");
+  CHECK(Message(Replaced("stack: eager\n",
+                         "stack: eager\nrun: { start_up: 30 }\n")) ==
+        "s.yaml:12:18: run.start_up: expected a time such as \"5 us\", got 30; "
+        "a number needs its unit");
+  CHECK(Message(Replaced("lengths: lengths.yaml", "lengths: none.yaml")) ==
+        "s.yaml:5:43: dataset.lengths: expected a file of lengths beside the "
+        "scenario, got \"none.yaml\"");
+  CHECK(Message(Replaced(", lengths: lengths.yaml", "").replace(0, 0, "")) ==
+        "no error");
+}
+
+TEST_CASE("an unknown model gets the nearest names") {
+  const std::string message =
+      Message(Replaced("bert-base-uncased", "bert-base-uncasde"));
+  CHECK(message.find("s.yaml:2:8: model: ") == 0);
+  CHECK(message.find("\"bert-base-uncased\"") != std::string::npos);
+}
+
+TEST_CASE("a file of lengths is checked, too") {
+  CHECK(Message(std::string(kGood),
+                "source: x\nlengths: [4, 4]\ncounts: [1, 1]\n") ==
+        "lengths.yaml:2:10: lengths: expected rising lengths, got 4 after 4");
+  CHECK(Message(std::string(kGood),
+                "source: x\nlengths: [4, 8]\ncounts: [1]\n") ==
+        "lengths.yaml:3:9: counts: expected 2 values, one a length, got 1");
+  CHECK(Message(std::string(kGood),
+                "source: x\nshortest: 1\nlengths: [4, 8]\n"
+                "share_up_to: [0.5, 0.9]\n") ==
+        "lengths.yaml:4:14: share_up_to: expected the last share to be 1, got "
+        "0.9");
+}
+
+TEST_CASE("an unknown name gets the nearest shipped scenario") {
+  CHECK_THROWS_WITH_AS(
+      LoadScenario("emotion_bert_bse"),
+      "unknown scenario \"emotion_bert_bse\"; did you mean "
+      "\"emotion_bert_base\"? known: emotion_bert_base, imdb_bert_base, "
+      "squad_bert_large; or give the path of a .yaml file",
+      model::InputError);
+}
+
+TEST_CASE("forward passes need no optimizer, learning rates no number") {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const auto load = [&](const std::string& text) {
+    return LoadScenario(folder.Write("scenario.yaml", text));
+  };
+  std::string forward(kGood);
+  const size_t at = forward.find("optimizer:");
+  REQUIRE(at != std::string::npos);
+  forward.erase(at, forward.find('\n', at) + 1 - at);
+  CHECK_THROWS_AS(load(forward), model::InputError);
+  CHECK(load(forward + "work: forward\n").workload.work ==
+        model::Work::kForward);
+  CHECK_THROWS_WITH_AS(load(forward + "work: backward\n"),
+                       doctest::Contains("known: training, forward"),
+                       model::InputError);
+  CHECK_THROWS_WITH_AS(load(forward + "work: forward\naccumulation: 2\n"),
+                       doctest::Contains("expected 1 with work: forward"),
+                       model::InputError);
+
+  const Scenario plain = load(std::string(kGood));
+  const Scenario scheduled =
+      load(std::string(kGood) + "learning_rate: { schedule: linear }\n");
+  CHECK(scheduled.workload == plain.workload);
+  CHECK(load(std::string(kGood) + "learning_rate: { layer_decay: 0.95 }\n")
+            .workload.optimizer.by_layer);
+  CHECK_FALSE(load(std::string(kGood) + "learning_rate: { layer_decay: 1 }\n")
+                  .workload.optimizer.by_layer);
+  CHECK_THROWS_AS(
+      load(std::string(kGood) + "learning_rate: { layer_decay: 0 }\n"),
+      model::InputError);
+  CHECK_THROWS_AS(
+      load(std::string(kGood) + "learning_rate: { schedule: steps }\n"),
+      model::InputError);
+}
+
+TEST_CASE("every shipped scenario loads and is within its model") {
+  const auto names = ShippedScenarios();
+  CHECK(names.size() >= 3);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Scenario s = LoadScenario(name);
+    CHECK(s.name == name);
+    CHECK_NOTHROW(model::Validate(s.workload));
+    CHECK(s.train_samples > 0);
+    // Shares of batches add up for any batch.
+    double sum = 0;
+    for (const auto& length : s.BatchLengths(s.workload.batch)) {
+      sum += length.share;
+    }
+    CHECK(sum == doctest::Approx(1.0).epsilon(1e-12));
+  }
+}
+
+// published/s001_emotion_lengths_and_padding: 4 to 87, median 20, 90 % 38.
+TEST_CASE("the emotion lengths are the published ones") {
+  const Scenario s = LoadScenario("emotion_bert_base");
+  REQUIRE(s.lengths.has_value());
+  CHECK(s.lengths->shortest() == 4);
+  CHECK(s.lengths->longest() == 87);
+  CHECK(s.lengths->Cdf(20) == 0.5);
+  CHECK(s.lengths->Cdf(38) == 0.9);
+  // The comment in the scenario: 32 cuts 1 message in 4.
+  CHECK(1.0 - s.lengths->Cdf(32) == doctest::Approx(0.25).epsilon(0.1));
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,110 @@
+#include "scenarios/report/output.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "model/error.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+Report Example() {
+  Report report;
+  report.json = "{\"step_time_s\": 1}";
+  report.headline = {"one second"};
+  Table table;
+  table.columns = {{"step", "step_time_s", Align::kRight}};
+  table.Add({Cell("1 s", 1.0)});
+  report.tables = {table, table};
+  report.notes = {"measured nowhere"};
+  report.warnings = {"old"};
+  return report;
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("each format has what it should") {
+  CHECK(Render(Example(), Format::kJson) == "{\"step_time_s\": 1}\n");
+  CHECK(Render(Example(), Format::kCsv) == "step_time_s\n1\n");
+  CHECK(Render(Example(), Format::kTable) ==
+        "one second\n\nstep\n----\n 1 s\n\nstep\n----\n 1 s\n\n"
+        "note: measured nowhere\n");
+  CHECK(Render(Example(), Format::kMarkdown) ==
+        "one second\n\n| step |\n| ---: |\n| 1 s |\n\n| step |\n| ---: |\n"
+        "| 1 s |\n\n- measured nowhere\n");
+}
+
+TEST_CASE("results go out, all else to the log, and nothing when quiet") {
+  const TemporaryFolder folder;
+  OutputOptions options;
+  options.format = Format::kJson;
+  options.exports = {folder.Path("a.csv"), folder.Path("a.md")};
+  std::ostringstream out;
+  std::ostringstream log;
+  Write(Example(), options, out, log);
+  CHECK(out.str() == "{\"step_time_s\": 1}\n");
+  CHECK(log.str() ==
+        "trainfare: warning: old\nwritten: " + folder.Path("a.csv") +
+            "\nwritten: " + folder.Path("a.md") + "\n");
+  CHECK(Contents(folder.Path("a.csv")) == "step_time_s\n1\n");
+  CHECK(Contents(folder.Path("a.md")) == Render(Example(), Format::kMarkdown));
+
+  options.quiet = true;
+  std::ostringstream silent;
+  Write(Example(), options, out, silent);
+  CHECK(silent.str().empty());
+}
+
+TEST_CASE("a suffix that no format has is refused before anything is written") {
+  const TemporaryFolder folder;
+  OutputOptions options;
+  options.exports = {folder.Path("a.json"), folder.Path("b.txt")};
+  std::ostringstream out;
+  CHECK_THROWS_AS(Write(Example(), options, out, out), UsageError);
+  CHECK(out.str().empty());
+  CHECK_FALSE(std::filesystem::exists(folder.Path("a.json")));
+  CHECK_THROWS_WITH_AS(
+      CheckExports({"r.html"}),
+      "--export r.html: the HTML report is not built yet; use .md or .json",
+      UsageError);
+}
+
+TEST_CASE("a file that cannot be written leaves no piece behind") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH_AS(WriteFile(folder.Path("no/such/a.json"), "{}"),
+                       (folder.Path("no/such/a.json") +
+                        ": cannot be written: No such file or directory")
+                           .c_str(),
+                       model::InputError);
+  // A folder stands where the file should go: the part is taken away again.
+  std::filesystem::create_directory(folder.Path("taken.json"));
+  CHECK_THROWS_AS(WriteFile(folder.Path("taken.json"), "{}"),
+                  model::InputError);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(folder.Path("x")).parent_path())) {
+    if (entry.is_regular_file()) ++files;
+  }
+  CHECK(files == 0);
+}
+
+TEST_CASE("an unknown name gets the nearest and all") {
+  CHECK(OfKnown("lits", {"list", "predict"}) ==
+        "; did you mean \"list\"? known: list, predict");
+  CHECK(OfKnown("zzz", {"list", "predict"}) == "; known: list, predict");
+  CHECK_THROWS_WITH_AS(
+      FormatFromText("xml"),
+      "--format: expected table, json, csv or markdown, got \"xml\"",
+      UsageError);
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,87 @@
+#include "scenarios/report/table.h"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+namespace trainfare::scenarios {
+namespace {
+
+Table Example() {
+  Table table;
+  table.title = "two rows";
+  table.columns = {{"name", "name", Align::kLeft},
+                   {"price", "price_usd", Align::kDecimal},
+                   {"step", "step_time_s", Align::kRight}};
+  table.Add({"a", Cell("$1.25", 1.25), Cell("5 ms", 0.005)});
+  table.Add({"bb, \"c\"", Cell("$12.5", 12.5), Cell("120 ms", 0.12)});
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("text is aligned: words left, numbers right, decimals at the point") {
+  CHECK(TextTable(Example()) ==
+        "two rows\n"
+        "name     price     step\n"
+        "-----------------------\n"
+        "a         $1.25    5 ms\n"
+        "bb, \"c\"  $12.5   120 ms\n");
+}
+
+TEST_CASE("CSV has base units and quotes what needs it") {
+  CHECK(CsvTable(Example()) ==
+        "name,price_usd,step_time_s\n"
+        "a,1.25,0.005\n"
+        "\"bb, \"\"c\"\"\",12.5,0.12\n");
+}
+
+TEST_CASE("Markdown aligns numbers right and escapes bars") {
+  Table table = Example();
+  table.title.clear();
+  table.rows[0][0] = "a|b";
+  CHECK(MarkdownTable(table) ==
+        "| name | price | step |\n"
+        "| --- | ---: | ---: |\n"
+        "| a\\|b | $1.25 | 5 ms |\n"
+        "| bb, \"c\" | $12.5 | 120 ms |\n");
+}
+
+TEST_CASE("a width cuts the last column alone, and says so") {
+  Table table;
+  table.columns = {{"n", "n", Align::kLeft}, {"why", "why", Align::kLeft}};
+  table.Add({"1", std::string(50, 'x')});
+  const std::string text = TextTable(table, 20);
+  CHECK(text.find(std::string(14, 'x') + "...\n") != std::string::npos);
+  CHECK(text.find(std::string(15, 'x')) == std::string::npos);
+  CHECK(TextTable(table).find(std::string(50, 'x')) != std::string::npos);
+}
+
+TEST_CASE("colour marks one row and only when asked") {
+  Table table = Example();
+  table.marked = 1;
+  CHECK(TextTable(table).find('\x1b') == std::string::npos);
+  const std::string text = TextTable(table, std::nullopt, true);
+  CHECK(text.find("\x1b[1mbb, \"c\"") != std::string::npos);
+}
+
+TEST_CASE("a letter beyond ASCII is one column wide") {
+  Table table;
+  table.columns = {{"n", "n", Align::kLeft}, {"m", "m", Align::kLeft}};
+  table.Add({"\xC3\xA9", "x"});
+  table.Add({"ab", "y"});
+  CHECK(TextTable(table) == "n   m\n-----\n\xC3\xA9   x\nab  y\n");
+}
+
+TEST_CASE("a row of the wrong length is a defect") {
+  Table table = Example();
+  CHECK_THROWS_AS(table.Add({"only one"}), std::logic_error);
+}
+
+TEST_CASE("numbers keep every digit that they have") {
+  CHECK(ShortestNumber(0.1) == "0.1");
+  CHECK(ShortestNumber(3.0) == "3");
+  CHECK(std::stod(ShortestNumber(1.0 / 3.0)) == 1.0 / 3.0);
+}
+
+}  // namespace trainfare::scenarios

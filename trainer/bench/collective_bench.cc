@@ -1,0 +1,237 @@
+#include "trainer/bench/collective_bench.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "model/error.h"
+#include "trainer/device/device.h"
+#include "trainer/device/device_clock.h"
+#include "trainer/record/record.h"
+#include "trainer/runtime/signals.h"
+
+namespace trainfare::trainer {
+namespace {
+
+// Small messages repeat, so that a sample is longer than the clock's grain and
+// than the skew with which ranks leave a barrier.
+int64_t Iterations(int64_t bytes) {
+  constexpr int64_t kLeastBytes = 4 << 20;
+  constexpr int64_t kMost = 32;
+  return std::clamp<int64_t>(kLeastBytes / bytes, 1, kMost);
+}
+
+// Products, as the layers of a backward pass do them.
+class Computation {
+ public:
+  explicit Computation(at::Device device)
+      : a_(at::rand({Extent(device), Extent(device)}, device)),
+        b_(at::rand_like(a_)),
+        product_(at::empty_like(a_)) {}
+
+  void Once() { at::mm_out(product_, a_, b_); }
+
+ private:
+  // A quarter of a millisecond of one core, a tenth of one of a GPU: many fit
+  // into a message's time, and a GPU's are longer than their launch.
+  static int64_t Extent(at::Device device) {
+    return device.is_cpu() ? 256 : 1024;
+  }
+  at::Tensor a_;
+  at::Tensor b_;
+  at::Tensor product_;
+};
+
+// Rounds a second, of all ranks at once.
+double RoundsAlone(Computation& computation, Communicator& ranks) {
+  constexpr double kSeconds = 0.3;
+  ranks.Barrier();
+  int64_t rounds = 0;
+  const double start = MonotonicSeconds();
+  double now = start;
+  while (now - start < kSeconds) {
+    computation.Once();
+    ++rounds;
+    now = MonotonicSeconds();
+  }
+  return static_cast<double>(rounds) / (now - start);
+}
+
+struct Timed {
+  double seconds = 0;  // of one all-reduce of several in a row
+  double rounds_a_second = 0;
+};
+
+// `computation`: goes on until the last message has arrived; null: nothing
+// does.
+Timed TimeAllReduces(const at::Tensor& message,
+                     int64_t iterations,
+                     const DeviceClock& clock,
+                     Computation* computation,
+                     Communicator& ranks) {
+  ranks.Barrier();
+  clock.Wait();
+  const double start = MonotonicSeconds();
+  std::vector<std::unique_ptr<Transfer>> transfers;
+  const auto arrived = std::make_shared<std::atomic<int64_t>>(0);
+  const auto last = std::make_shared<std::atomic<double>>(0.0);
+  for (int64_t i = 0; i < iterations; ++i) {
+    std::function<void()> done;
+    if (computation != nullptr) {
+      done = [arrived, last] {
+        last->store(MonotonicSeconds());
+        arrived->fetch_add(1);
+      };
+    }
+    transfers.push_back(ranks.AllReduce(message, std::move(done)));
+  }
+  int64_t rounds = 0;
+  while (computation != nullptr && arrived->load() < iterations) {
+    computation->Once();
+    ++rounds;
+  }
+  const double computed = MonotonicSeconds();
+  for (const auto& transfer : transfers) transfer->Wait();
+  clock.Wait();
+  const double end = computation == nullptr ? MonotonicSeconds() : last->load();
+  return {(end - start) / static_cast<double>(iterations),
+          static_cast<double>(rounds) / (computed - start)};
+}
+
+// Rounds a second on a GPU, by its own clock, of all ranks at once.
+double RoundsAloneOnGpu(Computation& computation,
+                        DeviceClock& clock,
+                        Communicator& ranks) {
+  constexpr int64_t kRounds = 200;
+  computation.Once();
+  ranks.Barrier();
+  clock.Wait();
+  clock.Clear();
+  const size_t start = clock.Mark();
+  for (int64_t i = 0; i < kRounds; ++i) computation.Once();
+  const size_t end = clock.Mark();
+  clock.Wait();
+  return static_cast<double>(kRounds) / clock.SecondsBetween(start, end);
+}
+
+// As TimeAllReduces() beside computation, where both are queued ahead: messages
+// first, which would otherwise wait for the products, then products for longer
+// than the messages take, of which the device says when they were done.
+Timed TimeAllReducesOnGpu(const at::Tensor& message,
+                          int64_t iterations,
+                          double alone_s,
+                          double rounds_alone,
+                          DeviceClock& clock,
+                          Computation& computation,
+                          Communicator& ranks) {
+  constexpr int kTries = 6;  // each with twice the products
+  double expected_s = 1.5 * alone_s * static_cast<double>(iterations);
+  for (int i = 0; i < kTries; ++i, expected_s *= 2) {
+    const auto rounds =
+        static_cast<int64_t>(std::ceil(expected_s * rounds_alone));
+    ranks.Barrier();
+    clock.Wait();
+    clock.Clear();
+    const size_t start = clock.Mark();
+    std::vector<std::unique_ptr<Transfer>> transfers;
+    for (int64_t one = 0; one < iterations; ++one) {
+      transfers.push_back(ranks.AllReduce(message));
+    }
+    const size_t arrived = clock.MarkEndOf([&] { transfers.back()->Wait(); });
+    for (int64_t round = 0; round < rounds; ++round) computation.Once();
+    const size_t computed = clock.Mark();
+    for (const auto& transfer : transfers) transfer->Wait();
+    clock.Wait();
+    const double message_s = clock.SecondsBetween(start, arrived);
+    const std::optional<double> beside = RoundsBeside(
+        rounds, clock.SecondsBetween(start, computed), message_s, rounds_alone);
+    // All ranks try as often: their sums would not meet otherwise.
+    const at::Tensor missed =
+        at::full({1}, beside ? 0.0 : 1.0, message.options());
+    ranks.AllReduce(missed)->Wait();
+    if (missed.item<double>() > 0.0) continue;
+    return {message_s / static_cast<double>(iterations), *beside};
+  }
+  throw std::runtime_error(
+      "bench collectives: the messages outlast all computation beside them");
+}
+
+}  // namespace
+
+std::optional<double> RoundsBeside(int64_t rounds,
+                                   double compute_end_s,
+                                   double message_end_s,
+                                   double rounds_alone_per_s) {
+  if (compute_end_s < message_end_s) return std::nullopt;
+  const double alone = rounds_alone_per_s * (compute_end_s - message_end_s);
+  // Rounding of a device that messages do not slow down at all.
+  return std::max(static_cast<double>(rounds) - alone, 0.0) / message_end_s;
+}
+
+int RunCollectiveBench(const CollectiveBenchOptions& options,
+                       at::Device device,
+                       Communicator& ranks) {
+  if (ranks.world_size() < 2) {
+    throw model::InputError("bench collectives: expected two ranks and more");
+  }
+  const std::unique_ptr<LineWriter> records = OpenRecords(options.out, &ranks);
+  DeviceClock clock(device);
+  Computation computation(device);
+  for (const int64_t bytes : options.bytes) {
+    const at::Tensor message =
+        at::zeros({std::max<int64_t>(bytes / 4, 1)},
+                  at::TensorOptions(device).dtype(at::kFloat));
+    CollectiveRecord record;
+    record.device = Describe(device);
+    record.ranks = {ranks.rank(),
+                    ranks.world_size(),
+                    ranks.place().launcher,
+                    ranks.backend(),
+                    ranks.transport(),
+                    {},
+                    {}};
+    record.bytes = static_cast<int64_t>(message.nbytes());
+    record.iterations = Iterations(record.bytes);
+    TimeAllReduces(message, record.iterations, clock, nullptr, ranks);
+    for (int64_t i = 0; i < options.samples; ++i) {
+      record.samples_s.push_back(
+          TimeAllReduces(message, record.iterations, clock, nullptr, ranks)
+              .seconds);
+    }
+    if (records) records->Write(ToJsonLine(record));
+    // Again while every rank computes: they share processors and memory, a GPU
+    // its multiprocessors and memory with NCCL's kernels.
+    const double alone_s =
+        *std::max_element(record.samples_s.begin(), record.samples_s.end());
+    record.samples_s.clear();
+    record.rounds_alone = device.is_cpu()
+                              ? RoundsAlone(computation, ranks)
+                              : RoundsAloneOnGpu(computation, clock, ranks);
+    double rounds = 0;
+    for (int64_t i = 0; i < options.samples; ++i) {
+      const Timed timed =
+          device.is_cpu()
+              ? TimeAllReduces(
+                    message, record.iterations, clock, &computation, ranks)
+              : TimeAllReducesOnGpu(message,
+                                    record.iterations,
+                                    alone_s,
+                                    *record.rounds_alone,
+                                    clock,
+                                    computation,
+                                    ranks);
+      record.samples_s.push_back(timed.seconds);
+      rounds += timed.rounds_a_second;
+    }
+    record.rounds_beside = rounds / static_cast<double>(options.samples);
+    if (records) records->Write(ToJsonLine(record));
+    if (StopRequested()) return kInterruptedExit;
+  }
+  return 0;
+}
+
+}  // namespace trainfare::trainer

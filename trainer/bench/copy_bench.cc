@@ -1,0 +1,32 @@
+#include "trainer/bench/copy_bench.h"
+
+#include <memory>
+
+#include "trainer/device/device.h"
+#include "trainer/ranks/communicator.h"
+#include "trainer/runtime/line_writer.h"
+#include "trainer/training/session.h"
+
+namespace trainfare::trainer {
+
+CopyRecord BenchCopy(const CopyBenchOptions& options, at::Device device) {
+  const auto bytes = at::TensorOptions(device).dtype(at::kByte);
+  const at::Tensor source = at::ones({options.bytes}, bytes);
+  const at::Tensor target = at::zeros({options.bytes}, bytes);
+  RequireRanOn(device, target);
+  CopyRecord record;
+  record.device = Describe(device);
+  record.bytes = options.bytes;
+  record.calls =
+      TimeCalls(device, options.calls, [&] { target.copy_(source); });
+  return record;
+}
+
+int RunCopyBench(const CopyBenchOptions& options, at::Device device) {
+  const std::unique_ptr<LineWriter> records =
+      OpenRecords(options.out, /*ranks=*/nullptr);
+  records->Write(ToJsonLine(BenchCopy(options, device)));
+  return 0;
+}
+
+}  // namespace trainfare::trainer

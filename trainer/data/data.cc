@@ -1,0 +1,213 @@
+#include "trainer/data/data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string_view>
+
+#include "model/error.h"
+
+namespace trainfare::trainer {
+namespace {
+
+using model::Architecture;
+using model::InputError;
+using nlohmann::json;
+
+// One line of a data file, and where it stands.
+class Line {
+ public:
+  Line(const std::string& path, int number, const std::string& text)
+      : path_(path), number_(number) {
+    try {
+      value_ = json::parse(text);
+    } catch (const json::parse_error& error) {
+      throw InputError(path_,
+                       number_,
+                       static_cast<int>(std::min<size_t>(
+                           std::max<size_t>(error.byte, 1), text.size() + 1)),
+                       "expected a JSON object; cut short or not JSON");
+    }
+    if (!value_.is_object()) {
+      Fail(fmt::format("expected a JSON object, got {}", value_.type_name()));
+    }
+  }
+
+  [[noreturn]] void Fail(const std::string& message) const {
+    throw InputError(path_, number_, 0, message);
+  }
+  bool Has(const char* key) const { return value_.contains(key); }
+  const json& At(const char* key) const {
+    if (!Has(key)) Fail(fmt::format("{}: missing", key));
+    return value_[key];
+  }
+  int64_t Below(const char* key, int64_t limit) const {
+    const json& value = At(key);
+    return Below(key, value, limit);
+  }
+  int64_t Below(const char* key, const json& value, int64_t limit) const {
+    if (!value.is_number_integer() || value.get<int64_t>() < 0 ||
+        value.get<int64_t>() >= limit) {
+      Fail(fmt::format("{}: expected an integer from 0 to {}, got {}",
+                       key,
+                       limit - 1,
+                       value.dump()));
+    }
+    return value.get<int64_t>();
+  }
+
+ private:
+  const std::string& path_;
+  int number_;
+  json value_;
+};
+
+// Of the key with ids, or else of the one with a text.
+std::vector<int64_t> ReadIds(const Line& line,
+                             const char* ids_key,
+                             const char* text_key,
+                             const WordPiece* tokenizer,
+                             const Architecture& architecture,
+                             int64_t longest) {
+  if (!line.Has(ids_key)) {
+    const json& text = line.At(text_key);
+    if (!text.is_string()) {
+      line.Fail(
+          fmt::format("{}: expected a text, got {}", text_key, text.dump()));
+    }
+    if (tokenizer == nullptr) {
+      line.Fail(fmt::format(
+          "{}: needs a vocabulary; name one with --tokenizer, or give {}",
+          text_key,
+          ids_key));
+    }
+    return tokenizer->Encode(text.get_ref<const std::string&>(), longest);
+  }
+  const json& given = line.At(ids_key);
+  if (!given.is_array() || given.empty()) {
+    line.Fail(fmt::format("{}: expected a list of token ids", ids_key));
+  }
+  std::vector<int64_t> ids;
+  for (const json& id : given) {
+    ids.push_back(line.Below(ids_key, id, architecture.vocabulary));
+  }
+  if (static_cast<int64_t>(ids.size()) > longest) {
+    ids.resize(static_cast<size_t>(longest));
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::vector<Example> ReadExamples(const std::string& path,
+                                  const WordPiece* tokenizer,
+                                  const Architecture& architecture,
+                                  int64_t longest) {
+  std::ifstream file(path);
+  if (!file) throw InputError(fmt::format("{}: cannot read", path));
+  std::vector<Example> examples;
+  int number = 0;
+  for (std::string text; std::getline(file, text);) {
+    ++number;
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const Line line(path, number, text);
+    Example example;
+    example.ids =
+        ReadIds(line, "input_ids", "text", tokenizer, architecture, longest);
+    if (architecture.family == model::Family::kEncoderDecoder) {
+      example.target_ids = ReadIds(
+          line, "target_ids", "target_text", tokenizer, architecture, longest);
+    } else if (architecture.family == model::Family::kDecoder) {
+      if (example.ids.size() < 2) {
+        line.Fail("input_ids: expected two tokens or more, to predict one");
+      }
+    } else if (architecture.head == model::Head::kQuestionAnswering) {
+      example.start = line.Below("start", longest + 1);
+      example.end = line.Below("end", longest + 1);
+    } else {
+      example.label = line.Below("label", architecture.labels);
+    }
+    examples.push_back(std::move(example));
+  }
+  if (examples.empty()) {
+    throw InputError(fmt::format(
+        "{}: expected one example a line, got an empty data set", path));
+  }
+  return examples;
+}
+
+LengthHistogram LengthHistogram::FromFile(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw InputError(fmt::format("{}: cannot read", path));
+  LengthHistogram histogram;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty() || line[0] == '#') continue;
+    if (number == 1 && line == "length,count") continue;
+    int64_t length = 0;
+    int64_t count = 0;
+    const char* end = line.data() + line.size();
+    const auto first = std::from_chars(line.data(), end, length);
+    const bool comma =
+        first.ec == std::errc() && first.ptr != end && *first.ptr == ',';
+    const auto second =
+        comma ? std::from_chars(first.ptr + 1, end, count) : first;
+    if (!comma || second.ec != std::errc() || second.ptr != end || length < 1 ||
+        count < 0) {
+      throw InputError(
+          path,
+          number,
+          1,
+          fmt::format("expected length,count such as 21,340, got \"{}\"",
+                      line));
+    }
+    histogram.lengths_.push_back(length);
+    histogram.counts_.push_back(static_cast<double>(count));
+  }
+  if (std::all_of(histogram.counts_.begin(),
+                  histogram.counts_.end(),
+                  [](double count) { return count <= 0; })) {
+    throw InputError(
+        fmt::format("{}: expected lengths with counts, got none", path));
+  }
+  return histogram;
+}
+
+std::vector<Example> LengthHistogram::Draw(int64_t count,
+                                           const Architecture& architecture,
+                                           int64_t first_word,
+                                           int64_t longest,
+                                           uint64_t seed) const {
+  std::mt19937_64 random(seed);
+  std::discrete_distribution<size_t> which(counts_.begin(), counts_.end());
+  std::uniform_int_distribution<int64_t> word(first_word,
+                                              architecture.vocabulary - 1);
+  std::uniform_int_distribution<int64_t> label(
+      0, std::max<int64_t>(architecture.labels, 1) - 1);
+  std::vector<Example> examples(static_cast<size_t>(count));
+  for (Example& example : examples) {
+    // A decoder predicts from one token the next: it takes two.
+    const int64_t least =
+        architecture.family == model::Family::kDecoder ? 2 : 1;
+    const int64_t length =
+        std::max(std::min(lengths_[which(random)], longest), least);
+    example.ids.resize(static_cast<size_t>(length));
+    for (int64_t& id : example.ids) id = word(random);
+    if (architecture.family == model::Family::kEncoderDecoder) {
+      example.target_ids.resize(static_cast<size_t>(length));
+      for (int64_t& id : example.target_ids) id = word(random);
+    }
+    example.label = label(random);
+    example.start = word(random) % length;
+    example.end = word(random) % length;
+  }
+  return examples;
+}
+
+}  // namespace trainfare::trainer

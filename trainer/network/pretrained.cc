@@ -1,0 +1,356 @@
+#include "trainer/network/pretrained.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "model/error.h"
+#include "trainer/data/json_file.h"
+#include "trainer/data/safetensors.h"
+
+namespace trainfare::trainer {
+namespace {
+
+using model::Architecture;
+using model::InputError;
+using nlohmann::json;
+
+// config.json, read key by key; a key may have another name in another layout.
+class Config {
+ public:
+  explicit Config(const std::string& folder)
+      : path_((std::filesystem::path(folder) / "config.json").string()),
+        value_(ReadJsonFile(path_)) {}
+
+  [[noreturn]] void Fail(const std::string& message) const {
+    throw InputError(fmt::format("{}: {}", path_, message));
+  }
+  bool Has(const char* key) const {
+    return value_.contains(key) && !value_[key].is_null();
+  }
+  const json& At(const char* key) const {
+    if (!Has(key)) Fail(fmt::format("{}: missing", key));
+    return value_[key];
+  }
+  int64_t Count(const char* key) const {
+    const json& value = At(key);
+    if (!value.is_number_integer() || value.get<int64_t>() < 0 ||
+        value.get<int64_t>() > 1'000'000'000) {
+      Fail(fmt::format("{}: expected a count, got {}", key, value.dump()));
+    }
+    return value.get<int64_t>();
+  }
+  int64_t Count(const char* key, int64_t fallback) const {
+    return Has(key) ? Count(key) : fallback;
+  }
+  double Fraction(const char* key, double fallback) const {
+    if (!Has(key)) return fallback;
+    const json& value = At(key);
+    const double number = value.is_number() ? value.get<double>() : -1.0;
+    if (!(number >= 0.0 && number < 1.0)) {
+      Fail(fmt::format(
+          "{}: expected a number from 0 to 1, got {}", key, value.dump()));
+    }
+    return number;
+  }
+  std::string Text(const char* key, const char* fallback) const {
+    if (!Has(key)) return fallback;
+    if (!At(key).is_string()) {
+      Fail(fmt::format("{}: expected a text, got {}", key, At(key).dump()));
+    }
+    return At(key).get<std::string>();
+  }
+  // Where the key is there, it has the one value that this trainer runs.
+  void Expect(const char* key, const json& wanted) const {
+    if (Has(key) && At(key) != wanted) {
+      Fail(fmt::format(
+          "{}: expected {}, got {}", key, wanted.dump(), At(key).dump()));
+    }
+  }
+
+ private:
+  std::string path_;
+  json value_;
+};
+
+int64_t LabelsOf(const Config& config) {
+  if (config.Has("num_labels")) return config.Count("num_labels");
+  if (!config.Has("id2label")) return 2;
+  if (!config.At("id2label").is_object()) {
+    config.Fail("id2label: expected an object");
+  }
+  return static_cast<int64_t>(config.At("id2label").size());
+}
+
+model::Head HeadOf(const Config& config) {
+  if (config.Has("architectures") && config.At("architectures").is_array()) {
+    for (const json& name : config.At("architectures")) {
+      if (name.is_string() && name.get<std::string>().find(
+                                  "QuestionAnswering") != std::string::npos) {
+        return model::Head::kQuestionAnswering;
+      }
+    }
+  }
+  return model::Head::kSequenceClassification;
+}
+
+at::ScalarType ScalarOf(TensorType type) {
+  switch (type) {
+    case TensorType::kF32:
+      return at::kFloat;
+    case TensorType::kF16:
+      return at::kHalf;
+    case TensorType::kBf16:
+      return at::kBFloat16;
+  }
+  ENSURE(false, "unknown tensor type");
+}
+
+bool StartsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+// Checkpoints may lack the model's prefix ("bert."), and those of 2018 call
+// LayerNorm's parameters gamma and beta.
+const TensorBytes* Find(const SafetensorsFile& file, const std::string& name) {
+  std::vector<std::string> candidates = {name};
+  if (StartsWith(name, "bert.") || StartsWith(name, "roberta.") ||
+      StartsWith(name, "distilbert.") || StartsWith(name, "transformer.")) {
+    candidates.push_back(name.substr(name.find('.') + 1));
+  }
+  for (size_t i = 0; i < 2 && i < candidates.size(); ++i) {
+    std::string old = candidates[i];
+    const size_t norm = old.find("LayerNorm.");
+    if (norm == std::string::npos) continue;
+    old.replace(norm + 10,
+                std::string::npos,
+                old.substr(norm + 10) == "weight" ? "gamma" : "beta");
+    candidates.push_back(old);
+  }
+  for (const std::string& candidate : candidates) {
+    const auto found = file.tensors().find(candidate);
+    if (found != file.tensors().end()) return &found->second;
+  }
+  return nullptr;
+}
+
+bool IsHead(const std::string& name) {
+  return StartsWith(name, "classifier") || StartsWith(name, "qa_outputs") ||
+         StartsWith(name, "pre_classifier") || StartsWith(name, "bert.pooler");
+}
+
+void ReadBert(const Config& config,
+              const std::string& type,
+              PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.positions = config.Count("max_position_embeddings");
+  a.layers = config.Count("num_hidden_layers");
+  a.hidden = config.Count("hidden_size");
+  a.heads = config.Count("num_attention_heads");
+  a.intermediate = config.Count("intermediate_size");
+  a.token_types = config.Count("type_vocab_size", 2);
+  config.Expect("hidden_act", "gelu");
+  config.Expect("position_embedding_type", "absolute");
+  options.hidden_dropout = config.Fraction("hidden_dropout_prob", 0.1);
+  options.attention_dropout =
+      config.Fraction("attention_probs_dropout_prob", 0.1);
+  options.classifier_dropout =
+      config.Fraction("classifier_dropout", options.hidden_dropout);
+  options.layer_norm_epsilon = config.Fraction("layer_norm_eps", 1e-12);
+  a.position_offset = type == "roberta" ? options.padding_id + 1 : 0;
+}
+
+void ReadDistilBert(const Config& config, PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.positions = config.Count("max_position_embeddings");
+  a.layers = config.Count("n_layers");
+  a.hidden = config.Count("dim");
+  a.heads = config.Count("n_heads");
+  a.intermediate = config.Count("hidden_dim");
+  a.token_types = 0;
+  config.Expect("activation", "gelu");
+  options.hidden_dropout = config.Fraction("dropout", 0.1);
+  options.attention_dropout = config.Fraction("attention_dropout", 0.1);
+  options.classifier_dropout = config.Fraction(
+      a.head == model::Head::kQuestionAnswering ? "qa_dropout"
+                                                : "seq_classif_dropout",
+      a.head == model::Head::kQuestionAnswering ? 0.1 : 0.2);
+}
+
+Activation ActivationOf(const Config& config, const char* fallback) {
+  const std::string name = config.Text("activation_function", fallback);
+  if (name == "relu") return Activation::kRelu;
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") {
+    return Activation::kGeluTanh;
+  }
+  config.Fail(fmt::format(
+      "activation_function: expected gelu, gelu_new or relu, got {}", name));
+}
+
+void ReadGpt2(const Config& config, PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.family = model::Family::kDecoder;
+  a.head = model::Head::kCausalLanguageModel;
+  a.positions = config.Count("n_positions");
+  a.layers = config.Count("n_layer");
+  a.hidden = config.Count("n_embd");
+  a.heads = config.Count("n_head");
+  a.intermediate = config.Count("n_inner", 4 * a.hidden);
+  a.embedding_layer_norm = false;
+  options.activation = ActivationOf(config, "gelu_new");
+  options.hidden_dropout = config.Fraction("resid_pdrop", 0.1);
+  options.attention_dropout = config.Fraction("attn_pdrop", 0.1);
+  options.layer_norm_epsilon = config.Fraction("layer_norm_epsilon", 1e-5);
+  if (config.Fraction("embd_pdrop", 0.1) != options.hidden_dropout) {
+    config.Fail("embd_pdrop: expected the value of resid_pdrop");
+  }
+  config.Expect("scale_attn_weights", true);
+  config.Expect("scale_attn_by_inverse_layer_idx", false);
+  config.Expect("tie_word_embeddings", true);
+}
+
+void ReadMarian(const Config& config, PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  TransformerOptions& options = result.options;
+  a.family = model::Family::kEncoderDecoder;
+  a.head = model::Head::kCausalLanguageModel;
+  a.layers = config.Count("encoder_layers");
+  a.decoder_layers = config.Count("decoder_layers");
+  a.hidden = config.Count("d_model");
+  a.heads = config.Count("encoder_attention_heads");
+  a.intermediate = config.Count("encoder_ffn_dim");
+  a.embedding_layer_norm = false;
+  config.Expect("decoder_attention_heads", a.heads);
+  config.Expect("decoder_ffn_dim", a.intermediate);
+  options.activation = ActivationOf(config, "gelu");
+  options.hidden_dropout = config.Fraction("dropout", 0.1);
+  options.attention_dropout = config.Fraction("attention_dropout", 0.0);
+  options.layer_norm_epsilon = 1e-5;
+  options.decoder_start_id = config.Count("decoder_start_token_id");
+  if (options.decoder_start_id >= a.vocabulary) {
+    config.Fail("decoder_start_token_id: expected a token of the vocabulary");
+  }
+  config.Expect("activation_dropout", 0.0);
+  config.Expect("scale_embedding", true);
+  config.Expect("share_encoder_decoder_embeddings", true);
+  config.Expect("tie_word_embeddings", true);
+}
+
+}  // namespace
+
+void CopyTensor(const TensorBytes& source, const at::Tensor& target) {
+  // The bytes may stand at any alignment: through a tensor of their own.
+  at::Tensor staged =
+      at::empty(source.shape, at::TensorOptions(ScalarOf(source.type)));
+  std::memcpy(staged.mutable_data_ptr(), source.data, source.size);
+  target.copy_(staged);
+}
+
+PretrainedConfig ReadConfig(const std::string& folder) {
+  const Config config(folder);
+  const std::string type = config.Text("model_type", "nothing");
+  PretrainedConfig result;
+  Architecture& a = result.architecture;
+  std::filesystem::path path(folder);
+  if (path.filename().empty()) path = path.parent_path();
+  a.name = path.filename().string();
+  a.vocabulary = config.Count("vocab_size");
+  a.head = HeadOf(config);
+  a.labels = LabelsOf(config);
+  result.options.padding_id =
+      config.Count("pad_token_id", type == "roberta" ? 1 : 0);
+  if (type == "bert" || type == "roberta") {
+    ReadBert(config, type, result);
+  } else if (type == "distilbert") {
+    ReadDistilBert(config, result);
+  } else if (type == "gpt2") {
+    ReadGpt2(config, result);
+  } else if (type == "marian") {
+    ReadMarian(config, result);
+  } else {
+    config.Fail(
+        fmt::format("model_type: expected bert, roberta, distilbert, "
+                    "gpt2 or marian, got {}",
+                    type));
+  }
+  const bool encoder = a.family == model::Family::kEncoder;
+  a.pooler = type == "bert";
+  a.classifier_dense = encoder && type != "bert";
+  a.dropout = result.options.hidden_dropout;
+  return result;
+}
+
+namespace {
+
+// Marian's checkpoints carry a constant that is added to the logits; models of
+// Transformers itself leave it 0, and so does this trainer.
+void RefuseLogitsBias(const SafetensorsFile& file) {
+  const auto bias = file.tensors().find("final_logits_bias");
+  if (bias == file.tensors().end()) return;
+  const at::Tensor value = at::empty(bias->second.shape, at::kFloat);
+  CopyTensor(bias->second, value);
+  if (value.any().item<bool>()) {
+    throw InputError(fmt::format(
+        "{}: final_logits_bias: expected zeros, which this trainer adds to "
+        "logits, got others",
+        file.path()));
+  }
+}
+
+}  // namespace
+
+std::string LoadWeights(const std::string& folder,
+                        const Transformer& transformer) {
+  const SafetensorsFile file(
+      (std::filesystem::path(folder) / "model.safetensors").string());
+  const at::NoGradGuard no_grad;
+  std::string missing;
+  for (const Parameter& parameter : transformer.parameters()) {
+    const TensorBytes* tensor = Find(file, parameter.name);
+    if (tensor == nullptr) {
+      if (!IsHead(parameter.name)) {
+        throw InputError(fmt::format(
+            "{}: expected a tensor {}, got none", file.path(), parameter.name));
+      }
+      missing += (missing.empty() ? "" : ", ") + parameter.name;
+      continue;
+    }
+    if (tensor->shape != parameter.value.sizes().vec()) {
+      throw InputError(fmt::format("{}: {}: expected shape [{}], got [{}]",
+                                   file.path(),
+                                   parameter.name,
+                                   fmt::join(parameter.value.sizes(), ", "),
+                                   fmt::join(tensor->shape, ", ")));
+    }
+    CopyTensor(*tensor, parameter.value);
+  }
+  RefuseLogitsBias(file);
+  return missing;
+}
+
+void SaveTensors(const std::string& path,
+                 const std::vector<Parameter>& tensors,
+                 const std::map<std::string, std::string>& metadata) {
+  std::vector<at::Tensor> held;  // what the bytes below point into
+  std::vector<NamedTensorBytes> bytes;
+  for (const Parameter& tensor : tensors) {
+    held.push_back(tensor.value.detach().to(at::kCPU, at::kFloat).contiguous());
+    const at::Tensor& host = held.back();
+    bytes.push_back({tensor.name,
+                     {TensorType::kF32,
+                      host.sizes().vec(),
+                      static_cast<const std::byte*>(host.const_data_ptr()),
+                      host.nbytes()}});
+  }
+  WriteSafetensors(path, bytes, metadata);
+}
+
+}  // namespace trainfare::trainer

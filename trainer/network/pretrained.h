@@ -1,0 +1,39 @@
+#pragma once
+
+// Models in the folder layout of Hugging Face: config.json, model.safetensors.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/architecture.h"
+#include "trainer/data/safetensors.h"
+#include "trainer/network/transformer.h"
+
+namespace trainfare::trainer {
+
+struct PretrainedConfig {
+  model::Architecture architecture;
+  TransformerOptions options;
+};
+
+// Reads config.json of a BERT, RoBERTa, DistilBERT, GPT-2 or Marian. Throws
+// InputError.
+PretrainedConfig ReadConfig(const std::string& folder);
+
+// Copies model.safetensors of `folder` into the transformer. Every tensor
+// of it must be there with the right shape; a task head may be missing and
+// then keeps its random start. Returns what was missing, comma-separated.
+std::string LoadWeights(const std::string& folder,
+                        const Transformer& transformer);
+
+// Writes tensors by their names, as fp32.
+void SaveTensors(const std::string& path,
+                 const std::vector<Parameter>& tensors,
+                 const std::map<std::string, std::string>& metadata = {
+                     {"format", "pt"}});
+
+// Copies file data into a tensor of the same shape.
+void CopyTensor(const TensorBytes& source, const at::Tensor& target);
+
+}  // namespace trainfare::trainer

@@ -1,0 +1,365 @@
+#include "trainer/network/transformer.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "model/error.h"
+#include "trainer/network/decoder.h"
+#include "trainer/network/dropout.h"
+#include "trainer/network/encoder.h"
+#include "trainer/network/encoder_decoder.h"
+#include "trainer/network/fused_layers.h"
+#include "trainer/network/linear.h"
+#include "trainer/network/random.h"
+
+namespace trainfare::trainer {
+namespace {
+
+using model::Architecture;
+using model::Family;
+using model::InputError;
+
+void CheckDimensions(const Architecture& architecture) {
+  const auto require_positive = [&](const char* key, int64_t value) {
+    if (value <= 0) {
+      throw InputError(
+          fmt::format("model {}: {}: expected a positive count, got {}",
+                      architecture.name,
+                      key,
+                      value));
+    }
+  };
+  require_positive("layers", architecture.layers);
+  require_positive("hidden", architecture.hidden);
+  require_positive("heads", architecture.heads);
+  require_positive("intermediate", architecture.intermediate);
+  require_positive("vocabulary", architecture.vocabulary);
+  if (architecture.family == Family::kEncoderDecoder) {
+    require_positive("decoder_layers", architecture.decoder_layers);
+  } else {
+    require_positive("positions", architecture.positions);
+    if (architecture.decoder_layers != 0) {
+      throw InputError(fmt::format(
+          "model {}: decoder_layers: expected an encoder-decoder, got {}",
+          architecture.name,
+          model::ToText(architecture.family)));
+    }
+  }
+  if (architecture.hidden % architecture.heads != 0) {
+    throw InputError(fmt::format(
+        "model {}: hidden: expected a multiple of heads ({}), got {}",
+        architecture.name,
+        architecture.heads,
+        architecture.hidden));
+  }
+}
+
+// Of the finite values of a type.
+double Lowest(at::ScalarType type) {
+  switch (type) {
+    case at::kHalf:
+      return static_cast<float>(std::numeric_limits<at::Half>::lowest());
+    case at::kBFloat16:
+      return static_cast<float>(std::numeric_limits<at::BFloat16>::lowest());
+    default:
+      return std::numeric_limits<float>::lowest();
+  }
+}
+
+}  // namespace
+
+TransformerOptions DefaultOptions(const Architecture& architecture) {
+  TransformerOptions options;
+  options.hidden_dropout = architecture.dropout;
+  options.attention_dropout = architecture.dropout;
+  options.classifier_dropout = architecture.dropout;
+  switch (architecture.family) {
+    case Family::kEncoder:
+      if (LayoutOf(architecture) == EncoderLayout::kRoberta) {
+        options.layer_norm_epsilon = 1e-5;
+        options.padding_id = architecture.position_offset - 1;
+      }
+      break;
+    case Family::kDecoder:
+      options.layer_norm_epsilon = 1e-5;
+      options.activation = Activation::kGeluTanh;
+      break;
+    case Family::kEncoderDecoder:
+      options.layer_norm_epsilon = 1e-5;
+      options.activation = Activation::kRelu;
+      break;
+  }
+  return options;
+}
+
+at::Tensor NextTokens(const at::Tensor& ids, const at::Tensor& tokens) {
+  const int64_t length = ids.size(1);
+  at::Tensor next = at::full_like(ids, kNoLabel);
+  next.narrow(1, 0, length - 1).copy_(ids.narrow(1, 1, length - 1));
+  if (tokens.defined()) {
+    next.narrow(1, 0, length - 1)
+        .masked_fill_(tokens.narrow(1, 1, length - 1).logical_not(), kNoLabel);
+  }
+  return next;
+}
+
+at::Tensor ShiftRight(const at::Tensor& labels,
+                      int64_t start,
+                      int64_t padding) {
+  const int64_t length = labels.size(1);
+  at::Tensor shifted = at::full_like(labels, start);
+  shifted.narrow(1, 1, length - 1).copy_(labels.narrow(1, 0, length - 1));
+  return shifted.masked_fill_(shifted.eq(kNoLabel), padding);
+}
+
+at::Tensor LanguageModelLoss(const at::Tensor& logits,
+                             const at::Tensor& labels) {
+  return at::cross_entropy_loss(
+      logits.view({-1, logits.size(-1)}).to(at::kFloat),
+      labels.view(-1),
+      {},
+      at::Reduction::Mean,
+      kNoLabel);
+}
+
+void RequireOwnStack(model::Fusion stack) {
+  if (stack == model::Fusion::kEager || stack == model::Fusion::kFused) return;
+  throw InputError(fmt::format(
+      "stack: this trainer has eager and fused, got {}", model::ToText(stack)));
+}
+
+at::ScalarType ParameterType(const model::Workload& workload) {
+  if (!workload.stack.narrow_weights) return at::kFloat;
+  if (model::BytesPerElement(workload.precision) == 4) {
+    throw InputError(
+        fmt::format("narrow_weights: expected precision bf16 or fp16, got {}",
+                    model::ToText(workload.precision)));
+  }
+  return workload.precision == model::Precision::kBf16 ? at::kBFloat16
+                                                       : at::kHalf;
+}
+
+Transformer::Transformer(const Architecture& architecture,
+                         const TransformerOptions& options,
+                         at::Device device)
+    : architecture_(architecture), options_(options), device_(device) {
+  CheckDimensions(architecture);
+  RequireOwnStack(options.fusion);
+  if (options.attention == model::Attention::kFlash && device.is_cpu() &&
+      options.attention_dropout > 0) {
+    throw InputError(
+        "attention: flash has no dropout on a CPU; take materialised, or a "
+        "model with dropout 0");
+  }
+}
+
+at::Tensor Transformer::Add(const std::string& name,
+                            at::IntArrayRef sizes,
+                            double deviation) {
+  at::Tensor value =
+      at::empty(sizes, at::TensorOptions(options_.type).device(device_))
+          .requires_grad_(true);
+  parameters_.push_back({name, value});
+  deviations_.push_back(deviation);
+  return value;
+}
+
+Transformer::Dense Transformer::AddDense(const std::string& name,
+                                         int64_t out,
+                                         int64_t in) {
+  Dense dense;
+  dense.weight = Add(name + ".weight", {out, in});
+  dense.bias = Add(name + ".bias", {out});
+  return dense;
+}
+
+Transformer::Norm Transformer::AddNorm(const std::string& name) {
+  Norm norm;
+  norm.weight = Add(name + ".weight", {architecture_.hidden});
+  norm.bias = Add(name + ".bias", {architecture_.hidden});
+  return norm;
+}
+
+void Transformer::Reset(uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  // Drawn on the host, so that one seed gives one model on every device.
+  std::vector<at::Tensor> drawn;
+  std::vector<at::Tensor> targets;  // of those that are drawn elsewhere
+  std::vector<double> deviations;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const std::string& name = parameters_[i].name;
+    const at::Tensor value = parameters_[i].value.detach();
+    if (value.dim() == 1) {
+      // Biases are 0, and so are LayerNorm's; its scale is 1.
+      const bool scale = name.substr(name.rfind('.')) == ".weight";
+      value.fill_(scale ? 1.0 : 0.0);
+      continue;
+    }
+    const bool here = value.is_cpu() && value.scalar_type() == at::kFloat;
+    drawn.push_back(here ? value : at::empty(value.sizes(), at::kFloat));
+    targets.push_back(here ? at::Tensor() : value);
+    deviations.push_back(deviations_[i]);
+  }
+  DrawNormal(drawn, deviations, seed);
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    if (targets[i].defined()) targets[i].copy_(drawn[i]);
+  }
+}
+
+int64_t Transformer::parameter_count() const {
+  int64_t count = 0;
+  for (const Parameter& parameter : parameters_) {
+    count += parameter.value.numel();
+  }
+  return count;
+}
+
+at::Tensor Transformer::Normalise(const Norm& norm,
+                                  const at::Tensor& input) const {
+  return at::layer_norm(input,
+                        {architecture_.hidden},
+                        norm.weight,
+                        norm.bias,
+                        options_.layer_norm_epsilon);
+}
+
+at::Tensor Transformer::Activate(const at::Tensor& input) const {
+  switch (options_.activation) {
+    case Activation::kGelu:
+      return at::gelu(input);
+    case Activation::kGeluTanh:
+      return at::gelu(input, "tanh");
+    case Activation::kRelu:
+      return at::relu(input);
+  }
+  ENSURE(false, "unknown activation");
+}
+
+at::Tensor Transformer::SplitHeads(const at::Tensor& input) const {
+  const int64_t heads = architecture_.heads;
+  const int64_t head_size = architecture_.hidden / heads;
+  return input.unflatten(-1, {heads, head_size}).transpose(1, 2);
+}
+
+at::Tensor Transformer::Project(const Dense& dense, const at::Tensor& input) {
+  return dense.transposed ? Affine(input, dense.weight, dense.bias)
+                          : Linear(input, dense.weight, dense.bias);
+}
+
+at::Tensor Transformer::ProjectAndActivate(const Dense& dense,
+                                           const at::Tensor& input) const {
+  if (options_.fusion == model::Fusion::kFused) {
+    return FusedBiasActivation(
+        Project({dense.weight, {}, dense.transposed}, input),
+        dense.bias,
+        options_.activation);
+  }
+  return Activate(Project(dense, input));
+}
+
+Transformer::Residual Transformer::ProjectAndAdd(const Dense& dense,
+                                                 const at::Tensor& input,
+                                                 const at::Tensor& residual,
+                                                 const Norm& norm,
+                                                 bool training) const {
+  if (options_.fusion == model::Fusion::kFused) {
+    const SumAndNorm result =
+        FusedAddNorm(Project({dense.weight, {}, dense.transposed}, input),
+                     dense.bias,
+                     residual,
+                     norm.weight,
+                     norm.bias,
+                     options_.layer_norm_epsilon,
+                     training ? options_.hidden_dropout : 0.0);
+    return {result.sum, result.normed};
+  }
+  const at::Tensor sum =
+      Dropout(Project(dense, input), options_.hidden_dropout, training) +
+      residual;
+  return {sum, Normalise(norm, sum)};
+}
+
+at::Tensor Transformer::Probabilities(const Heads& heads,
+                                      const at::Tensor& mask,
+                                      bool causal,
+                                      bool training) const {
+  const auto& [query, key, value] = heads;
+  const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
+  if (options_.fusion == model::Fusion::kFused) {
+    return FusedSoftmaxDropout(at::matmul(query, key.transpose(-1, -2)),
+                               mask,
+                               causal,
+                               scale,
+                               training ? options_.attention_dropout : 0.0);
+  }
+  // Scaling the query costs T x head_size, scaling the scores T x T.
+  at::Tensor scores =
+      at::matmul(query * scale, key.transpose(-1, -2));  // (B, heads, T, T)
+  if (mask.defined()) scores = scores + mask;
+  return Dropout(at::softmax(scores, -1), options_.attention_dropout, training);
+}
+
+at::Tensor Transformer::Attend(const Heads& heads,
+                               const at::Tensor& mask,
+                               bool causal,
+                               bool training) const {
+  const auto& [query, key, value] = heads;
+  at::Tensor context;  // (B, heads, T, head_size)
+  if (options_.attention == model::Attention::kFlash) {
+    const auto given =
+        mask.defined() ? std::optional<at::Tensor>(mask) : std::nullopt;
+    context = at::scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        given,
+        training ? options_.attention_dropout : 0.0,
+        causal);
+  } else {
+    context = at::matmul(Probabilities(heads, mask, causal, training), value);
+  }
+  return context.transpose(1, 2).reshape(
+      {query.size(0), query.size(2), architecture_.hidden});
+}
+
+at::Tensor Transformer::PaddingMask(const at::Tensor& attention_mask) const {
+  if (!attention_mask.defined()) return {};
+  const at::Tensor padding =
+      attention_mask.logical_not().unsqueeze(1).unsqueeze(1);
+  return at::zeros(padding.sizes(),
+                   at::TensorOptions(options_.type).device(device_))
+      .masked_fill_(padding, Lowest(options_.type));
+}
+
+at::Tensor Transformer::CausalMask(int64_t length) const {
+  if (options_.attention == model::Attention::kFlash ||
+      options_.fusion == model::Fusion::kFused) {
+    return {};
+  }
+  return at::full({length, length},
+                  Lowest(options_.type),
+                  at::TensorOptions(options_.type).device(device_))
+      .triu_(1);
+}
+
+std::unique_ptr<Transformer> MakeTransformer(const Architecture& architecture,
+                                             const TransformerOptions& options,
+                                             at::Device device,
+                                             uint64_t seed) {
+  switch (architecture.family) {
+    case Family::kEncoder:
+      return std::make_unique<Encoder>(architecture, options, device, seed);
+    case Family::kDecoder:
+      return std::make_unique<Decoder>(architecture, options, device, seed);
+    case Family::kEncoderDecoder:
+      return std::make_unique<EncoderDecoder>(
+          architecture, options, device, seed);
+  }
+  ENSURE(false, "unknown family");
+}
+
+}  // namespace trainfare::trainer

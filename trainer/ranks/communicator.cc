@@ -1,0 +1,436 @@
+#include "trainer/ranks/communicator.h"
+
+#include <arpa/inet.h>
+#include <c10/util/Logging.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+#include <vector>
+
+#include "model/error.h"
+#include "trainer/device/device.h"
+#include "trainer/ranks/rank_keys.h"
+#include "trainer/ranks/rank_monitor.h"
+#include "trainer/runtime/failure.h"
+
+namespace trainfare::trainer {
+namespace {
+
+using model::InputError;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+// No collective of a healthy run takes so long; the monitor is quicker.
+constexpr milliseconds kCollectiveTimeout = std::chrono::minutes(30);
+
+// c10d tells of every closed socket with a trace of the stack. What is wrong
+// we say ourselves, in a line; PyTorch's own variable brings the rest back.
+void Quieten() {
+  if (EnvironmentVariable("TORCH_CPP_LOG_LEVEL")) {
+    c10::initLogging();
+  } else {
+    FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  }
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string Text(const std::vector<uint8_t>& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+
+// A socket that listens on `port` of all addresses. Bound here and not by
+// c10d, whose message for a port in use is ten lines of stack.
+int Listen(uint16_t port) {
+  const int descriptor = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool six = descriptor >= 0;
+  const int listener =
+      six ? descriptor : ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0) {
+    throw InputError(
+        fmt::format("cannot open a socket: {}", std::strerror(errno)));
+  }
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  int failed = 0;
+  if (six) {
+    ::setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_port = htons(port);
+    address.sin6_addr = in6addr_any;
+    failed = ::bind(
+        listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  } else {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    failed = ::bind(
+        listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  }
+  if (failed != 0 || ::listen(listener, SOMAXCONN) != 0) {
+    const int error = errno;
+    ::close(listener);
+    throw InputError(fmt::format(
+        "MASTER_PORT {}: {}",
+        port,
+        error == EADDRINUSE
+            ? "in use on this host, by another job or by a second rank 0; "
+              "choose another port"
+            : std::strerror(error)));
+  }
+  return listener;
+}
+
+// The address from which this host talks to `host`: the one that the others
+// can talk to, also where the host's own name resolves to its loopback.
+std::string AddressTowards(const std::string& host, uint16_t port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(
+          host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+    throw InputError(fmt::format("MASTER_ADDR: no address for \"{}\"", host));
+  }
+  std::string text;
+  for (const addrinfo* one = found; one != nullptr && text.empty();
+       one = one->ai_next) {
+    const int descriptor =
+        ::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) continue;
+    sockaddr_storage own{};
+    socklen_t size = sizeof(own);
+    std::array<char, NI_MAXHOST> name{};
+    // Sends nothing: for datagrams to connect is to choose a route.
+    if (::connect(descriptor, one->ai_addr, one->ai_addrlen) == 0 &&
+        ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) ==
+            0 &&
+        ::getnameinfo(reinterpret_cast<const sockaddr*>(&own),
+                      size,
+                      name.data(),
+                      name.size(),
+                      nullptr,
+                      0,
+                      NI_NUMERICHOST) == 0) {
+      text = name.data();
+    }
+    ::close(descriptor);
+  }
+  ::freeaddrinfo(found);
+  if (text.empty()) {
+    throw InputError(
+        fmt::format("MASTER_ADDR: no way from here to \"{}\"", host));
+  }
+  return text;
+}
+
+StorePtr OpenStore(const RankPlace& place, milliseconds timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = place.store_port;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  if (place.rank == 0 && !place.launcher_store) {
+    options.isServer = true;
+    options.masterListenFd = Listen(place.store_port);
+  }
+  try {
+    return c10::make_intrusive<c10d::PrefixStore>(
+        "trainfare/" + place.attempt,
+        c10::make_intrusive<c10d::TCPStore>(place.store_host, options));
+  } catch (const std::exception&) {
+    throw InputError(fmt::format(
+        "rank {}: no answer from rank 0 at {}:{} within {} s (MASTER_ADDR, "
+        "MASTER_PORT)",
+        place.rank,
+        place.store_host,
+        place.store_port,
+        timeout.count() / 1000));
+  }
+}
+
+// Enters the run, and waits for all others.
+void Register(c10d::Store& store,
+              const RankPlace& place,
+              milliseconds timeout) {
+  const std::string own = fmt::format("{} process {}", HostName(), ::getpid());
+  const std::string size = std::to_string(place.world_size);
+  const auto expect_free = [&](const std::string& key,
+                               const std::string& value) {
+    return Text(store.compareSet(
+        key, std::vector<uint8_t>{}, {value.begin(), value.end()}));
+  };
+  std::vector<std::string> pulses;
+  for (int rank = 0; rank < place.world_size; ++rank) {
+    pulses.push_back(rank_keys::Pulse(rank));
+  }
+  // A stranger must not end a run that is complete without it.
+  const auto fail = [&](const std::string& line) {
+    if (!store.check(pulses)) store.compareSet(rank_keys::kLost, "", line);
+    throw InputError(line);
+  };
+  const std::string agreed = expect_free(rank_keys::kWorldSize, size);
+  if (agreed != size) {
+    fail(
+        fmt::format("rank {} ({}): expected a world of {} ranks, as the "
+                    "others have, got {}",
+                    place.rank,
+                    own,
+                    agreed,
+                    size));
+  }
+  const std::string holder = expect_free(rank_keys::Member(place.rank), own);
+  if (holder != own) {
+    fail(fmt::format(
+        "two ranks of one number: {} is {} and {}", place.rank, holder, own));
+  }
+  store.add(rank_keys::Pulse(place.rank), 1);
+  const auto end = Clock::now() + timeout;
+  while (!store.check(pulses)) {
+    if (store.check({rank_keys::kLost})) {
+      store.add(rank_keys::kHeard, 1);
+      throw InputError(Text(store.get(rank_keys::kLost)));
+    }
+    if (Clock::now() > end) {
+      std::vector<int> missing;
+      for (int rank = 0; rank < place.world_size; ++rank) {
+        if (!store.check({rank_keys::Pulse(rank)})) missing.push_back(rank);
+      }
+      throw InputError(fmt::format("rank{} {} of {} did not come within {} s",
+                                   missing.size() == 1 ? "" : "s",
+                                   fmt::join(missing, ", "),
+                                   place.world_size,
+                                   timeout.count() / 1000));
+    }
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+}
+
+c10::intrusive_ptr<c10d::Backend> OpenGloo(const StorePtr& store,
+                                           const RankPlace& place) {
+  auto options = c10d::ProcessGroupGloo::Options::create(kCollectiveTimeout);
+  // One transfer at a time and in order, as the recursion of model/overlap.h
+  // has it, and as NCCL's stream does.
+  options->threads = 1;
+  const auto interface = EnvironmentVariable("GLOO_SOCKET_IFNAME");
+  options->devices.push_back(
+      interface ? c10d::ProcessGroupGloo::createDeviceForInterface(*interface)
+                : c10d::ProcessGroupGloo::createDeviceForHostname(
+                      AddressTowards(place.store_host, place.store_port)));
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(
+      store, place.rank, place.world_size, options);
+}
+
+class WorkTransfer : public Transfer {
+ public:
+  WorkTransfer(c10::intrusive_ptr<c10d::Work> work, milliseconds patience)
+      : work_(std::move(work)), patience_(patience) {}
+  void Wait() override {
+    try {
+      work_->wait();
+    } catch (const std::exception&) {
+      // A neighbour closed its socket. Which rank began it, the monitor finds
+      // out and then ends this process; it is alone to know.
+      std::this_thread::sleep_for(patience_);
+      throw;
+    }
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> work_;
+  milliseconds patience_;
+};
+
+}  // namespace
+
+struct Communicator::State {
+  StorePtr store;
+  std::unique_ptr<RankMonitor> monitor;
+  c10::intrusive_ptr<c10d::Backend> group;
+  std::string backend;
+  milliseconds lost_after;
+  int64_t lines = 0;  // published or read
+};
+
+Communicator::Communicator(const RankPlace& place, std::unique_ptr<State> state)
+    : place_(place), state_(std::move(state)) {}
+
+Communicator::~Communicator() {
+  // First: what follows may look like a loss.
+  if (state_ && state_->monitor) state_->monitor->Stop();
+}
+
+std::unique_ptr<Communicator> Communicator::Join(
+    const RankPlace& place,
+    at::Device device,
+    const CommunicatorOptions& options) {
+  if (place.world_size == 1) {
+    return std::unique_ptr<Communicator>(new Communicator(place, nullptr));
+  }
+  Quieten();
+  auto state = std::make_unique<State>();
+  state->lost_after = options.lost_after;
+  state->store = OpenStore(place, options.join_within);
+  try {
+    Register(*state->store, place, options.join_within);
+  } catch (const std::exception& error) {
+    // Rank 0 takes the store with it: not before the others have read why.
+    if (place.rank == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (dynamic_cast<const InputError*>(&error) != nullptr) throw;
+    throw InputError(fmt::format("rank {}: rank 0 at {}:{} is gone ({})",
+                                 place.rank,
+                                 place.store_host,
+                                 place.store_port,
+                                 FirstLine(error)));
+  }
+  const StorePtr own = state->store->clone();
+  state->monitor = std::make_unique<RankMonitor>(
+      std::shared_ptr<c10d::Store>(own.get(), [own](c10d::Store*) {}),
+      place,
+      options.lost_after,
+      options.on_lost);
+  const StorePtr store =
+      c10::make_intrusive<c10d::PrefixStore>("group", state->store->clone());
+  state->backend = device.is_cuda() ? "nccl" : "gloo";
+  state->group = device.is_cuda()
+                     ? c10::intrusive_ptr<c10d::Backend>::reclaim(
+                           OpenNccl(store.get(), place.rank, place.world_size))
+                     : OpenGloo(store, place);
+  return std::unique_ptr<Communicator>(
+      new Communicator(place, std::move(state)));
+}
+
+std::string Communicator::backend() const {
+  return state_ ? state_->backend : "none";
+}
+
+std::string Communicator::transport() const {
+  if (!state_) return "";
+  return fmt::format("{} {}",
+                     state_->backend == "gloo" ? "tcp" : state_->backend,
+                     place_.local_world_size == place_.world_size
+                         ? "within a host"
+                         : "between hosts");
+}
+
+std::unique_ptr<Transfer> Communicator::AllReduce(const at::Tensor& tensor,
+                                                  std::function<void()> done) {
+  ENSURE(state_ != nullptr, "more than one rank");
+  std::vector<at::Tensor> tensors = {tensor};
+  c10::intrusive_ptr<c10d::Work> work = state_->group->allreduce(tensors);
+  if (done) {
+    work->getFuture()->addCallback(
+        [done = std::move(done)](c10::ivalue::Future&) { done(); });
+  }
+  return std::make_unique<WorkTransfer>(std::move(work),
+                                        3 * state_->lost_after);
+}
+
+void Communicator::Broadcast(const at::Tensor& tensor) {
+  if (!state_) return;
+  std::vector<at::Tensor> tensors = {tensor};
+  WorkTransfer(state_->group->broadcast(tensors), 3 * state_->lost_after)
+      .Wait();
+}
+
+void Communicator::Barrier() {
+  if (!state_) return;
+  WorkTransfer(state_->group->barrier(), 3 * state_->lost_after).Wait();
+}
+
+void Communicator::Publish(const std::optional<std::string>& line) {
+  if (!state_) return;
+  // A first character, as the store takes no empty value for one.
+  const std::string value = line ? "+" + *line : "-";
+  state_->store->set(rank_keys::Line(state_->lines++),
+                     std::vector<uint8_t>(value.begin(), value.end()));
+}
+
+std::optional<std::string> Communicator::NextPublished() {
+  ENSURE(state_ != nullptr, "more than one rank");
+  const std::string key = rank_keys::Line(state_->lines++);
+  // Not wait(): rank 0 may take hours to be asked for its next run.
+  while (!state_->store->check({key})) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  const std::string value = Text(state_->store->get(key));
+  if (value.front() == '-') return std::nullopt;
+  return value.substr(1);
+}
+
+std::unique_ptr<LineWriter> OpenRecords(std::string path,
+                                        const Communicator* ranks) {
+  constexpr std::string_view kRank = "{rank}";
+  const size_t at = path.find(kRank);
+  const int rank = ranks == nullptr ? 0 : ranks->rank();
+  if (at != std::string::npos) {
+    path.replace(at, kRank.size(), std::to_string(rank));
+  } else if (rank != 0) {
+    return nullptr;
+  }
+  return std::make_unique<LineWriter>(path);
+}
+
+void Communicator::Leave() {
+  if (!state_) return;
+  try {
+    std::vector<std::string> all;
+    for (int rank = 0; rank < place_.world_size; ++rank) {
+      all.push_back(rank_keys::Left(rank));
+    }
+    state_->store->set(rank_keys::Left(place_.rank), std::vector<uint8_t>{1});
+    state_->store->wait(all, kCollectiveTimeout);
+    state_->monitor->Stop();
+    // Rank 0 takes the store with it.
+    const int64_t others = place_.world_size - 1;
+    int64_t gone =
+        state_->store->add(rank_keys::kGone, place_.rank == 0 ? 0 : 1);
+    const auto end = Clock::now() + std::chrono::seconds(5);
+    while (place_.rank == 0 && gone < others && Clock::now() < end) {
+      std::this_thread::sleep_for(milliseconds(2));
+      gone = state_->store->add(rank_keys::kGone, 0);
+    }
+  } catch (const std::exception&) {
+    // The work is done; there is nothing left to lose.
+  }
+}
+
+void Communicator::Fail(const std::string& message) {
+  if (!state_) return;
+  state_->monitor->Stop();
+  try {
+    const std::string line = fmt::format("rank {} ({} process {}) ended: {}",
+                                         place_.rank,
+                                         HostName(),
+                                         ::getpid(),
+                                         message);
+    state_->store->compareSet(rank_keys::kLost, "", line);
+    // Not before the others have read it, where they still can.
+    const auto end = Clock::now() + std::chrono::seconds(2);
+    const int64_t others = place_.world_size - 1;
+    while (place_.rank == 0 && Clock::now() < end &&
+           state_->store->add(rank_keys::kHeard, 0) < others) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  } catch (const std::exception&) {
+    // The store is gone: then so are the others.
+  }
+}
+
+}  // namespace trainfare::trainer

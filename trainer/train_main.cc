@@ -1,0 +1,535 @@
+// trainfare-trainer: trains Transformers for real, and measures its steps.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/error.h"
+#include "trainer/bench/collective_bench.h"
+#include "trainer/bench/copy_bench.h"
+#include "trainer/bench/kernel_bench.h"
+#include "trainer/data/wordpiece.h"
+#include "trainer/device/device.h"
+#include "trainer/measure/trace.h"
+#include "trainer/ranks/communicator.h"
+#include "trainer/ranks/ranks.h"
+#include "trainer/record/record.h"
+#include "trainer/runtime/failure.h"
+#include "trainer/runtime/host_allocator.h"
+#include "trainer/runtime/signals.h"
+#include "trainer/training/measure.h"
+#include "trainer/training/train.h"
+
+namespace trainer = trainfare::trainer;
+
+namespace {
+
+// Parses one word of the lists in model/ as an option's value.
+template <class Value, class Parse>
+void AddWord(CLI::App* command,
+             const std::string& name,
+             Value& value,
+             Parse parse,
+             const std::string& help) {
+  command
+      ->add_option_function<std::string>(
+          name,
+          [&value, parse, name](const std::string& text) {
+            try {
+              value = parse(text);
+            } catch (const trainfare::model::InputError& error) {
+              throw CLI::ValidationError(name, error.what());
+            }
+          },
+          help)
+      ->default_str(std::string(ToText(value)));
+}
+
+// What --ranks-... say, and the run as one of several ranks where a launcher
+// started this process as one.
+class Ranks {
+ public:
+  Ranks() : place_(trainer::RankFromEnvironment()) {}
+
+  const std::optional<trainer::RankPlace>& place() const { return place_; }
+  trainer::BucketOptions buckets() const {
+    return {static_cast<int64_t>(bucket_mib_ * kMebi),
+            static_cast<int64_t>(first_bucket_mib_ * kMebi)};
+  }
+
+  void AddOptions(CLI::App* command) {
+    command
+        ->add_option("--bucket-mib",
+                     bucket_mib_,
+                     "Gradients sent at once, between ranks")
+        ->check(CLI::Range(0.001, 1e6))
+        ->capture_default_str();
+    command
+        ->add_option("--first-bucket-mib",
+                     first_bucket_mib_,
+                     "The first of them: small, so that sending starts early")
+        ->check(CLI::Range(0.001, 1e6))
+        ->capture_default_str();
+    command
+        ->add_option("--lost-after",
+                     lost_after_s_,
+                     "Seconds of silence until a rank counts as lost")
+        ->check(CLI::Range(0.2, 86400.0))
+        ->capture_default_str();
+    command
+        ->add_option("--join-within",
+                     join_within_s_,
+                     "Seconds for all ranks to come together")
+        ->check(CLI::Range(0.2, 86400.0))
+        ->capture_default_str();
+  }
+
+  // `body` gets null where this process is alone. A failure here is told to
+  // the other ranks.
+  int Run(at::Device device,
+          const std::function<int(trainer::Communicator*)>& body) const {
+    if (!place_) return body(nullptr);
+    trainer::CommunicatorOptions options;
+    options.lost_after = Milliseconds(lost_after_s_);
+    options.join_within = Milliseconds(join_within_s_);
+    options.on_lost = [](const std::string& line) {
+      std::cerr << "error: " + line + "\n" << std::flush;
+      // The main thread may hang in a collective, and files are renamed into
+      // place or appended to by whole lines: nothing is half-written.
+      ::_exit(1);
+    };
+    const auto communicator =
+        trainer::Communicator::Join(*place_, device, options);
+    try {
+      const int code = body(communicator.get());
+      communicator->Leave();
+      return code;
+    } catch (const std::exception& error) {
+      communicator->Fail(trainer::FirstLine(error));
+      throw;
+    }
+  }
+
+ private:
+  static constexpr double kMebi = 1024.0 * 1024.0;
+  static std::chrono::milliseconds Milliseconds(double seconds) {
+    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000.0));
+  }
+
+  std::optional<trainer::RankPlace> place_;
+  double bucket_mib_ = 25.0;
+  double first_bucket_mib_ = 1.0;
+  double lost_after_s_ = 15.0;
+  double join_within_s_ = 120.0;
+};
+
+template <class AddDevice, class OpenDevice>
+void AddTrain(CLI::App& app,
+              const AddDevice& add_device_options,
+              const OpenDevice& open_device,
+              Ranks& ranks,
+              int& exit_code) {
+  CLI::App* train =
+      app.add_subcommand("train", "Train a model on labelled examples");
+  // Lives as long as the parser that fills it.
+  const auto options = std::make_shared<trainer::TrainOptions>();
+  const auto positive = CLI::Range(int64_t{1}, int64_t{1'000'000'000});
+  train
+      ->add_option("--model",
+                   options->model,
+                   "A preset (random weights) or a Hugging Face folder")
+      ->required();
+  auto* data = train->add_option_group("examples");
+  data->add_option(
+      "--data",
+      options->data,
+      "JSON Lines: text (or input_ids) and label (or target_text)");
+  data->add_option("--lengths",
+                   options->lengths,
+                   "CSV length,count: random examples of these lengths");
+  data->require_option(1);
+  train->add_option("--eval", options->evaluation, "JSON Lines to test on");
+  train->add_option("--tokenizer",
+                    options->tokenizer,
+                    "Folder with vocab.txt or tokenizer.json");
+  train->add_option("--labels", options->labels, "Labels of the classifier")
+      ->check(positive);
+  train->add_option("--epochs", options->epochs, "Passes over the data")
+      ->check(positive)
+      ->capture_default_str();
+  train->add_option("--steps", options->steps, "Steps, instead of epochs")
+      ->check(positive);
+  auto* batch =
+      train->add_option("--batch", options->batch, "Sequences a micro-batch")
+          ->check(positive)
+          ->capture_default_str();
+  train
+      ->add_option("--batch-tokens",
+                   options->batch_tokens,
+                   "Tokens a micro-batch, with padding, instead of sequences")
+      ->check(positive)
+      ->excludes(batch);
+  train
+      ->add_option("--accumulation",
+                   options->accumulation,
+                   "Micro-batches an optimizer step")
+      ->check(positive)
+      ->capture_default_str();
+  train
+      ->add_option("--length",
+                   options->length,
+                   "Tokens of the longest sequence; longer texts are cut")
+      ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}))
+      ->capture_default_str();
+  train->add_option("--learning-rate", options->learning_rate, "At its highest")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  train->add_option("--weight-decay", options->weight_decay, "Of matrices")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  train
+      ->add_option("--warmup-fraction",
+                   options->warmup_fraction,
+                   "Share of the steps with a rising learning rate")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  train
+      ->add_option("--layer-decay",
+                   options->layer_decay,
+                   "Learning rate of a layer, as a share of the one above's")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  train
+      ->add_option("--clip-norm",
+                   options->largest_gradient_norm,
+                   "Largest global norm of the gradients; 0: any")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  AddWord(train,
+          "--padding",
+          options->padding,
+          trainer::PaddingFromText,
+          "static (to --length), dynamic (to the longest of a batch) or "
+          "bucketed (and batches of similar lengths)");
+  train->add_option("--checkpoint",
+                    options->checkpoint,
+                    "File to save the run to, and to go on from if it is "
+                    "there");
+  train
+      ->add_option("--checkpoint-every",
+                   options->checkpoint_every,
+                   "Steps between checkpoints; 0: at the end or when stopped")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}))
+      ->needs("--checkpoint")
+      ->capture_default_str();
+  AddWord(train,
+          "--precision",
+          options->precision,
+          trainfare::model::PrecisionFromText,
+          "fp32, bf16, fp16, or on a GPU tf32");
+  AddWord(train,
+          "--optimizer",
+          options->optimizer.kind,
+          trainfare::model::OptimizerKindFromText,
+          "adamw, adan or sgd");
+  AddWord(train,
+          "--implementation",
+          options->optimizer.implementation,
+          trainfare::model::OptimizerImplementationFromText,
+          "Of the optimizer: for_loop, multi_tensor or fused");
+  AddWord(train,
+          "--stack",
+          options->fusion,
+          trainfare::model::FusionFromText,
+          "eager, or fused (bias, activation, dropout, residual and LayerNorm "
+          "in one pass)");
+  AddWord(train,
+          "--attention",
+          options->attention,
+          trainfare::model::AttentionFromText,
+          "materialised or flash");
+  train->add_flag("--narrow-weights",
+                  options->narrow_weights,
+                  "Weights and gradients in bf16 or fp16, fp32 master copies "
+                  "in the optimizer; without it autocast over fp32 weights");
+  train->add_option("--seed", options->seed, "Of weights, order and dropout")
+      ->capture_default_str();
+  train->add_option("--out",
+                    options->out,
+                    "The measurement record is appended here; - is stdout");
+  train->add_flag(
+      "--layers", options->layers, "Time each part of the model, too");
+  train->add_option("--save", options->save, "Folder for the trained weights");
+  add_device_options(train);
+  ranks.AddOptions(train);
+  train->callback([options, &open_device, &ranks, &exit_code] {
+    const at::Device device = open_device();
+    exit_code = ranks.Run(device, [&](trainer::Communicator* communicator) {
+      return trainer::Train(*options, device, communicator, ranks.buckets());
+    });
+  });
+}
+
+// Each thing that is timed by itself is a subcommand of `bench`.
+template <class AddDevice, class OpenDevice>
+void AddBench(CLI::App& app,
+              const AddDevice& add_device_options,
+              const OpenDevice& open_device,
+              Ranks& ranks,
+              int& exit_code) {
+  CLI::App* bench = app.add_subcommand(
+      "bench", "Time the parts of a step by themselves, one record each");
+  bench->require_subcommand(1);
+
+  struct Options {
+    std::string plan = "-";
+    std::string out = "-";
+    trainer::KernelBenchOptions bench;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* kernels = bench->add_subcommand(
+      "kernels", "Operations of the steps that a plan asks for");
+  kernels
+      ->add_option("--plan",
+                   options->plan,
+                   "Requests as of `measure`, JSON Lines; - reads stdin")
+      ->capture_default_str();
+  kernels
+      ->add_option(
+          "--out", options->out, "Records are appended here; - is stdout")
+      ->capture_default_str();
+  kernels
+      ->add_option_function<std::vector<std::string>>(
+          "--kind",
+          [options](const std::vector<std::string>& names) {
+            for (const std::string& name : names) {
+              try {
+                options->bench.kinds.push_back(
+                    trainfare::model::KernelKindFromText(name));
+              } catch (const trainfare::model::InputError& error) {
+                throw CLI::ValidationError("--kind", error.what());
+              }
+            }
+          },
+          "Only these: gemm,attention; all without")
+      ->delimiter(',');
+  kernels->add_flag("--activity",
+                    options->bench.activity,
+                    "Count the launches of each operation, and the time in "
+                    "which one of them runs");
+  kernels->add_flag_callback(
+      "--launch-each-tensor",
+      [options] {
+        options->bench.access = trainfare::model::FusedAccess::kOneTensor;
+      },
+      "Of a fused Adan: one launch a tensor, instead of one for all");
+  add_device_options(kernels);
+  kernels->callback([options, &open_device, &exit_code] {
+    exit_code = trainer::RunKernelBench(
+        options->plan, options->out, open_device(), options->bench);
+  });
+
+  const auto copying = std::make_shared<trainer::CopyBenchOptions>();
+  CLI::App* copy =
+      bench->add_subcommand("copy", "A copy within the device's memory");
+  copy->add_option("--bytes", copying->bytes, "To be copied at once")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->capture_default_str();
+  copy->add_option(
+          "--out", copying->out, "The record is appended here; - is stdout")
+      ->capture_default_str();
+  add_device_options(copy);
+  copy->callback([copying, &open_device, &exit_code] {
+    exit_code = trainer::RunCopyBench(*copying, open_device());
+  });
+
+  const auto collective = std::make_shared<trainer::CollectiveBenchOptions>();
+  CLI::App* collectives = bench->add_subcommand(
+      "collectives", "All-reduces over the ranks that a launcher started");
+  collectives
+      ->add_option("--bytes", collective->bytes, "Sizes of a rank's message")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{4}, int64_t{1} << 40))
+      ->capture_default_str();
+  collectives
+      ->add_option("--samples", collective->samples, "Of each size, timed")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->capture_default_str();
+  collectives
+      ->add_option(
+          "--out", collective->out, "Records are appended here; - is stdout")
+      ->capture_default_str();
+  add_device_options(collectives);
+  ranks.AddOptions(collectives);
+  collectives->callback([collective, &open_device, &ranks, &exit_code] {
+    const at::Device device = open_device();
+    exit_code = ranks.Run(device, [&](trainer::Communicator* communicator) {
+      if (communicator == nullptr) {
+        throw trainfare::model::InputError(
+            "bench collectives: expected ranks, as torchrun, mpirun or srun "
+            "start them");
+      }
+      return trainer::RunCollectiveBench(*collective, device, *communicator);
+    });
+  });
+}
+
+void AddTrace(CLI::App& app) {
+  const auto options = std::make_shared<trainer::TraceOptions>();
+  CLI::App* trace = app.add_subcommand(
+      "trace", "A step recorded with --layers as a Chrome trace");
+  trace->add_option("RECORDS", options->records, "Measurement records")
+      ->required();
+  trace
+      ->add_option(
+          "--out", options->out, "The trace, for ui.perfetto.dev; - is stdout")
+      ->required();
+  trace->add_option(
+      "--line", options->line, "Of the record; the last of a step");
+  trace->add_option("--step", options->step, "Of the record; the last");
+  trace->callback([options] { trainer::WriteTrace(*options); });
+}
+
+// What the comparison with the reference implementation needs; not for users.
+template <class AddDevice, class OpenDevice>
+void AddReferenceCommands(CLI::App& app,
+                          const AddDevice& add_device_options,
+                          const OpenDevice& open_device) {
+  struct Options {
+    std::string model;
+    std::string data;
+    std::string out;
+    int64_t length = 0;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* gradients = app.add_subcommand(
+      "gradients", "Loss, logits and gradients of one batch");
+  gradients->group("");
+  gradients->add_option("--model", options->model)->required();
+  gradients->add_option("--data", options->data)->required();
+  gradients->add_option("--out", options->out)->required();
+  gradients->add_option("--length", options->length)
+      ->required()
+      ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}));
+  add_device_options(gradients);
+  gradients->callback([options, &open_device] {
+    trainer::WriteGradients(options->model,
+                            options->data,
+                            options->length,
+                            options->out,
+                            open_device());
+  });
+
+  CLI::App* tokenize =
+      app.add_subcommand("tokenize", "Token ids of each line of stdin");
+  tokenize->group("");
+  tokenize->add_option("--model", options->model)->required();
+  tokenize->callback([options] {
+    const auto tokenizer = trainer::WordPiece::FromFolder(options->model);
+    for (std::string line; std::getline(std::cin, line);) {
+      const char* separator = "";
+      for (const int64_t id : tokenizer.Tokenize(line)) {
+        std::cout << separator << id;
+        separator = " ";
+      }
+      std::cout << '\n';
+    }
+  });
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Trains Transformers for real, and measures its steps.",
+               "trainfare-trainer");
+  app.set_version_flag("--version", trainer::VersionText());
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return std::string("error: ") + error.what() + "; see --help\n";
+  });
+  int exit_code = 0;
+
+  std::string device = "cpu";
+  int threads = 0;
+  const auto add_device_options = [&](CLI::App* command) {
+    command->add_option("--device", device, "cpu or cuda")
+        ->check(CLI::IsMember({"cpu", "cuda"}))
+        ->capture_default_str();
+    command->add_option("--threads", threads, "Compute threads; 0: one a core")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str();
+  };
+  Ranks ranks;
+  const auto open_device = [&] {
+    const auto& place = ranks.place();
+    if (threads > 0) {
+      at::set_num_threads(threads);
+    } else if (place && place->local_world_size > 1 &&
+               !trainer::EnvironmentVariable("OMP_NUM_THREADS")) {
+      at::set_num_threads(
+          std::max(1, at::get_num_threads() / place->local_world_size));
+    }
+    return trainer::OpenDevice(device, place ? place->local_rank : 0);
+  };
+
+  CLI::App* measure = app.add_subcommand(
+      "measure", "Run training steps as a plan asks, one record a run");
+  std::string plan = "-";
+  std::string out = "-";
+  bool layers = false;
+  measure->add_option("--plan", plan, "Requests, JSON Lines; - reads stdin")
+      ->capture_default_str();
+  measure->add_option("--out", out, "Records are appended here; - is stdout")
+      ->capture_default_str();
+  measure->add_flag("--layers", layers, "Time each part of the model, too");
+  add_device_options(measure);
+  ranks.AddOptions(measure);
+  measure->callback([&] {
+    const at::Device opened = open_device();
+    exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
+      return trainer::RunMeasurePlan(
+          plan, out, opened, layers, {communicator, ranks.buckets()});
+    });
+  });
+
+  app.add_subcommand("devices",
+                     "What there is to compute on, a line of JSON each")
+      ->callback([] {
+        for (const std::string& line : trainer::DescribeDevices()) {
+          std::cout << line << '\n';
+        }
+      });
+  AddTrain(app, add_device_options, open_device, ranks, exit_code);
+  AddBench(app, add_device_options, open_device, ranks, exit_code);
+  AddTrace(app);
+  AddReferenceCommands(app, add_device_options, open_device);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // CLI11's own codes start at 100; help and version are 0.
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  trainer::InstallHostAllocator();
+  trainer::InstallSignalHandlers();
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << trainer::FirstLine(error) << '\n';
+    return trainer::IsBadRequest(error) ? 1 : 70;
+  }
+}

@@ -1,0 +1,85 @@
+#pragma once
+
+// The measuring mode: runs of training steps as a plan asks for them, one
+// record each (docs/measurement.md, "The trainer's measuring mode").
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/workload.h"
+#include "trainer/record/record.h"
+#include "trainer/training/session.h"
+
+namespace trainfare::trainer {
+
+struct MeasureRequest {
+  model::Workload workload;
+  int64_t steps = 5;
+  int64_t warmup = 2;
+  double max_seconds = 60;
+  bool layers = false;  // time each part of the model
+  uint64_t seed = 1;
+};
+
+// Throws InputError that names the key.
+MeasureRequest ParseMeasureRequest(const std::string& text);
+
+// The ranks that measure together; no communicator: this process is alone.
+struct RankGroup {
+  Communicator* communicator = nullptr;
+  BucketOptions buckets;
+
+  int rank() const { return communicator ? communicator->rank() : 0; }
+  bool several() const {
+    return communicator != nullptr && communicator->world_size() > 1;
+  }
+};
+
+class Measurer {
+ public:
+  // `layers`: time each part of the model in every run.
+  explicit Measurer(at::Device device,
+                    bool layers = false,
+                    const RankGroup& ranks = {})
+      : device_(device), layers_(layers), ranks_(ranks) {}
+
+  // Runs the steps; nullopt when a signal ended the run before it had a step
+  // to report.
+  std::optional<StepRecord> Run(const MeasureRequest& request);
+
+ private:
+  std::optional<StepRecord> RunSteps(const MeasureRequest& request);
+  Session& SessionFor(const MeasureRequest& request);
+
+  at::Device device_;
+  bool layers_;
+  RankGroup ranks_;
+  // The last model, kept for the next request: its memory, not its weights.
+  std::unique_ptr<Session> session_;
+  std::optional<model::Workload> session_workload_;
+};
+
+// Reads requests from `plan` ("-": standard input) and writes to `out` the
+// lines that `answer` has for each, or one line that says why there are none.
+// Returns the exit code. Of several ranks the first reads the plan and tells
+// the others; it alone writes, unless `out` has "{rank}" in it.
+int AnswerPlan(
+    const std::string& plan,
+    const std::string& out,
+    const std::function<std::vector<std::string>(const MeasureRequest&)>&
+        answer,
+    const RankGroup& ranks = {});
+
+// Reads requests from `plan`, appends records to `out` ("-": standard streams).
+// Returns the exit code.
+int RunMeasurePlan(const std::string& plan,
+                   const std::string& out,
+                   at::Device device,
+                   bool layers,
+                   const RankGroup& ranks = {});
+
+}  // namespace trainfare::trainer

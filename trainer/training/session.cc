@@ -1,0 +1,243 @@
+#include "trainer/training/session.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "model/error.h"
+#include "trainer/device/launch_counter.h"
+
+namespace trainfare::trainer {
+namespace {
+
+using model::Precision;
+
+// Matrix products in a narrow type, everything else where it was:
+// torch.autocast.
+class Autocast {
+ public:
+  Autocast(at::DeviceType device, Precision precision)
+      : device_(device),
+        enabled_(precision == Precision::kBf16 ||
+                 precision == Precision::kFp16) {
+    if (!enabled_) return;
+    at::autocast::set_autocast_dtype(
+        device_, precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf);
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (!enabled_) return;
+    at::autocast::decrement_nesting();
+    at::autocast::clear_cache();  // casts of weights that are about to change
+    at::autocast::set_autocast_enabled(device_, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool enabled_;
+};
+
+}  // namespace
+
+void CheckPrecision(Precision precision, at::Device device) {
+  if (precision != Precision::kTf32 || device.is_cuda()) return;
+  throw model::InputError(
+      "precision: a CPU has fp32, bf16 and fp16 here, got tf32");
+}
+
+Session::Session(std::unique_ptr<Transformer> transformer,
+                 Precision precision,
+                 const OptimizerOptions& optimizer)
+    : transformer_(std::move(transformer)),
+      precision_(precision),
+      optimizer_kind_(optimizer.kind),
+      clock_(transformer_->device()) {
+  CheckPrecision(precision, transformer_->device());
+  if (transformer_->device().is_cuda()) {
+    at::globalContext().setAllowTF32CuBLAS(precision == Precision::kTf32);
+  }
+  if (precision == Precision::kFp16) scaler_.emplace();
+  optimizer_ = MakeOptimizer(transformer_->parameters(), optimizer);
+}
+
+void Session::Join(Communicator& communicator, const BucketOptions& buckets) {
+  ranks_ = std::make_unique<DataParallel>(
+      communicator, transformer_->parameters(), buckets);
+}
+
+std::optional<RankDescription> Session::DescribeRanks() const {
+  if (!ranks_) return std::nullopt;
+  const Communicator& communicator = ranks_->communicator();
+  return RankDescription{communicator.rank(),
+                         communicator.world_size(),
+                         communicator.place().launcher,
+                         communicator.backend(),
+                         communicator.transport(),
+                         ranks_->bucket_bytes(),
+                         ranks_->layers()};
+}
+
+void RequireRanOn(at::Device asked, const at::Tensor& result) {
+  if (result.device() == asked) return;
+  throw std::runtime_error(
+      fmt::format("asked to run on {}, but the result is on {}",
+                  asked.str(),
+                  result.device().str()));
+}
+
+Output Session::Forward(const Batch& batch,
+                        bool training,
+                        const PartEnd& end) const {
+  const Autocast autocast(transformer_->device().type(),
+                          NarrowWeights() ? Precision::kFp32 : precision_);
+  return transformer_->Forward(batch, training, end);
+}
+
+bool Session::LaunchesCount() const {
+  const bool ours =
+      optimizer_kind_.implementation ==
+          model::OptimizerImplementation::kFused &&
+      (optimizer_kind_.kind == model::OptimizerKind::kAdan || NarrowWeights());
+  return transformer_->device().is_cpu() || ours ||
+         optimizer_kind_.implementation ==
+             model::OptimizerImplementation::kForLoop;
+}
+
+void Session::BeginStep() {
+  clock_.Wait();
+  clock_.Clear();
+  losses_.clear();
+  passes_.clear();
+  step_begin_s_ = MonotonicSeconds();
+  clock_.Mark();  // number 0, the step's start
+  optimizer_->ZeroGradients();
+}
+
+// Marks the end of each part, and by a hook on its output the same place of the
+// backward pass: autograd runs the later parts' nodes first, and the hook once
+// the output's gradient is complete.
+PartEnd Session::MarkParts(size_t pass) {
+  return [this, pass](const std::string& part, const at::Tensor& output) {
+    PassMarks& marks = passes_[pass];
+    marks.part_ends.push_back(clock_.Mark());
+    const size_t place = marks.gradients.size();
+    marks.gradients.emplace_back();
+    if (parts_.size() <= place) parts_.push_back(part);
+    if (!output.requires_grad()) return;
+    output.register_hook([this, pass, place](const at::Tensor&) {
+      passes_[pass].gradients[place] = clock_.Mark();
+    });
+  };
+}
+
+void Session::ForwardBackward(const Batch& batch,
+                              int64_t accumulation,
+                              bool last) {
+  const size_t pass = passes_.size();
+  passes_.emplace_back();
+  passes_[pass].begin = clock_.Mark();
+  if (time_parts_) parts_.clear();
+  const Output output = Forward(
+      batch, /*training=*/true, time_parts_ ? MarkParts(pass) : PartEnd());
+  if (time_parts_) parts_.emplace_back("head");
+  ENSURE(output.loss.defined(), "a training batch has labels");
+  const double share = batch.weight / static_cast<double>(accumulation);
+  const at::Tensor loss = share == 1.0 ? output.loss : output.loss * share;
+  losses_.push_back(loss.detach());
+  passes_[pass].forward_end = clock_.Mark();
+  const bool sends = ranks_ && last;
+  if (sends) ranks_->Begin(at::stack(losses_).sum());
+  (scaler_ ? scaler_->Scaled(loss) : loss).backward();
+  if (sends) gradients_ = ranks_->Finish();
+  passes_[pass].backward_end = clock_.Mark();
+}
+
+bool Session::CheckGradients() {
+  if (!scaler_) return true;
+  return NarrowWeights() ? scaler_->Check(optimizer_->Gradients())
+                         : scaler_->Unscale(optimizer_->Gradients());
+}
+
+void Session::Update() {
+  optimizer_begin_ = clock_.Mark();
+  // Of this step: the check may move it for the next.
+  const double loss_scale =
+      scaler_ && NarrowWeights() ? scaler_->state().scale : 1.0;
+  if (!CheckGradients()) {
+    optimizer_end_ = clock_.Mark();
+    return;
+  }
+  // The second step: the first may initialise what later ones update.
+  if (optimizer_->steps() == 1 && !optimizer_launches_ && LaunchesCount()) {
+    const LaunchCounter counter;
+    optimizer_->Step(loss_scale);
+    optimizer_launches_ = counter.count();
+  } else {
+    optimizer_->Step(loss_scale);
+  }
+  optimizer_end_ = clock_.Mark();
+}
+
+StepTimes Session::EndStep() {
+  clock_.Wait();
+  StepTimes times;
+  times.step_s = MonotonicSeconds() - step_begin_s_;
+  for (const PassMarks& pass : passes_) {
+    times.forward_s += clock_.SecondsBetween(pass.begin, pass.forward_end);
+    times.backward_s +=
+        clock_.SecondsBetween(pass.forward_end, pass.backward_end);
+  }
+  times.optimizer_s = clock_.SecondsBetween(optimizer_begin_, optimizer_end_);
+  for (const at::Tensor& loss : losses_) {
+    RequireRanOn(transformer_->device(), loss);
+    if (!ranks_) times.loss += loss.item<double>();
+  }
+  if (ranks_) {
+    times.loss = ranks_->loss();
+    times.stop = ranks_->stop_asked();
+    times.gradients = std::move(gradients_);
+  }
+  if (time_parts_) times.timeline = Timeline();
+  return times;
+}
+
+StepTimeline Session::Timeline() const {
+  const auto at = [this](size_t mark) {
+    return clock_.SecondsBetween(0, mark);
+  };
+  StepTimeline timeline;
+  for (const PassMarks& pass : passes_) {
+    PassTimeline instants;
+    instants.forward_at_s.push_back(at(pass.begin));
+    for (const size_t end : pass.part_ends) {
+      instants.forward_at_s.push_back(at(end));
+    }
+    instants.forward_at_s.push_back(at(pass.forward_end));
+    instants.backward_at_s.push_back(at(pass.forward_end));
+    for (auto mark = pass.gradients.rbegin(); mark != pass.gradients.rend();
+         ++mark) {
+      // A part that needs no gradient ends where the part before it does.
+      instants.backward_at_s.push_back(at(mark->value_or(pass.backward_end)));
+    }
+    instants.backward_at_s.push_back(at(pass.backward_end));
+    timeline.passes.push_back(std::move(instants));
+  }
+  timeline.optimizer_begin_s = at(optimizer_begin_);
+  timeline.optimizer_end_s = at(optimizer_end_);
+  return timeline;
+}
+
+at::Tensor Session::Predict(const Batch& batch) const {
+  const at::NoGradGuard no_grad;
+  Batch unlabelled = batch;
+  unlabelled.labels.reset();
+  unlabelled.start_positions.reset();
+  unlabelled.end_positions.reset();
+  return Forward(unlabelled, /*training=*/false, {}).logits;
+}
+
+}  // namespace trainfare::trainer
