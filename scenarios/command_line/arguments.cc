@@ -1,0 +1,137 @@
+#include "scenarios/command_line/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+namespace trainfare::scenarios {
+namespace {
+
+// A part of a list without the spaces around it: "8, 16" is "8,16".
+std::string Trim(std::string& text) {
+  const size_t first = text.find_first_not_of(' ');
+  const size_t last = text.find_last_not_of(' ');
+  text = first == std::string::npos ? "" : text.substr(first, last - first + 1);
+  return "";
+}
+
+// "8, 16" as values, each made of its part by `parse`, which says what is wrong
+// with it. CLI11 by itself drops parts that are empty.
+template <class Value, class Parse>
+CLI::Option* AddList(CLI::App& app,
+                     const std::string& name,
+                     std::vector<Value>& values,
+                     const Parse& parse,
+                     const std::string& help) {
+  return app.add_option_function<std::vector<std::string>>(
+      name,
+      [&values, parse, name](const std::vector<std::string>& lists) {
+        values.clear();
+        for (const std::string& list : lists) {
+          size_t end = 0;
+          for (size_t begin = 0; end != std::string::npos; begin = end + 1) {
+            end = list.find(',', begin);
+            std::string part = list.substr(begin, end - begin);
+            Value value{};
+            const std::string wrong = parse(part, value);
+            if (!wrong.empty()) throw CLI::ValidationError(name, wrong);
+            values.push_back(std::move(value));
+          }
+        }
+      },
+      help);
+}
+
+}  // namespace
+
+// CLI11 takes what is beyond 64 bits for the largest number there is. What a
+// flag's number may be at most its command knows.
+std::string WholeNumber(std::string& text) {
+  Trim(text);
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && rest == end) return "";
+  return "expected a whole number" +
+         std::string(error == std::errc::result_out_of_range ? " of 64 bits"
+                                                             : "") +
+         ", got \"" + text + "\"";
+}
+
+CLI::Option* AddCount(CLI::App& app,
+                      const std::string& name,
+                      std::optional<int64_t>& value,
+                      const std::string& help) {
+  return app.add_option(name, value, help)
+      ->type_name("N")
+      ->transform(CLI::Validator(WholeNumber, ""));
+}
+
+CLI::Option* AddCounts(CLI::App& app,
+                       const std::string& name,
+                       std::vector<int64_t>& values,
+                       const std::string& help) {
+  return AddList(
+             app,
+             name,
+             values,
+             [](std::string& part, int64_t& value) {
+               std::string wrong = WholeNumber(part);
+               if (wrong.empty()) value = std::stoll(part);
+               return wrong;
+             },
+             help)
+      ->type_name("N");
+}
+
+CLI::Option* AddNames(CLI::App& app,
+                      const std::string& name,
+                      std::vector<std::string>& values,
+                      const std::string& help) {
+  return AddList(
+             app,
+             name,
+             values,
+             [](std::string& part, std::string& value) -> std::string {
+               Trim(part);
+               if (part.empty()) return "expected a name, got \"\"";
+               value = part;
+               return "";
+             },
+             help)
+      ->type_name("NAME");
+}
+
+CLI::Option* AddNumber(CLI::App& app,
+                       const std::string& name,
+                       double& value,
+                       const std::string& help) {
+  return app.add_option_function<std::string>(
+      name,
+      [&value, name](std::string text) {
+        Trim(text);
+        double number = 0;
+        const char* end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, number);
+        if (error != std::errc() || rest != end || !std::isfinite(number)) {
+          throw CLI::ValidationError(name,
+                                     "expected a number, got \"" + text + "\"");
+        }
+        value = number;
+      },
+      help);
+}
+
+CLI::Option* AddFiles(CLI::App& app,
+                      const std::string& name,
+                      std::vector<std::string>& files,
+                      const std::string& help) {
+  return app.add_option(name, files, help)
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,177 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "calibrate/session/command.h"
+#include "calibrate/session/launch.h"
+#include "model/workload.h"
+#include "scenarios/command_line/arguments.h"
+#include "scenarios/command_line/commands.h"
+#include "scenarios/commands/calibration.h"
+#include "scenarios/commands/predict.h"
+#include "scenarios/commands/recommend.h"
+#include "scenarios/job/scenario.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+struct Flags {
+  calibrate::CalibrateOptions options;
+  std::string budget = "120s";
+  std::vector<std::string> precisions;
+  std::string scenario;
+  std::optional<int64_t> batch;
+  std::string launch;
+  std::vector<std::string> instances;
+  std::string script;
+  std::string plan;
+};
+
+// What is fitted to, and where the fit goes.
+void AddFitFlags(CLI::App& app, Flags& flags) {
+  calibrate::CalibrateOptions& options = flags.options;
+  app.add_option("--from",
+                 options.from,
+                 "Fit to these measurements instead: JSON Lines, CSV, "
+                 "trainer_state.json, an MLPerf log")
+      ->type_name("FILE");
+  app.add_option("--scenario",
+                 flags.scenario,
+                 "What a log of --from trained, where it does not say so "
+                 "(trainer_state.json, MLPerf)")
+      ->type_name("NAME");
+  AddCount(app,
+           "--batch",
+           flags.batch,
+           "Per device, where it is not that scenario's");
+  app.add_option("--device",
+                 options.device,
+                 "Device (default: the GPUs here, else this CPU)")
+      ->type_name("NAME");
+  app.add_option("--output",
+                 options.output,
+                 "Where the fit goes (default: where predict looks for it)")
+      ->type_name("FILE");
+}
+
+// What is run on this machine.
+void AddRunFlags(CLI::App& app, Flags& flags) {
+  calibrate::CalibrateOptions& options = flags.options;
+  app.add_option("--budget", flags.budget, "Time of the runs, such as 120s")
+      ->type_name("TIME");
+  AddNumber(app,
+            "--target",
+            options.target_interval,
+            "Stop once the interval is below this share of the time")
+      ->type_name("SHARE");
+  AddNames(app, "--precision", flags.precisions, "To run: fp32,bf16");
+  AddNames(app,
+           "--models",
+           options.models,
+           "Presets to run (default: bert-tiny to bert-base-uncased)");
+  AddCounts(app,
+            "--ranks",
+            options.ranks,
+            "Also over so many ranks on this machine, data parallel: 2,4 "
+            "(default: over all GPUs; 1: none)");
+  app.add_flag("--fresh",
+               options.fresh,
+               "Forget the runs of a calibration that was interrupted");
+}
+
+// What is written for machines that are elsewhere.
+void AddLaunchFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--plan",
+                 flags.plan,
+                 "Write the runs of a calibration of --device, for a machine "
+                 "that has the trainer alone")
+      ->type_name("FILE");
+  app.add_option("--launch",
+                 flags.launch,
+                 "Write a script that measures --instances elsewhere: "
+                 "torchrun, slurm or skypilot")
+      ->type_name("NAME");
+  AddNames(app,
+           "--instances",
+           flags.instances,
+           "What --launch measures: aws/g5.xlarge,gcp/g2-standard-4")
+      ->needs("--launch");
+  app.add_option("--script",
+                 flags.script,
+                 "Where --launch writes (default: standard output)")
+      ->type_name("FILE")
+      ->needs("--launch");
+}
+
+// Flags whose words are checked once all of them are known.
+void Resolve(Flags& flags) {
+  calibrate::CalibrateOptions& options = flags.options;
+  options.budget = TimeFlag("--budget", flags.budget);
+  if (!(options.target_interval >= 0.0 && options.target_interval <= 1.0)) {
+    throw UsageError("--target: expected a share from 0 to 1, such as 0.05");
+  }
+  if (!flags.scenario.empty()) {
+    if (options.from.empty()) {
+      throw UsageError(
+          "--scenario: says what a log of --from trained, and there is none");
+    }
+    Overrides overrides;
+    if (flags.batch) overrides.batches = {*flags.batch};
+    options.workload =
+        Variants(LoadScenario(flags.scenario), overrides).front().workload;
+  }
+  if (flags.precisions.empty()) return;
+  options.precisions.clear();
+  for (const std::string& name : flags.precisions) {
+    options.precisions.push_back(model::PrecisionFromText(name));
+  }
+}
+
+int Run(Flags& flags, CommonOptions& common) {
+  Resolve(flags);
+  calibrate::CalibrateOptions& options = flags.options;
+  if (!flags.launch.empty()) {
+    calibrate::WriteLaunchScript({calibrate::LauncherFromText(flags.launch),
+                                  flags.instances,
+                                  options.models,
+                                  options.precisions},
+                                 flags.script,
+                                 std::cout);
+    return kOk;
+  }
+  if (!flags.plan.empty()) {
+    calibrate::WritePlan(options, flags.plan);
+    return kOk;
+  }
+  const bool terminal =
+      ::isatty(STDERR_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+  options.progress = common.quiet() ? calibrate::Progress::kNone
+                     : terminal     ? calibrate::Progress::kBar
+                                    : calibrate::Progress::kLines;
+  return Show(common, [&] {
+    return CalibrationReport(calibrate::Calibrate(options, std::cerr));
+  });
+}
+
+}  // namespace
+
+Command AddCalibrate(CLI::App& app, CommonOptions& common) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand(
+      "calibrate", "Fit this machine's model to short training runs");
+  AddExamples(
+      *sub,
+      {"calibrate",
+       "calibrate --from runs.jsonl --device h100_sxm",
+       "calibrate --from trainer_state.json --scenario my_job --device l4",
+       "calibrate --launch slurm --instances aws/g5.xlarge --script run.sh"});
+  AddFitFlags(*sub, *flags);
+  AddRunFlags(*sub, *flags);
+  AddLaunchFlags(*sub, *flags);
+  common.AddTo(*sub);
+  return [flags, &common, sub] { return *sub ? Run(*flags, common) : -1; };
+}
+
+}  // namespace trainfare::scenarios

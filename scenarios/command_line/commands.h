@@ -1,0 +1,67 @@
+#pragma once
+
+// The command line: what every command takes, and a function for each command
+// that adds it. The library behind it stays out of this header.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/report/output.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace trainfare::scenarios {
+
+// The options that every command has.
+class CommonOptions {
+ public:
+  void AddTo(CLI::App& app);
+  // Once the command line is read: looks at the terminal and the environment.
+  // Throws UsageError.
+  const OutputOptions& Resolve();
+  bool quiet() const { return output_.quiet; }
+
+ private:
+  std::string format_ = "table";
+  std::string colour_ = "auto";
+  OutputOptions output_;
+};
+
+// Runs a command and returns its exit code; -1 where another one was asked for.
+using Command = std::function<int()>;
+
+// Each adds its command to the program; the options live as long as what it
+// returns, `common` as long as both.
+Command AddCalibrate(CLI::App& app, CommonOptions& common);
+Command AddPredict(CLI::App& app, CommonOptions& common);
+Command AddRecommend(CLI::App& app, CommonOptions& common);
+Command AddValidate(CLI::App& app, CommonOptions& common);
+Command AddList(CLI::App& app, CommonOptions& common);
+Command AddImport(CLI::App& app);
+Command AddPrices(CLI::App& app, CommonOptions& common);
+
+// One line on standard error; returns `code`.
+int Fail(std::string_view message, int code);
+// Writes what `make` returns where `common` says; returns its exit code.
+int Show(CommonOptions& common, const std::function<Report()>& make);
+
+// At the end of every --help.
+extern const char* const kStreamsAndCodes;
+void AddExamples(CLI::App& app, const std::vector<std::string>& commands);
+
+// What is wrong with a command line that was refused, in our own words; the
+// parser's own where they say enough. "" where nothing is.
+std::string UnknownCommand(const CLI::App& app,
+                           const std::vector<std::string>& arguments);
+std::string UnexpectedArgument(const CLI::App& app,
+                               const std::vector<std::string>& arguments);
+// An option that wants one value and has none, or that was given twice.
+std::string MiscountedOption(const CLI::App& app,
+                             const std::vector<std::string>& arguments);
+std::string MissingSubcommand(const CLI::App& app);
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,78 @@
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+
+#include "scenarios/command_line/arguments.h"
+#include "scenarios/command_line/commands.h"
+
+namespace trainfare::scenarios {
+
+void CommonOptions::AddTo(CLI::App& app) {
+  app.add_option("--format", format_, "table, json, csv or markdown")
+      ->type_name("FORMAT");
+  AddFiles(app,
+           "--export",
+           output_.exports,
+           "Also write FILE; .json, .csv or .md decides what; may be "
+           "repeated. Machine formats have base units (s, B, J, USD)");
+  app.add_option("--color", colour_, "auto, always or never")
+      ->type_name("WHEN");
+  app.add_flag(
+      "--quiet", output_.quiet, "Nothing on standard error but errors");
+}
+
+const OutputOptions& CommonOptions::Resolve() {
+  output_.format = FormatFromText(format_);
+  CheckExports(output_.exports);
+  if (colour_ != "auto" && colour_ != "always" && colour_ != "never") {
+    throw UsageError("--color: expected auto, always or never, got \"" +
+                     colour_ + "\"");
+  }
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0';
+  };
+  const char* kind = std::getenv("TERM");
+  const bool dumb = kind != nullptr && std::string_view(kind) == "dumb";
+  output_.colour = colour_ == "always" || (colour_ == "auto" && terminal &&
+                                           !is_set("NO_COLOR") && !dumb);
+  if (terminal) {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+      output_.width = size.ws_col;
+    }
+  }
+  return output_;
+}
+
+int Fail(std::string_view message, int code) {
+  std::cerr << "trainfare: " << message << "\n";
+  return code;
+}
+
+const char* const kStreamsAndCodes =
+    "Results go to standard output, everything else to standard error.\n"
+    "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
+    "passed, 70 internal, 130 interrupted.";
+
+int Show(CommonOptions& common, const std::function<Report()>& make) {
+  const OutputOptions& output = common.Resolve();
+  const Report report = make();
+  Write(report, output, std::cout, std::cerr);
+  if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
+  return report.exit_code;
+}
+
+void AddExamples(CLI::App& app, const std::vector<std::string>& commands) {
+  std::string text = "Examples:";
+  for (const std::string& command : commands) {
+    text += "\n  trainfare " + command;
+  }
+  app.footer(text + "\n\n" + kStreamsAndCodes);
+}
+
+}  // namespace trainfare::scenarios

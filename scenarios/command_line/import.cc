@@ -1,0 +1,60 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "calibrate/records/import/nccl_tests.h"
+#include "model/error.h"
+#include "scenarios/command_line/commands.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string output;
+};
+
+int Import(const Flags& flags) {
+  std::string records;
+  for (const std::string& file : flags.files) {
+    const auto runs = calibrate::ReadNcclTests(file);
+    records += calibrate::ToRecords(runs);
+    for (const calibrate::NcclTestsRun& run : runs) {
+      if (run.ended) continue;
+      std::cerr << "trainfare: warning: " << file
+                << ": the end of a run is missing; what stands before it is "
+                   "used\n";
+    }
+  }
+  if (!flags.output.empty()) {
+    WriteFile(flags.output, records);
+    return kOk;
+  }
+  std::cout << records << std::flush;
+  if (!std::cout) {
+    throw model::InputError("standard output: cannot be written");
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Command AddImport(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand(
+      "import", "All-reduces timed by nccl-tests, as measurement records");
+  AddExamples(*sub,
+              {"import all_reduce_perf.txt >> network.jsonl",
+               "import 2_nodes.txt 4_nodes.txt --output network.jsonl"});
+  sub->add_option("FILE",
+                  flags->files,
+                  "What all_reduce_perf printed (text; not the JSON of -J)")
+      ->required();
+  sub->add_option("--output",
+                  flags->output,
+                  "Where the records go (default: standard output)")
+      ->type_name("FILE");
+  return [flags, sub] { return *sub ? Import(*flags) : -1; };
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,42 @@
+#include "scenarios/command_line/job_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "scenarios/command_line/arguments.h"
+
+namespace trainfare::scenarios {
+
+void AddPriceFlags(CLI::App& app,
+                   std::vector<std::string>& files,
+                   std::vector<std::string>& regions) {
+  AddFiles(app,
+           "--prices",
+           files,
+           "Prices of a cloud in place of the shipped ones, as `prices "
+           "import --output` writes them; may be repeated");
+  AddNames(app,
+           "--region",
+           regions,
+           "Prices of these regions only, the first that has one: "
+           "eu-west-1,europe-west4");
+}
+
+void AddOverrides(CLI::App& app, Overrides& overrides) {
+  AddCounts(app,
+            "--batch",
+            overrides.batches,
+            "Batch per device, or several: 8,16,32 (default: the scenario's)");
+  AddCounts(app,
+            "--seq",
+            overrides.lengths,
+            "Pad to this length, or to several: 32,128");
+  app.add_option("--precision", overrides.precision, "fp32, tf32, fp16 or bf16")
+      ->type_name("NAME");
+  AddCount(app, "--epochs", overrides.epochs, "Instead of the scenario's");
+  app.add_option("--work",
+                 overrides.work,
+                 "training, or forward: passes of inference alone")
+      ->type_name("NAME");
+}
+
+}  // namespace trainfare::scenarios

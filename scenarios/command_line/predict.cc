@@ -1,0 +1,52 @@
+#include "scenarios/commands/predict.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "scenarios/command_line/arguments.h"
+#include "scenarios/command_line/commands.h"
+#include "scenarios/command_line/job_flags.h"
+
+namespace trainfare::scenarios {
+
+Command AddPredict(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "predict", "Time, cost, energy and memory of a training run");
+  AddExamples(*sub,
+              {"predict emotion_bert_base --batch 8,16,32 --seq 32,128",
+               "predict my_job.yaml --device h100_sxm --format json",
+               "predict squad_bert_large --instance aws/p4d.24xlarge"});
+  sub->add_option("SCENARIO",
+                  options->scenario,
+                  "A file, or the name of a shipped scenario")
+      ->required();
+  sub->add_option("--device",
+                  options->device,
+                  "One of `trainfare list devices` (default: this CPU)")
+      ->type_name("NAME");
+  sub->add_option("--instance",
+                  options->instance,
+                  "One of `trainfare list instances`: its devices, its price")
+      ->type_name("NAME");
+  sub->add_option("--fit",
+                  options->fit,
+                  "A fit file of calibrate (default: yours, else the shipped "
+                  "one, else the datasheet)")
+      ->type_name("FILE");
+  AddCount(*sub,
+           "--devices",
+           options->devices,
+           "Train data parallel on N devices (default: all of the instance, "
+           "else 1)");
+  sub->add_flag("--spot", options->spot, "Spot price of the instance");
+  AddPriceFlags(*sub, options->prices, options->regions);
+  AddOverrides(*sub, options->overrides);
+  common.AddTo(*sub);
+  return [options, &common, sub] {
+    if (!*sub) return -1;
+    return Show(common, [&] { return Predict(*options); });
+  };
+}
+
+}  // namespace trainfare::scenarios

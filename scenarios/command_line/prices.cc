@@ -1,0 +1,45 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "scenarios/command_line/commands.h"
+#include "scenarios/commands/list.h"
+
+namespace trainfare::scenarios {
+
+Command AddPrices(CLI::App& app, CommonOptions& common) {
+  struct Flags {
+    std::string file;
+    std::string cloud;
+    std::string date;
+    std::string output;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand("prices", "Price catalogs");
+  sub->require_subcommand(1);
+  CLI::App* import =
+      sub->add_subcommand("import", "Read a SkyPilot catalog (vms.csv)");
+  AddExamples(*import,
+              {"prices import vms.csv --cloud gcp --date 2026-05-20 --output "
+               "gcp.yaml",
+               "recommend emotion_bert_base --prices gcp.yaml"});
+  import->add_option("FILE", flags->file, "The catalog")->required();
+  import
+      ->add_option("--cloud", flags->cloud, "Whose it is: aws, gcp, azure, ..")
+      ->required()
+      ->type_name("NAME");
+  import->add_option("--date", flags->date, "Day of the data, 2026-05-20")
+      ->required()
+      ->type_name("DATE");
+  import->add_option("--output", flags->output, "Write the prices as YAML")
+      ->type_name("FILE");
+  common.AddTo(*import);
+  return [flags, &common, import] {
+    if (!*import) return -1;
+    return Show(common, [&] {
+      return ImportPrices(
+          flags->file, flags->cloud, flags->date, flags->output);
+    });
+  };
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,62 @@
+#include "scenarios/commands/recommend.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "scenarios/command_line/arguments.h"
+#include "scenarios/command_line/commands.h"
+#include "scenarios/command_line/job_flags.h"
+
+namespace trainfare::scenarios {
+
+Command AddRecommend(CLI::App& app, CommonOptions& common) {
+  struct Flags {
+    RecommendOptions options;
+    std::string deadline;
+    std::string budget;
+    std::string objective = "cost";
+  };
+  auto flags = std::make_shared<Flags>();
+  RecommendOptions& options = flags->options;
+  CLI::App* sub = app.add_subcommand(
+      "recommend", "The cheapest instance that fits and meets the limits");
+  AddExamples(*sub,
+              {"recommend emotion_bert_base --deadline 10min",
+               "recommend my_job.yaml --objective time --budget 5usd --top 10",
+               "recommend imdb_bert_base --spot --cloud aws,gcp"});
+  sub->add_option("SCENARIO",
+                  options.scenario,
+                  "A file, or the name of a shipped scenario")
+      ->required();
+  sub->add_option("--deadline", flags->deadline, "Longest run, such as 4h")
+      ->type_name("TIME");
+  sub->add_option("--budget", flags->budget, "Highest cost, such as 20usd")
+      ->type_name("USD");
+  sub->add_option("--objective", flags->objective, "cost, time or energy")
+      ->type_name("WHAT");
+  sub->add_flag(
+      "--spot", options.spot, "Spot prices, the highest of a region's zones");
+  AddPriceFlags(*sub, options.prices, options.regions);
+  AddCount(*sub, "--top", options.top, "Show the N best candidates only");
+  AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
+  AddNames(*sub,
+           "--also",
+           options.also,
+           "Also these devices by themselves, rented out or not: "
+           "cerebras_wse2,groq_lpu");
+  AddOverrides(*sub, options.overrides);
+  common.AddTo(*sub);
+  return [flags, &options, &common, sub] {
+    if (!*sub) return -1;
+    options.objective = ObjectiveFromText(flags->objective);
+    if (!flags->deadline.empty()) {
+      options.deadline = TimeFlag("--deadline", flags->deadline);
+    }
+    if (!flags->budget.empty()) {
+      options.budget = MoneyFlag("--budget", flags->budget);
+    }
+    return Show(common, [&] { return Recommend(options); });
+  };
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,110 @@
+// Why a command line was refused, in our own words.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "model/nearest.h"
+#include "scenarios/command_line/commands.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+std::vector<std::string> SubcommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    names.push_back(sub->get_name());
+  }
+  return names;
+}
+
+// The command that the line got as far as.
+const CLI::App& Asked(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+bool IsOption(const std::string& argument) {
+  return argument.size() > 2 && argument.starts_with("--");
+}
+
+}  // namespace
+
+std::string UnknownCommand(const CLI::App& app,
+                           const std::vector<std::string>& arguments) {
+  const std::vector<std::string> names = SubcommandNames(app);
+  const auto known = model::NameViews(names);
+  if (arguments.empty()) {
+    return "expected a subcommand: " + model::JoinNames(known) +
+           "; trainfare --help says more";
+  }
+  const std::string& word = arguments.front();
+  if (word.front() == '-' ||
+      std::find(names.begin(), names.end(), word) != names.end()) {
+    return "";
+  }
+  return "unknown subcommand \"" + word + "\"" + OfKnown(word, known);
+}
+
+std::string UnexpectedArgument(const CLI::App& app,
+                               const std::vector<std::string>& arguments) {
+  const CLI::App* at = &Asked(app);
+  const std::vector<std::string> known = OptionNames(*at);
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.size() < 2 || name.front() != '-' ||
+        std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
+    return "unknown option \"" + name + "\"" +
+           model::DidYouMean(name, model::NameViews(known)) + "; " +
+           (at == &app ? "" : "trainfare ") + at->get_name() +
+           " --help lists them";
+  }
+  const std::vector<std::string> rest = app.remaining(true);
+  return "unexpected argument \"" + (rest.empty() ? "" : rest.front()) + "\"";
+}
+
+std::string MiscountedOption(const CLI::App& app,
+                             const std::vector<std::string>& arguments) {
+  const CLI::App& asked = Asked(app);
+  std::vector<std::string> seen;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!IsOption(arguments[i])) continue;
+    const size_t equals = arguments[i].find('=');
+    const std::string name = arguments[i].substr(0, equals);
+    const CLI::Option* option = asked.get_option_no_throw(name);
+    if (option == nullptr || option->get_items_expected_max() == 0) continue;
+    const bool has_value =
+        equals != std::string::npos ||
+        (i + 1 < arguments.size() && !IsOption(arguments[i + 1]));
+    if (!has_value) return name + ": expected a value, got nothing";
+    const bool repeated =
+        std::find(seen.begin(), seen.end(), name) != seen.end();
+    if (repeated && option->get_items_expected_max() == 1) {
+      return name + ": expected once, given several times";
+    }
+    seen.push_back(name);
+  }
+  return "";
+}
+
+std::string MissingSubcommand(const CLI::App& app) {
+  const CLI::App& asked = Asked(app);
+  if (asked.get_require_subcommand_min() == 0) return "";
+  const std::vector<std::string> names = SubcommandNames(asked);
+  return asked.get_name() + ": expected a subcommand: " +
+         model::JoinNames(model::NameViews(names));
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,73 @@
+#include "scenarios/commands/validate.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "scenarios/command_line/arguments.h"
+#include "scenarios/command_line/commands.h"
+
+namespace trainfare::scenarios {
+
+Command AddValidate(CLI::App& app, CommonOptions& common) {
+  struct Flags {
+    ValidateOptions options;
+    std::string protocol = "as-shipped";
+    std::string group_by = "device";
+    std::string repeats = "each";
+    std::vector<std::string> fail_if;
+  };
+  auto flags = std::make_shared<Flags>();
+  ValidateOptions& options = flags->options;
+  CLI::App* sub =
+      app.add_subcommand("validate", "Predictions beside measurements");
+  AddExamples(*sub,
+              {"validate runs.jsonl --repeats median",
+               "validate table.csv --protocol leave-one-out --fail-if "
+               "'median>5%'",
+               "validate scenarios/published/ --protocol leave-one-out"});
+  sub->add_option("FILE",
+                  options.files,
+                  "Measurements: JSON Lines of the trainer, CSV tables, or "
+                  "published figures (a folder or YAML)")
+      ->required();
+  sub->add_option("--protocol",
+                  flags->protocol,
+                  "What predictions may have seen: as-shipped (nothing), "
+                  "in-sample, leave-one-out, leave-device-out, "
+                  "one-run-per-device, k-runs=N")
+      ->type_name("NAME");
+  sub->add_option("--group-by",
+                  flags->group_by,
+                  "device, precision, model, framework or source")
+      ->type_name("WHAT");
+  sub->add_option("--repeats",
+                  flags->repeats,
+                  "Measurements of one point: each a row, or one row, their "
+                  "median, with the noise between them")
+      ->type_name("each|median");
+  sub->add_option("--seed",
+                  options.seed,
+                  "Of the draw in one-run-per-device and k-runs=N")
+      ->type_name("N")
+      ->transform(CLI::Validator(WholeNumber, ""));
+  sub->add_option("--fail-if",
+                  flags->fail_if,
+                  "Exit 4 past a limit such as 'mape>5%' of mape, median, p90, "
+                  "max, bias, coverage; may be repeated")
+      ->type_name("LIMIT")
+      ->expected(1)
+      ->take_all();
+  common.AddTo(*sub);
+  return [flags, &options, &common, sub] {
+    if (!*sub) return -1;
+    SetProtocol(flags->protocol, options);
+    options.group_by = GroupByFromText(flags->group_by);
+    options.repeats = RepeatRuleFromText(flags->repeats);
+    for (const std::string& limit : flags->fail_if) {
+      options.fail_if.push_back(FailIfFromText(limit));
+    }
+    return Show(common, [&] { return Validate(options); });
+  };
+}
+
+}  // namespace trainfare::scenarios
