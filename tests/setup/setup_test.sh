@@ -40,7 +40,7 @@ prepare_scratch() {
 cmake_minimum_required(VERSION 3.24)
 project(fixture LANGUAGES NONE)
 add_custom_command(OUTPUT made COMMAND ${CMAKE_COMMAND} -E touch made)
-add_custom_target(everything ALL DEPENDS made)
+add_custom_target(programs ALL DEPENDS made)
 file(WRITE ${CMAKE_BINARY_DIR}/options
   "${TRAINFARE_TRAINER} ${TRAINFARE_LIBTORCH_DIR}")
 END
