@@ -62,7 +62,7 @@ struct Architecture {
 
 // Trainable parameters, exact. The encoder part excludes the task head but
 // includes embeddings and pooler: 109,482,240 for bert-base-uncased.
-// Derivation by hand: docs/counts.md; asserted in tests/model.
+// Derivation by hand: docs/models/counts.md; asserted in tests/model.
 int64_t EncoderParameters(const Architecture& architecture);
 int64_t HeadParameters(const Architecture& architecture);
 int64_t TotalParameters(const Architecture& architecture);

@@ -44,7 +44,7 @@ Seconds<T> SendingTime(int64_t ranks,
 
 // End of a backward pass over `ranks` ranks: OverlapContended with the ring's
 // time of every bucket. Computation never makes a transfer faster.
-// Worked by hand: docs/data_parallel.md. Check:
+// Worked by hand: docs/models/data_parallel.md. Check:
 // tests/model/data_parallel_test.cc, tests/calibrate/fit/data_parallel_test.cc.
 template <class T>
 OverlapTime<T> BackwardOverRanks(const std::vector<BackwardPiece<T>>& pieces,

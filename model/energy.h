@@ -38,8 +38,8 @@ struct PowerLevels {
 //
 //   u_p, u_o  shares of the time                  [1]  u_p + u_o <= 1
 //
-// The line above with a term for each kind of work. Check: docs/energy.md,
-// tests/model/energy_test.cc.
+// The line above with a term for each kind of work. Check:
+// docs/models/energy.md, tests/model/energy_test.cc.
 template <class T>
 Watts<T> MeanPower(const PowerLevels& levels,
                    const T& products,
@@ -78,7 +78,7 @@ struct WorkDone {
 //
 // Unlike the two above it tells a kernel that keeps memory busy from one that
 // takes as long and moves little. Clock and voltage are taken as fixed.
-// Source: Horowitz 2014; Kandiah et al. 2021. Check: docs/energy.md,
+// Source: Horowitz 2014; Kandiah et al. 2021. Check: docs/models/energy.md,
 // tests/model/energy_test.cc.
 template <class T>
 Joules<T> EnergyOf(const WorkCosts<T>& costs, const WorkDone& work) {

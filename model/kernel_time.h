@@ -28,7 +28,7 @@ struct ExposedTime {
 //
 // w = 1 is the roofline (Williams, Waterman & Patterson 2009), w = 0 a device
 // whose engines and transfers take turns. The hidden part is taken off the
-// shorter one. Check: docs/models.md, tests/model/kernel_time_test.cc.
+// shorter one. Check: docs/models/cpu.md, tests/model/kernel_time_test.cc.
 template <class T>
 ExposedTime<T> KernelTime(Seconds<T> compute,
                           Seconds<T> memory,

@@ -4,7 +4,7 @@
 // Counts are integers and follow from the workload alone; how long a device
 // takes for them is hardware/models/.
 //
-// Layers are alike: a block is counted once and repeated. docs/counts.md
+// Layers are alike: a block is counted once and repeated. docs/models/counts.md
 // derives the counts of BERT by hand; tests/model/kernels_test.cc asserts them.
 
 #include <cstdint>

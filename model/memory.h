@@ -2,8 +2,8 @@
 
 // Memory of one device in training: what lives at the worst moment of a step.
 //
-// docs/memory.md derives the terms; tests/model/memory_test.cc asserts them
-// and holds the verdict against runs that are known to have fitted or failed.
+// docs/models/memory.md derives the terms; tests/model/memory_test.cc asserts
+// them and holds the verdict against runs known to have fitted or failed.
 
 #include <cstdint>
 #include <optional>

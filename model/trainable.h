@@ -8,7 +8,7 @@
 //
 //   Y = X W + (X A) B s      A (k, r), B (r, n):  r (k + n) parameters
 //
-// docs/counts.md works both by hand; tests/model/trainable_test.cc asserts it.
+// docs/models/counts.md works both by hand; trainable_test.cc asserts it.
 
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 
 // Backward pass and step over several ranks, from a run of one rank and
-// all-reduces timed by themselves (docs/data_parallel.md).
+// all-reduces timed by themselves (docs/models/data_parallel.md).
 
 #include <cstdint>
 #include <vector>

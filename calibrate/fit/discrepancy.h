@@ -18,7 +18,7 @@
 // the formula stands alone. Source: Kennedy & O'Hagan 2001, Bayesian
 // calibration of computer models; Rasmussen & Williams 2006, equations 2.25,
 // 2.26, 2.30 and 5.12. Check: tests/calibrate/fit/discrepancy_test.cc,
-// docs/calibration.md.
+// docs/models/calibration.md.
 
 #include <array>
 #include <cstddef>

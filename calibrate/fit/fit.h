@@ -101,7 +101,7 @@ struct FittedAllReduce {
   model::Seconds<> modelled;
 };
 
-// What is known of several ranks that train together (docs/data_parallel.md).
+// What is known of ranks that train together (docs/models/data_parallel.md).
 struct RankFit {
   std::string backend;    // gloo, nccl
   std::string transport;  // as the trainer says, may be empty

@@ -41,7 +41,7 @@ std::string GradeText(Grade grade, int64_t figures);
 // What the formulas leave unexplained on a device that nobody measured, as a
 // standard deviation of log(time), besides the spread of its priors.
 // An assumption until fits of several devices of a kind are compared
-// (docs/calibration.md).
+// (docs/models/calibration.md).
 inline constexpr double kDatasheetScatter = 0.15;
 
 class Predictor {

@@ -37,7 +37,7 @@ struct RankFits {
 //                where n ranks share a processor (s = 0.3), else 1 (s = 0.1)
 //
 // `fit`: of one such device, to runs of one rank. Check:
-// tests/calibrate/fit/rank_fit_test.cc, docs/data_parallel.md.
+// tests/calibrate/fit/rank_fit_test.cc, docs/models/data_parallel.md.
 RankFits FitRanks(const hardware::Device& device,
                   const Fit& fit,
                   const RankRecords& records);

@@ -40,7 +40,7 @@ struct RingFit {
 //
 // A handful of residuals says little of its own scatter: 5 % counts as three
 // more (as FitOptions::model_sigma does).
-// Worked by hand: docs/data_parallel.md. Check:
+// Worked by hand: docs/models/data_parallel.md. Check:
 // tests/calibrate/fit/ring_fit_test.cc.
 RingFit FitRing(const std::vector<TimedAllReduce>& times);
 

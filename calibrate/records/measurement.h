@@ -1,6 +1,6 @@
 #pragma once
 
-// Measurement records, schema trainfare.measurement/1 (docs/measurement.md):
+// Measurement records (docs/guide/measurements.md) of trainfare.measurement/1:
 // reading them, and what they say as observations.
 
 #include <cstdint>

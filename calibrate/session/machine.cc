@@ -47,7 +47,7 @@ const hardware::Device& GpuOf(const std::string& reported_name) {
   }
   throw InputError(
       fmt::format("the GPU here, \"{}\", is in no device file: see "
-                  "docs/adding_a_device.md, or calibrate --device cpu",
+                  "docs/guide/devices.md, or calibrate --device cpu",
                   reported_name));
 }
 

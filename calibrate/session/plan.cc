@@ -63,7 +63,7 @@ constexpr std::array<int64_t, 7> kGpuBatches = {4, 8, 16, 32, 64, 128, 256};
 constexpr std::array<model::Fusion, 2> kGpuStacks = {model::Fusion::kEager,
                                                      model::Fusion::kFused};
 // Of the memory: the driver, the libraries and the allocator's gaps have the
-// rest (docs/memory.md).
+// rest (docs/models/memory.md).
 constexpr double kGpuMemoryShare = 0.85;
 
 // A run's median is worth more with more steps, up to where the noise of the

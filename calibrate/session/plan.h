@@ -22,7 +22,7 @@
 // Source: Atkinson, Donev & Tobias 2007, Optimum Experimental Designs, 10, 19;
 // Pukelsheim 1993, Optimal Design of Experiments, 9; the error's covariance as
 // in Kennedy & O'Hagan 2001. Check: tests/calibrate/session/plan_test.cc,
-// docs/calibration.md.
+// docs/models/calibration.md.
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the trainer is asked for, in its own words (docs/measurement.md).
+// What the trainer is asked for, in its own words (docs/guide/measurements.md).
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // The trainer as a child process: requests to its standard input, records from
-// its standard output, one line each (docs/measurement.md).
+// its standard output, one line each (docs/guide/measurements.md).
 
 #include <chrono>
 #include <cstdint>

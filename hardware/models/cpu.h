@@ -5,7 +5,7 @@
 // Kernels run one after another, each on all cores. A matrix product runs at a
 // share of the peak that grows with its extents; what is not a matrix product
 // costs vector arithmetic or memory traffic, of which part comes from the
-// last-level cache. docs/models.md works one kernel by hand.
+// last-level cache. docs/models/cpu.md works one kernel by hand.
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 // operation (PyTorch/XLA: an eager list of kernels) is traced anew every step,
 // and its elementwise operations and copies ride along with their neighbours.
 // The cores of a chip are data parallel: each takes its share of the batch and
-// of the bandwidth. docs/model_tpu.md works one product by hand.
+// of the bandwidth. docs/models/tpu.md works one product by hand.
 
 #include <algorithm>
 #include <array>

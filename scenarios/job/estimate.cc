@@ -437,8 +437,8 @@ model::MemorySurroundings SurroundingsOf(const Device& device,
   surroundings.communication_buckets = devices > 1;
   switch (device.kind) {
     case DeviceKind::kGpu:
-      // docs/memory.md: what Hugging Face measured for a context with its
-      // kernels; PyTorch's workspace for cuBLAS.
+      // docs/models/memory.md: what Hugging Face measured for a context with
+      // its kernels; PyTorch's workspace for cuBLAS.
       surroundings.context = model::MiB(1343.0);
       surroundings.workspace = model::MiB(8.0);
       break;

@@ -33,7 +33,7 @@ struct Cluster {
   std::optional<model::Bytes<>> host_memory;
   // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and
   // how many of its parts are devices here. What they send each other is in the
-  // step of one already (docs/model_trainium.md); the link is between chips.
+  // step of one already (docs/models/trainium.md); the link is between chips.
   std::string chip;
   int64_t devices_per_chip = 1;
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // A training job as a user writes it down: model, data, shape, optimizer.
-// docs/scenarios.md lists every key.
+// docs/guide/scenarios.md lists every key.
 
 #include <cstdint>
 #include <optional>

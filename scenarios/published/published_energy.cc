@@ -19,10 +19,10 @@ using model::Seconds;
 namespace {
 
 // What the fitted costs start from, and how wide: a board's power at rest is
-// read off boards (docs/energy.md), the energy of a FLOP on the lanes off those
-// at their power limit. On tensor cores before the A100's it is some of that. A
-// byte of HBM2 takes 3.9 pJ a bit (O'Connor et al. 2017), 31 pJ; as much again
-// is allowed for the way through the chip.
+// read off boards (docs/models/energy.md), the energy of a FLOP on the lanes
+// off those at their power limit. On tensor cores before the A100's it is some
+// of that. A byte of HBM2 takes 3.9 pJ a bit (O'Connor et al. 2017), 31 pJ; as
+// much again is allowed for the way through the chip.
 constexpr double kRestSigma = 0.2;
 constexpr double kUnknownRestShare = 1.0 / 5;  // of the limit
 constexpr double kLaneSigma = 0.3;

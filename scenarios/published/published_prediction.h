@@ -2,7 +2,7 @@
 
 // What our models say beside each published figure
 // (scenarios/published/published.h), each run predicted from the others.
-// docs/validation_published.md has the resulting table.
+// docs/results/validation_published.md has the resulting table.
 
 #include <optional>
 #include <string>

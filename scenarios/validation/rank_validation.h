@@ -1,7 +1,7 @@
 #pragma once
 
 // Several ranks, predicted from one rank and from all-reduces by themselves,
-// beside what was measured (docs/data_parallel.md).
+// beside what was measured (docs/models/data_parallel.md).
 
 #include <string>
 #include <vector>

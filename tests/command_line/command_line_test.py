@@ -645,7 +645,7 @@ COUNTS = {
     "rows", "runs", "seed", "sequence_length", "steps_per_epoch", "train_samples",
     "trainable_parameters", "used", "vcpus", "vocabulary",
 }  # fmt: skip
-# Shares of one, and errors whose unit docs/command_line.md gives.
+# Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {"interval", "mfu", "share"}
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
 

@@ -8,7 +8,7 @@
 
 namespace trainfare::model {
 
-// docs/counts.md, "Parameters". BERT-base, h = 768, i = 3072, V = 30522:
+// docs/models/counts.md, "Parameters". BERT-base, h = 768, i = 3072, V = 30522:
 //   embeddings  (30522 + 512 + 2) 768 + 2 x 768            = 23,837,184
 //   a layer     4 (768^2 + 768) + 2 x 768                  =  2,363,904
 //             + 2 x 768 x 3072 + 3072 + 768 + 2 x 768      =  4,723,968

@@ -29,7 +29,7 @@ RankNetwork<double> Network() {
 
 }  // namespace
 
-TEST_CASE("two ranks, as worked in docs/data_parallel.md") {
+TEST_CASE("two ranks, as worked in docs/models/data_parallel.md") {
   const auto end = BackwardOverRanks(Pieces(), 2, Network());
   CHECK(end.compute_end.base() == Near(0.3173));
   CHECK(end.exposed().base() == Near(0.03575));

@@ -27,7 +27,8 @@ TEST_CASE("two kinds of work draw different power") {
 }
 
 TEST_CASE("work costs by the operation and the byte") {
-  // docs/energy.md: 60 W x 100 s + 16.5 pJ x 500 TFLOP + 4 pJ x 200 TFLOP
+  // docs/models/energy.md: 60 W x 100 s + 16.5 pJ x 500 TFLOP + 4 pJ x 200
+  // TFLOP
   // + 85 pJ x 10 TB = 6000 + 8250 + 800 + 850 J.
   const WorkCosts<double> costs{Watt(60.0),
                                 JoulesPerFlop<>(16.5e-12),

@@ -27,8 +27,8 @@ TEST_CASE("half sends two bytes an element, however wide gradients are") {
   CHECK(SentOf(half, tensors, 4).transfers == 1);
 }
 
-// docs/counts.md: rank 4 of one block, in elements of 4 bytes. Four maps of
-// 768 x 768 become 4 (768 + 768) = 6144 each, two of 768 x 3072 4 (3840) =
+// docs/models/counts.md: rank 4 of one block, in elements of 4 bytes. Four maps
+// of 768 x 768 become 4 (768 + 768) = 6144 each, two of 768 x 3072 4 (3840) =
 // 15360 each; biases and norms, 9984 elements, go whole.
 TEST_CASE("power_sgd sends two thin factors a matrix and vectors whole") {
   std::vector<ParameterTensor> block;

@@ -4,7 +4,7 @@
 
 namespace trainfare::model {
 
-// docs/models.md, "One kernel": 1 GFLOP at 10 TFLOP/s is 100 us, 40 MB at
+// docs/models/cpu.md, "One kernel": 1 GFLOP at 10 TFLOP/s is 100 us, 40 MB at
 // 1 TB/s is 40 us, 5 us fixed.
 TEST_CASE("the equation worked by hand") {
   const auto compute = Flop(1e9) / TFlopPerSecond(10);

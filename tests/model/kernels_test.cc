@@ -21,7 +21,7 @@ Workload BertBase(int64_t batch, int64_t length) {
 
 }  // namespace
 
-// docs/counts.md, "FLOPs". A token of BERT-base passes 12 layers of
+// docs/models/counts.md, "FLOPs". A token of BERT-base passes 12 layers of
 //   2 (4 x 768^2 + 2 x 768 x 3072) = 14,155,776 FLOPs in products with weights
 //   4 x 768 x L in scores and context
 // and the first token of a sequence 2 x 768^2 (pooler) + 2 x 768 x 2.
@@ -101,13 +101,13 @@ int64_t LaunchesOfLayer(const KernelList& list, Phase phase) {
   return launches;
 }
 
-// The trainer's fused stack: docs/counts.md, "Stacks". A layer of BERT forward:
-// 6 products with weights, 2 of attention, 3 heads split, 1 merge, softmax,
-// GELU, 2 add-and-norm = 16; eager: 4 around softmax, 3 for each residual = 23.
-// Backward: 12 products with weights, 4 of attention, 1 split, 3 merges,
-// softmax, GELU and its partial sums, 2 x 3 for add-and-norm (the last adds
-// partial sums), biases of query, key and value, 2 adds of input gradients, 2
-// of residuals = 36.
+// The trainer's fused stack: docs/models/counts.md, "Stacks". A layer of BERT
+// forward: 6 products with weights, 2 of attention, 3 heads split, 1 merge,
+// softmax, GELU, 2 add-and-norm = 16; eager: 4 around softmax, 3 for each
+// residual = 23. Backward: 12 products with weights, 4 of attention, 1 split, 3
+// merges, softmax, GELU and its partial sums, 2 x 3 for add-and-norm (the last
+// adds partial sums), biases of query, key and value, 2 adds of input
+// gradients, 2 of residuals = 36.
 TEST_CASE("launches of the trainer's stacks, by hand") {
   Workload w = BertBase(2, 16);
   CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kForward) == 23);
@@ -321,8 +321,8 @@ TEST_CASE("four forms of Adan launch what their profiles show") {
   CHECK(first_step(kFused, FusedAccess::kAllTensors) == 826);
 }
 
-// docs/counts.md, "Learning rates", by hand: the embeddings, 12 blocks and the
-// head have tensors with and without decay, 28 groups.
+// docs/models/counts.md, "Learning rates", by hand: the embeddings, 12 blocks
+// and the head have tensors with and without decay, 28 groups.
 TEST_CASE("layer-wise decay updates each layer by itself") {
   Workload w = BertBase(1, 8);
   const auto optimizer = [&w](OptimizerImplementation implementation,
@@ -344,7 +344,7 @@ TEST_CASE("layer-wise decay updates each layer by itself") {
   CHECK(std::abs(whole.bytes_written - apart.bytes_written) <= apart.launches);
 }
 
-// docs/counts.md, "Bytes", by hand.
+// docs/models/counts.md, "Bytes", by hand.
 TEST_CASE("an update tensor by tensor has the sums of the update") {
   Workload w = BertBase(1, 8);
   w.architecture = FindArchitecture("bert-base-cased");

@@ -60,7 +60,8 @@ TEST_CASE("masters add two passes over the parameters") {
   CHECK(scaled > 8 * parameters - 2 * launches);
 }
 
-// docs/counts.md, "Bytes": by hand, for 109,483,778 parameters in 201 tensors.
+// docs/models/counts.md, "Bytes": by hand, for 109,483,778 parameters in 201
+// tensors.
 TEST_CASE("masters in the update") {
   Workload w = BertBaseInFp16();
   w.stack.narrow_weights = true;
@@ -112,9 +113,9 @@ TEST_CASE("without masters it does not matter where they are") {
   CHECK(ToText(Masters::kApart) == "apart");
 }
 
-// docs/memory.md, "Per parameter": 2 + 2 + 4 + 8 bytes of 109,483,778, and what
-// holds gradients in fp32: nothing, the largest tensor (30522 x 768, with the
-// root of its second moment), or all of them (and all roots).
+// docs/models/memory.md, "Per parameter": 2 + 2 + 4 + 8 bytes of 109,483,778,
+// and what holds gradients in fp32: nothing, the largest tensor (30522 x 768,
+// with the root of its second moment), or all of them (and all roots).
 TEST_CASE("masters in the update hold no second gradients") {
   Workload w = BertBaseInFp16();
   w.batch = 1;
@@ -158,7 +159,7 @@ TEST_CASE("in fp32 there is nothing narrow") {
   CHECK(plain.bytes_read == same.bytes_read);
 }
 
-// docs/counts.md, "Fairseq": by hand.
+// docs/models/counts.md, "Fairseq": by hand.
 TEST_CASE("Fairseq's masters are one tensor, copied a tensor at a time") {
   Workload w = BertBaseInFp16();
   w.stack.fusion = Fusion::kFairseq;
@@ -249,9 +250,9 @@ TEST_CASE("a layer of Fairseq launches 27 kernels forward, LightSeq2's 15") {
   CHECK(launches(Fusion::kLightSeq) == 15);
 }
 
-// docs/counts.md, "Fairseq": forward 2 bytes read, 2 + 1 written, backward 3
-// and 2 for an element; LightSeq2 writes and reads a mask in passes that it
-// has.
+// docs/models/counts.md, "Fairseq": forward 2 bytes read, 2 + 1 written,
+// backward 3 and 2 for an element; LightSeq2 writes and reads a mask in passes
+// that it has.
 TEST_CASE("translation models drop out the activation, too") {
   Workload w;
   w.architecture = FindArchitecture("transformer-base");

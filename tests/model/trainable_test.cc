@@ -39,8 +39,8 @@ int64_t MatrixFlops(const Workload& w, Phase phase) {
 
 }  // namespace
 
-// docs/counts.md, "What trains": 6 blocks of 7,087,872, the pooler of 590,592
-// and the classifier of 2 x 768 + 2.
+// docs/models/counts.md, "What trains": 6 blocks of 7,087,872, the pooler of
+// 590,592 and the classifier of 2 x 768 + 2.
 TEST_CASE("frozen layers leave the blocks above them, pooler and head") {
   const Workload w = Frozen(6);
   CHECK(TrainableParameters(w) == 6 * 7'087'872 + 590'592 + 1'538);

@@ -186,7 +186,7 @@ class Command(unittest.TestCase):
                                    delta=1e-6 if key[1] == "fp32" else 2e-2)
 
     def test_narrow_weights_take_the_memory_of_the_model(self):
-        """docs/memory.md, "Per parameter": the largest moment is the update."""
+        """The largest moment is the update (docs/models/memory.md)."""
         parameters, largest = 11171074, 30522 * 256
         rows = (  # weights, gradients, masters and state; what is widened
             ("adamw", "for_loop", 16, 8 * largest),

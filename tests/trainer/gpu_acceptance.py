@@ -16,7 +16,7 @@ steps run apart, FOLDER going to and fro:
 `measure --parts calibration`, `predict`, `measure --parts unseen` is the order in
 which the unseen points are predicted before they are measured; the table says
 whether they were. Exit codes: 0 every target is met, 1 not, 77 no GPU here.
-docs/trainer.md, "Targets on a GPU".
+docs/guide/trainer.md, "Targets on a GPU".
 """
 
 import argparse
@@ -64,7 +64,7 @@ MEMORY_SHARE = 0.85
 # gradient read; all but the gradient written.
 ADAN_BYTES = 4 * (6 + 5)
 # The four forms of Adan, and the share of the time in which kernels of the
-# update ran on a V100 (docs/published.md, active_ratio).
+# update ran on a V100 (docs/results/published.md, active_ratio).
 ADAN = {"for-loop": ("for_loop", [], 18.48),
         "fused, a launch a tensor": ("fused", ["--launch-each-tensor"], 33.72),
         "multi-tensor": ("multi_tensor", [], 99.65),

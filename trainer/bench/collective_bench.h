@@ -1,7 +1,7 @@
 #pragma once
 
-// All-reduces timed by themselves (docs/data_parallel.md): what latency and
-// bandwidth between the ranks are fitted to.
+// All-reduces timed by themselves (docs/models/data_parallel.md): what latency
+// and bandwidth between the ranks are fitted to.
 
 #include <cstdint>
 #include <optional>

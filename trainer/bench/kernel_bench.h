@@ -1,7 +1,7 @@
 #pragma once
 
-// The bench mode: the operations of a step timed one by one (docs/trainer.md,
-// "Kernels by themselves").
+// The bench mode: the operations of a step timed one by one
+// (docs/guide/trainer.md, "Kernels by themselves").
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Measurement records, schema trainfare.measurement/1 (docs/measurement.md).
+// Measurement records, trainfare.measurement/1 (docs/guide/measurements.md).
 
 #include <cstdint>
 #include <optional>

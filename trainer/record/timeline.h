@@ -1,7 +1,7 @@
 #pragma once
 
 // What one step took, and when its parts began and ended
-// (docs/measurement.md).
+// (docs/guide/measurements.md).
 
 #include <optional>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
 // The measuring mode: runs of training steps as a plan asks for them, one
-// record each (docs/measurement.md, "The trainer's measuring mode").
+// record each (docs/guide/measurements.md, "The trainer's measuring mode").
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #pragma once
 
 // What all_reduce_perf of NVIDIA's nccl-tests prints, as collective records of
-// trainfare.measurement/1 (docs/measurement.md).
+// trainfare.measurement/1 (docs/guide/measurements.md).
 //
 // Format: src/util.cu and src/common.cu of nccl-tests 2.0 to 2.17, text output.
 // Columns are found by their names; `size` is each rank's message, `time` the

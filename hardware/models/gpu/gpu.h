@@ -8,7 +8,7 @@
 // traffic is hidden under arithmetic as far as enough warps are active
 // (gpu_occupancy.h; Hong & Kim, ISCA 2009), and small transfers cannot fill the
 // memory pipe (Little's law). The host issues launches into a queue; a device
-// that outruns it waits. docs/model_gpu.md works each formula by hand.
+// that outruns it waits. docs/models/gpu.md works each formula by hand.
 
 #include <algorithm>
 #include <array>
@@ -46,7 +46,7 @@ enum GpuParameter : std::size_t {
   kGpuParameterCount,
 };
 
-// Priors and their widths: docs/model_gpu.md says which rows each rests on.
+// Priors and their widths: docs/models/gpu.md says which rows each rests on.
 inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
     {{
         {"gemm_efficiency_fp32",
@@ -167,7 +167,7 @@ inline constexpr double kGpuFlopsPerSpecialOp = 16.0;
 inline constexpr double kGpuFlopsPerRandomDraw = 20.0;
 // Bandwidth of reductions over that of streams: a row is passed over twice and
 // its block waits in between. Median over layer norms and softmaxes of seven
-// devices in neusight_kernels_fp32.csv (docs/model_gpu.md).
+// devices in neusight_kernels_fp32.csv (docs/models/gpu.md).
 inline constexpr double kGpuReductionShare = 0.75;
 // Host cost of a launch relative to an eager framework's: hand-fused layers
 // launch from C++, compiled graphs replay.

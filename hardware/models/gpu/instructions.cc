@@ -31,7 +31,7 @@ constexpr double kThreads = static_cast<double>(kGpuThreadsPerWarp);
 // What one thread of a kernel does, and for how many elements: counted in the
 // machine code (SASS) for compute capability 7.0 of kernels of the form that
 // the stack's source has, slow paths of divisions and roots not taken. Check:
-// docs/counts.md, "Instructions";
+// docs/models/counts.md, "Instructions";
 // tests/hardware/models/gpu/gpu_instructions_test.cc.
 struct ThreadForm {
   std::string_view kernel;

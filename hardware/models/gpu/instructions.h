@@ -5,7 +5,7 @@
 //
 // Times do not come from here (gpu.h): the counts are of the kernels of two
 // translation stacks, Fairseq and LightSeq2, whose published profiles they are
-// held against. docs/counts.md, "Instructions", says where each figure is from.
+// held against. docs/models/counts.md, "Instructions": where each is from.
 
 #include <cstdint>
 #include <string_view>

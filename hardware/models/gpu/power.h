@@ -127,7 +127,7 @@ inline std::optional<model::Watts<>> DemandedPower(
 //
 // 1 where the limit or the generation is not known. The first second of a run
 // may be faster than this; training goes on for longer.
-// Check: docs/model_gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+// Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
 inline double SustainedShare(const Device& device,
                              model::Precision precision,
                              model::FlopsPerSecond<> peak) {
@@ -137,8 +137,8 @@ inline double SustainedShare(const Device& device,
   return std::min(1.0, device.max_power->base() / demanded->base());
 }
 
-// Power of work other than products, as a share of the limit: what the
-// published energies of a V100 PCIe say, 173 - 190 W of 250 W (docs/energy.md).
+// Power of work other than products, as a share of the limit: a V100 PCIe's
+// published energies say 173 - 190 W of 250 W (docs/models/energy.md).
 inline constexpr double kOtherWorkPowerShare = 0.72;
 
 // What a board draws in each kind of work; nullopt where its limit or its power
@@ -149,7 +149,7 @@ inline constexpr double kOtherWorkPowerShare = 0.72;
 //
 // Tensor cores before the A100's draw more a FLOP than kTensorEnergyHalf says,
 // by an amount that nothing here determines: then P_products = W.
-// Check: docs/energy.md, tests/hardware/models/gpu/gpu_model_test.cc.
+// Check: docs/models/energy.md, tests/hardware/models/gpu/gpu_model_test.cc.
 inline std::optional<model::PowerLevels> PowerLevelsOf(
     const Device& device, model::Precision precision) {
   const auto peak = device.MatrixPeak(precision);

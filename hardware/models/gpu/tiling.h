@@ -30,7 +30,7 @@ struct GemmTile {
 
 // cuBLAS's fp32 kernels by name, largest first. The rates are what each reaches
 // of the largest one's, median over linear layers on P100, V100, T4 and A100
-// in neusight_kernels_fp32.csv (docs/model_gpu.md).
+// in neusight_kernels_fp32.csv (docs/models/gpu.md).
 inline constexpr std::array kLaneTiles = {GemmTile{128, 128, 256, 1.00},
                                           GemmTile{128, 64, 128, 0.98},
                                           GemmTile{64, 64, 128, 0.90},
@@ -109,7 +109,7 @@ T FedShare(T rate, double operand_bytes_per_flop, T cache_bandwidth) {
 // One wave gives each SM one tile: tiles on the same SM take turns on its
 // engine, so that two resident tiles are no faster than one after the other.
 // The library's choice is taken to be the best one.
-// Check: docs/model_gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+// Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
 inline TileChoice ChooseTile(const model::GemmExtents& g,
                              const Device& device,
                              GpuEngine engine,

@@ -3,7 +3,7 @@
 // What the Neuron compiler costs besides time on the device: its optimisation
 // levels, and the memory of the host that compiles.
 //
-// docs/model_trainium.md, "Compiler", has the runs that each number rests on;
+// docs/models/trainium.md, "Compiler", has the runs that each number rests on;
 // check: tests/hardware/models/neuron/neuron_model_test.cc.
 
 #include <cstdint>

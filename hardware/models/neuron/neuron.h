@@ -9,9 +9,9 @@
 // spilled to HBM and loaded again. Graphs are compiled; the cores of a chip are
 // data parallel: each takes its share of the batch and of the HBM.
 //
-// docs/model_trainium.md works each formula by hand and says what the published
-// profiles determine; tests/hardware/models/neuron/neuron_model_test.cc asserts
-// the numbers.
+// docs/models/trainium.md works each formula by hand and says what the
+// published profiles determine;
+// tests/hardware/models/neuron/neuron_model_test.cc asserts the numbers.
 
 #include <algorithm>
 #include <array>
@@ -47,7 +47,7 @@ enum NeuronParameter : std::size_t {
 };
 
 // Priors: round figures and wide. The published profiles of one core narrow
-// all of them (calibrate/fit/profile_fit.h, docs/model_trainium.md).
+// all of them (calibrate/fit/profile_fit.h, docs/models/trainium.md).
 inline constexpr std::array<ParameterInfo, kNeuronParameterCount>
     kNeuronParameters = {{
         {"tensor_efficiency",

@@ -2,7 +2,7 @@
 // figures: each is fitted here anew and compared with its file, and each left
 // out in turn. Sources of the figures: scenarios/published/trainium_profile,
 // imdb_tpu_runs and dataflow_chips; the error tables stand in
-// docs/model_trainium.md, docs/model_tpu.md and docs/model_dataflow.md.
+// docs/models/trainium.md, docs/models/tpu.md and docs/models/dataflow.md.
 //
 // TRAINFARE_WRITE_CHIP_FITS=<folder> writes the files as well.
 

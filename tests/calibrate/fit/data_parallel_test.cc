@@ -11,7 +11,7 @@
 namespace trainfare::calibrate {
 namespace {
 
-// Of docs/data_parallel.md: two buckets, one rank.
+// Of docs/models/data_parallel.md: two buckets, one rank.
 MeasuredRun OneRank() {
   MeasuredRun run;
   run.id = "one";
@@ -36,7 +36,7 @@ doctest::Approx Near(double value) {
 
 }  // namespace
 
-TEST_CASE("two ranks from one, as worked in docs/data_parallel.md") {
+TEST_CASE("two ranks from one, as worked in docs/models/data_parallel.md") {
   RankNetwork network;
   network.ranks = 2;
   network.alone.ring = {model::Second(1e-3), model::BytesPerSecond<>(1e8)};

@@ -137,7 +137,7 @@ TEST_CASE("a group of ranks is found again from records of it") {
   }
 }
 
-TEST_CASE("a share as worked in docs/data_parallel.md") {
+TEST_CASE("a share as worked in docs/models/data_parallel.md") {
   const hardware::Device device = Processor();
   const model::Workload workload = Work("bert-mini", 8);
   const auto alone = Predictor(device).Time(workload).total();

@@ -43,7 +43,7 @@ TEST_CASE("no latency is no negative latency") {
   CHECK(ring.link.base() > 0.9e8);
 }
 
-TEST_CASE("how sure a ring is, as worked in docs/data_parallel.md") {
+TEST_CASE("how sure a ring is, as worked in docs/models/data_parallel.md") {
   const std::vector<TimedAllReduce> times = {
       {2, model::Byte(1e6), model::Second(0.012)},
       {2, model::Byte(2e6), model::Second(0.022)}};

@@ -21,7 +21,8 @@ std::vector<Device> DevicesOfEachKind() {
           catalog.Find("tpu_v3")};
 }
 
-// The operation that docs/calibration.md works by hand: 12 MB of parameters.
+// The operation that docs/models/calibration.md works by hand: 12 MB of
+// parameters.
 KernelObservation Stream(const Device& device) {
   KernelObservation stream;
   stream.label = "stream";

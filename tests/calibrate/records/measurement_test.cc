@@ -21,7 +21,7 @@ std::string Replaced(std::string text,
   return text.replace(at, from.size(), to);
 }
 
-// One record as docs/measurement.md describes it.
+// One record as docs/guide/measurements.md describes it.
 const std::string kRecord =
     R"({"schema": "trainfare.measurement/1", "kind": "step", "id": "3f2a", )"
     R"("time": "2026-11-20T12:00:00Z", )"

@@ -166,7 +166,8 @@ TEST_CASE("runs shrink the expected interval, the most useful first") {
   }
 }
 
-TEST_CASE("what one run leaves unknown nearby, by hand (docs/calibration.md)") {
+// docs/models/calibration.md.
+TEST_CASE("what one run leaves unknown nearby, by hand") {
   const Device device = Processor();
   PlanOptions options;
   model::Workload run;

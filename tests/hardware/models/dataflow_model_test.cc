@@ -34,7 +34,7 @@ std::vector<double> RoundParameters() {
 
 }  // namespace
 
-// docs/model_dataflow.md, "A layer": 1 PFLOP over 7.5 PFLOP/s x 0.25 takes
+// docs/models/dataflow.md, "A layer": 1 PFLOP over 7.5 PFLOP/s x 0.25 takes
 // 533.333 ms; 1.5 GB of weights over 150 GB/s x 0.1 take 100 ms, half of them
 // hidden; 10 stages fill in 10 us; the host takes 1 ms.
 TEST_CASE("a stretch of a wafer, worked by hand") {

@@ -176,8 +176,8 @@ TEST_CASE("a backward pass is its head, layers and embeddings") {
   }
 }
 
-// docs/models.md, "A product on a processor": (32, 768) (768, 3072) in fp32 at
-// 10 TFLOP/s x 0.8 x 32 / (32 + 32) = 4 TFLOP/s: 150,994,944 FLOPs take
+// docs/models/cpu.md, "A product on a processor": (32, 768) (768, 3072) in fp32
+// at 10 TFLOP/s x 0.8 x 32 / (32 + 32) = 4 TFLOP/s: 150,994,944 FLOPs take
 // 37.748736 us. 9,437,184 bytes of weights at 1000 GB/s x 0.5 take
 // 18.874368 us; 491,520 bytes of activations, 98.56 % from a cache of 32 MiB
 // that is 4 times as fast: 0.983040 x (0.014436 + 0.985564 / 4) us = 0.256406

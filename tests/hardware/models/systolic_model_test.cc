@@ -47,7 +47,7 @@ TEST_CASE("products are padded to the array") {
   CHECK(SystolicShare({1, 5, 5, 5}, 0, 0) == 1.0);
 }
 
-// docs/model_tpu.md, "A product".
+// docs/models/tpu.md, "A product".
 TEST_CASE("a product on two cores, worked by hand") {
   model::Kernel product;
   product.kind = model::KernelKind::kGemm;
@@ -110,7 +110,7 @@ TEST_CASE("the compiler fuses an optimizer however it is written") {
         doctest::Approx(fused).epsilon(1e-3));
 }
 
-// docs/model_tpu.md, "What fits": the outcomes printed for one core, half of a
+// docs/models/tpu.md, "What fits": the outcomes printed for one core, half of a
 // chip's memory. PyTorch/XLA keeps what a compiled graph keeps; TensorFlow's
 // one graph lets XLA compute activations anew.
 TEST_CASE("batches that fit on one core") {

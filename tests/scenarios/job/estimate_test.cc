@@ -293,7 +293,7 @@ TEST_CASE("a warm cache compiles nothing, and lets lengths vary") {
   CHECK(buckets.run.distinct_shapes <= 2 * 3 * 2);
 }
 
-// docs/model_trainium.md, "Compiler": 48 sequences of 128 a core compile on 32
+// docs/models/trainium.md, "Compiler": 48 sequences of 128 a core compile on 32
 // GB, 64 do with swap, 128 do not even so.
 TEST_CASE("a batch that the host cannot compile is refused with the reason") {
   Scenario scenario = LoadScenario("emotion_bert_base");
@@ -353,7 +353,7 @@ TEST_CASE("an inference chip answers for forward passes, and for those alone") {
   scenario.workload.work = model::Work::kForward;
   const JobEstimate job = EstimateJob(scenario, predictor, ClusterOf(groq, 1));
   REQUIRE(job.fits());
-  // 59.56 us were measured; docs/model_dataflow.md has the fit's 60.67.
+  // 59.56 us were measured; docs/models/dataflow.md has the fit's 60.67.
   CHECK(ToSeconds(job.step.total()) == doctest::Approx(59.56e-6).epsilon(0.03));
   CHECK(job.step.backward.total() == model::Seconds<>());
   CHECK(job.step.optimizer.total() == model::Seconds<>());
@@ -435,7 +435,7 @@ TEST_CASE("slow input is what a step waits for") {
   CHECK(job.bottleneck.starts_with("input-bound"));
 }
 
-// docs/model_trainium.md: a core's step has the all-reduce with the other core
+// docs/models/trainium.md: a core's step has the all-reduce with the other core
 // in it, so two of them take what the chip takes for twice the batch, and four
 // what two chips do.
 TEST_CASE("cores of one chip are the chip") {

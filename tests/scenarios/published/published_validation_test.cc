@@ -210,12 +210,12 @@ TEST_CASE("dynamic padding takes between a compile a shape and one a change") {
       Predictions()[IndexOf("emotion_trn1_dynamic_padding/run_time")];
   REQUIRE(p.value.has_value());
   REQUIRE(p.high.has_value());
-  // 184 s a shape: 73 shapes, 5801 changes (docs/model_trainium.md says how).
+  // 184 s a shape: 73 shapes, 5801 changes (docs/models/trainium.md says how).
   CHECK(*p.value / 3600 == doctest::Approx(3.77).epsilon(0.02));
   CHECK(*p.high / 3600 == doctest::Approx(296).epsilon(0.02));
 }
 
-// docs/model_gpu.md, "Small grids" and "A GPU beside a NeuronCore", by hand.
+// docs/models/gpu.md, "Small grids" and "A GPU beside a NeuronCore", by hand.
 TEST_CASE("a small grid does not fill a GPU, nor does a small batch") {
   const auto predicted = [](const std::string& id) {
     return *Predictions()[IndexOf(id)].value;
@@ -250,8 +250,8 @@ TEST_CASE("arithmetic comes to the printed digits") {
   CHECK(Group("launches")["n"] == 12);
 }
 
-// Limits that are met; where one is not, docs/validation_published.md says by
-// how much and why.
+// Limits that are met; where one is not, docs/results/validation_published.md
+// says by how much and why.
 TEST_CASE("groups within their limits stay there") {
   for (const std::string name : {"TPU run times",
                                  "utilisation by batch",

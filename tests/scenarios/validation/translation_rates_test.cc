@@ -42,7 +42,7 @@ Errors ErrorsOf(bool one_device) {
 
 }  // namespace
 
-// docs/validation_published.md, "Speed-ups of LightSeq2": by hand.
+// docs/results/validation_published.md, "Speed-ups of LightSeq2": by hand.
 TEST_CASE("published rates of translation training") {
   const TranslationRates rates = ShippedTranslationRates();
   CHECK(rates.device == "v100_sxm2_32gb");

@@ -49,7 +49,7 @@ GpuInstructions Sum(const model::Workload& w, bool products) {
 
 }  // namespace
 
-// docs/counts.md, "Instructions": by hand.
+// docs/models/counts.md, "Instructions": by hand.
 TEST_CASE("an addition of halves is 34 instructions for 4 elements") {
   const GpuInstructions add =
       Of(Translation(model::Fusion::kFairseq), "residual add");
@@ -78,7 +78,7 @@ TEST_CASE(
   CHECK(product.fp32_flops == outputs);
   CHECK(product.fp16_flops == 0);
   CHECK(product.warps == 16 * 32 * 8);
-  CHECK(product.resident_warps == 16);  // two blocks, docs/model_gpu.md
+  CHECK(product.resident_warps == 16);  // two blocks, docs/models/gpu.md
   // Fairseq adds its product to a bias that was laid out.
   const GpuInstructions added =
       Of(Translation(model::Fusion::kFairseq), "feed-forward in");
@@ -87,8 +87,9 @@ TEST_CASE(
   CHECK(added.fp16_flops == outputs);
 }
 
-// What the published ratios come to, and why (docs/validation_published.md):
-// products are three quarters of all instructions and the same in both.
+// What the published ratios come to, and why
+// (docs/results/validation_published.md): products are three quarters of all
+// instructions and the same in both.
 TEST_CASE("LightSeq2 over Fairseq, 2048 tokens") {
   const model::Workload fairseq = Translation(model::Fusion::kFairseq);
   const model::Workload lightseq = Translation(model::Fusion::kLightSeq);

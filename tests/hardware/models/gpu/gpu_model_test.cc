@@ -1,4 +1,4 @@
-// The formulas of the GPU model, each worked by hand in docs/model_gpu.md.
+// The formulas of the GPU model, each worked by hand in docs/models/gpu.md.
 
 #include <doctest/doctest.h>
 
@@ -217,7 +217,7 @@ TEST_CASE("what a board draws in each kind of work") {
 
 // The published energies of a V100 PCIe over the measured run times
 // (scenarios/published/imdb_gpu_runs.yaml), with the shares of products and of
-// other work that the model gives their steps: docs/energy.md.
+// other work that the model gives their steps: docs/models/energy.md.
 TEST_CASE("mean power of the published V100 runs") {
   struct Run {
     model::Precision precision;

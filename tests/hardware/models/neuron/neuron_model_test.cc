@@ -41,7 +41,7 @@ std::vector<double> RoundParameters() {
 
 }  // namespace
 
-// docs/model_trainium.md, "A stretch of the graph".
+// docs/models/trainium.md, "A stretch of the graph".
 TEST_CASE("a product with its activation, worked by hand") {
   // (4096, 768) (768, 3072): one feed-forward product, all of it in the list.
   model::Kernel product;
@@ -120,7 +120,7 @@ TEST_CASE("nothing spills while a pass fits in the SBUF") {
             .spill.base() == 0);
 }
 
-// docs/model_trainium.md, "Spilling": 2.34 and 10.72 GB are touched by one
+// docs/models/trainium.md, "Spilling": 2.34 and 10.72 GB are touched by one
 // pass of 32 sequences of 32 and of 128 tokens; 2 and 8.6 GB were spilled.
 TEST_CASE("one spill share explains both lengths") {
   const auto touched = [](int64_t length) {
@@ -140,7 +140,7 @@ TEST_CASE("one spill share explains both lengths") {
   CHECK(std::abs(at_32 / at_128 - 1.0) < 0.10);
 }
 
-// docs/model_trainium.md, "All-reduce between the cores".
+// docs/models/trainium.md, "All-reduce between the cores".
 TEST_CASE("an all-reduce gets a share of the bandwidth that a step leaves") {
   const auto reachable = model::GBPerSecond(410 * 0.5);
   const auto free_at = [&](double traffic_gb, double step_ms) {
@@ -183,7 +183,7 @@ TEST_CASE("compiler levels and the host's memory") {
         doctest::Approx(24.0 * 1024 / (12 * 768)).epsilon(1e-12));
 }
 
-// docs/model_trainium.md, "Dynamic padding".
+// docs/models/trainium.md, "Dynamic padding".
 TEST_CASE("dynamic padding compiles for hours") {
   const auto lengths = model::LengthHistogram::FromQuantiles(
       4, {{20, 0.5}, {38, 0.9}, {45, 0.95}, {57, 0.99}, {87, 1.0}});
