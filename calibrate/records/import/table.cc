@@ -55,7 +55,7 @@ std::string Lowered(std::string_view text) {
 //
 // How a framework turns the graph into kernels, from the words of `framework`
 // and `stack_notes`. The first rule whose words stand there decides. Kept in
-// step with docs/models/calibration.md, "Tables".
+// step with docs/guide/measurements.md, "Tables".
 struct StackRule {
   std::string_view words;
   Fusion fusion;

@@ -8,7 +8,7 @@
 //
 // by name in any order; others are ignored. `value` is of the whole system.
 // What a row means as a workload is decided by the rules in table.cc, which
-// docs/models/calibration.md lists.
+// docs/guide/measurements.md lists.
 
 #include <cstdint>
 #include <map>

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The pages of docs/: links, paths, line lengths, and that commands run.
+
+  docs_test.py [TRAINFARE]
+
+With the program, every command whose output a page shows is run once.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LONGEST = 100
+# Sources whose comments name a page.
+SOURCES = [path for folder in ("model", "hardware", "calibrate", "trainer",
+                               "scenarios", "tests")
+           for path in sorted((ROOT / folder).rglob("*"))
+           if path.suffix in (".h", ".cc", ".cu", ".py", ".yaml", ".md")]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+PAGE = re.compile(
+    r"(?<![\w./-])docs/(?:(?:guide|models|results)/)?\w+\.md\b")
+# A path of this tree in backquotes: a file, or a folder with its slash.
+PATH = re.compile(
+    r"`((?:model|hardware|calibrate|trainer|scenarios|tests|docs)/"
+    r"[\w./-]*?(?:\.(?:h|cc|cu|py|yaml|md|sh|jsonl|csv)|/))`")
+TRAINFARE = None
+
+
+def place(page):
+    return str(page.relative_to(ROOT))
+
+
+def prose(page):
+    """Numbered lines without blocks of a program's output and tables."""
+    output = False
+    for number, line in enumerate(
+            page.read_text(encoding="utf-8").split("\n"), 1):
+        if line.startswith("```"):
+            output = line == "```text"
+        if not output and not line.startswith("|"):
+            yield number, line
+
+
+def anchors(page):
+    for line in page.read_text(encoding="utf-8").split("\n"):
+        if line.startswith("#"):
+            words = line.lstrip("#").strip().lower()
+            yield re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+class Docs(unittest.TestCase):
+    def test_lines_are_short(self):
+        for page in PAGES:
+            for number, line in prose(page):
+                if LONGEST < len(line) and "<!-- output" not in line:
+                    with self.subTest(f"{place(page)}:{number}"):
+                        self.fail(f"{len(line)} columns, {LONGEST} at most")
+
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            for target in LINK.findall(page.read_text(encoding="utf-8")):
+                if "://" in target:
+                    continue
+                path, _, anchor = target.partition("#")
+                to = (page.parent / path).resolve() if path else page
+                with self.subTest(f"{place(page)}: {target}"):
+                    self.assertTrue(to.exists(), "no such file")
+                    if anchor:
+                        self.assertIn(anchor, list(anchors(to)))
+
+    def test_paths_exist(self):
+        for page in PAGES:
+            for path in PATH.findall(page.read_text(encoding="utf-8")):
+                with self.subTest(f"{place(page)}: {path}"):
+                    self.assertTrue((ROOT / path).exists(), "no such file")
+
+    def test_pages_that_sources_name_exist(self):
+        for source in SOURCES:
+            for page in PAGE.findall(source.read_text(encoding="utf-8")):
+                if not (ROOT / page).exists():
+                    with self.subTest(f"{place(source)}: {page}"):
+                        self.fail("no such page")
+
+    def test_every_guide_page_is_linked(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        for page in sorted((ROOT / "docs/guide").glob("*.md")):
+            with self.subTest(page.name):
+                self.assertIn(f"(docs/guide/{page.name})", readme)
+
+    def test_commands_run(self):
+        if not TRAINFARE:
+            self.skipTest("no program given")
+        commands = {c for page in PAGES for c in re.findall(
+            r"<!-- output.*?: trainfare (.*?) -->",
+            page.read_text(encoding="utf-8"))}
+        self.assertTrue(commands)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("docs", "scenarios"):
+                (pathlib.Path(folder) / name).symlink_to(ROOT / name)
+            for command in sorted(commands):
+                done = subprocess.run(
+                    [TRAINFARE, *shlex.split(command)], cwd=folder,
+                    capture_output=True, text=True,
+                    env={**os.environ, "HOME": folder,
+                         "XDG_DATA_HOME": folder, "TRAINFARE_FITS": folder})
+                with self.subTest(command):
+                    self.assertIn(done.returncode, (0, 3), done.stderr)
+                    self.assertTrue(done.stdout)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
+        TRAINFARE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
