@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "model/internal/enum_names.h"
+#include "model/limits.h"
 #include "model/nearest.h"
 
 namespace trainfare::model {
@@ -73,10 +74,91 @@ constexpr std::array kWorks = {
     Name<Work>{Work::kForward, "forward"},
 };
 
-void RequirePositive(int64_t value, std::string_view what) {
-  if (value < 1) {
+void RequireCount(int64_t value,
+                  int64_t least,
+                  int64_t most,
+                  std::string_view what) {
+  if (value >= least && value <= most) return;
+  throw InputError(value < least
+                       ? fmt::format("{}: expected a count of at least {}, got "
+                                     "{}",
+                                     what,
+                                     least,
+                                     value)
+                       : fmt::format("{}: expected a count of at most {}, got "
+                                     "{}",
+                                     what,
+                                     most,
+                                     value));
+}
+
+// Above every sum that is taken of a step's kernels and of its memory: FLOPs
+// of the products (two a multiply-add; four passes where activations are
+// computed again), and the bytes of all tensors, each touched many times.
+double LargestSum(const Workload& w) {
+  constexpr double kFlops = 2 * 4;
+  constexpr double kTouchedBytes = 400;
+  const Architecture& a = w.architecture;
+  const auto real = [](int64_t count) { return static_cast<double>(count); };
+  const double h = real(a.hidden);
+  const double layers = real(a.layers + a.decoder_layers);
+  const double length = real(std::max(w.sequence_length, w.target_length));
+  const double tokens = real(w.batch) * length;
+  // Self- and cross-attention, the feed-forward, and as much in adapters.
+  const double block =
+      (a.decoder_layers > 0 ? 8 : 4) * h * h + 2 * h * real(a.intermediate);
+  const double weights =
+      block * (w.trainable.lora_rank > 0 ? 3 : 1) * layers +
+      h * (2 * h + real(a.vocabulary + a.positions + a.token_types + a.labels));
+  const double pairs = tokens * length * layers;
+  const double activations = tokens * (h + real(a.intermediate)) * layers +
+                             pairs * real(a.heads) +
+                             tokens * real(a.vocabulary);
+  const double compression = weights * real(w.compression.rank);
+  return kFlops * (tokens * weights + 4 * pairs * h + compression) +
+         kTouchedBytes * (activations + weights);
+}
+
+void RequireCountable(const Workload& w) {
+  // A quarter of what 64 bits hold.
+  constexpr double kLargestSum = 0x1p61;
+  const double sum = LargestSum(w);
+  if (sum <= kLargestSum) return;
+  throw InputError(
+      fmt::format("batch {} x length {} of a model with {} layers of {}: "
+                  "expected a step of at most {:.2g} operations and bytes, got "
+                  "{:.2g}; is one of them mistyped?",
+                  w.batch,
+                  std::max(w.sequence_length, w.target_length),
+                  w.architecture.layers + w.architecture.decoder_layers,
+                  w.architecture.hidden,
+                  kLargestSum,
+                  sum));
+}
+
+void ValidateArchitecture(const Architecture& a) {
+  const auto dimension = [](int64_t value, std::string_view what) {
+    RequireCount(value, 1, kLargestDimension, what);
+  };
+  RequireCount(a.layers, 1, kMostLayers, "model.layers");
+  RequireCount(a.decoder_layers, 0, kMostLayers, "model.decoder_layers");
+  dimension(a.hidden, "model.hidden");
+  dimension(a.heads, "model.heads");
+  dimension(a.intermediate, "model.intermediate");
+  dimension(a.vocabulary, "model.vocabulary");
+  RequireCount(a.positions, 0, kLargestDimension, "model.positions");
+  RequireCount(
+      a.position_offset, 0, kLargestDimension, "model.position_offset");
+  RequireCount(a.token_types, 0, kLargestDimension, "model.token_types");
+  RequireCount(a.labels,
+               a.head == Head::kSequenceClassification ? 1 : 0,
+               kLargestDimension,
+               "model.labels");
+  if (a.hidden % a.heads != 0) {
     throw InputError(
-        fmt::format("{}: expected a count of at least 1, got {}", what, value));
+        fmt::format("model.heads: expected a divisor of hidden = {}, got {}",
+                    a.hidden,
+                    a.heads));
   }
 }
 
@@ -84,28 +166,15 @@ void RequirePositive(int64_t value, std::string_view what) {
 
 void Validate(const Workload& w) {
   const Architecture& a = w.architecture;
-  RequirePositive(w.batch, "batch");
-  RequirePositive(w.sequence_length, "sequence_length");
-  RequirePositive(w.accumulation, "accumulation");
-  RequirePositive(a.layers, "model.layers");
-  RequirePositive(a.hidden, "model.hidden");
-  RequirePositive(a.heads, "model.heads");
-  RequirePositive(a.intermediate, "model.intermediate");
-  RequirePositive(a.vocabulary, "model.vocabulary");
-  if (a.head == Head::kSequenceClassification) {
-    RequirePositive(a.labels, "model.labels");
-  }
-  if (w.target_length < 0) {
-    throw InputError(
-        fmt::format("target_length: expected a count of at least 0, got {}",
-                    w.target_length));
-  }
-  if (a.hidden % a.heads != 0) {
-    throw InputError(
-        fmt::format("model.heads: expected a divisor of hidden = {}, got {}",
-                    a.hidden,
-                    a.heads));
-  }
+  RequireCount(w.batch, 1, kLargestBatch, "batch");
+  RequireCount(w.sequence_length, 1, kLongestSequence, "sequence_length");
+  RequireCount(w.target_length, 0, kLongestSequence, "target_length");
+  RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
+  RequireCount(w.predictions_per_sequence,
+               0,
+               kLongestSequence,
+               "predictions_per_sequence");
+  ValidateArchitecture(a);
   const Trainable& t = w.trainable;
   if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
     throw InputError(
@@ -115,7 +184,8 @@ void Validate(const Workload& w) {
                     a.name.empty() ? "the model" : a.name,
                     t.frozen_layers));
   }
-  if (t.lora_rank < 0 || (t.lora_rank > 0 && t.frozen_layers > 0)) {
+  RequireCount(t.lora_rank, 0, a.hidden, "trainable.lora.rank");
+  if (t.lora_rank > 0 && t.frozen_layers > 0) {
     throw InputError(
         "trainable: expected frozen layers or adapters, got both; adapters "
         "freeze all layers");
@@ -128,12 +198,11 @@ void Validate(const Workload& w) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));
   }
-  if (w.compression.kind == CompressionKind::kPowerSgd &&
-      w.compression.rank < 1) {
-    throw InputError(
-        fmt::format("gradient_compression.power_sgd: expected a rank of at "
-                    "least 1, got {}",
-                    w.compression.rank));
+  if (w.compression.kind == CompressionKind::kPowerSgd) {
+    RequireCount(w.compression.rank,
+                 1,
+                 kLargestDimension,
+                 "gradient_compression.power_sgd");
   }
   const auto longest = a.max_sequence_length();
   const int64_t length = std::max(w.sequence_length, w.target_length);
@@ -144,6 +213,7 @@ void Validate(const Workload& w) {
         a.name.empty() ? "the model" : a.name,
         length));
   }
+  RequireCountable(w);
 }
 
 int64_t BytesPerElement(Precision precision) {

@@ -141,8 +141,8 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// Throws InputError when a count is not positive, hidden is not a multiple of
-// heads, or the length passes the model's positions.
+// Throws InputError when a count, alone or multiplied, is out of range, hidden is
+// not a multiple of heads, or the length passes the model's positions.
 void Validate(const Workload& workload);
 
 // Bytes of one element of the tensors that the matrix engines read.

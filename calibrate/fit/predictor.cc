@@ -12,6 +12,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/limits.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -168,6 +169,16 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
     scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
   }
   prediction.log_sigma = std::sqrt(std::max(variance, 0.0) + scatter * scatter);
+  if (!model::IsPlausible(prediction.time.total()) ||
+      !std::isfinite(prediction.log_sigma)) {
+    throw InputError(
+        fmt::format("the step of batch {} x length {} would take {:.3g} s, "
+                    "which is beyond what can be answered; fit {}",
+                    workload.batch,
+                    workload.sequence_length,
+                    model::ToSeconds(prediction.time.total()),
+                    fitted_ ? fit_.name : "none: datasheet"));
+  }
   prediction.low_factor = std::exp(-quantile_ * prediction.log_sigma);
   prediction.high_factor = std::exp(quantile_ * prediction.log_sigma);
   prediction.grade = GradeOf(workload);

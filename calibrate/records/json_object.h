@@ -5,14 +5,15 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "hardware/files/json_text.h"
 #include "model/error.h"
+#include "model/limits.h"
 
 namespace trainfare::calibrate::internal {
 
@@ -62,9 +63,9 @@ class JsonObject {
   int64_t Count(const char* key, int64_t least) const {
     const nlohmann::json& found = At(key);
     if (!found.is_number_integer() || found.get<int64_t>() < least ||
-        found.get<int64_t>() > kLargestCount) {
+        found.get<int64_t>() > model::kLargestCount) {
       Fail(key,
-           fmt::format("an integer from {} to {}", least, kLargestCount),
+           fmt::format("an integer from {} to {}", least, model::kLargestCount),
            found);
     }
     return found.get<int64_t>();
@@ -81,13 +82,18 @@ class JsonObject {
   int64_t Count(const char* key, int64_t least, int64_t fallback) const {
     return Has(key) ? Count(key, least) : fallback;
   }
-  // Finite and greater than 0: the library reads 1e999 as infinite and refuses
-  // NaN itself.
+  // Greater than 0, and not as small or large as nothing that is measured is
+  // (model/limits.h): sums and quotients of such stay finite.
   double PositiveNumber(const char* key, const char* expected) const {
     const nlohmann::json& found = At(key);
-    if (!found.is_number() || !std::isfinite(found.get<double>()) ||
-        found.get<double>() <= 0.0) {
-      Fail(key, expected, found);
+    if (!found.is_number() ||
+        !model::IsPlausible(model::Second(found.get<double>()))) {
+      Fail(key,
+           fmt::format("{}, from {} to {}",
+                       expected,
+                       model::kShortestTime,
+                       model::kLongestTime),
+           found);
     }
     return found.get<double>();
   }
@@ -113,8 +119,6 @@ class JsonObject {
   }
 
  private:
-  // Far beyond any machine, far below an overflow of products of counts.
-  static constexpr int64_t kLargestCount = 1'000'000'000'000;
   static constexpr uint64_t kLargestLargeCount = 1'000'000'000'000'000'000;
 
   std::string Path(const std::string& key) const {
@@ -124,11 +128,9 @@ class JsonObject {
   [[noreturn]] void Fail(const std::string& key,
                          const std::string& expected,
                          const nlohmann::json& got) const {
-    std::string shown =
-        got.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    constexpr size_t kMostShown = 60;
-    if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + "...";
-    FailWith(key, fmt::format("expected {}, got {}", expected, shown));
+    FailWith(
+        key,
+        fmt::format("expected {}, got {}", expected, hardware::ShownJson(got)));
   }
 
   const nlohmann::json& value_;

@@ -10,8 +10,10 @@
 #include "calibrate/records/disturbance.h"
 #include "calibrate/records/json_object.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "model/nearest.h"
 
 namespace trainfare::calibrate {
@@ -49,7 +51,7 @@ model::Architecture ReadArchitecture(const JsonObject& object) {
         !(dropout.get<double>() < 1.0)) {
       object.FailWith("dropout",
                       fmt::format("expected a number from 0 to below 1, got {}",
-                                  dropout.dump()));
+                                  hardware::ShownJson(dropout)));
     }
     architecture.dropout = dropout.get<double>();
   }
@@ -108,7 +110,8 @@ Sample ReadSample(const JsonObject& object) {
     if (!object.Has(key)) return times;
     const nlohmann::json& list = object.At(key);
     const auto is_time = [](const nlohmann::json& value) {
-      return value.is_number() && value.get<double>() >= 0.0;
+      return value.is_number() && value.get<double>() >= 0.0 &&
+             value.get<double>() <= model::kLongestTime;
     };
     if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_time)) {
       object.FailWith(key, "expected a list of times in seconds");
@@ -137,7 +140,8 @@ std::string Summary(const nlohmann::json& object) {
     if (value.is_structured() || value.is_null()) continue;
     if (!text.empty()) text += ", ";
     text += key + " ";
-    text += value.is_string() ? value.get<std::string>() : value.dump();
+    text += value.is_string() ? value.get<std::string>()
+                              : hardware::WriteJson(value);
   }
   return text;
 }
@@ -153,7 +157,8 @@ void ReadDisturbance(const JsonObject& record,
   if (!load.Has("waited_s") || !load.Has("wall_s")) return;
   const double wall_s = load.PositiveNumber("wall_s", "a time above 0");
   const nlohmann::json& waited = load.At("waited_s");
-  if (!waited.is_number() || waited.get<double>() < 0.0) {
+  if (!waited.is_number() || !(waited.get<double>() >= 0.0) ||
+      waited.get<double>() > model::kLongestTime) {
     load.FailWith("waited_s", "expected a time of 0 or more");
   }
   measured.waited_share =
@@ -174,6 +179,12 @@ MeasuredRun ReadRun(const JsonObject& record,
   if (run.device.empty()) device.FailWith("name", "expected a text, got \"\"");
   run.device_kind = device.Text("kind", "");
   run.device_count = record.Count("world_size", 1, device.Count("count", 1, 1));
+  if (run.device_count > model::kMostDevices) {
+    record.FailWith("world_size",
+                    fmt::format("expected at most {} devices, got {}",
+                                model::kMostDevices,
+                                run.device_count));
+  }
   run.threads = device.Count("threads", 0, 0);
   if (value.contains("host")) run.host = Summary(value["host"]);
   if (value.contains("software")) run.software = Summary(value["software"]);
@@ -191,7 +202,8 @@ MeasuredRun ReadRun(const JsonObject& record,
     const JsonObject ranks = record.Object("ranks");
     const nlohmann::json& sizes = ranks.At("bucket_bytes");
     const auto is_size = [](const nlohmann::json& one) {
-      return one.is_number_integer() && one.get<int64_t>() > 0;
+      return one.is_number_integer() && one.get<int64_t>() > 0 &&
+             one.get<int64_t>() <= model::kLargestCount;
     };
     if (!sizes.is_array() ||
         !std::all_of(sizes.begin(), sizes.end(), is_size)) {
@@ -240,6 +252,13 @@ model::Kernel ReadKernel(const JsonObject& object) {
                    gemm.Count("m", 1),
                    gemm.Count("n", 1),
                    gemm.Count("k", 1)};
+    const model::GemmExtents& of = kernel.gemm;
+    try {
+      // Twice for the FLOPs, and tiles are rounded up.
+      model::CheckedProduct({8, of.batch, of.m, of.n, of.k}, "gemm");
+    } catch (const InputError& error) {
+      object.FailWith("", error.what());
+    }
   } else if (kernel.matrix_flops > 0) {
     object.FailWith("gemm", "missing");
   }
@@ -332,27 +351,12 @@ MeasuredAllReduce ReadAllReduce(const JsonObject& record,
   return measured;
 }
 
-nlohmann::json ParseJson(std::string_view line,
-                         const std::string& name,
-                         int line_number) {
-  try {
-    return nlohmann::json::parse(line);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw InputError(name,
-                     line_number,
-                     static_cast<int>(error.byte),
-                     "expected one JSON object a line, got what is not JSON");
-  } catch (const nlohmann::json::out_of_range&) {
-    throw InputError(name, line_number, 0, "a number is out of range");
-  }
-}
-
 }  // namespace
 
 MeasurementLine ParseMeasurementLine(std::string_view line,
                                      const std::string& name,
                                      int line_number) {
-  const nlohmann::json value = ParseJson(line, name, line_number);
+  const nlohmann::json value = hardware::ParseJson(line, name, line_number);
   const JsonObject record(value, name, line_number);
   const std::string schema = record.Text("schema");
   if (schema != kSchema) {
@@ -366,10 +370,12 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
   } else if (kind == "kernel") {
     result.kernel = ReadMeasuredKernel(record, value, name, line_number);
   } else if (kind == "error") {
-    result.refused = RefusedRun{
-        .line = line_number,
-        .request = value.contains("request") ? value["request"].dump() : "",
-        .message = record.Text("message")};
+    result.refused =
+        RefusedRun{.line = line_number,
+                   .request = value.contains("request")
+                                  ? hardware::WriteJson(value["request"])
+                                  : "",
+                   .message = record.Text("message")};
   } else if (kind == "collective" &&
              record.Text("operation", "") == "all_reduce") {
     result.all_reduce = ReadAllReduce(record, value, name, line_number);

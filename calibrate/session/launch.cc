@@ -12,6 +12,7 @@
 #include "calibrate/session/requests.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
+#include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/architecture.h"
 #include "model/error.h"
@@ -48,7 +49,7 @@ std::string PlanLines(const LaunchOptions& options) {
           request["steps"] = 6;
           request["warmup"] = 2;
           request["max_seconds"] = 30;
-          lines += request.dump() + "\n";
+          lines += hardware::WriteJson(request) + "\n";
         }
       }
     }

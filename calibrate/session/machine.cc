@@ -9,6 +9,7 @@
 #include "calibrate/fit/fit.h"
 #include "calibrate/records/json_object.h"
 #include "calibrate/session/trainer_process.h"
+#include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -55,10 +56,11 @@ const hardware::Device& GpuOf(const std::string& reported_name) {
 
 MachineDevices ParseDevices(const std::string& lines) {
   MachineDevices machine;
+  const std::string kDevices = "devices of the trainer";
   int number = 0;
   hardware::ForEachLine(lines, [&](std::string_view line) {
-    const nlohmann::json value = nlohmann::json::parse(line, nullptr, false);
-    const JsonObject device(value, "devices of the trainer", ++number);
+    const nlohmann::json value = hardware::ParseJson(line, kDevices, ++number);
+    const JsonObject device(value, kDevices, number);
     const std::string kind = device.Text("kind");
     if (kind == "cpu") {
       machine.processor = device.Text("name");

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hardware/files/json_text.h"
 #include "model/architecture.h"
 
 namespace trainfare::calibrate::internal {
@@ -46,7 +47,7 @@ std::string RequestLine(const PlannedRun& run, double max_seconds) {
   request["steps"] = run.steps;
   request["warmup"] = run.warmup;
   request["max_seconds"] = max_seconds;
-  return request.dump();
+  return hardware::WriteJson(request);
 }
 
 std::string RunWords(const model::Workload& workload) {

@@ -85,21 +85,25 @@ struct Family {
   std::string_view description;
   std::span<const Unit> units;
   std::string_view suffix;  // after each unit
+  // In base units, far beyond any real figure: sums, products and quotients of
+  // figures within stay finite. 0 is allowed, too.
+  double least;
+  double most;
 };
 
 const Family& FamilyOf(Dimension dimension) {
   // In the order of Dimension.
   static constexpr std::array<Family, 10> kFamilies = {{
-      {R"(an amount of memory such as "141 GB")", kByteUnits, ""},
-      {R"(a bandwidth such as "4.8 TB/s")", kByteUnits, "/s"},
-      {R"(an amount of work such as "12 TFLOP")", kFlopUnits, ""},
-      {R"(a compute rate such as "989 TFLOP/s")", kFlopUnits, "/s"},
-      {R"(a time such as "5 us")", kTimeUnits, ""},
-      {R"(a frequency such as "1.41 GHz")", kFrequencyUnits, ""},
-      {R"(a power such as "300 W")", kPowerUnits, ""},
-      {R"(an energy such as "1.5 kWh")", kEnergyUnits, ""},
-      {R"(an amount of money such as "2.75 USD")", kMoneyUnits, ""},
-      {R"(a price such as "2.75 USD/h")", kPriceUnits, ""},
+      {R"(an amount of memory such as "141 GB")", kByteUnits, "", 1e-6, 1e24},
+      {R"(a bandwidth such as "4.8 TB/s")", kByteUnits, "/s", 1e-3, 1e24},
+      {R"(an amount of work such as "12 TFLOP")", kFlopUnits, "", 1e-6, 1e36},
+      {R"(a compute rate such as "989 TFLOP/s")", kFlopUnits, "/s", 1, 1e30},
+      {R"(a time such as "5 us")", kTimeUnits, "", 1e-15, 1e12},
+      {R"(a frequency such as "1.41 GHz")", kFrequencyUnits, "", 1e-3, 1e18},
+      {R"(a power such as "300 W")", kPowerUnits, "", 1e-9, 1e15},
+      {R"(an energy such as "1.5 kWh")", kEnergyUnits, "", 1e-15, 1e24},
+      {R"(an amount of money such as "2.75 USD")", kMoneyUnits, "", 1e-9, 1e18},
+      {R"(a price such as "2.75 USD/h")", kPriceUnits, "", 1e-15, 1e12},
   }};
   return kFamilies[static_cast<size_t>(dimension)];
 }
@@ -141,6 +145,11 @@ std::optional<double> UnitBase(const Family& family, std::string_view unit) {
     if (known.text == unit) return known.base;
   }
   return std::nullopt;
+}
+
+bool InRange(const Family& family, double base) {
+  const double size = std::abs(base);
+  return base == 0.0 || (size >= family.least && size <= family.most);
 }
 
 // 4 significant digits without trailing zeros, never with an exponent for
@@ -228,7 +237,7 @@ std::optional<double> ParseBase(Dimension dimension, std::string_view text) {
   const std::optional<double> unit = UnitBase(FamilyOf(dimension), split->unit);
   if (!unit) return std::nullopt;
   const double base = split->number * *unit;
-  if (!std::isfinite(base)) return std::nullopt;
+  if (!InRange(FamilyOf(dimension), base)) return std::nullopt;
   return base;
 }
 
@@ -240,6 +249,13 @@ std::string UnitHint(Dimension dimension, std::string_view text) {
   }
   const std::string_view unit = split->unit;
   const Family& family = FamilyOf(dimension);
+  if (const auto known = UnitBase(family, unit);
+      known && !InRange(family, split->number * *known)) {
+    return fmt::format("; it must be from {:.3g} to {:.3g} {}",
+                       family.least / *known,
+                       family.most / *known,
+                       unit);
+  }
   if (dimension == Dimension::kComputeRate) {
     if (unit.ends_with("FLOPS") || unit.ends_with("FLOPs")) {
       return fmt::format("; a rate is written {}FLOP/s",

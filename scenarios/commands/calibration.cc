@@ -139,7 +139,7 @@ Report CalibrationReport(const calibrate::CalibrateResult& result) {
         "interrupted; what was measured is kept, run the command again to go "
         "on";
   }
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   return report;
 }
 

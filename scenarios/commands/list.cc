@@ -317,7 +317,7 @@ Report List(Listing what) {
     report.notes.emplace_back(
         "no fits yet: `trainfare calibrate` makes one of this machine");
   }
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   return report;
 }
 
@@ -374,7 +374,7 @@ Report ImportPrices(const std::string& file,
   json["used"] = imported.used;
   json["dropped"] = dropped.is_null() ? Json::array() : dropped;
   json["prices"] = RowsJson(report.tables.front());
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   return report;
 }
 

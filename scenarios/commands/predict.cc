@@ -9,6 +9,7 @@
 #include "hardware/catalog/instance.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/report/result_json.h"
@@ -452,7 +453,7 @@ std::vector<Scenario> Variants(const Scenario& scenario,
     }
   }
   if (overrides.epochs) {
-    RequireCount("--epochs", *overrides.epochs, kMostEpochs);
+    RequireCount("--epochs", *overrides.epochs, model::kMostEpochs);
     base.epochs = *overrides.epochs;
   }
   std::vector<int64_t> batches = overrides.batches;
@@ -464,8 +465,8 @@ std::vector<Scenario> Variants(const Scenario& scenario,
   if (own_padding) lengths.push_back(0);
   for (const int64_t length : lengths) {
     for (const int64_t batch : batches) {
-      RequireCount("--batch", batch, kLargestBatch);
-      if (!own_padding) RequireCount("--seq", length, kLongest);
+      RequireCount("--batch", batch, model::kLargestBatch);
+      if (!own_padding) RequireCount("--seq", length, model::kLongestSequence);
       Scenario variant = base;
       variant.workload.batch = batch;
       if (!own_padding) variant.PadTo(length);
@@ -504,7 +505,7 @@ Report Predict(const PredictOptions& options) {
   const Scenario scenario = LoadScenario(options.scenario);
   const std::vector<Scenario> variants = Variants(scenario, options.overrides);
   if (options.devices) {
-    RequireCount("--devices", *options.devices, kMostDevices);
+    RequireCount("--devices", *options.devices, model::kMostDevices);
   }
   if (options.spot && !options.instance) {
     throw UsageError("--spot: needs --instance, whose price it is");
@@ -564,7 +565,7 @@ Report Predict(const PredictOptions& options) {
   json["price"] = ToJson(target.tariff);
   json["predictions"] = std::move(predictions);
   json["notes"] = report.notes;
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   return report;
 }
 

@@ -540,7 +540,7 @@ Report Recommend(const RecommendOptions& options) {
   }
   json["candidates"] = std::move(list);
   json["notes"] = report.notes;
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   return report;
 }
 

@@ -795,7 +795,7 @@ Report Validate(const ValidateOptions& options) {
   json["fitted"] = std::move(fitted);
   json["skipped"] = std::move(skipped);
   json["notes"] = report.notes;
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   CheckLimits(options.fail_if, overall, report);
   return report;
 }

@@ -19,6 +19,7 @@
 #include "model/energy.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/limits.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -255,6 +256,26 @@ void LimitToHost(const Scenario& scenario,
   const int64_t largest = model::LargestThat(0, *job.largest_batch, compiles);
   job.largest_batch.reset();
   if (largest > 0) job.largest_batch = largest;
+}
+
+// The last gate before an answer leaves: what is not finite, or no time that
+// anything takes, is none.
+void RequireAnswer(const JobEstimate& job) {
+  for (const auto& [what, time] :
+       {std::pair{"a step", job.step.total()},
+        std::pair{"the run", job.run.total()},
+        std::pair{"the run at least", job.run_low},
+        std::pair{"the run at most", job.run_high}}) {
+    if (model::IsPlausible(time)) continue;
+    throw InputError(fmt::format(
+        "{} would take {:.3g} s, which is beyond what can be "
+        "answered ({:.0g} to {:.0g} s); is a figure of the scenario "
+        "or of the fit mistyped?",
+        what,
+        ToSeconds(time),
+        model::kShortestTime,
+        model::kLongestTime));
+  }
 }
 
 }  // namespace
@@ -570,6 +591,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   const Seconds<> fixed = job.run.total() - stepping;
   job.run_low = fixed + stepping * job.step.low_factor;
   job.run_high = fixed + stepping * job.step.high_factor;
+  RequireAnswer(job);
   job.bottleneck = BottleneckOf(job);
   EstimateEnergy(device, job);
   return job;

@@ -13,6 +13,7 @@
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "model/nearest.h"
 #include "scenarios/report/output.h"
 
@@ -23,9 +24,12 @@ namespace fs = std::filesystem;
 using hardware::Reader;
 using model::InputError;
 
-// As kMostEpochs in scenario.h.
-constexpr int64_t kMostSamples = 1'000'000'000'000;
-constexpr int64_t kLargestDimension = 1 << 24;
+using model::kLargestBatch;
+using model::kLargestDimension;
+using model::kMostEpochs;
+using model::kMostLayers;
+using model::kMostSamples;
+constexpr int64_t kLongest = model::kLongestSequence;
 
 model::Architecture ReadArchitecture(const Reader& root) {
   if (!root.IsMap("model")) {
@@ -37,9 +41,9 @@ model::Architecture ReadArchitecture(const Reader& root) {
   model::Architecture a;
   a.name = dims.OptionalText("name").value_or("custom");
   a.family = dims.Parsed("family", model::FamilyFromText);
-  a.layers = dims.Integer("layers", 1, kLargestDimension);
+  a.layers = dims.Integer("layers", 1, kMostLayers);
   if (a.family == model::Family::kEncoderDecoder) {
-    a.decoder_layers = dims.Integer("decoder_layers", 1, kLargestDimension);
+    a.decoder_layers = dims.Integer("decoder_layers", 1, kMostLayers);
   }
   a.hidden = dims.Integer("hidden", 1, kLargestDimension);
   a.heads = dims.Integer("heads", 1, kLargestDimension);
@@ -109,7 +113,7 @@ Padding ReadPadding(const Reader& root) {
 LengthFile ReadLengths(const Reader& root) {
   LengthFile file;
   file.source = root.Text("source");
-  root.OptionalNumber("mean", 0, Reader::kNoBound);  // stated, not used
+  root.OptionalNumber("mean", 0, kLongest);  // stated, not used
   const std::vector<int64_t> lengths = root.Integers("lengths", 1, kLongest);
   for (size_t i = 1; i < lengths.size(); ++i) {
     if (lengths[i] <= lengths[i - 1]) {
@@ -122,7 +126,7 @@ LengthFile ReadLengths(const Reader& root) {
   const bool counted = root.Has("counts");
   const std::string_view other = counted ? "counts" : "share_up_to";
   const std::vector<double> values =
-      counted ? root.Numbers(other, 0, Reader::kNoBound)
+      counted ? root.Numbers(other, 0, static_cast<double>(kMostSamples))
               : root.Numbers(other, 0, 1);
   if (values.size() != lengths.size() || lengths.empty()) {
     root.Fail(other,

@@ -15,12 +15,6 @@
 
 namespace trainfare::scenarios {
 
-// Far above any real figure, so that products of counts stay within 64 bits.
-inline constexpr int64_t kMostEpochs = 1'000'000;
-inline constexpr int64_t kLargestBatch = 1 << 20;
-inline constexpr int64_t kLongest = 1 << 20;
-inline constexpr int64_t kMostDevices = 1 << 20;
-
 enum class PaddingKind {
   kStatic,   // every batch to one length
   kDynamic,  // every batch to its own longest sequence

@@ -798,7 +798,7 @@ Report ValidatePublished(const ValidateOptions& options) {
   json["rankings"] = std::move(rankings);
   json["skipped"] = std::move(skipped);
   json["notes"] = report.notes;
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   if (judged.empty()) {
     report.exit_code = kInput;
     report.complaint = "no row could be predicted; the result lists why";

@@ -1,5 +1,6 @@
 #include "scenarios/report/result_json.h"
 
+#include "hardware/files/json_text.h"
 #include "model/trainable.h"
 
 namespace trainfare::scenarios {
@@ -9,6 +10,10 @@ Json ResultHead(std::string_view schema) {
   head["schema"] = schema;
   head["tool_version"] = TRAINFARE_VERSION;
   return head;
+}
+
+std::string JsonText(const Json& json) {
+  return hardware::WriteJson(json, hardware::JsonLayout::kIndented);
 }
 
 Json ToJson(const Scenario& s) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "scenarios/job/estimate.h"
@@ -18,6 +19,9 @@ using Json = nlohmann::ordered_json;
 // The first keys of every result.
 Json ResultHead(std::string_view schema);
 Json ToJson(const Scenario& scenario);
+// What a report's JSON is made by: any text, finite numbers only (InputError).
+std::string JsonText(const Json& json);
+
 // All that an estimate says; only memory and the reason when it does not fit.
 Json ToJson(const JobEstimate& job);
 Json ToJson(const Tariff& tariff);

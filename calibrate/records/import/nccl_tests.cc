@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
@@ -98,7 +99,14 @@ class Parser {
       }
     } else if (const auto program = After(text, "test starting: ");
                !program.empty()) {
-      const std::string_view path = Split(program).front();
+      const Words starting = Split(program);
+      if (starting.empty()) {
+        Fail(
+            fmt::format("expected {} behind \"test starting:\", got nothing; "
+                        "is the line cut off?",
+                        kProgram));
+      }
+      const std::string_view path = starting.front();
       const std::string_view file = path.substr(path.rfind('/') + 1);
       if (!file.starts_with(kProgram)) {
         Fail(fmt::format("expected {}, got {}", kProgram, file));
@@ -317,8 +325,7 @@ std::string ToRecords(const std::vector<NcclTestsRun>& runs) {
           {"samples",
            nlohmann::ordered_json::array(
                {{{"time_s", model::ToSeconds(row.time)}}})}};
-      lines += record.dump(
-          -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      lines += hardware::WriteJson(record);
       lines += '\n';
     }
   }

@@ -18,6 +18,7 @@
 #include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "model/nearest.h"
 
 namespace trainfare::calibrate {
@@ -174,7 +175,10 @@ struct Row {
     const std::string& text = (*this)[column];
     if (text.empty()) return std::nullopt;
     const auto value = hardware::ParseInteger(text);
-    if (!value || *value < 1) Fail(column, "a count of at least 1");
+    if (!value || *value < 1 || *value > model::kLargestDimension) {
+      Fail(column,
+           fmt::format("a count from 1 to {}", model::kLargestDimension));
+    }
     return value;
   }
 };
@@ -207,8 +211,9 @@ Architecture Decoder(const Row& row, std::string name) {
   a.heads = *heads;
   a.intermediate = row.Count("intermediate").value_or(4 * *hidden);
   a.vocabulary = row.Count("vocab").value_or(kGptVocabulary);
-  a.positions = std::max<int64_t>(
-      a.positions, hardware::ParseInteger(row["seq_len"]).value_or(0));
+  a.positions = std::clamp(hardware::ParseInteger(row["seq_len"]).value_or(0),
+                           a.positions,
+                           model::kLongestSequence);
   return a;
 }
 
@@ -457,8 +462,8 @@ UsedRow Read(const Row& row) {
   const int64_t devices = row.Count("n_devices").value_or(1);
   const auto value = hardware::ParseNumber(row["value"]);
   if (!value || *value <= 0.0) row.Fail("value", "a number above 0");
-  const auto sequences =
-      static_cast<double>(workload.batch * workload.accumulation * devices);
+  const auto sequences = static_cast<double>(model::CheckedProduct(
+      {workload.batch, workload.accumulation, devices}, "batch_per_device"));
   double seconds = 0.0;
   switch (used.metric) {
     case Metric::kTime:
@@ -473,6 +478,12 @@ UsedRow Read(const Row& row) {
       break;
   }
   observation.measured = model::Second(seconds);
+  if (!model::IsPlausible(observation.measured)) {
+    row.Fail("value",
+             fmt::format("a step between {} s and {} s",
+                         model::kShortestTime,
+                         model::kLongestTime));
+  }
   // Replicas of a forward pass do not talk to each other.
   observation.device_count = workload.work == Work::kForward ? 1 : devices;
   const std::string& device = row["device"];

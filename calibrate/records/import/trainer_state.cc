@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "calibrate/records/json_object.h"
+#include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
 
@@ -15,16 +16,17 @@ using internal::JsonObject;
 using model::InputError;
 
 nlohmann::json ReadJson(const std::string& path) {
-  return nlohmann::json::parse(hardware::ReadTextFile(path, "a JSON file"),
-                               nullptr,
-                               /*allow_exceptions=*/false);
+  return hardware::ParseJson(hardware::ReadTextFile(path, "a JSON file"), path);
 }
 
 }  // namespace
 
 bool IsTrainerState(const std::string& path) {
   if (std::filesystem::path(path).extension() != ".json") return false;
-  const nlohmann::json state = ReadJson(path);
+  // What is no JSON as a whole may be records, a line each.
+  const std::string text = hardware::ReadTextFile(path, "a JSON file");
+  if (!nlohmann::json::accept(text)) return false;
+  const nlohmann::json state = hardware::ParseJson(text, path);
   return state.is_object() && state.contains("log_history");
 }
 

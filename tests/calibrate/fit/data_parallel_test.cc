@@ -123,11 +123,11 @@ TEST_CASE("records of all-reduces and buckets are read") {
   CHECK(read.all_reduces[0].ranks == 2);
   CHECK(read.all_reduces[0].time.base() == 2.0);
   CHECK(read.all_reduces[0].computation_speed == 0.75);
-  CHECK_THROWS_WITH(
-      ParseMeasurements(reduce + R"("world_size": 1, "bytes": 1})"
-                                 "\n",
-                        "f"),
-      "f:1: world_size: expected an integer from 2 to 1000000000000, got 1");
+  CHECK_THROWS_WITH(ParseMeasurements(reduce + R"("world_size": 1, "bytes": 1})"
+                                               "\n",
+                                      "f"),
+                    "f:1: world_size: expected an integer from 2 to "
+                    "1000000000000000, got 1");
 }
 
 }  // namespace trainfare::calibrate

@@ -188,12 +188,12 @@ TEST_CASE("what is no record says what, and on which line") {
        "step, kernel, collective, copy, run, error"},
       {R"("step_s": 0.69)",
        R"("step_s": 0)",
-       "m.jsonl:1: samples[1].step_s: expected a time above 0 in seconds, got "
-       "0"},
+       "m.jsonl:1: samples[1].step_s: expected a time above 0 in seconds, "
+       "from 1e-12 to 1000000000000, got 0"},
       {R"("forward_s": 0.21)",
        R"("forward_s": -0.21)",
        "m.jsonl:1: samples[1].forward_s: expected a time above 0 in seconds, "
-       "got -0.21"},
+       "from 1e-12 to 1000000000000, got -0.21"},
       {R"("step_s": 0.69)",
        R"("step_s": null)",
        "m.jsonl:1: samples[1].step_s: missing"},
@@ -203,7 +203,18 @@ TEST_CASE("what is no record says what, and on which line") {
       {R"("batch": 8)",
        R"("batch": 0)",
        "m.jsonl:1: workload.batch: expected an integer from 1 to "
-       "1000000000000, got 0"},
+       "1000000000000000, got 0"},
+      {R"("step_s": 0.69)",
+       R"("step_s": 1e308)",
+       "m.jsonl:1: samples[1].step_s: expected a time above 0 in seconds, "
+       "from 1e-12 to 1000000000000, got 1e+308"},
+      {R"("batch": 8)",
+       R"("batch": 10000000000)",
+       "m.jsonl:1: workload: batch: expected a count of at most 1048576, got "
+       "10000000000"},
+      {R"("batch": 8)",
+       R"("batch": 8, "batch": 9)",
+       "m.jsonl:1: the key \"batch\" stands twice"},
       {R"("batch": 8, )", "", "m.jsonl:1: workload.batch: missing"},
       {R"("sequence_length": 128)",
        R"("sequence_length": 1024)",

@@ -75,6 +75,13 @@ TEST_CASE("what is not a finite number with a unit of its kind is refused") {
   CHECK_FALSE(ParseQuantity<model::FlopsPerSecond<>>("1 TFLOPS").has_value());
 }
 
+TEST_CASE("a quantity beyond any real one is refused with its range") {
+  CHECK_FALSE(ParseQuantity<model::Seconds<>>("1e308 s").has_value());
+  CHECK_FALSE(ParseQuantity<model::FlopsPerSecond<>>("1e-300 TFLOP/s"));
+  CHECK(UnitHint(Dimension::kTime, "1e308 h") ==
+        "; it must be from 2.78e-19 to 2.78e+08 h");
+}
+
 TEST_CASE("plain numbers") {
   CHECK(ParseNumber("1.5") == 1.5);
   CHECK(ParseNumber("-1e3") == -1000.0);

@@ -70,6 +70,15 @@ TEST_CASE("MLPerf log: the mean step without evaluations") {
   CHECK(run.notes.empty());
 }
 
+TEST_CASE("MLPerf log: clocks of today are read") {
+  // Milliseconds since 1970.
+  constexpr int64_t kStart = 1'760'000'000'000;
+  CHECK(model::ToSeconds(Parse(kBegin + Event(kStart, "run_start") +
+                               Event(kStart + 1, "train_samples", "44800") +
+                               Event(kStart + 60'000, "run_stop"))
+                             .observation.measured) == 0.6);
+}
+
 TEST_CASE("MLPerf log: how much was trained stands in one of three places") {
   const double half = 0.5;
   const auto step_s = [](const std::string& text) {

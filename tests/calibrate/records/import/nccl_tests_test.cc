@@ -57,6 +57,12 @@ void CheckRefused(const std::string& text, const std::string& message) {
 
 }  // namespace
 
+TEST_CASE("all_reduce_perf: a line cut off behind its program is refused") {
+  CheckRefused("#test starting:  ",
+               "n.txt:1: expected all_reduce_perf behind \"test starting:\", "
+               "got nothing; is the line cut off?");
+}
+
 TEST_CASE("all_reduce_perf: sizes, and the times in place") {
   const auto runs = Parse(kHead + kColumns + kRows + kEnd);
   REQUIRE(runs.size() == 1);

@@ -270,8 +270,22 @@ TEST_CASE("a table that is not right says where") {
   CHECK_THROWS_WITH_AS(
       Parse("src,f,s,T4-16GB,x,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,"
             "step_ms,5,\n"),
-      "t.csv:2: n_devices: expected a count of at least 1, got \"x\"",
+      "t.csv:2: n_devices: expected a count from 1 to 16777216, got \"x\"",
       InputError);
+  CHECK_THROWS_WITH_AS(
+      Parse(front + "1e308,\n"),
+      "t.csv:2: value: expected a step between 1e-12 s and 1000000000000 s, "
+      "got \"1e308\"",
+      InputError);
+  for (const std::string batch :
+       {"10000000000", "10000000000000", "281474976710656"}) {
+    CHECK_THROWS_WITH_AS(
+        Parse("src,f,s,T4-16GB,1,1,bert-base,,,,,,128," + batch +
+              ",1,fp16,P,,finetune,sequences_per_s,5,\n"),
+        ("t.csv:2: batch: expected a count of at most 1048576, got " + batch)
+            .c_str(),
+        InputError);
+  }
   CHECK_THROWS_WITH_AS(ReadObservations({"numbers.xlsx"}),
                        "numbers.xlsx: expected a file of measurements: .jsonl, "
                        ".csv, a trainer_state.json, or an MLPerf log (.txt, "

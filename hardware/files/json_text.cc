@@ -1,0 +1,141 @@
+#include "hardware/files/json_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "model/error.h"
+
+namespace trainfare::hardware {
+namespace {
+
+using model::InputError;
+using nlohmann::json;
+
+constexpr int kDeepest = 64;
+
+// Refuses, while the text is read, what the library itself lets pass.
+class Strictness {
+ public:
+  Strictness(const std::string& file, int line) : file_(file), line_(line) {}
+
+  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
+    switch (event) {
+      case json::parse_event_t::object_start:
+      case json::parse_event_t::array_start:
+        if (depth >= kDeepest) {
+          throw InputError(file_,
+                           line_,
+                           0,
+                           fmt::format("expected at most {} lists and objects "
+                                       "within each other",
+                                       kDeepest));
+        }
+        if (event == json::parse_event_t::object_start) keys_.emplace_back();
+        break;
+      case json::parse_event_t::object_end:
+        keys_.pop_back();
+        break;
+      case json::parse_event_t::key:
+        if (!keys_.back().insert(parsed.get<std::string>()).second) {
+          throw InputError(
+              file_,
+              line_,
+              0,
+              fmt::format("the key {} stands twice", ShownJson(parsed)));
+        }
+        break;
+      case json::parse_event_t::array_end:
+      case json::parse_event_t::value:
+        break;
+    }
+    return true;
+  }
+
+ private:
+  const std::string& file_;
+  int line_;
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+};
+
+// The place of the first number that is not finite; empty: there is none.
+template <class Json>
+std::string NotFinite(const Json& value) {
+  if (value.is_number_float()) {
+    return std::isfinite(value.template get<double>()) ? "" : ".";
+  }
+  if (!value.is_structured()) return "";
+  for (const auto& [key, item] : value.items()) {
+    const std::string below = NotFinite(item);
+    if (!below.empty()) return "." + key + (below == "." ? "" : below);
+  }
+  return "";
+}
+
+template <class Json>
+std::string Written(const Json& value, JsonLayout layout) {
+  const std::string place = NotFinite(value);
+  if (!place.empty()) {
+    throw InputError(
+        fmt::format("{}: the answer is not a finite number; a figure of the "
+                    "question is beyond what can be counted",
+                    place.substr(1)));
+  }
+  return value.dump(layout == JsonLayout::kIndented ? 2 : -1,
+                    ' ',
+                    false,
+                    Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+json ParseJson(std::string_view text, const std::string& file, int line) {
+  // A callback by reference: the library copies what it is given.
+  Strictness strictness(file, line);
+  try {
+    return json::parse(text,
+                       [&](int depth, json::parse_event_t event, json& parsed) {
+                         return strictness(depth, event, parsed);
+                       });
+  } catch (const json::parse_error& error) {
+    const size_t at =
+        std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
+    const std::string_view before = text.substr(0, at);
+    if (line > 0) {
+      throw InputError(file,
+                       line,
+                       static_cast<int>(at) + 1,
+                       "expected one JSON object a line, got what is not JSON");
+    }
+    const size_t start = before.rfind('\n') + 1;
+    throw InputError(
+        file,
+        1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
+        static_cast<int>(at - start) + 1,
+        "expected a JSON value, got what is not JSON");
+  } catch (const json::out_of_range&) {
+    throw InputError(file, line, 0, "a number is out of range");
+  }
+}
+
+std::string WriteJson(const nlohmann::ordered_json& value, JsonLayout layout) {
+  return Written(value, layout);
+}
+
+std::string WriteJson(const json& value, JsonLayout layout) {
+  return Written(value, layout);
+}
+
+std::string ShownJson(const json& value) {
+  constexpr size_t kMostShown = 60;
+  std::string shown = value.dump(
+      -1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
+  if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + "...";
+  return shown;
+}
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,66 @@
+#include "hardware/files/json_text.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/error.h"
+
+namespace trainfare::hardware {
+
+using model::InputError;
+
+TEST_CASE("JSON is read with the place of what is wrong") {
+  CHECK(ParseJson(R"({"a": [1, 2]})", "f.json")["a"][1] == 2);
+  CHECK_THROWS_WITH_AS(ParseJson("{\"a\":\n  1,}", "f.json"),
+                       "f.json:2:5: expected a JSON value, got what is not "
+                       "JSON",
+                       InputError);
+  CHECK_THROWS_WITH_AS(
+      ParseJson("{\"a\": nan}", "f.jsonl", 7),
+      "f.jsonl:7:8: expected one JSON object a line, got what is not JSON",
+      InputError);
+  CHECK_THROWS_WITH_AS(ParseJson("1e999", "f.jsonl", 7),
+                       "f.jsonl:7: a number is out of range",
+                       InputError);
+  CHECK_THROWS_AS(ParseJson("", "f.json"), InputError);
+  CHECK_THROWS_AS(ParseJson("\"\xc0\xaf\"", "f.json"), InputError);
+  CHECK_THROWS_AS(ParseJson("\"\xed\xa0\x80\"", "f.json"), InputError);
+}
+
+TEST_CASE("a key that stands twice is refused, in any depth") {
+  CHECK_THROWS_WITH_AS(
+      ParseJson(R"({"a": {"b": 1, "c": {"b": 2}, "b": 3}})", "f.json", 2),
+      R"(f.json:2: the key "b" stands twice)",
+      InputError);
+  CHECK_NOTHROW(ParseJson(R"([{"a": 1}, {"a": 2}])", "f.json"));
+}
+
+TEST_CASE("deep nesting is refused, and never printed by recursion") {
+  for (const size_t depth : {size_t{100}, size_t{80'000}}) {
+    CHECK_THROWS_WITH_AS(
+        ParseJson(std::string(depth, '[') + std::string(depth, ']'), "f", 1),
+        "f:1: expected at most 64 lists and objects within each other",
+        InputError);
+    std::string objects;
+    for (size_t i = 0; i < depth; ++i) objects += "{\"a\":";
+    CHECK_THROWS_AS(ParseJson(objects, "f", 1), InputError);
+  }
+}
+
+TEST_CASE("any bytes are written, and finite numbers only") {
+  const nlohmann::ordered_json strange = {{"name", "caf\xe9"}};
+  CHECK(WriteJson(strange) == "{\"name\":\"caf\xef\xbf\xbd\"}");
+  CHECK(WriteJson(nlohmann::ordered_json{{"a", 1}}, JsonLayout::kIndented) ==
+        "{\n  \"a\": 1\n}");
+  const nlohmann::ordered_json infinite = {
+      {"rows", {{{"time_s", std::numeric_limits<double>::infinity()}}}}};
+  CHECK_THROWS_WITH_AS(WriteJson(infinite),
+                       "rows.0.time_s: the answer is not a finite number; a "
+                       "figure of the question is beyond what can be counted",
+                       InputError);
+}
+
+}  // namespace trainfare::hardware
