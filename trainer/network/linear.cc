@@ -64,8 +64,8 @@ bool IsPrime(int64_t number) {
 
 // As many rows as x W^T should have: those of x, or a few more where an odd
 // number of blocks of a prime number of rows (7 of 37, 13 of 37, 17 of 43)
-// would run at four fifths of the rate of its neighbours; docs/guide/trainer.md
-// has figures.
+// would run at four fifths of the rate of its neighbours;
+// docs/results/sessions.md has figures.
 int64_t PaddedRows(int64_t rows) {
   constexpr int64_t kManyRows = 256;
   constexpr int64_t kSmallBlock = 32;
@@ -101,7 +101,8 @@ class HostLinear : public torch::autograd::Function<HostLinear<layout>> {
     context->saved_data["bias"] = bias.has_value();
     const at::Tensor weight = OutIn(given);
     // With few rows oneDNN picks a kernel of a fifth of the rate of the one
-    // that it has for the transposed product; docs/guide/trainer.md has both.
+    // that it has for the transposed product; docs/results/sessions.md has
+    // both.
     constexpr int64_t kFewRows = 64;
     if (input.size(0) < kFewRows) {
       const at::Tensor product = Product(weight, input).t();
