@@ -388,7 +388,7 @@ FitData Collect(const hardware::Device& device,
   FitData data;
   data.infos = hardware::ParametersOf(device);
   data.of_device = data.infos.size();
-  const auto own = hardware::ParameterOfItsOwnAlone(device.kind);
+  const auto own = hardware::KindOf(device).parameter_alone;
   if (own && !kernels.empty()) data.infos.push_back(data.infos[*own]);
   data.robust_scale = options.robust_scale;
   for (const ParameterInfo& info : data.infos) {
@@ -695,7 +695,7 @@ Fit EmptyFit(const hardware::Device& device) {
   fit.device = device.name;
   fit.reported_name = device.reported_name;
   fit.kind = device.kind;
-  if (device.kind == hardware::DeviceKind::kCpu) fit.measured_device = device;
+  if (hardware::KindOf(device).is_host) fit.measured_device = device;
   return fit;
 }
 

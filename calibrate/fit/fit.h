@@ -125,7 +125,7 @@ struct Fit {
   std::string name;           // file stem
   std::string device;         // catalog name ("cpu" for a host processor)
   std::string reported_name;  // of the device measured, exact
-  hardware::DeviceKind kind = hardware::DeviceKind::kCpu;
+  hardware::DeviceKind kind{};
   std::vector<FittedParameter> parameters;  // order of ParametersOf(kind)
   // Covariance of the transformed parameters, row by row.
   std::vector<double> covariance;

@@ -27,7 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using hardware::DeviceKind;
 using hardware::Dimension;
 using hardware::ParameterInfo;
 using hardware::Reader;
@@ -328,12 +327,7 @@ Fit LoadFit(const std::string& path) {
   fit.name = hardware::Stem(path);
   fit.device = root.Text("device");
   fit.reported_name = root.OptionalText("reported_name").value_or("");
-  fit.kind = root.Choice<DeviceKind>("kind",
-                                     {{"cpu", DeviceKind::kCpu},
-                                      {"gpu", DeviceKind::kGpu},
-                                      {"neuron", DeviceKind::kNeuron},
-                                      {"systolic", DeviceKind::kSystolic},
-                                      {"dataflow", DeviceKind::kDataflow}});
+  fit.kind = hardware::ReadKind(root, "kind");
   const Reader from = root.Map("provenance");
   fit.provenance.source = from.OptionalText("source").value_or("");
   fit.provenance.host = from.OptionalText("host").value_or("");

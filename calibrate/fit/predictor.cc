@@ -32,7 +32,7 @@ hardware::Device Measured(hardware::Device device, const Fit& fit) {
         fit.device,
         device.name));
   }
-  if (device.kind == hardware::DeviceKind::kCpu &&
+  if (hardware::KindOf(device).is_host &&
       fit.reported_name != device.reported_name) {
     throw InputError(fmt::format(
         "fit {} is of the processor \"{}\", this one is \"{}\"; calibrate here",

@@ -308,7 +308,7 @@ EngineProfile ModelProfile(const Device& device,
 ProfileFit FitProfiles(const Device& device,
                        const std::vector<EngineProfile>& profiles,
                        const ProfileFitOptions& options) {
-  if (device.kind != hardware::DeviceKind::kNeuron) {
+  if (!hardware::KindOf(device).profiles_engines) {
     throw InputError(
         fmt::format("fit of {} to profiles: expected a device of NeuronCores",
                     device.name));

@@ -13,6 +13,7 @@
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/models/kind.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -149,7 +150,7 @@ void PlaceRanks(const hardware::Device& device,
                 const Group& group,
                 int64_t threads_alone,
                 RankFit& ranks) {
-  if (device.kind != hardware::DeviceKind::kCpu) return;
+  if (!hardware::KindOf(device).is_host) return;
   const auto count = static_cast<double>(ranks.network.ranks);
   const int64_t threads = group.threads();
   const bool known = threads > 0 && threads_alone > 0;

@@ -132,7 +132,7 @@ LogTimes StepModel::EvaluateValues(std::span<const double> positions) const {
 KernelModel::KernelModel(const hardware::Device& device,
                          const KernelObservation& observed)
     : device_(&device),
-      own_(hardware::ParameterOfItsOwnAlone(device.kind)),
+      own_(hardware::KindOf(device).parameter_alone),
       workload_(observed.workload),
       phase_(observed.phase),
       kernels_(observed.kernels) {

@@ -100,7 +100,7 @@ class StepModel {
 
 // The formula for an operation by itself, Quantity::kKernel alone: its kernels
 // one after another. Where a parameter has another value in a step
-// (hardware::ParameterOfItsOwnAlone), the value alone is one position more,
+// (hardware::Kind::parameter_alone), the value alone is one position more,
 // behind the device's. `device` must outlive the model.
 class KernelModel {
  public:

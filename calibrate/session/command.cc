@@ -48,7 +48,7 @@ std::string FitPath(const hardware::Device& device,
                     const CalibrateOptions& options) {
   if (!options.output.empty()) return options.output;
   const std::string stem =
-      device.kind == hardware::DeviceKind::kCpu
+      hardware::KindOf(device).is_host
           ? fmt::format("{}_{}", device.name, Slug(device.reported_name))
           : device.name;
   return (fs::path(UserFitDirectory()) / (stem + ".yaml")).string();
@@ -162,8 +162,8 @@ CalibrateResult Calibrate(const CalibrateOptions& options, std::ostream& log) {
   // Nobody needs to be asked for a processor.
   const bool named_processor =
       !options.device.empty() &&
-      hardware::DeviceCatalog::Shipped().Find(options.device).kind ==
-          hardware::DeviceKind::kCpu;
+      hardware::KindOf(hardware::DeviceCatalog::Shipped().Find(options.device))
+          .is_host;
   const std::string trainer = FindTrainer();
   const CalibrationTarget target = TargetOf(
       named_processor ? MachineDevices() : ProbeMachine(trainer), options);

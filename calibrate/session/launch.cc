@@ -14,6 +14,7 @@
 #include "hardware/catalog/instance.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
+#include "hardware/models/kind.h"
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -71,8 +72,8 @@ std::string NameOf(const Instance& instance) {
 std::string DeviceOf(const Instance& instance) {
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(instance.device);
-  if (device.kind == hardware::DeviceKind::kCpu) return "cpu";
-  if (device.kind == hardware::DeviceKind::kGpu) return "cuda";
+  const std::string_view known = hardware::KindOf(device).trainer_device;
+  if (!known.empty()) return std::string(known);
   throw InputError(
       fmt::format("--instances: {}: expected processors or GPUs, which the "
                   "trainer runs on, got {}",

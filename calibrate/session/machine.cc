@@ -11,6 +11,7 @@
 #include "calibrate/session/trainer_process.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
+#include "hardware/models/kind.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -103,7 +104,7 @@ CalibrationTarget TargetOf(const MachineDevices& machine,
   if (!options.device.empty()) asked = catalog.Find(options.device);
   CalibrationTarget target;
   const bool on_processor =
-      asked ? asked->kind == hardware::DeviceKind::kCpu : machine.gpus.empty();
+      asked ? hardware::KindOf(*asked).is_host : machine.gpus.empty();
   if (on_processor) {
     target.device = asked ? *asked : catalog.Find("cpu");
     target.ranks = SeveralRanks(
@@ -145,7 +146,7 @@ std::vector<model::Precision> DefaultPrecisions(
     const hardware::Device& device) {
   using model::Precision;
   std::vector<Precision> precisions = {Precision::kFp32};
-  if (device.kind != hardware::DeviceKind::kGpu) return precisions;
+  if (!hardware::KindOf(device).plan_spans_stacks) return precisions;
   for (const Precision half : {Precision::kBf16, Precision::kFp16}) {
     if (!device.MatrixPeak(half)) continue;
     precisions.push_back(half);

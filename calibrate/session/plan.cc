@@ -133,7 +133,7 @@ std::vector<model::Workload> RunsHere(
     const hardware::Device& device,
     const std::vector<model::Precision>& precisions,
     const std::vector<std::string>& models) {
-  if (device.kind != hardware::DeviceKind::kGpu) {
+  if (!hardware::KindOf(device).plan_spans_stacks) {
     return CandidateRuns(device, precisions, models);
   }
   std::vector<std::string> names = models;
@@ -171,7 +171,7 @@ std::vector<model::Workload> RunsHere(
 std::vector<model::Workload> DefaultScenarios(
     const hardware::Device& device,
     const std::vector<model::Precision>& precisions) {
-  if (device.kind != hardware::DeviceKind::kCpu) return {};
+  if (!hardware::KindOf(device).is_host) return {};
   return CandidateRuns(
       device, precisions, {kAskedModels.begin(), kAskedModels.end()});
 }

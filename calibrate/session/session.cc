@@ -123,7 +123,7 @@ class Session {
   // Others' work on the same cores is measured along with ours.
   void WarnIfBusy() {
     double load = 0.0;  // runnable processes, mean of the last minute
-    if (device_.kind != hardware::DeviceKind::kCpu) return;
+    if (!hardware::KindOf(device_).is_host) return;
     const auto cores = static_cast<double>(device_.cores);
     if (::getloadavg(&load, 1) != 1 || load < kBusyShare * cores) return;
     progress_.Warn(fmt::format(

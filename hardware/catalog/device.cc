@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
 #include "hardware/models/device_models.h"
@@ -20,14 +21,6 @@ namespace trainfare::hardware {
 namespace {
 
 using model::InputError;
-
-constexpr std::array<std::pair<std::string_view, DeviceKind>, 5> kKinds = {{
-    {"cpu", DeviceKind::kCpu},
-    {"gpu", DeviceKind::kGpu},
-    {"neuron", DeviceKind::kNeuron},
-    {"systolic", DeviceKind::kSystolic},
-    {"dataflow", DeviceKind::kDataflow},
-}};
 
 std::string Lowered(std::string_view text) {
   std::string lowered(text);
@@ -134,6 +127,22 @@ void ReadPower(const Reader& root, Device& device) {
   }
 }
 
+// What its own file says goes before what is taken of its kind.
+void ReadGeneration(const Reader& root, Device& device) {
+  const KindFacts& kind = FactsOfKind(device.kind);
+  device.context = kind.context;
+  device.workspace = kind.workspace;
+  device.compiler = kind.compiler;
+  device.other_work_power_share = kind.other_work_power_share;
+  device.compute_capability =
+      root.OptionalText("compute_capability").value_or("");
+  const auto generation = kind.generations.find(device.compute_capability);
+  if (generation != kind.generations.end()) device.energy = generation->second;
+  if (const auto own = root.OptionalMap("energy")) {
+    device.energy = ReadArithmeticEnergy(*own);
+  }
+}
+
 // Only what the kind's model has, within what it allows: the fit starts there.
 void ReadPriors(const Reader& root, Device& device) {
   const std::optional<Reader> priors = root.OptionalMap("priors");
@@ -161,11 +170,28 @@ void ReadLinks(const Reader& root, Device& device) {
 
 }  // namespace
 
-std::string_view ToText(DeviceKind kind) {
-  for (const auto& [text, known] : kKinds) {
-    if (known == kind) return text;
-  }
-  ENSURE(false, "every kind has a name");
+std::string_view ToText(DeviceKind kind) { return KindOf(kind).name; }
+
+DeviceKind ReadKind(const Reader& map, std::string_view key) {
+  const auto row = [](DeviceKind kind) {
+    return std::pair(KindOf(kind).name, kind);
+  };
+  return map.Choice<DeviceKind>(key,
+                                {row(DeviceKind::kCpu),
+                                 row(DeviceKind::kGpu),
+                                 row(DeviceKind::kNeuron),
+                                 row(DeviceKind::kSystolic),
+                                 row(DeviceKind::kDataflow)});
+}
+
+ArithmeticEnergy ReadArithmeticEnergy(const Reader& map) {
+  ArithmeticEnergy energy;
+  energy.lanes = model::JoulesPerFlop<>(map.Energy("lanes").base());
+  energy.tensor_tf32 = map.Number("tensor_tf32", 0.001, 10.0);
+  energy.tensor_half = map.Number("tensor_half", 0.001, 10.0);
+  energy.tensor_cores_at_limit =
+      map.OptionalFlag("tensor_cores_at_limit").value_or(false);
+  return energy;
 }
 
 std::optional<model::FlopsPerSecond<>> Device::MatrixPeak(
@@ -205,12 +231,12 @@ Device LoadDevice(const std::string& path) {
   device.aliases = root.OptionalTexts("aliases");
   device.vendor = root.Text("vendor");
   device.architecture = root.Text("architecture");
-  device.kind = root.Choice<DeviceKind>(
-      "model", {kKinds[0], kKinds[1], kKinds[2], kKinds[3], kKinds[4]});
+  device.kind = ReadKind(root, "model");
   device.source =
       fmt::format("{} ({})", root.Text("source"), root.Date("date"));
   device.recalled = root.OptionalTexts("recalled");
   device.notes = root.OptionalTexts("notes");
+  ReadGeneration(root, device);
   ReadMemory(root, device);
   ReadPeak(root, device);
   ReadCores(root, device);

@@ -36,6 +36,31 @@ struct Peaks {
   std::optional<model::FlopsPerSecond<>> vector;
 };
 
+// What arithmetic costs a GPU of one generation.
+struct ArithmeticEnergy {
+  // Of a multiply-add's FLOP in fp32 on the lanes, all else that a core does
+  // for it included.
+  model::JoulesPerFlop<> lanes;
+  // Of a FLOP on tensor cores, as shares of it.
+  double tensor_tf32 = 1.0;
+  double tensor_half = 1.0;
+  // It is more on tensor cores, by an amount that nobody knows: their products
+  // draw what the board may.
+  bool tensor_cores_at_limit = false;
+};
+
+// What a compiler of whole graphs costs besides time on the device.
+struct CompilerFacts {
+  // Of one run at optimisation levels 1, 2, ..: their ratios count.
+  std::vector<model::Seconds<>> level_times;
+  // Memory that compiling one graph takes on the host, a token of a micro-batch
+  // of a model of so many layers times hidden size.
+  model::Bytes<> memory_per_token;
+  double layer_widths = 1.0;
+  // Working set over memory up to which a compiler that swaps still finishes.
+  double swap_limit = 1.0;
+};
+
 struct Device {
   std::string name;                  // file stem: the name people type
   std::string reported_name;         // exact string from the driver
@@ -73,6 +98,19 @@ struct Device {
   // a row of inference tables.
   bool inference_only = false;
 
+  // Device memory that the driver, the framework and its kernels take, and the
+  // workspace of the matrix library.
+  model::Bytes<> context;
+  model::Bytes<> workspace;
+  // What is known of its graph compiler; absent: nothing, or it has none.
+  std::optional<CompilerFacts> compiler;
+
+  // Version of a GPU's instruction set, which names its generation ("8.0").
+  std::string compute_capability;
+  // By the generation; absent: its energies are not known.
+  std::optional<ArithmeticEnergy> energy;
+  // Power of work other than products, as a share of the limit.
+  double other_work_power_share = 1.0;
   // Absent where nobody publishes it: then energy is unknown, not 0.
   std::optional<model::Watts<>> max_power;
   std::optional<model::Watts<>> idle_power;
@@ -90,7 +128,13 @@ struct Device {
   model::FlopsPerSecond<> VectorPeak() const;
 };
 
+class Reader;
+
 std::string_view ToText(DeviceKind kind);
+// The kind that stands at `key`. Throws InputError with file:line:col.
+DeviceKind ReadKind(const Reader& map, std::string_view key);
+// The energies of a generation that stand in `map`.
+ArithmeticEnergy ReadArithmeticEnergy(const Reader& map);
 
 // The processor this program runs on: model name, cores, vector width, clock
 // from the operating system; bandwidth and peak are estimates of its kind, to

@@ -66,6 +66,8 @@ constexpr auto kPowerUnits = std::to_array<Unit>({
     {"MW", 1e6},
 });
 constexpr auto kEnergyUnits = std::to_array<Unit>({
+    {"pJ", 1e-12},
+    {"nJ", 1e-9},
     {"mJ", 1e-3},
     {"J", 1.0},
     {"kJ", 1e3},

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "hardware/catalog/device.h"
+#include "hardware/models/kind.h"
 #include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
@@ -274,5 +275,30 @@ StepTime<T> CpuStep(const Device& device,
       },
       model::Seconds<T>(p[kCpuStepOverhead]));
 }
+
+// The kind's row, and its formulas by the names that all kinds share.
+struct CpuKind {
+  static constexpr Kind kRow{.name = "cpu",
+                             .parameters = kCpuParameters,
+                             .parameter_alone = kCpuKernelOverhead,
+                             .trainer_device = "cpu",
+                             .is_host = true};
+
+  template <class T>
+  static StepTime<T> Step(const Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const T> p) {
+    return CpuStep<T>(device, workload, kernels, p);
+  }
+  template <class T>
+  static model::Seconds<T> KernelAlone(const Device& device,
+                                       const model::Workload& workload,
+                                       model::Phase phase,
+                                       const model::Kernel& kernel,
+                                       std::span<const T> p) {
+    return CpuKernelAlone<T>(device, workload, phase, kernel, p);
+  }
+};
 
 }  // namespace trainfare::hardware::models

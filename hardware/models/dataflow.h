@@ -24,6 +24,8 @@
 // stages of the same pipeline, taken to be no slower). docs/models/dataflow.md
 // works each chip by hand; check: tests/hardware/models/dataflow_model_test.cc.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +33,7 @@
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
+#include "hardware/models/kind.h"
 #include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/architecture.h"
@@ -172,5 +175,35 @@ StepTime<T> DataflowStep(const Device& device,
       },
       model::Seconds<T>(p[kDataflowStepOverhead]));
 }
+
+// Throws InputError for a model larger than a chip that nothing feeds.
+inline void RequireWeightsHeld(const Device& device,
+                               const model::Workload& workload) {
+  const model::Bytes<> weights = DataflowWeightBytes(workload);
+  if (StreamsWeights(device) || weights <= device.memory_capacity) return;
+  throw model::InputError(fmt::format(
+      "model: the weights of {} take {:.0f} MB, {} holds {:.0f} MB on chip "
+      "and nothing streams them; choose a smaller model",
+      workload.architecture.name.empty() ? "the model"
+                                         : workload.architecture.name,
+      model::ToBytes(weights) * 1e-6,
+      device.name,
+      model::ToBytes(device.memory_capacity) * 1e-6));
+}
+
+// The kind's row, and its formula by the name that all kinds share.
+struct DataflowKind {
+  static constexpr Kind kRow{.name = "dataflow",
+                             .parameters = kDataflowParameters,
+                             .require_supported = RequireWeightsHeld};
+
+  template <class T>
+  static StepTime<T> Step(const Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const T> p) {
+    return DataflowStep<T>(device, workload, kernels, p);
+  }
+};
 
 }  // namespace trainfare::hardware::models

@@ -7,20 +7,12 @@
 
 namespace trainfare::hardware {
 
+const Kind& KindOf(DeviceKind kind) {
+  return WithKind(kind, [](auto row) -> const Kind& { return row.kRow; });
+}
+
 std::span<const ParameterInfo> ParametersOf(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return models::kCpuParameters;
-    case DeviceKind::kGpu:
-      return models::kGpuParameters;
-    case DeviceKind::kNeuron:
-      return models::kNeuronParameters;
-    case DeviceKind::kSystolic:
-      return models::kSystolicParameters;
-    case DeviceKind::kDataflow:
-      return models::kDataflowParameters;
-  }
-  ENSURE(false, "a kind of device without parameters");
+  return KindOf(kind).parameters;
 }
 
 std::vector<ParameterInfo> ParametersOf(const Device& device) {
@@ -34,11 +26,6 @@ std::vector<ParameterInfo> ParametersOf(const Device& device) {
            "a prior inside its bounds");
   }
   return infos;
-}
-
-std::optional<size_t> ParameterOfItsOwnAlone(DeviceKind kind) {
-  if (kind == DeviceKind::kCpu) return models::kCpuKernelOverhead;
-  return std::nullopt;
 }
 
 void RequirePrecision(const Device& device, model::Precision precision) {
@@ -68,31 +55,21 @@ void RequireSupported(const Device& device,
         device.name,
         model::ToText(workload.work)));
   }
-  if (device.kind == DeviceKind::kNeuron && workload.gradient_checkpointing) {
+  const Kind& kind = KindOf(device);
+  if (!kind.gradient_checkpointing && workload.gradient_checkpointing) {
     throw model::InputError(fmt::format(
         "gradient_checkpointing: not supported by the training stack of {}; "
         "use a smaller batch and accumulation",
         device.name));
   }
-  if (workload.stack.stochastic_rounding &&
-      device.kind != DeviceKind::kNeuron) {
+  if (workload.stack.stochastic_rounding && !kind.stochastic_rounding) {
     throw model::InputError(fmt::format(
         "stochastic_rounding: what it costs is known of NeuronCores alone, "
         "which round so on the way out; not of {}",
         device.name));
   }
-  if (device.kind == DeviceKind::kDataflow) {
-    const model::Bytes<> weights = models::DataflowWeightBytes(workload);
-    if (!models::StreamsWeights(device) && weights > device.memory_capacity) {
-      throw model::InputError(fmt::format(
-          "model: the weights of {} take {:.0f} MB, {} holds {:.0f} MB on chip "
-          "and nothing streams them; choose a smaller model",
-          workload.architecture.name.empty() ? "the model"
-                                             : workload.architecture.name,
-          model::ToBytes(weights) * 1e-6,
-          device.name,
-          model::ToBytes(device.memory_capacity) * 1e-6));
-    }
+  if (kind.require_supported != nullptr) {
+    kind.require_supported(device, workload);
   }
   if (device.static_shapes && shapes.distinct_lengths > 1 &&
       !shapes.compile_time_known) {

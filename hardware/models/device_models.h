@@ -5,7 +5,8 @@
 // A model is one function template in hardware/models/<kind>.h. Its free
 // parameters come as a span in the order of ParametersOf(kind); with T = double
 // it simulates, with T = an autodiff scalar it is fitted: one formula, one
-// place. Adding a kind: one header there and one row in EstimateStep below.
+// place. Adding a kind: one header there with its row (models/kind.h), and its
+// name in DeviceKind and WithKind below.
 
 #include <cstddef>
 #include <optional>
@@ -27,17 +28,31 @@
 
 namespace trainfare::hardware {
 
+// Calls `with` with the row of the kind (models/kind.h and its step): the one
+// place that turns the name of a kind into its model.
+template <class With>
+decltype(auto) WithKind(DeviceKind kind, With&& with) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return with(models::CpuKind{});
+    case DeviceKind::kGpu:
+      return with(models::GpuKind{});
+    case DeviceKind::kNeuron:
+      return with(models::NeuronKind{});
+    case DeviceKind::kSystolic:
+      return with(models::SystolicKind{});
+    case DeviceKind::kDataflow:
+      return with(models::DataflowKind{});
+  }
+  ENSURE(false, "a kind of device without a model");
+}
+
 // The free parameters of a kind's model with their priors, in order.
 std::span<const ParameterInfo> ParametersOf(DeviceKind kind);
 
 // The same of one device: what its file knows of it in place of what is assumed
 // of its kind.
 std::vector<ParameterInfo> ParametersOf(const Device& device);
-
-// The parameter of which a kernel by itself has another value than in a step,
-// where there is one: on a processor an operation's fixed cost, in a step with
-// the module's and autograd's share of it.
-std::optional<size_t> ParameterOfItsOwnAlone(DeviceKind kind);
 
 // Throws InputError when the device has no engine for the precision.
 void RequirePrecision(const Device& device, model::Precision precision);
@@ -65,19 +80,9 @@ StepTime<T> EstimateStep(const Device& device,
                          const model::Workload& workload,
                          const model::KernelList& kernels,
                          std::span<const T> parameters) {
-  switch (device.kind) {
-    case DeviceKind::kCpu:
-      return models::CpuStep<T>(device, workload, kernels, parameters);
-    case DeviceKind::kGpu:
-      return models::GpuStep<T>(device, workload, kernels, parameters);
-    case DeviceKind::kNeuron:
-      return models::NeuronStep<T>(device, workload, kernels, parameters);
-    case DeviceKind::kSystolic:
-      return models::SystolicStep<T>(device, workload, kernels, parameters);
-    case DeviceKind::kDataflow:
-      return models::DataflowStep<T>(device, workload, kernels, parameters);
-  }
-  ENSURE(false, "a kind of device without a model");
+  return WithKind(device.kind, [&](auto kind) {
+    return kind.template Step<T>(device, workload, kernels, parameters);
+  });
 }
 
 // Time of one kernel of the workload's precision by itself, in a loop of its
@@ -89,20 +94,15 @@ model::Seconds<T> EstimateKernel(const Device& device,
                                  model::Phase phase,
                                  const model::Kernel& kernel,
                                  std::span<const T> parameters) {
-  switch (device.kind) {
-    case DeviceKind::kCpu:
-      return models::CpuKernelAlone<T>(
+  return WithKind(device.kind, [&](auto kind) -> model::Seconds<T> {
+    if constexpr (requires { &decltype(kind)::template KernelAlone<T>; }) {
+      return kind.template KernelAlone<T>(
           device, workload, phase, kernel, parameters);
-    case DeviceKind::kGpu:
-      return models::GpuKernelAlone<T>(device, workload, kernel, parameters);
-    case DeviceKind::kNeuron:
-    case DeviceKind::kSystolic:
-    case DeviceKind::kDataflow:
-      break;
-  }
-  throw model::InputError(device.name +
-                          ": runs compiled graphs, its model has no times of "
-                          "kernels by themselves");
+    }
+    throw model::InputError(device.name +
+                            ": runs compiled graphs, its model has no times "
+                            "of kernels by themselves");
+  });
 }
 
 }  // namespace trainfare::hardware

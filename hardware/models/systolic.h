@@ -17,6 +17,7 @@
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
+#include "hardware/models/kind.h"
 #include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
@@ -173,5 +174,19 @@ StepTime<T> SystolicStep(const Device& device,
       },
       model::Seconds<T>(p[kSystolicStepOverhead]));
 }
+
+// The kind's row, and its formula by the name that all kinds share.
+struct SystolicKind {
+  static constexpr Kind kRow{.name = "systolic",
+                             .parameters = kSystolicParameters};
+
+  template <class T>
+  static StepTime<T> Step(const Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const T> p) {
+    return SystolicStep<T>(device, workload, kernels, p);
+  }
+};
 
 }  // namespace trainfare::hardware::models

@@ -8,6 +8,7 @@
 #include "calibrate/fit/fit.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/models/kind.h"
 #include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/job/estimate.h"
@@ -493,7 +494,7 @@ const calibrate::Fit* Fits::Of(const hardware::Device& device) {
   }
   for (const calibrate::Fit& fit : found->second) {
     // A fit of another processor says nothing of this one.
-    if (device.kind != hardware::DeviceKind::kCpu ||
+    if (!hardware::KindOf(device).is_host ||
         fit.reported_name == device.reported_name) {
       return &fit;
     }

@@ -11,10 +11,9 @@
 
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
-#include "hardware/models/gpu/power.h"
-#include "hardware/models/neuron/compiler.h"
 #include "model/bisection.h"
 #include "model/energy.h"
 #include "model/error.h"
@@ -26,19 +25,9 @@ namespace {
 
 using hardware::Device;
 using hardware::DeviceCatalog;
-using hardware::DeviceKind;
 using model::InputError;
 using model::Seconds;
 
-// What of a link's bandwidth a ring gets before anything is fitted: NCCL's own
-// cap for A100 NVLink, 235 of 300 GB/s (NVIDIA/nccl src/graph/tuning.cc).
-constexpr double kRingShareOfLink = 235.0 / 300.0;
-// How far that share may be off, as the standard deviation of its logarithm:
-// published all-reduces lie between half and all of the link.
-constexpr double kRingShareSigma = 0.35;
-// A ring step over the host's bus, the same source: ring, simple protocol.
-constexpr double kPeerStepMicroseconds = 3.4;
-constexpr double kHostStepMicroseconds = 5.7;
 // What a factor of two between the ranks measured and asked for may move a
 // step by, as the standard deviation of its logarithm: the slowest of more
 // ranks is slower, and a switch may carry less than its links. An assumption.
@@ -50,8 +39,9 @@ constexpr double kNormalQuantile90 = 1.2815515655446004;
 calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
   calibrate::RankFit ranks;
   ranks.network.ranks = cluster.chips();
-  ranks.network.alone.ring = {cluster.link->latency,
-                              cluster.link->bandwidth * kRingShareOfLink};
+  ranks.network.alone.ring = {
+      cluster.link->latency,
+      cluster.link->bandwidth * hardware::FactsOfLinks().ring_share};
   ranks.network.beside = ranks.network.alone;
   return ranks;
 }
@@ -74,11 +64,11 @@ hardware::Interconnect LinkBetween(const Device& device) {
   if (device.peer_bandwidth) {
     link.name = "peer link of its datasheet";
     link.bandwidth = *device.peer_bandwidth;
-    link.latency = model::Microseconds(kPeerStepMicroseconds);
+    link.latency = hardware::FactsOfLinks().peer_step;
   } else if (device.host_bandwidth) {
     link.name = "host link of its datasheet";
     link.bandwidth = *device.host_bandwidth;
-    link.latency = model::Microseconds(kHostStepMicroseconds);
+    link.latency = hardware::FactsOfLinks().host_step;
   } else {
     const std::string instances = InstancesWithSeveral(device);
     throw InputError(fmt::format(
@@ -107,7 +97,9 @@ double RanksSigma(const calibrate::RankStepTime& over_ranks,
                   const Cluster& cluster) {
   const double exposed = over_ranks.exposed / over_ranks.total();
   const double device = (1.0 - exposed) * device_sigma;
-  if (!cluster.ranks) return std::hypot(device, exposed * kRingShareSigma);
+  if (!cluster.ranks)
+    return std::hypot(device,
+                      exposed * hardware::FactsOfLinks().ring_share_sigma);
   // What the runs over the ranks scatter by has the device's own error in it.
   double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
                             over_ranks.log_sigma);
@@ -192,17 +184,17 @@ std::string BottleneckOf(const JobEstimate& job) {
                      largest->name);
 }
 
-// A GPU draws more at products than at other work (gpu_power.h); of the others
-// no more is known than rest and limit.
+// A GPU draws more at products than at other work; of the other kinds no more
+// is known than rest and limit.
 model::Watts<> PowerOf(const Device& device, const JobEstimate& job) {
   const Seconds<> total = job.step.total();
   const double working =
       (job.run.training - job.run.input_wait + job.run.evaluation) /
       job.run.total();
   const double busy = std::clamp(job.step.busy() / total * working, 0.0, 1.0);
-  if (device.kind == hardware::DeviceKind::kGpu) {
-    if (const auto levels =
-            hardware::models::PowerLevelsOf(device, job.workload.precision)) {
+  const hardware::Kind& kind = hardware::KindOf(device);
+  if (kind.power != nullptr) {
+    if (const auto levels = kind.power(device, job.workload.precision)) {
       const double products =
           std::clamp(job.step.matrix() / total * working, 0.0, busy);
       return model::MeanPower(*levels, products, busy - products);
@@ -228,29 +220,30 @@ void LimitToHost(const Scenario& scenario,
                  JobEstimate& job) {
   const RunExtras& extras = scenario.extras;
   const model::Workload& w = job.workload;
-  if (device.kind != DeviceKind::kNeuron || !cluster.host_memory ||
-      extras.warm_cache || w.work != model::Work::kTraining) {
+  if (!device.compiler || !cluster.host_memory || extras.warm_cache ||
+      w.work != model::Work::kTraining) {
     return;
   }
   // Cores are data parallel: one graph, of a core's share of the batch.
   const auto graph = [&](int64_t batch) {
-    return hardware::models::NeuronCompilerMemory(
+    return hardware::models::CompilerMemory(
+        *device.compiler,
         w.architecture,
         (batch + device.cores - 1) / device.cores * w.sequence_length);
   };
   const auto outcome = [&](int64_t batch) {
     return hardware::models::CompileOnHost(
-        graph(batch), *cluster.host_memory, extras.swap);
+        *device.compiler, graph(batch), *cluster.host_memory, extras.swap);
   };
-  using hardware::models::NeuronCompilation;
-  const NeuronCompilation compilation = outcome(w.batch);
+  using hardware::models::Compilation;
+  const Compilation compilation = outcome(w.batch);
   job.compilation = {.memory = graph(w.batch),
                      .host_memory = *cluster.host_memory,
                      .swap = extras.swap,
-                     .swaps = compilation == NeuronCompilation::kSwaps,
-                     .fails = compilation == NeuronCompilation::kFails};
+                     .swaps = compilation == Compilation::kSwaps,
+                     .fails = compilation == Compilation::kFails};
   const auto compiles = [&](int64_t batch) {
-    return outcome(batch) != NeuronCompilation::kFails;
+    return outcome(batch) != Compilation::kFails;
   };
   if (!job.largest_batch || compiles(*job.largest_batch)) return;
   const int64_t largest = model::LargestThat(0, *job.largest_batch, compiles);
@@ -456,19 +449,8 @@ model::MemorySurroundings SurroundingsOf(const Device& device,
                                          int64_t devices) {
   model::MemorySurroundings surroundings;
   surroundings.communication_buckets = devices > 1;
-  switch (device.kind) {
-    case DeviceKind::kGpu:
-      // docs/models/memory.md: what Hugging Face measured for a context with
-      // its kernels; PyTorch's workspace for cuBLAS.
-      surroundings.context = model::MiB(1343.0);
-      surroundings.workspace = model::MiB(8.0);
-      break;
-    case DeviceKind::kCpu:
-    case DeviceKind::kNeuron:
-    case DeviceKind::kSystolic:
-    case DeviceKind::kDataflow:
-      break;
-  }
+  surroundings.context = device.context;
+  surroundings.workspace = device.workspace;
   return surroundings;
 }
 

@@ -33,14 +33,15 @@ constexpr double kUnknownLimit = 250.0;
 std::vector<FreeParameter> PriorsOf(const Device& device) {
   const double limit =
       device.max_power ? ToWatts(*device.max_power) : kUnknownLimit;
-  const auto lanes = hardware::models::LaneEnergy(device);
-  const double lane =
-      lanes ? lanes->base() : limit / device.VectorPeak().base();
+  hardware::ArithmeticEnergy energy;
+  energy.lanes = model::JoulesPerFlop<>(limit / device.VectorPeak().base());
+  if (device.energy) energy = *device.energy;
+  const double lane = energy.lanes.base();
   return {{device.idle_power ? ToWatts(*device.idle_power)
                              : limit * kUnknownRestShare,
            kRestSigma},
           {lane, kLaneSigma},
-          {lane * hardware::models::kTensorEnergyHalf, kWideSigma},
+          {lane * energy.tensor_half, kWideSigma},
           {kJoulesPerByte, kWideSigma}};
 }
 

@@ -187,22 +187,25 @@ PublishedPrediction CompilesOnHost(const PublishedRuns& runs,
   const PublishedRun& run = runs.RunOf(row);
   const model::Bytes<> host =
       model::Byte(runs.Value("emotion_trn1_host_memory/host_memory"));
+  const auto& compiler = FindDevice(*run.device).compiler;
+  ENSURE(compiler.has_value(), "a device file with its compiler's facts");
   PublishedPrediction p;
   p.how = "compiler memory a token, bounded by these outcomes";
   if (row.quantity == "largest_batch") {
-    p.value = std::floor(
-        host / hardware::models::NeuronCompilerMemory(*run.sequence_length));
+    p.value = std::floor(host / (compiler->memory_per_token *
+                                 static_cast<double>(*run.sequence_length)));
     return p;
   }
   const bool swaps =
       run.setting.value_or("").find("swap=90GB") != std::string::npos;
-  p.fits = hardware::models::CompileOnHost(
-               hardware::models::NeuronCompilerMemory(*run.batch *
-                                                      *run.sequence_length),
-               host,
-               swaps ? model::Byte(runs.Value("emotion_trn1_swap_b64/swap"))
-                     : model::Bytes<>()) !=
-           hardware::models::NeuronCompilation::kFails;
+  p.fits =
+      hardware::models::CompileOnHost(
+          *compiler,
+          compiler->memory_per_token *
+              static_cast<double>(*run.batch * *run.sequence_length),
+          host,
+          swaps ? model::Byte(runs.Value("emotion_trn1_swap_b64/swap"))
+                : model::Bytes<>()) != hardware::models::Compilation::kFails;
   return p;
 }
 

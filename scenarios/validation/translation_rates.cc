@@ -107,15 +107,15 @@ std::vector<double> FitTranslation(const TranslationRates& rates) {
     one.kernels = ExpandKernels(one.workload);
     seen.push_back(std::move(one));
   }
-  const auto infos = hardware::ParametersOf(hardware::DeviceKind::kGpu);
+  const hardware::Device& measured =
+      hardware::DeviceCatalog::Shipped().Find(rates.device);
+  const auto infos = hardware::ParametersOf(measured);
   std::vector<FreeParameter> priors;
   for (const size_t i : kFitted) {
     priors.push_back({infos[i].prior, infos[i].prior_sigma});
   }
   FreeParameter& launch = priors[2];
   launch.sigma = kUnknownHostSigma;
-  const hardware::Device& measured =
-      hardware::DeviceCatalog::Shipped().Find(rates.device);
   const auto with = [&](const std::vector<double>& p) {
     std::vector<double> values;
     for (const auto& info : infos) values.push_back(info.prior);

@@ -20,6 +20,7 @@
 #include "hardware/models/gpu/occupancy.h"
 #include "hardware/models/gpu/power.h"
 #include "hardware/models/gpu/tiling.h"
+#include "hardware/models/kind.h"
 #include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
@@ -357,5 +358,30 @@ StepTime<T> GpuStep(const Device& device,
       },
       OptimizerHostTime<T>(workload, p[kGpuTensorOverhead]));
 }
+
+// The kind's row, and its formulas by the names that all kinds share.
+struct GpuKind {
+  static constexpr Kind kRow{.name = "gpu",
+                             .parameters = kGpuParameters,
+                             .trainer_device = "cuda",
+                             .plan_spans_stacks = true,
+                             .power = PowerLevelsOf};
+
+  template <class T>
+  static StepTime<T> Step(const Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const T> p) {
+    return GpuStep<T>(device, workload, kernels, p);
+  }
+  template <class T>
+  static model::Seconds<T> KernelAlone(const Device& device,
+                                       const model::Workload& workload,
+                                       model::Phase /*phase*/,
+                                       const model::Kernel& kernel,
+                                       std::span<const T> p) {
+    return GpuKernelAlone<T>(device, workload, kernel, p);
+  }
+};
 
 }  // namespace trainfare::hardware::models

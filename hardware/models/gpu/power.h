@@ -4,10 +4,7 @@
 // what a board draws.
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/gpu/tiling.h"
@@ -58,39 +55,9 @@ inline double IssueShare(const Device& device) {
   return lanes > 96.0 ? 1.0 / (1.0 + kGpuOtherInstructions) : 1.0;
 }
 
-// Energy of one fp32 multiply-add's FLOP on the lanes, all else that an SM does
-// for it included, by the compute capability that an architecture names in
-// brackets: what devices known to run at their power limit reach of it in
-// neusight_kernels_fp32.csv, long products.
-struct GenerationEnergy {
-  std::string_view capability;
-  double picojoules_per_flop;
-};
-inline constexpr std::array kLaneEnergies = {
-    GenerationEnergy{"(6.", 17.3},   // 16 nm, as Turing
-    GenerationEnergy{"(7.", 17.3},   // 12 nm: T4, 4.0 TFLOP/s at 70 W
-    GenerationEnergy{"(8.0", 15.4},  // 7 nm: A100 PCIe, 16.2 TFLOP/s at 250 W
-    GenerationEnergy{"(8.6", 12.0},  // 8 nm, an assumption between the two
-    GenerationEnergy{"(8.9", 7.8},   // 5 nm: L4, 9.2 TFLOP/s at 72 W
-    GenerationEnergy{"(9.", 7.8},    // 5 nm
-    GenerationEnergy{"(10.", 7.8}};  // 5 nm
-// Energy of a FLOP on tensor cores over one on the lanes: from the step times
-// of the A100 at 250 W and 400 W in lambda_deeplearning_benchmark.csv.
-inline constexpr double kTensorEnergyTf32 = 0.23;
-inline constexpr double kTensorEnergyHalf = 0.117;
 // Share of the peak that long products reach when power does not limit them.
 inline constexpr double kLaneReach = 0.93;
 inline constexpr double kTensorReach = 0.6;
-
-// nullopt where the generation's energy is not known.
-inline std::optional<model::JoulesPerFlop<>> LaneEnergy(const Device& device) {
-  for (const GenerationEnergy& generation : kLaneEnergies) {
-    if (device.architecture.find(generation.capability) != std::string::npos) {
-      return model::JoulesPerFlop<>(generation.picojoules_per_flop * 1e-12);
-    }
-  }
-  return std::nullopt;
-}
 
 // Power that an engine would draw at the rate that long products reach.
 //
@@ -105,18 +72,17 @@ inline std::optional<model::Watts<>> DemandedPower(
     const Device& device,
     model::Precision precision,
     model::FlopsPerSecond<> peak) {
-  const auto lanes = LaneEnergy(device);
-  if (!lanes) return std::nullopt;
+  if (!device.energy) return std::nullopt;
   double ratio = 1.0;
   double reach = kLaneReach;
   if (EngineOf(device, precision) == GpuEngine::kTensorCores) {
     reach = kTensorReach;
-    ratio = precision == model::Precision::kTf32 ? kTensorEnergyTf32
-                                                 : kTensorEnergyHalf;
+    ratio = precision == model::Precision::kTf32 ? device.energy->tensor_tf32
+                                                 : device.energy->tensor_half;
   } else {
     reach *= IssueShare(device);
   }
-  return *lanes * peak * (ratio * reach);
+  return device.energy->lanes * peak * (ratio * reach);
 }
 
 // Share of the rate that an engine keeps up within the board's power limit.
@@ -137,31 +103,28 @@ inline double SustainedShare(const Device& device,
   return std::min(1.0, device.max_power->base() / demanded->base());
 }
 
-// Power of work other than products, as a share of the limit: a V100 PCIe's
-// published energies say 173 - 190 W of 250 W (docs/models/energy.md).
-inline constexpr double kOtherWorkPowerShare = 0.72;
-
 // What a board draws in each kind of work; nullopt where its limit or its power
 // at rest is not known.
 //
 //   P_products = min(W, W_demand)
-//   P_others   = 0.72 W
+//   P_others   = o W
 //
-// Tensor cores before the A100's draw more a FLOP than kTensorEnergyHalf says,
-// by an amount that nothing here determines: then P_products = W.
-// Check: docs/models/energy.md, tests/hardware/models/gpu/gpu_model_test.cc.
+//   o  share of the limit that other work draws    [1]
+//
+// Where tensor cores draw more a FLOP than anybody says, P_products = W.
+// Check: docs/models/energy.md,
+// tests/hardware/models/gpu/gpu_model_test.cc.
 inline std::optional<model::PowerLevels> PowerLevelsOf(
     const Device& device, model::Precision precision) {
   const auto peak = device.MatrixPeak(precision);
   if (!device.max_power || !device.idle_power || !peak) return std::nullopt;
   const model::Watts<> limit = *device.max_power;
   model::PowerLevels levels{
-      *device.idle_power, limit, limit * kOtherWorkPowerShare};
-  const bool early_tensor_cores =
-      EngineOf(device, precision) == GpuEngine::kTensorCores &&
-      device.architecture.find("(7.") != std::string::npos;
+      *device.idle_power, limit, limit * device.other_work_power_share};
+  const bool at_limit = device.energy && device.energy->tensor_cores_at_limit &&
+                        EngineOf(device, precision) == GpuEngine::kTensorCores;
   const auto demanded = DemandedPower(device, precision, *peak);
-  if (demanded && !early_tensor_cores) {
+  if (demanded && !at_limit) {
     levels.products = std::min(limit, *demanded);
   }
   return levels;

@@ -1,61 +1,56 @@
 #pragma once
 
-// What the Neuron compiler costs besides time on the device: its optimisation
-// levels, and the memory of the host that compiles.
-//
-// docs/models/trainium.md, "Compiler", has the runs that each number rests on;
-// check: tests/hardware/models/neuron/neuron_model_test.cc.
+// What a compiler of whole graphs costs besides time on the device: its
+// optimisation levels, and the memory of the host that compiles. Its figures
+// are facts of the device. Check:
+// tests/hardware/models/neuron/neuron_model_test.cc.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
+#include "hardware/catalog/device.h"
 #include "model/architecture.h"
 #include "model/units.h"
 
 namespace trainfare::hardware::models {
 
-// Time relative to level 2, all else equal: runs of 132.10, 127.39 and 126.30 s
-// of one published ablation at levels 1, 2 and 3, compilation included.
-constexpr double NeuronLevelTimeFactor(int64_t level) {
-  if (level <= 1) return 132.10 / 127.39;
-  return level == 2 ? 1.0 : 126.30 / 127.39;
+// Time relative to level 2, the compiler's own choice, all else equal: of the
+// highest level known where a higher one is asked for.
+inline double CompilerLevelFactor(const Device& device, int64_t level) {
+  if (!device.compiler || device.compiler->level_times.size() < 2) return 1.0;
+  const auto& times = device.compiler->level_times;
+  const auto known = static_cast<int64_t>(times.size());
+  const auto index =
+      static_cast<size_t>(std::clamp<int64_t>(level, 1, known) - 1);
+  return times[index] / times[1];
 }
 
 // Memory that compiling one graph takes on the host: proportional to the tokens
-// of a micro-batch. Two published outcomes on 32 GB bound the factor: 48
-// sequences of 128 compile, 64 do not without swap, so 3.91 to 5.21 MB a
-// token; the value is their geometric mean.
-inline constexpr double kNeuronCompilerBytesPerToken = 4.51e6;
-
-// Working set over memory up to which a compiler that swaps still finishes: 64
-// sequences (1.15 times 32 GB) do, 128 (2.31 times) do not, with swap to spare.
-inline constexpr double kNeuronCompilerSwapLimit = 1.63;
-
-inline model::Bytes<> NeuronCompilerMemory(int64_t tokens) {
-  return model::Byte(kNeuronCompilerBytesPerToken *
-                     static_cast<double>(tokens));
-}
-
-// The outcomes are of BERT-base. Of another model the compiler holds as much
-// more as its blocks have tensors to place: layers times hidden, an assumption.
-inline model::Bytes<> NeuronCompilerMemory(const model::Architecture& a,
-                                           int64_t tokens) {
-  constexpr double kBertBase = 12.0 * 768.0;
+// of a micro-batch. Of another model than the one it was seen with, the
+// compiler holds as much more as its blocks have tensors to place: layers times
+// hidden size, an assumption.
+inline model::Bytes<> CompilerMemory(const CompilerFacts& compiler,
+                                     const model::Architecture& a,
+                                     int64_t tokens) {
   const auto blocks =
       static_cast<double>((a.layers + a.decoder_layers) * a.hidden);
-  return NeuronCompilerMemory(tokens) * (blocks / kBertBase);
+  return compiler.memory_per_token * static_cast<double>(tokens) *
+         (blocks / compiler.layer_widths);
 }
 
-enum class NeuronCompilation { kFits, kSwaps, kFails };
+enum class Compilation { kFits, kSwaps, kFails };
 
 // Whether a graph that takes so much compiles on a host.
-inline NeuronCompilation CompileOnHost(model::Bytes<> needed,
-                                       model::Bytes<> memory,
-                                       model::Bytes<> swap) {
-  if (needed <= memory) return NeuronCompilation::kFits;
-  if (needed > memory + swap || needed > memory * kNeuronCompilerSwapLimit) {
-    return NeuronCompilation::kFails;
+inline Compilation CompileOnHost(const CompilerFacts& compiler,
+                                 model::Bytes<> needed,
+                                 model::Bytes<> memory,
+                                 model::Bytes<> swap) {
+  if (needed <= memory) return Compilation::kFits;
+  if (needed > memory + swap || needed > memory * compiler.swap_limit) {
+    return Compilation::kFails;
   }
-  return NeuronCompilation::kSwaps;
+  return Compilation::kSwaps;
 }
 
 }  // namespace trainfare::hardware::models

@@ -22,6 +22,7 @@
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
+#include "hardware/models/kind.h"
 #include "hardware/models/neuron/compiler.h"
 #include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
@@ -346,7 +347,8 @@ StepTime<T> NeuronStep(const Device& device,
                        std::span<const T> p) {
   ENSURE(p.size() == kNeuronParameterCount, "parameters of another model");
   const NeuronStepWork work = NeuronStepWorkOf(device, workload, kernels);
-  const double level = NeuronLevelTimeFactor(workload.stack.compiler_level);
+  const double level =
+      CompilerLevelFactor(device, workload.stack.compiler_level);
   return SumSegments<T>(
       workload,
       kernels,
@@ -404,5 +406,22 @@ model::BytesPerSecond<T> NeuronAllReduceBandwidth(
   const model::BytesPerSecond<T> free = reachable - traffic / step;
   return (free.base() > 0 ? free : model::BytesPerSecond<T>()) * share_of_free;
 }
+
+// The kind's row, and its formula by the name that all kinds share.
+struct NeuronKind {
+  static constexpr Kind kRow{.name = "neuron",
+                             .parameters = kNeuronParameters,
+                             .profiles_engines = true,
+                             .gradient_checkpointing = false,
+                             .stochastic_rounding = true};
+
+  template <class T>
+  static StepTime<T> Step(const Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const T> p) {
+    return NeuronStep<T>(device, workload, kernels, p);
+  }
+};
 
 }  // namespace trainfare::hardware::models

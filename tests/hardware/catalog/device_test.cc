@@ -259,9 +259,9 @@ TEST_CASE("one bad device file per message") {
   CHECK(
       Message(kGood + "colour: green\n") ==
       "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
-      "cores, date, inference_only, links, memory, model, notes, part_of, "
-      "peak, "
-      "power, priors, recalled, reported_name, source, static_shapes, vendor");
+      "compute_capability, cores, date, energy, inference_only, links, memory, "
+      "model, notes, part_of, peak, power, "
+      "priors, recalled, reported_name, source, static_shapes, vendor");
   CHECK(Message(kGood + "priors: { step_overhead: 3 ms }\n") ==
         "d.yaml:10:9: priors: the model of gpu devices has no step_overhead");
   const std::string systolic =

@@ -19,8 +19,12 @@ Approx Near(double value) { return Approx(value).epsilon(1e-9).scale(0); }
 Device Volta() {
   Device d;
   d.name = "volta";
-  d.architecture = "Volta (7.0)";
   d.kind = DeviceKind::kGpu;
+  d.energy = ArithmeticEnergy{model::JoulesPerFlop<>(17.3e-12),
+                              0.23,
+                              0.117,
+                              /*tensor_cores_at_limit=*/true};
+  d.other_work_power_share = 0.72;
   d.memory_capacity = model::GiB(16);
   d.memory_bandwidth = model::GBPerSecond(900);
   d.on_chip_memory = model::MiB(6);
@@ -179,7 +183,6 @@ TEST_CASE("lanes share their issue slots with loads") {
 // T4: 70 W at 17.3 pJ are 4.046 TFLOP/s, of 0.93 x 8.1.
 TEST_CASE("a board's power limit holds back long products") {
   Device d = Volta();
-  d.architecture = "Turing (7.5)";
   d.peak.fp32 = model::TFlopPerSecond(8.1);
   d.cores = 40;
   d.clock = model::Megahertz(1590);
@@ -207,8 +210,8 @@ TEST_CASE("what a board draws in each kind of work") {
   // Tensor cores of its age: the limit.
   const auto fp16 = PowerLevelsOf(d, model::Precision::kFp16);
   CHECK(model::ToWatts(fp16->products) == Near(250));
-  // A generation that is not in the table: the limit, too.
-  d.architecture = "Other (9x)";
+  // A generation whose energy nobody knows: the limit, too.
+  d.energy.reset();
   CHECK(model::ToWatts(PowerLevelsOf(d, model::Precision::kFp32)->products) ==
         Near(250));
   // A precision that it lacks has no power.

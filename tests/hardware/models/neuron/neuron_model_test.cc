@@ -159,27 +159,35 @@ TEST_CASE("an all-reduce gets a share of the bandwidth that a step leaves") {
 }
 
 TEST_CASE("compiler levels and the host's memory") {
-  CHECK(NeuronLevelTimeFactor(1) == doctest::Approx(1.0370).epsilon(1e-4));
-  CHECK(NeuronLevelTimeFactor(2) == 1.0);
-  CHECK(NeuronLevelTimeFactor(3) == doctest::Approx(0.9914).epsilon(1e-4));
+  const Device& trainium = DeviceCatalog::Shipped().Find("trainium1");
+  const auto level = [&](int64_t asked) {
+    return CompilerLevelFactor(trainium, asked);
+  };
+  CHECK(level(1) == doctest::Approx(1.0370).epsilon(1e-4));
+  CHECK(level(2) == 1.0);
+  CHECK(level(3) == doctest::Approx(0.9914).epsilon(1e-4));
 
+  REQUIRE(trainium.compiler.has_value());
+  const CompilerFacts& compiler = *trainium.compiler;
+  const auto base = model::FindArchitecture("bert-base-uncased");
   const model::Bytes<> memory = model::GB(32);
   const auto compile = [&](int64_t batch, double swap_gb) {
-    return CompileOnHost(
-        NeuronCompilerMemory(batch * 128), memory, model::GB(swap_gb));
+    return CompileOnHost(compiler,
+                         CompilerMemory(compiler, base, batch * 128),
+                         memory,
+                         model::GB(swap_gb));
   };
-  CHECK(compile(48, 0) == NeuronCompilation::kFits);
-  CHECK(compile(64, 0) == NeuronCompilation::kFails);
-  CHECK(compile(64, 90) == NeuronCompilation::kSwaps);
-  CHECK(compile(128, 90) == NeuronCompilation::kFails);
+  CHECK(compile(48, 0) == Compilation::kFits);
+  CHECK(compile(64, 0) == Compilation::kFails);
+  CHECK(compile(64, 90) == Compilation::kSwaps);
+  CHECK(compile(128, 90) == Compilation::kFails);
 
   // BERT-large has 24 x 1024 for 12 x 768.
-  const model::Bytes<> base =
-      NeuronCompilerMemory(model::FindArchitecture("bert-base-uncased"), 6144);
-  CHECK(model::ToBytes(base) == doctest::Approx(27.7e9).epsilon(2e-3));
-  CHECK(NeuronCompilerMemory(model::FindArchitecture("bert-large-uncased"),
-                             6144) /
-            base ==
+  const model::Bytes<> of_base = CompilerMemory(compiler, base, 6144);
+  CHECK(model::ToBytes(of_base) == doctest::Approx(27.7e9).epsilon(2e-3));
+  CHECK(CompilerMemory(
+            compiler, model::FindArchitecture("bert-large-uncased"), 6144) /
+            of_base ==
         doctest::Approx(24.0 * 1024 / (12 * 768)).epsilon(1e-12));
 }
 

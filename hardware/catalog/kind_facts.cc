@@ -1,0 +1,95 @@
+#include "hardware/catalog/kind_facts.h"
+
+#include <array>
+#include <filesystem>
+#include <mutex>
+
+#include "hardware/files/data_directory.h"
+#include "hardware/files/yaml_reader.h"
+#include "hardware/models/kind.h"
+#include "model/architecture.h"
+
+namespace trainfare::hardware {
+namespace {
+
+constexpr size_t kKindCount = 5;
+
+std::string FileOf(std::string_view name) {
+  return ShippedDirectory("hardware/kinds") + "/" + std::string(name) + ".yaml";
+}
+
+CompilerFacts ReadCompiler(const Reader& map) {
+  CompilerFacts compiler;
+  for (const std::string& text : map.Texts("level_times")) {
+    const auto time = ParseQuantity<model::Seconds<>>(text);
+    if (!time) map.Fail("level_times", "expected times such as \"132 s\"");
+    compiler.level_times.push_back(*time);
+  }
+  compiler.memory_per_token = map.Bytes("memory_per_token");
+  const model::Architecture of =
+      map.Parsed("of_model", model::FindArchitecture);
+  compiler.layer_widths =
+      static_cast<double>((of.layers + of.decoder_layers) * of.hidden);
+  compiler.swap_limit = map.Number("swap_limit", 1.0, 100.0);
+  return compiler;
+}
+
+KindFacts ReadFacts(const std::string& path) {
+  const Reader root = Reader::FromFile(path);
+  KindFacts facts;
+  if (const auto memory = root.OptionalMap("memory")) {
+    facts.context = memory->Bytes("context");
+    facts.workspace = memory->Bytes("workspace");
+  }
+  if (const auto power = root.OptionalMap("power")) {
+    facts.other_work_power_share = power->Number("other_work", 0.0, 1.0);
+  }
+  if (const auto generations = root.OptionalMap("generations")) {
+    for (const std::string& name : generations->Keys()) {
+      facts.generations.emplace(name,
+                                ReadArithmeticEnergy(generations->Map(name)));
+    }
+  }
+  if (const auto compiler = root.OptionalMap("compiler")) {
+    facts.compiler = ReadCompiler(*compiler);
+  }
+  root.Text("source");
+  root.Date("date");
+  root.Finish();
+  return facts;
+}
+
+}  // namespace
+
+const KindFacts& FactsOfKind(DeviceKind kind) {
+  static std::array<std::once_flag, kKindCount> once;
+  static std::array<KindFacts, kKindCount> facts;
+  const auto index = static_cast<size_t>(kind);
+  std::call_once(once.at(index), [&] {
+    const std::string path = FileOf(KindOf(kind).name);
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored)) {
+      facts.at(index) = ReadFacts(path);
+    }
+  });
+  return facts.at(index);
+}
+
+const LinkFacts& FactsOfLinks() {
+  static const LinkFacts facts = [] {
+    const Reader root = Reader::FromFile(FileOf("any"));
+    const Reader links = root.Map("links");
+    LinkFacts read;
+    read.ring_share = links.Number("ring_share", 0.01, 1.0);
+    read.ring_share_sigma = links.Number("ring_share_sigma", 0.0, 3.0);
+    read.peer_step = links.Time("peer_step");
+    read.host_step = links.Time("host_step");
+    root.Text("source");
+    root.Date("date");
+    root.Finish();
+    return read;
+  }();
+  return facts;
+}
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,39 @@
+#pragma once
+
+// What is taken of every device of a kind until its own file says otherwise,
+// from hardware/kinds/*.yaml: figures with their source, none of a formula.
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "hardware/catalog/device.h"
+#include "model/units.h"
+
+namespace trainfare::hardware {
+
+struct KindFacts {
+  // Device memory that the driver, the framework and its kernels take, and the
+  // workspace of the matrix library.
+  model::Bytes<> context;
+  model::Bytes<> workspace;
+  double other_work_power_share = 0;
+  // By compute capability ("8.0"), exactly.
+  std::map<std::string, ArithmeticEnergy, std::less<>> generations;
+  std::optional<CompilerFacts> compiler;
+};
+
+// Of the kind that files name so; none where the kind has no file. Read once.
+const KindFacts& FactsOfKind(DeviceKind kind);
+
+// Of links between devices that nobody measured.
+struct LinkFacts {
+  double ring_share = 0;        // of a link's bandwidth that a ring gets
+  double ring_share_sigma = 0;  // of the logarithm of that share
+  model::Seconds<> peer_step;   // of one step of a ring between peers
+  model::Seconds<> host_step;   // the same over the host's bus
+};
+
+const LinkFacts& FactsOfLinks();  // read once
+
+}  // namespace trainfare::hardware

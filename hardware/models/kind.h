@@ -1,0 +1,58 @@
+#pragma once
+
+// One row for each kind of device: all by which the devices of one kind differ
+// from those of another, besides the formulas of a step
+// (models/device_models.h).
+//
+// Above hardware/ nobody asks which kind a device is: they ask its row for what
+// they need to know, and tests/layering.cmake holds them to it.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "hardware/catalog/device.h"
+#include "hardware/models/parameter.h"
+#include "model/energy.h"
+#include "model/workload.h"
+
+namespace trainfare::hardware {
+
+struct Kind {
+  std::string_view name;  // in YAML files
+  // The free parameters of its model with their priors, in order.
+  std::span<const ParameterInfo> parameters;
+  // The parameter of which a kernel by itself has another value than in a step,
+  // where there is one: on a processor an operation's fixed cost, in a step
+  // with the module's and autograd's share of it.
+  std::optional<size_t> parameter_alone = std::nullopt;
+
+  // The trainer's name of it (--device); empty: the trainer does not run on it.
+  std::string_view trainer_device = {};
+  // A processor is itself the machine: its dimensions are read from it, ranks
+  // share its cores, others' work on it is in what is measured.
+  bool is_host = false;
+  // Its plan of runs spans the stacks, lengths and precisions that the trainer
+  // has for it, as far as its memory goes.
+  bool plan_spans_stacks = false;
+  // Its profiler prints how long each engine of a core was busy.
+  bool profiles_engines = false;
+  // Its training stack can compute activations anew.
+  bool gradient_checkpointing = true;
+  // What stochastic rounding costs on it is known.
+  bool stochastic_rounding = false;
+
+  // What a board draws in each kind of work; nullopt where its file does not
+  // say enough. nullptr: no more is known of the kind than rest and limit.
+  std::optional<model::PowerLevels> (*power)(const Device&,
+                                             model::Precision) = nullptr;
+  // Throws InputError when a workload cannot run for a reason of the kind's own
+  // that is not its batch. nullptr: there is no such reason.
+  void (*require_supported)(const Device&, const model::Workload&) = nullptr;
+};
+
+const Kind& KindOf(DeviceKind kind);
+inline const Kind& KindOf(const Device& device) { return KindOf(device.kind); }
+
+}  // namespace trainfare::hardware

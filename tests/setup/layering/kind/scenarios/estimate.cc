@@ -1,0 +1,3 @@
+#include "hardware/device.h"
+
+bool IsGpu(const Device& device) { return device.kind == DeviceKind::kGpu; }
