@@ -28,6 +28,8 @@ SOURCES = [path for folder in ("model", "hardware", "calibrate", "trainer",
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PAGE = re.compile(
     r"(?<![\w./-])docs/(?:(?:guide|models|results)/)?\w+\.md\b")
+SECTION = re.compile(r'(docs/[\w/]+\.md), "([^"]+)"')
+COMMENT = re.compile(r"\n\s*(?://|#) ?")
 # A path of this tree in backquotes: a file, or a folder with its slash.
 PATH = re.compile(
     r"`((?:model|hardware|calibrate|trainer|scenarios|tests|docs)/"
@@ -89,6 +91,16 @@ class Docs(unittest.TestCase):
                 if not (ROOT / page).exists():
                     with self.subTest(f"{place(source)}: {page}"):
                         self.fail("no such page")
+
+    def test_sections_that_sources_name_exist(self):
+        for source in SOURCES:
+            text = COMMENT.sub(" ", source.read_text(encoding="utf-8"))
+            for page, section in SECTION.findall(text):
+                heads = [line.lstrip("#* ") for line in (ROOT / page).read_text(
+                    encoding="utf-8").split("\n") if line[:1] in ("#", "*")]
+                if not any(head.startswith(section) for head in heads):
+                    with self.subTest(f"{place(source)}: {page}"):
+                        self.fail(f"no section {section}")
 
     def test_every_guide_page_is_linked(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
