@@ -37,7 +37,10 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   sub->add_flag(
       "--spot", options.spot, "Spot prices, the highest of a region's zones");
   AddPriceFlags(*sub, options.prices, options.regions);
-  AddCount(*sub, "--top", options.top, "Show the N best candidates only");
+  AddCount(*sub, "--top", options.top, "Keep the N best candidates only");
+  sub->add_flag("--all",
+                options.all,
+                "Show every candidate (csv and json always have them all)");
   AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
   AddNames(*sub,
            "--also",

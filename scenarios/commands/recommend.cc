@@ -7,16 +7,15 @@
 #include <ctime>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "hardware/catalog/instance.h"
 #include "hardware/files/unit_text.h"
-#include "hardware/models/device_models.h"
 #include "model/error.h"
-#include "model/nearest.h"
+#include "scenarios/commands/candidates.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
+#include "scenarios/report/column_unit.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
@@ -31,24 +30,6 @@ using hardware::Instance;
 constexpr int64_t kMostCandidates = 1'000'000;  // any number beyond the catalog
 // A price older than this many days is worth a warning.
 constexpr int kStalePriceDays = 90;
-
-struct Candidate {
-  const Instance* instance = nullptr;  // nullptr: a device by itself
-  std::string device;
-  int64_t devices = 1;
-  std::optional<JobEstimate> job;  // absent: cannot be estimated
-  std::optional<Tariff> tariff;
-  std::optional<model::Usd<>> cost;
-  std::string objection;  // whatever the others offer; empty: viable
-  std::string worse;      // than the choice, by how much
-  bool chosen = false;
-
-  bool viable() const { return objection.empty(); }
-  const std::string& Reason() const { return viable() ? worse : objection; }
-  std::string Name() const {
-    return instance != nullptr ? instance->FullName() : device;
-  }
-};
 
 // Leaves the first `top` and says what went.
 std::string Shorten(std::vector<Candidate>& candidates, int64_t top) {
@@ -66,258 +47,165 @@ std::string Shorten(std::vector<Candidate>& candidates, int64_t top) {
       left - viable);
 }
 
-// What the objective compares.
-double Score(const Candidate& candidate, Objective objective) {
-  switch (objective) {
-    case Objective::kCost:
-      return ToDollars(*candidate.cost);
-    case Objective::kTime:
-      return ToSeconds(candidate.job->run.total());
-    case Objective::kEnergy:
-      return ToJoules(*candidate.job->energy);
-  }
-  ENSURE(false, "an objective without a score");
-}
-
-// Why a candidate is out, whatever the others offer; empty when it is in.
-std::string Objection(const Candidate& c, const RecommendOptions& options) {
-  const JobEstimate& job = *c.job;
-  if (!job.fits()) return job.Obstacle();
-  if (c.instance == nullptr) return "by itself: no instance, so no price";
-  if (!c.tariff) {
-    return fmt::format("no {}price{}",
-                       options.spot ? "spot " : "",
-                       options.regions.empty() ? "" : " in these regions");
-  }
-  if (options.deadline && job.run.total() > *options.deadline) {
-    return fmt::format("misses the deadline by {}",
-                       FormatTime(job.run.total() - *options.deadline));
-  }
-  if (options.budget && *c.cost > *options.budget) {
-    return fmt::format("over the budget by {}",
-                       FormatMoney(*c.cost - *options.budget));
-  }
-  if (options.objective == Objective::kEnergy && !job.energy) {
-    return "its power is not known";
-  }
-  return "";
-}
-
-// The estimates of all candidates; predictors are made once a device.
-class Estimator {
- public:
-  Estimator(const Scenario& scenario, const RecommendOptions& options)
-      : scenario_(scenario), pricing_(options.prices, options.regions) {}
-
-  Candidate Estimate(const Instance& instance,
-                     int64_t devices,
-                     const RecommendOptions& options) {
-    Candidate c;
-    c.instance = &instance;
-    c.device = instance.device;
-    c.devices = devices;
-    c.tariff = pricing_.Of(instance, options.spot);
-    try {
-      const calibrate::Predictor& predictor = PredictorOf(instance.device);
-      c.job = EstimateJob(
-          scenario_, predictor, ClusterOf(instance, devices, predictor));
-    } catch (const model::InputError& error) {
-      c.objection = error.what();
-      return c;
-    }
-    if (c.job->fits() && c.tariff) {
-      c.cost = model::RentalCost(
-          c.job->run.total(), c.tariff->price, c.tariff->billing);
-    }
-    c.objection = Objection(c, options);
-    return c;
-  }
-
-  Candidate EstimateAlone(const std::string& device,
-                          const RecommendOptions& options) {
-    Candidate c;
-    c.device = hardware::DeviceCatalog::Shipped().Find(device).name;
-    try {
-      c.job = EstimateJob(scenario_, PredictorOf(c.device), Cluster());
-      c.objection = Objection(c, options);
-    } catch (const model::InputError& error) {
-      c.objection = error.what();
-    }
-    return c;
-  }
-
- private:
-  const calibrate::Predictor& PredictorOf(const std::string& name) {
-    auto found = predictors_.find(name);
-    if (found == predictors_.end()) {
-      const hardware::Device& device =
-          hardware::DeviceCatalog::Shipped().Find(name);
-      // Also where no fit is needed: a device cannot run what it cannot run.
-      hardware::RequirePrecision(device, scenario_.workload.precision);
-      const calibrate::Fit* fit = fits_.Of(device);
-      found = predictors_
-                  .emplace(name,
-                           fit != nullptr ? calibrate::Predictor(device, *fit)
-                                          : calibrate::Predictor(device))
-                  .first;
-    }
-    return found->second;
-  }
-
-  const Scenario& scenario_;
-  Pricing pricing_;
-  Fits fits_;
-  std::map<std::string, calibrate::Predictor> predictors_;
+// The units that the table has, by what it shows people.
+struct TableUnits {
+  ColumnUnit time;
+  ColumnUnit energy;
+  ColumnUnit memory;
 };
 
-std::vector<Candidate> EstimateAll(const Scenario& scenario,
-                                   const RecommendOptions& options) {
-  const std::vector<Instance>& instances =
-      hardware::InstanceCatalog::Shipped().instances();
-  std::set<std::string> clouds;
-  for (const Instance& instance : instances) clouds.insert(instance.cloud);
-  for (const std::string& cloud : options.clouds) {
-    if (clouds.contains(cloud)) continue;
-    const auto known = model::NameViews(clouds);
-    throw model::InputError(fmt::format(
-        "--cloud: unknown cloud \"{}\"{}", cloud, OfKnown(cloud, known)));
+TableUnits UnitsOf(const std::vector<Candidate>& candidates, size_t shown) {
+  std::vector<double> times;
+  std::vector<double> energies;
+  std::vector<double> memories;
+  for (size_t i = 0; i < std::min(shown, candidates.size()); ++i) {
+    if (!candidates[i].timed()) continue;
+    const JobEstimate& job = *candidates[i].job;
+    times.push_back(ToSeconds(job.run.total()));
+    memories.push_back(job.memory.total().base());
+    if (job.energy) energies.push_back(ToJoules(*job.energy));
   }
-  Estimator estimator(scenario, options);
-  std::vector<Candidate> candidates;
-  for (const Instance& instance : instances) {
-    if (!options.clouds.empty() &&
-        std::find(options.clouds.begin(),
-                  options.clouds.end(),
-                  instance.cloud) == options.clouds.end()) {
-      continue;
-    }
-    if (instance.count > 1) {
-      candidates.push_back(
-          estimator.Estimate(instance, instance.count, options));
-    }
-    candidates.push_back(estimator.Estimate(instance, 1, options));
-  }
-  for (const std::string& device : options.also) {
-    candidates.push_back(estimator.EstimateAlone(device, options));
-  }
-  return candidates;
+  return {TimeUnit(std::move(times)),
+          EnergyUnit(std::move(energies)),
+          MemoryUnit(std::move(memories))};
 }
 
-std::string Worse(double ratio, Objective objective) {
-  const double percent = 100.0 * (ratio - 1.0);
-  const std::string more =
-      percent < 1000 ? fmt::format("{:.{}f} %", percent, percent < 10 ? 1 : 0)
-                     : fmt::format("{:.1f} times", ratio);
-  switch (objective) {
-    case Objective::kCost:
-      return more + " dearer";
-    case Objective::kTime:
-      return more + " slower";
-    case Objective::kEnergy:
-      return more + " more energy";
-  }
-  ENSURE(false, "an objective without words");
+std::vector<Column> CandidateColumns(const TableUnits& units) {
+  constexpr Audience kPeople = Audience::kPeople;
+  constexpr Audience kMachines = Audience::kMachines;
+  return {{"", "chosen", Align::kLeft},
+          {"instance", "instance", Align::kLeft},
+          {"devices", "", Align::kLeft, 0, kPeople},
+          {"device", "device", Align::kLeft, 0, kMachines},
+          {"devices", "devices", Align::kRight, 0, kMachines},
+          {"region", "region", Align::kLeft, 0, kMachines},
+          {"$/h", "price_usd_per_hour", Align::kDecimal, 5},
+          {units.time.Title("time"), "run_time_s", Align::kDecimal},
+          {"80 % from", "run_time_low_s", Align::kDecimal, 3},
+          {"to", "run_time_high_s", Align::kDecimal, 3},
+          {"cost ($)", "cost_usd", Align::kDecimal},
+          {"", "cost_low_usd", Align::kDecimal, 0, kMachines},
+          {"", "cost_high_usd", Align::kDecimal, 0, kMachines},
+          {units.energy.Title("energy"), "energy_j", Align::kDecimal, 6},
+          {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 7},
+          {"grade", "grade", Align::kLeft, 4},
+          {"why", "reason", Align::kLeft}};
 }
 
-// Best first; then what is out, in the order of its names. Names the choice
-// and why the others are not it.
-void Rank(std::vector<Candidate>& candidates, Objective objective) {
-  std::stable_sort(candidates.begin(),
-                   candidates.end(),
-                   [&](const Candidate& a, const Candidate& b) {
-                     if (a.viable() != b.viable()) return a.viable();
-                     if (!a.viable()) return false;
-                     const auto key = [&](const Candidate& c) {
-                       return std::tuple(
-                           Score(c, objective), ToDollars(*c.cost), c.Name());
-                     };
-                     return key(a) < key(b);
-                   });
-  if (candidates.empty() || !candidates.front().viable()) return;
-  Candidate& best = candidates.front();
-  best.chosen = true;
-  const double least = Score(best, objective);
-  for (Candidate& candidate : candidates) {
-    if (candidate.chosen || !candidate.viable()) continue;
-    candidate.worse = Worse(Score(candidate, objective) / least, objective);
+std::string WhyOf(const Candidate& c) {
+  std::string why = c.chosen ? "chosen" : c.Reason();
+  if (c.tied) why += ", a tie";
+  if (c.tariff && !c.tariff->caution.empty()) {
+    why += fmt::format("; price: {}", c.tariff->caution);
+  }
+  return why;
+}
+
+// "-" for people, nothing for machines, where there is no figure.
+const Cell& NoCell() {
+  static const Cell none("-", std::string());
+  return none;
+}
+
+Cell DollarCell(const std::optional<model::Usd<>>& cost) {
+  if (!cost) return NoCell();
+  return {PlainNumber(ToDollars(*cost), 3), ToDollars(*cost)};
+}
+
+void AddTimeCells(const Candidate& c,
+                  const TableUnits& units,
+                  std::vector<Cell>& row) {
+  if (!c.timed()) {
+    row.insert(row.end(), 3, NoCell());
+    return;
+  }
+  for (const model::Seconds<> time :
+       {c.job->run.total(), c.job->run_low, c.job->run_high}) {
+    row.emplace_back(units.time.Text(ToSeconds(time)), ToSeconds(time));
   }
 }
 
-std::string_view ToText(Objective objective) {
-  switch (objective) {
-    case Objective::kCost:
-      return "cost";
-    case Objective::kTime:
-      return "time";
-    case Objective::kEnergy:
-      return "energy";
-  }
-  ENSURE(false, "an objective without a name");
+Cell EnergyCell(const Candidate& c, const TableUnits& units) {
+  if (!c.timed() || !c.job->energy) return NoCell();
+  const double joules = ToJoules(*c.job->energy);
+  return {(c.job->energy_is_bound ? "< " : "") + units.energy.Text(joules),
+          joules};
 }
 
-std::string_view Superlative(Objective objective) {
-  switch (objective) {
-    case Objective::kCost:
-      return "cheapest";
-    case Objective::kTime:
-      return "fastest";
-    case Objective::kEnergy:
-      return "least energy";
+std::vector<Cell> CandidateRow(const Candidate& c, const TableUnits& units) {
+  std::vector<Cell> row;
+  row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
+  row.emplace_back(c.instance != nullptr ? c.Name() : "-");
+  row.emplace_back(fmt::format("{} x {}", c.devices, c.device));
+  row.emplace_back(c.device);
+  row.emplace_back(fmt::format("{}", c.devices));
+  row.emplace_back(c.tariff ? c.tariff->region : "");
+  if (c.tariff) {
+    const double price = ToDollarsPerHour(c.tariff->price);
+    row.emplace_back(fmt::format("{:.3f}", price), price);
+  } else {
+    row.push_back(NoCell());
   }
-  ENSURE(false, "an objective without a superlative");
+  AddTimeCells(c, units, row);
+  for (const auto& cost : {c.cost, c.cost_low, c.cost_high}) {
+    row.push_back(DollarCell(cost));
+  }
+  row.push_back(EnergyCell(c, units));
+  if (c.timed()) {
+    const double bytes = c.job->memory.total().base();
+    row.emplace_back(units.memory.Text(bytes), bytes);
+    row.emplace_back(GradeWords(c.job->step, c.job->devices));
+  } else {
+    row.insert(row.end(), 2, NoCell());
+  }
+  row.emplace_back(WhyOf(c));
+  return row;
 }
 
-Table CandidateTable(const std::vector<Candidate>& candidates) {
+// What of the candidates a person sees unless all of them are asked for: the
+// best, after them those that miss a limit by least, and devices asked for by
+// name.
+constexpr size_t kShownViable = 10;
+constexpr size_t kShownMisses = 3;
+
+std::set<size_t> ElidedOf(const std::vector<Candidate>& candidates) {
+  std::set<size_t> elided;
+  size_t viable = 0;
+  size_t misses = 0;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& c = candidates[i];
+    const bool shown = c.viable() ? ++viable <= kShownViable
+                       : c.objection.miss > 0
+                           ? ++misses <= kShownMisses && viable < kShownViable
+                           : c.instance == nullptr;
+    if (!shown) elided.insert(i);
+  }
+  return elided;
+}
+
+std::string RestOf(const std::vector<Candidate>& candidates,
+                   const std::set<size_t>& elided) {
+  if (elided.empty()) return "";
+  const auto worse = std::count_if(elided.begin(), elided.end(), [&](size_t i) {
+    return candidates[i].viable();
+  });
+  const std::string out = CountObstacles(candidates);
+  return fmt::format("not shown: {} worse{}{}; --all shows them",
+                     worse,
+                     out.empty() ? "" : "; of all candidates ",
+                     out);
+}
+
+Table CandidateTable(const std::vector<Candidate>& candidates,
+                     const RecommendOptions& options) {
   Table table;
-  table.columns = {{"", "chosen", Align::kLeft},
-                   {"instance", "instance", Align::kLeft},
-                   {"devices", "devices", Align::kLeft},
-                   {"price/h", "price_usd_per_hour", Align::kDecimal},
-                   {"time", "run_time_s", Align::kRight},
-                   {"80 % from", "run_time_low_s", Align::kRight},
-                   {"to", "run_time_high_s", Align::kRight},
-                   {"cost", "cost_usd", Align::kDecimal},
-                   {"energy", "energy_j", Align::kRight},
-                   {"grade", "grade", Align::kLeft},
-                   {"why", "reason", Align::kLeft}};
-  const Cell none("-", std::string());
+  if (!options.all && !options.top) table.elided = ElidedOf(candidates);
+  table.rest = RestOf(candidates, table.elided);
+  const TableUnits units = UnitsOf(candidates, kShownViable);
+  table.columns = CandidateColumns(units);
   for (const Candidate& c : candidates) {
-    const bool timed = c.job && c.job->fits();
-    std::vector<Cell> row;
-    row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
-    row.emplace_back(c.instance != nullptr ? c.Name() : "-");
-    row.emplace_back(fmt::format("{} x {}", c.devices, c.device));
-    if (c.tariff) {
-      row.emplace_back(
-          fmt::format("${:.3f}", ToDollarsPerHour(c.tariff->price)),
-          ToDollarsPerHour(c.tariff->price));
-    } else {
-      row.push_back(none);
-    }
-    if (timed) {
-      const JobEstimate& job = *c.job;
-      for (const model::Seconds<> time :
-           {job.run.total(), job.run_low, job.run_high}) {
-        row.emplace_back(FormatTime(time), ToSeconds(time));
-      }
-    } else {
-      row.insert(row.end(), 3, none);
-    }
-    row.push_back(c.cost ? Cell(FormatMoney(*c.cost), ToDollars(*c.cost))
-                         : none);
-    row.push_back(timed && c.job->energy
-                      ? Cell((c.job->energy_is_bound ? "< " : "") +
-                                 FormatEnergy(*c.job->energy),
-                             ToJoules(*c.job->energy))
-                      : none);
-    row.push_back(timed ? Cell(GradeWords(c.job->step, c.job->devices)) : none);
-    std::string why = c.chosen ? "chosen" : c.Reason();
-    if (c.tariff && !c.tariff->caution.empty()) {
-      why += fmt::format("; price: {}", c.tariff->caution);
-    }
-    row.emplace_back(why);
     if (c.chosen) table.marked = table.rows.size();
-    table.Add(std::move(row));
+    table.Add(CandidateRow(c, units));
   }
   return table;
 }
@@ -328,9 +216,15 @@ Json ToJson(const Candidate& c) {
   json["device"] = c.device;
   json["devices"] = c.devices;
   json["chosen"] = c.chosen;
+  json["tied"] = c.tied;
   json["reason"] = c.chosen ? Json(nullptr) : Json(c.Reason());
   json["price"] = scenarios::ToJson(c.tariff);
-  json["cost_usd"] = c.cost ? Json(ToDollars(*c.cost)) : Json(nullptr);
+  const auto dollars = [](const std::optional<model::Usd<>>& cost) {
+    return cost ? Json(ToDollars(*cost)) : Json(nullptr);
+  };
+  json["cost_usd"] = dollars(c.cost);
+  json["cost_low_usd"] = dollars(c.cost_low);
+  json["cost_high_usd"] = dollars(c.cost_high);
   json["estimate"] = c.job ? scenarios::ToJson(*c.job) : Json(nullptr);
   return json;
 }
@@ -446,6 +340,21 @@ std::string Answer(const std::vector<Candidate>& candidates,
                      FormatTime(best.job->run_high));
 }
 
+// How sure the choice is among the others; empty where nothing comes near.
+std::string TieLine(const std::vector<Candidate>& candidates) {
+  const size_t ties = CountTies(candidates);
+  if (ties == 0) return "";
+  const auto viable = std::count_if(
+      candidates.begin(), candidates.end(), [](const Candidate& c) {
+        return c.viable();
+      });
+  return fmt::format(
+      "a tie: {} of {} others lie within its 80 % interval; a calibration of "
+      "them would decide",
+      ties,
+      viable - 1);
+}
+
 template <class Q>
 Q QuantityFlag(std::string_view flag,
                std::string_view text,
@@ -486,40 +395,12 @@ model::Usd<> MoneyFlag(std::string_view flag, std::string_view text) {
   return QuantityFlag<model::Usd<>>(flag, upper, "20 USD");
 }
 
-Report Recommend(const RecommendOptions& options) {
-  const Scenario loaded = LoadScenario(options.scenario);
-  const std::vector<Scenario> variants = Variants(loaded, options.overrides);
-  if (variants.size() != 1) {
-    throw UsageError(
-        "recommend: give one --batch and one --seq, it compares instances");
-  }
-  const Scenario& scenario = variants.front();
-  std::vector<Candidate> candidates = EstimateAll(scenario, options);
-  Rank(candidates, options.objective);
+namespace {
 
-  Report report;
-  report.headline.push_back(Answer(candidates, scenario, options.objective));
-  report.headline.push_back(
-      fmt::format("{}, batch {} a device, length {}, {}, {}, {}; {} candidates",
-                  scenario.workload.architecture.name,
-                  scenario.workload.batch,
-                  Describe(scenario.padding),
-                  model::ToText(scenario.workload.precision),
-                  DescribeUpdate(scenario.workload),
-                  model::ToText(scenario.workload.stack.fusion),
-                  candidates.size()));
-  AddNotes(candidates, scenario, options, report);
-  if (options.top) {
-    RequireCount("--top", *options.top, kMostCandidates);
-    report.notes.push_back(Shorten(candidates, *options.top));
-  }
-  report.tables.push_back(CandidateTable(candidates));
-  const bool none = candidates.empty() || !candidates.front().chosen;
-  if (none) {
-    report.exit_code = kNothingFits;
-    report.complaint = "no instance fits and meets the limits";
-  }
-
+Json JsonOf(const std::vector<Candidate>& candidates,
+            const Scenario& scenario,
+            const RecommendOptions& options,
+            const Report& report) {
   Json json = ResultHead("trainfare.recommendation/1");
   json["scenario"] = ToJson(scenario);
   json["objective"] = ToText(options.objective);
@@ -528,11 +409,11 @@ Report Recommend(const RecommendOptions& options) {
       options.deadline ? Json(ToSeconds(*options.deadline)) : Json(nullptr);
   json["budget_usd"] =
       options.budget ? Json(ToDollars(*options.budget)) : Json(nullptr);
-  if (none) {
-    json["chosen"] = nullptr;
-  } else {
+  json["chosen"] = nullptr;
+  if (!candidates.empty() && candidates.front().chosen) {
     json["chosen"] = {{"instance", candidates.front().Name()},
-                      {"devices", candidates.front().devices}};
+                      {"devices", candidates.front().devices},
+                      {"ties", CountTies(candidates)}};
   }
   Json list = Json::array();
   for (const Candidate& candidate : candidates) {
@@ -540,7 +421,53 @@ Report Recommend(const RecommendOptions& options) {
   }
   json["candidates"] = std::move(list);
   json["notes"] = report.notes;
-  report.json = JsonText(json);
+  return json;
+}
+
+std::string SettingsLine(const Scenario& scenario, size_t candidates) {
+  const model::Workload& workload = scenario.workload;
+  return fmt::format(
+      "{}, batch {} a device, length {}, {}, {}, {}; {} candidates",
+      workload.architecture.name,
+      workload.batch,
+      Describe(scenario.padding),
+      model::ToText(workload.precision),
+      DescribeUpdate(workload),
+      model::ToText(workload.stack.fusion),
+      candidates);
+}
+
+}  // namespace
+
+Report Recommend(const RecommendOptions& options) {
+  const Scenario loaded = LoadScenario(options.scenario);
+  const std::vector<Scenario> variants = Variants(loaded, options.overrides);
+  if (variants.size() != 1) {
+    throw UsageError(
+        "recommend: give one --batch and one --seq, it compares instances");
+  }
+  const Scenario& scenario = variants.front();
+  std::vector<Candidate> candidates = EstimateCandidates(scenario, options);
+  Rank(candidates, options.objective);
+
+  Report report;
+  report.headline.push_back(Answer(candidates, scenario, options.objective));
+  report.headline.push_back(SettingsLine(scenario, candidates.size()));
+  if (const std::string tie = TieLine(candidates); !tie.empty()) {
+    report.headline.push_back(tie);
+  }
+  report.closing = report.headline.front();
+  AddNotes(candidates, scenario, options, report);
+  if (options.top) {
+    RequireCount("--top", *options.top, kMostCandidates);
+    report.notes.push_back(Shorten(candidates, *options.top));
+  }
+  report.tables.push_back(CandidateTable(candidates, options));
+  if (candidates.empty() || !candidates.front().chosen) {
+    report.exit_code = kNothingFits;
+    report.complaint = "no instance fits and meets the limits";
+  }
+  report.json = JsonText(JsonOf(candidates, scenario, options, report));
   return report;
 }
 

@@ -24,8 +24,9 @@ struct RecommendOptions {
   bool spot = false;
   std::vector<std::string> prices;   // files, in place of the shipped clouds
   std::vector<std::string> regions;  // empty: any
-  std::optional<int64_t> top;        // candidates to show; none: all
-  std::vector<std::string> clouds;   // empty: all
+  std::optional<int64_t> top;        // candidates to keep; none: all
+  bool all = false;  // show people every candidate, not the best few
+  std::vector<std::string> clouds;  // empty: all
   // Devices that are answered for alone, whether anybody rents them out or not.
   std::vector<std::string> also;
   Overrides overrides;  // at most one batch and one length

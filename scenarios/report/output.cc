@@ -81,14 +81,20 @@ std::string Render(const Report& report,
       return CsvTable(report.tables.front());
     case Format::kTable: {
       std::string out;
-      for (const std::string& line : report.headline) out += line + "\n";
+      for (const std::string& line : report.headline) {
+        out += Wrapped(line, width, "  ");
+      }
       for (const Table& table : report.tables) {
         if (!out.empty()) out += "\n";
         out += TextTable(table, width, colour);
       }
       if (!report.notes.empty()) out += "\n";
       for (const std::string& note : report.notes) {
-        out += fmt::format("note: {}\n", note);
+        out += Wrapped(fmt::format("note: {}", note), width, "  ");
+      }
+      if (!report.closing.empty()) {
+        out += '\n';
+        out += Wrapped(report.closing, width, "  ");
       }
       return out;
     }

@@ -56,6 +56,8 @@ struct Report {
   std::vector<std::string> headline;
   std::vector<Table> tables;  // the first one is what CSV has
   std::vector<std::string> notes;
+  // The answer once more, below everything that a person reads; may be empty.
+  std::string closing;
   // For standard error: "warning: ..." lines.
   std::vector<std::string> warnings;
   // Of the program, once all is written; `complaint` says on standard error

@@ -67,6 +67,124 @@ std::string MarkdownField(const std::string& field) {
   return escaped;
 }
 
+// Rows that people see.
+std::vector<size_t> ShownRows(const Table& table) {
+  std::vector<size_t> rows;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (!table.elided.contains(r)) rows.push_back(r);
+  }
+  return rows;
+}
+
+bool IsFor(const Column& column, Audience audience) {
+  return column.audience == Audience::kAll || column.audience == audience;
+}
+
+constexpr size_t kGap = 2;
+// The last column is never narrower, however narrow the terminal is.
+constexpr size_t kLeastLast = 12;
+
+// Which columns a person sees in a width, and where in a line they stand.
+class TextLayout {
+ public:
+  TextLayout(const Table& table, std::optional<size_t> width)
+      : table_(table), rows_(ShownRows(table)) {
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      Measure(c);
+      if (IsFor(table.columns[c], Audience::kPeople)) columns_.push_back(c);
+    }
+    if (!width || columns_.empty()) return;
+    while (Used() + std::min(widths_[columns_.back()], kLeastLast) > *width &&
+           DropOne()) {
+    }
+    const size_t used = Used();
+    last_width_ = *width > used + kLeastLast ? *width - used : kLeastLast;
+  }
+
+  // A line with what `text_of` says of each column.
+  template <class TextOf>
+  std::string Line(const TextOf& text_of, bool is_title) const {
+    std::string line;
+    for (const size_t c : columns_) {
+      if (c != columns_.front()) line += std::string(kGap, ' ');
+      line += CellText(c, text_of(c), is_title);
+    }
+    return TrimRight(line) + "\n";
+  }
+
+  size_t RuleWidth() const {
+    if (columns_.empty()) return 0;
+    return Used() + std::min(widths_[columns_.back()], last_width_);
+  }
+
+ private:
+  void Measure(size_t c) {
+    size_t before = 0;
+    for (const size_t r : rows_) {
+      before = std::max(before, BeforePoint(table_.rows[r][c].text));
+    }
+    size_t width = Width(table_.columns[c].title);
+    for (const size_t r : rows_) {
+      const std::string& text = table_.rows[r][c].text;
+      const size_t shift = table_.columns[c].align == Align::kDecimal
+                               ? before - BeforePoint(text)
+                               : 0;
+      width = std::max(width, shift + Width(text));
+    }
+    before_.push_back(before);
+    widths_.push_back(width);
+  }
+
+  // Of a line, up to where its last column begins.
+  size_t Used() const {
+    size_t used = 0;
+    for (const size_t c : columns_) {
+      if (c != columns_.back()) used += widths_[c] + kGap;
+    }
+    return used;
+  }
+
+  // Leaves out the columns that are to go next; false: none is.
+  bool DropOne() {
+    int most = 0;
+    for (const size_t c : columns_) {
+      most = std::max(most, table_.columns[c].drop);
+    }
+    if (most == 0) return false;
+    std::erase_if(columns_,
+                  [&](size_t c) { return table_.columns[c].drop == most; });
+    return true;
+  }
+
+  std::string CellText(size_t c, const std::string& full, bool is_title) const {
+    const std::string text =
+        c == columns_.back() && last_width_ != std::string::npos
+            ? CutTo(full, last_width_)
+            : full;
+    switch (table_.columns[c].align) {
+      case Align::kLeft:
+        break;
+      case Align::kRight:
+        return Padded(text,
+                      widths_[c] > Width(text) ? widths_[c] - Width(text) : 0,
+                      widths_[c]);
+      case Align::kDecimal:
+        if (!is_title) {
+          return Padded(text, before_[c] - BeforePoint(text), widths_[c]);
+        }
+        break;
+    }
+    return Padded(text, 0, widths_[c]);
+  }
+
+  const Table& table_;
+  const std::vector<size_t> rows_;
+  std::vector<size_t> before_;  // columns in front of the decimal point
+  std::vector<size_t> widths_;
+  std::vector<size_t> columns_;  // that are shown
+  size_t last_width_ = std::string::npos;
+};
+
 }  // namespace
 
 Cell::Cell(std::string human, double base_value)
@@ -82,91 +200,60 @@ std::string ShortestNumber(double value) { return fmt::format("{}", value); }
 std::string TextTable(const Table& table,
                       std::optional<size_t> width,
                       bool colour) {
-  const size_t columns = table.columns.size();
-  std::vector<size_t> before(columns, 0);  // the decimal point
-  std::vector<size_t> widths(columns, 0);
-  for (size_t c = 0; c < columns; ++c) {
-    for (const auto& row : table.rows) {
-      before[c] = std::max(before[c], BeforePoint(row[c].text));
-    }
-    widths[c] = Width(table.columns[c].title);
-    for (const auto& row : table.rows) {
-      const std::string& text = row[c].text;
-      const size_t shift = table.columns[c].align == Align::kDecimal
-                               ? before[c] - BeforePoint(text)
-                               : 0;
-      widths[c] = std::max(widths[c], shift + Width(text));
-    }
-  }
-  constexpr size_t kGap = 2;
-  size_t last_width = std::string::npos;
-  if (width && columns > 0) {
-    size_t used = 0;
-    for (size_t c = 0; c + 1 < columns; ++c) used += widths[c] + kGap;
-    constexpr size_t kLeast = 12;
-    last_width = *width > used + kLeast ? *width - used : kLeast;
-  }
-
-  const auto cell = [&](size_t c, const std::string& full, bool is_title) {
-    const std::string text = c + 1 == columns && last_width != std::string::npos
-                                 ? CutTo(full, last_width)
-                                 : full;
-    switch (table.columns[c].align) {
-      case Align::kLeft:
-        break;
-      case Align::kRight:
-        return Padded(text,
-                      widths[c] > Width(text) ? widths[c] - Width(text) : 0,
-                      widths[c]);
-      case Align::kDecimal:
-        if (!is_title) {
-          return Padded(text, before[c] - BeforePoint(text), widths[c]);
-        }
-        break;
-    }
-    return Padded(text, 0, widths[c]);
-  };
+  const TextLayout layout(table, width);
   std::string out;
   if (!table.title.empty()) out += table.title + "\n";
-  const auto add_line = [&](const auto& text_of, bool is_title, bool bold) {
-    std::string line;
-    for (size_t c = 0; c < columns; ++c) {
-      if (c > 0) line += std::string(kGap, ' ');
-      line += cell(c, text_of(c), is_title);
+  out += layout.Line([&](size_t c) { return table.columns[c].title; }, true);
+  out += std::string(layout.RuleWidth(), '-') + "\n";
+  for (const size_t r : ShownRows(table)) {
+    std::string line =
+        layout.Line([&](size_t c) { return table.rows[r][c].text; }, false);
+    if (table.marked == r && colour) {
+      line.pop_back();
+      line = fmt::format("\x1b[1m{}\x1b[0m\n", line);
     }
-    line = TrimRight(line);
-    if (bold && colour) line = fmt::format("\x1b[1m{}\x1b[0m", line);
-    out += line + "\n";
-  };
-  add_line([&](size_t c) { return table.columns[c].title; }, true, false);
-  size_t rule = 0;
-  for (size_t c = 0; c < columns; ++c) {
-    const size_t shown =
-        c + 1 == columns ? std::min(widths[c], last_width) : widths[c];
-    rule += shown + (c > 0 ? kGap : 0);
+    out += line;
   }
-  out += std::string(rule, '-') + "\n";
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    add_line([&](size_t c) { return table.rows[r][c].text; },
-             false,
-             table.marked == r);
-  }
+  if (!table.rest.empty()) out += Wrapped(table.rest, width, "");
   return out;
+}
+
+std::string Wrapped(std::string_view text,
+                    std::optional<size_t> width,
+                    std::string_view indent) {
+  if (!width || Width(text) <= *width) return std::string(text) + "\n";
+  std::string out;
+  std::string line;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.size() > indent.size() && Width(line) + 1 + Width(word) > *width) {
+      out += line + "\n";
+      line = indent;
+    } else if (!line.empty() && line != indent) {
+      line += ' ';
+    }
+    line += word;
+  }
+  return out + line + "\n";
 }
 
 std::string CsvTable(const Table& table) {
   std::string out;
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    if (c > 0) out += ',';
-    out += CsvField(table.columns[c].key);
-  }
-  out += "\n";
-  for (const auto& row : table.rows) {
-    for (size_t c = 0; c < row.size(); ++c) {
-      if (c > 0) out += ',';
-      out += CsvField(row[c].raw);
+  const auto add_line = [&](const auto& text_of) {
+    bool first = true;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      if (!IsFor(table.columns[c], Audience::kMachines)) continue;
+      if (!first) out += ',';
+      first = false;
+      out += CsvField(text_of(c));
     }
     out += "\n";
+  };
+  add_line([&](size_t c) { return table.columns[c].key; });
+  for (const auto& row : table.rows) {
+    add_line([&](size_t c) { return row[c].raw; });
   }
   return out;
 }
@@ -174,22 +261,22 @@ std::string CsvTable(const Table& table) {
 std::string MarkdownTable(const Table& table) {
   std::string out;
   if (!table.title.empty()) out += fmt::format("**{}**\n\n", table.title);
-  out += "|";
-  for (const Column& column : table.columns) {
-    out += fmt::format(" {} |", MarkdownField(column.title));
-  }
-  out += "\n|";
-  for (const Column& column : table.columns) {
-    out += column.align == Align::kLeft ? " --- |" : " ---: |";
-  }
-  out += "\n";
-  for (const auto& row : table.rows) {
+  const auto add_line = [&](const auto& text_of) {
     out += "|";
-    for (const Cell& cell : row) {
-      out += fmt::format(" {} |", MarkdownField(cell.text));
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      if (!IsFor(table.columns[c], Audience::kPeople)) continue;
+      out += fmt::format(" {} |", text_of(c));
     }
     out += "\n";
+  };
+  add_line([&](size_t c) { return MarkdownField(table.columns[c].title); });
+  add_line([&](size_t c) {
+    return table.columns[c].align == Align::kLeft ? "---" : "---:";
+  });
+  for (const size_t r : ShownRows(table)) {
+    add_line([&](size_t c) { return MarkdownField(table.rows[r][c].text); });
   }
+  if (!table.rest.empty()) out += fmt::format("\n{}\n", table.rest);
   return out;
 }
 

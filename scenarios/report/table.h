@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,16 @@ enum class Align {
   kDecimal,  // numbers of one unit: decimal points below each other
 };
 
+// Who a column is for.
+enum class Audience { kAll, kPeople, kMachines };
+
 struct Column {
   std::string title;  // for people: "step time"
   std::string key;    // for machines, with its base unit: "step_time_s"
   Align align = Align::kLeft;
+  // On a narrow terminal the column with the highest goes first; 0 stays.
+  int drop = 0;
+  Audience audience = Audience::kAll;
 };
 
 struct Cell {
@@ -43,18 +50,29 @@ class Table {
   std::vector<std::vector<Cell>> rows;
   // Row shown in bold where there is colour; a word in it says the same.
   std::optional<size_t> marked;
+  // Rows that people do not see, and below the table the line that says what
+  // they are; machines get all of them.
+  std::set<size_t> elided;
+  std::string rest;
 
   // As many cells as columns.
   void Add(std::vector<Cell> cells);
 };
 
-// Without a limit a line is as long as it is; with one, cells of the last
-// column are cut to keep lines within it.
+// Without a limit a line is as long as it is; with one, columns are left out in
+// the order of their `drop`, and then cells of the last column are cut, to keep
+// lines within it.
 std::string TextTable(const Table& table,
                       std::optional<size_t> width = std::nullopt,
                       bool colour = false);
 std::string CsvTable(const Table& table);  // RFC 4180, header first
 std::string MarkdownTable(const Table& table);
+
+// `text` in lines of at most `width` columns where it has words to break at,
+// each but the first behind `indent`; ends in a line feed.
+std::string Wrapped(std::string_view text,
+                    std::optional<size_t> width,
+                    std::string_view indent);
 
 // A number with as many digits as tell it from its neighbours, no more.
 std::string ShortestNumber(double value);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -135,6 +136,65 @@ TEST_CASE("limits rule out what passes them and say by how much") {
   }
   CHECK(late);
   CHECK(dear);
+}
+
+TEST_CASE("a tie is a candidate within the choice's interval, and is counted") {
+  const FitFolder none;
+  const Report report = Recommend(For("emotion_bert_base"));
+  const Json json = Json::parse(report.json);
+  const Json winner = Winner(report);
+  int ties = 0;
+  for (const Json& candidate : json.at("candidates")) {
+    const bool within = !candidate.at("chosen").get<bool>() &&
+                        !candidate.at("cost_usd").is_null() &&
+                        candidate.at("cost_usd") <= winner.at("cost_high_usd");
+    CHECK(candidate.at("tied").get<bool>() == within);
+    ties += within ? 1 : 0;
+  }
+  CHECK(ties > 0);
+  CHECK(json.at("chosen").at("ties") == ties);
+  CHECK(winner.at("cost_low_usd") <= winner.at("cost_usd"));
+  CHECK(winner.at("cost_usd") <= winner.at("cost_high_usd"));
+}
+
+TEST_CASE("people see the best ten and the answer last; all of it on request") {
+  const FitFolder none;
+  RecommendOptions options = For("emotion_bert_base");
+  const Report report = Recommend(options);
+  const Table& table = report.tables.front();
+  CHECK(table.rows.size() - table.elided.size() == 10);
+  CHECK(table.rest.find("--all shows them") != std::string::npos);
+  CHECK(report.closing == report.headline.front());
+  const std::string narrow = Render(report, Format::kTable, false, 80);
+  for (size_t at = 0; at < narrow.size(); at = narrow.find('\n', at) + 1) {
+    CHECK(narrow.find('\n', at) - at <= 80);
+  }
+  const std::string csv = Render(report, Format::kCsv);
+  CHECK(static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n')) ==
+        table.rows.size() + 1);
+  options.all = true;
+  CHECK(Recommend(options).tables.front().elided.empty());
+}
+
+TEST_CASE("where a limit leaves nothing, what misses it by least comes first") {
+  const FitFolder none;
+  RecommendOptions options = For("imdb_bert_base");
+  options.deadline = model::Second(1);
+  const Report report = Recommend(options);
+  const Json json = Json::parse(report.json);
+  double last = 0;
+  int misses = 0;
+  for (const Json& candidate : json.at("candidates")) {
+    const std::string reason = candidate.at("reason");
+    if (!reason.starts_with("misses the deadline by ")) break;
+    const double run = candidate.at("estimate").at("run_time_s");
+    CHECK(run >= last);
+    last = run;
+    ++misses;
+  }
+  CHECK(misses > 10);
+  const Table& table = report.tables.front();
+  CHECK(table.rows.size() - table.elided.size() == 3);
 }
 
 TEST_CASE("what does not fit and what lacks the precision say so") {

@@ -57,6 +57,52 @@ TEST_CASE("a width cuts the last column alone, and says so") {
   CHECK(TextTable(table).find(std::string(50, 'x')) != std::string::npos);
 }
 
+TEST_CASE("a narrow terminal loses columns in the order of their priority") {
+  Table table;
+  table.columns = {{"name", "name", Align::kLeft},
+                   {"energy", "energy_j", Align::kLeft, 2},
+                   {"price", "price_usd", Align::kLeft, 1},
+                   {"why", "reason", Align::kLeft}};
+  table.Add({"aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "because of that"});
+  const auto has = [&](size_t width, char letter) {
+    return TextTable(table, width).find(std::string(10, letter)) !=
+           std::string::npos;
+  };
+  CHECK(has(60, 'b'));
+  CHECK_FALSE(has(40, 'b'));
+  CHECK(has(40, 'c'));
+  CHECK_FALSE(has(30, 'c'));
+  CHECK(has(10, 'a'));  // what has no priority stays
+  for (const size_t width : {60, 40, 30}) {
+    const std::string text = TextTable(table, width);
+    for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+      CHECK(text.find('\n', at) - at <= width);
+    }
+  }
+}
+
+TEST_CASE("people see some rows and columns, machines see them all") {
+  Table table;
+  table.columns = {{"devices", "", Align::kLeft, 0, Audience::kPeople},
+                   {"", "device", Align::kLeft, 0, Audience::kMachines},
+                   {"", "devices", Align::kRight, 0, Audience::kMachines}};
+  table.Add({"1 x l4", "l4", Cell("1", 1)});
+  table.Add({"2 x l4", "l4", Cell("2", 2)});
+  table.elided = {1};
+  table.rest = "not shown: 1";
+  CHECK(TextTable(table) == "devices\n-------\n1 x l4\nnot shown: 1\n");
+  CHECK(CsvTable(table) == "device,devices\nl4,1\nl4,2\n");
+  CHECK(MarkdownTable(table) ==
+        "| devices |\n| --- |\n| 1 x l4 |\n\nnot shown: 1\n");
+}
+
+TEST_CASE("lines break at words, and what follows is indented") {
+  CHECK(Wrapped("one two three", 80, "  ") == "one two three\n");
+  CHECK(Wrapped("one two three", std::nullopt, "  ") == "one two three\n");
+  CHECK(Wrapped("one two three four", 9, "  ") == "one two\n  three\n  four\n");
+  CHECK(Wrapped("unbreakable", 4, "  ") == "unbreakable\n");
+}
+
 TEST_CASE("colour marks one row and only when asked") {
   Table table = Example();
   table.marked = 1;

@@ -1,0 +1,287 @@
+#include "scenarios/commands/candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
+#include "model/cost.h"
+#include "model/error.h"
+#include "model/nearest.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::FormatMoney;
+using hardware::FormatTime;
+using hardware::Instance;
+
+// Why a candidate that was estimated is out, whatever the others offer.
+Objection ObjectionTo(const Candidate& c, const RecommendOptions& options) {
+  const JobEstimate& job = *c.job;
+  if (!job.fits()) return {Obstacle::kDoesNotFit, job.Obstacle()};
+  if (c.instance == nullptr) {
+    return {Obstacle::kNoPrice, "by itself: no instance, so no price"};
+  }
+  if (!c.tariff) {
+    return {Obstacle::kNoPrice,
+            fmt::format("no {}price{}",
+                        options.spot ? "spot " : "",
+                        options.regions.empty() ? "" : " in these regions")};
+  }
+  const model::Seconds<> time = job.run.total();
+  if (options.deadline && time > *options.deadline) {
+    return {Obstacle::kMissesDeadline,
+            fmt::format("misses the deadline by {}",
+                        FormatTime(time - *options.deadline)),
+            time / *options.deadline - 1.0};
+  }
+  if (options.budget && *c.cost > *options.budget) {
+    return {Obstacle::kOverBudget,
+            fmt::format("over the budget by {}",
+                        FormatMoney(*c.cost - *options.budget)),
+            *c.cost / *options.budget - 1.0};
+  }
+  if (options.objective == Objective::kEnergy && !job.energy) {
+    return {Obstacle::kPowerUnknown, "its power is not known"};
+  }
+  return {};
+}
+
+// The estimates of all candidates; predictors are made once a device.
+class Estimator {
+ public:
+  Estimator(const Scenario& scenario, const RecommendOptions& options)
+      : scenario_(scenario), pricing_(options.prices, options.regions) {}
+
+  Candidate Estimate(const Instance& instance,
+                     int64_t devices,
+                     const RecommendOptions& options) {
+    Candidate c;
+    c.instance = &instance;
+    c.device = instance.device;
+    c.devices = devices;
+    c.tariff = pricing_.Of(instance, options.spot);
+    try {
+      const calibrate::Predictor& predictor = PredictorOf(instance.device);
+      c.job = EstimateJob(
+          scenario_, predictor, ClusterOf(instance, devices, predictor));
+    } catch (const model::InputError& error) {
+      c.objection = {Obstacle::kCannotRun, error.what()};
+      return c;
+    }
+    if (c.job->fits() && c.tariff) {
+      const auto cost_of = [&](model::Seconds<> time) {
+        return model::RentalCost(time, c.tariff->price, c.tariff->billing);
+      };
+      c.cost = cost_of(c.job->run.total());
+      c.cost_low = cost_of(c.job->run_low);
+      c.cost_high = cost_of(c.job->run_high);
+    }
+    c.objection = ObjectionTo(c, options);
+    return c;
+  }
+
+  Candidate EstimateAlone(const std::string& device,
+                          const RecommendOptions& options) {
+    Candidate c;
+    c.device = hardware::DeviceCatalog::Shipped().Find(device).name;
+    try {
+      c.job = EstimateJob(scenario_, PredictorOf(c.device), Cluster());
+      c.objection = ObjectionTo(c, options);
+    } catch (const model::InputError& error) {
+      c.objection = {Obstacle::kCannotRun, error.what()};
+    }
+    return c;
+  }
+
+ private:
+  const calibrate::Predictor& PredictorOf(const std::string& name) {
+    auto found = predictors_.find(name);
+    if (found == predictors_.end()) {
+      const hardware::Device& device =
+          hardware::DeviceCatalog::Shipped().Find(name);
+      // Also where no fit is needed: a device cannot run what it cannot run.
+      hardware::RequirePrecision(device, scenario_.workload.precision);
+      const calibrate::Fit* fit = fits_.Of(device);
+      found = predictors_
+                  .emplace(name,
+                           fit != nullptr ? calibrate::Predictor(device, *fit)
+                                          : calibrate::Predictor(device))
+                  .first;
+    }
+    return found->second;
+  }
+
+  const Scenario& scenario_;
+  Pricing pricing_;
+  Fits fits_;
+  std::map<std::string, calibrate::Predictor> predictors_;
+};
+
+void RequireKnownClouds(const std::vector<std::string>& asked) {
+  std::set<std::string> clouds;
+  for (const Instance& instance :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    clouds.insert(instance.cloud);
+  }
+  for (const std::string& cloud : asked) {
+    if (clouds.contains(cloud)) continue;
+    const auto known = model::NameViews(clouds);
+    throw model::InputError(fmt::format(
+        "--cloud: unknown cloud \"{}\"{}", cloud, OfKnown(cloud, known)));
+  }
+}
+
+std::string Worse(double ratio, Objective objective) {
+  const double percent = 100.0 * (ratio - 1.0);
+  const std::string more =
+      percent < 1000 ? fmt::format("{:.{}f} %", percent, percent < 10 ? 1 : 0)
+                     : fmt::format("{:.1f} times", ratio);
+  switch (objective) {
+    case Objective::kCost:
+      return more + " dearer";
+    case Objective::kTime:
+      return more + " slower";
+    case Objective::kEnergy:
+      return more + " more energy";
+  }
+  ENSURE(false, "an objective without words");
+}
+
+// Places a candidate: what is in before what is out, limits missed by least
+// before everything that no limit would let in.
+std::tuple<int, double, double, std::string> PlaceOf(const Candidate& c,
+                                                     Objective objective) {
+  if (c.viable()) {
+    return {0, c.Score(objective).value, ToDollars(*c.cost), c.Name()};
+  }
+  const bool missed = c.objection.kind == Obstacle::kMissesDeadline ||
+                      c.objection.kind == Obstacle::kOverBudget;
+  if (missed) return {1, c.objection.miss, 0, c.Name()};
+  // The order that they came in, which is that of their names.
+  return {2, 0, 0, ""};
+}
+
+}  // namespace
+
+ScoreRange Candidate::Score(Objective objective) const {
+  switch (objective) {
+    case Objective::kCost:
+      return {ToDollars(*cost), ToDollars(*cost_low), ToDollars(*cost_high)};
+    case Objective::kTime:
+      return {ToSeconds(job->run.total()),
+              ToSeconds(job->run_low),
+              ToSeconds(job->run_high)};
+    case Objective::kEnergy: {
+      // A step that takes longer draws its power for longer.
+      const double energy = ToJoules(*job->energy);
+      return {energy,
+              energy * (job->run_low / job->run.total()),
+              energy * (job->run_high / job->run.total())};
+    }
+  }
+  ENSURE(false, "an objective without a score");
+}
+
+std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
+                                          const RecommendOptions& options) {
+  RequireKnownClouds(options.clouds);
+  Estimator estimator(scenario, options);
+  std::vector<Candidate> candidates;
+  for (const Instance& instance :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    if (!options.clouds.empty() &&
+        std::find(options.clouds.begin(),
+                  options.clouds.end(),
+                  instance.cloud) == options.clouds.end()) {
+      continue;
+    }
+    if (instance.count > 1) {
+      candidates.push_back(
+          estimator.Estimate(instance, instance.count, options));
+    }
+    candidates.push_back(estimator.Estimate(instance, 1, options));
+  }
+  for (const std::string& device : options.also) {
+    candidates.push_back(estimator.EstimateAlone(device, options));
+  }
+  return candidates;
+}
+
+void Rank(std::vector<Candidate>& candidates, Objective objective) {
+  std::stable_sort(candidates.begin(),
+                   candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) {
+                     return PlaceOf(a, objective) < PlaceOf(b, objective);
+                   });
+  if (candidates.empty() || !candidates.front().viable()) return;
+  Candidate& best = candidates.front();
+  best.chosen = true;
+  const ScoreRange least = best.Score(objective);
+  for (Candidate& candidate : candidates) {
+    if (candidate.chosen || !candidate.viable()) continue;
+    const double score = candidate.Score(objective).value;
+    candidate.worse = Worse(score / least.value, objective);
+    candidate.tied = score <= least.high;
+  }
+}
+
+size_t CountTies(const std::vector<Candidate>& candidates) {
+  return static_cast<size_t>(std::count_if(
+      candidates.begin(), candidates.end(), [](const Candidate& c) {
+        return c.tied;
+      }));
+}
+
+std::string CountObstacles(const std::vector<Candidate>& candidates) {
+  constexpr std::array kWords = {
+      std::pair{Obstacle::kMissesDeadline, "miss the deadline"},
+      std::pair{Obstacle::kOverBudget, "are over the budget"},
+      std::pair{Obstacle::kDoesNotFit, "do not fit memory"},
+      std::pair{Obstacle::kNoPrice, "have no price"},
+      std::pair{Obstacle::kPowerUnknown, "have no known power"},
+      std::pair{Obstacle::kCannotRun, "cannot run it"},
+  };
+  std::vector<std::string> parts;
+  for (const auto& [kind, words] : kWords) {
+    const auto count = std::count_if(
+        candidates.begin(), candidates.end(), [&](const Candidate& c) {
+          return c.objection.kind == kind;
+        });
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, words));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string_view ToText(Objective objective) {
+  switch (objective) {
+    case Objective::kCost:
+      return "cost";
+    case Objective::kTime:
+      return "time";
+    case Objective::kEnergy:
+      return "energy";
+  }
+  ENSURE(false, "an objective without a name");
+}
+
+std::string_view Superlative(Objective objective) {
+  switch (objective) {
+    case Objective::kCost:
+      return "cheapest";
+    case Objective::kTime:
+      return "fastest";
+    case Objective::kEnergy:
+      return "least energy";
+  }
+  ENSURE(false, "an objective without a superlative");
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,92 @@
+#pragma once
+
+// What recommend compares: every instance of the catalog with a job on it, why
+// it is out where it is, and the order of those that are in.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hardware/catalog/instance.h"
+#include "model/units.h"
+#include "scenarios/commands/recommend.h"
+#include "scenarios/job/estimate.h"
+#include "scenarios/job/pricing.h"
+#include "scenarios/job/scenario.h"
+
+namespace trainfare::scenarios {
+
+// Why a candidate cannot be the choice, whatever the others offer.
+enum class Obstacle {
+  kNone,
+  kMissesDeadline,
+  kOverBudget,
+  kDoesNotFit,  // a memory of device or host
+  kNoPrice,
+  kPowerUnknown,  // where energy is what counts
+  kCannotRun,     // precision, shapes, links
+};
+
+struct Objection {
+  Obstacle kind = Obstacle::kNone;
+  std::string words;
+  // Of a limit: by how much it is missed, as a share of it.
+  double miss = 0;
+};
+
+// A figure with its 80 % interval, in the base unit of the objective.
+struct ScoreRange {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct Candidate {
+  const hardware::Instance* instance = nullptr;  // nullptr: a device by itself
+  std::string device;
+  int64_t devices = 1;
+  std::optional<JobEstimate> job;  // absent: cannot be estimated
+  std::optional<Tariff> tariff;
+  // Of the run and of the ends of its interval.
+  std::optional<model::Usd<>> cost;
+  std::optional<model::Usd<>> cost_low;
+  std::optional<model::Usd<>> cost_high;
+  Objection objection;
+  std::string worse;  // than the choice, by how much
+  bool chosen = false;
+  bool tied = false;  // lies within the choice's interval
+
+  bool viable() const { return objection.kind == Obstacle::kNone; }
+  bool timed() const { return job && job->fits(); }
+  const std::string& Reason() const {
+    return viable() ? worse : objection.words;
+  }
+  std::string Name() const {
+    return instance != nullptr ? instance->FullName() : device;
+  }
+  // Of a viable one.
+  ScoreRange Score(Objective objective) const;
+};
+
+// One or two of every instance, and of every device of `options.also`. Throws
+// InputError for clouds, devices and regions that nobody knows.
+std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
+                                          const RecommendOptions& options);
+
+// Best first, then what misses a limit by least, then what else is out in the
+// order of its names. Names the choice, what ties with it, and why the others
+// are not it.
+void Rank(std::vector<Candidate>& candidates, Objective objective);
+
+// How many other candidates lie within the choice's interval.
+size_t CountTies(const std::vector<Candidate>& candidates);
+
+// "42 do not fit memory, 3 have no price"; empty when nothing is out.
+std::string CountObstacles(const std::vector<Candidate>& candidates);
+
+std::string_view ToText(Objective objective);       // "cost"
+std::string_view Superlative(Objective objective);  // "cheapest"
+
+}  // namespace trainfare::scenarios

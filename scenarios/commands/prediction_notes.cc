@@ -1,0 +1,245 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calibrate/fit/fit.h"
+#include "hardware/files/unit_text.h"
+#include "scenarios/commands/prediction_report.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::FormatBytes;
+using hardware::FormatTime;
+
+template <class Holds>
+bool AnyFitting(const std::vector<JobEstimate>& jobs, const Holds& holds) {
+  return std::any_of(jobs.begin(), jobs.end(), [&](const JobEstimate& job) {
+    return job.fits() && holds(job);
+  });
+}
+
+bool AnyFits(const std::vector<JobEstimate>& jobs) {
+  return AnyFitting(jobs, [](const JobEstimate&) { return true; });
+}
+
+void AddMemoryNotes(const std::vector<JobEstimate>& jobs,
+                    std::vector<std::string>& notes) {
+  for (const JobEstimate& job : jobs) {
+    if (!job.fits()) {
+      notes.push_back(
+          job.largest_batch
+              ? fmt::format("length {}: the largest batch that fits is {}",
+                            job.workload.sequence_length,
+                            *job.largest_batch)
+              : fmt::format("length {}: not even one sequence fits",
+                            job.workload.sequence_length));
+    }
+  }
+}
+
+void AddEnergyNotes(const PredictionTarget& target,
+                    const std::vector<JobEstimate>& jobs,
+                    std::vector<std::string>& notes) {
+  if (!AnyFits(jobs)) return;
+  notes.emplace_back(
+      "MFU counts the matrix products of forward and backward with "
+      "attention, nothing recomputed (PaLM's rule), against the peak of the "
+      "precision");
+  if (AnyFitting(jobs,
+                 [](const JobEstimate& job) { return job.energy_is_bound; })) {
+    notes.emplace_back(
+        "energy is an upper bound, the device at its power limit all the time: "
+        "no idle power is known; without the host");
+  } else if (AnyFitting(jobs, [](const JobEstimate& job) {
+               return job.energy.has_value();
+             })) {
+    notes.emplace_back(
+        "energy is of the devices, without the host, at the power of each kind "
+        "of work");
+  } else {
+    notes.push_back(fmt::format("no power of {} is known, so no energy",
+                                target.predictor.device().name));
+  }
+}
+
+void AddCompileNotes(const PredictionTarget& target,
+                     const std::vector<JobEstimate>& jobs,
+                     const Scenario& scenario,
+                     std::vector<std::string>& notes) {
+  if (AnyFitting(jobs, [](const JobEstimate& job) { return job.compiles; }) &&
+      !scenario.extras.compile_per_shape && !scenario.extras.warm_cache) {
+    notes.push_back(
+        fmt::format("{} compiles every distinct shape ({:.0f} here); how long "
+                    "is not counted: set run.compile_per_shape, or "
+                    "run.warm_cache where it was done before",
+                    target.predictor.device().name,
+                    jobs.front().run.distinct_shapes));
+  }
+  for (const JobEstimate& job : jobs) {
+    if (job.compilation && job.compilation->swaps && job.fits()) {
+      notes.push_back(fmt::format(
+          "batch {}, length {}: the compiler swaps, it takes {} on a host of "
+          "{}; how much longer that takes is not counted",
+          job.workload.batch,
+          job.workload.sequence_length,
+          FormatBytes(job.compilation->memory),
+          FormatBytes(job.compilation->host_memory)));
+    }
+  }
+}
+
+void AddFitNotes(const PredictionTarget& target,
+                 std::vector<std::string>& notes) {
+  const int64_t figures = target.predictor.fit().provenance.observations;
+  if (!target.fit_name.empty() && figures <= calibrate::kFewFigures) {
+    notes.push_back(fmt::format(
+        "fit {} rests on {}: the interval is of its priors more than of "
+        "measurements",
+        target.fit_name,
+        hardware::Plural(figures, "published figure")));
+  }
+}
+
+void AddBatchNotes(const PredictionTarget& target,
+                   const std::vector<JobEstimate>& jobs,
+                   const Scenario& scenario,
+                   std::vector<std::string>& notes) {
+  const model::Workload& workload = jobs.front().workload;
+  const int64_t global_batch =
+      workload.batch * workload.accumulation * target.cluster.devices;
+  if (AnyFits(jobs) && target.cluster.devices > 1 &&
+      global_batch > scenario.train_samples) {
+    notes.push_back(
+        fmt::format("the global batch of {} is more than the {} samples of an "
+                    "epoch: one step, and some devices have nothing to do",
+                    global_batch,
+                    scenario.train_samples));
+  }
+}
+
+void AddLinkNotes(const PredictionTarget& target,
+                  std::vector<std::string>& notes) {
+  if (const auto& ranks = target.cluster.ranks) {
+    const calibrate::RingFit& ring = ranks->network.alone;
+    std::string line = fmt::format(
+        "data parallel over {}: {}, ring step {}, link {} +- {:.0f} %, by fit "
+        "{}",
+        ranks->backend.empty() ? "a measured ring" : ranks->backend,
+        ranks->transport.empty() ? "transport not said" : ranks->transport,
+        FormatTime(ring.ring.step_latency),
+        hardware::FormatBandwidth(ring.ring.link),
+        100.0 * ring.link_error,
+        target.fit_name);
+    if (target.cluster.measured_ranks != target.cluster.devices) {
+      line += fmt::format("; measured over {} ranks, not {}",
+                          target.cluster.measured_ranks,
+                          target.cluster.devices);
+    }
+    if (ranks->ranks_per_device > 1) {
+      line += fmt::format("; all on one processor, {:.2f} of its speed each",
+                          ranks->share);
+    }
+    notes.push_back(line);
+  } else if (target.cluster.link) {
+    notes.push_back(fmt::format(
+        "data parallel over {}: link from its datasheet, not measured",
+        target.cluster.link->name));
+  }
+  if (target.cluster.devices_per_chip > 1) {
+    notes.push_back(fmt::format(
+        "{} parts of each {}: what they send each other is in the "
+        "step of one{}",
+        target.cluster.devices_per_chip,
+        target.cluster.chip,
+        target.cluster.link
+            ? fmt::format("; {} chips are linked", target.cluster.chips())
+            : ""));
+  }
+}
+
+void AddPriceNotes(const PredictionTarget& target,
+                   bool spot,
+                   std::vector<std::string>& notes) {
+  if (target.instance != nullptr && !target.tariff) {
+    notes.push_back(fmt::format("no {}price of {} is known",
+                                spot ? "spot " : "",
+                                target.instance->FullName()));
+  }
+  if (target.tariff) {
+    std::string line = fmt::format("price: {}", Describe(*target.tariff));
+    if (!target.tariff->excludes.empty()) {
+      line += fmt::format("; excludes {}",
+                          fmt::join(target.tariff->excludes, ", "));
+    }
+    notes.push_back(line);
+    if (!target.tariff->caution.empty()) {
+      notes.push_back(fmt::format("price: {}", target.tariff->caution));
+    }
+    if (target.tariff->spot) {
+      notes.emplace_back("work lost to spot interruptions is not counted");
+    }
+  }
+}
+
+std::string Interval(model::Seconds<> low, model::Seconds<> high) {
+  return fmt::format("{} .. {}", FormatTime(low), FormatTime(high));
+}
+
+}  // namespace
+
+std::string TargetName(const PredictionTarget& target) {
+  const hardware::Device& device = target.predictor.device();
+  std::string name =
+      device.reported_name.empty()
+          ? device.name
+          : fmt::format("{} ({})", device.name, device.reported_name);
+  if (target.cluster.devices > 1) {
+    name = fmt::format("{} x {}", target.cluster.devices, name);
+  }
+  if (target.instance != nullptr) {
+    name += fmt::format(" of {}", target.instance->FullName());
+  }
+  return name;
+}
+
+std::string Answer(const PredictionTarget& target,
+                   const JobEstimate& job,
+                   const Scenario& scenario) {
+  if (!job.fits()) {
+    if (job.memory.total() <= job.capacity) {
+      return fmt::format("{} {}", scenario.title, job.Obstacle());
+    }
+    return fmt::format("{} does not fit {}: it needs {}, {} more than there is",
+                       scenario.title,
+                       target.predictor.device().name,
+                       FormatBytes(job.memory.total()),
+                       FormatBytes(job.memory.total() - job.capacity));
+  }
+  std::string line = fmt::format("{} takes {} (80 % interval {}) on {}",
+                                 scenario.title,
+                                 FormatTime(job.run.total()),
+                                 Interval(job.run_low, job.run_high),
+                                 TargetName(target));
+  if (const auto cost = CostOf(job, target.tariff)) {
+    line += fmt::format(" and costs {}", hardware::FormatMoney(*cost));
+  }
+  return line;
+}
+
+std::vector<std::string> PredictionNotes(const PredictionTarget& target,
+                                         const std::vector<JobEstimate>& jobs,
+                                         const Scenario& scenario,
+                                         bool spot) {
+  std::vector<std::string> notes;
+  AddMemoryNotes(jobs, notes);
+  AddEnergyNotes(target, jobs, notes);
+  AddCompileNotes(target, jobs, scenario, notes);
+  AddFitNotes(target, notes);
+  AddBatchNotes(target, jobs, scenario, notes);
+  AddLinkNotes(target, notes);
+  AddPriceNotes(target, spot, notes);
+  return notes;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,52 @@
+#pragma once
+
+// What predict shows people of its jobs: tables, notes, the answer in a line.
+
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/predictor.h"
+#include "hardware/catalog/instance.h"
+#include "scenarios/job/estimate.h"
+#include "scenarios/job/pricing.h"
+#include "scenarios/job/scenario.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+// What is asked about: the device, how many, at what price.
+struct PredictionTarget {
+  calibrate::Predictor predictor;
+  std::string fit_name;  // empty: datasheet
+  Cluster cluster;
+  const hardware::Instance* instance = nullptr;
+  std::optional<Tariff> tariff;
+};
+
+// "2 x a100_sxm4_80gb (NVIDIA A100-SXM4-80GB) of aws/p4d.24xlarge".
+std::string TargetName(const PredictionTarget& target);
+
+// nullopt: no price is known, or the job does not fit.
+std::optional<model::Usd<>> CostOf(const JobEstimate& job,
+                                   const std::optional<Tariff>& tariff);
+
+// The answer about one job in a line.
+std::string Answer(const PredictionTarget& target,
+                   const JobEstimate& job,
+                   const Scenario& scenario);
+
+// A row a job; jobs are of one scenario, in several batches and lengths.
+Table PredictionTable(const std::vector<JobEstimate>& jobs,
+                      const std::optional<Tariff>& tariff,
+                      int64_t epochs);
+
+// Where the time and the memory of one job go.
+std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs);
+
+// What a reader has to know to believe the figures. `spot` was asked for.
+std::vector<std::string> PredictionNotes(const PredictionTarget& target,
+                                         const std::vector<JobEstimate>& jobs,
+                                         const Scenario& scenario,
+                                         bool spot);
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hardware/files/unit_text.h"
+#include "scenarios/commands/prediction_report.h"
+#include "scenarios/report/column_unit.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::FormatBytes;
+using hardware::FormatTime;
+
+std::string Percent(double share) {
+  return fmt::format("{:.1f} %", 100.0 * share);
+}
+
+std::string Count(double value) {
+  return value < 100 ? fmt::format("{:.1f}", value)
+                     : fmt::format("{:.0f}", value);
+}
+
+// The units of the columns, by the jobs that fit.
+struct Units {
+  ColumnUnit step;
+  ColumnUnit run;
+  ColumnUnit energy;
+  ColumnUnit memory;
+};
+
+Units UnitsOf(const std::vector<JobEstimate>& jobs) {
+  std::vector<double> steps;
+  std::vector<double> runs;
+  std::vector<double> energies;
+  std::vector<double> memories;
+  for (const JobEstimate& job : jobs) {
+    memories.push_back(ToBytes(job.memory.total()));
+    if (!job.fits()) continue;
+    steps.push_back(ToSeconds(job.step.total()));
+    runs.push_back(ToSeconds(job.run.total()));
+    if (job.energy) energies.push_back(ToJoules(*job.energy));
+  }
+  return {TimeUnit(std::move(steps)),
+          TimeUnit(std::move(runs)),
+          EnergyUnit(std::move(energies)),
+          MemoryUnit(std::move(memories))};
+}
+
+std::vector<Column> Columns(const Units& units) {
+  return {{"batch", "batch", Align::kRight},
+          {"length", "sequence_length", Align::kRight},
+          {units.step.Title("step"), "step_time_s", Align::kDecimal},
+          {"80 % from", "step_time_low_s", Align::kDecimal, 4},
+          {"to", "step_time_high_s", Align::kDecimal, 4},
+          {units.run.Title("epoch"), "epoch_time_s", Align::kDecimal, 7},
+          {"in all", "run_time_s", Align::kDecimal},
+          {"samples/s", "samples_per_s", Align::kRight, 8},
+          {"tokens/s", "tokens_per_s", Align::kRight, 5},
+          {"MFU (%)", "mfu", Align::kDecimal, 6},
+          {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 2},
+          {units.energy.Title("energy"), "energy_j", Align::kDecimal, 3},
+          {"cost ($)", "cost_usd", Align::kDecimal, 1},
+          {"grade", "grade", Align::kLeft, 3},
+          {"bottleneck", "bottleneck", Align::kLeft}};
+}
+
+std::vector<Cell> ShapeCells(const JobEstimate& job) {
+  const double length = model::MeanLength(job.lengths);
+  return {Cell(fmt::format("{}", job.workload.batch),
+               static_cast<double>(job.workload.batch)),
+          Cell(job.lengths.size() == 1
+                   ? fmt::format("{}", job.lengths.front().length)
+                   : fmt::format(
+                         "{:.1f} of {}", length, job.workload.sequence_length),
+               length)};
+}
+
+std::vector<Cell> Row(const JobEstimate& job,
+                      const std::optional<Tariff>& tariff,
+                      int64_t epochs,
+                      const Units& units) {
+  std::vector<Cell> row = ShapeCells(job);
+  const Cell none("-", std::string());
+  const auto add = [&](const ColumnUnit& unit, double base_value) {
+    row.emplace_back(unit.Text(base_value), base_value);
+  };
+  if (!job.fits()) {
+    row.insert(row.end(), 8, none);
+    add(units.memory, ToBytes(job.memory.total()));
+    row.insert(row.end(), 3, none);
+    row.emplace_back(job.Obstacle());
+    return row;
+  }
+  const StepEstimate& step = job.step;
+  const double seconds = ToSeconds(step.total());
+  add(units.step, seconds);
+  add(units.step, seconds * step.low_factor);
+  add(units.step, seconds * step.high_factor);
+  add(units.run, ToSeconds(job.run.epoch(epochs)));
+  add(units.run, ToSeconds(job.run.total()));
+  row.emplace_back(Count(job.samples_per_second), job.samples_per_second);
+  row.emplace_back(Count(job.tokens_per_second), job.tokens_per_second);
+  row.emplace_back(fmt::format("{:.1f}", 100.0 * job.mfu), job.mfu);
+  add(units.memory, ToBytes(job.memory.total()));
+  if (job.energy) {
+    const double joules = ToJoules(*job.energy);
+    row.emplace_back(
+        (job.energy_is_bound ? "< " : "") + units.energy.Text(joules), joules);
+  } else {
+    row.push_back(none);
+  }
+  const auto cost = CostOf(job, tariff);
+  row.push_back(cost ? Cell(PlainNumber(ToDollars(*cost), 3), ToDollars(*cost))
+                     : none);
+  row.emplace_back(GradeWords(step, job.devices));
+  row.emplace_back(job.bottleneck);
+  return row;
+}
+
+Table StepTable(const StepEstimate& step) {
+  Table table;
+  table.title = "where a step goes";
+  table.columns = {{"term", "name", Align::kLeft},
+                   {"time", "time_s", Align::kRight},
+                   {"share", "share", Align::kRight}};
+  for (const Term& term : TermsOf(step)) {
+    if (term.time.base() == 0) continue;
+    const double share = term.time / step.total();
+    table.Add({term.name,
+               Cell(FormatTime(term.time), ToSeconds(term.time)),
+               Cell(Percent(share), share)});
+  }
+  return table;
+}
+
+Table RunTable(const JobEstimate& job, int64_t epochs) {
+  Table table;
+  table.title = fmt::format("where the run goes ({} epochs, {} steps each)",
+                            epochs,
+                            job.run.steps_per_epoch);
+  table.columns = {{"term", "name", Align::kLeft},
+                   {"time", "time_s", Align::kRight}};
+  const std::vector<std::pair<std::string, model::Seconds<>>> terms = {
+      {"start-up", job.run.start_up},
+      {fmt::format("compiling {:.0f} shapes", job.run.distinct_shapes),
+       job.run.compile},
+      {job.workload.work == model::Work::kForward ? "forward passes"
+                                                  : "training steps",
+       job.run.training - job.run.input_wait},
+      {"waiting for input", job.run.input_wait},
+      {"evaluation", job.run.evaluation},
+      {"checkpoints", job.run.checkpoint}};
+  for (const auto& [name, time] : terms) {
+    if (time.base() == 0) continue;
+    table.Add({name, Cell(FormatTime(time), ToSeconds(time))});
+  }
+  return table;
+}
+
+Table MemoryTable(const JobEstimate& job) {
+  Table memory;
+  memory.title = fmt::format(
+      "memory of one device at the {}: batch {}, length {}, {}, {}{}",
+      model::ToText(job.memory.moment),
+      job.workload.batch,
+      job.workload.sequence_length,
+      model::ToText(job.workload.precision),
+      DescribeUpdate(job.workload),
+      job.workload.work == model::Work::kForward ? ""
+      : job.workload.gradient_checkpointing      ? ", activations checkpointed"
+                                                 : ", all activations kept");
+  memory.columns = {{"term", "name", Align::kLeft},
+                    {"size", "memory_bytes", Align::kRight}};
+  for (const model::MemoryTerm& term : job.memory.terms) {
+    memory.Add({std::string(term.name),
+                Cell(FormatBytes(term.size), ToBytes(term.size))});
+  }
+  memory.Add(
+      {"in all",
+       Cell(FormatBytes(job.memory.total()), ToBytes(job.memory.total()))});
+  memory.Add(
+      {"capacity", Cell(FormatBytes(job.capacity), ToBytes(job.capacity))});
+  return memory;
+}
+
+}  // namespace
+
+std::optional<model::Usd<>> CostOf(const JobEstimate& job,
+                                   const std::optional<Tariff>& tariff) {
+  if (!job.fits() || !tariff) return std::nullopt;
+  return model::RentalCost(job.run.total(), tariff->price, tariff->billing);
+}
+
+Table PredictionTable(const std::vector<JobEstimate>& jobs,
+                      const std::optional<Tariff>& tariff,
+                      int64_t epochs) {
+  Table table;
+  const Units units = UnitsOf(jobs);
+  table.columns = Columns(units);
+  for (const JobEstimate& job : jobs) {
+    table.Add(Row(job, tariff, epochs, units));
+  }
+  return table;
+}
+
+std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs) {
+  std::vector<Table> tables;
+  if (job.fits()) {
+    tables.push_back(StepTable(job.step));
+    tables.push_back(RunTable(job, epochs));
+  }
+  tables.push_back(MemoryTable(job));
+  return tables;
+}
+
+}  // namespace trainfare::scenarios
