@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kDigits = 3;
 
-// The largest unit that the middle value fills; units rise in size.
+// The largest unit of which the middle value is at least twice as much; units
+// rise in size.
 ColumnUnit UnitFor(std::vector<double> values,
                    const std::vector<ColumnUnit>& units) {
   if (values.empty()) return units.front();
@@ -19,7 +20,7 @@ ColumnUnit UnitFor(std::vector<double> values,
   std::nth_element(values.begin(), middle, values.end());
   const ColumnUnit* best = &units.front();
   for (const ColumnUnit& unit : units) {
-    if (std::abs(*middle) >= unit.size) best = &unit;
+    if (std::abs(*middle) >= 2.0 * unit.size) best = &unit;
   }
   return *best;
 }

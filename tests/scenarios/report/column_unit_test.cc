@@ -4,10 +4,11 @@
 
 namespace trainfare::scenarios {
 
-TEST_CASE("a column has the unit that its middle value fills") {
+TEST_CASE("a column has the unit that fits its middle value") {
   CHECK(TimeUnit({0.005, 0.02, 90.0}).name == "ms");
-  CHECK(TimeUnit({59.0, 61.0, 7000.0}).Title("time") == "time (min)");
-  CHECK(TimeUnit({59.0, 61.0, 7000.0}).Text(90.0) == "1.50");
+  CHECK(TimeUnit({59.0, 61.0, 7000.0}).Title("time") == "time (s)");
+  CHECK(TimeUnit({59.0, 150.0, 7000.0}).Title("time") == "time (min)");
+  CHECK(TimeUnit({59.0, 150.0, 7000.0}).Text(90.0) == "1.50");
   CHECK(TimeUnit({}).name == "us");
   CHECK(EnergyUnit({9781.2}).Text(9781.2) == "2.72");
   CHECK(MemoryUnit({3.0 * 1024 * 1024 * 1024}).Title("memory") ==

@@ -73,7 +73,7 @@ TEST_CASE("a narrow terminal loses columns in the order of their priority") {
   CHECK(has(40, 'c'));
   CHECK_FALSE(has(30, 'c'));
   CHECK(has(10, 'a'));  // what has no priority stays
-  for (const size_t width : {60, 40, 30}) {
+  for (const size_t width : std::vector<size_t>{60, 40, 30}) {
     const std::string text = TextTable(table, width);
     for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
       CHECK(text.find('\n', at) - at <= width);
