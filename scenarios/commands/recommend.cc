@@ -400,6 +400,7 @@ namespace {
 Json JsonOf(const std::vector<Candidate>& candidates,
             const Scenario& scenario,
             const RecommendOptions& options,
+            size_t ties,
             const Report& report) {
   Json json = ResultHead("trainfare.recommendation/1");
   json["scenario"] = ToJson(scenario);
@@ -413,7 +414,7 @@ Json JsonOf(const std::vector<Candidate>& candidates,
   if (!candidates.empty() && candidates.front().chosen) {
     json["chosen"] = {{"instance", candidates.front().Name()},
                       {"devices", candidates.front().devices},
-                      {"ties", CountTies(candidates)}};
+                      {"ties", ties}};
   }
   Json list = Json::array();
   for (const Candidate& candidate : candidates) {
@@ -457,6 +458,7 @@ Report Recommend(const RecommendOptions& options) {
     report.headline.push_back(tie);
   }
   report.closing = report.headline.front();
+  const size_t ties = CountTies(candidates);  // before any is left out
   AddNotes(candidates, scenario, options, report);
   if (options.top) {
     RequireCount("--top", *options.top, kMostCandidates);
@@ -467,7 +469,7 @@ Report Recommend(const RecommendOptions& options) {
     report.exit_code = kNothingFits;
     report.complaint = "no instance fits and meets the limits";
   }
-  report.json = JsonText(JsonOf(candidates, scenario, options, report));
+  report.json = JsonText(JsonOf(candidates, scenario, options, ties, report));
   return report;
 }
 

@@ -642,8 +642,8 @@ COUNTS = {
     "accumulation", "batch", "devices", "distinct_shapes", "epochs",
     "eval_samples", "fit_figures", "heads", "hidden", "intermediate",
     "largest_batch", "layers", "mean_length", "n", "parameters", "positions",
-    "rows", "runs", "seed", "sequence_length", "steps_per_epoch", "train_samples",
-    "trainable_parameters", "used", "vcpus", "vocabulary",
+    "rows", "runs", "seed", "sequence_length", "steps_per_epoch", "ties",
+    "train_samples", "trainable_parameters", "used", "vcpus", "vocabulary",
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {"interval", "mfu", "share"}
