@@ -7,7 +7,8 @@ An output is the block after a comment such as
 
   <!-- output: trainfare list models -->
 
-and is put in anew; `output lines=8:` keeps the first eight lines. With
+and is put in anew, as a person sees it in a terminal of 100 columns; `output
+lines=8:` keeps the first eight lines. With
 --tables, the folder of the measurement tables, it also writes
 docs/results/tables.md. The figures: docs/figures/make.py.
 """
@@ -59,7 +60,8 @@ def made_by(command):
 
 def refresh(page, program, folder):
     def anew(match):
-        text = program.run(shlex.split(match[3]), cwd=folder).rstrip("\n")
+        printed = program.run if "--format" in match[3] else program.shown
+        text = printed(shlex.split(match[3]), cwd=folder).rstrip("\n")
         lines = text.split("\n")
         if match[2] and len(lines) > int(match[2]):
             lines = lines[:int(match[2])] + ["..."]

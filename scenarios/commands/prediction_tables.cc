@@ -54,7 +54,7 @@ std::vector<Column> Columns(const Units& units) {
           {"80 % from", "step_time_low_s", Align::kDecimal, 4},
           {"to", "step_time_high_s", Align::kDecimal, 4},
           {units.run.Title("epoch"), "epoch_time_s", Align::kDecimal, 7},
-          {"in all", "run_time_s", Align::kDecimal},
+          {units.run.Title("in all"), "run_time_s", Align::kDecimal},
           {"samples/s", "samples_per_s", Align::kRight, 8},
           {"tokens/s", "tokens_per_s", Align::kRight, 5},
           {"MFU (%)", "mfu", Align::kDecimal, 6},
