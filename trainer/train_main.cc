@@ -9,11 +9,13 @@
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 #include "trainer/bench/collective_bench.h"
 #include "trainer/bench/copy_bench.h"
@@ -103,7 +105,9 @@ class Ranks {
     options.lost_after = Milliseconds(lost_after_s_);
     options.join_within = Milliseconds(join_within_s_);
     options.on_lost = [](const std::string& line) {
-      std::cerr << "error: " + line + "\n" << std::flush;
+      // Some other process wrote it.
+      std::cerr << "error: " + trainfare::hardware::OneLine(line) + "\n"
+                << std::flush;
       // The main thread may hang in a collective, and files are renamed into
       // place or appended to by whole lines: nothing is half-written.
       ::_exit(1);
@@ -263,6 +267,7 @@ void AddTrain(CLI::App& app,
                   "Weights and gradients in bf16 or fp16, fp32 master copies "
                   "in the optimizer; without it autocast over fp32 weights");
   train->add_option("--seed", options->seed, "Of weights, order and dropout")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
   train->add_option("--out",
                     options->out,
@@ -524,10 +529,13 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // First: what starts a thread comes behind it.
+  trainer::WatchSignals();
   trainer::InstallHostAllocator();
-  trainer::InstallSignalHandlers();
   try {
     return Run(argc, argv);
+  } catch (const trainer::Interrupted&) {
+    return trainer::kInterruptedExit;
   } catch (const std::exception& error) {
     std::cerr << "error: " << trainer::FirstLine(error) << '\n';
     return trainer::IsBadRequest(error) ? 1 : 70;

@@ -54,38 +54,32 @@ class Parser {
   csv_parser parser_{};
 };
 
-}  // namespace
-
-CsvFile CsvFile::Read(const std::string& path) {
-  const std::string text = ReadTextFile(path, "a CSV file");
-  std::string_view rest = text;
-  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
+std::vector<CsvRow> RowsOf(std::string_view text, const std::string& name) {
   RowCollector collector;
   Parser parser;
   const auto fail = [&](int line) {
-    throw InputError(path,
+    throw InputError(name,
                      line,
                      0,
-                     fmt::format("not valid CSV: {}",
-                                 csv_strerror(csv_error(parser.get()))));
+                     "a quote is not closed, or stands inside a field; a quote "
+                     "in a quoted field is written twice");
   };
+  const bool cut = !text.empty() && text.back() != '\n';
   // A physical line at a time, so that each row knows where it began.
-  while (!rest.empty()) {
-    const size_t newline = rest.find('\n');
-    const size_t size =
-        newline == std::string_view::npos ? rest.size() : newline + 1;
-    if (collector.row.fields.empty() && rest.substr(0, size) == "\n") {
-      ++collector.row_start;
-    }
+  while (!text.empty()) {
+    const size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, size);
+    const bool blank = line == "\n" || line == "\r\n";
+    if (collector.row.fields.empty() && blank) ++collector.row_start;
     if (csv_parse(parser.get(),
-                  rest.data(),
-                  size,
+                  line.data(),
+                  line.size(),
                   RowCollector::OnField,
                   RowCollector::OnRow,
-                  &collector) != size) {
+                  &collector) != line.size()) {
       fail(collector.line);
     }
-    rest.remove_prefix(size);
+    text.remove_prefix(size);
     ++collector.line;
   }
   if (csv_fini(parser.get(),
@@ -94,22 +88,64 @@ CsvFile CsvFile::Read(const std::string& path) {
                &collector) != 0) {
     fail(collector.row_start);
   }
-  if (collector.rows.empty()) {
-    throw InputError(path, 0, 0, "expected a header line, got an empty file");
+  // Half a number is a number, too.
+  if (cut) {
+    throw InputError(name,
+                     collector.line - 1,
+                     0,
+                     "the last line has no end: the file is cut off, or a "
+                     "newline is missing behind it");
   }
+  return std::move(collector.rows);
+}
+
+}  // namespace
+
+CsvFile CsvFile::Read(const std::string& path, Rows rows) {
+  return Parse(ReadTextFile(path, "a CSV file"), path, rows);
+}
+
+CsvFile CsvFile::Parse(std::string_view text,
+                       const std::string& name,
+                       Rows rows) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   CsvFile file;
-  file.path_ = path;
-  file.header_ = std::move(collector.rows.front().fields);
+  file.path_ = name;
+  std::vector<CsvRow> all = RowsOf(text, name);
+  if (all.empty()) {
+    throw InputError(name, 1, 0, "expected a header line, got nothing");
+  }
+  file.header_ = std::move(all.front().fields);
   std::vector<std::string> sorted = file.header_;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
-    throw InputError(
-        path, 1, 0, fmt::format("the column \"{}\" stands twice", *twice));
+    throw InputError(name,
+                     all.front().line,
+                     0,
+                     fmt::format("the column \"{}\" stands twice", *twice));
   }
-  file.rows_.assign(std::make_move_iterator(collector.rows.begin() + 1),
-                    std::make_move_iterator(collector.rows.end()));
+  file.rows_.assign(std::make_move_iterator(all.begin() + 1),
+                    std::make_move_iterator(all.end()));
+  for (const CsvRow& row : file.rows_) {
+    if (rows == Rows::kAnyWidth || row.fields.size() == file.header_.size()) {
+      continue;
+    }
+    throw InputError(name,
+                     row.line,
+                     0,
+                     fmt::format("expected {} fields as in the header, got {}",
+                                 file.header_.size(),
+                                 row.fields.size()));
+  }
   return file;
+}
+
+const std::string& CsvFile::Field(const CsvRow& row,
+                                  std::string_view column) const {
+  static const std::string none;
+  const std::optional<size_t> found = TryColumn(column);
+  return found && *found < row.fields.size() ? row.fields[*found] : none;
 }
 
 std::optional<size_t> CsvFile::TryColumn(std::string_view name) const {

@@ -16,18 +16,28 @@ struct CsvRow {
 
 class CsvFile {
  public:
+  enum class Rows {
+    kAnyWidth,  // shorter or longer than the header
+    kAsHeader,  // as many fields as the header has
+  };
   // Throws InputError "file:line: ..." when the file cannot be read, has no
-  // header, names a column twice, or ends inside quotes.
-  static CsvFile Read(const std::string& path);
+  // header, names a column twice, has a quote that is not closed or stands
+  // inside a field, or does not end with a newline: it may be cut off.
+  static CsvFile Read(const std::string& path, Rows rows = Rows::kAnyWidth);
+  static CsvFile Parse(std::string_view text,
+                       const std::string& name,
+                       Rows rows = Rows::kAnyWidth);
 
   const std::string& path() const { return path_; }
   const std::vector<std::string>& header() const { return header_; }
-  // Rows may be shorter or longer than the header; blank lines are left out.
+  // Blank lines are left out.
   const std::vector<CsvRow>& rows() const { return rows_; }
 
   // Throws InputError that names the known columns.
   size_t Column(std::string_view name) const;
   std::optional<size_t> TryColumn(std::string_view name) const;
+  // Empty where there is no such column, or the row ends before it.
+  const std::string& Field(const CsvRow& row, std::string_view column) const;
 
  private:
   std::string path_;

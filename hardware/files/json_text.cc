@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 
 namespace trainfare::hardware {
@@ -76,6 +77,30 @@ std::string NotFinite(const Json& value) {
   return "";
 }
 
+// Of `text`, which is JSON: what a terminal would act upon, and the library
+// leaves as it is (C1, line separators, marks that turn the direction of
+// writing), as escapes. Such stand inside of texts alone.
+std::string Escaped(const std::string& text) {
+  const auto plain = [](char letter) {
+    return static_cast<unsigned char>(letter) < 0x7f;
+  };
+  if (std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string escaped;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t size = std::max<size_t>(CharacterSize(rest), 1);
+    const std::string_view character = rest.substr(0, size);
+    if (!plain(rest.front()) && OneLine(character) != character) {
+      // Quotes around it, which the library writes.
+      const std::string written = json(character).dump(-1, ' ', true);
+      escaped += written.substr(1, written.size() - 2);
+    } else {
+      escaped += character;
+    }
+    rest.remove_prefix(size);
+  }
+  return escaped;
+}
+
 template <class Json>
 std::string Written(const Json& value, JsonLayout layout) {
   const std::string place = NotFinite(value);
@@ -85,10 +110,10 @@ std::string Written(const Json& value, JsonLayout layout) {
                     "question is beyond what can be counted",
                     place.substr(1)));
   }
-  return value.dump(layout == JsonLayout::kIndented ? 2 : -1,
-                    ' ',
-                    false,
-                    Json::error_handler_t::replace);
+  return Escaped(value.dump(layout == JsonLayout::kIndented ? 2 : -1,
+                            ' ',
+                            false,
+                            Json::error_handler_t::replace));
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 
 namespace trainfare::hardware {
@@ -31,10 +32,41 @@ std::string ReadTextFile(const std::string& path, std::string_view kind) {
         fmt::format("cannot be opened: {}",
                     std::generic_category().message(code == 0 ? EIO : code)));
   }
-  std::string text((std::istreambuf_iterator<char>(file)),
-                   std::istreambuf_iterator<char>());
+  constexpr size_t kMost = size_t{4} << 30;
+  std::string text;
+  std::array<char, 65536> chunk{};
+  while (file.read(chunk.data(), chunk.size()) || file.gcount() > 0) {
+    text.append(chunk.data(), static_cast<size_t>(file.gcount()));
+    if (text.size() > kMost) {
+      throw InputError(
+          path, 0, 0, fmt::format("expected {} of at most 4 GiB", kind));
+    }
+  }
   if (file.bad()) throw InputError(path, 0, 0, "cannot be read");
   return text;
+}
+
+std::string PathBeside(const std::string& of, const std::string& named) {
+  namespace fs = std::filesystem;
+  constexpr uintmax_t kMost = uintmax_t{16} << 20;
+  std::error_code error;
+  fs::path folder = fs::path(of).parent_path();
+  if (folder.empty()) folder = ".";
+  folder = fs::canonical(folder, error);
+  const fs::path path =
+      error ? fs::path() : fs::canonical(folder / named, error);
+  const auto refuse = [&](std::string_view what) {
+    throw InputError(fmt::format("{}, got \"{}\"", what, OneLine(named, 200)));
+  };
+  if (error) refuse("expected a file beside this one");
+  const fs::path inside = path.lexically_relative(folder);
+  if (inside.empty() || *inside.begin() == "..") {
+    refuse("expected a file within the folder of this one");
+  }
+  if (!fs::is_regular_file(path, error)) refuse("expected a regular file");
+  const uintmax_t size = fs::file_size(path, error);
+  if (error || size > kMost) refuse("expected a file of at most 16 MiB");
+  return path.string();
 }
 
 }  // namespace trainfare::hardware

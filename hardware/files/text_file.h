@@ -9,8 +9,15 @@
 namespace trainfare::hardware {
 
 // Throws InputError "path: ..." where it cannot be read, with the reason;
-// `kind` ("a CSV file") is what a folder in its place is not.
+// `kind` ("a CSV file") is what a folder in its place is not. A device that
+// never ends is refused behind 4 GiB.
 std::string ReadTextFile(const std::string& path, std::string_view kind);
+
+// A file that another file names, relative to its folder: only regular ones of
+// at most 16 MiB within that folder, links followed. What else is there is none
+// of the other file's business, and not a line of it lands in a message. Throws
+// InputError without a position.
+std::string PathBeside(const std::string& of, const std::string& named);
 
 // Calls take(line) for each line of `text`, without its newline; the last may
 // have none.

@@ -9,6 +9,8 @@
 #include <span>
 #include <system_error>
 
+#include "hardware/files/date.h"
+
 namespace trainfare::hardware {
 namespace {
 
@@ -304,23 +306,7 @@ std::string Plural(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-bool IsDate(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  const auto number = [&](size_t from, size_t count) -> int64_t {
-    const std::string_view part = text.substr(from, count);
-    const bool digits = std::all_of(
-        part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-    return digits ? ParseInteger(part).value_or(0) : 0;
-  };
-  const int64_t year = number(0, 4);
-  const int64_t month = number(5, 2);
-  const int64_t day = number(8, 2);
-  if (year < 1 || month < 1 || month > 12 || day < 1) return false;
-  const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-  constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  const int last = month == 2 && leap ? 29 : kDays[month - 1];
-  return day <= last;
-}
+bool IsDate(std::string_view text) { return ParseDate(text).has_value(); }
 
 std::string FormatBytes(model::Bytes<> value) {
   return Scaled(value.base(), kBinaryPrefixes, "B");

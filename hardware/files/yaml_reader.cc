@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hardware/files/foreign_text.h"
 #include "hardware/files/internal/yaml_tree.h"
 #include "hardware/files/text_file.h"
 #include "model/nearest.h"
@@ -15,22 +16,8 @@ namespace {
 using internal::YamlNode;
 using model::InputError;
 
-// `text` on one line, short enough for a message.
-std::string Shown(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  std::string shown;
-  for (const char letter : text.substr(0, kLongest)) {
-    if (letter == '\n') {
-      shown += "\\n";
-    } else if (static_cast<unsigned char>(letter) < 0x20) {
-      shown += ' ';
-    } else {
-      shown += letter;
-    }
-  }
-  if (text.size() > kLongest) shown += "...";
-  return shown;
-}
+// `text` short enough for a message.
+std::string Shown(std::string_view text) { return OneLine(text, 60); }
 
 // What stands at `node`, as messages say it after "got".
 std::string Got(const YamlNode& node) {

@@ -5,6 +5,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -22,6 +23,16 @@ def run(*arguments, **options):
     return subprocess.run([TRAINER, *map(str, arguments)], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=120, **options)
+
+
+def wait_for_threads(process, count):
+    """Until a computation runs on several threads."""
+    tasks = Path(f"/proc/{process.pid}/task")
+    end = time.time() + 60
+    while time.time() < end and process.poll() is None:
+        if len(list(tasks.iterdir())) >= count:
+            return
+        time.sleep(0.02)
 
 
 class Command(unittest.TestCase):
@@ -56,7 +67,9 @@ class Command(unittest.TestCase):
         for arguments in ([], ["trian"], ["measure", "--plam", "x"],
                           ["train", "--model", "bert-tiny"],
                           ["measure", "--threads", "-1"],
-                          ["measure", "--device", "tpu"]):
+                          ["measure", "--device", "tpu"],
+                          ["train", "--model", "bert-tiny", "--lengths", "x",
+                           "--seed", "-1"]):
             self.assertEqual(run(*arguments).returncode, 2, arguments)
 
     def test_measures_what_a_plan_asks(self):
@@ -275,6 +288,43 @@ class Command(unittest.TestCase):
         self.assertEqual(len(answers), 2)
         self.assertTrue(any(not s["warmup"] for s in answers[1]["samples"]))
 
+    def test_signals_reach_no_thread_that_computes(self):
+        """Wherever a signal falls into a step, the run ends whole."""
+        request = {**REQUEST, "model": "bert-small", "batch": 32,
+                   "sequence_length": 128, "steps": 100000, "warmup": 0,
+                   "max_seconds": 60}
+        plan = self.write("plan.jsonl", json.dumps(request))
+        command = [TRAINER, "measure", "--plan", str(plan), "--threads", "2"]
+        seed = int.from_bytes(os.urandom(4), "little")
+        instants = random.Random(seed)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for _ in range(2):
+                with subprocess.Popen(command, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE,
+                                      text=True) as process:
+                    wait_for_threads(process, 3)
+                    with self.subTest(seed=seed, signal=number):
+                        self.assert_all_threads_block(process.pid)
+                        time.sleep(instants.uniform(0, 2))
+                        process.send_signal(number)
+                        out, error = process.communicate(timeout=60)
+                        self.assertEqual((process.returncode, error),
+                                         (130, ""))
+                        for line in out.splitlines():
+                            json.loads(line)
+
+    def assert_all_threads_block(self, pid):
+        wanted = sum(1 << (s - 1) for s in (signal.SIGINT, signal.SIGTERM))
+        open_to_them = 0
+        for status in Path(f"/proc/{pid}/task").glob("*/status"):
+            masks = {k: int(v, 16) for k, v in (
+                line.split(":", 1) for line in status.read_text().splitlines()
+                if line.startswith(("SigBlk", "SigCgt")))}
+            self.assertEqual(masks["SigCgt"] & wanted, 0)  # no handler
+            open_to_them += masks["SigBlk"] & wanted != wanted
+        # The thread that waits for them may have them unblocked while it does.
+        self.assertLessEqual(open_to_them, 1)
+
     def test_full_disk_and_closed_pipe(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST))
         self.check_fails(
@@ -299,7 +349,10 @@ class Command(unittest.TestCase):
     def test_bad_examples_say_file_and_line(self):
         good = json.dumps({"input_ids": [5, 6, 7], "label": 1})
         for bad, message in [
-                ('{"input_ids": [5, 6', ":2:20: expected a JSON object"),
+                ('{"input_ids": [5, 6', ":2:20: expected one JSON object"),
+                ("[" * 80000, ":2: expected at most 64 lists"),
+                ('{"input_ids": [5], "label": 1, "label": 0}',
+                 ':2: the key "label" stands twice'),
                 ("[1]", ":2: expected a JSON object, got array"),
                 ('{"label": 1}', ":2: text: missing"),
                 ('{"text": "so", "label": 1}', ":2: text: needs a vocabulary"),
@@ -329,18 +382,22 @@ class Command(unittest.TestCase):
             self.check_fails(self.train("--data", data, model=model),
                              1, *parts)
 
-        fails("config.json: cannot read")
+        fails("config.json: cannot be opened")
         config = {"model_type": "bert", "vocab_size": 20, "hidden_size": 8,
                   "num_hidden_layers": 1, "num_attention_heads": 2,
                   "intermediate_size": 8, "max_position_embeddings": 16}
         path = model / "config.json"
         path.write_text(json.dumps(config)[:20])
-        fails("config.json:1:21: expected JSON")
+        fails("config.json:1:21: expected a JSON value")
         path.write_text(json.dumps({**config, "model_type": "t5"}))
         fails("model_type: expected bert, roberta, distilbert, "
               "gpt2 or marian, got t5")
         path.write_text(json.dumps({**config, "hidden_size": "8"}))
         fails('hidden_size: expected a count, got "8"')
+        path.write_text(json.dumps({**config, "pad_token_id": 20}))
+        fails("pad_token_id: expected a token of the vocabulary of 20, got 20")
+        path.write_text("{\"a\":" * 80000)
+        fails("expected at most 64 lists and objects within each other")
         path.write_text(json.dumps({**config, "hidden_act": "relu"}))
         fails('hidden_act: expected "gelu", got "relu"')
         path.write_text(json.dumps(config))
@@ -351,6 +408,24 @@ class Command(unittest.TestCase):
         fails("vocab.txt: expected one token a line, got none")
         (model / "vocab.txt").write_text("a\n" * 3)
         fails("vocab.txt: expected a token [UNK]")
+        words = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3}
+        for tokenizer, message in [
+                ({"model": 3}, "model: expected an object, got 3"),
+                ({"model": {"type": 3, "vocab": words}},
+                 "model.type: expected a text, got 3"),
+                ({"model": {"type": "WordPiece", "vocab": words,
+                            "continuing_subword_prefix": 7}},
+                 "model.continuing_subword_prefix: expected a text, got 7"),
+                ({"model": {"vocab": words,
+                            "max_input_chars_per_word": "many"}},
+                 "model.max_input_chars_per_word: expected a count"),
+                ({"model": {"vocab": words}, "normalizer": {"type": []}},
+                 "normalizer.type: expected a text, got []"),
+                ({"model": {"vocab": words},
+                  "normalizer": {"type": "BertNormalizer", "lowercase": 1}},
+                 "normalizer.lowercase: expected true or false, got 1")]:
+            (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+            fails("tokenizer.json: " + message)
 
     def test_trains_saves_and_starts_from_what_it_saved(self):
         # Words that decide the label; the rest is noise.
@@ -557,6 +632,55 @@ class Command(unittest.TestCase):
                              str(checkpoint))
         self.check_fails(self.train(*self.long_run(
             "--checkpoint", "/nowhere/checkpoint")), 1, "/nowhere/checkpoint")
+
+    def test_a_checkpoint_with_counts_that_no_run_has(self):
+        checkpoint = self.folder / "checkpoint.safetensors"
+        arguments = self.long_run("--checkpoint", checkpoint)
+        result = self.train(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        whole = checkpoint.read_bytes()
+        size = int.from_bytes(whole[:8], "little")
+        for key, value, message in [
+                ("position", "-100000", "position: expected an integer from 0"),
+                ("position", "-7", "position: expected an integer from 0"),
+                ("position", "1000000", "position: expected at most"),
+                ("step", "999999", "step: expected at most"),
+                ("epoch", "-1", "epoch: expected an integer from 0"),
+                ("loss_scale_exponent", "2000",
+                 "loss_scale_exponent: expected an integer from -126 to 126"),
+                ("skipped_steps", "-1", "skipped_steps: expected")]:
+            header = json.loads(whole[8:8 + size])
+            header["__metadata__"][key] = value
+            text = json.dumps(header, separators=(",", ":")).encode()
+            text += b" " * (-len(text) % 8)
+            checkpoint.write_bytes(len(text).to_bytes(8, "little") + text +
+                                   whole[8 + size:])
+            self.check_fails(self.train(*arguments), 1, str(checkpoint),
+                             message)
+
+    def test_a_loss_that_is_no_number_is_no_success(self):
+        data = self.write("data.jsonl", *[
+            json.dumps({"input_ids": [5, 6, 7], "label": i % 2})
+            for i in range(8)])
+        saved = self.folder / "saved"
+        result = self.train("--data", data, "--epochs", 40, "--optimizer",
+                            "sgd", "--implementation", "for_loop",
+                            "--learning-rate", 10, "--batch", 2,
+                            "--clip-norm", 0, "--weight-decay", 10,
+                            "--warmup-fraction", 0, "--save", saved)
+        self.check_fails(result, 1, "the loss is", "--learning-rate")
+        self.assertFalse(saved.exists())
+
+    def test_a_temporary_file_follows_no_link(self):
+        other = self.write("other", "mine")
+        checkpoint = self.folder / "checkpoint.safetensors"
+        for name in ("checkpoint.safetensors.part",
+                     "checkpoint.safetensors.XXXXXX"):
+            (self.folder / name).symlink_to(other)
+        result = self.train(*self.long_run("--checkpoint", checkpoint))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(other.read_text(), "mine\n")
+        self.assertFalse(checkpoint.is_symlink())
 
     def test_padding_does_not_change_what_is_predicted(self):
         results = set()

@@ -87,6 +87,25 @@ def start(arguments, ranks, launcher=torchrun, port=None):
     return Ranks(arguments, [launcher(r, ranks, port) for r in range(ranks)])
 
 
+def listeners(pid):
+    """Addresses on which a process listens, as /proc has them."""
+    inodes = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = os.readlink(descriptor)
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().split("\n")[1:]:
+            fields = line.split()
+            if fields and fields[3] == "0A" and fields[9] in inodes:
+                found.add(fields[1].split(":")[0])
+    return found
+
+
 class DataParallel(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
@@ -314,6 +333,29 @@ class DataParallel(unittest.TestCase):
             code, _, error = first.wait()[0]
             self.assertEqual(code, 1)
             self.assertRegex(error, r"^error: rank 1 .*ended: .*/nowhere")
+
+    def test_ranks_of_one_host_listen_on_its_loopback(self):
+        loopback = {"0100007F", "0" * 24 + "01000000",
+                    "0" * 16 + "FFFF0000" + "0100007F"}
+        # Also where the launcher names the host.
+        for host in ("127.0.0.1", socket.gethostname()):
+            port = free_port()
+            out = self.folder / "rank-{rank}.jsonl"
+            arguments = self.training(out)
+            arguments[arguments.index("--steps") + 1] = 100000
+            with Ranks(arguments, [
+                    {**torchrun(rank, 2, port), "MASTER_ADDR": host}
+                    for rank in range(2)]) as ranks:
+                found = set()
+                end = time.time() + 60
+                first = ranks.processes[0]
+                while not found and time.time() < end and first.poll() is None:
+                    found = listeners(first.pid)
+                    time.sleep(0.05)
+                self.assertTrue(found)
+                time.sleep(1)
+                for process in ranks.processes:
+                    self.assertLessEqual(listeners(process.pid), loopback)
 
     def test_all_stop_behind_the_same_step(self):
         checkpoint = self.folder / "checkpoint.safetensors"

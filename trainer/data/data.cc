@@ -9,6 +9,7 @@
 #include <random>
 #include <string_view>
 
+#include "hardware/files/json_text.h"
 #include "model/error.h"
 
 namespace trainfare::trainer {
@@ -22,16 +23,9 @@ using nlohmann::json;
 class Line {
  public:
   Line(const std::string& path, int number, const std::string& text)
-      : path_(path), number_(number) {
-    try {
-      value_ = json::parse(text);
-    } catch (const json::parse_error& error) {
-      throw InputError(path_,
-                       number_,
-                       static_cast<int>(std::min<size_t>(
-                           std::max<size_t>(error.byte, 1), text.size() + 1)),
-                       "expected a JSON object; cut short or not JSON");
-    }
+      : path_(path),
+        number_(number),
+        value_(hardware::ParseJson(text, path, number)) {
     if (!value_.is_object()) {
       Fail(fmt::format("expected a JSON object, got {}", value_.type_name()));
     }
@@ -55,7 +49,7 @@ class Line {
       Fail(fmt::format("{}: expected an integer from 0 to {}, got {}",
                        key,
                        limit - 1,
-                       value.dump()));
+                       hardware::ShownJson(value)));
     }
     return value.get<int64_t>();
   }
@@ -76,8 +70,8 @@ std::vector<int64_t> ReadIds(const Line& line,
   if (!line.Has(ids_key)) {
     const json& text = line.At(text_key);
     if (!text.is_string()) {
-      line.Fail(
-          fmt::format("{}: expected a text, got {}", text_key, text.dump()));
+      line.Fail(fmt::format(
+          "{}: expected a text, got {}", text_key, hardware::ShownJson(text)));
     }
     if (tokenizer == nullptr) {
       line.Fail(fmt::format(
@@ -184,6 +178,13 @@ std::vector<Example> LengthHistogram::Draw(int64_t count,
                                            int64_t first_word,
                                            int64_t longest,
                                            uint64_t seed) const {
+  if (first_word >= architecture.vocabulary) {
+    throw InputError(
+        fmt::format("--lengths: expected words from {} on, got a vocabulary of "
+                    "{}",
+                    first_word,
+                    architecture.vocabulary));
+  }
   std::mt19937_64 random(seed);
   std::discrete_distribution<size_t> which(counts_.begin(), counts_.end());
   std::uniform_int_distribution<int64_t> word(first_word,

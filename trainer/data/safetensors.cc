@@ -8,21 +8,21 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "hardware/files/json_text.h"
+#include "hardware/files/whole_file.h"
 #include "model/error.h"
 
 namespace trainfare::trainer {
 namespace {
 
 using model::InputError;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
 // The limit of the reference implementation.
@@ -43,17 +43,6 @@ uint64_t LittleEndian(const std::byte* bytes) {
     value = value << 8 | static_cast<uint64_t>(bytes[i]);
   }
   return value;
-}
-
-// A rename may reach the disk before the data it names.
-bool Flush(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  const bool flushed = ::fsync(descriptor) == 0;
-  const int error = errno;
-  ::close(descriptor);
-  errno = error;
-  return flushed;
 }
 
 std::optional<uint64_t> Unsigned(const Json& value) {
@@ -103,8 +92,8 @@ void SafetensorsFile::ReadHeader() {
                      header_size));
   }
   const auto* text = reinterpret_cast<const char*>(mapping_ + kLengthBytes);
-  const Json header = Json::parse(
-      text, text + header_size, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json header =
+      hardware::ParseJson({text, header_size}, path_ + ": header");
   if (!header.is_object()) fail("header: expected a JSON object");
 
   const std::byte* data = mapping_ + kLengthBytes + header_size;
@@ -131,8 +120,9 @@ void SafetensorsFile::ReadHeader() {
     // Buffers such as position ids may be integers: no parameter is.
     if (type == std::end(kTypes) && dtype != "I64" && dtype != "I32" &&
         dtype != "U8" && dtype != "BOOL") {
-      fail(fmt::format(
-          "{}: dtype: expected F32, F16 or BF16, got {}", name, dtype.dump()));
+      fail(fmt::format("{}: dtype: expected F32, F16 or BF16, got {}",
+                       name,
+                       hardware::ShownJson(dtype)));
     }
     const Json& shape = entry["shape"];
     const Json& offsets = entry["data_offsets"];
@@ -147,7 +137,7 @@ void SafetensorsFile::ReadHeader() {
                       "got {}; cut short?",
                       name,
                       data_size,
-                      offsets.dump()));
+                      hardware::ShownJson(offsets)));
     }
     ranges.emplace_back(*begin, *end);
     if (type == std::end(kTypes)) continue;
@@ -161,8 +151,9 @@ void SafetensorsFile::ReadHeader() {
           (*count > 0 &&
            bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) /
                        *count)) {
-        fail(fmt::format(
-            "{}: shape: expected counts, got {}", name, shape.dump()));
+        fail(fmt::format("{}: shape: expected counts, got {}",
+                         name,
+                         hardware::ShownJson(shape)));
       }
       bytes *= *count;
       tensor.shape.push_back(static_cast<int64_t>(*count));
@@ -171,7 +162,7 @@ void SafetensorsFile::ReadHeader() {
       fail(fmt::format("{}: expected {} bytes for shape {}, got {}",
                        name,
                        bytes,
-                       shape.dump(),
+                       hardware::ShownJson(shape),
                        *end - *begin));
     }
     tensor.data = data + *begin;
@@ -196,7 +187,7 @@ void SafetensorsFile::ReadHeader() {
 void WriteSafetensors(const std::string& path,
                       const std::vector<NamedTensorBytes>& tensors,
                       const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
   header["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
@@ -205,28 +196,21 @@ void WriteSafetensors(const std::string& path,
                     {"data_offsets", {offset, offset + tensor.size}}};
     offset += tensor.size;
   }
-  std::string text = header.dump();
+  std::string text = hardware::WriteJson(header);
   // Data starts at a multiple of 8, as the reference implementation writes it.
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
 
-  const std::string temporary = path + ".part";
-  std::ofstream file(temporary, std::ios::binary);
+  std::string length;
   for (size_t i = 0; i < kLengthBytes; ++i) {
-    file.put(static_cast<char>(text.size() >> (8 * i) & 0xff));
+    length += static_cast<char>(text.size() >> (8 * i) & 0xff);
   }
-  file << text;
+  hardware::WholeFile file(path);
+  file.Write(length);
+  file.Write(text);
   for (const auto& [name, tensor] : tensors) {
-    file.write(reinterpret_cast<const char*>(tensor.data),
-               static_cast<std::streamsize>(tensor.size));
+    file.Write({reinterpret_cast<const char*>(tensor.data), tensor.size});
   }
-  file.close();
-  if (!file || !Flush(temporary) ||
-      std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    throw InputError(
-        fmt::format("{}: cannot write: {}", path, std::strerror(error)));
-  }
+  file.Commit();
 }
 
 }  // namespace trainfare::trainer

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "hardware/files/foreign_text.h"
+#include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "trainer/data/json_file.h"
 
@@ -101,11 +103,82 @@ std::u32string WithoutAccents(const std::u32string& points) {
   return kept;
 }
 
-bool FlagOr(const json& object, const char* key, bool fallback) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() ? found->get<bool>()
-                                                      : fallback;
-}
+// One object of a tokenizer's files, whose keys may be missing or null but not
+// of another type.
+class Options {
+ public:
+  Options(const std::string& path, std::string name, const json& file)
+      : path_(path), name_(std::move(name)) {
+    const auto found = file.find(name_);
+    if (found == file.end() || found->is_null()) return;
+    if (!found->is_object()) {
+      throw InputError(fmt::format("{}: {}: expected an object, got {}",
+                                   path_,
+                                   name_,
+                                   hardware::ShownJson(*found)));
+    }
+    object_ = &*found;
+  }
+  // The whole file is the object.
+  Options(const std::string& path, const json& file)
+      : path_(path), object_(&file) {}
+
+  bool there() const { return object_ != nullptr; }
+
+  const json& Object(const char* key) const {
+    const json* value = Find(key);
+    if (value == nullptr || !value->is_object()) Fail(key, "an object", value);
+    return *value;
+  }
+  std::string Text(const char* key, const std::string& fallback) const {
+    const json* value = Find(key);
+    if (value == nullptr) return fallback;
+    if (!value->is_string()) Fail(key, "a text", value);
+    return value->get<std::string>();
+  }
+  size_t Count(const char* key, size_t fallback) const {
+    constexpr uint64_t kMost = 1'000'000;
+    const json* value = Find(key);
+    if (value == nullptr) return fallback;
+    if (!value->is_number_unsigned() || value->get<uint64_t>() > kMost) {
+      Fail(key, fmt::format("a count of at most {}", kMost), value);
+    }
+    return value->get<size_t>();
+  }
+  bool Flag(const char* key, bool fallback) const {
+    const json* value = Find(key);
+    if (value == nullptr) return fallback;
+    if (!value->is_boolean()) Fail(key, "true or false", value);
+    return value->get<bool>();
+  }
+  // Missing is as good.
+  void Expect(const char* key, const char* wanted) const {
+    if (Text(key, wanted) != wanted) Fail(key, wanted, Find(key));
+  }
+
+ private:
+  const json* Find(const char* key) const {
+    if (object_ == nullptr) return nullptr;
+    const auto found = object_->find(key);
+    return found == object_->end() || found->is_null() ? nullptr : &*found;
+  }
+  [[noreturn]] void Fail(const char* key,
+                         const std::string& expected,
+                         const json* got) const {
+    throw InputError(fmt::format(
+        "{}: {}{}{}: expected {}, got {}",
+        path_,
+        name_,
+        name_.empty() ? "" : ".",
+        key,
+        expected,
+        got == nullptr ? std::string("nothing") : hardware::ShownJson(*got)));
+  }
+
+  const std::string& path_;
+  std::string name_;
+  const json* object_ = nullptr;
+};
 
 }  // namespace
 
@@ -122,11 +195,13 @@ WordPiece WordPiece::FromFolder(const std::string& folder) {
   }
   const std::filesystem::path config = root / "tokenizer_config.json";
   if (std::filesystem::exists(config)) {
-    const json options = ReadJsonFile(config.string());
-    tokenizer.lower_case_ = FlagOr(options, "do_lower_case", true);
+    const std::string path = config.string();
+    const json file = ReadJsonFile(path);
+    const Options options(path, file);
+    tokenizer.lower_case_ = options.Flag("do_lower_case", true);
     tokenizer.strip_accents_ =
-        FlagOr(options, "strip_accents", tokenizer.lower_case_);
-    tokenizer.split_chinese_ = FlagOr(options, "tokenize_chinese_chars", true);
+        options.Flag("strip_accents", tokenizer.lower_case_);
+    tokenizer.split_chinese_ = options.Flag("tokenize_chinese_chars", true);
   }
   tokenizer.ReadVocabulary((root / "vocab.txt").string());
   return tokenizer;
@@ -148,37 +223,26 @@ void WordPiece::ReadVocabulary(const std::string& path) {
 
 void WordPiece::ReadTokenizerJson(const std::string& path) {
   const json file = ReadJsonFile(path);
-  const json model = file.value("model", json::object());
-  const std::string type =
-      model.is_object() ? model.value("type", "WordPiece") : "nothing";
-  if (type != "WordPiece" || !model.contains("vocab") ||
-      !model["vocab"].is_object()) {
-    throw InputError(
-        fmt::format("{}: model.type: expected WordPiece, got {}", path, type));
-  }
-  for (const auto& [token, id] : model["vocab"].items()) {
+  const Options model(path, "model", file);
+  model.Expect("type", "WordPiece");
+  for (const auto& [token, id] : model.Object("vocab").items()) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0) {
       throw InputError(fmt::format("{}: model.vocab.{}: expected an id, got {}",
                                    path,
-                                   token,
-                                   id.dump()));
+                                   hardware::OneLine(token),
+                                   hardware::ShownJson(id)));
     }
     vocabulary_[token] = id.get<int64_t>();
   }
-  prefix_ = model.value("continuing_subword_prefix", prefix_);
-  longest_word_ = model.value("max_input_chars_per_word", longest_word_);
-  const json normalizer = file.value("normalizer", json());
-  if (normalizer.is_object()) {
-    if (normalizer.value("type", "") != "BertNormalizer") {
-      throw InputError(
-          fmt::format("{}: normalizer.type: expected BertNormalizer, got {}",
-                      path,
-                      normalizer.value("type", "")));
-    }
-    clean_text_ = FlagOr(normalizer, "clean_text", true);
-    split_chinese_ = FlagOr(normalizer, "handle_chinese_chars", true);
-    lower_case_ = FlagOr(normalizer, "lowercase", true);
-    strip_accents_ = FlagOr(normalizer, "strip_accents", lower_case_);
+  prefix_ = model.Text("continuing_subword_prefix", prefix_);
+  longest_word_ = model.Count("max_input_chars_per_word", longest_word_);
+  const Options normalizer(path, "normalizer", file);
+  if (normalizer.there()) {
+    normalizer.Expect("type", "BertNormalizer");
+    clean_text_ = normalizer.Flag("clean_text", true);
+    split_chinese_ = normalizer.Flag("handle_chinese_chars", true);
+    lower_case_ = normalizer.Flag("lowercase", true);
+    strip_accents_ = normalizer.Flag("strip_accents", lower_case_);
   }
   FindSpecialTokens(path);
 }

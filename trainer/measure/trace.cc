@@ -7,6 +7,7 @@
 #include <iostream>
 #include <vector>
 
+#include "hardware/files/json_text.h"
 #include "model/error.h"
 
 namespace trainfare::trainer {
@@ -167,10 +168,10 @@ Trace TraceOf(const json& record,
             {"loss", sample.at("loss")}}}};
 }
 
-json ParseLine(const std::string& text, const std::string& where) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+json ParseLine(const std::string& text, const std::string& file, int line) {
+  json value = hardware::ParseJson(text, file, line);
   if (!value.is_object()) {
-    throw InputError(where + ": expected one JSON object a line");
+    throw InputError(file, line, 0, "expected one JSON object a line");
   }
   return value;
 }
@@ -191,7 +192,7 @@ Found FindRecord(const TraceOptions& options) {
     ++line;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (options.line && line != *options.line) continue;
-    json value = ParseLine(text, fmt::format("{}:{}", options.records, line));
+    json value = ParseLine(text, options.records, static_cast<int>(line));
     if (value.value("kind", "") == "step") found = {std::move(value), line};
   }
   if (found.line == 0) {

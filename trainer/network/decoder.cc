@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/linear.h"
+#include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -51,6 +52,7 @@ Decoder::Decoder(const model::Architecture& architecture,
   position_embeddings_ =
       Add("transformer.wpe.weight", {architecture.positions, hidden});
   for (int64_t index = 0; index < architecture.layers; ++index) {
+    ThrowIfStopRequested();
     const std::string at = fmt::format("transformer.h.{}.", index);
     Layer layer;
     layer.attention_norm = AddNorm(at + "ln_1");

@@ -7,6 +7,7 @@
 #include "model/error.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/linear.h"
+#include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -113,6 +114,7 @@ Encoder::Encoder(const Architecture& architecture,
   }
   embedding_norm_ = AddNorm(prefix + "embeddings.LayerNorm");
   for (int64_t index = 0; index < architecture.layers; ++index) {
+    ThrowIfStopRequested();
     const std::string at = LayerPrefix(layout_, index);
     Layer layer;
     const auto dense = [&](const char* bert, const char* distilbert) {

@@ -8,6 +8,7 @@
 #include "model/error.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/linear.h"
+#include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -51,10 +52,12 @@ EncoderDecoder::EncoderDecoder(const model::Architecture& architecture,
   embeddings_ = Add("model.shared.weight",
                     {architecture.vocabulary, architecture.hidden});
   for (int64_t index = 0; index < architecture.layers; ++index) {
+    ThrowIfStopRequested();
     encoder_.push_back(
         AddLayer(fmt::format("model.encoder.layers.{}.", index), false));
   }
   for (int64_t index = 0; index < architecture.decoder_layers; ++index) {
+    ThrowIfStopRequested();
     decoder_.push_back(
         AddLayer(fmt::format("model.decoder.layers.{}.", index), true));
   }

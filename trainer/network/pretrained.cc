@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "trainer/data/json_file.h"
 #include "trainer/data/safetensors.h"
@@ -40,7 +41,8 @@ class Config {
     const json& value = At(key);
     if (!value.is_number_integer() || value.get<int64_t>() < 0 ||
         value.get<int64_t>() > 1'000'000'000) {
-      Fail(fmt::format("{}: expected a count, got {}", key, value.dump()));
+      Fail(fmt::format(
+          "{}: expected a count, got {}", key, hardware::ShownJson(value)));
     }
     return value.get<int64_t>();
   }
@@ -52,23 +54,27 @@ class Config {
     const json& value = At(key);
     const double number = value.is_number() ? value.get<double>() : -1.0;
     if (!(number >= 0.0 && number < 1.0)) {
-      Fail(fmt::format(
-          "{}: expected a number from 0 to 1, got {}", key, value.dump()));
+      Fail(fmt::format("{}: expected a number from 0 to 1, got {}",
+                       key,
+                       hardware::ShownJson(value)));
     }
     return number;
   }
   std::string Text(const char* key, const char* fallback) const {
     if (!Has(key)) return fallback;
     if (!At(key).is_string()) {
-      Fail(fmt::format("{}: expected a text, got {}", key, At(key).dump()));
+      Fail(fmt::format(
+          "{}: expected a text, got {}", key, hardware::ShownJson(At(key))));
     }
     return At(key).get<std::string>();
   }
   // Where the key is there, it has the one value that this trainer runs.
   void Expect(const char* key, const json& wanted) const {
     if (Has(key) && At(key) != wanted) {
-      Fail(fmt::format(
-          "{}: expected {}, got {}", key, wanted.dump(), At(key).dump()));
+      Fail(fmt::format("{}: expected {}, got {}",
+                       key,
+                       hardware::ShownJson(wanted),
+                       hardware::ShownJson(At(key))));
     }
   }
 
@@ -267,6 +273,12 @@ PretrainedConfig ReadConfig(const std::string& folder) {
   a.labels = LabelsOf(config);
   result.options.padding_id =
       config.Count("pad_token_id", type == "roberta" ? 1 : 0);
+  if (result.options.padding_id >= a.vocabulary) {
+    config.Fail(fmt::format(
+        "pad_token_id: expected a token of the vocabulary of {}, got {}",
+        a.vocabulary,
+        result.options.padding_id));
+  }
   if (type == "bert" || type == "roberta") {
     ReadBert(config, type, result);
   } else if (type == "distilbert") {

@@ -7,9 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iostream>
 #include <string_view>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -18,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 #include "trainer/device/device.h"
 #include "trainer/ranks/rank_keys.h"
@@ -51,66 +54,129 @@ std::string HostName() {
   return name.data();
 }
 
+// What another process wrote into the store.
 std::string Text(const std::vector<uint8_t>& bytes) {
-  return {bytes.begin(), bytes.end()};
+  constexpr size_t kLongest = size_t{1} << 20;
+  return {bytes.begin(),
+          bytes.begin() +
+              static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLongest))};
 }
 
-// A socket that listens on `port` of all addresses. Bound here and not by
-// c10d, whose message for a port in use is ten lines of stack.
-int Listen(uint16_t port) {
-  const int descriptor = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool six = descriptor >= 0;
+// Addresses of a host, freed again.
+class Addresses {
+ public:
+  Addresses(const std::string& host, uint16_t port, int kind, int flags = 0) {
+    addrinfo hints{};
+    hints.ai_socktype = kind;
+    hints.ai_flags = flags;
+    if (::getaddrinfo(host.empty() ? nullptr : host.c_str(),
+                      std::to_string(port).c_str(),
+                      &hints,
+                      &first_) != 0) {
+      throw InputError(fmt::format("MASTER_ADDR: no address for \"{}\"", host));
+    }
+  }
+  ~Addresses() { ::freeaddrinfo(first_); }
+  Addresses(const Addresses&) = delete;
+  Addresses& operator=(const Addresses&) = delete;
+  const addrinfo* first() const { return first_; }
+
+ private:
+  addrinfo* first_ = nullptr;
+};
+
+bool AllHere(const RankPlace& place) {
+  return place.local_world_size == place.world_size;
+}
+
+// Where the ranks meet. Those of one host meet on its loopback, which nobody
+// else reaches, whatever name the launcher gave the host.
+std::string MeetingHost(const RankPlace& place) {
+  return AllHere(place) && !place.launcher_store ? "127.0.0.1"
+                                                 : place.store_host;
+}
+
+bool IsLoopback(const addrinfo& one) {
+  if (one.ai_family == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(
+        &reinterpret_cast<const sockaddr_in6*>(one.ai_addr)->sin6_addr);
+  }
+  return ntohl(reinterpret_cast<const sockaddr_in*>(one.ai_addr)
+                   ->sin_addr.s_addr) >>
+             24 ==
+         127;
+}
+
+// Neither "localhost", of which everybody knows where it is, nor numbers.
+bool IsOwnName(const std::string& host) {
+  in6_addr numbers{};
+  return host != "localhost" &&
+         ::inet_pton(AF_INET, host.c_str(), &numbers) != 1 &&
+         ::inet_pton(AF_INET6, host.c_str(), &numbers) != 1;
+}
+
+// A socket that listens at `one`; negative with errno set where it cannot.
+int ListenAt(const addrinfo& one) {
   const int listener =
-      six ? descriptor : ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0) {
-    throw InputError(
-        fmt::format("cannot open a socket: {}", std::strerror(errno)));
-  }
+      ::socket(one.ai_family, SOCK_STREAM | SOCK_CLOEXEC, one.ai_protocol);
+  if (listener < 0) return -1;
   const int on = 1;
-  const int off = 0;
   ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  int failed = 0;
-  if (six) {
-    ::setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(port);
-    address.sin6_addr = in6addr_any;
-    failed = ::bind(
-        listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  } else {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    failed = ::bind(
-        listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  if (::bind(listener, one.ai_addr, one.ai_addrlen) == 0 &&
+      ::listen(listener, SOMAXCONN) == 0) {
+    return listener;
   }
-  if (failed != 0 || ::listen(listener, SOMAXCONN) != 0) {
-    const int error = errno;
-    ::close(listener);
-    throw InputError(fmt::format(
-        "MASTER_PORT {}: {}",
-        port,
-        error == EADDRINUSE
-            ? "in use on this host, by another job or by a second rank 0; "
-              "choose another port"
-            : std::strerror(error)));
+  const int error = errno;
+  ::close(listener);
+  errno = error;
+  return -1;
+}
+
+// A socket that listens on the port of the ranks, at the address that they were
+// given and no other. Bound here and not by c10d, whose message for a port in
+// use is ten lines of stack. A host whose own name is its loopback (Debian's
+// /etc/hosts) cannot be reached there from others: it listens everywhere, which
+// is said.
+int Listen(const RankPlace& place) {
+  const std::string host = MeetingHost(place);
+  const Addresses named(host, place.store_port, SOCK_STREAM);
+  const bool nobody_comes =
+      !AllHere(place) && IsOwnName(host) && IsLoopback(*named.first());
+  if (nobody_comes) {
+    std::cerr << fmt::format(
+        "note: \"{}\" is the loopback of this host: port {} listens on all "
+        "its addresses; an address for MASTER_ADDR keeps strangers out\n",
+        hardware::OneLine(host, 200),
+        place.store_port);
   }
-  return listener;
+  const Addresses everywhere("", place.store_port, SOCK_STREAM, AI_PASSIVE);
+  int error = 0;
+  for (const addrinfo* one = (nobody_comes ? everywhere : named).first();
+       one != nullptr;
+       one = one->ai_next) {
+    const int listener = ListenAt(*one);
+    if (listener >= 0) return listener;
+    if (error != EADDRINUSE) error = errno;
+  }
+  throw InputError(fmt::format(
+      "MASTER_PORT {}: {}",
+      place.store_port,
+      error == EADDRINUSE
+          ? "in use on this host, by another job or by a second rank 0; "
+            "choose another port"
+      : error == EADDRNOTAVAIL
+          ? fmt::format("\"{}\" of MASTER_ADDR is no address of this host, "
+                        "where rank 0 is",
+                        hardware::OneLine(host, 200))
+          : std::string(std::strerror(error))));
 }
 
 // The address from which this host talks to `host`: the one that the others
 // can talk to, also where the host's own name resolves to its loopback.
 std::string AddressTowards(const std::string& host, uint16_t port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(
-          host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-    throw InputError(fmt::format("MASTER_ADDR: no address for \"{}\"", host));
-  }
+  const Addresses found(host, port, SOCK_DGRAM);
   std::string text;
-  for (const addrinfo* one = found; one != nullptr && text.empty();
+  for (const addrinfo* one = found.first(); one != nullptr && text.empty();
        one = one->ai_next) {
     const int descriptor =
         ::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -133,12 +199,17 @@ std::string AddressTowards(const std::string& host, uint16_t port) {
     }
     ::close(descriptor);
   }
-  ::freeaddrinfo(found);
   if (text.empty()) {
     throw InputError(
         fmt::format("MASTER_ADDR: no way from here to \"{}\"", host));
   }
   return text;
+}
+
+// Who does not know it finds no key of the run: neither its verdicts nor its
+// requests. Empty where none was agreed upon, which one host has no need of.
+std::string SharedSecret() {
+  return EnvironmentVariable("TRAINFARE_RANKS_SECRET").value_or("");
 }
 
 StorePtr OpenStore(const RankPlace& place, milliseconds timeout) {
@@ -148,12 +219,12 @@ StorePtr OpenStore(const RankPlace& place, milliseconds timeout) {
   options.timeout = timeout;
   if (place.rank == 0 && !place.launcher_store) {
     options.isServer = true;
-    options.masterListenFd = Listen(place.store_port);
+    options.masterListenFd = Listen(place);
   }
   try {
     return c10::make_intrusive<c10d::PrefixStore>(
-        "trainfare/" + place.attempt,
-        c10::make_intrusive<c10d::TCPStore>(place.store_host, options));
+        fmt::format("trainfare/{}/{}", SharedSecret(), place.attempt),
+        c10::make_intrusive<c10d::TCPStore>(MeetingHost(place), options));
   } catch (const std::exception&) {
     throw InputError(fmt::format(
         "rank {}: no answer from rank 0 at {}:{} within {} s (MASTER_ADDR, "
@@ -232,7 +303,7 @@ c10::intrusive_ptr<c10d::Backend> OpenGloo(const StorePtr& store,
   options->devices.push_back(
       interface ? c10d::ProcessGroupGloo::createDeviceForInterface(*interface)
                 : c10d::ProcessGroupGloo::createDeviceForHostname(
-                      AddressTowards(place.store_host, place.store_port)));
+                      AddressTowards(MeetingHost(place), place.store_port)));
   return c10::make_intrusive<c10d::ProcessGroupGloo>(
       store, place.rank, place.world_size, options);
 }
@@ -324,9 +395,7 @@ std::string Communicator::transport() const {
   if (!state_) return "";
   return fmt::format("{} {}",
                      state_->backend == "gloo" ? "tcp" : state_->backend,
-                     place_.local_world_size == place_.world_size
-                         ? "within a host"
-                         : "between hosts");
+                     AllHere(place_) ? "within a host" : "between hosts");
 }
 
 std::unique_ptr<Transfer> Communicator::AllReduce(const at::Tensor& tensor,
@@ -370,7 +439,7 @@ std::optional<std::string> Communicator::NextPublished() {
     std::this_thread::sleep_for(milliseconds(5));
   }
   const std::string value = Text(state_->store->get(key));
-  if (value.front() == '-') return std::nullopt;
+  if (value.empty() || value.front() == '-') return std::nullopt;
   return value.substr(1);
 }
 

@@ -14,6 +14,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "hardware/files/json_text.h"
+#include "model/error.h"
+
 namespace trainfare::trainer {
 namespace {
 
@@ -392,8 +395,12 @@ std::string ToJsonLine(const CopyRecord& record) {
 
 std::string ErrorJsonLine(const std::string& request,
                           const std::string& message) {
-  Json parsed = Json::parse(request, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded()) parsed = request;
+  Json parsed = request;
+  try {
+    parsed = hardware::ParseJson(request, "request", 1);
+  } catch (const model::InputError&) {
+    // As it was written, then.
+  }
   const Json json = {{"schema", "trainfare.measurement/1"},
                      {"kind", "error"},
                      {"request", std::move(parsed)},

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 
 namespace trainfare::trainer {
@@ -16,7 +17,7 @@ std::string FirstLine(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     text = "out of memory";
   }
-  return text.substr(0, text.find('\n'));
+  return hardware::OneLine(text.substr(0, text.find('\n')));
 }
 
 bool IsBadRequest(const std::exception& error) {

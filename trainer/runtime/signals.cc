@@ -1,9 +1,12 @@
 #include "trainer/runtime/signals.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <thread>
 
 namespace trainfare::trainer {
 namespace {
@@ -11,24 +14,39 @@ namespace {
 std::atomic<bool> stop_requested{false};
 std::atomic<bool> waiting{false};
 
-extern "C" void OnSignal(int) {
-  if (waiting.load() || stop_requested.exchange(true)) {
-    ::_exit(kInterruptedExit);
+constexpr std::array kSignals = {SIGINT, SIGTERM};
+
+void WaitForSignals(const sigset_t& signals) {
+  while (true) {
+    int received = 0;
+    if (::sigwait(&signals, &received) != 0) continue;
+    if (waiting.load() || stop_requested.exchange(true)) {
+      ::_exit(kInterruptedExit);
+    }
   }
 }
 
 }  // namespace
 
-void InstallSignalHandlers() {
-  struct sigaction action {};
-  action.sa_handler = &OnSignal;
-  ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+void WatchSignals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : kSignals) {
+    ::sigaddset(&signals, signal);
+    // A shell starts what runs in its background with SIGINT ignored, and what
+    // is ignored is never waited for.
+    std::signal(signal, SIG_DFL);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(WaitForSignals, signals).detach();
   std::signal(SIGPIPE, SIG_IGN);
 }
 
 bool StopRequested() { return stop_requested.load(); }
+
+void ThrowIfStopRequested() {
+  if (StopRequested()) throw Interrupted();
+}
 
 WaitingForInput::WaitingForInput() {
   waiting.store(true);

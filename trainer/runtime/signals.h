@@ -1,6 +1,12 @@
 #pragma once
 
 // Ctrl-C and SIGTERM: finish what must not be cut, then exit 130.
+//
+// No handler ever runs on a thread that computes: kernels may run on stacks of
+// their own, which the frame of a signal with its vector registers overflows.
+// Both signals are blocked in every thread, and one thread waits for them.
+
+#include <stdexcept>
 
 namespace trainfare::trainer {
 
@@ -8,9 +14,17 @@ namespace trainfare::trainer {
 inline constexpr int kInterruptedExit = 130;
 
 // From here on SIGINT and SIGTERM ask to stop; a second one exits at once.
-// A closed reader of our output is an error instead of a signal.
-void InstallSignalHandlers();
+// A closed reader of our output is an error instead of a signal. Called before
+// any other thread starts: threads inherit what is blocked.
+void WatchSignals();
 bool StopRequested();
+
+// Ends what has nothing to lose yet, such as the making of a model.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("interrupted") {}
+};
+void ThrowIfStopRequested();
 
 // While one exists the program waits for input and a signal may end it on the
 // spot: nothing is half-written.

@@ -4,10 +4,13 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "trainer/data/safetensors.h"
 #include "trainer/network/pretrained.h"
 
@@ -32,17 +35,34 @@ std::vector<Parameter> TensorsOf(const Transformer& transformer,
   return tensors;
 }
 
+// Counts of a run are no greater than a run can be: nothing overflows.
+constexpr int64_t kMost = model::kLargestCount;
+constexpr int kLargestExponent = 126;
+
 template <class Count>
-Count ReadCount(const SafetensorsFile& file, const char* key) {
+Count ReadCount(const SafetensorsFile& file,
+                const char* key,
+                Count least,
+                Count most) {
   const auto found = file.metadata().find(key);
   Count value = 0;
   if (found != file.metadata().end()) {
     const std::string& text = found->second;
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size()) return value;
+    if (error == std::errc() && end == text.data() + text.size() &&
+        value >= least && value <= most) {
+      return value;
+    }
   }
-  throw InputError(fmt::format("{}: {}: expected a count", file.path(), key));
+  throw InputError(fmt::format(
+      "{}: {}: expected an integer from {} to {}, got {}",
+      file.path(),
+      key,
+      least,
+      most,
+      found == file.metadata().end() ? "nothing"
+                                     : hardware::OneLine(found->second, 60)));
 }
 
 void CheckRun(const SafetensorsFile& file,
@@ -102,14 +122,19 @@ Checkpoint LoadCheckpoint(const std::string& path,
   CheckRun(file, run);
   Checkpoint checkpoint;
   checkpoint.run = run;
-  checkpoint.step = ReadCount<int64_t>(file, "step");
-  checkpoint.epoch = ReadCount<int64_t>(file, "epoch");
-  checkpoint.position = ReadCount<int64_t>(file, "position");
-  checkpoint.dropout_calls = ReadCount<uint64_t>(file, "dropout_calls");
+  checkpoint.step = ReadCount<int64_t>(file, "step", 0, kMost);
+  checkpoint.epoch = ReadCount<int64_t>(file, "epoch", 0, kMost);
+  checkpoint.position = ReadCount<int64_t>(file, "position", 0, kMost);
+  checkpoint.dropout_calls = ReadCount<uint64_t>(
+      file, "dropout_calls", 0, std::numeric_limits<uint64_t>::max());
   checkpoint.loss_scale = {
-      std::ldexp(1.0, ReadCount<int>(file, "loss_scale_exponent")),
-      ReadCount<int64_t>(file, "good_steps"),
-      ReadCount<int64_t>(file, "skipped_steps")};
+      std::ldexp(1.0,
+                 ReadCount<int>(file,
+                                "loss_scale_exponent",
+                                -kLargestExponent,
+                                kLargestExponent)),
+      ReadCount<int64_t>(file, "good_steps", 0, kMost),
+      ReadCount<int64_t>(file, "skipped_steps", 0, checkpoint.step)};
 
   // Looked up and checked all, before the first is changed.
   std::vector<std::pair<const TensorBytes*, at::Tensor>> copies;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"
@@ -62,7 +63,7 @@ class ObjectReader {
                       At(key),
                       least,
                       kLargestCount,
-                      value.dump()));
+                      hardware::ShownJson(value)));
     }
     return value.get<int64_t>();
   }
@@ -83,23 +84,25 @@ class ObjectReader {
                       At(key),
                       least,
                       most,
-                      value.dump()));
+                      hardware::ShownJson(value)));
     }
     return number;
   }
   bool Flag(const char* key, bool fallback) const {
     if (!Has(key)) return fallback;
     if (!Raw(key).is_boolean()) {
-      throw InputError(fmt::format(
-          "{}: expected true or false, got {}", At(key), Raw(key).dump()));
+      throw InputError(fmt::format("{}: expected true or false, got {}",
+                                   At(key),
+                                   hardware::ShownJson(Raw(key))));
     }
     return Raw(key).get<bool>();
   }
   std::string Text(const char* key, std::string_view fallback) const {
     if (!Has(key)) return std::string(fallback);
     if (!Raw(key).is_string()) {
-      throw InputError(
-          fmt::format("{}: expected a text, got {}", At(key), Raw(key).dump()));
+      throw InputError(fmt::format("{}: expected a text, got {}",
+                                   At(key),
+                                   hardware::ShownJson(Raw(key))));
     }
     return Raw(key).get<std::string>();
   }
@@ -258,15 +261,7 @@ void CheckSupported(const model::Workload& workload) {
 }  // namespace
 
 MeasureRequest ParseMeasureRequest(const std::string& text) {
-  json value;
-  try {
-    value = json::parse(text);
-  } catch (const json::parse_error& error) {
-    throw InputError(
-        fmt::format("request: expected one JSON object, got an "
-                    "error at byte {}",
-                    error.byte));
-  }
+  const json value = hardware::ParseJson(text, "request", 1);
   const ObjectReader reader(value,
                             "",
                             {"model",

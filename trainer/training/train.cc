@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "model/error.h"
+#include "model/limits.h"
 #include "trainer/data/data.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"
@@ -609,9 +610,20 @@ int Train(const TrainOptions& given,
   if (!options.data.empty()) {
     examples = ReadExamples(options.data, words, architecture, options.length);
   } else {
-    const int64_t wanted = options.steps.value_or(1) * options.batch *
-                           options.accumulation *
-                           static_cast<int64_t>(share.world_size);
+    const int64_t wanted =
+        model::CheckedProduct({options.steps.value_or(1),
+                               options.batch,
+                               options.accumulation,
+                               static_cast<int64_t>(share.world_size)},
+                              "--steps x --batch x --accumulation");
+    constexpr int64_t kMostDrawn = 1'000'000'000;
+    if (wanted > kMostDrawn) {
+      throw InputError(fmt::format(
+          "--steps x --batch x --accumulation: expected at most {} random "
+          "examples, got {}",
+          kMostDrawn,
+          wanted));
+    }
     examples = LengthHistogram::FromFile(options.lengths)
                    .Draw(wanted,
                          architecture,
@@ -679,7 +691,22 @@ int Train(const TrainOptions& given,
     const Checkpoint checkpoint = LoadCheckpoint(
         options.checkpoint, run, transformer, session.optimizer());
     first_step = checkpoint.step;
+    if (first_step > steps) {
+      throw InputError(
+          fmt::format("{}: step: expected at most the {} of this run, got {}",
+                      options.checkpoint,
+                      steps,
+                      first_step));
+    }
     feed.Seek(checkpoint.epoch, checkpoint.position);
+    if (feed.position() > feed.batches()) {
+      throw InputError(fmt::format(
+          "{}: position: expected at most the {} batches of epoch {}, got {}",
+          options.checkpoint,
+          feed.batches(),
+          feed.epoch(),
+          feed.position()));
+    }
     SeedDropout(dropout_seed, checkpoint.dropout_calls);
     if (session.loss_scale()) session.set_loss_scale(checkpoint.loss_scale);
     if (first_rank) {
@@ -708,6 +735,7 @@ int Train(const TrainOptions& given,
   // Several ranks stop behind the same step, or the rest would wait for ever.
   DataParallel* const parallel = session.ranks();
   bool stopped = parallel == nullptr && StopRequested();
+  bool diverged = false;  // the loss is no number: weights are lost, too
   RunMonitor monitor(record.device.bus_id);
   session.set_time_parts(options.layers);
   ResetPeakMemory(transformer.device());
@@ -730,6 +758,9 @@ int Train(const TrainOptions& given,
                                     : StopRequested();
       monitor.AfterStep();
       progress.Show(record.samples.back());
+      // With a scaled loss the update was left out and the scale is lowered.
+      diverged = !session.loss_scale() && !std::isfinite(times.loss);
+      if (diverged) break;
       done = step + 1;
       if (options.checkpoint_every > 0 &&
           done % options.checkpoint_every == 0) {
@@ -737,7 +768,7 @@ int Train(const TrainOptions& given,
       }
     }
   }
-  save_checkpoint(done);
+  if (!diverged) save_checkpoint(done);
   if (monitor.begun()) {
     record.conditions = monitor.End();
     RequireDeviceTime(record);
@@ -750,11 +781,18 @@ int Train(const TrainOptions& given,
   const PeakMemory peak = PeakMemoryOf(transformer.device());
   record.peak_memory_bytes = peak.held_bytes;
   record.peak_allocated_bytes = peak.allocated_bytes;
-  if (!evaluation.empty() && !stopped) {
+  if (!evaluation.empty() && !stopped && !diverged) {
     record.evaluation_accuracy =
         Accuracy(session, transformer, evaluation, options, ranks);
   }
   if (records && !record.samples.empty()) records->Write(ToJsonLine(record));
+  if (diverged) {
+    throw InputError(fmt::format(
+        "step {}: the loss is {}; nothing is saved from here on; hint: a lower "
+        "--learning-rate, or --clip-norm",
+        record.samples.back().step + 1,
+        record.samples.back().times.loss));
+  }
   if (!options.save.empty() && first_rank) Save(options, transformer);
   if (!record.samples.empty() && options.out != "-" && first_rank) {
     std::cout << fmt::format("steps {}  loss {:.6f}",

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 
 namespace trainfare::hardware::internal {
@@ -19,7 +20,8 @@ using model::InputError;
 // Builds the tree from the events of one document.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(YamlDocument& document) : document_(document) {}
+  TreeBuilder(std::string_view text, YamlDocument& document)
+      : text_(text), document_(document) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (started_) {
@@ -42,6 +44,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     RefuseAnchor(mark, anchor);
     RefuseTag(mark, tag);
+    RefuseOpenQuote(mark);
     if (!open_.empty() && open_.back()->kind == YamlNode::Kind::kMap &&
         !key_pending_) {
       open_.back()->entries.push_back(
@@ -90,6 +93,26 @@ class TreeBuilder : public YAML::EventHandler {
     if (!tag.empty() && tag != "?" && tag != "!") {
       Fail(mark, fmt::format("expected a value, got the tag \"{}\"", tag));
     }
+  }
+
+  // yaml-cpp takes the end of the file for the end of a text in quotes.
+  void RefuseOpenQuote(const YAML::Mark& mark) const {
+    std::string_view rest =
+        text_.substr(std::min(static_cast<size_t>(mark.pos), text_.size()));
+    if (rest.empty() || (rest.front() != '"' && rest.front() != '\'')) return;
+    const char quote = rest.front();
+    for (size_t i = 1; i < rest.size(); ++i) {
+      const bool escaped =
+          quote == '"' ? rest[i] == '\\' : rest.substr(i).starts_with("''");
+      if (escaped) {
+        ++i;
+      } else if (rest[i] == quote) {
+        return;
+      }
+    }
+    Fail(mark,
+         "expected a text in quotes, got no quote behind it; is the file cut "
+         "off?");
   }
 
   void RefuseDuplicates(const YamlNode& map) const {
@@ -147,29 +170,12 @@ class TreeBuilder : public YAML::EventHandler {
     return node;
   }
 
+  std::string_view text_;  // without a byte order mark, as marks count
   YamlDocument& document_;
   std::vector<YamlNode*> open_;
   bool key_pending_ = false;
   bool started_ = false;
 };
-
-// Bytes of the UTF-8 letter that begins at `text`; 0 when it is none.
-size_t LetterSize(std::string_view text) {
-  const auto byte = [&](size_t i) {
-    return static_cast<unsigned char>(text[i]);
-  };
-  const unsigned first = byte(0);
-  size_t size = 0;
-  if (first < 0x80) size = 1;
-  if (first >= 0xc2 && first < 0xe0) size = 2;
-  if (first >= 0xe0 && first < 0xf0) size = 3;
-  if (first >= 0xf0 && first < 0xf5) size = 4;
-  if (size == 0 || size > text.size()) return 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) return 0;
-  }
-  return size;
-}
 
 // yaml-cpp takes some control characters for the end of the file, and passes
 // on bytes that no terminal or JSON reader accepts.
@@ -181,7 +187,7 @@ void RefuseStrangeBytes(std::string_view text, const std::string& file) {
     const auto code = static_cast<unsigned char>(letter);
     const bool control =
         code < 0x20 && letter != '\t' && letter != '\n' && letter != '\r';
-    const size_t size = LetterSize(text);
+    const size_t size = CharacterSize(text);
     if (control || size == 0) {
       throw InputError(
           file,
@@ -214,7 +220,9 @@ std::string PathOf(const YamlNode& node) {
 void ParseYaml(const std::string& text, YamlDocument& document) {
   RefuseStrangeBytes(text, document.file);
   std::istringstream stream(text);
-  TreeBuilder builder(document);
+  std::string_view marked = text;
+  if (marked.starts_with("\xef\xbb\xbf")) marked.remove_prefix(3);
+  TreeBuilder builder(marked, document);
   try {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {

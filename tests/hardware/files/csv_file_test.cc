@@ -19,10 +19,10 @@ std::string Message(const std::string& text) {
 
 TEST_CASE("fields in quotes hold commas, quotes and line ends") {
   const TemporaryFolder folder;
-  const CsvFile file = CsvFile::Read(
-      folder.Write("t.csv",
-                   "\xef\xbb\xbf"
-                   "a,b\r\n\"1,\"\"x\"\"\",2\r\n\n\"two\nlines\",\n3,4,5\n6"));
+  const CsvFile file = CsvFile::Read(folder.Write(
+      "t.csv",
+      "\xef\xbb\xbf"
+      "a,b\r\n\"1,\"\"x\"\"\",2\r\n\n\"two\nlines\",\n3,4,5\n6\n"));
   CHECK(file.header() == std::vector<std::string>{"a", "b"});
   CHECK(file.Column("b") == 1);
   CHECK_FALSE(file.TryColumn("c").has_value());
@@ -38,15 +38,32 @@ TEST_CASE("fields in quotes hold commas, quotes and line ends") {
 
 TEST_CASE("one bad CSV file per message") {
   CHECK(Message("a,b\n1,2\n") == "no error");
-  CHECK(Message("") == "t.csv: expected a header line, got an empty file");
+  CHECK(Message("") == "t.csv:1: expected a header line, got nothing");
   CHECK(Message("a,c\n1,2\n") == "t.csv:1: missing column \"b\"; known: a, c");
   CHECK(Message("b,b\n") == "t.csv:1: the column \"b\" stands twice");
-  CHECK(Message("a,b\n1,\"2\n3,4\n") ==
-        "t.csv:2: not valid CSV: error parsing data while strict checking "
-        "enabled");
-  CHECK(Message("a,b\n1,2\nx\"y,2\n") ==
-        "t.csv:3: not valid CSV: error parsing data while strict checking "
-        "enabled");
+  const std::string quote =
+      "a quote is not closed, or stands inside a field; a quote in a quoted "
+      "field is written twice";
+  CHECK(Message("a,b\n1,\"2\n3,4\n") == "t.csv:2: " + quote);
+  CHECK(Message("a,b\n1,2\nx\"y,2\n") == "t.csv:3: " + quote);
+  CHECK(Message("a,b\n1,2\n1,2") ==
+        "t.csv:3: the last line has no end: the file is cut off, or a newline "
+        "is missing behind it");
+}
+
+TEST_CASE("rows as wide as the header, where that is asked for") {
+  const auto parse = [](std::string_view text) {
+    return CsvFile::Parse(text, "t.csv", CsvFile::Rows::kAsHeader);
+  };
+  const CsvFile file = parse("a,b\r\n1,2\r\n\r\n3,\r\n");
+  REQUIRE(file.rows().size() == 2);
+  CHECK(file.Field(file.rows()[0], "b") == "2");
+  CHECK(file.Field(file.rows()[1], "b").empty());
+  CHECK(file.Field(file.rows()[1], "unheard of").empty());
+  CHECK(file.rows()[1].line == 4);
+  CHECK_THROWS_WITH_AS(parse("a,b\n1,2\n1,2,3\n"),
+                       "t.csv:3: expected 2 fields as in the header, got 3",
+                       model::InputError);
 }
 
 }  // namespace trainfare::hardware

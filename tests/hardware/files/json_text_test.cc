@@ -53,6 +53,12 @@ TEST_CASE("deep nesting is refused, and never printed by recursion") {
 TEST_CASE("any bytes are written, and finite numbers only") {
   const nlohmann::ordered_json strange = {{"name", "caf\xe9"}};
   CHECK(WriteJson(strange) == "{\"name\":\"caf\xef\xbf\xbd\"}");
+  // What a terminal would act upon is written as escapes; other letters stay.
+  const nlohmann::ordered_json acting = {
+      {"name", "\x1b[2J\x7f \xc2\x9b \xe2\x80\xae \xc3\xa9"}};
+  CHECK(WriteJson(acting) == R"({"name":"\u001b[2J\u007f \u009b \u202e )"
+                             "\xc3\xa9\"}");
+  CHECK(ParseJson(WriteJson(acting), "f") == nlohmann::json(acting));
   CHECK(WriteJson(nlohmann::ordered_json{{"a", 1}}, JsonLayout::kIndented) ==
         "{\n  \"a\": 1\n}");
   const nlohmann::ordered_json infinite = {

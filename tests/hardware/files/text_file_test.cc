@@ -1,7 +1,9 @@
 #include "hardware/files/text_file.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,33 @@ TEST_CASE("a file is read as it is, and what is none says why") {
       ReadTextFile(folder.path(), "a text"),
       (folder.path() + ": expected a text, got a directory").c_str(),
       model::InputError);
+}
+
+TEST_CASE("a file that another file names lies beside it") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories((folder.path() + "/inside/deep"));
+  const std::string scenario = folder.Write("inside/s.yaml", "");
+  folder.Write("inside/deep/lengths.yaml", "x");
+  const std::string secret = folder.Write("secret", "x");
+  CHECK_NOTHROW(PathBeside(scenario, "deep/lengths.yaml"));
+  CHECK_NOTHROW(PathBeside(scenario, "deep/../deep/lengths.yaml"));
+  std::filesystem::create_symlink(secret, (folder.path() + "/inside/link"));
+  for (const std::string& named : {std::string("../secret"),
+                                   secret,
+                                   std::string("link"),
+                                   std::string("/etc/passwd")}) {
+    CAPTURE(named);
+    CHECK_THROWS_WITH_AS(
+        PathBeside(scenario, named),
+        doctest::Contains("expected a file within the folder of this one"),
+        model::InputError);
+  }
+  CHECK_THROWS_AS(PathBeside(scenario, "deep"), model::InputError);
+  CHECK_THROWS_AS(PathBeside(scenario, "/dev/zero"), model::InputError);
+  ::mkfifo((folder.path() + "/inside/fifo").c_str(), 0600);
+  CHECK_THROWS_WITH_AS(PathBeside(scenario, "fifo"),
+                       "expected a regular file, got \"fifo\"",
+                       model::InputError);
 }
 
 TEST_CASE("lines of a text, whether or not its last has an end") {

@@ -103,6 +103,29 @@ TEST_CASE("anchors, aliases, tags and keys that are no words are refused") {
         "f.yaml:1:3: expected a key, got a map, a list or nothing");
 }
 
+TEST_CASE("a text in quotes ends with one") {
+  for (const char* text : {"a: 'b\n", "a: 'it''s\n", "x: 1\na: [ 'b\n"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(Reader::FromText(text, "f.yaml"), model::InputError);
+  }
+  CHECK_THROWS_WITH_AS(
+      Reader::FromText("x: \xc3\xa9\na: 'b\n", "f.yaml"),
+      "f.yaml:2:4: expected a text in quotes, got no quote behind it; is the "
+      "file cut off?",
+      model::InputError);
+  CHECK(Reader::FromText("\xef\xbb\xbf"
+                         "a: 'it''s'\nb: \"\\\"\"\n",
+                         "f.yaml")
+            .Text("b") == "\"");
+}
+
+TEST_CASE("overlong letters and halves of pairs are no UTF-8") {
+  for (const char* text :
+       {"a: \xe0\x80\xaf\n", "a: \xed\xa0\x80\n", "a: \xf4\x90\x80\x80\n"}) {
+    CHECK_THROWS_AS(Reader::FromText(text, "f.yaml"), model::InputError);
+  }
+}
+
 TEST_CASE("a duplicate key is refused") {
   CHECK(Message("a: 1\nb: 2\na: 3\n") ==
         "f.yaml:3:1: duplicate key \"a\"; first at 1:1");
@@ -220,7 +243,7 @@ TEST_CASE("texts, flags, dates, choices and lists are checked") {
   CHECK(Message("a: |\n  two\n  lines\n",
                 [](const Reader& root) { root.Date("a"); }) ==
         "f.yaml:1:4: a: expected a date such as \"2026-05-20\", got the text "
-        "\"two\\nlines\\n\"");
+        "\"two lines \"");
   CHECK(Message("a: [x, {b: 1}]\n", [](const Reader& root) {
           root.Texts("a");
         }) == "f.yaml:1:8: a[1]: expected a text, got a map");

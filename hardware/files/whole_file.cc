@@ -1,0 +1,85 @@
+#include "hardware/files/whole_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "model/error.h"
+
+namespace trainfare::hardware {
+namespace {
+
+// What a file of ours may be read and written by, as open() has it; umask() can
+// only be asked by changing it, which another thread would see.
+mode_t Permissions() {
+  std::ifstream status("/proc/self/status");
+  unsigned mask = 022;
+  for (std::string line; std::getline(status, line);) {
+    if (std::sscanf(line.c_str(), "Umask: %o", &mask) == 1) break;
+  }
+  return 0666 & ~static_cast<mode_t>(mask);
+}
+
+}  // namespace
+
+WholeFile::WholeFile(std::string path)
+    : path_(std::move(path)), beside_(path_ + ".XXXXXX") {
+  // O_EXCL: neither a file nor a link of that name was there.
+  descriptor_ = ::mkostemp(beside_.data(), O_CLOEXEC);
+  if (descriptor_ < 0) {
+    const int error = errno;
+    beside_.clear();
+    Fail(error);
+  }
+  // Where the file system knows of none, there are none to set.
+  [[maybe_unused]] const int set = ::fchmod(descriptor_, Permissions());
+}
+
+WholeFile::~WholeFile() { Discard(); }
+
+void WholeFile::Write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) Fail(errno);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void WholeFile::Commit() {
+  // A rename may reach the disk before the data it names.
+  if (::fsync(descriptor_) != 0) Fail(errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) Fail(errno);
+  if (std::rename(beside_.c_str(), path_.c_str()) != 0) Fail(errno);
+  beside_.clear();
+}
+
+void WholeFile::Fail(int error) {
+  Discard();
+  throw model::InputError(
+      fmt::format("{}: cannot be written: {}",
+                  path_,
+                  std::error_code(error, std::generic_category()).message()));
+}
+
+void WholeFile::Discard() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+  beside_.clear();
+}
+
+void WriteWholeFile(const std::string& path, std::string_view text) {
+  WholeFile file(path);
+  file.Write(text);
+  file.Commit();
+}
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,59 @@
+#include "hardware/files/whole_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "hardware/files/text_file.h"
+#include "model/error.h"
+#include "tests/hardware/temporary_folder.h"
+
+namespace trainfare::hardware {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::ptrdiff_t FilesIn(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder),
+                       fs::directory_iterator());
+}
+
+}  // namespace
+
+TEST_CASE("a file is the old one or the new one, and nothing is left over") {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("f", "old");
+  {
+    WholeFile file(path);
+    file.Write("half");
+    CHECK(ReadTextFile(path, "a file") == "old");
+  }
+  CHECK(ReadTextFile(path, "a file") == "old");
+  WriteWholeFile(path, "new");
+  CHECK(ReadTextFile(path, "a file") == "new");
+  CHECK(FilesIn(fs::path(path).parent_path()) == 1);
+  // As open() would have made it, not as a temporary file.
+  WriteWholeFile((folder.path() + "/g"), "new");
+  CHECK((fs::status((folder.path() + "/g")).permissions() &
+         fs::perms::owner_all) ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+TEST_CASE("a link in its place is replaced, not followed") {
+  const TemporaryFolder folder;
+  const std::string other = folder.Write("other", "mine");
+  fs::create_symlink(other, (folder.path() + "/f"));
+  WriteWholeFile((folder.path() + "/f"), "new");
+  CHECK(ReadTextFile(other, "a file") == "mine");
+  CHECK_FALSE(fs::is_symlink((folder.path() + "/f")));
+}
+
+TEST_CASE("a folder that is not there is said") {
+  CHECK_THROWS_WITH_AS(
+      WriteWholeFile("nowhere/f", "x"),
+      "nowhere/f: cannot be written: No such file or directory",
+      model::InputError);
+}
+
+}  // namespace trainfare::hardware
