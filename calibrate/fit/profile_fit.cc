@@ -254,11 +254,13 @@ void FillRuns(const std::vector<EngineProfile>& profiles,
     run.place = PlaceOf(profiles[i].workload);
     run.measured = *profiles[i].step;
     run.modelled = *result.modelled[i].step;
-    run.left_out = result.left_out[i].step;
+    if (!result.left_out.empty()) run.left_out = result.left_out[i].step;
     const double ratio = run.modelled / run.measured;
     residuals.push_back(std::log(ratio));
     errors.push_back(std::abs(ratio - 1.0));
-    left_out_errors.push_back(std::abs(*run.left_out / run.measured - 1.0));
+    if (run.left_out) {
+      left_out_errors.push_back(std::abs(*run.left_out / run.measured - 1.0));
+    }
     fit.runs.push_back(run);
   }
   if (errors.empty()) return;
@@ -278,7 +280,9 @@ void FillRuns(const std::vector<EngineProfile>& profiles,
   fit.residual_scatter =
       ScatterWithPrior(steps * scatter * scatter, steps, time_sigma);
   fit.in_sample_error = Median(errors);
-  fit.leave_one_out_error = Median(left_out_errors);
+  if (!left_out_errors.empty()) {
+    fit.leave_one_out_error = Median(left_out_errors);
+  }
 }
 
 }  // namespace
@@ -303,6 +307,13 @@ EngineProfile ModelProfile(const Device& device,
   profile.traffic = busy.traffic;
   profile.spill = busy.spill;
   return profile;
+}
+
+std::optional<EngineProfile> EnginesOf(const Device& device,
+                                       const model::Workload& workload,
+                                       const std::vector<double>& values) {
+  if (device.kind != hardware::DeviceKind::kNeuron) return std::nullopt;
+  return ModelProfile(device, device.name, workload, values);
 }
 
 ProfileFit FitProfiles(const Device& device,
@@ -337,6 +348,7 @@ ProfileFit FitProfiles(const Device& device,
     const EngineProfile& profile = prepared[i].profile;
     result.modelled.push_back(
         ModelProfile(device, profile.label, profile.workload, values));
+    if (!options.leave_one_out) continue;
     const Solution without = Solve(device, prepared, options, i);
     result.left_out.push_back(ModelProfile(
         device, profile.label, profile.workload, ValuesOf(without.positions)));

@@ -19,6 +19,7 @@ namespace trainfare::calibrate {
 // the step time.
 struct EngineProfile {
   std::string label;
+  std::string device;        // catalog name; may be empty
   model::Workload workload;  // of one device
   std::optional<model::Seconds<>> step;
   std::optional<double> tensor;
@@ -35,12 +36,14 @@ struct ProfileFitOptions {
   double time_sigma = 0.05;
   double share_sigma = 0.015;
   double bytes_sigma = 0.05;
+  // Also refit without each profile in turn.
+  bool leave_one_out = true;
 };
 
 struct ProfileFit {
   Fit fit;
   // As given, all figures modelled: by the fit to all, and by a fit to all
-  // others.
+  // others where that was asked for.
   std::vector<EngineProfile> modelled;
   std::vector<EngineProfile> left_out;
 };
@@ -56,5 +59,10 @@ EngineProfile ModelProfile(const hardware::Device& device,
                            const std::string& label,
                            const model::Workload& workload,
                            const std::vector<double>& values);
+
+// Of a device whose model has engines; nullopt of any other.
+std::optional<EngineProfile> EnginesOf(const hardware::Device& device,
+                                       const model::Workload& workload,
+                                       const std::vector<double>& values);
 
 }  // namespace trainfare::calibrate

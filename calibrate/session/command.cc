@@ -69,6 +69,9 @@ const hardware::Device& OnlyDevice(const ObservationFiles& files) {
   for (const KernelObservation& kernel : files.kernels) {
     names.insert(kernel.device);
   }
+  for (const EngineProfile& profile : files.profiles) {
+    names.insert(profile.device);
+  }
   if (names.size() == 1) {
     const std::string& name = *names.begin();
     const hardware::DeviceCatalog& catalog = hardware::DeviceCatalog::Shipped();
@@ -103,10 +106,9 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   CalibrateResult result;
   result.fit_path = FitPath(device, options);
   RequireWritable(result.fit_path);
-  Fit fit = FitDevice(device, files.observations, files.kernels);
-  RankFits ranks = FitRanks(device, fit, files.ranks);
-  for (const std::string& note : ranks.notes) progress.Note(note);
-  fit.ranks = std::move(ranks.groups);
+  std::vector<std::string> notes;
+  Fit fit = MakeFit(device, files, {}, notes);
+  for (const std::string& note : notes) progress.Note(note);
   fit.name = fs::path(result.fit_path).stem().string();
   fit.provenance.source = files.source;
   fit.provenance.host = files.host;

@@ -19,7 +19,8 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
                "predict squad_bert_large --instance aws/p4d.24xlarge"});
   sub->add_option("SCENARIO",
                   options->scenario,
-                  "A file, or the name of a shipped scenario")
+                  "A file, the name of a shipped scenario, or FILE#RUN of "
+                  "published figures")
       ->required();
   sub->add_option("--device",
                   options->device,

@@ -14,6 +14,7 @@
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
+#include "scenarios/published/published_job.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
@@ -194,10 +195,28 @@ std::string SettingsLine(const PredictionTarget& target,
                      GroundName(target));
 }
 
+// A run of published figures says on what it ran, unless the flags do.
+Scenario LoadAsked(PredictOptions& options) {
+  if (!NamesPublishedRun(options.scenario)) {
+    return LoadScenario(options.scenario);
+  }
+  PublishedJob job = LoadPublishedJob(options.scenario);
+  if (!options.device && !options.instance && !options.fit) {
+    if (job.instance != nullptr) {
+      options.instance = job.instance->FullName();
+    } else {
+      options.device = job.device->name;
+    }
+    if (!options.devices) options.devices = job.devices;
+  }
+  return std::move(job.scenario);
+}
+
 }  // namespace
 
-Report Predict(const PredictOptions& options) {
-  const Scenario scenario = LoadScenario(options.scenario);
+Report Predict(const PredictOptions& asked) {
+  PredictOptions options = asked;
+  const Scenario scenario = LoadAsked(options);
   const std::vector<Scenario> variants = Variants(scenario, options.overrides);
   if (options.devices) {
     RequireCount("--devices", *options.devices, model::kMostDevices);

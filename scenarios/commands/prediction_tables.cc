@@ -158,6 +158,22 @@ Table RunTable(const JobEstimate& job, int64_t epochs) {
   return table;
 }
 
+// Busy shares of a step, of one of a chip's parts.
+Table EngineTable(const calibrate::EngineProfile& engines) {
+  Table table;
+  table.title = "engines of a part in a step";
+  table.columns = {{"engine", "name", Align::kLeft},
+                   {"busy", "share", Align::kRight}};
+  const auto add = [&](const char* name, const std::optional<double>& busy) {
+    if (busy) table.Add({name, Cell(Percent(*busy), *busy)});
+  };
+  add("tensor", engines.tensor);
+  add("vector", engines.vector);
+  add("scalar", engines.scalar);
+  add("DMA", engines.dma);
+  return table;
+}
+
 Table MemoryTable(const JobEstimate& job) {
   Table memory;
   memory.title = fmt::format(
@@ -209,6 +225,7 @@ std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs) {
   if (job.fits()) {
     tables.push_back(StepTable(job.step));
     tables.push_back(RunTable(job, epochs));
+    if (job.engines) tables.push_back(EngineTable(*job.engines));
   }
   tables.push_back(MemoryTable(job));
   return tables;

@@ -11,6 +11,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/profile_fit.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/catalog/interconnect.h"
@@ -140,6 +141,8 @@ struct JobEstimate {
   // Model FLOPs over peak, counted as PaLM does: matrix products of forward
   // and backward with attention, nothing recomputed.
   double mfu = 0;
+  // Of a step at the longest batch, where the device's model has engines.
+  std::optional<calibrate::EngineProfile> engines;
   std::string bottleneck;  // "memory-bound: memory traffic is 61 % of a step"
 
   // Of the devices, without their host. With no idle power known the limit

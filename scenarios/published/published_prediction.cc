@@ -1,99 +1,271 @@
 #include "scenarios/published/published_prediction.h"
 
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "calibrate/fit/predictor.h"
+#include "calibrate/records/import/published_records.h"
+#include "hardware/files/unit_text.h"
 #include "model/error.h"
-#include "scenarios/published/published_runs.h"
-#include "scenarios/published/published_steps.h"
-#include "scenarios/published/published_systems.h"
+#include "scenarios/commands/predict.h"
+#include "scenarios/job/estimate.h"
+#include "scenarios/published/published_job.h"
 
 namespace trainfare::scenarios {
 namespace {
 
+using calibrate::Fit;
+using calibrate::Predictor;
+using calibrate::Published;
+using calibrate::PublishedRow;
+using calibrate::PublishedRun;
+using calibrate::PublishedUse;
 using model::InputError;
 
-// Which model answers for a row.
+// A device as it answers, and on what ground.
+struct Ground {
+  Predictor predictor;
+  std::string words;
+  std::set<std::string> seen;           // runs whose figures made the fit
+  std::vector<std::string> parameters;  // that it determines
+};
+
+// "run/quantity" or "run": the run of a label.
+std::string RunOfLabel(const std::string& label) {
+  return label.substr(0, label.find('/'));
+}
+
+std::set<std::string> RunsBehind(const Fit& fit) {
+  std::set<std::string> runs;
+  for (const calibrate::FittedRun& run : fit.runs) {
+    runs.insert(RunOfLabel(run.label));
+  }
+  for (const calibrate::RankFit& ranks : fit.ranks) {
+    for (const calibrate::FittedRun& run : ranks.runs) {
+      runs.insert(RunOfLabel(run.label));
+    }
+  }
+  return runs;
+}
+
+std::vector<std::string> DeterminedBy(const Fit& fit) {
+  std::vector<std::string> names;
+  for (const calibrate::FittedParameter& parameter : fit.parameters) {
+    if (parameter.determined) {
+      names.push_back(fit.device + "/" + parameter.name);
+    }
+  }
+  for (const calibrate::RankFit& ranks : fit.ranks) {
+    const int64_t count = ranks.network.ranks;
+    names.push_back(fmt::format("{}/{}/latency", fit.device, count));
+    names.push_back(fmt::format("{}/{}/link", fit.device, count));
+    if (ranks.share_determined) {
+      names.push_back(fmt::format("{}/{}/share", fit.device, count));
+    }
+  }
+  return names;
+}
+
 class PublishedPredictor {
  public:
   PublishedPredictor(const Published& published, PublishedProtocol protocol)
-      : runs_(published, protocol),
-        steps_(runs_),
-        adan_(runs_),
-        trainium_(runs_) {}
+      : published_(published), protocol_(protocol) {}
 
   PublishedPrediction Predict(const PublishedRow& row) {
     PublishedPrediction prediction;
     try {
-      prediction = Answer(row);
+      Answer(row, prediction);
     } catch (const InputError& error) {
-      prediction = {};
+      prediction.answer = {};
       prediction.reason = error.what();
     }
     return prediction;
   }
 
- private:
-  PublishedPrediction Answer(const PublishedRow& row) {
-    const PublishedRun& run = runs_.RunOf(row);
-    if (row.use == PublishedUse::kShow) {
-      throw InputError(
-          "kept as data: accuracy, loss and occupancy are never "
-          "predicted");
+  std::map<std::string, int64_t> FreeParameters() const {
+    std::map<std::string, int64_t> counts;
+    for (const auto& [group, names] : parameters_) {
+      counts[group] = static_cast<int64_t>(names.size());
     }
+    return counts;
+  }
+
+ private:
+  struct Answered {
+    PublishedJob job;
+    const Ground* ground = nullptr;
+    JobEstimate estimate;
+    std::string refusal;  // of the device, whatever the batch
+  };
+
+  void Answer(const PublishedRow& row, PublishedPrediction& prediction) {
     if (row.use == PublishedUse::kNone) {
       throw InputError("set aside: wrong or contradicted in its source");
     }
-    if (row.group == "cost") return CostOf(runs_, row);
-    if (row.group == "score") return ScoreOf(runs_, row);
-    if (row.group == "facts") return FactOf(runs_, row);
-    if (row.group == "fits") return FitsInMemory(runs_, row);
-    if (row.group == "memory") return MemoryOf(runs_, row);
-    if (IsOneStep(row.run) && row.group == "energy") return adan_.Predict(row);
-    if (row.group == "energy") return RunEnergy(steps_, row);
-    if (row.group == "cerebras") return Cerebras(runs_, row);
-    if (row.group == "sambanova") return SambaNova(runs_, row);
-    if (row.group == "groq") return Groq(runs_, row);
-    if (row.group == "adan_kernels") return KernelByGrid(runs_, row);
-    if (IsOneStep(row.run)) return adan_.Predict(row);
-    if (row.group == "profile_ratios") return ProfileRatio(runs_, row);
-    if (row.group == "speedups") return SpeedUp(steps_, row);
-    if (row.quantity == "utilisation.sm") return SmUtilisation(runs_, row);
-    if (IsProfile(row)) return trainium_.Predict(row);
-    if (row.quantity == "estimate_error") {
-      return Exactly(ToSeconds(MeasuredRecursion(runs_, row.run)) /
-                             runs_.Value(row.run + "/backward_time/measured") -
-                         1.0,
-                     "recursion over measured layers against measured");
+    const QuantityAnswer& line = AnswerOf(row.quantity);
+    if (row.use == PublishedUse::kShow && line.why_not.empty()) {
+      throw InputError("kept as data");
     }
-    if (row.quantity == "run_time") {
-      if (run.setting == "padding=dynamic") return trainium_.Dynamic();
-      return steps_.RunTime(row);
+    if (line.of_figures != nullptr) {
+      prediction.answer = line.of_figures(published_, row);
+      prediction.checks_data = true;
+      prediction.how = "printed figures";
+      return;
     }
-    if (row.quantity == "epoch_time") {
-      PublishedPrediction p = steps_.RunTime(row);
-      p.value = *p.value / static_cast<double>(*run.epochs);
-      return p;
+    if (line.of_job == nullptr) throw InputError(std::string(line.why_not));
+    const PublishedRun& run = published_.RunOf(row);
+    const Answered& answered = EstimateOf(run, run);
+    prediction.how = answered.ground->words;
+    prediction.seen = HasSeen(*answered.ground, run);
+    if (!answered.refusal.empty()) {
+      if (row.value.kind == calibrate::PublishedValue::Kind::kOutcome) {
+        prediction.answer.fits = false;
+        prediction.how = answered.refusal;
+        return;
+      }
+      prediction.refused = true;
+      throw InputError("refused: " + answered.refusal);
     }
-    if (row.group == "kernel_times" && row.part != "encoder layer") {
-      return KernelOfStep(steps_, row);
+    if (!answered.estimate.fits() && !line.though_it_does_not_fit) {
+      prediction.refused = true;
+      throw InputError("refused: " + answered.estimate.Obstacle());
     }
-    return PartOfStep(steps_, row);
+    const auto other = [&](const std::string& name) -> const JobEstimate& {
+      return EstimateOf(published_.runs.at(name), run).estimate;
+    };
+    const AskedJob asked{run, answered.job, answered.estimate, other};
+    prediction.answer = line.of_job(asked);
+    auto& of_group = parameters_[row.group];
+    of_group.insert(answered.ground->parameters.begin(),
+                    answered.ground->parameters.end());
   }
 
-  PublishedRuns runs_;
-  PublishedSteps steps_;
-  AdanSteps adan_;
-  TrainiumProfiles trainium_;
+  bool HasSeen(const Ground& ground, const PublishedRun& run) const {
+    for (const std::string& seen : ground.seen) {
+      if (published_.runs.contains(seen) && published_.Same(seen, run.name)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // The answer to `run` where what is asked is of `target`: the same, or one
+  // that is compared with it. Neither has a part in it.
+  const Answered& EstimateOf(const PublishedRun& run,
+                             const PublishedRun& target) {
+    const std::string key = run.name + "|" + target.name;
+    const auto found = estimates_.find(key);
+    if (found != estimates_.end()) return *found->second;
+    auto answered = std::make_unique<Answered>();
+    answered->job = JobOf(published_, run);
+    answered->ground = &GroundOf(*answered->job.device, run, target);
+    const Predictor& predictor = answered->ground->predictor;
+    try {
+      answered->estimate = EstimateJob(answered->job.scenario,
+                                       predictor,
+                                       answered->job.ClusterFor(predictor));
+    } catch (const InputError& error) {
+      answered->refusal = error.what();
+    }
+    return *estimates_.emplace(key, std::move(answered)).first->second;
+  }
+
+  const Ground& GroundOf(const hardware::Device& device,
+                         const PublishedRun& run,
+                         const PublishedRun& target) {
+    const bool leaves_out = protocol_ == PublishedProtocol::kLeaveOneOut;
+    // Twins are one run, and a fit serves all runs that it leaves out alike.
+    std::string key = device.name;
+    if (leaves_out) {
+      key += fmt::format(
+          "|{}|{}|{}", run.document, Twin(run.name), Twin(target.name));
+    }
+    auto found = grounds_.find(key);
+    if (found == grounds_.end()) {
+      auto ground = std::make_unique<Ground>(
+          leaves_out ? LeftOut(device, run, target) : AsShipped(device));
+      found = grounds_.emplace(key, std::move(ground)).first;
+    }
+    return *found->second;
+  }
+
+  // The first by name of a run's twins.
+  std::string Twin(const std::string& run) const {
+    for (const auto& entry : published_.runs) {
+      if (published_.Same(entry.first, run)) return entry.first;
+    }
+    return run;
+  }
+
+  Ground AsShipped(const hardware::Device& device) {
+    const Fit* fit = fits_.Of(device);
+    if (fit == nullptr) {
+      return {Predictor(device), "no fit: datasheet and priors", {}, {}};
+    }
+    return {Predictor(device, *fit),
+            fmt::format("fit {}", fit->name),
+            RunsBehind(*fit),
+            DeterminedBy(*fit)};
+  }
+
+  Ground LeftOut(const hardware::Device& device,
+                 const PublishedRun& run,
+                 const PublishedRun& target) {
+    const calibrate::ObservationFiles records =
+        calibrate::RecordsOf(published_, [&](const PublishedRun& other) {
+          return other.document == run.document &&
+                 !published_.Same(other.name, run.name) &&
+                 !published_.Same(other.name, target.name);
+        });
+    calibrate::FitOptions options;
+    options.leave_one_out = false;
+    std::vector<std::string> notes;
+    try {
+      Fit fit = calibrate::MakeFit(device, records, options, notes);
+      const int64_t figures = fit.provenance.observations;
+      std::vector<std::string> parameters = DeterminedBy(fit);
+      std::set<std::string> seen = RunsBehind(fit);
+      return {Predictor(device, std::move(fit)),
+              fmt::format("fit to {} of other runs",
+                          hardware::Plural(figures, "figure")),
+              std::move(seen),
+              std::move(parameters)};
+    } catch (const InputError&) {
+      // Nothing else was measured on it: what everybody has.
+      return {Predictor(device),
+              "nothing else was measured on it: datasheet and priors",
+              {},
+              {}};
+    }
+  }
+
+  const Published& published_;
+  PublishedProtocol protocol_;
+  Fits fits_;
+  std::map<std::string, std::unique_ptr<Ground>> grounds_;
+  std::map<std::string, std::unique_ptr<Answered>>
+      estimates_;                                            // by run, target
+  std::map<std::string, std::set<std::string>> parameters_;  // by group
 };
 
 }  // namespace
 
-std::vector<PublishedPrediction> PredictPublished(const Published& published,
-                                                  PublishedProtocol protocol) {
+PublishedPredictions PredictPublished(
+    const Published& published,
+    PublishedProtocol protocol,
+    const std::function<bool(const PublishedRow&)>& only) {
   PublishedPredictor predictor(published, protocol);
-  std::vector<PublishedPrediction> predictions;
-  predictions.reserve(published.rows.size());
+  PublishedPredictions predictions;
+  predictions.rows.reserve(published.rows.size());
   for (const PublishedRow& row : published.rows) {
-    predictions.push_back(predictor.Predict(row));
+    predictions.rows.push_back(only && !only(row) ? PublishedPrediction()
+                                                  : predictor.Predict(row));
   }
+  predictions.free_parameters = predictor.FreeParameters();
   return predictions;
 }
 

@@ -1,35 +1,52 @@
 #pragma once
 
-// What our models say beside each published figure
-// (scenarios/published/published.h), each run predicted from the others.
-// docs/results/validation_published.md has the resulting table.
+// Every published row beside what the product answers for its run.
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "scenarios/published/published.h"
+#include "calibrate/records/import/published.h"
+#include "scenarios/published/quantities.h"
 
 namespace trainfare::scenarios {
 
-// What the models may have seen.
 enum class PublishedProtocol {
-  kLeaveOneOut,  // all runs but this one and those of its same_as
-  kInSample,     // all runs
+  kAsShipped,    // the fits at hand: what `predict` prints
+  kLeaveOneOut,  // a fit to the other runs of the same device and document
 };
 
 struct PublishedPrediction {
-  // In base units as the row; a range where `high` is above `value`.
-  std::optional<double> value;
-  std::optional<double> high;
-  std::optional<bool> fits;  // of an outcome
-  std::string how;           // from what, in a few words
-  std::string reason;        // why there is none
+  PublishedAnswer answer;
+  // Arithmetic on printed figures, no prediction.
+  bool checks_data = false;
+  // The product refuses the job, though somebody ran it.
+  bool refused = false;
+  // The fit was made from figures of this run, or of its twin.
+  bool seen = false;
+  std::string how;     // what the answer rests on
+  std::string reason;  // why there is none
+
+  bool predicted() const {
+    return answer.value.has_value() || answer.fits.has_value();
+  }
 };
 
-// One for every row of `published.rows`, in order.
-std::vector<PublishedPrediction> PredictPublished(
-    const Published& published,
-    PublishedProtocol protocol = PublishedProtocol::kLeaveOneOut);
+struct PublishedPredictions {
+  std::vector<PublishedPrediction> rows;  // one a row, in their order
+  // Parameters that the fits determine, of all devices that a group's rows
+  // were answered by.
+  std::map<std::string, int64_t> free_parameters;
+};
+
+// A figure of a run, or of its twin, has no part in its own prediction. `only`:
+// the rows asked for, the others are left without an answer; empty: all.
+PublishedPredictions PredictPublished(
+    const calibrate::Published& published,
+    PublishedProtocol protocol,
+    const std::function<bool(const calibrate::PublishedRow&)>& only = {});
 
 }  // namespace trainfare::scenarios

@@ -4,284 +4,37 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
-#include "calibrate/records/statistics.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "scenarios/report/result_json.h"
+#include "scenarios/validation/error_summary.h"
+#include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
 namespace {
 
 namespace fs = std::filesystem;
+using calibrate::Published;
+using calibrate::PublishedGroup;
+using calibrate::PublishedRow;
+using calibrate::PublishedRun;
 using model::InputError;
 
-// What is asked of a group. Absent: shown without a limit.
-struct Limit {
-  std::optional<double> mean;
-  std::optional<double> median;
-  std::optional<double> max;
-  bool all_right = false;
-};
+constexpr std::array kProtocols = {PublishedProtocol::kAsShipped,
+                                   PublishedProtocol::kLeaveOneOut};
 
-struct GroupInfo {
-  std::string_view name;
-  PublishedMeasure measure;
-  Limit limit;
-  std::string_view asked;  // in words
-};
-
-constexpr auto kPercent = PublishedMeasure::kPercent;
-constexpr auto kPoints = PublishedMeasure::kPoints;
-constexpr auto kExact = PublishedMeasure::kExact;
-constexpr std::string_view kNoLimit = "none set";
-
-const std::vector<GroupInfo>& Groups() {
-  static const std::vector<GroupInfo> groups = {
-      {"GPU run and step times",
-       kPercent,
-       {{}, 5, 15},
-       "median 5 %, worst 15 %"},
-      {"emotion, baseline and optimised",
-       kPercent,
-       {{}, 5, 15},
-       "median 5 %, worst 15 %"},
-      {"Adan steps", kPercent, {{}, 5, 15}, "median 5 %, worst 15 %"},
-      {"Adan active ratio", kPoints, {}, kNoLimit},
-      {"Adan kernels by grid", kPoints, {}, kNoLimit},
-      {"kernels of a step", kPercent, {}, kNoLimit},
-      {"TPU run times", kPercent, {{}, 8, {}}, "median 8 %"},
-      {"data parallel", kPercent, {{}, {}, 10}, "worst 10 %"},
-      {"layers and all-reduces", kPercent, {}, kNoLimit},
-      {"recursion", kExact, {{}, {}, {}, true}, "exact"},
-      {"Trainium step", kPercent, {{}, {}, 10}, "worst 10 %"},
-      {"Trainium run times", kPercent, {}, kNoLimit},
-      {"utilisation by batch", kPoints, {4, {}, {}}, "mean 4 points"},
-      {"SambaNova", kPercent, {{}, {}, 10}, "worst 10 %"},
-      {"Cerebras", kPercent, {{}, {}, 10}, "worst 10 %"},
-      {"Groq", kPercent, {{}, {}, 10}, "worst 10 %"},
-      {"Graphcore", kPercent, {}, kNoLimit},
-      {"energy", kPercent, {{}, {}, 10}, "worst 10 %"},
-      {"cost", kExact, {{}, {}, {}, true}, "exact"},
-      {"score", kExact, {{}, {}, {}, true}, "exact"},
-      {"launches", kExact, {{}, {}, {}, true}, "exact"},
-      {"fits", PublishedMeasure::kOutcome, {{}, {}, {}, true}, "all right"},
-      {"peak memory", kPercent, {}, kNoLimit},
-      {"device facts", kPercent, {}, kNoLimit},
-      {"speed-ups", PublishedMeasure::kRange, {}, kNoLimit},
-      {"profiler ratios", PublishedMeasure::kRange, {}, kNoLimit},
-      {"accuracy and occupancy", kPercent, {}, kNoLimit},
-      {"ranking by time",
-       PublishedMeasure::kOutcome,
-       {{}, {}, {}, true},
-       "same order"},
-      {"ranking by cost",
-       PublishedMeasure::kOutcome,
-       {{}, {}, {}, true},
-       "same order"},
-  };
-  return groups;
+std::string_view ToText(PublishedProtocol protocol) {
+  return protocol == PublishedProtocol::kLeaveOneOut ? "leave-one-out"
+                                                     : "as-shipped";
 }
 
-const GroupInfo& InfoOf(std::string_view name) {
-  for (const GroupInfo& info : Groups()) {
-    if (info.name == name) return info;
-  }
-  ENSURE(false, "a group without a line");
-}
-
-std::string_view GroupOf(const PublishedRow& row) {
-  static const std::map<std::string, std::string_view> names = {
-      {"accuracy", "accuracy and occupancy"},
-      {"active_ratio", "Adan active ratio"},
-      {"adan_kernels", "Adan kernels by grid"},
-      {"adan_steps", "Adan steps"},
-      {"baseline_optimised", "emotion, baseline and optimised"},
-      {"cerebras", "Cerebras"},
-      {"cost", "cost"},
-      {"data_parallel", "data parallel"},
-      {"energy", "energy"},
-      {"facts", "device facts"},
-      {"fits", "fits"},
-      {"gpu_run_times", "GPU run and step times"},
-      {"gpu_step_times", "GPU run and step times"},
-      {"graphcore", "Graphcore"},
-      {"groq", "Groq"},
-      {"kernel_times", "kernels of a step"},
-      {"launches", "launches"},
-      {"memory", "peak memory"},
-      {"occupancy", "accuracy and occupancy"},
-      {"profile_ratios", "profiler ratios"},
-      {"recursion", "recursion"},
-      {"sambanova", "SambaNova"},
-      {"score", "score"},
-      {"speedups", "speed-ups"},
-      {"tpu_run_times", "TPU run times"},
-      {"trainium_run_times", "Trainium run times"},
-      {"trainium_step", "Trainium step"},
-      {"utilisation_by_batch", "utilisation by batch"},
-  };
-  if (row.group == "recursion" &&
-      (row.quantity == "layer_time" || row.quantity == "allreduce_time")) {
-    return "layers and all-reduces";
-  }
-  // Times are steps; of this group only the ratio is a share.
-  if (row.group == "active_ratio" && row.quantity != "active_ratio") {
-    return "Adan steps";
-  }
-  return names.at(row.group);
-}
-
-std::string_view UnitOf(std::string_view quantity) {
-  static const std::map<std::string_view, std::string_view> units = {
-      {"achieved_flops", "FLOP/s"},
-      {"active_time", "s"},
-      {"allreduce_bandwidth", "B/s"},
-      {"allreduce_time", "s"},
-      {"arithmetic_intensity", "FLOP/B"},
-      {"backward_time", "s"},
-      {"billing_unit_price", "USD"},
-      {"bytes_per_gradient", "B"},
-      {"bytes_per_parameter", "B"},
-      {"cost", "USD"},
-      {"energy", "J"},
-      {"epoch_cost", "USD"},
-      {"epoch_time", "s"},
-      {"flops_per_step", "FLOP"},
-      {"forward_time", "s"},
-      {"hbm_traffic", "B"},
-      {"host_memory", "B"},
-      {"kernel_time", "s"},
-      {"latency", "s"},
-      {"layer_time", "s"},
-      {"mean_power", "W"},
-      {"memory_capacity", "B"},
-      {"memory_used", "B"},
-      {"optimizer_time", "s"},
-      {"peak_bandwidth", "B/s"},
-      {"peak_compute", "FLOP/s"},
-      {"peak_memory", "B"},
-      {"price", "USD/s"},
-      {"run_time", "s"},
-      {"step_time", "s"},
-      {"swap", "B"},
-      {"throughput", "samples/s"},
-      {"token_rate", "tokens/s"}};
-  const auto found = units.find(quantity);
-  return found == units.end() ? "1" : found->second;
-}
-
-// As a person reads a figure in base units.
-std::string FigureText(std::string_view quantity, double value) {
-  const std::string_view unit = UnitOf(quantity);
-  if (unit == "s") return hardware::FormatTime(model::Seconds<>(value));
-  if (unit == "B") return hardware::FormatDecimalBytes(model::Bytes<>(value));
-  if (unit == "J") return hardware::FormatEnergy(model::Joules<>(value));
-  if (unit == "USD") return hardware::FormatMoney(model::Usd<>(value));
-  if (unit == "B/s") {
-    return hardware::FormatBandwidth(model::BytesPerSecond<>(value));
-  }
-  if (unit == "FLOP") return hardware::FormatFlops(model::Flops<>(value));
-  if (unit == "FLOP/s") {
-    return hardware::FormatComputeRate(model::FlopsPerSecond<>(value));
-  }
-  if (unit == "USD/s") {
-    return hardware::FormatPrice(model::UsdPerSecond<>(value));
-  }
-  if (unit == "W") return hardware::FormatPower(model::Watts<>(value));
-  if (quantity.starts_with("utilisation.") || quantity == "mfu" ||
-      quantity == "active_ratio" || quantity == "gemm_share") {
-    return fmt::format("{:.2f} %", value * 100.0);
-  }
-  if (unit == "1") return fmt::format("{:.4g}", value);
-  return fmt::format("{:.5g} {}", value, unit);
-}
-
-bool Counts(const PublishedRow& row) {
-  return row.use == PublishedUse::kFit || row.use == PublishedUse::kCheck;
-}
-
-// One predicted row.
-struct Judged {
-  const PublishedRow* row = nullptr;
-  const PublishedPrediction* prediction = nullptr;
-  std::string_view group;
-  PublishedError error;
-  // Whether the group's limit is about it: what a model may be fitted to, and
-  // every figure where exactness is asked.
-  bool counted = false;
-};
-
-struct Summary {
-  ErrorSummary errors;
-  int64_t right = 0;
-  bool met = true;
-  bool limited = false;
-  std::string verdict;
-};
-
-Summary Summarise(const GroupInfo& info, const std::vector<PublishedError>& e) {
-  Summary s;
-  std::vector<RowError> errors;
-  for (const PublishedError& error : e) {
-    errors.push_back({error.error, error.right});
-    if (error.right) ++s.right;
-  }
-  s.errors = scenarios::Summarise(errors);
-  std::vector<std::string> missed;
-  const auto check = [&](std::string_view what,
-                         const std::optional<double>& limit,
-                         double value) {
-    if (!limit) return;
-    s.limited = true;
-    if (value <= *limit) return;
-    s.met = false;
-    missed.push_back(fmt::format("{} by {:.1f}", what, value - *limit));
-  };
-  check("mean", info.limit.mean, s.errors.mape);
-  check("median", info.limit.median, s.errors.median);
-  check("worst", info.limit.max, s.errors.max);
-  if (info.limit.all_right) {
-    s.limited = true;
-    const int64_t wrong = s.errors.count - s.right;
-    if (wrong > 0) {
-      s.met = false;
-      missed.push_back(fmt::format("{} of {} wrong", wrong, s.errors.count));
-    }
-  }
-  if (s.errors.count == 0) {
-    s.verdict = "only checked";
-    s.met = false;
-  } else if (!s.limited) {
-    s.verdict = std::string("-");
-  } else {
-    s.verdict =
-        s.met ? "met" : fmt::format("missed: {}", fmt::join(missed, ", "));
-  }
-  return s;
-}
-
-PublishedMeasure MeasureOf(const PublishedRow& row) {
-  const PublishedMeasure of_group = InfoOf(GroupOf(row)).measure;
-  if (row.value.kind == PublishedValue::Kind::kRange) {
-    return PublishedMeasure::kRange;
-  }
-  // Shares of a step in a group of times.
-  if (of_group == kPercent && (row.quantity.starts_with("utilisation.") ||
-                               row.quantity == "gemm_share")) {
-    return kPoints;
-  }
-  return of_group;
-}
-
-std::string MeasureText(PublishedMeasure measure) {
+std::string_view ToText(PublishedMeasure measure) {
   switch (measure) {
     case PublishedMeasure::kPercent:
       return "percent";
@@ -291,8 +44,8 @@ std::string MeasureText(PublishedMeasure measure) {
       return "exact";
     case PublishedMeasure::kOutcome:
       return "outcome";
-    case PublishedMeasure::kRange:
-      return "range";
+    case PublishedMeasure::kBound:
+      return "bound";
   }
   ENSURE(false, "a measure without a name");
 }
@@ -305,47 +58,482 @@ std::string ErrorText(const PublishedError& error) {
       return fmt::format("{:+.1f} points", error.error);
     case PublishedMeasure::kExact:
     case PublishedMeasure::kOutcome:
+    case PublishedMeasure::kBound:
       return error.right ? "right" : "wrong";
-    case PublishedMeasure::kRange:
-      return error.right ? "overlaps" : "apart";
   }
   ENSURE(false, "a measure without words");
 }
 
-std::string PredictedText(const PublishedRow& row,
-                          const PublishedPrediction& prediction) {
-  if (prediction.fits) return *prediction.fits ? "fits" : "does not fit";
-  std::string text = FigureText(row.quantity, *prediction.value);
-  if (prediction.high) {
-    text += fmt::format(" .. {}", FigureText(row.quantity, *prediction.high));
+// What nobody states of a run and moves its answer: not its price.
+bool IsInferred(const PublishedRun& run) {
+  return std::any_of(
+      run.assumed.begin(), run.assumed.end(), [](const auto& entry) {
+        return entry.first != "price" && entry.first != "overlap_gap";
+      });
+}
+
+// A protocol's answers to all rows, judged.
+struct Answers {
+  PublishedProtocol protocol = PublishedProtocol::kAsShipped;
+  PublishedPredictions predictions;
+  std::vector<std::optional<PublishedError>> errors;
+  std::vector<PublishedRank> ranks;
+};
+
+Answers AnswersOf(const Published& published, PublishedProtocol protocol) {
+  Answers answers;
+  answers.protocol = protocol;
+  answers.predictions = PredictPublished(published, protocol);
+  const auto& rows = answers.predictions.rows;
+  for (size_t i = 0; i < published.rows.size(); ++i) {
+    answers.errors.push_back(ErrorOf(published, published.rows[i], rows[i]));
+  }
+  answers.ranks = RankPublished(published, rows);
+  return answers;
+}
+
+// The rows of one group under one protocol.
+struct GroupResult {
+  ErrorSummary stated;  // rows of which the document states all that moves them
+  ErrorSummary all;
+  PublishedMeasure measure = PublishedMeasure::kPercent;
+  int64_t judged = 0;  // right or wrong: outcomes, bounds
+  int64_t right = 0;
+  int64_t refused = 0;
+  int64_t seen = 0;
+  int64_t with_interval = 0;
+  int64_t covered = 0;
+  int64_t parameters = 0;
+
+  bool empty() const { return all.count + judged + refused == 0; }
+};
+
+// Rows of points count by themselves where there are no rows of percent.
+GroupResult ResultOf(const Published& published,
+                     const Answers& answers,
+                     const std::vector<size_t>& rows) {
+  GroupResult result;
+  std::map<PublishedMeasure, std::vector<RowError>> all;
+  std::map<PublishedMeasure, std::vector<RowError>> stated;
+  for (const size_t i : rows) {
+    const PublishedRow& row = published.rows[i];
+    const PublishedPrediction& prediction = answers.predictions.rows[i];
+    if (prediction.checks_data) continue;
+    if (prediction.refused) ++result.refused;
+    const auto& error = answers.errors[i];
+    if (!error) continue;
+    if (prediction.seen) ++result.seen;
+    if (error->covered) {
+      ++result.with_interval;
+      if (*error->covered) ++result.covered;
+    }
+    const bool number = error->measure == PublishedMeasure::kPercent ||
+                        error->measure == PublishedMeasure::kPoints;
+    if (!number) {
+      ++result.judged;
+      if (error->right) ++result.right;
+      continue;
+    }
+    const RowError of_row{error->error, error->covered.value_or(false)};
+    all[error->measure].push_back(of_row);
+    if (!IsInferred(published.RunOf(row))) {
+      stated[error->measure].push_back(of_row);
+    }
+  }
+  result.measure = all.contains(PublishedMeasure::kPercent) || all.empty()
+                       ? PublishedMeasure::kPercent
+                       : PublishedMeasure::kPoints;
+  result.all = Summarise(all[result.measure]);
+  result.stated = Summarise(stated[result.measure]);
+  return result;
+}
+
+std::string LimitText(const PublishedGroup::Limit& limit) {
+  std::vector<std::string> words;
+  if (limit.median) words.push_back(fmt::format("median {} %", *limit.median));
+  if (limit.worst) words.push_back(fmt::format("worst {} %", *limit.worst));
+  if (limit.all_right) words.emplace_back("all right");
+  if (limit.all_answered) words.emplace_back("none refused");
+  if (limit.all_inside) words.emplace_back("all inside");
+  return words.empty() ? "none set" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+// By how much a limit is missed; empty: met.
+std::vector<std::string> MissesOf(const PublishedGroup::Limit& limit,
+                                  const GroupResult& result) {
+  std::vector<std::string> missed;
+  const auto check = [&](std::string_view what,
+                         const std::optional<double>& most,
+                         double value) {
+    if (most && value > *most) {
+      missed.push_back(fmt::format("{} by {:.1f}", what, value - *most));
+    }
+  };
+  check("median", limit.median, result.all.median);
+  check("worst", limit.worst, result.all.max);
+  if (limit.all_right && result.right < result.judged) {
+    missed.push_back(fmt::format("{} wrong", result.judged - result.right));
+  }
+  if (limit.all_answered && result.refused > 0) {
+    missed.push_back(fmt::format("{} refused", result.refused));
+  }
+  if (limit.all_inside && result.covered < result.with_interval) {
+    missed.push_back(
+        fmt::format("{} outside", result.with_interval - result.covered));
+  }
+  return missed;
+}
+
+struct Verdict {
+  std::optional<bool> met;  // absent: nothing is asked, or nothing answered
+  std::string words;
+};
+
+Verdict VerdictOf(const PublishedGroup::Limit& limit,
+                  const GroupResult& result) {
+  if (LimitText(limit) == "none set" || result.empty()) return {{}, "-"};
+  const std::vector<std::string> missed = MissesOf(limit, result);
+  if (missed.empty()) return {true, "met"};
+  return {false, fmt::format("missed: {}", fmt::join(missed, ", "))};
+}
+
+Cell Count(int64_t value) {
+  return {fmt::format("{}", value), static_cast<double>(value)};
+}
+
+std::vector<Column> GroupColumns() {
+  return {{"group", "group", Align::kLeft},
+          {"protocol", "protocol", Align::kLeft},
+          {"rows", "n_stated", Align::kRight},
+          {"median", "median_stated", Align::kDecimal},
+          {"worst", "max_stated", Align::kDecimal},
+          {"with inferred", "n", Align::kRight},
+          {"median", "median", Align::kDecimal},
+          {"worst", "max", Align::kDecimal},
+          {"bias", "bias", Align::kDecimal},
+          {"right", "right", Align::kLeft},
+          {"refused", "refused", Align::kRight},
+          {"inside 80 %", "covered", Align::kLeft},
+          {"seen by fit", "seen", Align::kRight},
+          {"free parameters", "parameters", Align::kRight},
+          {"chosen on these rows", "chosen", Align::kLeft},
+          {"limit", "limit", Align::kLeft},
+          {"verdict", "verdict", Align::kLeft}};
+}
+
+std::vector<Cell> GroupCells(const PublishedGroup& group,
+                             PublishedProtocol protocol,
+                             const PublishedGroup::Limit& limit,
+                             const GroupResult& r,
+                             const Verdict& verdict) {
+  const Cell none("-", std::string());
+  const char* unit = r.measure == PublishedMeasure::kPercent ? "%" : "pt";
+  const auto number = [&](const ErrorSummary& of, double value) {
+    return of.count == 0 ? none
+                         : Cell(fmt::format("{:.1f} {}", value, unit), value);
+  };
+  const auto share = [&](int64_t part, int64_t whole) {
+    return whole == 0 ? none : Cell(fmt::format("{} of {}", part, whole));
+  };
+  return {group.title,
+          std::string(ToText(protocol)),
+          Count(r.stated.count),
+          number(r.stated, r.stated.median),
+          number(r.stated, r.stated.max),
+          Count(r.all.count),
+          number(r.all, r.all.median),
+          number(r.all, r.all.max),
+          number(r.all, r.all.bias),
+          share(r.right, r.judged),
+          Count(r.refused),
+          share(r.covered, r.with_interval),
+          Count(r.seen),
+          Count(r.parameters),
+          group.chosen,
+          LimitText(limit),
+          verdict.words};
+}
+
+Json GroupJson(const PublishedGroup& group,
+               PublishedProtocol protocol,
+               const PublishedGroup::Limit& limit,
+               const GroupResult& r,
+               const Verdict& verdict) {
+  Json json;
+  json["group"] = group.name;
+  json["title"] = group.title;
+  json["protocol"] = ToText(protocol);
+  json["measure"] = ToText(r.measure);
+  json.update(ToJson(r.all));
+  json["stated"] = ToJson(r.stated);
+  json["judged"] = r.judged;
+  json["right"] = r.right;
+  json["refused"] = r.refused;
+  json["with_interval"] = r.with_interval;
+  json["inside_interval"] = r.covered;
+  json["seen_by_fit"] = r.seen;
+  json["free_parameters"] = r.parameters;
+  json["chosen_on_these_rows"] = group.chosen;
+  json["limit"] = LimitText(limit);
+  json["met"] = OrNull(verdict.met);
+  json["verdict"] = verdict.words;
+  return json;
+}
+
+// What became of all limits.
+struct Limits {
+  int64_t set = 0;
+  int64_t met = 0;
+  void Add(const Verdict& verdict) {
+    if (!verdict.met) return;
+    ++set;
+    if (*verdict.met) ++met;
+  }
+};
+
+// Orders of devices, as a group of their own.
+GroupResult RankResult(const std::vector<PublishedRank>& ranks,
+                       std::string_view quantity) {
+  GroupResult result;
+  for (const PublishedRank& rank : ranks) {
+    if (rank.quantity != quantity) continue;
+    ++result.judged;
+    if (rank.right) ++result.right;
+  }
+  return result;
+}
+
+PublishedGroup RankGroup(std::string_view quantity, std::string_view title) {
+  PublishedGroup group;
+  group.name = fmt::format("order_by_{}", quantity);
+  group.title = title;
+  group.as_shipped.all_right = group.leave_one_out.all_right = true;
+  group.chosen = "no";
+  return group;
+}
+
+std::string AnswerText(const PublishedRow& row, const PublishedAnswer& answer) {
+  if (answer.fits) return *answer.fits ? "fits" : "does not fit";
+  if (!answer.value) return "-";
+  std::string text = FigureText(row.quantity, *answer.value);
+  if (answer.low) {
+    text += fmt::format(" ({} .. {})",
+                        FigureText(row.quantity, *answer.low),
+                        FigureText(row.quantity, *answer.high));
   }
   return text;
 }
 
-// The table that a row stands in: "table 4.16" of its document.
-std::vector<std::string> TablesOf(const PublishedRow& row) {
-  std::vector<std::string> tables;
-  for (size_t i = 0; i < row.refs.size(); ++i) {
-    // Records are "s003_t4_16_devices_overall/...": the document first.
-    tables.push_back(
-        fmt::format("{}, {}", row.records[i].substr(0, 4), row.refs[i]));
+Json AnswerJson(const PublishedPrediction& prediction,
+                const std::optional<PublishedError>& error) {
+  Json json;
+  json["predicted"] = OrNull(prediction.answer.value);
+  json["predicted_low"] = OrNull(prediction.answer.low);
+  json["predicted_high"] = OrNull(prediction.answer.high);
+  json["fits"] = OrNull(prediction.answer.fits);
+  if (error) {
+    json["measure"] = ToText(error->measure);
+    json["error"] = error->error;
+    json["right"] = error->right;
+    json["covered"] = OrNull(error->covered);
   }
-  return tables;
+  json["refused"] = prediction.refused;
+  json["seen_by_fit"] = prediction.seen;
+  json["how"] = prediction.how;
+  json["reason"] =
+      prediction.reason.empty() ? Json(nullptr) : Json(prediction.reason);
+  return json;
 }
 
-std::string ToText(PublishedProtocol protocol) {
-  return protocol == PublishedProtocol::kLeaveOneOut ? "leave-one-out"
-                                                     : "in-sample";
+// All that the report is made of.
+struct Result {
+  const Published& published;
+  std::vector<size_t> rows;      // that were asked for
+  std::vector<Answers> answers;  // a protocol each
+};
+
+Json RowJson(const Result& result, size_t i) {
+  const PublishedRow& row = result.published.rows[i];
+  const PublishedRun& run = result.published.RunOf(row);
+  Json json;
+  json["label"] = row.id;
+  json["group"] = row.group;
+  json["device"] = OrNull(run.device);
+  json["devices"] = run.device_count;
+  json["quantity"] = row.quantity;
+  json["unit"] = AnswerOf(row.quantity).unit;
+  json["printed"] = row.value.text;
+  json["measured"] = row.value.low;
+  json["use"] = calibrate::ToText(row.use);
+  json["inferred"] = IsInferred(run);
+  json["assumed"] = Json::object();
+  for (const auto& [key, why] : run.assumed) json["assumed"][key] = why;
+  for (const Answers& answers : result.answers) {
+    json[std::string(ToText(answers.protocol))] =
+        AnswerJson(answers.predictions.rows[i], answers.errors[i]);
+  }
+  json["source"] = row.records;
+  return json;
 }
 
-PublishedProtocol ProtocolOf(Protocol protocol) {
-  if (protocol == Protocol::kLeaveOneOut) {
-    return PublishedProtocol::kLeaveOneOut;
+// Every row of a protocol's predictions; without an answer, why.
+Table RowTable(const Result& result) {
+  Table table;
+  table.columns = {{"row", "label", Align::kLeft},
+                   {"group", "group", Align::kLeft},
+                   {"device", "device", Align::kLeft},
+                   {"quantity", "quantity", Align::kLeft},
+                   {"printed", "printed_base", Align::kRight},
+                   {"as shipped", "as_shipped", Align::kRight},
+                   {"error", "as_shipped_error", Align::kDecimal},
+                   {"left out", "left_out", Align::kRight},
+                   {"error", "left_out_error", Align::kDecimal},
+                   {"inferred", "inferred", Align::kLeft},
+                   {"seen by fit", "seen", Align::kLeft},
+                   {"from", "how", Align::kLeft}};
+  const Cell none("-", std::string());
+  for (const size_t i : result.rows) {
+    const PublishedRow& row = result.published.rows[i];
+    const PublishedRun& run = result.published.RunOf(row);
+    const PublishedPrediction& shipped =
+        result.answers.front().predictions.rows[i];
+    if (shipped.checks_data) continue;
+    std::vector<Cell> cells = {row.id,
+                               row.group,
+                               run.device ? Cell(*run.device) : none,
+                               row.quantity,
+                               Cell(row.value.text, row.value.low)};
+    for (const Answers& answers : result.answers) {
+      const PublishedPrediction& p = answers.predictions.rows[i];
+      const auto& error = answers.errors[i];
+      cells.push_back(p.predicted() ? Cell(AnswerText(row, p.answer),
+                                           p.answer.value.value_or(0))
+                                    : none);
+      cells.push_back(error ? Cell(ErrorText(*error), error->error) : none);
+    }
+    cells.push_back(IsInferred(run) ? "yes" : "no");
+    cells.push_back(shipped.seen ? "yes" : "no");
+    cells.push_back(shipped.reason.empty() ? Cell(shipped.how)
+                                           : Cell(shipped.reason));
+    table.Add(std::move(cells));
   }
-  if (protocol == Protocol::kInSample) return PublishedProtocol::kInSample;
-  throw UsageError(
-      "--protocol: expected leave-one-out or in-sample for published figures; "
-      "every row is of a run, which is left out whole");
+  return table;
+}
+
+// What follows from printed figures alone, a row a group.
+Table CheckTable(const Result& result, Json& list) {
+  Table table;
+  table.title = "Checks of the data: arithmetic on printed figures";
+  table.columns = {{"group", "group", Align::kLeft},
+                   {"rows", "n", Align::kRight},
+                   {"to the printed digits", "right", Align::kRight}};
+  for (const PublishedGroup& group : result.published.groups) {
+    int64_t rows = 0;
+    int64_t right = 0;
+    for (const size_t i : result.rows) {
+      const Answers& answers = result.answers.front();
+      if (result.published.rows[i].group != group.name ||
+          !answers.predictions.rows[i].checks_data || !answers.errors[i]) {
+        continue;
+      }
+      ++rows;
+      if (answers.errors[i]->right) ++right;
+    }
+    if (rows == 0) continue;
+    table.Add({group.title, Count(rows), Count(right)});
+    list.push_back({{"group", group.name}, {"n", rows}, {"right", right}});
+  }
+  return table;
+}
+
+// Groups under both protocols, and the order of devices.
+Table GroupTable(const Result& result, Json& list, Limits& limits) {
+  Table table;
+  table.title = "Groups";
+  table.columns = GroupColumns();
+  const auto add = [&](const PublishedGroup& group,
+                       const Answers& answers,
+                       const GroupResult& of_group) {
+    if (of_group.empty()) return;
+    const PublishedGroup::Limit& limit =
+        answers.protocol == PublishedProtocol::kAsShipped ? group.as_shipped
+                                                          : group.leave_one_out;
+    const Verdict verdict = VerdictOf(limit, of_group);
+    limits.Add(verdict);
+    table.Add(GroupCells(group, answers.protocol, limit, of_group, verdict));
+    list.push_back(
+        GroupJson(group, answers.protocol, limit, of_group, verdict));
+  };
+  for (const PublishedGroup& group : result.published.groups) {
+    std::vector<size_t> rows;
+    for (const size_t i : result.rows) {
+      if (result.published.rows[i].group == group.name) rows.push_back(i);
+    }
+    for (const Answers& answers : result.answers) {
+      GroupResult of_group = ResultOf(result.published, answers, rows);
+      const auto& free = answers.predictions.free_parameters;
+      const auto found = free.find(group.name);
+      of_group.parameters = found == free.end() ? 0 : found->second;
+      add(group, answers, of_group);
+    }
+  }
+  const std::array<std::pair<std::string_view, std::string_view>, 2> orders = {
+      {{"run_time", "order of devices by time"},
+       {"cost", "order of devices by cost"}}};
+  for (const auto& [quantity, title] : orders) {
+    for (const Answers& answers : result.answers) {
+      add(RankGroup(quantity, title),
+          answers,
+          RankResult(answers.ranks, quantity));
+    }
+  }
+  return table;
+}
+
+// Percent errors of a protocol, of rows that nothing was inferred for or all.
+ErrorSummary Overall(const Result& result, PublishedProtocol protocol) {
+  std::vector<RowError> errors;
+  for (const Answers& answers : result.answers) {
+    if (answers.protocol != protocol) continue;
+    for (const size_t i : result.rows) {
+      const auto& error = answers.errors[i];
+      if (!error || error->measure != PublishedMeasure::kPercent) continue;
+      errors.push_back({error->error, error->covered.value_or(false)});
+    }
+  }
+  return Summarise(errors);
+}
+
+void AddNotes(const Result& result, Report& report) {
+  report.notes.emplace_back(
+      "as-shipped: what `predict` answers for FILE.yaml#run; leave-one-out: "
+      "the same with a fit to the other runs of the device in its document, "
+      "without any figure of the run or its twin");
+  report.notes.emplace_back(
+      "rows whose run has an assumption of its own (batch, length, precision, "
+      "optimizer, device) count under \"with inferred\" alone; limits are "
+      "about all");
+  for (const Answers& answers : result.answers) {
+    for (const PublishedRank& rank : answers.ranks) {
+      if (rank.right) continue;
+      report.notes.push_back(
+          fmt::format("{}: order of {} and {} by {} in {} is wrong",
+                      ToText(answers.protocol),
+                      rank.first,
+                      rank.second,
+                      rank.quantity,
+                      rank.table));
+    }
+  }
+  std::map<std::string, int64_t> reasons;
+  for (const size_t i : result.rows) {
+    const auto& p = result.answers.front().predictions.rows[i];
+    if (!p.reason.empty()) ++reasons[p.reason];
+  }
+  for (const auto& [reason, count] : reasons) {
+    report.notes.push_back(
+        fmt::format("{} rows not predicted: {}", count, reason));
+  }
 }
 
 bool IsYaml(const fs::path& path) { return path.extension() == ".yaml"; }
@@ -357,192 +545,33 @@ std::string FolderOf(const std::string& file) {
   return parent.empty() ? "." : parent.string();
 }
 
-double MetricOf(const ErrorSummary& s, std::string_view metric) {
-  if (metric == "mape") return s.mape;
-  if (metric == "median") return s.median;
-  if (metric == "p90") return s.p90;
-  if (metric == "max") return s.max;
-  if (metric == "bias") return s.bias;
-  return s.coverage;
-}
-
-void CheckLimits(const ValidateOptions& options,
-                 const ErrorSummary& overall,
-                 Report& report) {
-  std::vector<std::string> passed;
-  for (const FailIf& limit : options.fail_if) {
-    const double value = MetricOf(overall, limit.metric);
-    const bool at = limit.inclusive && value == limit.limit;
-    if (!at && !(limit.above ? value > limit.limit : value < limit.limit)) {
-      continue;
-    }
-    passed.push_back(fmt::format(
-        "{} is {:.2f} %, limit {}", limit.metric, value, limit.text));
+// A file stands for its rows; the other files' runs are still seen.
+std::vector<size_t> RowsOf(const Published& published,
+                           const std::vector<std::string>& files) {
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < published.rows.size(); ++i) {
+    const std::string& position = published.rows[i].position;
+    const fs::path file = position.substr(0, position.find(".yaml"));
+    const bool asked =
+        std::any_of(files.begin(), files.end(), [&](const auto& name) {
+          return !IsYaml(name) || file.filename() == fs::path(name).stem();
+        });
+    if (asked) rows.push_back(i);
   }
-  if (passed.empty()) return;
-  report.exit_code = kLimitPassed;
-  report.complaint = fmt::format("--fail-if: {}", fmt::join(passed, "; "));
+  return rows;
 }
 
-Json ToJson(const ErrorSummary& s) {
-  Json json;
-  const bool any = s.count > 0;
-  json["mape"] = any ? Json(s.mape) : Json(nullptr);
-  json["median"] = any ? Json(s.median) : Json(nullptr);
-  json["p90"] = any ? Json(s.p90) : Json(nullptr);
-  json["max"] = any ? Json(s.max) : Json(nullptr);
-  json["n"] = s.count;
-  json["bias"] = any ? Json(s.bias) : Json(nullptr);
-  json["right"] = any ? Json(s.coverage) : Json(nullptr);
-  return json;
-}
-
-std::vector<Cell> GroupCells(const GroupInfo& info,
-                             const Summary& s,
-                             int64_t checked,
-                             int64_t checked_right) {
-  const auto count = [](int64_t value) {
-    return Cell(fmt::format("{}", value), static_cast<double>(value));
-  };
-  const bool numbers = info.measure == kPercent || info.measure == kPoints;
-  std::vector<Cell> cells = {std::string(info.name), count(s.errors.count)};
-  for (const double value :
-       {s.errors.median, s.errors.mape, s.errors.max, s.errors.bias}) {
-    if (!numbers || s.errors.count == 0) {
-      cells.push_back(Cell("-", std::string()));
-    } else {
-      cells.push_back(
-          Cell(fmt::format(
-                   "{:.1f} {}", value, info.measure == kPercent ? "%" : "pt"),
-               value));
-    }
+PublishedProtocol ProtocolOf(Protocol protocol) {
+  if (protocol == Protocol::kLeaveOneOut) {
+    return PublishedProtocol::kLeaveOneOut;
   }
-  cells.push_back(fmt::format("{} of {}", s.right, s.errors.count));
-  cells.push_back(checked == 0
-                      ? std::string("-")
-                      : fmt::format("{} of {}", checked_right, checked));
-  cells.push_back(std::string(info.asked));
-  cells.push_back(s.verdict);
-  return cells;
+  if (protocol == Protocol::kAsShipped) return PublishedProtocol::kAsShipped;
+  throw UsageError(
+      "--protocol: expected as-shipped or leave-one-out for published figures; "
+      "every row is of a run, which is left out whole");
 }
 
 }  // namespace
-
-std::optional<PublishedError> ErrorOf(const Published& published,
-                                      const PublishedRow& row,
-                                      const PublishedPrediction& prediction) {
-  PublishedError error;
-  error.measure = MeasureOf(row);
-  const PublishedValue& printed = row.value;
-  if (printed.kind == PublishedValue::Kind::kOutcome) {
-    if (!prediction.fits) return std::nullopt;
-    error.right = *prediction.fits == (printed.text == "fits");
-    return error;
-  }
-  if (!prediction.value) return std::nullopt;
-  const double value = *prediction.value;
-  const double high = prediction.high.value_or(value);
-  const bool of_batches =
-      row.quantity == "largest_batch" || row.quantity == "failing_batch";
-  // "at least": nothing larger was tried.
-  if (of_batches && printed.kind != PublishedValue::Kind::kAtLeast) {
-    // Between the largest that ran and the next that was tried; twice the
-    // largest where that is not printed.
-    const bool largest = row.quantity == "largest_batch";
-    const std::string part = row.part ? "/" + *row.part : "";
-    const PublishedRow* failing =
-        published.Find(row.run + "/failing_batch" + part);
-    const double next =
-        failing != nullptr ? failing->value.low : 2 * printed.low;
-    error.right =
-        largest ? value >= printed.low && value < next : value < printed.low;
-    error.error = 100.0 * (value / printed.low - 1.0);
-    return error;
-  }
-  // Printed digits are decimal: the last of them is not lost to rounding.
-  const double known = printed.tolerance * (1 + 1e-9);
-  switch (printed.kind) {
-    case PublishedValue::Kind::kAtLeast:
-      error.right = high >= printed.low - known;
-      break;
-    case PublishedValue::Kind::kAtMost:
-      error.right = value <= printed.high + known;
-      break;
-    case PublishedValue::Kind::kRange:
-      error.right =
-          value <= printed.high + known && high >= printed.low - known;
-      break;
-    default:
-      error.right = value <= printed.low + known && high >= printed.low - known;
-      // Some figures are cut at their last digit instead of rounded.
-      if (error.measure == PublishedMeasure::kExact && value > printed.low) {
-        error.right = value < printed.low + 2 * known;
-      }
-      break;
-  }
-  // A bound that holds is no error; else how far past it.
-  const double nearest = std::clamp(printed.low, value, high);
-  const bool bound = printed.kind != PublishedValue::Kind::kNumber;
-  if (bound && error.right) return error;
-  const double against =
-      bound && nearest > printed.high ? printed.high : printed.low;
-  error.error = error.measure == PublishedMeasure::kPoints
-                    ? 100.0 * (nearest - against)
-                    : 100.0 * (nearest / against - 1.0);
-  return error;
-}
-
-std::vector<PublishedRank> RankPublished(
-    const Published& published,
-    const std::vector<PublishedPrediction>& predictions) {
-  constexpr double kGap = 0.05;
-  struct Entry {
-    const PublishedRun* run;
-    double printed;
-    double predicted;
-  };
-  std::map<std::pair<std::string, std::string>, std::vector<Entry>> tables;
-  std::map<std::string, double> times;  // predicted, by run
-  for (size_t i = 0; i < published.rows.size(); ++i) {
-    if (published.rows[i].quantity == "run_time" && predictions[i].value) {
-      times[published.rows[i].run] = *predictions[i].value;
-    }
-  }
-  for (const PublishedRow& row : published.rows) {
-    const bool time = row.quantity == "run_time";
-    if ((!time && row.quantity != "cost") || !Counts(row)) continue;
-    if (row.value.kind != PublishedValue::Kind::kNumber) continue;
-    const PublishedRun& run = published.RunOf(row);
-    const auto predicted = times.find(run.name);
-    if (!run.device || predicted == times.end()) continue;
-    if (!time && !run.price) continue;
-    const double ours = time ? predicted->second
-                             : predicted->second * run.price->base() *
-                                   static_cast<double>(run.device_count);
-    for (const std::string& table : TablesOf(row)) {
-      tables[{table, row.quantity}].push_back({&run, row.value.low, ours});
-    }
-  }
-  std::vector<PublishedRank> ranks;
-  for (const auto& [key, entries] : tables) {
-    for (size_t a = 0; a < entries.size(); ++a) {
-      for (size_t b = 0; b < entries.size(); ++b) {
-        const Entry& first = entries[a];
-        const Entry& second = entries[b];
-        if (first.run->device == second.run->device ||
-            second.printed <= first.printed * (1 + kGap)) {
-          continue;
-        }
-        ranks.push_back({key.first,
-                         key.second,
-                         first.run->name,
-                         second.run->name,
-                         first.predicted < second.predicted});
-      }
-    }
-  }
-  return ranks;
-}
 
 bool IsPublished(const std::vector<std::string>& files) {
   size_t published = 0;
@@ -576,235 +605,50 @@ bool IsPublished(const std::vector<std::string>& files) {
 Report ValidatePublished(const ValidateOptions& options) {
   const PublishedProtocol protocol = ProtocolOf(options.protocol);
   const std::string folder = FolderOf(options.files.front());
-  const Published published = LoadPublished(folder);
-  const std::vector<PublishedPrediction> predictions =
-      PredictPublished(published, protocol);
-
-  // A file stands for its rows; the other files' runs are still seen.
-  const auto asked = [&](const PublishedRow& row) {
-    const std::string file = row.position.substr(0, row.position.find(".yaml"));
-    return std::any_of(
-        options.files.begin(), options.files.end(), [&](const auto& name) {
-          return !IsYaml(name) ||
-                 fs::path(file).stem() == fs::path(name).stem();
-        });
-  };
-
-  std::vector<Judged> judged;
-  Json skipped = Json::array();
-  std::map<std::string, int64_t> reasons;
-  for (size_t i = 0; i < published.rows.size(); ++i) {
-    const PublishedRow& row = published.rows[i];
-    if (!asked(row)) continue;
-    const auto error = ErrorOf(published, row, predictions[i]);
-    if (!error) {
-      ++reasons[predictions[i].reason];
-      skipped.push_back({{"label", row.id},
-                         {"group", GroupOf(row)},
-                         {"printed", row.value.text},
-                         {"use", ToText(row.use)},
-                         {"reason", predictions[i].reason}});
-      continue;
-    }
-    Judged j{&row, &predictions[i], GroupOf(row), *error, false};
-    const PublishedMeasure measure = InfoOf(j.group).measure;
-    j.counted = row.use == PublishedUse::kFit ||
-                (measure != kPercent && measure != kPoints);
-    judged.push_back(j);
+  const Published published = calibrate::LoadPublished(folder);
+  Result result{published, RowsOf(published, options.files), {}};
+  for (const PublishedProtocol one : kProtocols) {
+    result.answers.push_back(AnswersOf(published, one));
   }
-
   Report report;
-  Table rows;
-  rows.columns = {{"row", "label", Align::kLeft},
-                  {"group", "group", Align::kLeft},
-                  {"device", "device", Align::kLeft},
-                  {"quantity", "quantity", Align::kLeft},
-                  {"printed", "printed_base", Align::kRight},
-                  {"predicted", "predicted_base", Align::kRight},
-                  {"error", "error", Align::kDecimal},
-                  {"use", "use", Align::kLeft},
-                  {"from", "how", Align::kLeft}};
-  Json row_list = Json::array();
-  // Every row, in the order of the files; without a prediction why.
-  const Cell none("-", std::string());
-  auto next = judged.begin();
-  for (size_t i = 0; i < published.rows.size(); ++i) {
-    const PublishedRow& row = published.rows[i];
-    if (!asked(row)) continue;
-    const PublishedRun& run = published.RunOf(row);
-    const Cell device = run.device ? Cell(*run.device) : none;
-    if (next == judged.end() || next->row != &row) {
-      rows.Add({row.id,
-                std::string(GroupOf(row)),
-                device,
-                row.quantity,
-                Cell(row.value.text, row.value.low),
-                none,
-                none,
-                std::string(ToText(row.use)),
-                predictions[i].reason});
-      continue;
-    }
-    const Judged& j = *next++;
-    const double predicted = j.prediction->value.value_or(0);
-    rows.Add({row.id,
-              std::string(j.group),
-              device,
-              row.quantity,
-              Cell(row.value.text, row.value.low),
-              Cell(PredictedText(row, *j.prediction), predicted),
-              Cell(ErrorText(j.error), j.error.error),
-              std::string(ToText(row.use)),
-              j.prediction->how});
-    Json json;
-    json["label"] = row.id;
-    json["group"] = j.group;
-    json["device"] = OrNull(run.device);
-    json["devices"] = run.device_count;
-    json["quantity"] = row.quantity;
-    json["unit"] = UnitOf(row.quantity);
-    json["printed"] = row.value.text;
-    json["measured"] = row.value.low;
-    json["predicted"] = OrNull(j.prediction->value);
-    json["predicted_high"] = OrNull(j.prediction->high);
-    json["fits"] = OrNull(j.prediction->fits);
-    json["measure"] = MeasureText(j.error.measure);
-    json["error"] = j.error.error;
-    json["right"] = j.error.right;
-    json["counted"] = j.counted;
-    json["use"] = ToText(row.use);
-    json["how"] = j.prediction->how;
-    json["source"] = row.records;
-    row_list.push_back(std::move(json));
-  }
-
-  const std::vector<PublishedRank> ranks =
-      RankPublished(published, predictions);
-
-  Table summary;
-  summary.title = "Limits";
-  summary.columns = {{"group", "group", Align::kLeft},
-                     {"rows", "n", Align::kRight},
-                     {"median", "median", Align::kDecimal},
-                     {"mean", "mape", Align::kDecimal},
-                     {"worst", "max", Align::kDecimal},
-                     {"bias", "bias", Align::kDecimal},
-                     {"to printed digits", "right", Align::kRight},
-                     {"only checked", "checked_right", Align::kRight},
-                     {"limit", "limit", Align::kLeft},
-                     {"verdict", "verdict", Align::kLeft}};
-  Json group_list = Json::array();
-  int64_t limits = 0;
-  int64_t met = 0;
-  std::vector<RowError> all;
-  for (const GroupInfo& info : Groups()) {
-    std::vector<PublishedError> counted;
-    int64_t checked = 0;
-    int64_t checked_right = 0;
-    for (const Judged& j : judged) {
-      if (j.group != info.name) continue;
-      if (!j.counted) {
-        ++checked;
-        if (j.error.right) ++checked_right;
-        continue;
-      }
-      counted.push_back(j.error);
-      if (j.error.measure == kPercent) {
-        all.push_back({j.error.error, j.error.right});
-      }
-    }
-    const bool ranking = info.name.starts_with("ranking");
-    if (ranking) {
-      for (const PublishedRank& rank : ranks) {
-        const bool time = rank.quantity == "run_time";
-        if (time != (info.name == "ranking by time")) continue;
-        counted.push_back({info.measure, 0, rank.right});
-      }
-    }
-    if (counted.empty() && checked == 0) continue;
-    const Summary s = Summarise(info, counted);
-    summary.Add(GroupCells(info, s, checked, checked_right));
-    if (s.limited && !counted.empty()) {
-      ++limits;
-      if (s.met) ++met;
-    }
-    Json json;
-    json["group"] = info.name;
-    json["measure"] = MeasureText(info.measure);
-    json.update(ToJson(s.errors));
-    json["right_rows"] = s.right;
-    json["checked_rows"] = checked;
-    json["checked_right_rows"] = checked_right;
-    json["limit"] = info.asked;
-    json["met"] = s.limited && !counted.empty() ? Json(s.met) : Json(nullptr);
-    json["verdict"] = s.verdict;
-    group_list.push_back(std::move(json));
-  }
-
-  const ErrorSummary overall = scenarios::Summarise(all);
+  Json groups = Json::array();
+  Json checks = Json::array();
+  Limits limits;
+  report.tables.push_back(RowTable(result));
+  report.tables.push_back(GroupTable(result, groups, limits));
+  report.tables.push_back(CheckTable(result, checks));
+  AddNotes(result, report);
+  const ErrorSummary shipped = Overall(result, PublishedProtocol::kAsShipped);
+  const ErrorSummary left_out =
+      Overall(result, PublishedProtocol::kLeaveOneOut);
   report.headline.push_back(fmt::format(
-      "{} of {} rows of {} predicted ({}): {} of {} limits met; median error "
-      "of {} left-out times, rates and energies {:.1f} %",
-      judged.size(),
-      judged.size() + skipped.size(),
+      "{} rows of {}: {} of {} limits met; median error as shipped {:.1f} % of "
+      "{}, left out {:.1f} % of {}",
+      result.rows.size(),
       folder,
-      ToText(protocol),
-      met,
-      limits,
-      overall.count,
-      overall.median));
-  report.tables.push_back(std::move(rows));
-  report.tables.push_back(std::move(summary));
-  report.notes.push_back(
-      protocol == PublishedProtocol::kLeaveOneOut
-          ? "every run was predicted by models fitted to the other runs; runs "
-            "that are printed twice were left out together"
-          : "models were fitted to all runs: no test of prediction");
-  report.notes.emplace_back(
-      "counted are rows that a model may be fitted to, and all rows of groups "
-      "judged right or wrong; the others are only checked");
-  for (const PublishedRank& rank : ranks) {
-    if (rank.right) continue;
-    report.notes.push_back(
-        fmt::format("order of {} and {} by {} in {} is wrong",
-                    rank.first,
-                    rank.second,
-                    rank.quantity,
-                    rank.table));
-  }
-  for (const auto& [reason, count] : reasons) {
-    report.notes.push_back(
-        fmt::format("{} rows without a prediction: {}", count, reason));
-  }
-
-  Json rankings = Json::array();
-  for (const PublishedRank& rank : ranks) {
-    rankings.push_back({{"table", rank.table},
-                        {"quantity", rank.quantity},
-                        {"first", rank.first},
-                        {"second", rank.second},
-                        {"right", rank.right}});
-  }
+      limits.met,
+      limits.set,
+      shipped.median,
+      shipped.count,
+      left_out.median,
+      left_out.count));
+  const ErrorSummary& overall =
+      protocol == PublishedProtocol::kAsShipped ? shipped : left_out;
   Json json;
   json["overall"] = ToJson(overall);
-  json["groups"] = std::move(group_list);
-  json["rows"] = std::move(row_list);
+  json["groups"] = std::move(groups);
+  json["data_checks"] = std::move(checks);
+  json["rows"] = Json::array();
+  for (const size_t i : result.rows) json["rows"].push_back(RowJson(result, i));
   json["schema"] = "trainfare.validation/1";
   json["tool_version"] = Version();
   json["protocol"] = ToText(protocol);
   json["files"] = options.files;
-  json["limits"] = limits;
-  json["limits_met"] = met;
-  json["rankings"] = std::move(rankings);
-  json["skipped"] = std::move(skipped);
+  json["limits"] = limits.set;
+  json["limits_met"] = limits.met;
   json["notes"] = report.notes;
   report.json = JsonText(json);
-  if (judged.empty()) {
-    report.exit_code = kInput;
-    report.complaint = "no row could be predicted; the result lists why";
-  } else {
-    CheckLimits(options, overall, report);
-  }
+  CheckLimits(options.fail_if, overall, report);
   return report;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// trainfare validate scenarios/published/: one table of how far our models are
-// from five documents' figures, with a limit for each group.
+// trainfare validate scenarios/published/: what the product answers for
+// published runs, as shipped and left out, beside what was printed.
 
 #include <optional>
 #include <string>
@@ -17,20 +17,21 @@ namespace trainfare::scenarios {
 enum class PublishedMeasure {
   kPercent,  // of the figure
   kPoints,   // difference of two shares, in percentage points
-  kExact,    // to the printed digits
+  kExact,    // a check of the data: to the printed digits
   kOutcome,  // fits or not; a batch between the largest and the failing one
-  kRange,    // of speed-ups: the two ranges overlap
+  kBound,    // of ranges and bounds: the two overlap
 };
 
 struct PublishedError {
   PublishedMeasure measure = PublishedMeasure::kPercent;
-  double error = 0;   // signed, percent or points; of kExact, too
-  bool right = true;  // within what the figure is known to
+  double error = 0;             // signed, percent or points
+  bool right = true;            // within what the figure is known to
+  std::optional<bool> covered;  // by the 80 % interval, where there is one
 };
 
-// nullopt when the row has no prediction.
-std::optional<PublishedError> ErrorOf(const Published& published,
-                                      const PublishedRow& row,
+// nullopt when the row has no answer.
+std::optional<PublishedError> ErrorOf(const calibrate::Published& published,
+                                      const calibrate::PublishedRow& row,
                                       const PublishedPrediction& prediction);
 
 // Two runs of one table on different devices whose figures differ by more
@@ -43,7 +44,7 @@ struct PublishedRank {
   bool right = false;
 };
 std::vector<PublishedRank> RankPublished(
-    const Published& published,
+    const calibrate::Published& published,
     const std::vector<PublishedPrediction>& predictions);
 
 // Whether `files` are published figures: one folder, or *.yaml.

@@ -105,6 +105,15 @@ Json ToJson(const JobEstimate& job) {
   }
   json["breakdown"] = breakdown;
   json["bottleneck"] = job.bottleneck;
+  if (job.engines) {
+    const calibrate::EngineProfile& engines = *job.engines;
+    json["engines"] = {{"tensor", OrNull(engines.tensor)},
+                       {"vector", OrNull(engines.vector)},
+                       {"scalar", OrNull(engines.scalar)},
+                       {"dma", OrNull(engines.dma)},
+                       {"traffic_bytes", ToBytes(*engines.traffic)},
+                       {"spill_bytes", ToBytes(*engines.spill)}};
+  }
   json["samples_per_s"] = job.samples_per_second;
   json["tokens_per_s"] = job.tokens_per_second;
   json["mfu"] = job.mfu;

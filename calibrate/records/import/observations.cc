@@ -8,6 +8,8 @@
 
 #include "calibrate/records/disturbance.h"
 #include "calibrate/records/import/mlperf_log.h"
+#include "calibrate/records/import/published.h"
+#include "calibrate/records/import/published_records.h"
 #include "calibrate/records/import/table.h"
 #include "calibrate/records/measurement.h"
 #include "hardware/files/text_file.h"
@@ -93,6 +95,19 @@ void AddTable(const std::string& path, ObservationFiles& files) {
   Append(std::move(table.observations), files);
 }
 
+void AddPublished(const std::string& folder, ObservationFiles& files) {
+  ObservationFiles published = RecordsOf(LoadPublished(folder));
+  const auto move = [](auto& from, auto& to) {
+    std::move(from.begin(), from.end(), std::back_inserter(to));
+  };
+  move(published.observations, files.observations);
+  move(published.profiles, files.profiles);
+  move(published.ranks.runs, files.ranks.runs);
+  move(published.ranks.all_reduces, files.ranks.all_reduces);
+  if (!files.source.empty()) files.source += ", ";
+  files.source += published.source;
+}
+
 // A log of another trainer does not say what was trained on what.
 const RunContext& Require(const std::optional<RunContext>& run,
                           const std::string& path) {
@@ -127,6 +142,10 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
   for (const std::string& path : paths) {
     const fs::path name(path);
     const std::string suffix = name.extension().string();
+    if (fs::is_directory(name)) {
+      AddPublished(path, files);
+      continue;
+    }
     if (suffix == ".csv") {
       AddTable(path, files);
     } else if (IsTrainerState(path)) {
@@ -138,14 +157,16 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
     } else {
       throw InputError(
           fmt::format("{}: expected a file of measurements: .jsonl, .csv, a "
-                      "trainer_state.json, or an MLPerf log (.txt, .log)",
+                      "trainer_state.json, an MLPerf log (.txt, .log), or a "
+                      "folder of published figures",
                       path));
     }
     if (!files.source.empty()) files.source += ", ";
     files.source += name.filename().string();
   }
   files.ranks.source = files.source;
-  if (files.observations.empty() && files.kernels.empty()) {
+  if (files.observations.empty() && files.kernels.empty() &&
+      files.profiles.empty()) {
     throw InputError(
         fmt::format("{}: nothing in it can be used{}{}",
                     files.source,
@@ -153,6 +174,28 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
                     files.notes.empty() ? "" : files.notes.front()));
   }
   return files;
+}
+
+Fit MakeFit(const hardware::Device& device,
+            const ObservationFiles& files,
+            const FitOptions& options,
+            std::vector<std::string>& notes) {
+  std::vector<EngineProfile> profiles;
+  for (const EngineProfile& profile : files.profiles) {
+    if (IsDevice(device, profile.device)) profiles.push_back(profile);
+  }
+  Fit fit;
+  if (profiles.empty()) {
+    fit = FitDevice(device, files.observations, files.kernels, options);
+  } else {
+    ProfileFitOptions of_profiles;
+    of_profiles.leave_one_out = options.leave_one_out;
+    fit = FitProfiles(device, profiles, of_profiles).fit;
+  }
+  RankFits ranks = FitRanks(device, fit, files.ranks);
+  std::move(ranks.notes.begin(), ranks.notes.end(), std::back_inserter(notes));
+  fit.ranks = std::move(ranks.groups);
+  return fit;
 }
 
 }  // namespace trainfare::calibrate

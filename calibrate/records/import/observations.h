@@ -1,14 +1,15 @@
 #pragma once
 
 // Measurements from files of any kind that is known: records of the trainer
-// (.jsonl, .json), tables (.csv), a trainer_state.json of Hugging Face, or an
-// MLPerf log (.txt, .log).
+// (.jsonl, .json), tables (.csv), a folder of published figures, a
+// trainer_state.json of Hugging Face, or an MLPerf log (.txt, .log).
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/profile_fit.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/records/import/trainer_state.h"
 
@@ -17,6 +18,7 @@ namespace trainfare::calibrate {
 struct ObservationFiles {
   std::vector<Observation> observations;
   std::vector<KernelObservation> kernels;  // operations by themselves
+  std::vector<EngineProfile> profiles;     // of engines
   // Of the trainer's own records: what several ranks are fitted to.
   RankRecords ranks;
   // What was left out and why, one line each, the file in front.
@@ -32,5 +34,13 @@ struct ObservationFiles {
 ObservationFiles ReadObservations(
     const std::vector<std::string>& paths,
     const std::optional<RunContext>& run = std::nullopt);
+
+// The fit of `device` to what of `files` is of it: profiles where there are
+// any, else times; and the ranks that it trains with. What was not used is
+// added to `notes`. Throws InputError when nothing is of it.
+Fit MakeFit(const hardware::Device& device,
+            const ObservationFiles& files,
+            const FitOptions& options,
+            std::vector<std::string>& notes);
 
 }  // namespace trainfare::calibrate

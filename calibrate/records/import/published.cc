@@ -1,4 +1,4 @@
-#include "scenarios/published/published.h"
+#include "calibrate/records/import/published.h"
 
 #include <fmt/format.h>
 
@@ -9,12 +9,13 @@
 #include <utility>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/instance.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 
-namespace trainfare::scenarios {
+namespace trainfare::calibrate {
 namespace {
 
 using hardware::Dimension;
@@ -67,6 +68,9 @@ constexpr auto kQuantities = std::to_array<Quantity>({
     {"epoch_time", Measure::kTime},
     {"estimate_error", Measure::kRatio},
     {"failing_batch", Measure::kCount},
+    {"first_update_energy", Measure::kEnergy},
+    {"first_update_launches", Measure::kCount},
+    {"first_update_time", Measure::kTime},
     {"fits", Measure::kOutcome},
     {"flops_per_step", Measure::kFlops},
     {"forward_time", Measure::kTime},
@@ -77,9 +81,12 @@ constexpr auto kQuantities = std::to_array<Quantity>({
     {"largest_batch", Measure::kCount},
     {"latency", Measure::kTime},
     {"launches", Measure::kCount},
+    {"layer_backward_time", Measure::kTime},
+    {"layer_forward_time", Measure::kTime},
     {"layer_time", Measure::kTime},
     {"loss", Measure::kRatio},
-    {"matrix_unit", Measure::kCount},
+    {"matrix_columns", Measure::kCount},
+    {"matrix_rows", Measure::kCount},
     {"mean_power", Measure::kPower},
     {"memory_capacity", Measure::kBytes},
     {"memory_used", Measure::kBytes},
@@ -89,16 +96,22 @@ constexpr auto kQuantities = std::to_array<Quantity>({
     {"normalised.occupancy", Measure::kRatio},
     {"normalised.time", Measure::kRatio},
     {"occupancy", Measure::kRatio},
+    {"on_chip_latency", Measure::kTime},
+    {"on_chip_throughput", Measure::kSamplesPerSecond},
     {"optimizer_time", Measure::kTime},
     {"peak_bandwidth", Measure::kBandwidth},
     {"peak_compute", Measure::kComputeRate},
     {"peak_memory", Measure::kBytes},
     {"price", Measure::kPrice},
     {"ratio", Measure::kRatio},
+    {"recursion_time", Measure::kTime},
     {"run_time", Measure::kTime},
     {"samples_in_run", Measure::kCount},
     {"score", Measure::kRatio},
     {"speedup", Measure::kRatio},
+    {"spill_traffic", Measure::kBytes},
+    {"state_setup_launches", Measure::kCount},
+    {"state_setup_time", Measure::kTime},
     {"step_time", Measure::kTime},
     {"swap", Measure::kBytes},
     {"throughput", Measure::kSamplesPerSecond},
@@ -116,37 +129,6 @@ constexpr auto kQuantities = std::to_array<Quantity>({
     {"weight.time", Measure::kRatio},
 });
 
-constexpr auto kGroups = std::to_array<std::string_view>({
-    "accuracy",
-    "active_ratio",
-    "adan_kernels",
-    "adan_steps",
-    "baseline_optimised",
-    "cerebras",
-    "cost",
-    "data_parallel",
-    "energy",
-    "facts",
-    "fits",
-    "gpu_run_times",
-    "gpu_step_times",
-    "graphcore",
-    "groq",
-    "kernel_times",
-    "launches",
-    "memory",
-    "occupancy",
-    "profile_ratios",
-    "recursion",
-    "sambanova",
-    "score",
-    "speedups",
-    "tpu_run_times",
-    "trainium_run_times",
-    "trainium_step",
-    "utilisation_by_batch",
-});
-
 struct StackName {
   std::string_view name;
   model::Fusion fusion;
@@ -160,9 +142,9 @@ constexpr auto kStacks = std::to_array<StackName>({
     {"lightseq", model::Fusion::kLightSeq},
     {"neuron", model::Fusion::kCompiled},
     {"poplar", model::Fusion::kCompiled},
-    // Of its memory; its time is of an eager list that is traced anew every
-    // step (published_runs.cc).
-    {"pytorch-xla", model::Fusion::kCompiled},
+    // Traced operation by operation, anew every step
+    // (hardware/models/systolic.h).
+    {"pytorch-xla", model::Fusion::kEager},
     {"sambaflow", model::Fusion::kCompiled},
     {"tensorflow", model::Fusion::kCompiled},
 });
@@ -284,14 +266,6 @@ model::Fusion FusionOfStack(const std::string& name) {
       "stack", name, kStacks, [](const auto& stack) { return stack.name; }));
 }
 
-std::string ReadGroup(const std::string& name) {
-  if (std::find(kGroups.begin(), kGroups.end(), name) != kGroups.end()) {
-    return name;
-  }
-  throw InputError(Unknown(
-      "group", name, kGroups, [](std::string_view group) { return group; }));
-}
-
 std::string KnownDevice(const std::string& name) {
   return hardware::DeviceCatalog::Shipped().Find(name).name;
 }
@@ -379,27 +353,66 @@ PublishedOptimizer ReadOptimizer(const Reader& map) {
 }
 
 // Counts of one core in the run are sequences of one core: a TPU chip has two.
-std::optional<int64_t> ReadBatch(const RunReader& reader,
-                                 const PublishedRun& run) {
-  const std::optional<int64_t> batch = reader.Count("batch");
+void ReadBatch(const RunReader& reader, PublishedRun& run) {
+  run.batch = reader.Count("batch");
   const std::optional<int64_t> per_core = reader.Count("batch_per_core");
-  if (!per_core) return batch;
+  if (!per_core) return;
   const Reader& map = reader.At("batch_per_core");
-  if (batch) map.Fail("batch_per_core", "expected this or batch, got both");
+  if (run.batch) map.Fail("batch_per_core", "expected this or batch, got both");
   if (!run.device) {
     map.Fail("batch_per_core", "expected a device beside it, got none");
   }
-  return *per_core * hardware::DeviceCatalog::Shipped().Find(*run.device).cores;
+  run.cores_per_batch =
+      hardware::DeviceCatalog::Shipped().Find(*run.device).cores;
+  run.batch = *per_core * run.cores_per_batch;
+}
+
+// How the run was set up besides its shape.
+void ReadSettings(const RunReader& reader,
+                  const Reader& map,
+                  PublishedRun& run) {
+  run.accumulation = reader.Count("accumulation").value_or(1);
+  run.predictions_per_sequence = reader.Count("predictions_per_sequence");
+  run.layer_decay = map.OptionalFlag("layer_decay").value_or(false);
+  run.gradient_checkpointing =
+      map.OptionalFlag("gradient_checkpointing").value_or(false);
+  run.stochastic_rounding =
+      map.OptionalFlag("stochastic_rounding").value_or(false);
+  run.compiler_level = map.OptionalInteger("compiler_level", 1, 3).value_or(2);
+  run.swap = map.OptionalBytes("swap");
+  run.lengths = map.OptionalText("lengths");
+  run.overlap_gap = map.OptionalTime("overlap_gap");
+  run.setting = map.OptionalText("setting");
+  run.grid = map.OptionalInteger("grid", 1, kMany);
+  run.block = map.OptionalInteger("block", 1, kMany);
+}
+
+// What nobody states, by its key, with the reason.
+std::map<std::string, std::string> ReadAssumed(const Reader& map,
+                                               const RunReader& reader) {
+  std::map<std::string, std::string> assumed;
+  const std::optional<Reader> reasons = map.OptionalMap("assumed");
+  if (!reasons) return assumed;
+  for (const std::string& key : reasons->Keys()) {
+    if (!reader.At(key).Has(key)) {
+      reasons->Fail(key,
+                    fmt::format("expected a key of the run, got \"{}\"", key));
+    }
+    assumed[key] = reasons->Text(key);
+  }
+  return assumed;
 }
 
 PublishedRun ReadRun(const std::string& name,
                      const Reader& map,
                      const Reader* workload,
-                     std::string position) {
+                     std::string position,
+                     const std::string& document) {
   const RunReader reader(map, workload);
   PublishedRun run;
   run.name = name;
   run.position = std::move(position);
+  run.document = document;
   ReadArchitecture(reader, run);
   if (reader.At("work").Has("work")) {
     run.work = reader.At("work").Choice<model::Work>(
@@ -408,35 +421,31 @@ PublishedRun ReadRun(const std::string& name,
   run.device = reader.Parsed("device", KnownDevice);
   run.or_device = reader.Parsed("or_device", KnownDevice);
   run.device_count = reader.Count("device_count").value_or(1);
-  run.batch = ReadBatch(reader, run);
+  run.instance = reader.Parsed("instance", [](const std::string& text) {
+    return hardware::InstanceCatalog::Shipped().Find(text).FullName();
+  });
+  ReadBatch(reader, run);
   run.sequence_length = reader.Count("sequence_length");
   run.epochs = reader.Count("epochs");
   run.train_samples = reader.Parsed("train_samples", ReadCounts);
+  run.samples_from = reader.At("samples_from").OptionalTexts("samples_from");
   run.samples_in_run = reader.Count("samples_in_run");
   run.steps = reader.Count("steps");
   run.precision = reader.Parsed("precision", model::PrecisionFromText);
-  if (map.Has("optimizer")) run.optimizer = ReadOptimizer(map.Map("optimizer"));
+  if (reader.At("optimizer").Has("optimizer")) {
+    run.optimizer = ReadOptimizer(reader.At("optimizer").Map("optimizer"));
+  }
   run.fusion = reader.Parsed("stack", FusionOfStack);
   run.stack = reader.At("stack").OptionalText("stack");
   if (map.Has("against")) map.Parsed("against", FusionOfStack);
   run.against = map.OptionalText("against");
+  run.against_run = map.OptionalText("against_run");
   run.price = map.OptionalPrice("price");
-  run.setting = map.OptionalText("setting");
-  run.grid = map.OptionalInteger("grid", 1, kMany);
-  run.block = map.OptionalInteger("block", 1, kMany);
+  ReadSettings(reader, map, run);
   run.same_as = map.OptionalText("same_as");
-  run.inferred = map.OptionalTexts("inferred");
+  run.assumed = ReadAssumed(map, reader);
   if (workload != nullptr) {
-    for (const std::string& key : workload->OptionalTexts("inferred")) {
-      run.inferred.push_back(key);
-    }
-  }
-  for (const std::string& key : run.inferred) {
-    // "price" and the like: what is inferred must be there.
-    if (!reader.At(key).Has(key)) {
-      map.Fail("inferred",
-               fmt::format("expected a key of the run, got \"{}\"", key));
-    }
+    run.assumed_of_workload = ReadAssumed(*workload, reader);
   }
   return run;
 }
@@ -488,7 +497,7 @@ PublishedRow ReadRow(const Reader& map, const Aliases& aliases) {
   PublishedRow row;
   row.position = map.Position("run");
   row.run = map.Text("run");
-  row.group = map.Parsed("group", ReadGroup);
+  row.group = map.Text("group");
   row.quantity = map.Parsed("quantity", [](const std::string& name) {
     return std::string(FindQuantity(name).name);
   });
@@ -504,6 +513,7 @@ PublishedRow ReadRow(const Reader& map, const Aliases& aliases) {
       return true;
     });
   }
+  row.size = map.OptionalBytes("size");
   row.use = map.Choice<PublishedUse>("use",
                                      {{"fit", PublishedUse::kFit},
                                       {"check", PublishedUse::kCheck},
@@ -529,12 +539,13 @@ PublishedRow ReadRow(const Reader& map, const Aliases& aliases) {
 // a file that comes later.
 struct OpenFile {
   Reader root;
+  std::string document;
   Aliases aliases;
   std::set<int64_t> corrections;
 };
 
 OpenFile OpenPublished(const std::string& path) {
-  OpenFile file{Reader::FromFile(path), {}, {}};
+  OpenFile file{Reader::FromFile(path), {}, {}, {}};
   const Reader& root = file.root;
   if (root.Text("schema") != kSchema) {
     root.Fail("schema",
@@ -542,13 +553,48 @@ OpenFile OpenPublished(const std::string& path) {
                   "expected \"{}\", got \"{}\"", kSchema, root.Text("schema")));
   }
   root.Text("title");
-  root.Text("document");
-  const Reader sources = root.Map("sources");
+  file.document = root.OptionalText("document").value_or("");
+  const std::optional<Reader> optional = root.OptionalMap("sources");
+  if (!optional) return file;
+  const Reader& sources = *optional;
   for (const std::string& key : sources.Keys()) {
     const Reader source = sources.Map(key);
     file.aliases[key] = {source.Text("records"), source.Text("ref")};
   }
   return file;
+}
+
+// Percent asked of a group, or words of an outcome.
+PublishedGroup::Limit ReadLimit(const Reader& map) {
+  PublishedGroup::Limit limit;
+  limit.median = map.OptionalNumber("median", 0, Reader::kNoBound);
+  limit.worst = map.OptionalNumber("worst", 0, Reader::kNoBound);
+  limit.all_right = map.OptionalFlag("all_right").value_or(false);
+  limit.all_answered = map.OptionalFlag("all_answered").value_or(false);
+  limit.all_inside = map.OptionalFlag("all_inside").value_or(false);
+  return limit;
+}
+
+void ReadGroups(const OpenFile& file, Published& published) {
+  for (const Reader& map : file.root.OptionalMaps("groups")) {
+    PublishedGroup group;
+    group.name = map.Text("name");
+    group.title = map.Text("title");
+    if (published.Group(group.name) != nullptr) {
+      map.Fail("name", "expected a new group, got one that stands before it");
+    }
+    if (const auto limit = map.OptionalMap("as_shipped")) {
+      group.as_shipped = ReadLimit(*limit);
+    }
+    if (const auto limit = map.OptionalMap("leave_one_out")) {
+      group.leave_one_out = ReadLimit(*limit);
+    }
+    group.chosen = map.Choice<std::string>(
+        "chosen_on_these_rows",
+        {{"yes", "yes"}, {"no", "no"}, {"priors", "priors"}});
+    group.why = map.OptionalText("why");
+    published.groups.push_back(std::move(group));
+  }
 }
 
 void ReadCorrections(OpenFile& file, Published& published) {
@@ -571,7 +617,9 @@ void ReadCorrections(OpenFile& file, Published& published) {
 void ReadRuns(const OpenFile& file,
               const std::map<std::string, Reader>& workloads,
               Published& published) {
-  const Reader runs = file.root.Map("runs");
+  const std::optional<Reader> optional = file.root.OptionalMap("runs");
+  if (!optional) return;
+  const Reader& runs = *optional;
   for (const std::string& name : runs.Keys()) {
     const Reader map = runs.Map(name);
     const Reader* workload = nullptr;
@@ -583,7 +631,8 @@ void ReadRuns(const OpenFile& file,
       }
       workload = &found->second;
     }
-    PublishedRun run = ReadRun(name, map, workload, runs.Position(name));
+    PublishedRun run =
+        ReadRun(name, map, workload, runs.Position(name), file.document);
     const auto [known, added] = published.runs.try_emplace(name, run);
     if (!added) {
       runs.Fail(name,
@@ -596,10 +645,20 @@ void ReadRuns(const OpenFile& file,
 void ReadRows(const OpenFile& file,
               std::map<std::string, std::string>& seen,
               Published& published) {
-  for (const Reader& map : file.root.Maps("rows")) {
+  for (const Reader& map : file.root.OptionalMaps("rows")) {
     PublishedRow row = ReadRow(map, file.aliases);
     if (!published.runs.contains(row.run)) {
       map.Fail("run", fmt::format("unknown run \"{}\"", row.run));
+    }
+    if (published.Group(row.group) == nullptr) {
+      std::vector<std::string> known;
+      for (const PublishedGroup& group : published.groups) {
+        known.push_back(group.name);
+      }
+      map.Fail("group",
+               fmt::format("unknown group \"{}\"; known: {}",
+                           row.group,
+                           fmt::join(known, ", ")));
     }
     for (const int64_t id : row.corrections) {
       if (!file.corrections.contains(id)) {
@@ -709,6 +768,7 @@ Published LoadPublished(const std::string& directory) {
   Published published;
   std::map<std::string, Reader> workloads;
   for (OpenFile& file : files) {
+    ReadGroups(file, published);
     ReadCorrections(file, published);
     const std::optional<Reader> maps = file.root.OptionalMap("workloads");
     if (!maps) continue;
@@ -720,15 +780,128 @@ Published LoadPublished(const std::string& directory) {
   }
   for (const OpenFile& file : files) ReadRuns(file, workloads, published);
   for (const auto& [name, run] : published.runs) {
-    if (run.same_as && !published.runs.contains(*run.same_as)) {
-      throw InputError(fmt::format(
-          "{}: same_as: unknown run \"{}\"", run.position, *run.same_as));
+    const auto require = [&](std::string_view key, const std::string& other) {
+      if (published.runs.contains(other)) return;
+      throw InputError(
+          fmt::format("{}: {}: unknown run \"{}\"", run.position, key, other));
+    };
+    if (run.same_as) require("same_as", *run.same_as);
+    if (run.against_run) require("against_run", *run.against_run);
+    for (const std::string& other : run.samples_from) {
+      require("samples_from", other);
     }
   }
   std::map<std::string, std::string> seen;
   for (const OpenFile& file : files) ReadRows(file, seen, published);
   for (const OpenFile& file : files) file.root.Finish();
   return published;
+}
+
+const PublishedGroup* Published::Group(std::string_view name) const {
+  for (const PublishedGroup& group : groups) {
+    if (group.name == name) return &group;
+  }
+  return nullptr;
+}
+
+bool Published::Same(const std::string& run, const std::string& other) const {
+  const auto root = [this](const std::string& name) {
+    std::string at = name;
+    // A chain of runs ends, however its links are written.
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const auto found = runs.find(at);
+      if (found == runs.end() || !found->second.same_as) break;
+      at = *found->second.same_as;
+    }
+    return at;
+  };
+  return root(run) == root(other);
+}
+
+namespace {
+
+template <class T>
+const T& Stated(const std::optional<T>& value, std::string_view what) {
+  if (!value) throw InputError(fmt::format("{} not stated", what));
+  return *value;
+}
+
+}  // namespace
+
+model::Workload WorkloadOf(const PublishedRun& run) {
+  model::Workload w;
+  w.architecture = Stated(run.architecture, "the model is");
+  w.work = run.work;
+  w.batch = Stated(run.batch, "the batch is");
+  w.accumulation = run.accumulation;
+  w.sequence_length = Stated(run.sequence_length, "the sequence length is");
+  w.precision = Stated(run.precision, "the precision is");
+  w.predictions_per_sequence = run.predictions_per_sequence.value_or(0);
+  w.gradient_checkpointing = run.gradient_checkpointing;
+  w.stack.fusion = Stated(run.fusion, "the software is");
+  w.stack.compiler_level = run.compiler_level;
+  w.stack.stochastic_rounding = run.stochastic_rounding;
+  if (run.work == model::Work::kForward) {
+    w.optimizer.kind = model::OptimizerKind::kNone;
+  } else {
+    const PublishedOptimizer& optimizer =
+        Stated(run.optimizer, "the optimizer is");
+    w.optimizer.kind = optimizer.kind;
+    w.optimizer.implementation =
+        Stated(optimizer.implementation, "how the update is implemented is");
+    w.optimizer.by_layer = run.layer_decay;
+    if (optimizer.single_tensor &&
+        w.optimizer.implementation == model::OptimizerImplementation::kFused) {
+      throw InputError("a fused update of one tensor at a time is not known");
+    }
+  }
+  model::Validate(w);
+  return w;
+}
+
+int64_t EpochSamples(const Published& published,
+                     const PublishedRun& run,
+                     const KeepRun& keep) {
+  const CountRange& range = Stated(run.train_samples, "the samples are");
+  double sum = 0;
+  int64_t seen = 0;
+  for (const std::string& name : run.samples_from) {
+    const PublishedRow* whole = published.Find(name + "/run_time");
+    const PublishedRow* step = published.Find(name + "/step_time");
+    const PublishedRun& other = published.runs.at(name);
+    if (whole == nullptr || step == nullptr || !other.batch || !other.epochs ||
+        published.Same(name, run.name) || (keep && !keep(other))) {
+      continue;
+    }
+    sum += whole->value.low / step->value.low *
+           static_cast<double>(*other.batch * other.device_count) /
+           static_cast<double>(*other.epochs);
+    ++seen;
+  }
+  const double least = static_cast<double>(range.least);
+  const double most = static_cast<double>(range.most);
+  return std::llround(
+      seen == 0 ? 0.5 * (least + most)
+                : std::clamp(sum / static_cast<double>(seen), least, most));
+}
+
+model::RunPlan PlanOf(const Published& published,
+                      const PublishedRun& run,
+                      const KeepRun& keep) {
+  model::RunPlan plan;
+  plan.batch = Stated(run.batch, "the batch is");
+  plan.accumulation = run.accumulation;
+  plan.devices = run.device_count;
+  if (run.samples_in_run) {
+    plan.train_samples = *run.samples_in_run;
+  } else if (run.steps) {
+    plan.train_samples =
+        *run.steps * plan.batch * plan.accumulation * plan.devices;
+  } else {
+    plan.train_samples = EpochSamples(published, run, keep);
+    plan.epochs = Stated(run.epochs, "the epochs are");
+  }
+  return plan;
 }
 
 std::string_view ToText(PublishedUse use) {
@@ -746,4 +919,4 @@ std::string_view ToText(PublishedUse use) {
   return "";
 }
 
-}  // namespace trainfare::scenarios
+}  // namespace trainfare::calibrate

@@ -6,6 +6,7 @@
 // there and what a fit may use.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,10 +14,11 @@
 #include <vector>
 
 #include "model/architecture.h"
+#include "model/run.h"
 #include "model/units.h"
 #include "model/workload.h"
 
-namespace trainfare::scenarios {
+namespace trainfare::calibrate {
 
 // What the figure may serve for.
 enum class PublishedUse {
@@ -37,33 +39,54 @@ struct CountRange {
   int64_t most = 0;
 };
 
-// What is absent the document does not say; what it does not say and we read
-// from other figures is named in `inferred`.
+// A run as its document tells it, and what is assumed where it is silent: what
+// is absent nobody says and nobody assumed.
 struct PublishedRun {
   std::string name;
   std::string position;  // file:line:col
+  std::string document;  // in whose file it stands
   std::optional<model::Architecture> architecture;
   model::Work work = model::Work::kTraining;
   std::optional<std::string> device;     // a name of the catalog
   std::optional<std::string> or_device;  // the label fits this one as well
   int64_t device_count = 1;
-  std::optional<int64_t> batch;  // sequences per device
+  std::optional<std::string> instance;  // that the devices are part of
+  std::optional<int64_t> batch;         // sequences per device
+  int64_t cores_per_batch = 1;  // of a device, where batches are of one core
+  int64_t accumulation = 1;
   std::optional<int64_t> sequence_length;
   std::optional<int64_t> epochs;
   std::optional<CountRange> train_samples;  // of one epoch
+  // Runs on the same data that print run and step time, which together say how
+  // many samples an epoch has.
+  std::vector<std::string> samples_from;
   std::optional<int64_t> samples_in_run;
   std::optional<int64_t> steps;
   std::optional<model::Precision> precision;  // fp16, bf16: mixed
   std::optional<PublishedOptimizer> optimizer;
   std::optional<std::string> stack;  // hugging-face, lightseq, tensorflow, ..
-  std::optional<model::Fusion> fusion;         // what the stack means to us
-  std::optional<std::string> against;          // stack that a ratio divides by
+  std::optional<model::Fusion> fusion;  // what the stack means to us
+  std::optional<std::string> against;   // stack that a ratio divides by
+  std::optional<std::string> against_run;
+  std::optional<int64_t> predictions_per_sequence;
+  bool layer_decay = false;  // a learning rate of its own for every layer
+  bool gradient_checkpointing = false;
+  bool stochastic_rounding = false;
+  int64_t compiler_level = 2;
+  std::optional<model::Bytes<>> swap;  // of the host, for a compiler
+  // Of computation that nothing is sent in, after each layer of a recursion
+  // over printed layers.
+  std::optional<model::Seconds<>> overlap_gap;
+  std::optional<std::string> lengths;  // padded to each batch's own: the file
   std::optional<model::UsdPerSecond<>> price;  // of one device
   std::optional<std::string> setting;          // what else was varied
   std::optional<int64_t> grid, block;          // of the one kernel profiled
   std::optional<std::string> same_as;  // run of the same configuration: a
                                        // left-out row leaves both out
-  std::vector<std::string> inferred;
+  // What of this run (not of its workload) nobody states, by its key, and why
+  // it is taken to be what stands there.
+  std::map<std::string, std::string> assumed;
+  std::map<std::string, std::string> assumed_of_workload;
 };
 
 // The figure in base units (B, FLOP, s, USD, J; a share or a ratio as a
@@ -87,6 +110,7 @@ struct PublishedRow {
   std::string quantity;
   std::optional<std::string> part;  // kernel, layer, engine, weighting
   PublishedValue value;
+  std::optional<model::Bytes<>> size;  // of the message of an all-reduce
   PublishedUse use = PublishedUse::kNone;
   std::vector<int64_t> corrections;
   std::optional<std::string> why;
@@ -99,7 +123,27 @@ struct PublishedCorrection {
   std::string handled;
 };
 
+// A line of the table of errors.
+struct PublishedGroup {
+  std::string name;
+  std::string title;
+  // What is asked of its rows, in percent; absent: nothing.
+  struct Limit {
+    std::optional<double> median;
+    std::optional<double> worst;
+    bool all_right = false;
+    bool all_answered = false;
+    bool all_inside = false;  // the 80 % interval
+  };
+  Limit as_shipped;
+  Limit leave_one_out;
+  // Whether structure or priors of the models were chosen in sight of its rows.
+  std::string chosen;  // "yes", "no", "priors"
+  std::optional<std::string> why;
+};
+
 struct Published {
+  std::vector<PublishedGroup> groups;
   std::map<std::string, PublishedRun> runs;
   std::vector<PublishedRow> rows;
   std::map<int64_t, PublishedCorrection> corrections;
@@ -109,10 +153,32 @@ struct Published {
   const PublishedRun& RunOf(const PublishedRow& row) const;
   // nullptr when there is no such row.
   const PublishedRow* Find(std::string_view id) const;
+  // nullptr when there is no such group.
+  const PublishedGroup* Group(std::string_view name) const;
+  // Whether two runs are one configuration, printed twice or run twice.
+  bool Same(const std::string& run, const std::string& other) const;
 };
 
 // Reads every *.yaml of a folder. Throws InputError with file:line:col.
 Published LoadPublished(const std::string& directory);
+
+// What of a run the models need. Throws InputError that says what is not known.
+model::Workload WorkloadOf(const PublishedRun& run);
+
+// Samples of one epoch of `run`: as it says, or within its range what other
+// runs on the same data say that are not the same configuration. Throws
+// InputError.
+// `keep`: which other runs may say so; empty: all.
+using KeepRun = std::function<bool(const PublishedRun&)>;
+int64_t EpochSamples(const Published& published,
+                     const PublishedRun& run,
+                     const KeepRun& keep = {});
+
+// Epochs, samples and batch of a run; lengths and what is besides are left to
+// the caller. Throws InputError.
+model::RunPlan PlanOf(const Published& published,
+                      const PublishedRun& run,
+                      const KeepRun& keep = {});
 
 // The figure of a quantity ("run_time"); throws InputError without a position.
 PublishedValue ParsePublishedValue(std::string_view quantity,
@@ -120,4 +186,4 @@ PublishedValue ParsePublishedValue(std::string_view quantity,
 
 std::string_view ToText(PublishedUse use);
 
-}  // namespace trainfare::scenarios
+}  // namespace trainfare::calibrate

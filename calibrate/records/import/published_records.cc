@@ -1,0 +1,237 @@
+#include "calibrate/records/import/published_records.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "hardware/catalog/device.h"
+#include "model/error.h"
+#include "model/kernels.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+using hardware::DeviceCatalog;
+using model::InputError;
+using model::Seconds;
+
+// Printed figures are known to their digits, and a run repeated by the same
+// people differs by as much.
+constexpr double kRepeatNoise = 0.01;
+
+struct Figure {
+  Quantity quantity = Quantity::kStep;
+  Seconds<> time;
+};
+
+// What a row says of the time of a step, or of a phase of it.
+std::optional<Figure> FigureOf(const Published& published,
+                               const PublishedRow& row,
+                               const model::Workload& workload,
+                               const KeepRun& keep) {
+  const PublishedRun& run = published.RunOf(row);
+  const double value = row.value.low;
+  const auto samples = static_cast<double>(
+      workload.batch * workload.accumulation * run.device_count);
+  const std::string& quantity = row.quantity;
+  if (quantity == "run_time") {
+    const model::RunPlan plan = PlanOf(published, run, keep);
+    return Figure{Quantity::kStep,
+                  Seconds<>(value / static_cast<double>(StepsPerEpoch(plan) *
+                                                        plan.epochs))};
+  }
+  if (quantity == "step_time" || quantity == "latency") {
+    return Figure{Quantity::kStep, Seconds<>(value)};
+  }
+  if (quantity == "backward_time") {
+    return Figure{Quantity::kBackward, Seconds<>(value)};
+  }
+  if (quantity == "optimizer_time") {
+    return Figure{Quantity::kOptimizer, Seconds<>(value)};
+  }
+  if (quantity == "throughput") {
+    return Figure{Quantity::kStep, Seconds<>(samples / value)};
+  }
+  if (quantity == "on_chip_throughput") {
+    return Figure{Quantity::kForward, Seconds<>(samples / value)};
+  }
+  return std::nullopt;
+}
+
+// What only a profiler shows.
+bool IsOfEngines(const PublishedRow& row) {
+  return row.quantity == "arithmetic_intensity" ||
+         row.quantity == "spill_traffic" ||
+         row.quantity == "utilisation.tensor" ||
+         row.quantity == "utilisation.vector" ||
+         row.quantity == "utilisation.scalar";
+}
+
+// Adds a figure of a profile. Rates are `parts` times those of a part.
+void AddToProfile(const PublishedRow& row,
+                  double parts,
+                  EngineProfile& profile) {
+  const double value = row.value.low;
+  const auto flops =
+      static_cast<double>(model::StepModelFlops(profile.workload)) / parts;
+  const std::string& quantity = row.quantity;
+  if (quantity == "step_time") {
+    profile.step = Seconds<>(value);
+  } else if (quantity == "achieved_flops") {
+    profile.step = Seconds<>(flops / value);
+  } else if (quantity == "arithmetic_intensity") {
+    profile.traffic = model::Byte(flops / value);
+  } else if (quantity == "spill_traffic") {
+    profile.spill = model::Byte(value);
+  } else if (quantity == "utilisation.tensor") {
+    profile.tensor = value;
+  } else if (quantity == "utilisation.vector") {
+    profile.vector = value;
+  } else if (quantity == "utilisation.scalar") {
+    profile.scalar = value;
+  }
+}
+
+MeasuredRun OverRanks(const PublishedRow& row,
+                      const PublishedRun& run,
+                      const model::Workload& workload,
+                      const Figure& figure) {
+  MeasuredRun measured;
+  measured.id = row.id;
+  measured.device = *run.device;
+  measured.device_count = run.device_count;
+  measured.workload = workload;
+  Sample sample;
+  sample.step = figure.time;
+  measured.samples.push_back(sample);
+  return measured;
+}
+
+class Records {
+ public:
+  Records(const Published& published,
+          const KeepRun& keep,
+          ObservationFiles& files)
+      : published_(published), keep_(keep), files_(files) {
+    for (const PublishedRow& row : published.rows) {
+      if (row.use == PublishedUse::kFit && IsOfEngines(row)) {
+        profiled_.insert(row.run);
+      }
+    }
+  }
+
+  void Add(const PublishedRow& row) {
+    const PublishedRun& run = published_.RunOf(row);
+    if (!run.device) return;
+    const Device& device = DeviceCatalog::Shipped().Find(*run.device);
+    if (row.quantity == "allreduce_time") {
+      AddAllReduce(row, run);
+      return;
+    }
+    model::Workload workload;
+    std::optional<Figure> figure;
+    try {
+      workload = WorkloadOf(run);
+      figure = FigureOf(published_, row, workload, keep_);
+    } catch (const InputError&) {
+      return;  // A run that does not say enough is in no fit.
+    }
+    if (profiled_.contains(row.run)) {
+      AddFigureOfProfile(row, device, workload);
+      return;
+    }
+    if (!figure) return;
+    if (run.device_count > 1 && !device.static_shapes) {
+      // A time without what the ranks wait for is not one of a step over them.
+      if (figure->quantity == Quantity::kStep) {
+        files_.ranks.runs.push_back(OverRanks(row, run, workload, *figure));
+      }
+      return;
+    }
+    Observation observation;
+    observation.label = row.id;
+    observation.group = row.group;
+    observation.device = device.name;
+    observation.workload = workload;
+    observation.quantity = figure->quantity;
+    observation.measured = figure->time;
+    observation.relative_noise =
+        std::max(kRepeatNoise, row.value.tolerance / row.value.low);
+    observation.framework = run.stack.value_or("");
+    files_.observations.push_back(std::move(observation));
+  }
+
+  void Finish() {
+    for (auto& [key, profile] : profiles_) {
+      files_.profiles.push_back(std::move(profile));
+    }
+  }
+
+ private:
+  // Of the device, and of the chip that it is a part of: its parts run alike,
+  // so that it does as many times the work of one in the same time.
+  void AddFigureOfProfile(const PublishedRow& row,
+                          const Device& device,
+                          const model::Workload& workload) {
+    AddToProfile(row, 1, ProfileOf(row.run, device.name, workload));
+    if (!device.part_of) return;
+    const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
+    const int64_t parts = chip.cores / device.cores;
+    model::Workload whole = workload;
+    whole.batch *= parts;
+    AddToProfile(
+        row, static_cast<double>(parts), ProfileOf(row.run, chip.name, whole));
+  }
+
+  EngineProfile& ProfileOf(const std::string& run,
+                           const std::string& device,
+                           const model::Workload& workload) {
+    EngineProfile& profile = profiles_[{device, run}];
+    profile.device = device;
+    profile.label = run;
+    profile.workload = workload;
+    return profile;
+  }
+
+  void AddAllReduce(const PublishedRow& row, const PublishedRun& run) {
+    if (!row.size) return;
+    MeasuredAllReduce measured;
+    measured.ranks = run.device_count;
+    measured.size = *row.size;
+    measured.time = Seconds<>(row.value.low);
+    measured.device = *run.device;
+    files_.ranks.all_reduces.push_back(std::move(measured));
+  }
+
+  const Published& published_;
+  const KeepRun& keep_;
+  ObservationFiles& files_;
+  std::set<std::string> profiled_;  // runs whose engines were looked at
+  std::map<std::pair<std::string, std::string>, EngineProfile> profiles_;
+};
+
+}  // namespace
+
+ObservationFiles RecordsOf(const Published& published, const KeepRun& keep) {
+  ObservationFiles files;
+  Records records(published, keep, files);
+  std::set<std::string> documents;
+  for (const PublishedRow& row : published.rows) {
+    const PublishedRun& run = published.RunOf(row);
+    if (row.use != PublishedUse::kFit || (keep && !keep(run))) continue;
+    records.Add(row);
+    documents.insert(run.document);
+  }
+  records.Finish();
+  for (const std::string& document : documents) {
+    if (!files.source.empty()) files.source += ", ";
+    files.source += document;
+  }
+  files.ranks.source = files.source;
+  return files;
+}
+
+}  // namespace trainfare::calibrate

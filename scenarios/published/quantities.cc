@@ -1,0 +1,371 @@
+#include "scenarios/published/quantities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "hardware/files/unit_text.h"
+#include "model/error.h"
+#include "model/kernels.h"
+#include "scenarios/published/figure_checks.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::InputError;
+using model::Seconds;
+
+PublishedAnswer Of(double value) {
+  PublishedAnswer answer;
+  answer.value = value;
+  return answer;
+}
+
+// A time of a step: its interval is the step's.
+PublishedAnswer OfStep(const AskedJob& asked, Seconds<> time) {
+  const StepEstimate& step = asked.estimate.step;
+  PublishedAnswer answer = Of(ToSeconds(time));
+  answer.low = *answer.value * step.low_factor;
+  answer.high = *answer.value * step.high_factor;
+  return answer;
+}
+
+// `amount` a step over its time.
+PublishedAnswer Rate(const AskedJob& asked, double amount, Seconds<> time) {
+  const PublishedAnswer of_time = OfStep(asked, time);
+  PublishedAnswer answer = Of(amount / *of_time.value);
+  answer.low = amount / *of_time.high;
+  answer.high = amount / *of_time.low;
+  return answer;
+}
+
+double StepSamples(const AskedJob& asked) {
+  const model::Workload& w = asked.estimate.workload;
+  return static_cast<double>(w.batch * w.accumulation * asked.estimate.devices);
+}
+
+double StepFlops(const AskedJob& asked) {
+  const model::Workload& w = asked.estimate.workload;
+  return static_cast<double>(w.work == model::Work::kForward
+                                 ? model::ForwardModelFlops(w)
+                                 : model::StepModelFlops(w));
+}
+
+const calibrate::EngineProfile& Engines(const AskedJob& asked) {
+  if (!asked.estimate.engines) {
+    throw InputError("the answer has no engines of this device");
+  }
+  return *asked.estimate.engines;
+}
+
+PublishedAnswer RunTime(const AskedJob& asked) {
+  PublishedAnswer answer = Of(ToSeconds(asked.estimate.run.total()));
+  answer.low = ToSeconds(asked.estimate.run_low);
+  answer.high = ToSeconds(asked.estimate.run_high);
+  return answer;
+}
+
+PublishedAnswer EpochTime(const AskedJob& asked) {
+  return OfStep(asked, asked.estimate.run.epoch(asked.job.scenario.epochs));
+}
+
+PublishedAnswer StepTime(const AskedJob& asked) {
+  return OfStep(asked, asked.estimate.step.total());
+}
+
+PublishedAnswer ForwardTime(const AskedJob& asked) {
+  return OfStep(asked, asked.estimate.step.forward.total());
+}
+
+// With what the ranks wait for each other.
+PublishedAnswer BackwardTime(const AskedJob& asked) {
+  const StepEstimate& step = asked.estimate.step;
+  return OfStep(
+      asked,
+      step.backward.total() + step.communication + step.slowed_computation);
+}
+
+PublishedAnswer OptimizerTime(const AskedJob& asked) {
+  return OfStep(asked, asked.estimate.step.optimizer.total());
+}
+
+// Of an update, without what it waits for the host.
+PublishedAnswer ActiveTime(const AskedJob& asked) {
+  const auto& optimizer = asked.estimate.step.optimizer;
+  return OfStep(asked, optimizer.total() - optimizer.overhead);
+}
+
+PublishedAnswer ActiveRatio(const AskedJob& asked) {
+  const auto& optimizer = asked.estimate.step.optimizer;
+  return Of((optimizer.total() - optimizer.overhead) / optimizer.total());
+}
+
+PublishedAnswer Throughput(const AskedJob& asked) {
+  return Rate(asked, StepSamples(asked), asked.estimate.step.total());
+}
+
+PublishedAnswer TokenRate(const AskedJob& asked) {
+  const auto length =
+      static_cast<double>(asked.estimate.workload.sequence_length);
+  return Rate(asked, StepSamples(asked) * length, asked.estimate.step.total());
+}
+
+PublishedAnswer OnChipThroughput(const AskedJob& asked) {
+  return Rate(asked, StepSamples(asked), asked.estimate.step.forward.total());
+}
+
+PublishedAnswer Energy(const AskedJob& asked) {
+  if (!asked.estimate.energy) {
+    throw InputError("no power of this device is known");
+  }
+  return Of(ToJoules(*asked.estimate.energy));
+}
+
+PublishedAnswer Fits(const AskedJob& asked) {
+  PublishedAnswer answer;
+  answer.fits = asked.estimate.fits();
+  return answer;
+}
+
+// In sequences as the run counts them: of a core where its batches are.
+PublishedAnswer LargestBatch(const AskedJob& asked) {
+  return Of(static_cast<double>(asked.estimate.largest_batch.value_or(0) /
+                                asked.run.cores_per_batch));
+}
+
+PublishedAnswer MemoryUsed(const AskedJob& asked) {
+  return Of(ToBytes(asked.estimate.memory.total()));
+}
+
+// The framework's own count: tensors, without the driver's context.
+PublishedAnswer PeakMemory(const AskedJob& asked) {
+  return Of(ToBytes(asked.estimate.memory.total() -
+                    asked.estimate.memory.Of("framework context")));
+}
+
+PublishedAnswer Launches(const AskedJob& asked) {
+  return Of(static_cast<double>(model::ExpandKernels(asked.estimate.workload)
+                                    .Counts(model::Phase::kOptimizer)
+                                    .launches));
+}
+
+PublishedAnswer GemmShare(const AskedJob& asked) {
+  return Of(asked.estimate.step.matrix() / asked.estimate.step.busy());
+}
+
+PublishedAnswer StepFlopsOf(const AskedJob& asked) {
+  return Of(StepFlops(asked));
+}
+
+PublishedAnswer AchievedFlops(const AskedJob& asked) {
+  return Rate(asked, StepFlops(asked), asked.estimate.step.total());
+}
+
+PublishedAnswer Mfu(const AskedJob& asked) { return Of(asked.estimate.mfu); }
+
+PublishedAnswer Intensity(const AskedJob& asked) {
+  return Of(StepFlops(asked) / ToBytes(*Engines(asked).traffic));
+}
+
+PublishedAnswer Traffic(const AskedJob& asked) {
+  return Of(ToBytes(*Engines(asked).traffic));
+}
+
+PublishedAnswer Spill(const AskedJob& asked) {
+  return Of(ToBytes(*Engines(asked).spill));
+}
+
+PublishedAnswer Tensor(const AskedJob& asked) {
+  return Of(*Engines(asked).tensor);
+}
+PublishedAnswer Vector(const AskedJob& asked) {
+  return Of(*Engines(asked).vector);
+}
+PublishedAnswer Scalar(const AskedJob& asked) {
+  return Of(*Engines(asked).scalar);
+}
+PublishedAnswer Dma(const AskedJob& asked) { return Of(*Engines(asked).dma); }
+
+PublishedAnswer BandwidthShare(const AskedJob& asked) {
+  return Of(ToBytes(*Engines(asked).traffic) /
+            ToSeconds(asked.estimate.step.total()) /
+            asked.job.device->memory_bandwidth.base());
+}
+
+// How much faster than the run that it is held against.
+PublishedAnswer SpeedUp(const AskedJob& asked) {
+  if (!asked.run.against_run) {
+    throw InputError("over which batches is not stated");
+  }
+  const JobEstimate& other = asked.other(*asked.run.against_run);
+  return Of(other.run.total() / asked.estimate.run.total());
+}
+
+constexpr std::string_view kKept =
+    "kept as data: accuracy, loss and occupancy are never predicted";
+constexpr std::string_view kKernel =
+    "of one kernel or layer by itself, which the answer to a job has not";
+constexpr std::string_view kFirst =
+    "of the first step, which sets up its state; the answer is of any other";
+constexpr std::string_view kCounter =
+    "a profiler's counter that the answer has not";
+constexpr std::string_view kNoJob = "of a tensor, on no device and in no job";
+constexpr std::string_view kMachine = "a size of the machine";
+
+constexpr auto kAnswers = std::to_array<QuantityAnswer>({
+    {.name = "accuracy", .unit = "1", .why_not = kKept},
+    {.name = "achieved_flops", .unit = "FLOP/s", .of_job = AchievedFlops},
+    {.name = "active_ratio", .unit = "1", .of_job = ActiveRatio},
+    {.name = "active_time", .unit = "s", .of_job = ActiveTime},
+    {.name = "allreduce_bandwidth", .unit = "B/s", .why_not = kKernel},
+    {.name = "allreduce_time", .unit = "s", .why_not = kKernel},
+    {.name = "arithmetic_intensity", .unit = "FLOP/B", .of_job = Intensity},
+    {.name = "backward_time", .unit = "s", .of_job = BackwardTime},
+    {.name = "billing_unit_price",
+     .unit = "USD",
+     .of_figures = CheckBillingUnitPrice},
+    {.name = "billing_units_per_hour",
+     .unit = "1",
+     .of_figures = CheckBillingUnits},
+    {.name = "bytes_per_gradient", .unit = "B", .why_not = kNoJob},
+    {.name = "bytes_per_parameter", .unit = "B", .why_not = kNoJob},
+    {.name = "cost", .unit = "USD", .of_figures = CheckCost},
+    {.name = "energy", .unit = "J", .of_job = Energy},
+    {.name = "epoch_cost", .unit = "USD", .of_figures = CheckEpochCost},
+    {.name = "epoch_time", .unit = "s", .of_job = EpochTime},
+    {.name = "estimate_error", .unit = "1", .of_figures = CheckEstimateError},
+    {.name = "failing_batch",
+     .unit = "1",
+     .of_job = LargestBatch,
+     .though_it_does_not_fit = true},
+    {.name = "first_update_energy", .unit = "J", .why_not = kFirst},
+    {.name = "first_update_launches", .unit = "1", .why_not = kFirst},
+    {.name = "first_update_time", .unit = "s", .why_not = kFirst},
+    {.name = "fits",
+     .unit = "1",
+     .of_job = Fits,
+     .though_it_does_not_fit = true},
+    {.name = "flops_per_step",
+     .unit = "FLOP",
+     .of_job = StepFlopsOf,
+     .though_it_does_not_fit = true},
+    {.name = "forward_time", .unit = "s", .of_job = ForwardTime},
+    {.name = "gemm_share", .unit = "1", .of_job = GemmShare},
+    {.name = "hbm_traffic", .unit = "B", .of_job = Traffic},
+    {.name = "host_memory", .unit = "B", .why_not = kMachine},
+    {.name = "kernel_time", .unit = "s", .why_not = kKernel},
+    {.name = "largest_batch",
+     .unit = "1",
+     .of_job = LargestBatch,
+     .though_it_does_not_fit = true},
+    {.name = "latency", .unit = "s", .of_job = StepTime},
+    {.name = "launches",
+     .unit = "1",
+     .of_job = Launches,
+     .though_it_does_not_fit = true},
+    {.name = "layer_backward_time", .unit = "s", .why_not = kKernel},
+    {.name = "layer_forward_time", .unit = "s", .why_not = kKernel},
+    {.name = "layer_time", .unit = "s", .why_not = kKernel},
+    {.name = "loss", .unit = "1", .why_not = kKept},
+    {.name = "matrix_columns", .unit = "1", .of_figures = CheckMatrixColumns},
+    {.name = "matrix_rows", .unit = "1", .of_figures = CheckMatrixRows},
+    {.name = "mean_power", .unit = "W", .why_not = kCounter},
+    {.name = "memory_capacity", .unit = "B", .of_figures = CheckCapacity},
+    {.name = "memory_used",
+     .unit = "B",
+     .of_job = MemoryUsed,
+     .though_it_does_not_fit = true},
+    {.name = "mfu", .unit = "1", .of_job = Mfu},
+    {.name = "normalised.cost", .unit = "1", .of_figures = CheckNormalised},
+    {.name = "normalised.energy", .unit = "1", .of_figures = CheckNormalised},
+    {.name = "normalised.occupancy",
+     .unit = "1",
+     .of_figures = CheckNormalised},
+    {.name = "normalised.time", .unit = "1", .of_figures = CheckNormalised},
+    {.name = "occupancy", .unit = "1", .why_not = kKept},
+    {.name = "on_chip_latency", .unit = "s", .of_job = ForwardTime},
+    {.name = "on_chip_throughput",
+     .unit = "samples/s",
+     .of_job = OnChipThroughput},
+    {.name = "optimizer_time", .unit = "s", .of_job = OptimizerTime},
+    {.name = "peak_bandwidth", .unit = "B/s", .of_figures = CheckBandwidth},
+    {.name = "peak_compute", .unit = "FLOP/s", .of_figures = CheckPeak},
+    {.name = "peak_memory",
+     .unit = "B",
+     .of_job = PeakMemory,
+     .though_it_does_not_fit = true},
+    {.name = "price", .unit = "USD/s", .of_figures = CheckPrice},
+    {.name = "ratio", .unit = "1", .why_not = kCounter},
+    {.name = "recursion_time", .unit = "s", .of_figures = CheckRecursion},
+    {.name = "run_time", .unit = "s", .of_job = RunTime},
+    {.name = "samples_in_run", .unit = "1", .of_figures = CheckSamples},
+    {.name = "score", .unit = "1", .of_figures = CheckScore},
+    {.name = "speedup", .unit = "1", .of_job = SpeedUp},
+    {.name = "spill_traffic", .unit = "B", .of_job = Spill},
+    {.name = "state_setup_launches", .unit = "1", .why_not = kFirst},
+    {.name = "state_setup_time", .unit = "s", .why_not = kFirst},
+    {.name = "step_time", .unit = "s", .of_job = StepTime},
+    {.name = "swap", .unit = "B", .why_not = kMachine},
+    {.name = "throughput", .unit = "samples/s", .of_job = Throughput},
+    {.name = "token_length",
+     .unit = "1",
+     .why_not = "of the data set: what an answer starts from"},
+    {.name = "token_rate", .unit = "tokens/s", .of_job = TokenRate},
+    {.name = "utilisation.bandwidth", .unit = "1", .of_job = BandwidthShare},
+    {.name = "utilisation.dma", .unit = "1", .of_job = Dma},
+    {.name = "utilisation.scalar", .unit = "1", .of_job = Scalar},
+    {.name = "utilisation.sm", .unit = "1", .why_not = kCounter},
+    {.name = "utilisation.tensor", .unit = "1", .of_job = Tensor},
+    {.name = "utilisation.vector", .unit = "1", .of_job = Vector},
+    {.name = "weight.cost",
+     .unit = "1",
+     .why_not = "a weight is chosen, not predicted"},
+    {.name = "weight.energy",
+     .unit = "1",
+     .why_not = "a weight is chosen, not predicted"},
+    {.name = "weight.occupancy",
+     .unit = "1",
+     .why_not = "a weight is chosen, not predicted"},
+    {.name = "weight.time",
+     .unit = "1",
+     .why_not = "a weight is chosen, not predicted"},
+});
+
+}  // namespace
+
+const QuantityAnswer& AnswerOf(std::string_view quantity) {
+  const auto* const found = std::find_if(
+      kAnswers.begin(), kAnswers.end(), [&](const QuantityAnswer& a) {
+        return a.name == quantity;
+      });
+  ENSURE(found != kAnswers.end(), "every quantity has a line");
+  return *found;
+}
+
+std::string FigureText(std::string_view quantity, double value) {
+  const std::string_view unit = AnswerOf(quantity).unit;
+  if (unit == "s") return hardware::FormatTime(model::Seconds<>(value));
+  if (unit == "B") return hardware::FormatDecimalBytes(model::Bytes<>(value));
+  if (unit == "J") return hardware::FormatEnergy(model::Joules<>(value));
+  if (unit == "USD") return hardware::FormatMoney(model::Usd<>(value));
+  if (unit == "B/s") {
+    return hardware::FormatBandwidth(model::BytesPerSecond<>(value));
+  }
+  if (unit == "FLOP") return hardware::FormatFlops(model::Flops<>(value));
+  if (unit == "FLOP/s") {
+    return hardware::FormatComputeRate(model::FlopsPerSecond<>(value));
+  }
+  if (unit == "USD/s") {
+    return hardware::FormatPrice(model::UsdPerSecond<>(value));
+  }
+  if (unit == "W") return hardware::FormatPower(model::Watts<>(value));
+  if (quantity.starts_with("utilisation.") || quantity == "mfu" ||
+      quantity == "active_ratio" || quantity == "gemm_share") {
+    return fmt::format("{:.2f} %", value * 100.0);
+  }
+  if (unit == "1") return fmt::format("{:.4g}", value);
+  return fmt::format("{:.5g} {}", value, unit);
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,54 @@
+#pragma once
+
+// What a printed quantity is of an estimate, or of other printed figures: one
+// table, the only place that knows.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "calibrate/records/import/published.h"
+#include "scenarios/job/estimate.h"
+#include "scenarios/published/published_job.h"
+
+namespace trainfare::scenarios {
+
+// An answer in base units, with the 80 % interval where the product has one.
+struct PublishedAnswer {
+  std::optional<double> value;
+  std::optional<double> low;
+  std::optional<double> high;
+  std::optional<bool> fits;  // of an outcome
+};
+
+// What an answer may look at.
+struct AskedJob {
+  const calibrate::PublishedRun& run;
+  const PublishedJob& job;
+  const JobEstimate& estimate;
+  // Of another run, answered the same way.
+  std::function<const JobEstimate&(const std::string& run)> other;
+};
+
+// How a quantity is answered: by one of the two, or not at all.
+struct QuantityAnswer {
+  std::string_view name;
+  std::string_view unit;  // base unit; "1" for shares, ratios and counts
+  // Of an estimate that fits; times of one that does not are refused.
+  PublishedAnswer (*of_job)(const AskedJob& asked) = nullptr;
+  // Whether the estimate says it of a job that does not fit, too.
+  bool though_it_does_not_fit = false;
+  // Arithmetic on printed figures: a check of the data, no prediction.
+  PublishedAnswer (*of_figures)(const calibrate::Published& published,
+                                const calibrate::PublishedRow& row) = nullptr;
+  std::string_view why_not = {};
+};
+
+// Of every quantity that a row can have.
+const QuantityAnswer& AnswerOf(std::string_view quantity);
+
+// As a person reads a figure in base units.
+std::string FigureText(std::string_view quantity, double value);
+
+}  // namespace trainfare::scenarios
