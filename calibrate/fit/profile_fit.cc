@@ -312,7 +312,7 @@ EngineProfile ModelProfile(const Device& device,
 std::optional<EngineProfile> EnginesOf(const Device& device,
                                        const model::Workload& workload,
                                        const std::vector<double>& values) {
-  if (device.kind != hardware::DeviceKind::kNeuron) return std::nullopt;
+  if (!hardware::KindOf(device).profiles_engines) return std::nullopt;
   return ModelProfile(device, device.name, workload, values);
 }
 
