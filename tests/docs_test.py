@@ -18,8 +18,6 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LONGEST = 100
-# Tables of published figures, whose cells do not break.
-WIDE = ["docs/results/published.md", "docs/results/validation_published.md"]
 # Sources whose comments name a page.
 SOURCES = [path for folder in ("model", "hardware", "calibrate", "trainer",
                                "scenarios", "tests")
@@ -61,7 +59,7 @@ def anchors(page):
 
 class Docs(unittest.TestCase):
     def test_lines_are_short(self):
-        for page in (p for p in PAGES if place(p) not in WIDE):
+        for page in PAGES:
             for number, line in prose(page):
                 if LONGEST < len(line) and "<!-- output" not in line:
                     with self.subTest(f"{place(page)}:{number}"):
