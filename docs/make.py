@@ -10,7 +10,9 @@ An output is the block after a comment such as
 and is put in anew, as a person sees it in a terminal of 100 columns; `output
 lines=8:` keeps the first eight lines. With
 --tables, the folder of the measurement tables, it also writes
-docs/results/tables.md. The figures: docs/figures/make.py.
+docs/results/tables.md. docs/results/fits.md and the tables of
+docs/results/validation_published.md are made each time. The figures:
+docs/figures/make.py.
 """
 
 import argparse
@@ -21,6 +23,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -114,6 +117,21 @@ def results_of_tables(program, tables):
         "\n".join(page).rstrip("\n") + "\n", encoding="utf-8")
 
 
+def results_of_published(program):
+    """The table by group of `validate scenarios/published/`, in its page."""
+    page = HERE / "results" / "validation_published.md"
+    printed = program.run(["validate", "scenarios/published/", "--format",
+                           "markdown"], cwd=ROOT)
+    tables = printed[printed.index("**Groups**"):].split("\n- ")[0]
+    summary = textwrap.fill(printed.split("\n", 1)[0], 100)
+    text = (f"<!-- printed -->\n\n{made_by('docs/make.py')}\n{summary}\n\n"
+            f"{tables.strip()}\n\n<!-- /printed -->")
+    old = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(r"<!-- printed -->.*<!-- /printed -->",
+                           lambda _: text, old, flags=re.DOTALL),
+                    encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -128,6 +146,7 @@ def main():
             (pathlib.Path(folder) / name).symlink_to(ROOT / name)
         for page in [ROOT / "README.md", *sorted(HERE.rglob("*.md"))]:
             refresh(page, program, folder)
+    results_of_published(program)
     fits = HERE / "results" / "fits.md"
     if fits.exists():
         lines = fits.read_text(encoding="utf-8").split("\n")
