@@ -141,7 +141,11 @@ void ValidateArchitecture(const Architecture& a) {
     RequireCount(value, 1, kLargestDimension, what);
   };
   RequireCount(a.layers, 1, kMostLayers, "model.layers");
-  RequireCount(a.decoder_layers, 0, kMostLayers, "model.decoder_layers");
+  const bool two_sided = a.family == Family::kEncoderDecoder;
+  RequireCount(a.decoder_layers,
+               two_sided ? 1 : 0,
+               two_sided ? kMostLayers : 0,
+               "model.decoder_layers");
   dimension(a.hidden, "model.hidden");
   dimension(a.heads, "model.heads");
   dimension(a.intermediate, "model.intermediate");
@@ -301,6 +305,16 @@ Attention AttentionFromText(std::string_view text) {
 }
 CompressionKind CompressionFromText(std::string_view text) {
   return internal::EnumFromName(text, kCompressions, "gradient compression");
+}
+Work WorkFromText(std::string_view text) {
+  return internal::EnumFromName(text, kWorks, "work");
+}
+std::vector<std::string> ToWords(const LoraMatrices& matrices) {
+  std::vector<std::string> words;
+  for (const auto& [name, member] : kLoraMatrices) {
+    if (matrices.*member) words.emplace_back(name);
+  }
+  return words;
 }
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices) {
   std::vector<std::string_view> known;

@@ -3,7 +3,9 @@
 // One training step as asked for: model, shape, precision, optimizer, stack.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/architecture.h"
 
@@ -180,7 +182,9 @@ Masters MastersFromText(std::string_view text);
 Fusion FusionFromText(std::string_view text);
 Attention AttentionFromText(std::string_view text);
 CompressionKind CompressionFromText(std::string_view text);
-// Turns on one of the matrices, by its member's name.
+Work WorkFromText(std::string_view text);
+// Turns on one of the matrices, by its member's name; the names of those on.
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
+std::vector<std::string> ToWords(const LoraMatrices& matrices);
 
 }  // namespace trainfare::model

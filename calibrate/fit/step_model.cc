@@ -2,6 +2,7 @@
 
 #include <ceres/jet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <type_traits>
@@ -9,6 +10,7 @@
 
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/fields.h"
 #include "model/nearest.h"
 
 namespace trainfare::calibrate {
@@ -207,6 +209,65 @@ std::string Describe(const KernelObservation& observed) {
   return text + " of " + Describe(observed.workload);
 }
 
+namespace {
+
+// Dimensions that the name does not tell: where they are not those of the
+// preset of that name, or, without a name, not the usual ones. Tables have
+// names of their own for models that are no presets.
+std::string UnusualDimensions(const model::Architecture& a) {
+  std::string text;
+  if (a.decoder_layers > 0 && a.decoder_layers != a.layers) {
+    text += fmt::format(" decoder {}", a.decoder_layers);
+  }
+  model::Architecture usual;
+  if (const auto preset = model::TryFindArchitecture(a.name)) {
+    usual = *preset;
+  } else if (a.name.empty() || a.name == "custom") {
+    usual.family = a.family;
+    SetFamilyDefaults(usual);
+  } else {
+    return text;
+  }
+  const auto add = [&](std::string_view name, auto value, auto known) {
+    if (value != known) text += fmt::format(" {} {}", name, value);
+  };
+  if (a.family != usual.family) {
+    text += fmt::format(" {}", model::ToText(a.family));
+  }
+  add("positions", a.positions, usual.positions);
+  add("position offset", a.position_offset, usual.position_offset);
+  add("token types", a.token_types, usual.token_types);
+  add("embedding norm", a.embedding_layer_norm, usual.embedding_layer_norm);
+  add("pooler", a.pooler, usual.pooler);
+  add("separate projections",
+      a.separate_projections,
+      usual.separate_projections);
+  add("classifier dense", a.classifier_dense, usual.classifier_dense);
+  return text;
+}
+
+// What few workloads have; nothing for the others.
+std::string RestOf(const model::Workload& w) {
+  const model::Workload usual;
+  std::string text = UnusualDimensions(w.architecture);
+  if (w.trainable.lora_rank > 0) {
+    const std::vector<std::string> words = ToWords(w.trainable.lora);
+    text += fmt::format(" of {}", fmt::join(words, "+"));
+  }
+  if (w.optimizer.by_layer) text += " by layer";
+  if (w.stack.compiler_level != usual.stack.compiler_level) {
+    text += fmt::format(" O{}", w.stack.compiler_level);
+  }
+  if (w.stack.stochastic_rounding) text += " stochastic rounding";
+  if (w.compression.kind != usual.compression.kind) {
+    text += fmt::format(
+        " {} {}", model::ToText(w.compression.kind), w.compression.rank);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string Describe(const model::Workload& workload) {
   const model::Architecture& a = workload.architecture;
   std::string text = fmt::format(
@@ -252,7 +313,7 @@ std::string Describe(const model::Workload& workload) {
   if (a.labels != model::Architecture{}.labels) {
     text += fmt::format(" labels {}", a.labels);
   }
-  return text;
+  return text + RestOf(workload);
 }
 
 std::string_view ToText(Quantity quantity) {

@@ -13,6 +13,7 @@
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
+#include "model/json_fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
 
@@ -25,70 +26,20 @@ using model::Seconds;
 
 constexpr std::string_view kSchema = "trainfare.measurement/1";
 
-model::Architecture ReadArchitecture(const JsonObject& object) {
-  model::Architecture architecture;
-  architecture.name = object.Text("name", "");
-  architecture.family = object.Word("family", model::FamilyFromText);
-  architecture.layers = object.Count("layers", 0);
-  architecture.decoder_layers = object.Count("decoder_layers", 0, 0);
-  architecture.hidden = object.Count("hidden", 1);
-  architecture.heads = object.Count("heads", 1);
-  architecture.intermediate = object.Count("intermediate", 1);
-  architecture.vocabulary = object.Count("vocabulary", 1);
-  architecture.positions = object.Count("positions", 0);
-  architecture.position_offset = object.Count("position_offset", 0, 0);
-  architecture.token_types = object.Count("token_types", 0, 0);
-  architecture.embedding_layer_norm =
-      object.Flag("embedding_layer_norm", architecture.embedding_layer_norm);
-  architecture.pooler = object.Flag("pooler", architecture.pooler);
-  architecture.classifier_dense =
-      object.Flag("classifier_dense", architecture.classifier_dense);
-  architecture.head = object.Word("head", model::HeadFromText);
-  architecture.labels = object.Count("labels", 1, architecture.labels);
-  if (object.Has("dropout")) {
-    const nlohmann::json& dropout = object.At("dropout");
-    if (!dropout.is_number() || dropout.get<double>() < 0.0 ||
-        !(dropout.get<double>() < 1.0)) {
-      object.FailWith("dropout",
-                      fmt::format("expected a number from 0 to below 1, got {}",
-                                  hardware::ShownJson(dropout)));
-    }
-    architecture.dropout = dropout.get<double>();
-  }
-  return architecture;
-}
-
-model::Workload ReadWorkload(const JsonObject& object) {
+// The keys of others than this program's fields are ignored.
+model::Workload ReadWorkload(const JsonObject& record) {
   model::Workload workload;
-  workload.architecture = ReadArchitecture(object.Object("model"));
-  workload.batch = object.Count("batch", 1);
-  workload.sequence_length = object.Count("sequence_length", 1);
-  workload.target_length = object.Count("target_length", 0, 0);
-  workload.accumulation = object.Count("accumulation", 1, 1);
-  workload.precision = object.Word("precision", model::PrecisionFromText);
-  const JsonObject optimizer = object.Object("optimizer");
-  workload.optimizer.kind =
-      optimizer.Word("name", model::OptimizerKindFromText);
-  workload.optimizer.implementation =
-      optimizer.Word("implementation", model::OptimizerImplementationFromText);
-  if (optimizer.Has("masters")) {
-    workload.optimizer.masters =
-        optimizer.Word("masters", model::MastersFromText);
-  }
-  workload.stack.fusion = object.Word("stack", model::FusionFromText);
-  workload.stack.narrow_weights = object.Flag("narrow_weights", false);
-  workload.stack.attention = object.Word("attention", model::AttentionFromText);
-  workload.predictions_per_sequence =
-      object.Count("predictions_per_sequence", 0, 0);
-  workload.gradient_checkpointing =
-      object.Flag("gradient_checkpointing", false);
-  if (workload.optimizer.kind == model::OptimizerKind::kNone) {
-    workload.work = model::Work::kForwardBackward;
+  try {
+    model::JsonFieldReader reader(
+        record.At("workload"), "workload", model::UnknownKeys::kIgnored);
+    VisitFields(reader, workload);
+  } catch (const InputError& error) {
+    record.FailWith("", error.what());
   }
   try {
     model::Validate(workload);
   } catch (const InputError& error) {
-    object.FailWith("", error.what());
+    record.FailWith("workload", error.what());
   }
   return workload;
 }
@@ -188,7 +139,7 @@ MeasuredRun ReadRun(const JsonObject& record,
   run.threads = device.Count("threads", 0, 0);
   if (value.contains("host")) run.host = Summary(value["host"]);
   if (value.contains("software")) run.software = Summary(value["software"]);
-  run.workload = ReadWorkload(record.Object("workload"));
+  run.workload = ReadWorkload(record);
   run.peak_memory =
       model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
   ReadDisturbance(record, run.threads, run);
@@ -295,7 +246,7 @@ MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
   if (value.contains("software")) {
     measured.software = Summary(value["software"]);
   }
-  measured.workload = ReadWorkload(record.Object("workload"));
+  measured.workload = ReadWorkload(record);
   measured.operation = record.Text("operation");
   measured.kind = record.Word("kernel_kind", model::KernelKindFromText);
   measured.phase = record.Word("phase", model::PhaseFromText);

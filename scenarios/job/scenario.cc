@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hardware/files/data_directory.h"
+#include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/limits.h"
@@ -22,12 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using hardware::Reader;
+using hardware::YamlFieldReader;
 using model::InputError;
 
-using model::kLargestBatch;
 using model::kLargestDimension;
 using model::kMostEpochs;
-using model::kMostLayers;
 using model::kMostSamples;
 constexpr int64_t kLongest = model::kLongestSequence;
 
@@ -39,25 +39,9 @@ model::Architecture ReadArchitecture(const Reader& root) {
   }
   const Reader dims = root.Map("model");
   model::Architecture a;
-  a.name = dims.OptionalText("name").value_or("custom");
-  a.family = dims.Parsed("family", model::FamilyFromText);
-  a.layers = dims.Integer("layers", 1, kMostLayers);
-  if (a.family == model::Family::kEncoderDecoder) {
-    a.decoder_layers = dims.Integer("decoder_layers", 1, kMostLayers);
-  }
-  a.hidden = dims.Integer("hidden", 1, kLargestDimension);
-  a.heads = dims.Integer("heads", 1, kLargestDimension);
-  a.intermediate = dims.OptionalInteger("intermediate", 1, kLargestDimension)
-                       .value_or(4 * a.hidden);
-  a.vocabulary = dims.Integer("vocabulary", 1, kLargestDimension);
-  a.positions =
-      dims.OptionalInteger("positions", 0, kLargestDimension).value_or(0);
-  a.token_types =
-      dims.OptionalInteger("token_types", 0, kLargestDimension).value_or(0);
-  a.pooler =
-      dims.OptionalFlag("pooler").value_or(a.family == model::Family::kEncoder);
-  a.embedding_layer_norm = dims.OptionalFlag("embedding_layer_norm")
-                               .value_or(a.family == model::Family::kEncoder);
+  a.name = "custom";
+  YamlFieldReader reader(dims);
+  VisitDimensions(reader, a);
   if (a.hidden % a.heads != 0) {
     dims.Fail(
         "heads",
@@ -185,41 +169,20 @@ void ReadDataset(const Reader& root, Scenario& scenario) {
 }
 
 // { frozen_layers: N } or { lora: { rank: R, matrices: [query, ..] } }.
-model::Trainable ReadTrainable(const Reader& root,
-                               const model::Architecture& architecture) {
-  model::Trainable trainable;
+void CheckTrainable(const Reader& root,
+                    const model::Architecture& architecture) {
   const auto map = root.OptionalMap("trainable");
-  if (!map) return trainable;
+  if (!map) return;
   if (map->Has("lora") == map->Has("frozen_layers")) {
     root.Fail("trainable",
               "expected one of { frozen_layers: LAYERS } or { lora: { rank: "
               "RANK, matrices: [query, value, ..] } }");
   }
   if (map->Has("frozen_layers")) {
-    trainable.frozen_layers =
-        map->Integer("frozen_layers", 1, architecture.layers);
-    return trainable;
+    map->Integer("frozen_layers", 1, architecture.layers);
+  } else {
+    map->Map("lora").Integer("rank", 1, architecture.hidden);
   }
-  const Reader lora = map->Map("lora");
-  trainable.lora_rank =
-      lora.Integer("rank", 1, std::min(architecture.hidden, kLargestDimension));
-  if (!lora.Has("matrices")) {
-    // The matrices of the paper (Hu et al. 2021, section 7.1).
-    trainable.lora.query = trainable.lora.value = true;
-    return trainable;
-  }
-  const std::vector<std::string> matrices = lora.Texts("matrices");
-  if (matrices.empty()) {
-    lora.Fail("matrices", "expected at least one matrix, got none");
-  }
-  for (const std::string& matrix : matrices) {
-    try {
-      model::AddLoraMatrix(matrix, trainable.lora);
-    } catch (const InputError& error) {
-      lora.Fail("matrices", error.what());
-    }
-  }
-  return trainable;
 }
 
 // half, or { power_sgd: RANK }.
@@ -265,46 +228,26 @@ Scenario ReadScenario(const std::string& path) {
 
   model::Workload& w = s.workload;
   w.architecture = ReadArchitecture(root);
-  w.architecture.head = root.Parsed("task", model::HeadFromText);
-  if (const auto labels =
-          root.OptionalInteger("labels", 1, kLargestDimension)) {
-    w.architecture.labels = *labels;
-  }
-  if (const auto dropout = root.OptionalNumber("dropout", 0, 1)) {
-    w.architecture.dropout = *dropout;
-  }
+  YamlFieldReader task(root);
+  VisitTask(task, w.architecture, "task");
   ReadDataset(root, s);
   s.epochs = root.Integer("epochs", 1, kMostEpochs);
-  w.batch = root.Integer("batch", 1, kLargestBatch);
-  w.accumulation =
-      root.OptionalInteger("accumulation", 1, kLargestBatch).value_or(1);
   s.padding = ReadPadding(root);
   w.sequence_length = LongestBatch(root, s);
-  w.target_length =
-      root.OptionalInteger("target_length", 1, kLongest).value_or(0);
-  w.precision = root.Parsed("precision", model::PrecisionFromText);
-
   if (root.Has("work")) w.work = root.Parsed("work", WorkFromText);
+  s.names_optimizer = root.Has("optimizer");
+  // Fields that stand above, or have a form of their own.
+  std::vector<std::string_view> apart = {
+      "model", "sequence_length", "work", "by_layer", "gradient_compression"};
+  if (w.work == model::Work::kForward && !s.names_optimizer) {
+    apart.emplace_back("optimizer");
+  }
+  YamlFieldReader step(root, std::move(apart));
+  VisitFields(step, w);
   if (w.work == model::Work::kForward && w.accumulation > 1) {
     root.Fail("accumulation",
               "expected 1 with work: forward, which has no update");
   }
-  s.names_optimizer = root.Has("optimizer");
-  if (w.work == model::Work::kTraining || s.names_optimizer) {
-    const Reader optimizer = root.Map("optimizer");
-    w.optimizer.kind = optimizer.Parsed("name", model::OptimizerKindFromText);
-    w.optimizer.implementation = optimizer.Parsed(
-        "implementation", model::OptimizerImplementationFromText);
-    if (optimizer.Has("masters")) {
-      w.optimizer.masters = optimizer.Parsed("masters", model::MastersFromText);
-    }
-  }
-
-  w.stack.fusion = root.Parsed("stack", model::FusionFromText);
-  if (root.Has("attention")) {
-    w.stack.attention = root.Parsed("attention", model::AttentionFromText);
-  }
-  w.stack.narrow_weights = root.OptionalFlag("narrow_weights").value_or(false);
   if (const auto rates = root.OptionalMap("learning_rate")) {
     // The host works out one number a step and group: no time of its own.
     if (rates->Has("schedule")) {
@@ -320,16 +263,8 @@ Scenario ReadScenario(const std::string& path) {
     }
     w.optimizer.by_layer = decay < 1.0;
   }
-  w.stack.stochastic_rounding =
-      root.OptionalFlag("stochastic_rounding").value_or(false);
-  w.stack.compiler_level =
-      root.OptionalInteger("compiler_level", 1, 3).value_or(2);
-  w.gradient_checkpointing =
-      root.OptionalFlag("gradient_checkpointing").value_or(false);
-  w.trainable = ReadTrainable(root, w.architecture);
+  CheckTrainable(root, w.architecture);
   w.compression = ReadCompression(root);
-  w.predictions_per_sequence =
-      root.OptionalInteger("predictions_per_sequence", 1, kLongest).value_or(0);
   s.drop_last = root.OptionalFlag("drop_last").value_or(false);
 
   if (const auto run = root.OptionalMap("run")) {

@@ -1,6 +1,7 @@
 #include "scenarios/report/result_json.h"
 
 #include "hardware/files/json_text.h"
+#include "model/json_fields.h"
 #include "model/trainable.h"
 
 namespace trainfare::scenarios {
@@ -37,6 +38,10 @@ Json ToJson(const Scenario& s) {
   json["optimizer_implementation"] = model::ToText(w.optimizer.implementation);
   json["stack"] = model::ToText(w.stack.fusion);
   json["attention"] = model::ToText(w.stack.attention);
+  // All of it, the shorter words above among them.
+  json["workload"] = Json::object();
+  model::JsonFieldWriter writer(json["workload"]);
+  VisitFields(writer, w);
   return json;
 }
 

@@ -16,6 +16,7 @@
 
 #include "hardware/files/json_text.h"
 #include "model/error.h"
+#include "model/json_fields.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -69,41 +70,9 @@ Json Software() {
 }
 
 Json WorkloadJson(const model::Workload& workload) {
-  const model::Architecture& architecture = workload.architecture;
-  Json dimensions = {
-      {"name", architecture.name},
-      {"family", model::ToText(architecture.family)},
-      {"layers", architecture.layers},
-      {"decoder_layers", architecture.decoder_layers},
-      {"hidden", architecture.hidden},
-      {"heads", architecture.heads},
-      {"intermediate", architecture.intermediate},
-      {"vocabulary", architecture.vocabulary},
-      {"positions", architecture.positions},
-      {"position_offset", architecture.position_offset},
-      {"token_types", architecture.token_types},
-      {"embedding_layer_norm", architecture.embedding_layer_norm},
-      {"pooler", architecture.pooler},
-      {"classifier_dense", architecture.classifier_dense},
-      {"head", model::ToText(architecture.head)},
-      {"labels", architecture.labels},
-      {"dropout", architecture.dropout}};
-  Json optimizer = {
-      {"name", model::ToText(workload.optimizer.kind)},
-      {"implementation", model::ToText(workload.optimizer.implementation)}};
-  if (model::KeepsMasters(workload)) {
-    optimizer["masters"] = model::ToText(workload.optimizer.masters);
-  }
-  Json json = {{"model", std::move(dimensions)},
-               {"batch", workload.batch},
-               {"sequence_length", workload.sequence_length},
-               {"target_length", workload.target_length},
-               {"accumulation", workload.accumulation},
-               {"precision", model::ToText(workload.precision)},
-               {"optimizer", std::move(optimizer)},
-               {"stack", model::ToText(workload.stack.fusion)},
-               {"attention", model::ToText(workload.stack.attention)}};
-  if (workload.stack.narrow_weights) json["narrow_weights"] = true;
+  Json json = Json::object();
+  model::JsonFieldWriter writer(json);
+  VisitFields(writer, workload);
   return json;
 }
 

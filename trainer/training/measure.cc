@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 #include "hardware/files/json_text.h"
 #include "model/error.h"
+#include "model/json_fields.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"
 #include "trainer/device/out_of_memory.h"
@@ -29,170 +28,66 @@ using model::Architecture;
 using model::InputError;
 using nlohmann::json;
 
-// One JSON object whose keys must all be known.
-class ObjectReader {
- public:
-  ObjectReader(const json& object,
-               std::string path,
-               std::initializer_list<const char*> known)
-      : object_(object), path_(std::move(path)) {
-    if (!object.is_object()) {
-      throw InputError(fmt::format("{}: expected an object, got {}",
-                                   path_.empty() ? "request" : path_,
-                                   object.type_name()));
-    }
-    for (const auto& item : object.items()) {
-      if (std::find(known.begin(), known.end(), item.key()) == known.end()) {
-        throw InputError(fmt::format("{}: unknown key; known: {}",
-                                     At(item.key()),
-                                     fmt::join(known, ", ")));
-      }
-    }
-  }
+using model::Field;
 
-  bool Has(const char* key) const { return object_.contains(key); }
-  const json& Raw(const char* key) const { return object_.at(key); }
-
-  int64_t Count(const char* key, int64_t fallback, int64_t least) const {
-    if (!Has(key)) return fallback;
-    const json& value = Raw(key);
-    if (!value.is_number_integer() || value.get<int64_t>() < least ||
-        value.get<int64_t>() > kLargestCount) {
-      throw InputError(
-          fmt::format("{}: expected an integer from {} to {}, got {}",
-                      At(key),
-                      least,
-                      kLargestCount,
-                      hardware::ShownJson(value)));
-    }
-    return value.get<int64_t>();
-  }
-  int64_t RequiredCount(const char* key, int64_t least) const {
-    if (!Has(key)) throw InputError(fmt::format("{}: missing", At(key)));
-    return Count(key, 0, least);
-  }
-  double Number(const char* key,
-                double fallback,
-                double least,
-                double most) const {
-    if (!Has(key)) return fallback;
-    const json& value = Raw(key);
-    const double number = value.is_number() ? value.get<double>() : least - 1.0;
-    if (!(number >= least && number <= most)) {
-      throw InputError(
-          fmt::format("{}: expected a number from {} to {}, got {}",
-                      At(key),
-                      least,
-                      most,
-                      hardware::ShownJson(value)));
-    }
-    return number;
-  }
-  bool Flag(const char* key, bool fallback) const {
-    if (!Has(key)) return fallback;
-    if (!Raw(key).is_boolean()) {
-      throw InputError(fmt::format("{}: expected true or false, got {}",
-                                   At(key),
-                                   hardware::ShownJson(Raw(key))));
-    }
-    return Raw(key).get<bool>();
-  }
-  std::string Text(const char* key, std::string_view fallback) const {
-    if (!Has(key)) return std::string(fallback);
-    if (!Raw(key).is_string()) {
-      throw InputError(fmt::format("{}: expected a text, got {}",
-                                   At(key),
-                                   hardware::ShownJson(Raw(key))));
-    }
-    return Raw(key).get<std::string>();
-  }
-  // A word of one of the lists in model/; the message gets the key in front.
-  template <class Parse>
-  auto Word(const char* key, std::string_view fallback, Parse parse) const {
-    try {
-      return parse(Text(key, fallback));
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("{}: {}", At(key), error.what()));
-    }
-  }
-
- private:
-  // Far beyond any machine, far below an overflow of products of counts.
-  static constexpr int64_t kLargestCount = 1'000'000'000;
-
-  std::string At(std::string_view key) const {
-    return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
-  }
-
-  const json& object_;
-  std::string path_;
-};
-
-Architecture ReadArchitecture(const json& value) {
-  if (value.is_string()) {
-    return model::FindArchitecture(value.get<std::string>());
-  }
-  const ObjectReader reader(value,
-                            "model",
-                            {"name",
-                             "family",
-                             "layers",
-                             "decoder_layers",
-                             "hidden",
-                             "heads",
-                             "intermediate",
-                             "vocabulary",
-                             "positions",
-                             "position_offset",
-                             "token_types",
-                             "embedding_layer_norm",
-                             "pooler",
-                             "classifier_dense",
-                             "head",
-                             "labels",
-                             "dropout"});
-  Architecture architecture;
-  architecture.name = reader.Text("name", "custom");
-  architecture.family = reader.Word("family", "encoder", model::FamilyFromText);
-  const bool encoder = architecture.family == model::Family::kEncoder;
-  const bool two_sided = architecture.family == model::Family::kEncoderDecoder;
-  architecture.layers = reader.RequiredCount("layers", 1);
-  architecture.decoder_layers = two_sided
-                                    ? reader.RequiredCount("decoder_layers", 1)
-                                    : reader.Count("decoder_layers", 0, 0);
-  architecture.hidden = reader.RequiredCount("hidden", 1);
-  architecture.heads = reader.RequiredCount("heads", 1);
-  architecture.intermediate =
-      reader.Count("intermediate", 4 * architecture.hidden, 1);
-  architecture.vocabulary = reader.RequiredCount("vocabulary", 8);
-  // A fixed table, of any length, has no rows of its own.
-  architecture.positions =
-      two_sided ? reader.Count("positions", 0, 0)
-                : reader.Count("positions", encoder ? 512 : 1024, 1);
-  architecture.position_offset = reader.Count("position_offset", 0, 0);
-  architecture.token_types = reader.Count("token_types", encoder ? 2 : 0, 0);
-  architecture.embedding_layer_norm =
-      reader.Flag("embedding_layer_norm", encoder);
-  const bool bert = encoder && LayoutOf(architecture) == EncoderLayout::kBert;
-  architecture.pooler = reader.Flag("pooler", bert);
-  architecture.classifier_dense =
-      reader.Flag("classifier_dense", encoder && !bert);
-  architecture.head =
-      reader.Word("head",
-                  encoder ? "sequence-classification" : "causal-language-model",
-                  model::HeadFromText);
-  architecture.labels = reader.Count("labels", 2, 1);
-  architecture.dropout = reader.Number("dropout", 0.1, 0.0, 0.99);
-  return architecture;
+// The fields of a request, behind those of its workload.
+template <class Archive>
+void VisitFields(Archive& archive, MeasureRequest& request) {
+  VisitFields(archive, request.workload);
+  archive(Field{.name = "steps", .least = 1, .most = 1'000'000'000},
+          request.steps);
+  archive(Field{.name = "warmup", .most = 1'000'000'000}, request.warmup);
+  archive(Field{.name = "max_seconds", .high = 1e6}, request.max_seconds);
+  archive(Field{.name = "seed", .most = 1'000'000'000}, request.seed);
+  archive(Field{.name = "layers"}, request.layers);
 }
 
-model::Optimizer ReadOptimizer(const json& value) {
-  const ObjectReader reader(value, "optimizer", {"name", "implementation"});
-  model::Optimizer optimizer;
-  optimizer.kind = reader.Word("name", "adamw", model::OptimizerKindFromText);
-  optimizer.implementation = reader.Word(
-      "implementation", "fused", model::OptimizerImplementationFromText);
-  return optimizer;
+// What a request need not say of its model; a preset's name says all.
+json WithModelDefaults(const json& value) {
+  json model = value;
+  if (value.is_string()) {
+    model = json::object();
+    model::JsonFieldWriter writer(model);
+    VisitFields(writer, model::FindArchitecture(value.get<std::string>()));
+    return model;
+  }
+  if (!model.is_object()) return model;
+  // Each only where the key is not there.
+  model.emplace("name", "custom");
+  model.emplace("family", "encoder");
+  const bool encoder = model["family"] == "encoder";
+  model.emplace("head",
+                encoder ? "sequence-classification" : "causal-language-model");
+  model.emplace("token_types", encoder ? 2 : 0);
+  // A fixed table, of any length, has no rows of its own.
+  if (model["family"] != "encoder-decoder") {
+    model.emplace("positions", encoder ? 512 : 1024);
+  }
+  const bool distil = model["token_types"] == 0;
+  const bool bert =
+      encoder && !distil && model.value("position_offset", json(0)) == 0;
+  model.emplace("pooler", bert);
+  model.emplace("classifier_dense", encoder && !bert);
+  return model;
+}
+
+json WithDefaults(json request) {
+  if (request.contains("model")) {
+    request["model"] = WithModelDefaults(request["model"]);
+  }
+  request.emplace("precision", "fp32");
+  request.emplace("stack", "eager");
+  if (!request.contains("optimizer")) request["optimizer"] = json::object();
+  json& optimizer = request["optimizer"];
+  if (optimizer.is_object()) {
+    optimizer.emplace("name", "adamw");
+    optimizer.emplace("implementation", "fused");
+    optimizer.emplace("masters",
+                      request.value("narrow_weights", json(false)) == true
+                          ? "in_update"
+                          : "apart");
+  }
+  return request;
 }
 
 // Full-length sequences of random words.
@@ -246,14 +141,40 @@ class RandomBatches {
   at::Generator generator_;
 };
 
+uint64_t SeedOf(const MeasureRequest& request) {
+  return static_cast<uint64_t>(request.seed);
+}
+
 void CheckSupported(const model::Workload& workload) {
-  if (workload.target_length > 0 &&
-      workload.architecture.family != model::Family::kEncoderDecoder) {
-    throw InputError(
-        fmt::format("target_length: expected an encoder-decoder, got {} ({})",
-                    workload.architecture.name,
-                    model::ToText(workload.architecture.family)));
-  }
+  const Architecture& a = workload.architecture;
+  const auto require = [](bool holds, const std::string& message) {
+    if (!holds) throw InputError(message);
+  };
+  require(
+      workload.target_length == 0 || a.family == model::Family::kEncoderDecoder,
+      fmt::format("target_length: expected an encoder-decoder, got {} ({})",
+                  a.name,
+                  model::ToText(a.family)));
+  // Words are drawn behind those with a meaning of their own.
+  require(a.vocabulary >= 8,
+          fmt::format("model.vocabulary: expected at least 8, got {}",
+                      a.vocabulary));
+  require(a.family == model::Family::kEncoderDecoder || a.positions > 0,
+          "model.positions: expected a table of positions, got 0 rows");
+  require(workload.work != model::Work::kForward,
+          "work: this trainer has no passes of inference alone");
+  require(!model::KeepsMasters(workload) || model::MastersInUpdate(workload),
+          "optimizer.masters: this trainer has in_update, got apart");
+  require(!workload.gradient_checkpointing,
+          "gradient_checkpointing: this trainer has none");
+  require(workload.predictions_per_sequence == 0,
+          "predictions_per_sequence: this trainer predicts everywhere");
+  require(workload.trainable.everything(),
+          "trainable: this trainer trains the whole model");
+  require(workload.compression.kind == model::CompressionKind::kNone,
+          "gradient_compression: this trainer has none");
+  require(!workload.stack.stochastic_rounding,
+          "stochastic_rounding: this trainer rounds to the nearest");
   RequireOwnStack(workload.stack.fusion);
   ParameterType(workload);
 }
@@ -262,48 +183,16 @@ void CheckSupported(const model::Workload& workload) {
 
 MeasureRequest ParseMeasureRequest(const std::string& text) {
   const json value = hardware::ParseJson(text, "request", 1);
-  const ObjectReader reader(value,
-                            "",
-                            {"model",
-                             "batch",
-                             "sequence_length",
-                             "target_length",
-                             "accumulation",
-                             "precision",
-                             "optimizer",
-                             "stack",
-                             "attention",
-                             "narrow_weights",
-                             "steps",
-                             "warmup",
-                             "max_seconds",
-                             "seed",
-                             "layers"});
-  if (!reader.Has("model")) throw InputError("model: missing");
-  MeasureRequest request;
-  model::Workload& workload = request.workload;
-  workload.architecture = ReadArchitecture(reader.Raw("model"));
-  workload.batch = reader.RequiredCount("batch", 1);
-  workload.sequence_length = reader.RequiredCount("sequence_length", 1);
-  workload.target_length = reader.Count("target_length", 0, 0);
-  workload.accumulation = reader.Count("accumulation", 1, 1);
-  workload.precision =
-      reader.Word("precision", "fp32", model::PrecisionFromText);
-  workload.optimizer = ReadOptimizer(
-      reader.Has("optimizer") ? reader.Raw("optimizer") : json::object());
-  workload.stack.fusion = reader.Word("stack", "eager", model::FusionFromText);
-  workload.stack.attention =
-      reader.Word("attention", "materialised", model::AttentionFromText);
-  workload.stack.narrow_weights = reader.Flag("narrow_weights", false);
-  if (workload.stack.narrow_weights) {
-    workload.optimizer.masters = model::Masters::kInUpdate;
+  if (!value.is_object()) {
+    throw InputError(
+        fmt::format("request: expected an object, got {}", value.type_name()));
   }
-  request.steps = reader.Count("steps", request.steps, 1);
-  request.warmup = reader.Count("warmup", request.warmup, 0);
-  request.max_seconds =
-      reader.Number("max_seconds", request.max_seconds, 0.0, 1e6);
-  request.seed = static_cast<uint64_t>(reader.Count("seed", 1, 0));
-  request.layers = reader.Flag("layers", false);
+  const json filled = WithDefaults(value);
+  MeasureRequest request;
+  model::JsonFieldReader reader(filled, "", model::UnknownKeys::kRefused);
+  VisitFields(reader, request);
+  reader.Finish();
+  const model::Workload& workload = request.workload;
   model::Validate(workload);
   CheckSupported(workload);
   return request;
@@ -315,7 +204,7 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
       session_workload_->stack == workload.stack &&
       session_workload_->precision == workload.precision &&
       session_workload_->optimizer == workload.optimizer) {
-    session_->transformer().Reset(request.seed);
+    session_->transformer().Reset(SeedOf(request));
     session_->optimizer().Reset();
     if (session_->loss_scale()) session_->set_loss_scale({});
     return *session_;
@@ -329,8 +218,10 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   options.type = ParameterType(workload);
   OptimizerOptions optimizer;
   optimizer.kind = workload.optimizer;
+  // Any factor but 1: its groups take the time, not the rates.
+  if (workload.optimizer.by_layer) optimizer.layer_decay = 0.95;
   session_ = std::make_unique<Session>(
-      MakeTransformer(workload.architecture, options, device_, request.seed),
+      MakeTransformer(workload.architecture, options, device_, SeedOf(request)),
       workload.precision,
       optimizer);
   if (ranks_.communicator != nullptr) {
@@ -355,7 +246,8 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   ReleaseMemory(session.transformer().device());
   ResetPeakMemory(session.transformer().device());
   // Each rank draws its own part of the batch, and its own masks.
-  const uint64_t own_seed = request.seed + static_cast<uint64_t>(ranks_.rank());
+  const uint64_t own_seed =
+      SeedOf(request) + static_cast<uint64_t>(ranks_.rank());
   SeedDropout(own_seed);
   RandomBatches batches(
       workload, session.transformer().options(), device_, own_seed);
@@ -363,7 +255,7 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   StepRecord record;
   record.device = Describe(device_);
   record.workload = workload;
-  record.seed = request.seed;
+  record.seed = SeedOf(request);
   record.parameters = session.transformer().parameter_count();
   record.ranks = session.DescribeRanks();
   session.set_time_parts(layers_ || request.layers);

@@ -22,7 +22,7 @@ struct MeasureRequest {
   int64_t warmup = 2;
   double max_seconds = 60;
   bool layers = false;  // time each part of the model
-  uint64_t seed = 1;
+  int64_t seed = 1;
 };
 
 // Throws InputError that names the key.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "model/error.h"
+#include "model/fields.h"
 #include "model/limits.h"
 #include "trainer/data/data.h"
 #include "trainer/device/device.h"
@@ -455,43 +456,21 @@ std::map<std::string, std::string> RunIdentity(
     int64_t steps,
     size_t world_size,
     const std::vector<Example>& examples) {
-  const model::Architecture& a = workload.architecture;
-  return {{"model",
-           fmt::format("{} {}+{}x{} heads {} intermediate {} vocabulary {} {} "
-                       "labels {}",
-                       model::ToText(a.family),
-                       a.layers,
-                       a.decoder_layers,
-                       a.hidden,
-                       a.heads,
-                       a.intermediate,
-                       a.vocabulary,
-                       model::ToText(a.head),
-                       a.labels)},
-          {"data", fmt::format("{:016x}", Fingerprint(examples))},
-          {"steps", std::to_string(steps)},
-          {"batch", std::to_string(options.batch)},
-          {"ranks", std::to_string(world_size)},
-          {"batch-tokens", std::to_string(options.batch_tokens)},
-          {"accumulation", std::to_string(options.accumulation)},
-          {"length", std::to_string(options.length)},
-          {"padding", std::string(ToText(options.padding))},
-          {"precision",
-           fmt::format("{}{}",
-                       model::ToText(options.precision),
-                       options.narrow_weights ? ", narrow weights" : "")},
-          {"optimizer",
-           fmt::format("{} {}",
-                       model::ToText(options.optimizer.kind),
-                       model::ToText(options.optimizer.implementation))},
-          {"stack", std::string(model::ToText(options.fusion))},
-          {"attention", std::string(model::ToText(options.attention))},
-          {"learning-rate", fmt::format("{}", options.learning_rate)},
-          {"weight-decay", fmt::format("{}", options.weight_decay)},
-          {"warmup-fraction", fmt::format("{}", options.warmup_fraction)},
-          {"layer-decay", fmt::format("{}", options.layer_decay)},
-          {"clip-norm", fmt::format("{}", options.largest_gradient_norm)},
-          {"seed", std::to_string(options.seed)}};
+  std::map<std::string, std::string> identity = model::FieldTexts(workload);
+  identity.erase("model.name");  // a folder may be moved
+  identity.merge(std::map<std::string, std::string>{
+      {"data", fmt::format("{:016x}", Fingerprint(examples))},
+      {"steps", std::to_string(steps)},
+      {"ranks", std::to_string(world_size)},
+      {"batch-tokens", std::to_string(options.batch_tokens)},
+      {"padding", std::string(ToText(options.padding))},
+      {"learning-rate", fmt::format("{}", options.learning_rate)},
+      {"weight-decay", fmt::format("{}", options.weight_decay)},
+      {"warmup-fraction", fmt::format("{}", options.warmup_fraction)},
+      {"layer-decay", fmt::format("{}", options.layer_decay)},
+      {"clip-norm", fmt::format("{}", options.largest_gradient_norm)},
+      {"seed", std::to_string(options.seed)}});
+  return identity;
 }
 
 void Save(const TrainOptions& options, const Transformer& transformer) {
@@ -594,6 +573,7 @@ int Train(const TrainOptions& given,
   workload.accumulation = options.accumulation;
   workload.precision = options.precision;
   workload.optimizer = options.optimizer;
+  workload.optimizer.by_layer = options.layer_decay != 1.0;
   workload.stack.fusion = options.fusion;
   workload.stack.attention = options.attention;
   workload.stack.narrow_weights = options.narrow_weights;

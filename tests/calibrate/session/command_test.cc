@@ -121,14 +121,7 @@ def record(request, number):
                   "transport": "tcp within a host"},
         "host": {"system": "Linux"}, "software": {"trainer": "fake"},
         "workload": {
-            "model": {"name": request["model"], "family": "encoder",
-                      "layers": 12 if gpus else 2,
-                      "hidden": 768 if gpus else 128,
-                      "heads": 12 if gpus else 2,
-                      "intermediate": 3072 if gpus else 512,
-                      "vocabulary": 30522, "positions": 512, "token_types": 2,
-                      "head": "sequence-classification", "labels": 2,
-                      "dropout": 0.1},
+            "model": request["model"],
             "batch": request["batch"],
             "sequence_length": request["sequence_length"],
             "precision": request["precision"],
@@ -141,7 +134,7 @@ def record(request, number):
 number = 0
 for line in sys.stdin:
     request = json.loads(line)
-    assert request["model"] == ("bert-base-uncased" if gpus else "bert-tiny")
+    assert request["model"]["name"] == ("bert-base-uncased" if gpus else "bert-tiny")
     number += 1
     if mode == "refuse":
         print(json.dumps({"schema": "trainfare.measurement/1", "kind": "error",

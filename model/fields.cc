@@ -1,0 +1,84 @@
+#include "model/fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace trainfare::model {
+namespace {
+
+class TextArchive {
+ public:
+  TextArchive(std::string prefix, std::map<std::string, std::string>& texts)
+      : prefix_(std::move(prefix)), texts_(texts) {}
+
+  template <class T>
+  void operator()(const Field& field, const T& value) {
+    const std::string path = fmt::format("{}{}", prefix_, field.name);
+    if constexpr (std::is_enum_v<T>) {
+      texts_[path] = ToText(value);
+    } else if constexpr (HasWords<T>) {
+      texts_[path] = fmt::format("{}", fmt::join(ToWords(value), ", "));
+    } else if constexpr (std::is_arithmetic_v<T> ||
+                         std::is_same_v<T, std::string>) {
+      texts_[path] = fmt::format("{}", value);
+    } else {
+      TextArchive inner(fmt::format("{}.", path), texts_);
+      VisitFields(inner, value);
+    }
+  }
+
+ private:
+  std::string prefix_;
+  std::map<std::string, std::string>& texts_;
+};
+
+}  // namespace
+
+void FromText(std::string_view text, Family& value) {
+  value = FamilyFromText(text);
+}
+void FromText(std::string_view text, Head& value) {
+  value = HeadFromText(text);
+}
+void FromText(std::string_view text, Precision& value) {
+  value = PrecisionFromText(text);
+}
+void FromText(std::string_view text, OptimizerKind& value) {
+  value = OptimizerKindFromText(text);
+}
+void FromText(std::string_view text, OptimizerImplementation& value) {
+  value = OptimizerImplementationFromText(text);
+}
+void FromText(std::string_view text, Masters& value) {
+  value = MastersFromText(text);
+}
+void FromText(std::string_view text, Fusion& value) {
+  value = FusionFromText(text);
+}
+void FromText(std::string_view text, Attention& value) {
+  value = AttentionFromText(text);
+}
+void FromText(std::string_view text, Work& value) {
+  value = WorkFromText(text);
+}
+void FromText(std::string_view text, CompressionKind& value) {
+  value = CompressionFromText(text);
+}
+
+void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices) {
+  matrices = {};
+  for (const std::string& word : words) AddLoraMatrix(word, matrices);
+}
+
+void SetFamilyDefaults(Architecture& a) {
+  a.pooler = a.embedding_layer_norm = a.family == Family::kEncoder;
+}
+
+std::map<std::string, std::string> FieldTexts(const Workload& workload) {
+  std::map<std::string, std::string> texts;
+  TextArchive archive("", texts);
+  VisitFields(archive, workload);
+  return texts;
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,200 @@
+#pragma once
+
+// The fields of Architecture and Workload, once: names, ranges, which of them a
+// file must have. Reading and writing of YAML and JSON, the identity of a run
+// and the tests that nothing is lost on the way are archives over this list, so
+// that a new field is one line here.
+//
+//   struct Archive {
+//     template <class T> void operator()(const Field& field, T& value);
+//   };
+//
+// An archive gets every field in order: a number, a text, a flag, a word (an
+// enum), words (LoraMatrices), or a struct with fields of its own. A reading
+// archive keeps the value of what its file leaves out, and has a member type
+// `Reads`. Archives: JsonFieldReader and JsonFieldWriter (model/json_fields.h),
+// YamlFieldReader (hardware/files/yaml_fields.h), FieldTexts() below.
+
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "model/architecture.h"
+#include "model/limits.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+struct Field {
+  std::string_view name;
+  bool required = false;  // of a file that is read
+  int64_t least = 0;      // of a count, inclusive
+  int64_t most = kLargestDimension;
+  double low = 0.0;  // of a number, inclusive
+  double high = 1.0;
+};
+
+// The words of enums and sets, for archives.
+void FromText(std::string_view text, Family& value);
+void FromText(std::string_view text, Head& value);
+void FromText(std::string_view text, Precision& value);
+void FromText(std::string_view text, OptimizerKind& value);
+void FromText(std::string_view text, OptimizerImplementation& value);
+void FromText(std::string_view text, Masters& value);
+void FromText(std::string_view text, Fusion& value);
+void FromText(std::string_view text, Attention& value);
+void FromText(std::string_view text, Work& value);
+void FromText(std::string_view text, CompressionKind& value);
+void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices);
+
+template <class T>
+concept HasWords = requires(const T& value) {
+  ToWords(value);
+};
+
+template <class Archive>
+concept ReadingArchive = requires {
+  typename Archive::Reads;
+};
+
+// T or const T, as an archive reads or writes.
+template <class T, class Struct>
+concept Of = std::same_as<std::remove_const_t<T>, Struct>;
+
+// What a family has where a file does not say.
+void SetFamilyDefaults(Architecture& architecture);
+
+// Dimensions, without the task: what `model:` of a scenario spells out.
+template <class Archive, Of<Architecture> A>
+void VisitDimensions(Archive& archive, A& a) {
+  archive(Field{.name = "name"}, a.name);
+  archive(Field{.name = "family", .required = true}, a.family);
+  if constexpr (ReadingArchive<Archive>) SetFamilyDefaults(a);
+  const bool two_sided = a.family == Family::kEncoderDecoder;
+  archive(
+      Field{
+          .name = "layers", .required = true, .least = 1, .most = kMostLayers},
+      a.layers);
+  archive(Field{.name = "decoder_layers",
+                .required = two_sided,
+                .least = two_sided ? 1 : 0,
+                .most = kMostLayers},
+          a.decoder_layers);
+  archive(Field{.name = "hidden", .required = true, .least = 1}, a.hidden);
+  archive(Field{.name = "heads", .required = true, .least = 1}, a.heads);
+  if constexpr (ReadingArchive<Archive>) a.intermediate = 4 * a.hidden;
+  archive(Field{.name = "intermediate", .least = 1}, a.intermediate);
+  archive(Field{.name = "vocabulary", .required = true, .least = 1},
+          a.vocabulary);
+  archive(Field{.name = "positions"}, a.positions);
+  archive(Field{.name = "position_offset"}, a.position_offset);
+  archive(Field{.name = "token_types"}, a.token_types);
+  archive(Field{.name = "embedding_layer_norm"}, a.embedding_layer_norm);
+  archive(Field{.name = "pooler"}, a.pooler);
+  archive(Field{.name = "separate_projections"}, a.separate_projections);
+  archive(Field{.name = "classifier_dense"}, a.classifier_dense);
+}
+
+// What the model is trained for. `head`: the name of that field.
+template <class Archive, Of<Architecture> A>
+void VisitTask(Archive& archive, A& a, std::string_view head = "head") {
+  archive(Field{.name = head, .required = true}, a.head);
+  archive(Field{.name = "labels", .least = 1}, a.labels);
+  archive(Field{.name = "dropout", .high = 0.99}, a.dropout);
+}
+
+template <class Archive, Of<Architecture> A>
+void VisitFields(Archive& archive, A& a) {
+  VisitDimensions(archive, a);
+  VisitTask(archive, a);
+}
+
+template <class Archive, Of<Optimizer> O>
+void VisitFields(Archive& archive, O& o) {
+  archive(Field{.name = "name", .required = true}, o.kind);
+  archive(Field{.name = "implementation", .required = true}, o.implementation);
+  archive(Field{.name = "by_layer"}, o.by_layer);
+  archive(Field{.name = "masters"}, o.masters);
+}
+
+// The adapters of Trainable, a struct of their own in files.
+template <class TrainableLike>
+struct Lora {
+  TrainableLike& trainable;
+};
+
+template <class Archive, class TrainableLike>
+void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
+  archive(Field{.name = "rank"}, lora.trainable.lora_rank);
+  // The matrices of the paper where none is named (Hu et al. 2021, 7.1).
+  if constexpr (ReadingArchive<Archive>) {
+    lora.trainable.lora.query = lora.trainable.lora.value =
+        lora.trainable.lora_rank > 0;
+  }
+  archive(Field{.name = "matrices"}, lora.trainable.lora);
+}
+
+template <class Archive, Of<Trainable> T>
+void VisitFields(Archive& archive, T& t) {
+  archive(Field{.name = "frozen_layers"}, t.frozen_layers);
+  const Lora<T> lora{t};
+  archive(Field{.name = "lora"}, lora);
+}
+
+template <class Archive, Of<GradientCompression> C>
+void VisitFields(Archive& archive, C& c) {
+  archive(Field{.name = "name", .required = true}, c.kind);
+  archive(Field{.name = "rank"}, c.rank);
+}
+
+template <class Archive, Of<Stack> S>
+void VisitFields(Archive& archive, S& s) {
+  archive(Field{.name = "stack", .required = true}, s.fusion);
+  archive(Field{.name = "attention"}, s.attention);
+  archive(Field{.name = "narrow_weights"}, s.narrow_weights);
+  archive(Field{.name = "compiler_level", .least = 1, .most = 3},
+          s.compiler_level);
+  archive(Field{.name = "stochastic_rounding"}, s.stochastic_rounding);
+}
+
+template <class Archive, Of<Workload> W>
+void VisitFields(Archive& archive, W& w) {
+  archive(Field{.name = "model", .required = true}, w.architecture);
+  archive(
+      Field{
+          .name = "batch", .required = true, .least = 1, .most = kLargestBatch},
+      w.batch);
+  archive(Field{.name = "sequence_length",
+                .required = true,
+                .least = 1,
+                .most = kLongestSequence},
+          w.sequence_length);
+  archive(Field{.name = "target_length", .most = kLongestSequence},
+          w.target_length);
+  archive(Field{.name = "accumulation", .least = 1, .most = kLargestBatch},
+          w.accumulation);
+  archive(Field{.name = "precision", .required = true}, w.precision);
+  archive(Field{.name = "optimizer", .required = true}, w.optimizer);
+  VisitFields(archive, w.stack);  // not a struct of its own in files
+  archive(Field{.name = "work"}, w.work);
+  if constexpr (ReadingArchive<Archive>) {
+    // Without an optimizer there is no update.
+    if (w.optimizer.kind == OptimizerKind::kNone && w.work == Work::kTraining) {
+      w.work = Work::kForwardBackward;
+    }
+  }
+  archive(Field{.name = "predictions_per_sequence", .most = kLongestSequence},
+          w.predictions_per_sequence);
+  archive(Field{.name = "gradient_checkpointing"}, w.gradient_checkpointing);
+  archive(Field{.name = "trainable"}, w.trainable);
+  archive(Field{.name = "gradient_compression"}, w.compression);
+}
+
+// Every field as a text, by its path: {"model.layers", "12"}.
+std::map<std::string, std::string> FieldTexts(const Workload& workload);
+
+}  // namespace trainfare::model

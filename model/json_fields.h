@@ -1,0 +1,179 @@
+#pragma once
+
+// The fields of model/fields.h as a JSON object. Templates on the library's
+// type (nlohmann's json or ordered_json), whose header model/ does not need.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "model/error.h"
+#include "model/fields.h"
+#include "model/nearest.h"
+
+namespace trainfare::model {
+
+template <class Json>
+class JsonFieldWriter {
+ public:
+  explicit JsonFieldWriter(Json& object) : object_(object) {}
+
+  template <class T>
+  void operator()(const Field& field, const T& value) {
+    Json& at = object_[std::string(field.name)];
+    if constexpr (std::is_enum_v<T>) {
+      at = std::string(ToText(value));
+    } else if constexpr (HasWords<T>) {
+      at = ToWords(value);
+    } else if constexpr (std::is_arithmetic_v<T> ||
+                         std::is_same_v<T, std::string>) {
+      at = value;
+    } else {
+      at = Json::object();
+      JsonFieldWriter inner(at);
+      VisitFields(inner, value);
+    }
+  }
+
+ private:
+  Json& object_;
+};
+
+enum class UnknownKeys { kIgnored, kRefused };
+
+// Throws InputError "path.to.key: expected X, got Y", without a position.
+template <class Json>
+class JsonFieldReader {
+ public:
+  using Reads = void;
+
+  // `path`: of the object within its file; may be empty.
+  JsonFieldReader(const Json& object, std::string path, UnknownKeys unknown)
+      : object_(object), path_(std::move(path)), unknown_(unknown) {
+    if (!object.is_object()) {
+      Fail("", fmt::format("expected an object, got {}", Shown(object)));
+    }
+  }
+
+  template <class T>
+  void operator()(const Field& field, T& value) {
+    known_.emplace_back(field.name);
+    const auto found = object_.find(known_.back());
+    if (found == object_.end() || found->is_null()) {
+      if (field.required) Fail(field.name, "missing");
+      return;
+    }
+    Read(field, *found, value);
+  }
+
+  // Refuses keys that are neither fields nor among `others`.
+  void Finish(const std::vector<std::string>& others = {}) {
+    if (unknown_ == UnknownKeys::kIgnored) return;
+    known_.insert(known_.end(), others.begin(), others.end());
+    for (const auto& item : object_.items()) {
+      if (std::find(known_.begin(), known_.end(), item.key()) == known_.end()) {
+        Fail(item.key(),
+             fmt::format("unknown key{}; known: {}",
+                         DidYouMean(item.key(), NameViews(known_)),
+                         fmt::join(known_, ", ")));
+      }
+    }
+  }
+
+ private:
+  template <class T>
+  void Read(const Field& field, const Json& json, T& value) {
+    if constexpr (std::is_enum_v<T> || HasWords<T>) {
+      ReadWords(field, json, value);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (!json.is_boolean()) Expected(field, "true or false", json);
+      value = json.template get<bool>();
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+      if (!json.is_number_integer() ||
+          json.template get<int64_t>() < field.least ||
+          json.template get<int64_t>() > field.most) {
+        Expected(
+            field,
+            fmt::format("an integer from {} to {}", field.least, field.most),
+            json);
+      }
+      value = json.template get<int64_t>();
+    } else if constexpr (std::is_same_v<T, double>) {
+      const double number =
+          json.is_number() ? json.template get<double>() : std::nan("");
+      if (!(number >= field.low && number <= field.high)) {
+        Expected(field,
+                 fmt::format("a number from {} to {}", field.low, field.high),
+                 json);
+      }
+      value = number;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value = Text(field, json);
+    } else {
+      JsonFieldReader inner(json, Path(field.name), unknown_);
+      VisitFields(inner, value);
+      inner.Finish();
+    }
+  }
+
+  template <class T>
+  void ReadWords(const Field& field, const Json& json, T& value) {
+    try {
+      if constexpr (std::is_enum_v<T>) {
+        FromText(Text(field, json), value);
+      } else {
+        if (!json.is_array()) Expected(field, "a list of words", json);
+        std::vector<std::string> words;
+        for (const Json& word : json) words.push_back(Text(field, word));
+        FromWords(words, value);
+      }
+    } catch (const InputError& error) {
+      const std::string message = error.what();
+      // Text() and Expected() have said where already.
+      if (message.starts_with(Path(field.name) + ":")) throw;
+      Fail(field.name, message);
+    }
+  }
+
+  std::string Text(const Field& field, const Json& json) const {
+    if (!json.is_string()) Expected(field, "a text", json);
+    return json.template get<std::string>();
+  }
+
+  std::string Path(std::string_view key) const {
+    if (path_.empty()) return std::string(key);
+    return key.empty() ? path_ : fmt::format("{}.{}", path_, key);
+  }
+  static std::string Shown(const Json& json) {
+    std::string shown =
+        json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    constexpr size_t kMostShown = 60;
+    if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + "...";
+    return shown;
+  }
+  [[noreturn]] void Expected(const Field& field,
+                             const std::string& expected,
+                             const Json& got) const {
+    Fail(field.name, fmt::format("expected {}, got {}", expected, Shown(got)));
+  }
+  [[noreturn]] void Fail(std::string_view key,
+                         const std::string& message) const {
+    const std::string path = Path(key);
+    throw InputError(path.empty() ? message
+                                  : fmt::format("{}: {}", path, message));
+  }
+
+  const Json& object_;
+  std::string path_;
+  UnknownKeys unknown_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace trainfare::model
