@@ -43,8 +43,10 @@ PROTOCOLS = ["as-shipped", "leave-one-out", "leave-device-out",
 
 
 def commit():
+    """The last one that changed what predicts."""
     return subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
+        ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", "model",
+         "hardware", "calibrate", "scenarios", "main.cc"],
         capture_output=True, text=True, check=True).stdout.strip()
 
 

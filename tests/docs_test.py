@@ -106,6 +106,16 @@ class Docs(unittest.TestCase):
             with self.subTest(page.name):
                 self.assertIn(f"(docs/guide/{page.name})", readme)
 
+    def test_every_field_of_a_workload_is_documented(self):
+        fields = (ROOT / "model/fields.h").read_text(encoding="utf-8")
+        pages = "".join((ROOT / "docs/guide" / page).read_text(encoding="utf-8")
+                        for page in ("scenarios.md", "measurements.md"))
+        names = set(re.findall(r'\.name = "(\w+)"', fields))
+        self.assertTrue(names)
+        for name in sorted(names):
+            with self.subTest(name):
+                self.assertRegex(pages, rf"\b{name}\b")
+
     def test_commands_run(self):
         if not TRAINFARE:
             self.skipTest("no program given")
