@@ -1,0 +1,137 @@
+// Shipped fits that rest on published figures: each is made here anew, by what
+// `calibrate --from scenarios/published/ --device NAME` does, and compared with
+// its file. docs/models/ has their error tables.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/profile_fit.h"
+#include "calibrate/records/import/published_records.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::DeviceCatalog;
+
+constexpr const char* kFits = TRAINFARE_ROOT "/calibrate/fits";
+
+const Published& All() {
+  static const Published published =
+      LoadPublished(TRAINFARE_ROOT "/scenarios/published");
+  return published;
+}
+
+const ObservationFiles& Records() {
+  static const ObservationFiles records = RecordsOf(All());
+  return records;
+}
+
+// Whether every run behind a fit is a published one.
+bool IsOfPublishedFigures(const Fit& fit) {
+  if (fit.runs.empty()) return false;
+  for (const FittedRun& run : fit.runs) {
+    const std::string name = run.label.substr(0, run.label.find('/'));
+    if (!All().runs.contains(name)) return false;
+  }
+  return true;
+}
+
+Fit Made(const char* device) {
+  FitOptions options;
+  options.leave_one_out = false;
+  std::vector<std::string> notes;
+  return MakeFit(
+      DeviceCatalog::Shipped().Find(device), Records(), options, notes);
+}
+
+}  // namespace
+
+TEST_CASE("shipped fits of published figures are what a command makes") {
+  int64_t compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kFits)) {
+    if (entry.path().extension() != ".yaml") continue;
+    const Fit shipped = LoadFit(entry.path().string());
+    if (!IsOfPublishedFigures(shipped)) continue;
+    CAPTURE(shipped.device);
+    const Fit made = Made(shipped.device.c_str());
+    REQUIRE(shipped.parameters.size() == made.parameters.size());
+    for (size_t i = 0; i < made.parameters.size(); ++i) {
+      CAPTURE(made.parameters[i].name);
+      // Compilers round differently on the solver's way to the same optimum.
+      CHECK(shipped.parameters[i].value ==
+            doctest::Approx(made.parameters[i].value).epsilon(2e-3).scale(0));
+      CHECK(shipped.parameters[i].determined == made.parameters[i].determined);
+    }
+    CHECK(shipped.provenance.observations == made.provenance.observations);
+    CHECK(shipped.ranks.size() == made.ranks.size());
+    ++compared;
+  }
+  // V100, A10, A10G, TPU v2 and v3, Trainium and its core, Cerebras, Groq,
+  // SambaNova.
+  CHECK(compared == 10);
+}
+
+TEST_CASE("Trainium: a chip is its two cores, each with half the batch") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  const auto profiles = [](const char* device) {
+    std::vector<EngineProfile> of_device;
+    for (const EngineProfile& profile : Records().profiles) {
+      if (profile.device == device) of_device.push_back(profile);
+    }
+    return of_device;
+  };
+  ProfileFitOptions options;
+  options.leave_one_out = false;
+  const ProfileFit core = FitProfiles(
+      catalog.Find("trainium1_core"), profiles("trainium1_core"), options);
+  const ProfileFit chip =
+      FitProfiles(catalog.Find("trainium1"), profiles("trainium1"), options);
+  REQUIRE(core.modelled.size() == chip.modelled.size());
+  for (size_t i = 0; i < core.modelled.size(); ++i) {
+    CHECK(chip.modelled[i].label == core.modelled[i].label);
+    CHECK(chip.modelled[i].workload.batch ==
+          2 * core.modelled[i].workload.batch);
+    CHECK(chip.modelled[i].step->base() ==
+          doctest::Approx(core.modelled[i].step->base()).epsilon(0.02));
+  }
+}
+
+TEST_CASE("profiles of another kind of device are refused") {
+  const std::vector<EngineProfile>& profiles = Records().profiles;
+  CHECK_THROWS_WITH_AS(
+      FitProfiles(DeviceCatalog::Shipped().Find("tpu_v2"), profiles),
+      "fit of tpu_v2 to profiles: expected a device of NeuronCores",
+      model::InputError);
+  EngineProfile empty;
+  empty.label = "nothing";
+  empty.workload = profiles.front().workload;
+  CHECK_THROWS_WITH_AS(
+      FitProfiles(DeviceCatalog::Shipped().Find("trainium1_core"), {empty}),
+      "nothing: expected a figure of the profile",
+      model::InputError);
+}
+
+TEST_CASE("a fit that rests on two numbers has a wide interval") {
+  const Fit fit = LoadFit(std::string(kFits) + "/sambanova_sn10.yaml");
+  CHECK(fit.provenance.observations == 2);
+  const Predictor predictor(DeviceCatalog::Shipped().Find("sambanova_sn10"),
+                            fit);
+  model::Workload other = WorkloadOf(All().runs.at("sambanova_ntasks8"));
+  other.batch = 64;
+  const StepPrediction prediction = predictor.Predict(other);
+  CHECK(prediction.grade == Grade::kExtrapolated);
+  CHECK(GradeText(prediction.grade, prediction.figures) ==
+        "extrapolated from 2 figures");
+  CHECK(GradeText(Grade::kInterpolated, 25) == "interpolated");
+  CHECK(GradeText(Grade::kDatasheetOnly, 0) == "datasheet only");
+  CHECK(prediction.high_factor / prediction.low_factor > 1.2);
+}
+
+}  // namespace trainfare::calibrate
