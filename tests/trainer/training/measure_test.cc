@@ -38,7 +38,8 @@ DOCTEST_TEST_CASE("a request is read whole, the rest by default") {
 
 DOCTEST_TEST_CASE("a bad request is one line that names the key") {
   DOCTEST_CHECK(MessageOf("{") ==
-                "request: expected one JSON object, got an error at byte 2");
+                "request:1:2: expected one JSON object a line, got what is not "
+                "JSON");
   DOCTEST_CHECK(MessageOf("[]") == "request: expected an object, got array");
   DOCTEST_CHECK(MessageOf(R"({"batch": 1})") == "model: missing");
   const auto with = [](const std::string& more) {
