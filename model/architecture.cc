@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "model/decoder_presets.h"
 #include "model/error.h"
 #include "model/internal/enum_names.h"
 #include "model/nearest.h"
@@ -29,6 +30,36 @@ constexpr std::array kHeads = {
               std::string_view("causal-language-model")},
     std::pair{Head::kPreTraining, std::string_view("pre-training")},
     std::pair{Head::kNone, std::string_view("none")},
+};
+
+constexpr std::array kNorms = {
+    std::pair{Norm::kLayer, std::string_view("layer")},
+    std::pair{Norm::kRms, std::string_view("rms")},
+};
+constexpr std::array kPlacements = {
+    std::pair{NormPlacement::kByFamily, std::string_view("by_family")},
+    std::pair{NormPlacement::kBefore, std::string_view("before")},
+    std::pair{NormPlacement::kAfter, std::string_view("after")},
+    std::pair{NormPlacement::kBoth, std::string_view("both")},
+    std::pair{NormPlacement::kOutputs, std::string_view("outputs")},
+};
+constexpr std::array kQueryKeyNorms = {
+    std::pair{QueryKeyNorm::kNone, std::string_view("none")},
+    std::pair{QueryKeyNorm::kHead, std::string_view("head")},
+    std::pair{QueryKeyNorm::kWhole, std::string_view("whole")},
+};
+constexpr std::array kPositionKinds = {
+    std::pair{PositionKind::kTable, std::string_view("table")},
+    std::pair{PositionKind::kRotary, std::string_view("rotary")},
+    std::pair{PositionKind::kAlibi, std::string_view("alibi")},
+    std::pair{PositionKind::kRelative, std::string_view("relative")},
+    std::pair{PositionKind::kNone, std::string_view("none")},
+};
+constexpr std::array kActivations = {
+    std::pair{Activation::kGelu, std::string_view("gelu")},
+    std::pair{Activation::kGeluTanh, std::string_view("gelu_tanh")},
+    std::pair{Activation::kRelu, std::string_view("relu")},
+    std::pair{Activation::kSilu, std::string_view("silu")},
 };
 
 Architecture Bert(std::string name,
@@ -130,6 +161,8 @@ const std::vector<Architecture>& Presets() {
         Transformer("transformer-base", 512, 8),
         Transformer("transformer-big", 1024, 16),
     };
+    const std::vector<Architecture> decoders = DecoderPresets();
+    all.insert(all.end(), decoders.begin(), decoders.end());
     std::sort(all.begin(),
               all.end(),
               [](const Architecture& a, const Architecture& b) {
@@ -168,36 +201,136 @@ class TensorLister {
                           columns});
     }
   }
-  void Linear(std::string_view name, int64_t inputs, int64_t outputs) {
+  void Linear(std::string_view name,
+              int64_t inputs,
+              int64_t outputs,
+              bool bias = true) {
     Add(name, ".weight", inputs * outputs, inputs);
-    Add(name, ".bias", outputs);
+    if (bias) Add(name, ".bias", outputs);
   }
-  void LayerNorm(std::string_view name) {
-    Add(name, ".weight", a_.hidden);
-    Add(name, ".bias", a_.hidden);
+  void LayerNorm(std::string_view name) { NormOf(name, a_.hidden); }
+  void NormOf(std::string_view name, int64_t width) {
+    Add(name, ".weight", width);
+    if (a_.norm == Norm::kLayer && a_.norm_bias) Add(name, ".bias", width);
+  }
+  // The norms of attention or feed-forward: before it, behind it, or both.
+  void Norms(std::string_view name) {
+    LayerNorm(name);
+    if (a_.norm_placement == NormPlacement::kBoth) {
+      LayerNorm(name == "output.LayerNorm" ? "output.post_norm"
+                                           : "attention.post_norm");
+    }
   }
   void SelfAttention() {
-    if (a_.joint_projection()) {
-      Linear("attention.self.query_key_value", a_.hidden, 3 * a_.hidden);
+    const bool bias = a_.attention_bias;
+    if (a_.latent()) {
+      LatentProjections();
+    } else if (a_.joint_projection()) {
+      Linear("attention.self.query_key_value",
+             a_.hidden,
+             a_.query_width() + a_.key_width() + a_.value_width(),
+             bias);
     } else {
-      Linear("attention.self.query", a_.hidden, a_.hidden);
-      Linear("attention.self.key", a_.hidden, a_.hidden);
-      Linear("attention.self.value", a_.hidden, a_.hidden);
+      Linear("attention.self.query", a_.hidden, a_.query_width(), bias);
+      Linear("attention.self.key", a_.hidden, a_.key_width(), bias);
+      Linear("attention.self.value", a_.hidden, a_.value_width(), bias);
     }
-    Linear("attention.output.dense", a_.hidden, a_.hidden);
-    LayerNorm("attention.output.LayerNorm");
+    if (a_.query_key_norm == QueryKeyNorm::kHead) {
+      NormOf("attention.self.query_norm", a_.query_head_size());
+      NormOf("attention.self.key_norm", a_.query_head_size());
+    } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
+      NormOf("attention.self.query_norm", a_.query_width());
+      NormOf("attention.self.key_norm", a_.key_width());
+    }
+    if (a_.attention_sinks) Add("attention.self", ".sinks", a_.heads);
+    Linear("attention.output.dense",
+           a_.context_width(),
+           a_.hidden,
+           a_.output_bias);
+    Norms("attention.output.LayerNorm");
+  }
+  // DeepSeek-AI 2024, section 2.1: queries, and keys and values, through a
+  // norm between two products; the part of a key that carries its position is
+  // one for all heads.
+  void LatentProjections() {
+    const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
+    if (a_.latent_query > 0) {
+      Linear("attention.self.query_down",
+             a_.hidden,
+             a_.latent_query,
+             a_.attention_bias);
+      NormOf("attention.self.query_norm", a_.latent_query);
+      Linear(
+          "attention.self.query_up", a_.latent_query, a_.query_width(), false);
+    } else {
+      Linear("attention.self.query", a_.hidden, a_.query_width(), false);
+    }
+    Linear("attention.self.latent",
+           a_.hidden,
+           a_.latent_key_value + a_.rotary_head_size,
+           a_.attention_bias);
+    NormOf("attention.self.latent_norm", a_.latent_key_value);
+    Linear("attention.self.key_value_up",
+           a_.latent_key_value,
+           a_.heads * (plain + a_.context_head_size()),
+           false);
   }
   void CrossAttention() {
-    Linear("crossattention.self.query", a_.hidden, a_.hidden);
-    Linear("crossattention.self.key", a_.hidden, a_.hidden);
-    Linear("crossattention.self.value", a_.hidden, a_.hidden);
-    Linear("crossattention.output.dense", a_.hidden, a_.hidden);
+    Linear("crossattention.self.query",
+           a_.hidden,
+           a_.query_width(),
+           a_.attention_bias);
+    Linear("crossattention.self.key",
+           a_.hidden,
+           a_.key_width(),
+           a_.attention_bias);
+    Linear("crossattention.self.value",
+           a_.hidden,
+           a_.value_width(),
+           a_.attention_bias);
+    Linear("crossattention.output.dense",
+           a_.context_width(),
+           a_.hidden,
+           a_.output_bias);
     LayerNorm("crossattention.output.LayerNorm");
   }
-  void FeedForward() {
-    Linear("intermediate.dense", a_.hidden, a_.intermediate);
-    Linear("output.dense", a_.intermediate, a_.hidden);
-    LayerNorm("output.LayerNorm");
+  void Expert(std::string_view gate,
+              std::string_view in,
+              std::string_view out,
+              int64_t intermediate,
+              bool bias) {
+    if (a_.gated) Linear(gate, a_.hidden, intermediate, bias);
+    Linear(in, a_.hidden, intermediate, bias);
+    Linear(out, intermediate, a_.hidden, bias);
+  }
+  void FeedForward(bool experts = false) {
+    if (experts) {
+      Linear("router", a_.hidden, a_.experts, a_.router_bias);
+      for (int64_t i = 0; i < a_.experts; ++i) {
+        Expert("experts.gate",
+               "experts.in",
+               "experts.out",
+               a_.expert_intermediate,
+               a_.expert_bias);
+      }
+      if (a_.shared_intermediate > 0) {
+        Expert("shared_expert.gate",
+               "shared_expert.in",
+               "shared_expert.out",
+               a_.shared_intermediate,
+               false);
+      }
+      if (a_.shared_expert_gate) {
+        Linear("shared_expert_gate", a_.hidden, 1, false);
+      }
+    } else {
+      Expert("gate.dense",
+             "intermediate.dense",
+             "output.dense",
+             a_.intermediate,
+             a_.feed_forward_bias);
+    }
+    if (!a_.shared_norm) Norms("output.LayerNorm");
   }
   std::vector<ParameterTensor> Take() { return std::move(tensors_); }
   int64_t count() const { return count_; }
@@ -216,7 +349,7 @@ class TensorLister {
 void AddEmbeddings(const Architecture& a, TensorLister& list) {
   list.SetLayer(0, "embeddings.");
   list.Add("word_embeddings", ".weight", a.vocabulary * a.hidden, a.hidden);
-  if (a.positions > 0) {
+  if (a.table_rows() > 0) {
     list.Add(
         "position_embeddings", ".weight", a.positions * a.hidden, a.hidden);
   }
@@ -247,7 +380,11 @@ void AddHead(const Architecture& a, TensorLister& list) {
       list.LayerNorm("cls.transform.LayerNorm");
       list.Add("cls.predictions", ".bias", a.vocabulary);
       break;
-    case Head::kCausalLanguageModel:  // tied, no bias
+    case Head::kCausalLanguageModel:  // no bias
+      if (a.untied_output) {
+        list.Linear("lm_head", a.hidden, a.vocabulary, false);
+      }
+      break;
     case Head::kNone:
       break;
   }
@@ -255,20 +392,30 @@ void AddHead(const Architecture& a, TensorLister& list) {
 
 void AddAll(const Architecture& a, TensorLister& list) {
   AddEmbeddings(a, list);
+  const bool relative = a.position_kind == PositionKind::kRelative;
   for (int64_t i = 0; i < a.layers; ++i) {
     list.SetLayer(i + 1, "encoder.layer.", i);
+    if (relative && i == 0) {
+      list.Add("attention", ".bias_table", a.relative_buckets * a.heads);
+    }
     list.SelfAttention();
-    list.FeedForward();
+    list.FeedForward(a.experts > 0 && i >= a.dense_layers);
+  }
+  if (a.decoder_layers > 0 &&
+      a.norm_before()) {  // a side closes with one norm more
+    list.LayerNorm("encoder.final_layer_norm");
   }
   for (int64_t i = 0; i < a.decoder_layers; ++i) {
     list.SetLayer(a.layers + i + 1, "decoder.layer.", i);
+    if (relative && i == 0) {
+      list.Add("attention", ".bias_table", a.relative_buckets * a.heads);
+    }
     list.SelfAttention();
     list.CrossAttention();
     list.FeedForward();
   }
   list.SetLayer(a.layers + a.decoder_layers + 1, "");
-  // Pre-norm decoders close with one LayerNorm more.
-  if (a.family == Family::kDecoder) list.LayerNorm("final_layer_norm");
+  if (a.norm_before() && a.final_norm) list.LayerNorm("final_layer_norm");
   if (a.has_pooler()) list.Linear("pooler.dense", a.hidden, a.hidden);
   AddHead(a, list);
 }
@@ -297,7 +444,22 @@ const Architecture* Lookup(std::string_view name) {
 }  // namespace
 
 bool Architecture::joint_projection() const {
-  return family == Family::kDecoder && !separate_projections;
+  return family == Family::kDecoder && !separate_projections && !latent();
+}
+
+bool Architecture::norm_before() const {
+  switch (norm_placement) {
+    case NormPlacement::kByFamily:
+      return family == Family::kDecoder;
+    case NormPlacement::kAfter:
+      return false;
+    // OLMo 2 normalises outputs, and closes with one norm more all the same.
+    case NormPlacement::kBefore:
+    case NormPlacement::kBoth:
+    case NormPlacement::kOutputs:
+      return true;
+  }
+  ENSURE(false, "a placement without an answer");
 }
 
 bool Architecture::has_pooler() const {
@@ -334,6 +496,26 @@ int64_t TotalParameters(const Architecture& a) {
   return list.elements();
 }
 
+int64_t BlockMatrixElements(const Architecture& a) {
+  int64_t sum = 0;
+  for (const ParameterTensor& tensor : ParameterTensorsOf(a)) {
+    const bool block =
+        tensor.layer > 0 && tensor.layer <= a.layers + a.decoder_layers;
+    if (block && tensor.columns > 1) sum += tensor.elements;
+  }
+  return sum;
+}
+
+int64_t ActiveParameters(const Architecture& a) {
+  if (a.experts == 0) return TotalParameters(a);
+  Architecture active = a;
+  active.experts = a.experts_per_token;
+  // The router is whole for every token.
+  const int64_t router = a.expert_layers() * (a.experts - a.experts_per_token) *
+                         (a.hidden + (a.router_bias ? 1 : 0));
+  return TotalParameters(active) + router;
+}
+
 int64_t EncoderParameters(const Architecture& a) {
   return TotalParameters(a) - HeadParameters(a);
 }
@@ -359,11 +541,48 @@ std::string_view ToText(Family family) {
   return internal::EnumName(family, kFamilies);
 }
 std::string_view ToText(Head head) { return internal::EnumName(head, kHeads); }
+std::string_view ToText(Norm value) {
+  return internal::EnumName(value, kNorms);
+}
+std::string_view ToText(NormPlacement value) {
+  return internal::EnumName(value, kPlacements);
+}
+std::string_view ToText(QueryKeyNorm value) {
+  return internal::EnumName(value, kQueryKeyNorms);
+}
+std::string_view ToText(PositionKind value) {
+  return internal::EnumName(value, kPositionKinds);
+}
+std::string_view ToText(Activation value) {
+  return internal::EnumName(value, kActivations);
+}
 Family FamilyFromText(std::string_view text) {
   return internal::EnumFromName(text, kFamilies, "family");
 }
 Head HeadFromText(std::string_view text) {
   return internal::EnumFromName(text, kHeads, "head");
+}
+void FromText(std::string_view text, Family& value) {
+  value = FamilyFromText(text);
+}
+void FromText(std::string_view text, Head& value) {
+  value = HeadFromText(text);
+}
+void FromText(std::string_view text, Norm& value) {
+  value = internal::EnumFromName(text, kNorms, "norm");
+}
+void FromText(std::string_view text, NormPlacement& value) {
+  value = internal::EnumFromName(text, kPlacements, "place of norms");
+}
+void FromText(std::string_view text, QueryKeyNorm& value) {
+  value =
+      internal::EnumFromName(text, kQueryKeyNorms, "norm of queries and keys");
+}
+void FromText(std::string_view text, PositionKind& value) {
+  value = internal::EnumFromName(text, kPositionKinds, "kind of positions");
+}
+void FromText(std::string_view text, Activation& value) {
+  value = internal::EnumFromName(text, kActivations, "activation");
 }
 
 }  // namespace trainfare::model

@@ -26,7 +26,33 @@ enum class Head {
   kNone,                    // encoder (with pooler, where it has one) alone
 };
 
+enum class Norm {
+  kLayer,  // Ba et al. 2016
+  kRms,    // Zhang & Sennrich 2019: no mean, no shift
+};
+enum class NormPlacement {
+  kByFamily,  // before attention and feed-forward in a decoder, else after
+  kBefore,
+  kAfter,    // of the residual's sum
+  kBoth,     // before, and over what each gives (Gemma 2)
+  kOutputs,  // over what each gives alone (OLMo 2)
+};
+enum class QueryKeyNorm {
+  kNone,
+  kHead,   // over each head (Qwen3)
+  kWhole,  // over all heads together (OLMo 2)
+};
+enum class PositionKind {
+  kTable,     // learned, or fixed sinusoids where it has no rows
+  kRotary,    // Su et al. 2021
+  kAlibi,     // Press et al. 2022
+  kRelative,  // Raffel et al. 2020: a bias a head and bucket of distances
+  kNone,
+};
+enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+
 // Dimensions of one model. Counts, not bytes: precision belongs to Workload.
+// The block is described by its parts, not by the name of a model.
 struct Architecture {
   std::string name;
   Family family = Family::kEncoder;
@@ -36,7 +62,9 @@ struct Architecture {
   int64_t heads = 0;
   int64_t intermediate = 0;
   int64_t vocabulary = 0;
-  int64_t positions = 0;        // rows of the learned position table; 0 = fixed
+  // Rows of the learned position table; 0 = fixed. Without a table (rotary) the
+  // longest sequence, 0 = any.
+  int64_t positions = 0;
   int64_t position_offset = 0;  // rows not usable as positions (RoBERTa: 2)
   int64_t token_types = 0;      // rows of the token-type table
   bool embedding_layer_norm = true;
@@ -50,8 +78,77 @@ struct Architecture {
   int64_t labels = 2;
   double dropout = 0.1;  // of hidden states and attention probabilities
 
+  Norm norm = Norm::kLayer;
+  bool norm_bias = true;  // of LayerNorm
+  NormPlacement norm_placement = NormPlacement::kByFamily;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
+  PositionKind position_kind = PositionKind::kTable;
+  int64_t relative_buckets = 0;  // of kRelative, a side
+
+  int64_t key_value_heads = 0;  // 0 = heads; fewer: grouped, 1: multi-query
+  int64_t head_size = 0;        // of queries and keys; 0 = hidden / heads
+  int64_t value_head_size = 0;  // 0 = head_size
+  // Latent attention (DeepSeek-V2): ranks of the products that queries, and
+  // keys and values, come through; 0 = plain. Of a head's size so much carries
+  // its position, once for all heads of the keys.
+  int64_t latent_query = 0;
+  int64_t latent_key_value = 0;
+  int64_t rotary_head_size = 0;
+  bool attention_bias = true;    // of query, key and value
+  bool output_bias = true;       // of attention's output
+  bool attention_sinks = false;  // a learned score a head (gpt-oss)
+  // Blocks of which so many see no further back than `window` positions.
+  int64_t window = 0;
+  int64_t windowed_layers = 0;
+
+  Activation activation = Activation::kGelu;
+  bool gated = false;  // (act(x G) * x W) V: Shazeer 2020
+  bool feed_forward_bias = true;
+  // Attention and feed-forward read the same sum (GPT-NeoX), or the same norm.
+  bool parallel_block = false;
+  bool shared_norm = false;
+
+  int64_t experts = 0;  // routed; 0 = none
+  int64_t experts_per_token = 0;
+  int64_t expert_intermediate = 0;
+  int64_t shared_intermediate = 0;  // of the shared experts together
+  bool shared_expert_gate = false;  // a scalar a token
+  bool router_bias = false;
+  bool expert_bias = false;
+  int64_t dense_layers = 0;  // first blocks, without experts
+
+  bool untied_output = false;  // the logits have a matrix of their own
+  bool output_soft_cap = false;
+  bool attention_soft_cap = false;
+  bool final_norm = true;  // where blocks begin with a norm
+
   // Self-attention's query, key and value come of one matrix.
   bool joint_projection() const;
+  bool norm_before() const;  // a block begins with a norm
+  bool latent() const { return latent_key_value > 0; }
+  // Position table of so many rows; 0 = none to learn.
+  int64_t table_rows() const {
+    return position_kind == PositionKind::kTable ? positions : 0;
+  }
+  int64_t key_heads() const {
+    return key_value_heads > 0 ? key_value_heads : heads;
+  }
+  int64_t query_head_size() const {
+    return head_size > 0 ? head_size : hidden / heads;
+  }
+  int64_t context_head_size() const {
+    return value_head_size > 0 ? value_head_size : query_head_size();
+  }
+  int64_t query_width() const { return heads * query_head_size(); }
+  int64_t key_width() const { return key_heads() * query_head_size(); }
+  int64_t value_width() const { return key_heads() * context_head_size(); }
+  int64_t context_width() const { return heads * context_head_size(); }
+  int64_t expert_layers() const {
+    return experts > 0 ? layers - dense_layers : 0;
+  }
+  int64_t norm_parameters(int64_t width) const {
+    return norm == Norm::kLayer && norm_bias ? 2 * width : width;
+  }
   // The pooler is built only for heads that read it.
   bool has_pooler() const;
   // Longest sequence that the position table allows; nullopt when unlimited.
@@ -66,6 +163,11 @@ struct Architecture {
 int64_t EncoderParameters(const Architecture& architecture);
 int64_t HeadParameters(const Architecture& architecture);
 int64_t TotalParameters(const Architecture& architecture);
+// Those that one token passes through: of the experts those that it is sent to.
+int64_t ActiveParameters(const Architecture& architecture);
+
+// Of these, in the matrices of the blocks: neither tables nor norms nor biases.
+int64_t BlockMatrixElements(const Architecture& architecture);
 
 // Every parameter tensor of one model, in model order: how many optimizer
 // launches a for-loop needs and how gradients fall into buckets.
@@ -88,7 +190,20 @@ std::optional<Architecture> TryFindArchitecture(std::string_view name);
 
 std::string_view ToText(Family family);
 std::string_view ToText(Head head);
+std::string_view ToText(Norm value);
+std::string_view ToText(NormPlacement value);
+std::string_view ToText(QueryKeyNorm value);
+std::string_view ToText(PositionKind value);
+std::string_view ToText(Activation value);
 Family FamilyFromText(std::string_view text);  // throws InputError
 Head HeadFromText(std::string_view text);      // throws InputError
+// The same of the other words of a block.
+void FromText(std::string_view text, Family& value);
+void FromText(std::string_view text, Head& value);
+void FromText(std::string_view text, Norm& value);
+void FromText(std::string_view text, NormPlacement& value);
+void FromText(std::string_view text, QueryKeyNorm& value);
+void FromText(std::string_view text, PositionKind& value);
+void FromText(std::string_view text, Activation& value);
 
 }  // namespace trainfare::model

@@ -34,12 +34,6 @@ class TextArchive {
 
 }  // namespace
 
-void FromText(std::string_view text, Family& value) {
-  value = FamilyFromText(text);
-}
-void FromText(std::string_view text, Head& value) {
-  value = HeadFromText(text);
-}
 void FromText(std::string_view text, Precision& value) {
   value = PrecisionFromText(text);
 }
@@ -72,6 +66,17 @@ void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices) {
 
 void SetFamilyDefaults(Architecture& a) {
   a.pooler = a.embedding_layer_norm = a.family == Family::kEncoder;
+}
+
+std::map<std::string, std::string> BlockTexts(const Architecture& a) {
+  std::map<std::string, std::string> texts;
+  TextArchive archive("", texts);
+  VisitBlock(archive, a);
+  return texts;
+}
+
+bool HasPlainBlock(const Architecture& a) {
+  return BlockTexts(a) == BlockTexts(Architecture());
 }
 
 std::map<std::string, std::string> FieldTexts(const Workload& workload) {

@@ -39,8 +39,6 @@ struct Field {
 };
 
 // The words of enums and sets, for archives.
-void FromText(std::string_view text, Family& value);
-void FromText(std::string_view text, Head& value);
 void FromText(std::string_view text, Precision& value);
 void FromText(std::string_view text, OptimizerKind& value);
 void FromText(std::string_view text, OptimizerImplementation& value);
@@ -67,6 +65,45 @@ concept Of = std::same_as<std::remove_const_t<T>, Struct>;
 
 // What a family has where a file does not say.
 void SetFamilyDefaults(Architecture& architecture);
+
+// What a block is made of.
+template <class Archive, Of<Architecture> A>
+void VisitBlock(Archive& archive, A& a) {
+  archive(Field{.name = "norm"}, a.norm);
+  archive(Field{.name = "norm_bias"}, a.norm_bias);
+  archive(Field{.name = "norm_placement"}, a.norm_placement);
+  archive(Field{.name = "query_key_norm"}, a.query_key_norm);
+  archive(Field{.name = "position_kind"}, a.position_kind);
+  archive(Field{.name = "relative_buckets"}, a.relative_buckets);
+  archive(Field{.name = "key_value_heads"}, a.key_value_heads);
+  archive(Field{.name = "head_size"}, a.head_size);
+  archive(Field{.name = "value_head_size"}, a.value_head_size);
+  archive(Field{.name = "latent_query"}, a.latent_query);
+  archive(Field{.name = "latent_key_value"}, a.latent_key_value);
+  archive(Field{.name = "rotary_head_size"}, a.rotary_head_size);
+  archive(Field{.name = "attention_bias"}, a.attention_bias);
+  archive(Field{.name = "output_bias"}, a.output_bias);
+  archive(Field{.name = "attention_sinks"}, a.attention_sinks);
+  archive(Field{.name = "window"}, a.window);
+  archive(Field{.name = "windowed_layers"}, a.windowed_layers);
+  archive(Field{.name = "activation"}, a.activation);
+  archive(Field{.name = "gated"}, a.gated);
+  archive(Field{.name = "feed_forward_bias"}, a.feed_forward_bias);
+  archive(Field{.name = "parallel_block"}, a.parallel_block);
+  archive(Field{.name = "shared_norm"}, a.shared_norm);
+  archive(Field{.name = "experts"}, a.experts);
+  archive(Field{.name = "experts_per_token"}, a.experts_per_token);
+  archive(Field{.name = "expert_intermediate"}, a.expert_intermediate);
+  archive(Field{.name = "shared_intermediate"}, a.shared_intermediate);
+  archive(Field{.name = "shared_expert_gate"}, a.shared_expert_gate);
+  archive(Field{.name = "router_bias"}, a.router_bias);
+  archive(Field{.name = "expert_bias"}, a.expert_bias);
+  archive(Field{.name = "dense_layers"}, a.dense_layers);
+  archive(Field{.name = "untied_output"}, a.untied_output);
+  archive(Field{.name = "output_soft_cap"}, a.output_soft_cap);
+  archive(Field{.name = "attention_soft_cap"}, a.attention_soft_cap);
+  archive(Field{.name = "final_norm"}, a.final_norm);
+}
 
 // Dimensions, without the task: what `model:` of a scenario spells out.
 template <class Archive, Of<Architecture> A>
@@ -97,6 +134,7 @@ void VisitDimensions(Archive& archive, A& a) {
   archive(Field{.name = "pooler"}, a.pooler);
   archive(Field{.name = "separate_projections"}, a.separate_projections);
   archive(Field{.name = "classifier_dense"}, a.classifier_dense);
+  VisitBlock(archive, a);
 }
 
 // What the model is trained for. `head`: the name of that field.
@@ -136,6 +174,7 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
         lora.trainable.lora_rank > 0;
   }
   archive(Field{.name = "matrices"}, lora.trainable.lora);
+  archive(Field{.name = "base_bits", .most = 8}, lora.trainable.base_bits);
 }
 
 template <class Archive, Of<Trainable> T>
@@ -193,6 +232,12 @@ void VisitFields(Archive& archive, W& w) {
   archive(Field{.name = "trainable"}, w.trainable);
   archive(Field{.name = "gradient_compression"}, w.compression);
 }
+
+// The parts of a block as texts, by the field's name.
+std::map<std::string, std::string> BlockTexts(const Architecture& architecture);
+
+// Whether all parts of the blocks are those of BERT, GPT-2 and Vaswani et al.
+bool HasPlainBlock(const Architecture& architecture);
 
 // Every field as a text, by its path: {"model.layers", "12"}.
 std::map<std::string, std::string> FieldTexts(const Workload& workload);

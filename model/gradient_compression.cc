@@ -27,7 +27,7 @@ bool IsFactored(const ParameterTensor& tensor, int64_t rank) {
          tensor.elements >= kLeastSaving * FactorElements(tensor, rank);
 }
 
-Kernel Pass(std::string_view name,
+Kernel Pass(KernelName name,
             int64_t elements,
             int64_t read_bytes,
             int64_t written_bytes,
@@ -48,7 +48,7 @@ Kernel Pass(std::string_view name,
 
 // (m, k) by (k, n); the large operand is a gradient, touched once a step.
 Kernel Product(
-    std::string_view name, int64_t m, int64_t n, int64_t k, int64_t launches) {
+    KernelName name, int64_t m, int64_t n, int64_t k, int64_t launches) {
   Kernel kernel;
   kernel.name = name;
   kernel.kind = KernelKind::kGemm;

@@ -66,6 +66,9 @@ int64_t StepModelFlops(const Workload& workload) {
 int64_t ForwardModelFlops(const Workload& workload) {
   Workload forward = workload;
   forward.work = Work::kForward;
+  // All pairs of positions, as Chowdhery et al. 2022 (PaLM, appendix B) count
+  // them, causal or not, and the logits of all positions once.
+  forward.stack.attention = Attention::kMaterialised;
   return ExpandKernels(forward).Counts(Phase::kForward).matrix_flops;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/kernel_name.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
@@ -38,7 +39,7 @@ struct GemmExtents {
 
 // One launch. A multiply-add is 2 FLOPs.
 struct Kernel {
-  std::string_view name;
+  KernelName name;
   KernelKind kind = KernelKind::kElementwise;
   int64_t matrix_flops = 0;  // on the matrix engine
   int64_t vector_flops = 0;  // arithmetic outside it

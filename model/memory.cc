@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 
 #include "model/bisection.h"
 #include "model/error.h"
 #include "model/internal/enum_names.h"
 #include "model/optimizer_kernels.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
@@ -63,13 +66,33 @@ int64_t AdapterBytes(const Workload& w,
              : 0;
 }
 
+// Of latent attention: what its two products take and their norms give.
+int64_t LatentBytes(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  if (!a.latent()) return 0;
+  const Widths width(w);
+  // Keys are as many as queries; counted above as if each head had its own.
+  return tokens *
+         (2 * (a.latent_query + a.latent_key_value) + a.rotary_head_size) *
+         width.element;
+}
+
+// What an RMSNorm of single operations keeps besides its input: that input and
+// its scaled form in fp32.
+int64_t NormTemporaries(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  if (a.norm != Norm::kRms || RulesOf(w).fuses_norm) return 0;
+  return tokens * a.hidden * 2 * kSingle;
+}
+
 // One attention block and the residual and LayerNorm behind it.
 int64_t AttentionBytes(const Workload& w,
                        int64_t query_length,
                        int64_t key_length,
                        bool cross) {
   const Widths width(w);
-  const int64_t h = w.architecture.hidden;
+  const Architecture& a = w.architecture;
+  const int64_t h = a.hidden;
   const int64_t queries = w.batch * query_length;
   const int64_t keys = w.batch * key_length;
   const int64_t scores =
@@ -93,55 +116,91 @@ int64_t AttentionBytes(const Workload& w,
            AdapterBytes(w, keys, &LoraMatrices::key) +
            AdapterBytes(w, keys, &LoraMatrices::value) +
            AdapterBytes(w, queries, &LoraMatrices::output);
-  bytes += (queries + 2 * keys) * h * width.element;  // split into heads
+  // Split into heads.
+  bytes +=
+      (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
+      width.element;
+  bytes += LatentBytes(w, queries) + NormTemporaries(w, queries);
+  if (a.query_key_norm != QueryKeyNorm::kNone) {  // their inputs
+    bytes += (queries * a.query_width() + keys * a.key_width()) * width.element;
+  }
 
   if (w.stack.attention == Attention::kFlash) {
     bytes += w.batch * w.architecture.heads * query_length * kSingle;
   } else {
-    switch (w.stack.fusion) {
-      case Fusion::kEager:
-      case Fusion::kFairseq: {
+    switch (RulesOf(w).block) {
+      case BlockKernels::kByOperation: {
         // Probabilities; mask; what dropout or the cast made of them.
         const bool changed = width.mask > 0 || width.autocast;
         bytes +=
             scores * (width.wide + width.mask + (changed ? width.element : 0));
         break;
       }
-      case Fusion::kFused:
-      case Fusion::kLightSeq:
+      case BlockKernels::kFusedPasses:
+      case BlockKernels::kHandFused:
         bytes += scores * (width.element + width.mask +
                            (width.mask > 0 ? width.element : 0));
         break;
-      case Fusion::kCompiled:  // dropout is applied again in the backward pass
+      case BlockKernels::kCompiled:  // dropout is applied again in the backward
+                                     // pass
         bytes += scores * (width.element + width.mask);
         break;
     }
   }
   if (KeepsInput(w, &LoraMatrices::output)) {
-    bytes += queries * h * width.element;  // context, merged
+    bytes += queries * a.context_width() * width.element;  // context, merged
   }
   bytes += queries * h * width.mask;
   bytes += queries * (h * width.wide + kStatistics);  // input of LayerNorm
   return bytes;
 }
 
-int64_t FeedForwardBytes(const Workload& w, int64_t tokens) {
+// Of a feed-forward over so many rows, without its input: what the activation
+// took and gave; with a gate both products and theirs, and, operation by
+// operation, the activation of the gate.
+int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
+  const Architecture& a = w.architecture;
+  const int64_t one = rows * intermediate * Widths(w).element;
+  int64_t bytes = one;
+  if (KeepsInput(w, &LoraMatrices::feed_forward_out)) bytes += one;
+  if (a.gated) bytes += RulesOf(w).fuses_gate ? one : 2 * one;
+  return bytes;
+}
+
+int64_t ExpertBytes(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  const Widths width(w);
+  const int64_t rows = tokens * a.experts_per_token;
+  int64_t bytes = tokens * a.experts * kSingle;  // scores
+  // Rows side by side, and what comes back of them before it is weighted.
+  bytes += 2 * rows * a.hidden * width.element;
+  bytes += HiddenBytes(w, rows, a.expert_intermediate);
+  if (a.shared_intermediate > 0) {
+    bytes += HiddenBytes(w, tokens, a.shared_intermediate) +
+             tokens * a.hidden * width.element;
+  }
+  return bytes;
+}
+
+int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   const Widths width(w);
   const int64_t h = w.architecture.hidden;
   const int64_t i = w.architecture.intermediate;
-  int64_t bytes = tokens * i * width.element;  // before the activation
-  if (KeepsInput(w, &LoraMatrices::feed_forward_in)) {
+  int64_t bytes = experts ? ExpertBytes(w, tokens) : HiddenBytes(w, tokens, i);
+  if (KeepsInput(w, &LoraMatrices::feed_forward_in) ||
+      KeepsInput(w, &LoraMatrices::feed_forward_gate)) {
     bytes += tokens * h * width.element;
   }
-  if (KeepsInput(w, &LoraMatrices::feed_forward_out)) {
-    bytes += tokens * i * width.element;  // after the activation
-  }
-  bytes += AdapterBytes(w, tokens, &LoraMatrices::feed_forward_in) +
+  bytes += NormTemporaries(w, tokens);
+  bytes += AdapterBytes(w, tokens, &LoraMatrices::feed_forward_gate) +
+           AdapterBytes(w, tokens, &LoraMatrices::feed_forward_in) +
            AdapterBytes(w, tokens, &LoraMatrices::feed_forward_out);
-  if (w.stack.fusion == Fusion::kLightSeq) bytes += tokens * i * width.mask;
+  if (RulesOf(w).block == BlockKernels::kHandFused) {
+    bytes += tokens * i * width.mask;
+  }
   // Fairseq's translation models drop out the activation, too: its mask, and
   // what it made of the tensor.
-  if (w.stack.fusion == Fusion::kFairseq && TwoSided(w) && width.mask > 0) {
+  if (RulesOf(w).drops_activation_apart && TwoSided(w) && width.mask > 0) {
     bytes += tokens * i * (width.mask + width.element);
   }
   bytes += tokens * h * width.mask;
@@ -153,7 +212,7 @@ int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   int64_t tables = 1;
-  if (a.positions > 0) ++tables;
+  if (a.table_rows() > 0) ++tables;
   if (a.token_types > 0) ++tables;
   int64_t bytes = tokens * tables * kIndex;
   if (a.embedding_layer_norm) {
@@ -207,6 +266,13 @@ int64_t HeadBytes(const Workload& w) {
 int64_t LogitBytes(const Workload& w) {
   const Logits logits = LogitsOf(w);
   const int64_t kept = w.work == Work::kForward ? 1 : 2;
+  if (RulesOf(w).chunks_loss &&
+      w.architecture.head == Head::kCausalLanguageModel) {
+    // In place, with one fp32 copy; beside them the rows' own gradient.
+    return LossChunk(w.architecture, logits.rows) * logits.classes *
+               (BytesPerElement(w.precision) + kSingle) +
+           logits.rows * w.architecture.hidden * BytesPerElement(w.precision);
+  }
   return logits.rows * logits.classes *
          (BytesPerElement(w.precision) + kept * kSingle);
 }
@@ -224,12 +290,19 @@ int64_t BlockTransients(const Workload& w, int64_t head_tensors) {
   const int64_t length = LongestQuery(w);
   const int64_t tokens = w.batch * length;
   const int64_t residual = 2 * tokens * a.hidden * width.wide;
-  const int64_t heads = head_tensors * tokens * a.hidden * width.element;
+  // Queries, keys and values, and as far as four the context.
+  const int64_t widths = a.query_width() + a.key_width() + a.value_width() +
+                         (head_tensors > 3 ? a.context_width() : 0);
+  const int64_t heads = tokens * widths * width.element;
   const int64_t scores =
       w.stack.attention == Attention::kFlash
           ? 0
           : 2 * w.batch * a.heads * length * length * width.wide;
-  const int64_t feed_forward = 2 * tokens * a.intermediate * width.element;
+  const int64_t inner =
+      std::max(a.experts < 1 || a.dense_layers > 0 ? a.intermediate : 0,
+               a.experts_per_token * a.expert_intermediate);
+  const int64_t feed_forward =
+      (a.gated ? 3 : 2) * tokens * inner * width.element;
   return residual + std::max(heads + scores, feed_forward);
 }
 
@@ -250,16 +323,21 @@ int64_t Activations(const Workload& w) {
   const bool embeddings = w.trainable.everything();
   int64_t bytes = HeadBytes(w);
   if (embeddings) bytes += EmbeddingBytes(w, source);
-  const int64_t layer = LayerActivationBytes(w);
+  const int64_t expert_layers = std::min(layers, a.expert_layers());
+  const int64_t plain = layers - expert_layers;
+  const int64_t dense = plain > 0 ? LayerActivationBytes(w) : 0;
+  const int64_t expert =
+      expert_layers > 0 ? LayerActivationBytes(w, /*experts=*/true) : 0;
   const int64_t decoder_layer =
       TwoSided(w) ? DecoderLayerActivationBytes(w) : 0;
   if (w.gradient_checkpointing) {
     // The input of every block, and one block in full while it runs again.
     bytes += layers * source * a.hidden * width.wide;
     if (TwoSided(w)) bytes += a.decoder_layers * target * a.hidden * width.wide;
-    bytes += std::max(layers > 0 ? layer : 0, decoder_layer);
+    bytes += std::max({dense, expert, decoder_layer});
   } else {
-    bytes += layers * layer + a.decoder_layers * decoder_layer;
+    bytes += plain * dense + expert_layers * expert +
+             a.decoder_layers * decoder_layer;
   }
   if (TwoSided(w) && embeddings) bytes += EmbeddingBytes(w, target);
   return bytes;
@@ -329,16 +407,28 @@ Bytes<> MemoryEstimate::Of(std::string_view name) const {
   return sum;
 }
 
-int64_t LayerActivationBytes(const Workload& w) {
+int64_t LayerActivationBytes(const Workload& w, bool experts) {
   return AttentionBytes(w, w.sequence_length, w.sequence_length, false) +
-         FeedForwardBytes(w, w.batch * w.sequence_length);
+         FeedForwardBytes(w, w.batch * w.sequence_length, experts);
+}
+
+int64_t LossChunk(const Architecture& a, int64_t rows) {
+  const int64_t parts = (a.vocabulary + a.hidden - 1) / a.hidden;
+  const int64_t least = (rows + parts - 1) / parts;
+  return std::min(
+      rows, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least))));
+}
+
+int64_t QuantisedBytes(int64_t elements, int64_t bits) {
+  constexpr int64_t kGroup = 64;
+  return elements * bits / 8 + (elements + kGroup - 1) / kGroup * kSingle;
 }
 
 int64_t DecoderLayerActivationBytes(const Workload& w) {
   const int64_t target = TargetLength(w);
   return AttentionBytes(w, target, target, false) +
          AttentionBytes(w, target, w.sequence_length, true) +
-         FeedForwardBytes(w, w.batch * target);
+         FeedForwardBytes(w, w.batch * target, false);
 }
 
 MemoryEstimate EstimateMemory(const Workload& w,
@@ -355,8 +445,14 @@ MemoryEstimate EstimateMemory(const Workload& w,
   const bool narrow = NarrowWeights(w);
   const int64_t parameter_width = narrow ? width.element : kSingle;
 
-  const Bytes<> parameters = Size(count * parameter_width);
-  const Bytes<> copies = Size(half && !narrow ? count * width.element : 0);
+  // Matrices of blocks that adapters stand beside may be kept in few bits.
+  const int64_t quantised =
+      w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
+  const Bytes<> parameters =
+      Size((count - quantised) * parameter_width +
+           QuantisedBytes(quantised, w.trainable.base_bits));
+  const Bytes<> copies =
+      Size(half && !narrow ? (count - quantised) * width.element : 0);
   const MemoryTerm context{"framework context", surroundings.context};
   const MemoryTerm workspace{"workspace", surroundings.workspace};
   const MemoryTerm logits{"logits", Size(LogitBytes(w))};
@@ -384,9 +480,8 @@ MemoryEstimate EstimateMemory(const Workload& w,
   // Fairseq's are beside the masters all the time.
   const MemoryTerm unscaled{
       "unscaled gradients",
-      Size(updates && masters && w.stack.fusion == Fusion::kFairseq
-               ? trained * kSingle
-               : 0)};
+      Size(updates && masters && RulesOf(w).flat_masters ? trained * kSingle
+                                                         : 0)};
   // A first micro-batch makes its gradients layer by layer, while activations
   // go; a later one adds to gradients that are already there, and so do
   // buckets that stand from the beginning.

@@ -52,8 +52,18 @@ MemoryEstimate EstimateMemory(const Workload& workload,
                               const MemorySurroundings& surroundings);
 
 // Bytes that one block keeps for its backward pass.
-int64_t LayerActivationBytes(const Workload& workload);
+int64_t LayerActivationBytes(const Workload& workload, bool experts = false);
 int64_t DecoderLayerActivationBytes(const Workload& workload);
+
+// Rows whose logits a stack that chunks its loss holds at a time
+// (StackRules::chunks_loss): the next power of two above T / ceil(V / h), so
+// that they take no more than the hidden states of all T rows. Source:
+// linkedin/Liger-Kernel, fused_linear_cross_entropy.py.
+int64_t LossChunk(const Architecture& architecture, int64_t rows);
+
+// Bytes of frozen parameters of so many bits: their own, and a constant in fp32
+// a group of 64 (Dettmers et al. 2023, section 3).
+int64_t QuantisedBytes(int64_t elements, int64_t bits);
 
 // Largest batch whose estimate is within `capacity`; nullopt when not even one
 // sequence fits.

@@ -8,6 +8,7 @@
 
 #include "model/error.h"
 #include "model/multi_tensor.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
@@ -17,7 +18,7 @@ int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A pass over all parameters that moves so many bytes an element and does one
 // operation on each.
-void AppendSweep(std::string_view name,
+void AppendSweep(KernelName name,
                  int64_t parameters,
                  int64_t launches,
                  int64_t read_bytes,
@@ -40,13 +41,13 @@ void AppendSweep(std::string_view name,
 // Fairseq's masters are one tensor: gradients and parameters are copied to and
 // from it a tensor at a time, the rest is one kernel an operation.
 bool FlatMasters(const Workload& w) {
-  return KeepsMasters(w) && w.stack.fusion == Fusion::kFairseq;
+  return KeepsMasters(w) && RulesOf(w).flat_masters;
 }
 
 // LightSeq2's Adam under Fairseq's memory-efficient fp16: no masters; narrow
 // parameters are widened before the update and written back by it.
 bool WidensParameters(const Workload& w) {
-  return w.stack.fusion == Fusion::kLightSeq &&
+  return RulesOf(w).widens_parameters &&
          w.architecture.family == Family::kEncoderDecoder &&
          BytesPerElement(w.precision) < 4;
 }
@@ -94,7 +95,7 @@ constexpr int64_t kWidth = 4;  // state and master parameters are fp32
 
 // Some operations of an update that follow each other over every tensor.
 struct Pass {
-  std::string_view name;
+  KernelName name;
   KernelKind kind = KernelKind::kOptimizer;
   int64_t operations = 1;
   int64_t tensors_read = 0;  // summed over the operations
@@ -283,7 +284,7 @@ void AppendOptimizerKernels(const Workload& w,
                             : CeilDivide(tensors, kTensorsPerLaunch);
   const int64_t launches = by_tensor ? tensors : lists;
   const auto sweep =
-      [&](std::string_view name, int64_t count, int64_t read, int64_t written) {
+      [&](KernelName name, int64_t count, int64_t read, int64_t written) {
         AppendSweep(name, parameters, count, read, written, kernels);
       };
   if (Autocasts(w) && w.precision == Precision::kFp16) {

@@ -20,13 +20,16 @@ std::vector<Adapted> AdaptedOf(const Workload& w, bool decoder_side) {
   const LoraMatrices& m = w.trainable.lora;
   std::vector<Adapted> adapted;
   const auto attention = [&] {
-    if (m.query) adapted.push_back({"query", a.hidden, a.hidden});
-    if (m.key) adapted.push_back({"key", a.hidden, a.hidden});
-    if (m.value) adapted.push_back({"value", a.hidden, a.hidden});
-    if (m.output) adapted.push_back({"output", a.hidden, a.hidden});
+    if (m.query) adapted.push_back({"query", a.hidden, a.query_width()});
+    if (m.key) adapted.push_back({"key", a.hidden, a.key_width()});
+    if (m.value) adapted.push_back({"value", a.hidden, a.value_width()});
+    if (m.output) adapted.push_back({"output", a.context_width(), a.hidden});
   };
   attention();
   if (decoder_side) attention();  // its cross-attention has the same names
+  if (m.feed_forward_gate) {
+    adapted.push_back({"feed_forward_gate", a.hidden, a.intermediate});
+  }
   if (m.feed_forward_in) {
     adapted.push_back({"feed_forward_in", a.hidden, a.intermediate});
   }

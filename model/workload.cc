@@ -11,6 +11,7 @@
 #include "model/internal/enum_names.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::model {
 namespace {
@@ -49,6 +50,7 @@ constexpr std::array kFusions = {
     Name<Fusion>{Fusion::kFused, "fused"},
     Name<Fusion>{Fusion::kLightSeq, "lightseq"},
     Name<Fusion>{Fusion::kCompiled, "compiled"},
+    Name<Fusion>{Fusion::kLiger, "liger"},
 };
 constexpr std::array kAttentions = {
     Name<Attention>{Attention::kMaterialised, "materialised"},
@@ -59,12 +61,13 @@ constexpr std::array kCompressions = {
     Name<CompressionKind>{CompressionKind::kHalf, "half"},
     Name<CompressionKind>{CompressionKind::kPowerSgd, "power_sgd"},
 };
-constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 6>
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 7>
     kLoraMatrices = {{
         {"query", &LoraMatrices::query},
         {"key", &LoraMatrices::key},
         {"value", &LoraMatrices::value},
         {"output", &LoraMatrices::output},
+        {"feed_forward_gate", &LoraMatrices::feed_forward_gate},
         {"feed_forward_in", &LoraMatrices::feed_forward_in},
         {"feed_forward_out", &LoraMatrices::feed_forward_out},
     }};
@@ -105,8 +108,14 @@ double LargestSum(const Workload& w) {
   const double length = real(std::max(w.sequence_length, w.target_length));
   const double tokens = real(w.batch) * length;
   // Self- and cross-attention, the feed-forward, and as much in adapters.
-  const double block =
-      (a.decoder_layers > 0 ? 8 : 4) * h * h + 2 * h * real(a.intermediate);
+  const double widest = std::max({h,
+                                  real(a.query_width()),
+                                  real(a.context_width()),
+                                  real(a.latent_query)});
+  const double experts = real(a.experts) * real(a.expert_intermediate) +
+                         real(a.shared_intermediate);
+  const double block = (a.decoder_layers > 0 ? 8 : 4) * h * widest +
+                       3 * h * (real(a.intermediate) + experts);
   const double weights =
       block * (w.trainable.lora_rank > 0 ? 3 : 1) * layers +
       h * (2 * h + real(a.vocabulary + a.positions + a.token_types + a.labels));
@@ -136,6 +145,51 @@ void RequireCountable(const Workload& w) {
                   sum));
 }
 
+// The parts of today's blocks, and that they go together.
+void ValidateBlock(const Architecture& a) {
+  const auto require = [](bool holds, const std::string& message) {
+    if (!holds) throw InputError(message);
+  };
+  const auto count = [](int64_t value, int64_t most, std::string_view what) {
+    RequireCount(value, 0, most, what);
+  };
+  count(a.key_value_heads, a.heads, "model.key_value_heads");
+  require(
+      a.heads % a.key_heads() == 0,
+      fmt::format("model.key_value_heads: expected a divisor of heads = {}, "
+                  "got {}",
+                  a.heads,
+                  a.key_value_heads));
+  count(a.head_size, kLargestDimension, "model.head_size");
+  count(a.value_head_size, kLargestDimension, "model.value_head_size");
+  count(a.latent_query, kLargestDimension, "model.latent_query");
+  count(a.latent_key_value, kLargestDimension, "model.latent_key_value");
+  count(a.rotary_head_size, a.query_head_size(), "model.rotary_head_size");
+  count(a.relative_buckets, kLargestDimension, "model.relative_buckets");
+  count(a.windowed_layers, a.layers, "model.windowed_layers");
+  require(a.windowed_layers == 0 || a.window > 0,
+          fmt::format("model.window: expected a window of at least 1 for {} "
+                      "layers, got {}",
+                      a.windowed_layers,
+                      a.window));
+  const auto longest = a.max_sequence_length();
+  require(!longest || a.window <= *longest,
+          fmt::format("model.window: expected at most {}, the positions of {}, "
+                      "got {}",
+                      longest.value_or(0),
+                      a.name.empty() ? "the model" : a.name,
+                      a.window));
+  require(a.latent_query == 0 || a.latent(),
+          "model.latent_query: expected latent_key_value beside it, got none");
+  count(a.experts, int64_t{1} << 16, "model.experts");
+  count(a.shared_intermediate, kLargestDimension, "model.shared_intermediate");
+  count(a.dense_layers, a.layers, "model.dense_layers");
+  if (a.experts == 0) return;
+  RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
+  RequireCount(
+      a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
+}
+
 void ValidateArchitecture(const Architecture& a) {
   const auto dimension = [](int64_t value, std::string_view what) {
     RequireCount(value, 1, kLargestDimension, what);
@@ -158,12 +212,13 @@ void ValidateArchitecture(const Architecture& a) {
                a.head == Head::kSequenceClassification ? 1 : 0,
                kLargestDimension,
                "model.labels");
-  if (a.hidden % a.heads != 0) {
+  if (a.head_size == 0 && a.hidden % a.heads != 0) {
     throw InputError(
         fmt::format("model.heads: expected a divisor of hidden = {}, got {}",
                     a.hidden,
                     a.heads));
   }
+  ValidateBlock(a);
 }
 
 }  // namespace
@@ -197,6 +252,30 @@ void Validate(const Workload& w) {
   if (t.lora_rank > 0 && t.lora == LoraMatrices{}) {
     throw InputError(
         "trainable.lora.matrices: expected at least one matrix, got none");
+  }
+  if (t.lora_rank > 0 && a.latent() &&
+      (t.lora.query || t.lora.key || t.lora.value)) {
+    throw InputError(
+        "trainable.lora.matrices: expected output or matrices of the "
+        "feed-forward, since query, key and value come of latent products");
+  }
+  if (t.lora_rank > 0 && a.expert_layers() > 0 &&
+      (t.lora.feed_forward_gate || t.lora.feed_forward_in ||
+       t.lora.feed_forward_out)) {
+    throw InputError(
+        "trainable.lora.matrices: expected matrices of attention, since the "
+        "feed-forward is made of experts");
+  }
+  if (t.lora.feed_forward_gate && !a.gated) {
+    throw InputError(
+        "trainable.lora.matrices: expected a gated feed-forward for "
+        "feed_forward_gate");
+  }
+  if (t.base_bits != 0 &&
+      (t.lora_rank == 0 || (t.base_bits != 4 && t.base_bits != 8))) {
+    throw InputError(fmt::format(
+        "trainable.lora.base_bits: expected 4 or 8 beside adapters, got {}",
+        t.base_bits));
   }
   if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
@@ -233,29 +312,26 @@ int64_t BytesPerElement(Precision precision) {
 }
 
 bool OperationByOperation(const Stack& stack) {
-  return stack.fusion == Fusion::kEager || stack.fusion == Fusion::kFairseq;
+  return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
 }
 
 bool KeepsMasters(const Workload& workload) {
   return BytesPerElement(workload.precision) < 4 &&
-         (workload.stack.narrow_weights ||
-          workload.stack.fusion == Fusion::kFairseq);
+         (workload.stack.narrow_weights || RulesOf(workload).keeps_masters);
 }
 
 bool NarrowWeights(const Workload& workload) {
   return KeepsMasters(workload) || (BytesPerElement(workload.precision) < 4 &&
-                                    workload.stack.fusion == Fusion::kLightSeq);
+                                    RulesOf(workload).narrow_always);
 }
 
 bool MastersInUpdate(const Workload& workload) {
-  return KeepsMasters(workload) && workload.stack.fusion != Fusion::kFairseq &&
+  return KeepsMasters(workload) && !RulesOf(workload).keeps_masters &&
          workload.optimizer.masters == Masters::kInUpdate;
 }
 
 bool Autocasts(const Workload& workload) {
-  return (workload.stack.fusion == Fusion::kEager ||
-          workload.stack.fusion == Fusion::kFused) &&
-         !workload.stack.narrow_weights &&
+  return RulesOf(workload).autocasts && !workload.stack.narrow_weights &&
          BytesPerElement(workload.precision) < 4;
 }
 

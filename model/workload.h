@@ -48,6 +48,7 @@ enum class Fusion {
               // residual and LayerNorm, and softmax, in one pass each
   kLightSeq,  // hand-fused layers over narrow weights: LightSeq2, DeepSpeed
   kCompiled,  // elementwise chains fused by a compiler (XLA, Inductor, Neuron)
+  kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
 };
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
@@ -86,6 +87,7 @@ struct LoraMatrices {
   bool key = false;
   bool value = false;
   bool output = false;
+  bool feed_forward_gate = false;
   bool feed_forward_in = false;
   bool feed_forward_out = false;
   friend bool operator==(const LoraMatrices&, const LoraMatrices&) = default;
@@ -99,6 +101,9 @@ struct Trainable {
   // Rank of adapters; all else but the task's own layer is frozen then.
   int64_t lora_rank = 0;
   LoraMatrices lora;
+  // Of the frozen matrices of blocks beside adapters, with constants a group
+  // (QLoRA: 4); 0 = as the stack keeps weights.
+  int64_t base_bits = 0;
 
   bool everything() const { return frozen_layers == 0 && lora_rank == 0; }
   friend bool operator==(const Trainable&, const Trainable&) = default;
@@ -143,8 +148,8 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// Throws InputError when a count, alone or multiplied, is out of range, hidden is
-// not a multiple of heads, or the length passes the model's positions.
+// Throws InputError when a count, alone or multiplied, is out of range, hidden
+// is not a multiple of heads, or the length passes the model's positions.
 void Validate(const Workload& workload);
 
 // Bytes of one element of the tensors that the matrix engines read.

@@ -228,6 +228,11 @@ std::string UnusualDimensions(const model::Architecture& a) {
   } else {
     return text;
   }
+  usual.name = a.name;  // "bert-base" is one of its preset's names
+  usual.head = a.head;
+  usual.labels = a.labels;
+  usual.dropout = a.dropout;
+  if (a == usual) return text;
   const auto add = [&](std::string_view name, auto value, auto known) {
     if (value != known) text += fmt::format(" {} {}", name, value);
   };
@@ -243,6 +248,12 @@ std::string UnusualDimensions(const model::Architecture& a) {
       a.separate_projections,
       usual.separate_projections);
   add("classifier dense", a.classifier_dense, usual.classifier_dense);
+  const auto usual_block = model::BlockTexts(usual);
+  for (const auto& [name, value] : model::BlockTexts(a)) {
+    if (value != usual_block.at(name)) {
+      text += fmt::format(" {} {}", name, value);
+    }
+  }
   return text;
 }
 
@@ -253,6 +264,9 @@ std::string RestOf(const model::Workload& w) {
   if (w.trainable.lora_rank > 0) {
     const std::vector<std::string> words = ToWords(w.trainable.lora);
     text += fmt::format(" of {}", fmt::join(words, "+"));
+    if (w.trainable.base_bits > 0) {
+      text += fmt::format(" over {} bits", w.trainable.base_bits);
+    }
   }
   if (w.optimizer.by_layer) text += " by layer";
   if (w.stack.compiler_level != usual.stack.compiler_level) {

@@ -23,14 +23,13 @@ void PassKernels::Backward() {
   // What lies below the first weights that train has no backward pass. (A
   // first block with adapters is counted like the others: its own input
   // gradient is not needed.)
-  if (LayersWithBackward(w_) > 0) {
-    Open(Phase::kBackward, SegmentRole::kLayer, LayersWithBackward(w_));
-    if (w_.gradient_checkpointing) {
-      LayerForward(SelfAttention(w_.sequence_length), SourceTokens());
-    }
-    FeedForwardBackward(SourceTokens());
+  const auto groups = LayerGroupsOf(a_, a_.layers - LayersWithBackward(w_));
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+    Open(Phase::kBackward, SegmentRole::kLayer, group->count);
+    if (w_.gradient_checkpointing) LayerForward(*group, SourceTokens());
+    FeedForwardBackward(SourceTokens(), group->experts);
     AttentionBackward(Attends::kSelf,
-                      SelfAttention(w_.sequence_length),
+                      SelfAttention(w_.sequence_length, group->windowed),
                       SourceTokens(),
                       SourceTokens());
     Close();
@@ -43,11 +42,18 @@ void PassKernels::Backward() {
   }
 }
 
+namespace {
+
+bool IsOfBlock(Matrix matrix) { return matrix <= Matrix::kFeedForwardOut; }
+
+}  // namespace
+
 // Of Y (m, n) = X (m, k) W (k, n): input gradient, weight gradient, bias.
 // `bias`: its gradient is a kernel of its own. `input`: whether X was narrowed
 // for this product, so that its gradient is widened.
 void PassKernels::LinearBackward(
     Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias, Input input) {
+  if (IsOfBlock(matrix)) Dequantise(n * k);
   Gemm("input gradient", m, k, n);
   AdapterBackward(matrix, m, n, k);
   if (input == Input::kNarrowed) WidenGradient(m * k);
@@ -81,8 +87,12 @@ void PassKernels::AddPartialSums(int64_t sums) {
   list_.kernels.back().bytes_written = sums * 4;
 }
 
-void PassKernels::LayerNormBackward(int64_t rows) {
-  const int64_t elements = rows * a_.hidden;
+void PassKernels::NormBackward(int64_t rows, int64_t width) {
+  if (a_.norm == Norm::kRms) {
+    RmsNormBackward(rows, width);
+    return;
+  }
+  const int64_t elements = rows * width;
   Reduction("layer norm gradient",
             rows,
             elements,
@@ -91,8 +101,49 @@ void PassKernels::LayerNormBackward(int64_t rows) {
             kLayerNormBackwardFlops);
   if (!NormsTrain()) return;
   // Scale and shift: column sums over the same tensors.
-  Reduction("layer norm weight gradient", a_.hidden, elements, 2 * wide_, 0, 4);
-  list_.kernels.back().bytes_written = 2 * a_.hidden * 4;
+  Reduction("layer norm weight gradient", width, elements, 2 * wide_, 0, 4);
+  list_.kernels.back().bytes_written = 2 * width * 4;
+}
+
+// Of RmsNormForward(), in one pass, or an operation at a time: g's gradient (a
+// product and its sum), times g, a cast, through x r (two products, a sum),
+// through 1 / sqrt and the mean (rows), through x^2, both added, a cast.
+void PassKernels::RmsNormBackward(int64_t rows, int64_t width) {
+  const int64_t elements = rows * width;
+  constexpr KernelName kName = "rms norm gradient";
+  const auto weight_sum = [&](int64_t read) {
+    Reduction("rms norm weight gradient", width, elements, read, 0, 1);
+    list_.kernels.back().bytes_written = width * 4;
+  };
+  if (rules_.fuses_norm) {
+    Reduction(kName, rows, elements, 2 * wide_, wide_, kRmsNormBackwardFlops);
+    if (NormsTrain()) weight_sum(2 * wide_);
+    return;
+  }
+  if (NormsTrain()) {
+    Elementwise(kName, elements, 2 * wide_, wide_, 1);
+    weight_sum(wide_);
+  }
+  Elementwise(kName, elements, wide_, wide_, 1);
+  if (wide_ < 4) Copy(kName, elements, wide_, 4);
+  Elementwise(kName, elements, 4, 4, 1);
+  Elementwise(kName, elements, 8, 4, 1);
+  Reduction(kName, rows, elements, 4, 0, 1);
+  list_.kernels.back().bytes_written = rows * 4;
+  Elementwise(kName, rows, 8, 4, 3);
+  Elementwise(kName, elements, 8, 4, 2);
+  Elementwise(kName, elements, 8, 4, 1);
+  if (wide_ < 4) Copy(kName, elements, 4, wide_);
+}
+
+void PassKernels::HeadNormsBackward(int64_t query_tokens, int64_t key_tokens) {
+  if (a_.query_key_norm == QueryKeyNorm::kHead) {
+    NormBackward(query_tokens * a_.heads, a_.query_head_size());
+    NormBackward(key_tokens * a_.key_heads(), a_.query_head_size());
+  } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
+    NormBackward(query_tokens, a_.query_width());
+    NormBackward(key_tokens, a_.key_width());
+  }
 }
 
 void PassKernels::DropoutBackward(int64_t elements, int64_t width) {
@@ -103,7 +154,7 @@ void PassKernels::DropoutBackward(int64_t elements, int64_t width) {
 
 void PassKernels::ResidualAndNormBackward(int64_t tokens) {
   const int64_t elements = tokens * a_.hidden;
-  if (fusion_ == Fusion::kCompiled) {
+  if (Compiled()) {
     Reduction("layer norm, residual and dropout gradient",
               tokens,
               elements,
@@ -116,9 +167,9 @@ void PassKernels::ResidualAndNormBackward(int64_t tokens) {
     list_.kernels.back().bytes_written = 2 * a_.hidden * 4;
     return;
   }
-  if (fusion_ == Fusion::kFused) {
+  if (FusedPasses()) {
     // Before the block, LayerNorm also takes the residual's own gradient.
-    const int64_t own = a_.family == Family::kDecoder ? wide_ : 0;
+    const int64_t own = a_.norm_before() ? wide_ : 0;
     const bool two = dropout_ || autocast_;  // gradients that differ
     Reduction("layer norm, residual and dropout gradient",
               tokens,
@@ -138,44 +189,182 @@ void PassKernels::ResidualAndNormBackward(int64_t tokens) {
     return;
   }
   LayerNormBackward(tokens);
+  if (a_.norm_placement == NormPlacement::kBoth) LayerNormBackward(tokens);
   NarrowGradient(elements);  // of the sum's narrow term
   DropoutBackward(elements, element_);
 }
 
 // Gradients of the two branches of a residual meet.
 void PassKernels::ResidualGradientAdd(int64_t tokens) {
-  const bool within =
-      fusion_ == Fusion::kCompiled ||
-      (fusion_ == Fusion::kFused && a_.family == Family::kDecoder);
+  const bool within = Compiled() || (FusedPasses() && a_.norm_before());
   if (!within) {
     Elementwise(
         "residual gradient add", tokens * a_.hidden, 2 * wide_, wide_, 1);
   }
 }
 
-void PassKernels::FeedForwardBackward(int64_t tokens) {
-  const bool fused = fusion_ == Fusion::kFused;
+void PassKernels::FeedForwardBackward(int64_t tokens, bool experts) {
   ResidualAndNormBackward(tokens);
-  LinearBackward(
-      Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate, !fused);
-  const int64_t elements = tokens * a_.intermediate;
-  if (DropsActivation() && Fairseq()) DropoutBackward(elements, element_);
-  const bool drops = DropsActivation() && !Fairseq();
+  if (experts) {
+    ExpertsBackward(tokens);
+  } else {
+    DenseBackward(tokens);
+  }
+  ResidualGradientAdd(tokens);
+}
+
+void PassKernels::GatedActivationBackward(int64_t elements) {
+  if (rules_.fuses_gate) {
+    Elementwise("gated activation gradient",
+                elements,
+                3 * element_,
+                2 * element_,
+                kGeluBackwardFlops + 2,
+                2);
+    return;
+  }
   Elementwise(
-      fused ? "gelu and bias gradient" : "gelu gradient",
-      elements,
-      2 * element_ + (drops ? DropoutMask() : 0),
-      element_,
-      kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
-      2);
-  if (fused) AddPartialSums(a_.intermediate);
+      "activation product gradient", elements, 2 * element_, element_, 1);
+  Elementwise(
+      "activation product gradient", elements, 2 * element_, element_, 1);
+  Elementwise("gated activation gradient",
+              elements,
+              2 * element_,
+              element_,
+              kGeluBackwardFlops,
+              2);
+}
+
+void PassKernels::DenseBackward(int64_t tokens) {
+  const bool fused = FusedPasses();
+  const bool bias = a_.feed_forward_bias && !fused;
+  LinearBackward(
+      Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate, bias);
+  const int64_t elements = tokens * a_.intermediate;
+  if (a_.gated) {
+    GatedActivationBackward(elements);
+    LinearBackward(Matrix::kFeedForwardGate,
+                   tokens,
+                   a_.intermediate,
+                   a_.hidden,
+                   bias,
+                   Input::kNarrowed);
+    if (!Compiled()) {
+      Elementwise(
+          "input gradient add", tokens * a_.hidden, 2 * wide_, wide_, 1);
+    }
+  } else {
+    if (DropsActivation() && rules_.drops_activation_apart) {
+      DropoutBackward(elements, element_);
+    }
+    const bool drops = DropsActivation() && !rules_.drops_activation_apart;
+    Elementwise(
+        fused ? KernelName("gelu and bias gradient")
+              : KernelName("gelu gradient"),
+        elements,
+        2 * element_ + (drops ? DropoutMask() : 0),
+        element_,
+        kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
+        2);
+    if (fused) AddPartialSums(a_.intermediate);
+  }
   LinearBackward(Matrix::kFeedForwardIn,
                  tokens,
                  a_.intermediate,
                  a_.hidden,
-                 !fused,
+                 bias,
                  Input::kNarrowed);
-  ResidualGradientAdd(tokens);
+}
+
+// Of ExpertsForward(): frozen experts have no weight gradient.
+void PassKernels::ExpertsBackward(int64_t tokens) {
+  const Routed r = RoutedRows(tokens);
+  const int64_t h = a_.hidden;
+  const int64_t wide = a_.expert_intermediate;
+  const bool trains = Trains(Matrix::kFeedForwardIn);
+  const auto product = [&](int64_t n, int64_t k) {
+    ExpertGemm("expert input gradient", r, k, n);
+    if (!trains) return;
+    // (k, rows) by (rows, n), one an expert.
+    if (ByOperation()) {
+      WeightGradientGemm("expert weight gradient", k, n, r.each);
+      list_.kernels.back().launches = r.groups;
+    } else {
+      Gemm("expert weight gradient", k, n, r.each, r.groups);
+      list_.kernels.back().parameter_bytes = r.groups * k * n * element_;
+      list_.kernels.back().parameter_bytes_written =
+          r.groups * k * n * element_;
+    }
+  };
+  SharedExpertBackward(tokens);
+  Elementwise("unpermute gradient", r.rows * h, 2 * element_, element_, 2);
+  product(h, wide);
+  if (a_.gated) {
+    GatedActivationBackward(r.rows * wide);
+    product(wide, h);
+    Elementwise("input gradient add", r.rows * h, 2 * element_, element_, 1);
+  } else {
+    Elementwise("gelu gradient",
+                r.rows * wide,
+                2 * element_,
+                element_,
+                kGeluBackwardFlops,
+                2);
+  }
+  product(wide, h);
+  Elementwise("permute gradient", r.rows * h, element_, element_, 1);
+  Reduction("routing gradient",
+            tokens,
+            tokens * a_.experts,
+            8,
+            element_,
+            kSoftmaxBackwardFlops);
+  Gemm("input gradient", tokens, h, a_.experts);
+  if (trains) WeightGradientGemm("weight gradient", h, a_.experts, tokens);
+}
+
+void PassKernels::SharedExpertBackward(int64_t tokens) {
+  const int64_t wide = a_.shared_intermediate;
+  if (wide == 0) return;
+  const int64_t h = a_.hidden;
+  Elementwise("shared expert gradient", tokens * h, 2 * element_, element_, 2);
+  LinearBackward(Matrix::kFeedForwardOut, tokens, h, wide, false);
+  GatedActivationBackward(tokens * wide);
+  LinearBackward(
+      Matrix::kFeedForwardGate, tokens, wide, h, false, Input::kNarrowed);
+  LinearBackward(
+      Matrix::kFeedForwardIn, tokens, wide, h, false, Input::kNarrowed);
+}
+
+// Of LatentProjections(), last first.
+void PassKernels::LatentBackward(int64_t tokens) {
+  const int64_t h = a_.hidden;
+  const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
+  Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
+  Rotary("rotary gradient", tokens, tokens);
+  LinearBackward(Matrix::kKey,
+                 tokens,
+                 a_.heads * (plain + a_.context_head_size()),
+                 a_.latent_key_value,
+                 false);
+  NormBackward(tokens, a_.latent_key_value);
+  LinearBackward(Matrix::kKey,
+                 tokens,
+                 a_.latent_key_value + a_.rotary_head_size,
+                 h,
+                 false,
+                 Input::kNarrowed);
+  if (a_.latent_query > 0) {
+    LinearBackward(
+        Matrix::kQuery, tokens, a_.query_width(), a_.latent_query, false);
+    NormBackward(tokens, a_.latent_query);
+    LinearBackward(
+        Matrix::kQuery, tokens, a_.latent_query, h, false, Input::kNarrowed);
+  } else {
+    LinearBackward(
+        Matrix::kQuery, tokens, a_.query_width(), h, false, Input::kNarrowed);
+  }
+  Elementwise("input gradient add", tokens * h, 2 * wide_, wide_, 1);
 }
 
 void PassKernels::AttentionBackward(Attends attends,
@@ -183,20 +372,25 @@ void PassKernels::AttentionBackward(Attends attends,
                                     int64_t query_tokens,
                                     int64_t key_tokens) {
   const int64_t h = a_.hidden;
-  const int64_t queries = query_tokens * h;
-  const int64_t keys = key_tokens * h;
+  const int64_t queries = query_tokens * a_.query_width();
+  const int64_t keys = key_tokens * a_.key_width();
+  const int64_t values = key_tokens * a_.value_width();
+  const int64_t context = query_tokens * a_.context_width();
   ResidualAndNormBackward(query_tokens);
-  LinearBackward(
-      Matrix::kOutput, query_tokens, h, h, fusion_ != Fusion::kFused);
+  LinearBackward(Matrix::kOutput,
+                 query_tokens,
+                 h,
+                 a_.context_width(),
+                 a_.output_bias && !FusedPasses());
   if (CopiesHeads()) {
-    Copy("split head gradients", queries, element_, element_);
+    Copy("split head gradients", context, element_, element_);
   }
   if (w_.stack.attention == Attention::kFlash) {
     if (EagerOutside()) {
       // Dao et al. 2022, algorithm 4: D = rowsum(dO o O), before.
       Reduction("flash attention row sums",
                 query_tokens * a_.heads,
-                queries,
+                context,
                 2 * element_,
                 0,
                 2);
@@ -210,16 +404,20 @@ void PassKernels::AttentionBackward(Attends attends,
                    shape.query_length,
                    shape.key_length,
                    shape.head_size};
-    kernel.matrix_flops = 10 * shape.scores() * shape.head_size;
+    // Scores, queries' and keys' gradients of one size; probabilities' and
+    // values' of the other.
+    kernel.matrix_flops =
+        2 * shape.seen_scores() * (3 * shape.head_size + 2 * shape.value_size);
     kernel.vector_flops =
         (kSoftmaxForwardFlops + kSoftmaxBackwardFlops + DropoutFlops()) *
-        shape.scores();
-    kernel.special_ops = shape.scores();
-    kernel.random_draws = DropoutDraws() * shape.scores();
-    kernel.bytes_read =
-        (3 * shape.query_elements() + 2 * shape.key_elements()) * element_;
+        shape.seen_scores();
+    kernel.special_ops = shape.seen_scores();
+    kernel.random_draws = DropoutDraws() * shape.seen_scores();
+    kernel.bytes_read = (shape.query_elements() + 2 * shape.context_elements() +
+                         shape.key_value_elements()) *
+                        element_;
     kernel.bytes_written =
-        (shape.query_elements() + 2 * shape.key_elements()) * element_;
+        (shape.query_elements() + shape.key_value_elements()) * element_;
     if (EagerOutside()) {
       // Sums of blocks of keys meet in fp32.
       Copy("flash attention query gradient", queries, 4, element_);
@@ -230,42 +428,68 @@ void PassKernels::AttentionBackward(Attends attends,
   if (CopiesHeads()) {
     Copy("merge head gradients", queries, element_, element_);
     Copy("merge head gradients", keys, element_, element_);
-    Copy("merge head gradients", keys, element_, element_);
+    Copy("merge head gradients", values, element_, element_);
   }
+  if (a_.latent()) {
+    LatentBackward(query_tokens);
+    ResidualGradientAdd(query_tokens);
+    return;
+  }
+  Rotary("rotary gradient", query_tokens, key_tokens);
+  HeadNormsBackward(query_tokens, key_tokens);
+  const bool bias = a_.attention_bias;
   using enum Matrix;
   if (Joint(attends)) {
     if (EagerOutside()) {
-      Copy("join projection gradients", 3 * queries, element_, element_);
+      Copy("join projection gradients",
+           queries + keys + values,
+           element_,
+           element_);
     }
     MergedLinearBackward(std::array{kQuery, kKey, kValue}, query_tokens);
-  } else if (fusion_ == Fusion::kLightSeq) {
-    LinearBackward(kQuery, query_tokens, h, h);
+  } else if (HandFused()) {
+    LinearBackward(kQuery, query_tokens, a_.query_width(), h, bias);
     MergedLinearBackward(std::array{kKey, kValue}, key_tokens);
   } else {
-    LinearBackward(kQuery, query_tokens, h, h, true, Input::kNarrowed);
-    LinearBackward(kKey, key_tokens, h, h, true, Input::kNarrowed);
-    LinearBackward(kValue, key_tokens, h, h, true, Input::kNarrowed);
+    LinearBackward(
+        kQuery, query_tokens, a_.query_width(), h, bias, Input::kNarrowed);
+    LinearBackward(kKey, key_tokens, a_.key_width(), h, bias, Input::kNarrowed);
+    LinearBackward(
+        kValue, key_tokens, a_.value_width(), h, bias, Input::kNarrowed);
     if (EagerOutside()) {
-      Elementwise("input gradient add", queries, 2 * wide_, wide_, 1);
-      Elementwise("input gradient add", keys, 2 * wide_, wide_, 1);
+      Elementwise("input gradient add", query_tokens * h, 2 * wide_, wide_, 1);
+      Elementwise("input gradient add", key_tokens * h, 2 * wide_, wide_, 1);
     }
   }
   ResidualGradientAdd(query_tokens);
 }
 
-// Of one product of several square matrices side by side; each may have its
-// own adapter.
+int64_t PassKernels::WidthOf(Matrix matrix) const {
+  if (matrix == Matrix::kQuery) return a_.query_width();
+  return matrix == Matrix::kKey ? a_.key_width() : a_.value_width();
+}
+
+// Of one product of several matrices side by side; each may have its own
+// adapter.
 void PassKernels::MergedLinearBackward(std::span<const Matrix> matrices,
                                        int64_t tokens) {
   const int64_t h = a_.hidden;
-  const auto outputs = static_cast<int64_t>(matrices.size()) * h;
+  int64_t outputs = 0;
+  for (const Matrix matrix : matrices) outputs += WidthOf(matrix);
   if (w_.trainable.lora_rank == 0) {
-    LinearBackward(
-        matrices.front(), tokens, outputs, h, true, Input::kNarrowed);
+    LinearBackward(matrices.front(),
+                   tokens,
+                   outputs,
+                   h,
+                   a_.attention_bias,
+                   Input::kNarrowed);
     return;
   }
+  Dequantise(outputs * h);
   Gemm("input gradient", tokens, h, outputs);
-  for (const Matrix matrix : matrices) AdapterBackward(matrix, tokens, h, h);
+  for (const Matrix matrix : matrices) {
+    AdapterBackward(matrix, tokens, WidthOf(matrix), h);
+  }
   WidenGradient(tokens * h);
 }
 
@@ -275,14 +499,14 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
   Gemm("probability gradient",
        shape.query_length,
        shape.key_length,
-       shape.head_size,
+       shape.value_size,
        shape.products());
   Gemm("value gradient",
        shape.key_length,
-       shape.head_size,
+       shape.value_size,
        shape.query_length,
        shape.products());
-  if (OperationByOperation(w_.stack)) {
+  if (ByOperation()) {
     WidenGradient(scores);
     DropoutBackward(scores, wide_);
     Reduction("softmax gradient",
@@ -292,7 +516,8 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
               wide_,
               kSoftmaxBackwardFlops);
     NarrowGradient(scores);
-    Elementwise(Fairseq() ? "mask gradient" : "scale gradient",
+    Elementwise(rules_.scales_queries ? KernelName("mask gradient")
+                                      : KernelName("scale gradient"),
                 scores,
                 element_,
                 element_,
@@ -305,6 +530,9 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
               element_,
               kSoftmaxBackwardFlops + DropoutFlops() + 1);
   }
+  if (a_.attention_soft_cap && !Compiled()) {
+    Elementwise("soft cap gradient", scores, 2 * element_, element_, 3);
+  }
   Gemm("query gradient",
        shape.query_length,
        shape.head_size,
@@ -315,6 +543,19 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
        shape.head_size,
        shape.query_length,
        shape.products());
+  if (shape.key_heads < shape.heads && !Compiled()) {
+    for (const int64_t size : {shape.head_size, shape.value_size}) {
+      const int64_t elements = shape.products() * shape.key_length * size;
+      Reduction("repeated head gradients",
+                elements / shape.heads * shape.key_heads,
+                elements,
+                element_,
+                0,
+                1);
+      list_.kernels.back().bytes_written =
+          elements / shape.heads * shape.key_heads * element_;
+    }
+  }
 }
 
 void PassKernels::HeadBackward() {
@@ -335,7 +576,16 @@ void PassKernels::HeadBackward() {
         Matrix::kTaskHead, HeadTokens(), 2, h, true, Input::kNarrowed);
   } else if (VocabularyHead()) {
     const int64_t rows = PredictedTokens();
+    if (ChunkedLoss()) {
+      Elementwise("loss gradient", rows * h, element_, element_, 1);
+      if (a_.norm_before() && a_.final_norm) LayerNormBackward(HeadTokens());
+      return;
+    }
     LossBackward(rows, a_.vocabulary);
+    if (a_.output_soft_cap) {
+      Elementwise(
+          "soft cap gradient", rows * a_.vocabulary, 2 * element_, element_, 3);
+    }
     LinearBackward(Matrix::kVocabulary,
                    rows,
                    a_.vocabulary,
@@ -363,7 +613,10 @@ void PassKernels::HeadBackward() {
     LinearBackward(Matrix::kPooler, b, h, h);
     ScatterFirstTokens();
   }
-  if (a_.family == Family::kDecoder) LayerNormBackward(HeadTokens());
+  if (a_.norm_before() && a_.final_norm) {
+    LayerNormBackward(HeadTokens());
+    if (TwoSided()) LayerNormBackward(SourceTokens());
+  }
 }
 
 void PassKernels::ScatterFirstTokens() {
@@ -388,7 +641,7 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
   }
   Copy("zero target gradient", scores, 0, 4);
   Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
-  if (Fairseq()) {
+  if (rules_.smooths_labels) {
     // Of both terms of the smoothed loss, added.
     Elementwise("loss gradient add", scores, 4, 4, 1);
     Reduction("loss gradient", rows, scores, 8, element_, 3, 1);
@@ -407,7 +660,8 @@ void PassKernels::EmbeddingsBackward(int64_t tokens) {
   if (Sinusoids() && EagerOutside()) {
     Elementwise("embedding scale gradient", elements, 4, 4, 1);
   }
-  const std::array table_rows = {a_.vocabulary, a_.positions, a_.token_types};
+  const std::array table_rows = {
+      a_.vocabulary, a_.table_rows(), a_.token_types};
   for (const int64_t rows : table_rows) {
     if (rows == 0) continue;
     Copy("zero table gradient", rows * a_.hidden, 0, 4);
@@ -417,7 +671,7 @@ void PassKernels::EmbeddingsBackward(int64_t tokens) {
     kernel.bytes_read = 2 * elements * 4 + tokens * kIndexBytes;
     kernel.bytes_written = elements * 4;
   }
-  if (VocabularyHead() && EagerOutside()) {
+  if (VocabularyHead() && EagerOutside() && !a_.untied_output) {
     Elementwise("tied gradient add", a_.vocabulary * a_.hidden, 8, 4, 1);
     list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
     list_.kernels.back().parameter_bytes_written =

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "model/internal/pass_kernels.h"
+#include "model/memory.h"
 
 namespace trainfare::model::internal {
 
@@ -9,9 +12,11 @@ void PassKernels::Forward() {
   if (autocast_) CastWeights();
   Close();
 
-  Open(Phase::kForward, SegmentRole::kLayer, a_.layers);
-  LayerForward(SelfAttention(w_.sequence_length), SourceTokens());
-  Close();
+  for (const LayerGroup& group : LayerGroupsOf(a_, 0)) {
+    Open(Phase::kForward, SegmentRole::kLayer, group.count);
+    LayerForward(group, SourceTokens());
+    Close();
+  }
   if (TwoSided()) {
     Open(Phase::kForward, SegmentRole::kDecoderLayer, a_.decoder_layers);
     DecoderLayerForward();
@@ -23,8 +28,23 @@ void PassKernels::Forward() {
   Close();
 }
 
-AttentionShape PassKernels::SelfAttention(int64_t length) const {
-  return {w_.batch, a_.heads, length, length, a_.hidden / a_.heads};
+AttentionShape PassKernels::SelfAttention(int64_t length, bool windowed) const {
+  AttentionShape shape{w_.batch,
+                       a_.heads,
+                       length,
+                       length,
+                       a_.query_head_size(),
+                       a_.key_heads(),
+                       a_.context_head_size(),
+                       length * length};
+  if (a_.family == Family::kDecoder) {
+    const int64_t window = windowed ? std::min(a_.window, length) : length;
+    shape.seen = window * (window + 1) / 2 + (length - window) * window;
+  } else if (windowed) {
+    // To both sides.
+    shape.seen = length * std::min(length, 2 * (a_.window / 2) + 1);
+  }
+  return shape;
 }
 
 AttentionShape PassKernels::CrossAttention() const {
@@ -32,13 +52,16 @@ AttentionShape PassKernels::CrossAttention() const {
           a_.heads,
           TargetLength(),
           w_.sequence_length,
-          a_.hidden / a_.heads};
+          a_.query_head_size(),
+          a_.key_heads(),
+          a_.context_head_size(),
+          TargetLength() * w_.sequence_length};
 }
 
 void PassKernels::EmbeddingsForward(int64_t tokens) {
   const int64_t elements = tokens * a_.hidden;
   int64_t tables = 1;
-  if (a_.positions > 0) ++tables;
+  if (a_.table_rows() > 0) ++tables;
   if (a_.token_types > 0) ++tables;
   const int64_t gathers = EagerOutside() ? tables : 1;
   const bool in_one = Sinusoids() && !EagerOutside();
@@ -57,18 +80,56 @@ void PassKernels::EmbeddingsForward(int64_t tokens) {
     }
   }
   if (a_.embedding_layer_norm) LayerNormForward(tokens);
-  if (dropout_ && fusion_ != Fusion::kCompiled) Dropout(elements, wide_);
+  if (dropout_ && !Compiled()) Dropout(elements, wide_);
 }
 
 // Autocast keeps a narrow copy of every matrix and bias for the length of a
 // pass.
 void PassKernels::CastWeights() {
   const int64_t h = a_.hidden;
-  int64_t elements = a_.layers * (4 * h * h + 2 * h * a_.intermediate) +
-                     a_.decoder_layers * (8 * h * h + 2 * h * a_.intermediate);
-  int64_t launches = 2 * (a_.layers * (a_.joint_projection() ? 4 : 6) +
-                          a_.decoder_layers * 10);
-  if (fusion_ == Fusion::kFused) {
+  const int64_t projections = a_.joint_projection() ? 1 : 3;
+  const int64_t feed_forward = a_.gated ? 3 : 2;
+  int64_t elements = 0;
+  int64_t launches = 0;
+  const auto attention = [&](int64_t layers, int64_t products) {
+    if (a_.latent()) {
+      elements += layers * (h * (a_.latent_key_value + a_.rotary_head_size) +
+                            (a_.latent_query > 0
+                                 ? a_.latent_query * (h + a_.query_width())
+                                 : h * a_.query_width()) +
+                            a_.latent_key_value * a_.heads *
+                                (a_.query_head_size() - a_.rotary_head_size +
+                                 a_.context_head_size()) +
+                            a_.context_width() * h);
+      launches += layers * (a_.latent_query > 0 ? 5 : 4);
+      return;
+    }
+    elements += layers * h *
+                (a_.query_width() + a_.key_width() + a_.value_width() +
+                 a_.context_width());
+    launches += layers * (products * (a_.attention_bias ? 2 : 1) +
+                          (a_.output_bias ? 2 : 1));
+  };
+  const auto dense = [&](int64_t layers, int64_t intermediate, bool bias) {
+    elements += layers * feed_forward * h * intermediate;
+    launches += layers * feed_forward * (bias ? 2 : 1);
+  };
+  attention(a_.layers, projections);
+  attention(2 * a_.decoder_layers, 3);
+  dense(a_.layers - a_.expert_layers() + a_.decoder_layers,
+        a_.intermediate,
+        a_.feed_forward_bias);
+  if (a_.experts > 0) {
+    elements += a_.expert_layers() * h * a_.experts;
+    launches += a_.expert_layers();
+    dense(a_.expert_layers() * a_.experts,
+          a_.expert_intermediate,
+          a_.expert_bias);
+    if (a_.shared_intermediate > 0) {
+      dense(a_.expert_layers(), a_.shared_intermediate, false);
+    }
+  }
+  if (FusedPasses()) {
     // The fused layers add these in fp32.
     launches -= 2 * a_.layers + 3 * a_.decoder_layers;  // outputs
     launches -= a_.layers + a_.decoder_layers;          // feed-forward in
@@ -95,13 +156,84 @@ void PassKernels::CastWeights() {
   kernel.parameter_bytes_written = kernel.bytes_written;
 }
 
-void PassKernels::LayerNormForward(int64_t rows) {
-  Reduction("layer norm",
-            rows,
-            rows * a_.hidden,
-            wide_,
-            wide_,
-            kLayerNormForwardFlops);
+void PassKernels::NormForward(int64_t rows, int64_t width) {
+  if (a_.norm == Norm::kRms) {
+    RmsNormForward(rows, width);
+    return;
+  }
+  Reduction(
+      "layer norm", rows, rows * width, wide_, wide_, kLayerNormForwardFlops);
+}
+
+// y = x / sqrt(mean(x^2) + e) * g. Operation by operation in fp32, as
+// Transformers writes it: a cast, x^2, its mean, + e, 1 / sqrt, a product, a
+// cast back, g.
+void PassKernels::RmsNormForward(int64_t rows, int64_t width) {
+  const int64_t elements = rows * width;
+  if (rules_.fuses_norm) {
+    Reduction("rms norm", rows, elements, wide_, wide_, kRmsNormForwardFlops);
+    return;
+  }
+  if (wide_ < 4) Copy("rms norm", elements, wide_, 4);
+  Elementwise("rms norm", elements, 4, 4, 1);
+  Reduction("rms norm", rows, elements, 4, 0, 1);
+  list_.kernels.back().bytes_written = rows * 4;
+  Elementwise("rms norm", rows, 4, 4, 1);
+  Elementwise("rms norm", rows, 4, 4, 0, 1);
+  Elementwise("rms norm", elements, 4, 4, 1);
+  if (wide_ < 4) Copy("rms norm", elements, 4, wide_);
+  Elementwise("rms norm", elements, wide_, wide_, 1);
+}
+
+void PassKernels::HeadNormsForward(int64_t query_tokens, int64_t key_tokens) {
+  if (a_.query_key_norm == QueryKeyNorm::kHead) {
+    NormForward(query_tokens * a_.heads, a_.query_head_size());
+    NormForward(key_tokens * a_.key_heads(), a_.query_head_size());
+  } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
+    NormForward(query_tokens, a_.query_width());
+    NormForward(key_tokens, a_.key_width());
+  }
+}
+
+// x cos + rotate(x) sin over queries and keys (Su et al. 2021). Operation by
+// operation: x cos, - of one half, both halves joined, sin, the sum.
+void PassKernels::Rotary(KernelName name,
+                         int64_t query_tokens,
+                         int64_t key_tokens) {
+  if (a_.position_kind != PositionKind::kRotary) return;
+  const int64_t size =
+      a_.rotary_head_size > 0 ? a_.rotary_head_size : a_.query_head_size();
+  const int64_t queries = query_tokens * a_.heads * size;
+  const int64_t keys = key_tokens * (a_.latent() ? 1 : a_.key_heads()) * size;
+  if (rules_.fuses_positions) {
+    Elementwise(name, queries + keys, element_, element_, kRotaryFlops);
+    return;
+  }
+  for (const int64_t elements : {queries, keys}) {
+    Elementwise(name, elements, element_, element_, 1);
+    Elementwise(name, elements / 2, element_, element_, 1);
+    Copy(name, elements, element_, element_);
+    Elementwise(name, elements, element_, element_, 1);
+    Elementwise(name, elements, 2 * element_, element_, 1);
+  }
+}
+
+// Frozen matrices of few bits are widened each time that a product reads them
+// (Dettmers et al. 2023).
+void PassKernels::Dequantise(int64_t elements) {
+  const int64_t bits = w_.trainable.base_bits;
+  if (bits == 0) return;
+  Kernel& kernel =
+      Push("dequantise weights", KernelKind::kElementwise, elements);
+  kernel.vector_flops = 2 * elements;  // a table's value, its group's scale
+  kernel.bytes_read = elements * bits / 8 + elements / 64 * 4;
+  kernel.bytes_written = elements * element_;
+  kernel.parameter_bytes = kernel.bytes();
+}
+
+void PassKernels::BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k) {
+  Dequantise(n * k);
+  Gemm(name, m, n, k);
 }
 
 // Autocast narrows what a product reads, each time that one reads it.
@@ -115,9 +247,12 @@ void PassKernels::Dropout(int64_t elements, int64_t width) {
       "dropout", elements, width, width + kMaskBytes, kDropoutFlops, 0, 1);
 }
 
-void PassKernels::LayerForward(const AttentionShape& shape, int64_t tokens) {
-  AttentionForward(Attends::kSelf, shape, tokens, tokens);
-  FeedForwardForward(tokens);
+void PassKernels::LayerForward(const LayerGroup& group, int64_t tokens) {
+  AttentionForward(Attends::kSelf,
+                   SelfAttention(w_.sequence_length, group.windowed),
+                   tokens,
+                   tokens);
+  FeedForwardForward(tokens, group.experts);
 }
 
 void PassKernels::DecoderLayerForward() {
@@ -128,69 +263,111 @@ void PassKernels::DecoderLayerForward() {
   FeedForwardForward(tokens);
 }
 
+// DeepSeek-AI 2024, section 2.1.
+void PassKernels::LatentProjections(int64_t tokens) {
+  const int64_t h = a_.hidden;
+  const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
+  if (a_.latent_query > 0) {
+    BlockGemm("query down projection", tokens, a_.latent_query, h);
+    NormForward(tokens, a_.latent_query);
+    BlockGemm("query up projection", tokens, a_.query_width(), a_.latent_query);
+  } else {
+    BlockGemm("query projection", tokens, a_.query_width(), h);
+  }
+  BlockGemm("latent projection",
+            tokens,
+            a_.latent_key_value + a_.rotary_head_size,
+            h);
+  NormForward(tokens, a_.latent_key_value);
+  BlockGemm("key and value up projection",
+            tokens,
+            a_.heads * (plain + a_.context_head_size()),
+            a_.latent_key_value);
+  Rotary("rotary positions", tokens, tokens);
+  // Both parts of keys, and of queries, side by side.
+  Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
+}
+
 // Projections, scores, softmax, context, output projection, residual, norm.
 void PassKernels::AttentionForward(Attends attends,
                                    const AttentionShape& shape,
                                    int64_t query_tokens,
                                    int64_t key_tokens) {
   const int64_t h = a_.hidden;
-  const int64_t queries = query_tokens * h;
-  const int64_t keys = key_tokens * h;
-  CastOperand(queries);
-  if (Joint(attends)) {
-    Gemm("query, key and value projection", query_tokens, 3 * h, h);
+  const int64_t queries = query_tokens * a_.query_width();
+  const int64_t keys = key_tokens * a_.key_width();
+  const int64_t values = key_tokens * a_.value_width();
+  const int64_t context = query_tokens * a_.context_width();
+  CastOperand(query_tokens * h);
+  if (a_.latent()) {
+    LatentProjections(query_tokens);
+  } else if (Joint(attends)) {
+    BlockGemm("query, key and value projection",
+              query_tokens,
+              a_.query_width() + a_.key_width() + a_.value_width(),
+              h);
   } else {
-    Gemm("query projection", query_tokens, h, h);
-    if (fusion_ == Fusion::kLightSeq) {
+    BlockGemm("query projection", query_tokens, a_.query_width(), h);
+    if (HandFused()) {
       // Of the encoder's output, which queries are not made of.
-      Gemm("key and value projection", key_tokens, 2 * h, h);
+      BlockGemm("key and value projection",
+                key_tokens,
+                a_.key_width() + a_.value_width(),
+                h);
     } else {
-      CastOperand(keys);
-      Gemm("key projection", key_tokens, h, h);
-      CastOperand(keys);
-      Gemm("value projection", key_tokens, h, h);
+      CastOperand(key_tokens * h);
+      BlockGemm("key projection", key_tokens, a_.key_width(), h);
+      CastOperand(key_tokens * h);
+      BlockGemm("value projection", key_tokens, a_.value_width(), h);
     }
   }
-  if (fusion_ == Fusion::kLightSeq) {
+  if (HandFused()) {
     Elementwise(
-        "bias and head split", queries + 2 * keys, element_, element_, 1);
+        "bias and head split", queries + keys + values, element_, element_, 1);
   }
-  AdapterForward(Matrix::kQuery, query_tokens, h, h);
-  AdapterForward(Matrix::kKey, key_tokens, h, h);
-  AdapterForward(Matrix::kValue, key_tokens, h, h);
-  LaidOutBias(queries);
-  LaidOutBias(keys);
-  LaidOutBias(keys);
-  if (Fairseq()) Elementwise("scale queries", queries, element_, element_, 1);
+  AdapterForward(Matrix::kQuery, query_tokens, a_.query_width(), h);
+  AdapterForward(Matrix::kKey, key_tokens, a_.key_width(), h);
+  AdapterForward(Matrix::kValue, key_tokens, a_.value_width(), h);
+  if (a_.attention_bias) {
+    LaidOutBias(queries);
+    LaidOutBias(keys);
+    LaidOutBias(values);
+  }
+  HeadNormsForward(query_tokens, key_tokens);
+  if (!a_.latent()) Rotary("rotary positions", query_tokens, key_tokens);
+  if (rules_.scales_queries) {
+    Elementwise("scale queries", queries, element_, element_, 1);
+  }
   if (w_.stack.attention == Attention::kFlash) {
-    Kernel& kernel =
-        Push("flash attention", KernelKind::kAttention, shape.query_elements());
+    Kernel& kernel = Push(
+        "flash attention", KernelKind::kAttention, shape.context_elements());
     kernel.gemm = {shape.products(),
                    shape.query_length,
                    shape.key_length,
                    shape.head_size};
-    kernel.matrix_flops = 4 * shape.scores() * shape.head_size;
+    kernel.matrix_flops =
+        2 * shape.seen_scores() * (shape.head_size + shape.value_size);
     kernel.vector_flops =
-        (kSoftmaxForwardFlops + 1 + DropoutFlops()) * shape.scores();
-    kernel.special_ops = shape.scores();
-    kernel.random_draws = DropoutDraws() * shape.scores();
+        (kSoftmaxForwardFlops + 1 + DropoutFlops()) * shape.seen_scores();
+    kernel.special_ops = shape.seen_scores() * (a_.attention_soft_cap ? 2 : 1);
+    kernel.random_draws = DropoutDraws() * shape.seen_scores();
     kernel.bytes_read =
-        (shape.query_elements() + 2 * shape.key_elements()) * element_;
-    kernel.bytes_written = shape.query_elements() * element_;
+        (shape.query_elements() + shape.key_value_elements()) * element_;
+    kernel.bytes_written = shape.context_elements() * element_;
   } else {
     MaterialisedAttentionForward(shape, queries, keys);
   }
-  if (CopiesHeads()) Copy("merge heads", queries, element_, element_);
-  Gemm("attention output projection", query_tokens, h, h);
-  AdapterForward(Matrix::kOutput, query_tokens, h, h);
-  LaidOutBias(queries);
+  if (CopiesHeads()) Copy("merge heads", context, element_, element_);
+  BlockGemm("attention output projection", query_tokens, h, a_.context_width());
+  AdapterForward(Matrix::kOutput, query_tokens, h, a_.context_width());
+  if (a_.output_bias) LaidOutBias(query_tokens * h);
   ResidualAndNormForward(query_tokens);
 }
 
 // LibTorch's flash attention takes heads where the projections left them.
 bool PassKernels::CopiesHeads() const {
   const bool flash = w_.stack.attention == Attention::kFlash;
-  return fusion_ != Fusion::kCompiled && !(flash && EagerOutside());
+  return !Compiled() && !(flash && EagerOutside());
 }
 
 void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
@@ -198,20 +375,35 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
                                                int64_t keys) {
   const int64_t scores = shape.scores();
   const int64_t rows = shape.products() * shape.query_length;
-  if (EagerOutside() && !Fairseq()) {
+  if (EagerOutside() && !rules_.heads_are_strides) {
     // Strided heads are not one batched product: each operand is copied.
     // (Fairseq's tokens come before its sentences: heads are one stride.)
     Copy("split heads", queries, element_, element_);
     Copy("split heads", keys, element_, element_);
-    Copy("split heads", keys, element_, element_);
+    Copy("split heads",
+         keys / shape.head_size * shape.value_size,
+         element_,
+         element_);
+  }
+  if (shape.key_heads < shape.heads && !Compiled()) {
+    // A batched product has as many keys as queries.
+    for (const int64_t size : {shape.head_size, shape.value_size}) {
+      Copy("repeat heads",
+           shape.products() * shape.key_length * size,
+           element_,
+           element_);
+    }
   }
   Gemm("attention scores",
        shape.query_length,
        shape.key_length,
        shape.head_size,
        shape.products());
-  if (OperationByOperation(w_.stack)) {
-    if (!Fairseq()) {
+  if (a_.attention_soft_cap && !Compiled()) {
+    Elementwise("soft cap", scores, element_, element_, 2, 1);
+  }
+  if (ByOperation()) {
+    if (!rules_.scales_queries) {
       Elementwise("scale scores", scores, element_, element_, 1);
     }
     // The mask is fp32, and so is the sum.
@@ -219,7 +411,7 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
     Reduction("softmax", rows, scores, wide_, wide_, kSoftmaxForwardFlops, 1);
     Dropout(scores, wide_);
     CastOperand(scores);
-  } else if (fusion_ == Fusion::kLightSeq) {
+  } else if (HandFused()) {
     Reduction("mask and softmax",
               rows,
               scores,
@@ -228,7 +420,7 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
               kSoftmaxForwardFlops + 1,
               1);
     Dropout(scores, element_);
-  } else if (fusion_ == Fusion::kFused) {
+  } else if (FusedPasses()) {
     // Probabilities are kept for the backward pass, dropped or not.
     Reduction("mask, softmax and dropout",
               rows,
@@ -250,7 +442,7 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
   }
   Gemm("attention context",
        shape.query_length,
-       shape.head_size,
+       shape.value_size,
        shape.key_length,
        shape.products());
 }
@@ -259,14 +451,14 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
 // decoder: the same kernels in another order).
 void PassKernels::ResidualAndNormForward(int64_t tokens) {
   const int64_t elements = tokens * a_.hidden;
-  switch (fusion_) {
-    case Fusion::kEager:
-    case Fusion::kFairseq:
+  switch (rules_.block) {
+    case BlockKernels::kByOperation:
       Dropout(elements, element_);
+      if (a_.norm_placement == NormPlacement::kBoth) LayerNormForward(tokens);
       Elementwise("residual add", elements, element_ + wide_, wide_, 1);
       LayerNormForward(tokens);
       break;
-    case Fusion::kFused:
+    case BlockKernels::kFusedPasses:
       // Writes the sum, which the backward pass reads, and its norm.
       Reduction("bias, dropout, residual and layer norm",
                 tokens,
@@ -277,7 +469,7 @@ void PassKernels::ResidualAndNormForward(int64_t tokens) {
                 0,
                 DropoutDraws());
       break;
-    case Fusion::kLightSeq:
+    case BlockKernels::kHandFused:
       Elementwise("bias, dropout and residual",
                   elements,
                   2 * element_,
@@ -287,7 +479,7 @@ void PassKernels::ResidualAndNormForward(int64_t tokens) {
                   DropoutDraws());
       LayerNormForward(tokens);
       break;
-    case Fusion::kCompiled:
+    case BlockKernels::kCompiled:
       Reduction("bias, dropout, residual and layer norm",
                 tokens,
                 elements,
@@ -300,13 +492,34 @@ void PassKernels::ResidualAndNormForward(int64_t tokens) {
   }
 }
 
-void PassKernels::FeedForwardForward(int64_t tokens) {
-  const int64_t elements = tokens * a_.intermediate;
+void PassKernels::FeedForwardForward(int64_t tokens, bool experts) {
   CastOperand(tokens * a_.hidden);
-  Gemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
-  AdapterForward(Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden);
-  LaidOutBias(elements);
-  if (fusion_ == Fusion::kFused || fusion_ == Fusion::kLightSeq) {
+  if (experts) {
+    ExpertsForward(tokens);
+  } else {
+    DenseForward(tokens);
+  }
+  ResidualAndNormForward(tokens);
+}
+
+// (act(x G) * x W): one pass, or the activation and the product apart.
+void PassKernels::GatedActivation(int64_t elements) {
+  if (rules_.fuses_gate) {
+    Elementwise("gated activation",
+                elements,
+                2 * element_,
+                element_,
+                kGeluForwardFlops + 1,
+                1);
+    return;
+  }
+  Elementwise(
+      "gated activation", elements, element_, element_, kGeluForwardFlops, 1);
+  Elementwise("activation product", elements, 2 * element_, element_, 1);
+}
+
+void PassKernels::ActivationForward(int64_t elements) {
+  if (FusedPasses() || HandFused()) {
     // LightSeq2 also drops out the activation in the same pass.
     const bool drops = DropsActivation();
     Elementwise("bias and gelu",
@@ -320,10 +533,91 @@ void PassKernels::FeedForwardForward(int64_t tokens) {
     Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
     if (DropsActivation()) Dropout(elements, element_);
   }
-  Gemm("feed-forward out", tokens, a_.hidden, a_.intermediate);
+}
+
+void PassKernels::DenseForward(int64_t tokens) {
+  const int64_t elements = tokens * a_.intermediate;
+  if (a_.gated) {
+    BlockGemm("feed-forward gate", tokens, a_.intermediate, a_.hidden);
+    AdapterForward(
+        Matrix::kFeedForwardGate, tokens, a_.intermediate, a_.hidden);
+  }
+  BlockGemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
+  AdapterForward(Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden);
+  if (a_.feed_forward_bias) LaidOutBias(elements);
+  if (a_.gated) {
+    GatedActivation(elements);
+  } else {
+    ActivationForward(elements);
+  }
+  BlockGemm("feed-forward out", tokens, a_.hidden, a_.intermediate);
   AdapterForward(Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate);
-  LaidOutBias(tokens * a_.hidden);
-  ResidualAndNormForward(tokens);
+  if (a_.feed_forward_bias) LaidOutBias(tokens * a_.hidden);
+}
+
+// Each token goes to k of E experts, balanced; with fewer rows than experts
+// some have none.
+PassKernels::Routed PassKernels::RoutedRows(int64_t tokens) const {
+  const int64_t rows = tokens * a_.experts_per_token;
+  const int64_t groups = std::min(rows, a_.experts);
+  return {rows, groups, (rows + groups - 1) / groups};
+}
+
+// One product an expert: side by side in one kernel, or one after another.
+void PassKernels::ExpertGemm(KernelName name,
+                             const Routed& r,
+                             int64_t n,
+                             int64_t k) {
+  if (ByOperation()) {
+    Gemm(name, r.each, n, k);
+    list_.kernels.back().launches = r.groups;
+    return;
+  }
+  Gemm(name, r.each, n, k, r.groups);
+  list_.kernels.back().parameter_bytes = r.groups * n * k * element_;
+}
+
+// Shazeer et al. 2017, Fedus et al. 2022: scores of all experts, the best k,
+// rows of one expert side by side, its feed-forward, and back, weighted.
+void PassKernels::ExpertsForward(int64_t tokens) {
+  const Routed r = RoutedRows(tokens);
+  const int64_t h = a_.hidden;
+  Gemm("router", tokens, a_.experts, h);
+  Reduction("routing",
+            tokens,
+            tokens * a_.experts,
+            element_,
+            4,
+            kSoftmaxForwardFlops + 2,
+            1);
+  Copy("permute tokens", r.rows * h, element_, element_);
+  if (a_.gated) ExpertGemm("expert gate", r, a_.expert_intermediate, h);
+  ExpertGemm("expert in", r, a_.expert_intermediate, h);
+  if (a_.gated) {
+    GatedActivation(r.rows * a_.expert_intermediate);
+  } else {
+    Elementwise("gelu",
+                r.rows * a_.expert_intermediate,
+                element_,
+                element_,
+                kGeluForwardFlops,
+                1);
+  }
+  ExpertGemm("expert out", r, h, a_.expert_intermediate);
+  Elementwise("unpermute tokens", r.rows * h, element_, element_, 2);
+  SharedExpertForward(tokens);
+}
+
+void PassKernels::SharedExpertForward(int64_t tokens) {
+  const int64_t wide = a_.shared_intermediate;
+  if (wide == 0) return;
+  BlockGemm("feed-forward gate", tokens, wide, a_.hidden);
+  BlockGemm("feed-forward in", tokens, wide, a_.hidden);
+  GatedActivation(tokens * wide);
+  BlockGemm("feed-forward out", tokens, a_.hidden, wide);
+  if (a_.shared_expert_gate) Gemm("shared expert gate", tokens, 1, a_.hidden);
+  Elementwise(
+      "scale shared expert", tokens * a_.hidden, 2 * element_, element_, 2);
 }
 
 bool PassKernels::VocabularyHead() const {
@@ -340,7 +634,10 @@ int64_t PassKernels::PredictedTokens() const {
 void PassKernels::HeadForward() {
   const int64_t b = w_.batch;
   const int64_t h = a_.hidden;
-  if (a_.family == Family::kDecoder) LayerNormForward(HeadTokens());
+  if (a_.norm_before() && a_.final_norm) {
+    LayerNormForward(HeadTokens());
+    if (TwoSided()) LayerNormForward(SourceTokens());
+  }
   if (a_.has_pooler()) {
     Copy("first tokens", b * h, wide_, element_);
     Gemm("pooler", b, h, h);
@@ -376,9 +673,48 @@ void PassKernels::HeadForward() {
       LayerNormForward(rows);
       CastOperand(rows * h);
     }
+    if (ChunkedLoss()) {
+      ChunkedVocabulary(rows);
+      return;
+    }
     Gemm("vocabulary logits", rows, a_.vocabulary, h);
+    if (a_.output_soft_cap) {
+      Elementwise("soft cap", rows * a_.vocabulary, element_, element_, 2, 1);
+    }
     Loss(rows, a_.vocabulary);
   }
+}
+
+bool PassKernels::ChunkedLoss() const {
+  return rules_.chunks_loss && a_.head == Head::kCausalLanguageModel;
+}
+
+// Hsu et al. 2024 (Liger Kernel, fused_linear_cross_entropy.py): of some rows
+// at a time the logits, their loss and gradient in place, and at once the
+// gradients of what the logits were made of; the backward pass only scales.
+void PassKernels::ChunkedVocabulary(int64_t rows) {
+  const int64_t h = a_.hidden;
+  const int64_t chunk = LossChunk(a_, rows);
+  const int64_t chunks = (rows + chunk - 1) / chunk;
+  const int64_t each = (rows + chunks - 1) / chunks;
+  const auto repeat = [&] { list_.kernels.back().launches = chunks; };
+  Gemm("logits chunk", each, a_.vocabulary, h);
+  repeat();
+  const int64_t width = w_.work == Work::kForward ? 0 : element_;
+  Reduction("loss chunk",
+            each,
+            each * a_.vocabulary,
+            element_,
+            width,
+            kSoftmaxForwardFlops + 2,
+            a_.output_soft_cap ? 2 : 1);
+  repeat();
+  if (w_.work == Work::kForward) return;
+  Gemm("input gradient", each, h, a_.vocabulary);
+  repeat();
+  if (!Trains(Matrix::kVocabulary)) return;
+  WeightGradientGemm("weight gradient", h, a_.vocabulary, each);
+  repeat();
 }
 
 // Log-softmax and negative log-likelihood, in fp32.
@@ -398,7 +734,7 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
   if (TwoKernelLoss()) {
     Reduction("negative log-likelihood", 1, rows, 4 + kIndexBytes, 0, 1);
   }
-  if (Fairseq()) {
+  if (rules_.smooths_labels) {
     // Label smoothing: what the target has, and the mean over all classes.
     Copy("gather target", rows, 4 + kIndexBytes, 4);
     Reduction("smooth loss", rows, rows * classes, 4, 0, 1);
@@ -407,12 +743,14 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
 }
 
 // LibTorch's cross entropy: log-softmax, and what the target has of it.
-bool PassKernels::TwoKernelLoss() const { return EagerOutside() && !Fairseq(); }
+bool PassKernels::TwoKernelLoss() const {
+  return EagerOutside() && !rules_.smooths_labels;
+}
 
 // LightSeq2 (not DeepSpeed, which has no translation models) computes the
 // probabilities once more in the backward pass.
 bool PassKernels::OneKernelCriterion() const {
-  return TwoSided() && fusion_ == Fusion::kLightSeq;
+  return TwoSided() && rules_.one_kernel_criterion;
 }
 
 }  // namespace trainfare::model::internal

@@ -1,5 +1,6 @@
 #include "model/internal/pass_kernels.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/error.h"
@@ -31,7 +32,7 @@ int64_t PassKernels::TargetLength() const {
 // Whether one product makes queries, keys and values.
 bool PassKernels::Joint(Attends attends) const {
   return attends == Attends::kSelf &&
-         (fusion_ == Fusion::kLightSeq || a_.joint_projection());
+         (rules_.joins_projections || a_.joint_projection());
 }
 
 int64_t PassKernels::HeadTokens() const {
@@ -51,7 +52,7 @@ void PassKernels::Close() {
   list_.segments.back().end = static_cast<int64_t>(list_.kernels.size());
 }
 
-Kernel& PassKernels::Push(std::string_view name,
+Kernel& PassKernels::Push(KernelName name,
                           KernelKind kind,
                           int64_t work_items) {
   Kernel kernel;
@@ -62,9 +63,27 @@ Kernel& PassKernels::Push(std::string_view name,
   return list_.kernels.back();
 }
 
+std::vector<LayerGroup> LayerGroupsOf(const Architecture& a, int64_t skipped) {
+  // Which of the blocks have a window is not told: the first of each sort.
+  const int64_t plain = a.layers - a.expert_layers();
+  const int64_t plain_windowed = std::min(plain, a.windowed_layers);
+  const int64_t expert_windowed = a.windowed_layers - plain_windowed;
+  std::vector<LayerGroup> groups;
+  const auto add = [&](int64_t count, bool experts, bool windowed) {
+    const int64_t left = std::max<int64_t>(0, count - skipped);
+    skipped -= count - left;
+    if (left > 0) groups.push_back({left, experts, windowed});
+  };
+  add(plain_windowed, false, true);
+  add(plain - plain_windowed, false, false);
+  add(expert_windowed, true, true);
+  add(a.expert_layers() - expert_windowed, true, false);
+  return groups;
+}
+
 // C (m, n) = A (m, k) B (k, n).
 void PassKernels::Gemm(
-    std::string_view name, int64_t m, int64_t n, int64_t k, int64_t batch) {
+    KernelName name, int64_t m, int64_t n, int64_t k, int64_t batch) {
   Kernel& kernel =
       Push(name,
            batch == 1 ? KernelKind::kGemm : KernelKind::kBatchedGemm,
@@ -76,7 +95,7 @@ void PassKernels::Gemm(
   if (batch == 1) kernel.parameter_bytes = k * n * element_;
 }
 
-void PassKernels::Elementwise(std::string_view name,
+void PassKernels::Elementwise(KernelName name,
                               int64_t elements,
                               int64_t read_bytes,
                               int64_t written_bytes,
@@ -91,7 +110,7 @@ void PassKernels::Elementwise(std::string_view name,
   kernel.bytes_written = written_bytes * elements;
 }
 
-void PassKernels::Copy(std::string_view name,
+void PassKernels::Copy(KernelName name,
                        int64_t elements,
                        int64_t read_bytes,
                        int64_t written_bytes) {
@@ -100,7 +119,7 @@ void PassKernels::Copy(std::string_view name,
   kernel.bytes_written = written_bytes * elements;
 }
 
-void PassKernels::Reduction(std::string_view name,
+void PassKernels::Reduction(KernelName name,
                             int64_t rows,
                             int64_t elements,
                             int64_t read_bytes,
@@ -120,23 +139,18 @@ void PassKernels::BiasGradient(int64_t rows, int64_t columns) {
   list_.kernels.back().bytes_written = columns * element_;
 }
 
-// The trainer's fused stack is eager where nothing of it applies.
-bool PassKernels::EagerOutside() const {
-  return OperationByOperation(w_.stack) || fusion_ == Fusion::kFused;
-}
-
 // Before CUDA 11.4 PyTorch lays a bias out as the result of its product,
 // which adds to it.
 void PassKernels::LaidOutBias(int64_t elements) {
-  if (Fairseq()) Elementwise("bias", elements, element_, element_, 1);
+  if (rules_.lays_out_bias)
+    Elementwise("bias", elements, element_, element_, 1);
 }
 
 // The translation models that Fairseq and LightSeq2 are compared with drop out
 // the activation, too (`transformer_wmt_en_de_big_t2t`: activation_dropout
 // 0.1).
 bool PassKernels::DropsActivation() const {
-  return dropout_ && TwoSided() &&
-         (fusion_ == Fusion::kFairseq || fusion_ == Fusion::kLightSeq);
+  return dropout_ && TwoSided() && rules_.drops_activation;
 }
 
 // Whether a weight has a gradient, in a block that has a backward pass.
@@ -157,6 +171,8 @@ bool PassKernels::HasAdapter(Matrix matrix) const {
       return m.value;
     case Matrix::kOutput:
       return m.output;
+    case Matrix::kFeedForwardGate:
+      return m.feed_forward_gate;
     case Matrix::kFeedForwardIn:
       return m.feed_forward_in;
     case Matrix::kFeedForwardOut:
@@ -180,7 +196,7 @@ void PassKernels::AdapterForward(Matrix matrix,
   const int64_t rank = w_.trainable.lora_rank;
   Gemm("adapter down", m, rank, k);
   Gemm("adapter up", m, n, rank);
-  if (fusion_ != Fusion::kCompiled) {
+  if (!Compiled()) {
     Elementwise("adapter add", m * n, 2 * element_, element_, 2);
   }
 }
@@ -196,13 +212,13 @@ void PassKernels::AdapterBackward(Matrix matrix,
   Gemm("adapter inner gradient", m, rank, n);
   WeightGradientGemm("adapter down gradient", k, rank, m);
   Gemm("adapter input gradient", m, k, rank);
-  if (fusion_ != Fusion::kCompiled) {
+  if (!Compiled()) {
     Elementwise("adapter gradient add", m * k, 2 * element_, element_, 1);
   }
 }
 
 // W (k, n) = X^T (k, m) Y (m, n).
-void PassKernels::WeightGradientGemm(std::string_view name,
+void PassKernels::WeightGradientGemm(KernelName name,
                                      int64_t k,
                                      int64_t n,
                                      int64_t m) {

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "model/kernels.h"
+#include "model/stack_rules.h"
 #include "model/workload.h"
 
 namespace trainfare::model::internal {
@@ -24,6 +26,9 @@ inline constexpr int64_t kSoftmaxForwardFlops =
 inline constexpr int64_t kSoftmaxBackwardFlops = 4;  // dot, subtract, multiply
 inline constexpr int64_t kGeluForwardFlops = 4;  // x (1 + erf(x / sqrt 2)) / 2
 inline constexpr int64_t kGeluBackwardFlops = 8;
+inline constexpr int64_t kRmsNormForwardFlops = 4;   // square, sum, two scales
+inline constexpr int64_t kRmsNormBackwardFlops = 8;  // one sum, two products
+inline constexpr int64_t kRotaryFlops = 3;   // x cos + rotate(x) sin, a pair: 6
 inline constexpr int64_t kDropoutFlops = 2;  // compare, scale
 
 inline constexpr int64_t kIndexBytes = 8;  // token ids are int64
@@ -37,14 +42,28 @@ struct AttentionShape {
   int64_t heads;
   int64_t query_length;
   int64_t key_length;
-  int64_t head_size;
+  int64_t head_size;  // of queries and keys
+  // Of grouped attention fewer heads of keys and values; values may have a
+  // size of their own.
+  int64_t key_heads;
+  int64_t value_size;
+  // Pairs of a query and a key that see each other, in one sequence: all of
+  // them, s (s + 1) / 2 where attention is causal, less within a window.
+  int64_t seen;
 
+  int64_t seen_scores() const { return products() * seen; }
   int64_t products() const { return batch * heads; }
   int64_t scores() const { return products() * query_length * key_length; }
   int64_t query_elements() const {
     return products() * query_length * head_size;
   }
-  int64_t key_elements() const { return products() * key_length * head_size; }
+  int64_t context_elements() const {
+    return products() * query_length * value_size;
+  }
+  // Keys and values together.
+  int64_t key_value_elements() const {
+    return batch * key_heads * key_length * (head_size + value_size);
+  }
 };
 
 // Matrices of a model, as far as training tells them apart.
@@ -53,6 +72,7 @@ enum class Matrix {
   kKey,
   kValue,
   kOutput,
+  kFeedForwardGate,
   kFeedForwardIn,
   kFeedForwardOut,
   kPooler,
@@ -61,13 +81,23 @@ enum class Matrix {
   kVocabulary,      // tied to the word embeddings
 };
 
+// Blocks that are alike: with experts or a plain feed-forward, with a window or
+// without.
+struct LayerGroup {
+  int64_t count = 0;
+  bool experts = false;
+  bool windowed = false;
+};
+// In model order, without the first `skipped`.
+std::vector<LayerGroup> LayerGroupsOf(const Architecture& a, int64_t skipped);
+
 // Appends kernels in the order in which a stack launches them.
 class PassKernels {
  public:
   explicit PassKernels(const Workload& w)
       : w_(w),
         a_(w.architecture),
-        fusion_(w.stack.fusion),
+        rules_(RulesOf(w)),
         element_(BytesPerElement(w.precision)),
         // Autocast keeps LayerNorm and softmax results in fp32; hand-fused and
         // compiled stacks keep them in the narrow type.
@@ -93,24 +123,21 @@ class PassKernels {
 
   void Open(Phase phase, SegmentRole role, int64_t repeat);
   void Close();
-  Kernel& Push(std::string_view name, KernelKind kind, int64_t work_items);
-  void Gemm(std::string_view name,
-            int64_t m,
-            int64_t n,
-            int64_t k,
-            int64_t batch = 1);
-  void Elementwise(std::string_view name,
+  Kernel& Push(KernelName name, KernelKind kind, int64_t work_items);
+  void Gemm(
+      KernelName name, int64_t m, int64_t n, int64_t k, int64_t batch = 1);
+  void Elementwise(KernelName name,
                    int64_t elements,
                    int64_t read_bytes,
                    int64_t written_bytes,
                    int64_t flops,
                    int64_t special = 0,
                    int64_t random = 0);
-  void Copy(std::string_view name,
+  void Copy(KernelName name,
             int64_t elements,
             int64_t read_bytes,
             int64_t written_bytes);
-  void Reduction(std::string_view name,
+  void Reduction(KernelName name,
                  int64_t rows,
                  int64_t elements,
                  int64_t read_bytes,
@@ -120,8 +147,15 @@ class PassKernels {
                  int64_t random = 0);
   void BiasGradient(int64_t rows, int64_t columns);
 
-  bool EagerOutside() const;
-  bool Fairseq() const { return fusion_ == Fusion::kFairseq; }
+  bool EagerOutside() const { return rules_.eager_outside; }
+  bool ByOperation() const {
+    return rules_.block == BlockKernels::kByOperation;
+  }
+  bool FusedPasses() const {
+    return rules_.block == BlockKernels::kFusedPasses;
+  }
+  bool HandFused() const { return rules_.block == BlockKernels::kHandFused; }
+  bool Compiled() const { return rules_.block == BlockKernels::kCompiled; }
   void LaidOutBias(int64_t elements);
   bool DropsActivation() const;
   bool Trains(Matrix matrix) const;
@@ -130,26 +164,45 @@ class PassKernels {
   bool HasAdapter(Matrix matrix) const;
   void AdapterForward(Matrix matrix, int64_t m, int64_t n, int64_t k);
   void AdapterBackward(Matrix matrix, int64_t m, int64_t n, int64_t k);
-  void WeightGradientGemm(std::string_view name,
-                          int64_t k,
-                          int64_t n,
-                          int64_t m);
+  void WeightGradientGemm(KernelName name, int64_t k, int64_t n, int64_t m);
   int64_t DropoutDraws() const { return dropout_ ? 1 : 0; }
   int64_t DropoutFlops() const { return dropout_ ? kDropoutFlops : 0; }
   int64_t DropoutMask() const { return dropout_ ? kMaskBytes : 0; }
 
   // forward_kernels.cc
   void Forward();
-  AttentionShape SelfAttention(int64_t length) const;
+  AttentionShape SelfAttention(int64_t length, bool windowed = false) const;
   AttentionShape CrossAttention() const;
   // Vaswani et al. 2017: word vectors times sqrt(h), plus fixed sinusoids.
-  bool Sinusoids() const { return TwoSided() && a_.positions == 0; }
+  bool Sinusoids() const {
+    return TwoSided() && a_.position_kind == PositionKind::kTable &&
+           a_.positions == 0;
+  }
   void EmbeddingsForward(int64_t tokens);
   void CastWeights();
-  void LayerNormForward(int64_t rows);
+  void NormForward(int64_t rows, int64_t width);
+  void RmsNormForward(int64_t rows, int64_t width);
+  void LayerNormForward(int64_t rows) { NormForward(rows, a_.hidden); }
+  void HeadNormsForward(int64_t query_tokens, int64_t key_tokens);
+  void Rotary(KernelName name, int64_t query_tokens, int64_t key_tokens);
+  void Dequantise(int64_t elements);
+  void BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k);
+  void LatentProjections(int64_t tokens);
+  void GatedActivation(int64_t elements);
+  void ActivationForward(int64_t elements);
+  void DenseForward(int64_t tokens);
+  void ExpertsForward(int64_t tokens);
+  void SharedExpertForward(int64_t tokens);
+  struct Routed {
+    int64_t rows;    // of all experts that are asked
+    int64_t groups;  // experts
+    int64_t each;    // rows of one, balanced
+  };
+  Routed RoutedRows(int64_t tokens) const;
+  void ExpertGemm(KernelName name, const Routed& r, int64_t n, int64_t k);
   void CastOperand(int64_t elements);
   void Dropout(int64_t elements, int64_t width);
-  void LayerForward(const AttentionShape& shape, int64_t tokens);
+  void LayerForward(const LayerGroup& group, int64_t tokens);
   void DecoderLayerForward();
   void AttentionForward(Attends attends,
                         const AttentionShape& shape,
@@ -160,11 +213,13 @@ class PassKernels {
                                     int64_t queries,
                                     int64_t keys);
   void ResidualAndNormForward(int64_t tokens);
-  void FeedForwardForward(int64_t tokens);
+  void FeedForwardForward(int64_t tokens, bool experts = false);
   bool VocabularyHead() const;
   int64_t PredictedTokens() const;
   void HeadForward();
   void Loss(int64_t rows, int64_t classes);
+  bool ChunkedLoss() const;
+  void ChunkedVocabulary(int64_t rows);
   bool TwoKernelLoss() const;
   bool OneKernelCriterion() const;
 
@@ -181,15 +236,24 @@ class PassKernels {
   void NarrowGradient(int64_t elements);
   void WidenParameterGradient(int64_t elements);
   void AddPartialSums(int64_t sums);
-  void LayerNormBackward(int64_t rows);
+  void NormBackward(int64_t rows, int64_t width);
+  void RmsNormBackward(int64_t rows, int64_t width);
+  void LayerNormBackward(int64_t rows) { NormBackward(rows, a_.hidden); }
+  void HeadNormsBackward(int64_t query_tokens, int64_t key_tokens);
+  void LatentBackward(int64_t tokens);
+  void GatedActivationBackward(int64_t elements);
+  void DenseBackward(int64_t tokens);
+  void ExpertsBackward(int64_t tokens);
+  void SharedExpertBackward(int64_t tokens);
   void DropoutBackward(int64_t elements, int64_t width);
   void ResidualAndNormBackward(int64_t tokens);
   void ResidualGradientAdd(int64_t tokens);
-  void FeedForwardBackward(int64_t tokens);
+  void FeedForwardBackward(int64_t tokens, bool experts = false);
   void AttentionBackward(Attends attends,
                          const AttentionShape& shape,
                          int64_t query_tokens,
                          int64_t key_tokens);
+  int64_t WidthOf(Matrix matrix) const;
   void MergedLinearBackward(std::span<const Matrix> matrices, int64_t tokens);
   void MaterialisedAttentionBackward(const AttentionShape& shape);
   void HeadBackward();
@@ -199,7 +263,7 @@ class PassKernels {
 
   const Workload& w_;
   const Architecture& a_;
-  const Fusion fusion_;
+  const StackRules& rules_;
   const int64_t element_;  // bytes of a matrix-product operand
   const int64_t wide_;     // bytes of a LayerNorm or softmax result
   const bool autocast_;

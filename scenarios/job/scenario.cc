@@ -16,6 +16,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "scenarios/job/model_config.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -33,8 +34,11 @@ constexpr int64_t kLongest = model::kLongestSequence;
 
 model::Architecture ReadArchitecture(const Reader& root) {
   if (!root.IsMap("model")) {
-    return root.Parsed("model", [](const std::string& name) {
-      return model::FindArchitecture(name);
+    return root.Parsed("model", [&](const std::string& name) {
+      if (!name.ends_with(".json")) return model::FindArchitecture(name);
+      // Beside the scenario, unless the path is whole.
+      return ReadModelConfig(
+          (fs::path(root.file()).parent_path() / name).string());
     });
   }
   const Reader dims = root.Map("model");
@@ -42,7 +46,7 @@ model::Architecture ReadArchitecture(const Reader& root) {
   a.name = "custom";
   YamlFieldReader reader(dims);
   VisitDimensions(reader, a);
-  if (a.hidden % a.heads != 0) {
+  if (a.head_size == 0 && a.hidden % a.heads != 0) {
     dims.Fail(
         "heads",
         fmt::format(

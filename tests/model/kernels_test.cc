@@ -126,7 +126,7 @@ int64_t CountOf(const KernelList& list,
     if (segment.phase != phase || segment.role != role) continue;
     for (int64_t i = segment.begin; i < segment.end; ++i) {
       const Kernel& kernel = list.kernels[static_cast<std::size_t>(i)];
-      if (kernel.name == name) launches += kernel.launches;
+      if (kernel.name.text() == name) launches += kernel.launches;
     }
   }
   return launches;
@@ -150,7 +150,7 @@ TEST_CASE("GPT-2 makes query, key and value in one product") {
         1);
   CHECK(CountOf(list, kLayer, Phase::kBackward, "input gradient add") == 0);
   for (const Kernel& kernel : list.kernels) {
-    if (kernel.name != kJoint) continue;
+    if (kernel.name.text() != kJoint) continue;
     CHECK(kernel.gemm.m == 32);
     CHECK(kernel.gemm.n == 2304);
     CHECK(kernel.gemm.k == 768);
@@ -423,7 +423,7 @@ TEST_CASE("every preset expands with every stack and precision") {
           Validate(w);
           CAPTURE(preset.name);
           for (const Kernel& kernel : ExpandKernels(w).kernels) {
-            CAPTURE(kernel.name);
+            CAPTURE(kernel.name.text());
             CHECK(kernel.bytes() > 0);
             CHECK(kernel.parameter_bytes <= kernel.bytes());
             CHECK(kernel.launches > 0);

@@ -24,7 +24,7 @@ Workload BertBaseInFp16() {
 int64_t CastsIn(const KernelList& list) {
   int64_t casts = 0;
   for (const Kernel& kernel : list.kernels) {
-    if (kernel.name.starts_with("cast")) ++casts;
+    if (kernel.name.text().starts_with("cast")) ++casts;
   }
   return casts;
 }
@@ -214,7 +214,7 @@ TEST_CASE("a criterion of its own: 32 bytes a logit against 6") {
     w.stack.fusion = fusion;
     int64_t bytes = 0;
     for (const Kernel& kernel : ExpandKernels(w).kernels) {
-      const std::string_view name = kernel.name;
+      const std::string_view name = kernel.name.text();
       if (name.find("loss") != name.npos || name.find("target") != name.npos) {
         bytes += kernel.bytes();
       }
@@ -264,8 +264,8 @@ TEST_CASE("translation models drop out the activation, too") {
     int64_t bytes = 0;
     for (const Kernel& kernel : ExpandKernels(w).kernels) {
       if (kernel.work_items == 16 * w.architecture.intermediate &&
-          (kernel.name.find("gelu") != kernel.name.npos ||
-           kernel.name.starts_with("dropout"))) {
+          (kernel.name.text().find("gelu") != std::string_view::npos ||
+           kernel.name.text().starts_with("dropout"))) {
         bytes += kernel.bytes();
       }
     }

@@ -182,7 +182,7 @@ TEST_CASE("what trains is checked") {
   CHECK_THROWS_WITH_AS(
       AddLoraMatrix("valeu", matrices),
       "unknown matrix \"valeu\"; did you mean \"value\"?; known: query, key, "
-      "value, output, feed_forward_in, feed_forward_out",
+      "value, output, feed_forward_gate, feed_forward_in, feed_forward_out",
       InputError);
 }
 

@@ -108,7 +108,7 @@ class Expected {
     }
     return launches;
   }
-  int64_t Named(const char* name) const {
+  int64_t Named(model::KernelName name) const {
     return Of([&](const model::Kernel& k) { return k.name == name; });
   }
   int64_t OfKind(model::KernelKind kind) const {

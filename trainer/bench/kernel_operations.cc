@@ -367,8 +367,8 @@ Program OptimizerStep(const Setting& s, model::FusedAccess access) {
 }
 
 struct Row {
-  std::string_view kernel;     // first of an operation's kernels
-  std::string_view following;  // the kernel that the same operation also is
+  model::KernelName kernel;     // first of an operation's kernels
+  model::KernelName following;  // the kernel that the same operation also is
   std::string_view operation;
   Program (*make)(const Setting&);
 };
@@ -531,7 +531,7 @@ std::vector<Operation> OperationsOf(const model::Workload& workload,
       const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
       const Row* row = FindRow(kernel, segment.phase);
       if (row == nullptr) {
-        const std::string name(kernel.name);
+        const std::string name(kernel.name.text());
         if (std::find(left_out->begin(), left_out->end(), name) ==
             left_out->end()) {
           left_out->push_back(name);
@@ -545,7 +545,7 @@ std::vector<Operation> OperationsOf(const model::Workload& workload,
           segment.repeat * kernel.launches * workload.accumulation;
       operation.kernels.push_back(kernel);
       operation.kernels.back().launches = 1;
-      if (!row->following.empty()) {
+      if (row->following != model::KernelName()) {
         ++i;
         ENSURE(i < segment.end &&
                    list.kernels[static_cast<size_t>(i)].name == row->following,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/fields.h"
 #include "trainer/network/decoder.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
@@ -350,6 +351,12 @@ std::unique_ptr<Transformer> MakeTransformer(const Architecture& architecture,
                                              const TransformerOptions& options,
                                              at::Device device,
                                              uint64_t seed) {
+  if (!model::HasPlainBlock(architecture)) {
+    throw InputError(fmt::format(
+        "model {}: this trainer has the blocks of BERT, GPT-2 and Transformer "
+        "base and big alone",
+        architecture.name));
+  }
   switch (architecture.family) {
     case Family::kEncoder:
       return std::make_unique<Encoder>(architecture, options, device, seed);

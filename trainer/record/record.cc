@@ -151,7 +151,7 @@ Json Provenance(const char* kind,
 }
 
 Json KernelJson(const model::Kernel& kernel) {
-  Json json = {{"name", kernel.name},
+  Json json = {{"name", std::string(kernel.name.text())},
                {"kind", model::ToText(kernel.kind)},
                {"matrix_flops", kernel.matrix_flops},
                {"vector_flops", kernel.vector_flops},

@@ -34,7 +34,7 @@ constexpr double kThreads = static_cast<double>(kGpuThreadsPerWarp);
 // docs/models/counts.md, "Instructions";
 // tests/hardware/models/gpu/gpu_instructions_test.cc.
 struct ThreadForm {
-  std::string_view kernel;
+  model::KernelName kernel;
   double elements;      // of a thread
   double instructions;  // executed by it
   double fp32_flops;
@@ -130,16 +130,25 @@ const ThreadForm& FormOf(const model::Workload& workload,
   }
   throw model::InputError(
       fmt::format("instructions: nobody counted those of \"{}\" in stack {}",
-                  kernel.name,
+                  kernel.name.text(),
                   ToText(workload.stack.fusion)));
 }
+
+// Products of a block with a bias behind them.
+constexpr auto kWithBias =
+    std::to_array<model::KernelName>({"query projection",
+                                      "key projection",
+                                      "value projection",
+                                      "attention output projection",
+                                      "feed-forward in",
+                                      "feed-forward out"});
 
 // Whether a product is added to a bias that was laid out for it.
 bool AddsToBias(const model::Workload& workload, const Kernel& kernel) {
   return workload.stack.fusion == model::Fusion::kFairseq &&
          kernel.kind == KernelKind::kGemm &&
-         (kernel.name.ends_with("projection") ||
-          kernel.name.starts_with("feed-forward"));
+         std::find(kWithBias.begin(), kWithBias.end(), kernel.name) !=
+             kWithBias.end();
 }
 
 // A product in tiles, each held by warps of R_w x C_w:

@@ -161,7 +161,7 @@ std::vector<KernelObservation> SyntheticKernels(
         observation.label = "kernel " + std::to_string(observations.size());
         observation.device = device.reported_name;
         observation.workload = workload;
-        observation.operation = kernel.name;
+        observation.operation = kernel.name.text();
         observation.phase = segment.phase;
         observation.kernels = {kernel};
         observation.measured = KernelModel(device, observation).Time(truth) *

@@ -70,7 +70,7 @@ DOCTEST_TEST_CASE("operations add up to the step that the model counts") {
       const bool pass = segment.phase != model::Phase::kOptimizer;
       for (int64_t i = segment.begin; i < segment.end; ++i) {
         const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
-        if (std::find(left_out.begin(), left_out.end(), kernel.name) !=
+        if (std::find(left_out.begin(), left_out.end(), kernel.name.text()) !=
             left_out.end()) {
           continue;
         }

@@ -25,7 +25,7 @@ model::Workload Translation(model::Fusion fusion) {
   return w;
 }
 
-GpuInstructions Of(const model::Workload& w, std::string_view name) {
+GpuInstructions Of(const model::Workload& w, model::KernelName name) {
   for (const model::Kernel& kernel : ExpandKernels(w).kernels) {
     if (kernel.name == name) return InstructionsOf(V100(), w, kernel);
   }

@@ -1,0 +1,311 @@
+#include "model/decoder_presets.h"
+
+#include <string>
+#include <utility>
+
+namespace trainfare::model {
+namespace {
+
+struct Dimensions {
+  int64_t layers;
+  int64_t hidden;
+  int64_t heads;
+  int64_t key_value_heads;
+  int64_t intermediate;
+  int64_t vocabulary;
+  int64_t positions;
+};
+
+// Touvron et al. 2023: RMSNorm before, rotary positions, SwiGLU, no biases.
+Architecture Llama(std::string name, const Dimensions& d) {
+  Architecture a;
+  a.name = std::move(name);
+  a.family = Family::kDecoder;
+  a.layers = d.layers;
+  a.hidden = d.hidden;
+  a.heads = d.heads;
+  a.key_value_heads = d.key_value_heads == d.heads ? 0 : d.key_value_heads;
+  a.intermediate = d.intermediate;
+  a.vocabulary = d.vocabulary;
+  a.positions = d.positions;
+  a.embedding_layer_norm = false;
+  a.pooler = false;
+  a.separate_projections = true;
+  a.head = Head::kCausalLanguageModel;
+  a.dropout = 0.0;
+  a.norm = Norm::kRms;
+  a.norm_bias = false;
+  a.norm_placement = NormPlacement::kBefore;
+  a.position_kind = PositionKind::kRotary;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.activation = Activation::kSilu;
+  a.gated = true;
+  a.untied_output = true;
+  return a;
+}
+
+Architecture Tied(Architecture a) {
+  a.untied_output = false;
+  return a;
+}
+
+Architecture HeadSize(Architecture a, int64_t size) {
+  a.head_size = size;
+  return a;
+}
+
+Architecture Windowed(Architecture a, int64_t window, int64_t layers) {
+  a.window = window;
+  a.windowed_layers = layers;
+  return a;
+}
+
+struct ExpertDimensions {
+  int64_t count;
+  int64_t per_token;
+  int64_t intermediate;
+  int64_t shared = 0;  // of the shared experts together
+};
+
+Architecture Experts(Architecture a, const ExpertDimensions& e) {
+  a.experts = e.count;
+  a.experts_per_token = e.per_token;
+  a.expert_intermediate = e.intermediate;
+  a.shared_intermediate = e.shared;
+  return a;
+}
+
+// Qwen Team 2024: biases of query, key and value alone.
+Architecture Qwen2(std::string name, const Dimensions& d) {
+  Architecture a = Llama(std::move(name), d);
+  a.attention_bias = true;
+  return a;
+}
+
+// Qwen Team 2025: a norm over each head instead, heads of 128.
+Architecture Qwen3(std::string name, const Dimensions& d) {
+  Architecture a = HeadSize(Llama(std::move(name), d), 128);
+  a.query_key_norm = QueryKeyNorm::kHead;
+  return a;
+}
+
+Architecture QwenMoe() {
+  Architecture a = Experts(
+      Qwen2("qwen1.5-moe-a2.7b", {24, 2048, 16, 16, 5632, 151936, 8192}),
+      {60, 4, 1408, 5632});
+  a.shared_expert_gate = true;
+  return a;
+}
+
+Architecture Gemma(std::string name, const Dimensions& d, int64_t head_size) {
+  Architecture a = HeadSize(Tied(Llama(std::move(name), d)), head_size);
+  a.activation = Activation::kGeluTanh;
+  return a;
+}
+
+// Gemma Team 2024: norms before and behind, every other block a window.
+Architecture Gemma2(std::string name, const Dimensions& d, int64_t head_size) {
+  Architecture a =
+      Windowed(Gemma(std::move(name), d, head_size), 4096, (d.layers + 1) / 2);
+  a.norm_placement = NormPlacement::kBoth;
+  a.attention_soft_cap = a.output_soft_cap = true;
+  return a;
+}
+
+// Gemma Team 2025: one block in six sees everything.
+Architecture Gemma3(std::string name, const Dimensions& d, int64_t head_size) {
+  Architecture a = Windowed(
+      Gemma(std::move(name), d, head_size), 512, d.layers - d.layers / 6);
+  a.norm_placement = NormPlacement::kBoth;
+  a.query_key_norm = QueryKeyNorm::kHead;
+  return a;
+}
+
+// OLMo Team 2025: norms over outputs, and over all queries and keys.
+Architecture Olmo2(std::string name, const Dimensions& d) {
+  Architecture a = Llama(std::move(name), d);
+  a.norm_placement = NormPlacement::kOutputs;
+  a.query_key_norm = QueryKeyNorm::kWhole;
+  return a;
+}
+
+// DeepSeek-AI 2024: latent attention with heads of 128 + 64 and values of 128.
+Architecture DeepSeek(std::string name,
+                      const Dimensions& d,
+                      int64_t latent_query,
+                      const ExpertDimensions& experts,
+                      int64_t dense_layers) {
+  Architecture a = Experts(Llama(std::move(name), d), experts);
+  a.head_size = 192;
+  a.value_head_size = 128;
+  a.rotary_head_size = 64;
+  a.latent_query = latent_query;
+  a.latent_key_value = 512;
+  a.dense_layers = dense_layers;
+  return a;
+}
+
+// OpenAI 2025: biases, sinks, every other block a window of 128.
+Architecture GptOss(std::string name, int64_t layers, int64_t experts) {
+  Architecture a = Windowed(
+      Experts(HeadSize(Llama(std::move(name),
+                             {layers, 2880, 64, 8, 2880, 201088, 131072}),
+                       64),
+              {experts, 4, 2880}),
+      128,
+      layers / 2);
+  a.attention_bias = a.output_bias = a.attention_sinks = true;
+  a.router_bias = a.expert_bias = true;
+  return a;
+}
+
+// Black et al. 2022: LayerNorm, rotary positions over a quarter of each head,
+// attention and feed-forward side by side; one matrix for query, key, value.
+Architecture GptNeoX(std::string name, const Dimensions& d) {
+  Architecture a = Llama(std::move(name), d);
+  a.norm = Norm::kLayer;
+  a.norm_bias = true;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = true;
+  a.separate_projections = false;
+  a.parallel_block = true;
+  a.activation = Activation::kGelu;
+  a.gated = false;
+  a.rotary_head_size = d.hidden / d.heads / 4;
+  return a;
+}
+
+// Almazrouei et al. 2023: multi-query attention, one norm a block.
+Architecture Falcon7b() {
+  Architecture a =
+      Tied(GptNeoX("falcon-7b", {32, 4544, 71, 1, 4 * 4544, 65024, 2048}));
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.shared_norm = true;
+  a.rotary_head_size = 0;
+  return a;
+}
+
+// Zhang et al. 2022: as GPT-2, with ReLU and three projections; two rows of the
+// position table are padding.
+Architecture Opt(std::string name,
+                 int64_t layers,
+                 int64_t hidden,
+                 int64_t heads) {
+  Architecture a;
+  a.name = std::move(name);
+  a.family = Family::kDecoder;
+  a.layers = layers;
+  a.hidden = hidden;
+  a.heads = heads;
+  a.intermediate = 4 * hidden;
+  a.vocabulary = 50272;
+  a.positions = 2050;
+  a.position_offset = 2;
+  a.embedding_layer_norm = false;
+  a.pooler = false;
+  a.separate_projections = true;
+  a.activation = Activation::kRelu;
+  a.head = Head::kCausalLanguageModel;
+  return a;
+}
+
+}  // namespace
+
+std::vector<Architecture> DecoderPresets() {
+  return {
+
+      // meta-llama: Llama-2-*-hf, Meta-Llama-3-8B, Llama-3.1-*, Llama-3.2-*
+      Llama("llama-2-7b", {32, 4096, 32, 32, 11008, 32000, 4096}),
+      Llama("llama-2-13b", {40, 5120, 40, 40, 13824, 32000, 4096}),
+      Llama("llama-2-70b", {80, 8192, 64, 8, 28672, 32000, 4096}),
+      Llama("llama-3-8b", {32, 4096, 32, 8, 14336, 128256, 8192}),
+      Llama("llama-3.1-8b", {32, 4096, 32, 8, 14336, 128256, 131072}),
+      Llama("llama-3.1-70b", {80, 8192, 64, 8, 28672, 128256, 131072}),
+      Llama("llama-3.1-405b", {126, 16384, 128, 8, 53248, 128256, 131072}),
+      Tied(Llama("llama-3.2-1b", {16, 2048, 32, 8, 8192, 128256, 131072})),
+      Tied(Llama("llama-3.2-3b", {28, 3072, 24, 8, 8192, 128256, 131072})),
+      // TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T
+      Llama("tinyllama-1.1b", {22, 2048, 32, 4, 5632, 32000, 2048}),
+      // HuggingFaceTB/SmolLM2-*
+      Tied(Llama("smollm2-135m", {30, 576, 9, 3, 1536, 49152, 8192})),
+      Tied(Llama("smollm2-360m", {32, 960, 15, 5, 2560, 49152, 8192})),
+      Tied(Llama("smollm2-1.7b", {24, 2048, 32, 32, 8192, 49152, 8192})),
+      // mistralai/Mistral-7B-v0.1 (window), v0.3, Mistral-Nemo-Base-2407
+      Windowed(Llama("mistral-7b-v0.1", {32, 4096, 32, 8, 14336, 32000, 32768}),
+               4096,
+               32),
+      Llama("mistral-7b", {32, 4096, 32, 8, 14336, 32768, 32768}),
+      HeadSize(
+          Llama("mistral-nemo-12b", {40, 5120, 32, 8, 14336, 131072, 131072}),
+          128),
+      // mistralai/Mixtral-8x7B-v0.1, 8x22B-v0.1
+      Experts(Llama("mixtral-8x7b", {32, 4096, 32, 8, 14336, 32000, 32768}),
+              {8, 2, 14336}),
+      Experts(Llama("mixtral-8x22b", {56, 6144, 48, 8, 16384, 32000, 65536}),
+              {8, 2, 16384}),
+      // Qwen/Qwen2.5-*, Qwen3-*, Qwen1.5-MoE-A2.7B
+      Tied(Qwen2("qwen2.5-0.5b", {24, 896, 14, 2, 4864, 151936, 32768})),
+      Tied(Qwen2("qwen2.5-1.5b", {28, 1536, 12, 2, 8960, 151936, 131072})),
+      Tied(Qwen2("qwen2.5-3b", {36, 2048, 16, 2, 11008, 151936, 32768})),
+      Qwen2("qwen2.5-7b", {28, 3584, 28, 4, 18944, 152064, 131072}),
+      Qwen2("qwen2.5-14b", {48, 5120, 40, 8, 13824, 152064, 131072}),
+      Qwen2("qwen2.5-32b", {64, 5120, 40, 8, 27648, 152064, 131072}),
+      Qwen2("qwen2.5-72b", {80, 8192, 64, 8, 29568, 152064, 131072}),
+      Tied(Qwen3("qwen3-0.6b", {28, 1024, 16, 8, 3072, 151936, 40960})),
+      Tied(Qwen3("qwen3-1.7b", {28, 2048, 16, 8, 6144, 151936, 40960})),
+      Tied(Qwen3("qwen3-4b", {36, 2560, 32, 8, 9728, 151936, 40960})),
+      Qwen3("qwen3-8b", {36, 4096, 32, 8, 12288, 151936, 40960}),
+      Qwen3("qwen3-14b", {40, 5120, 40, 8, 17408, 151936, 40960}),
+      Qwen3("qwen3-32b", {64, 5120, 64, 8, 25600, 151936, 40960}),
+      Experts(Qwen3("qwen3-30b-a3b", {48, 2048, 32, 4, 6144, 151936, 40960}),
+              {128, 8, 768}),
+      Experts(Qwen3("qwen3-235b-a22b", {94, 4096, 64, 4, 12288, 151936, 40960}),
+              {128, 8, 1536}),
+      QwenMoe(),
+      // google/gemma-*, gemma-2-*, gemma-3-1b-pt (weights, not their licence)
+      Gemma("gemma-2b", {18, 2048, 8, 1, 16384, 256000, 8192}, 256),
+      Gemma("gemma-7b", {28, 3072, 16, 16, 24576, 256000, 8192}, 256),
+      Gemma2("gemma-2-2b", {26, 2304, 8, 4, 9216, 256000, 8192}, 256),
+      Gemma2("gemma-2-9b", {42, 3584, 16, 8, 14336, 256000, 8192}, 256),
+      Gemma2("gemma-2-27b", {46, 4608, 32, 16, 36864, 256000, 8192}, 128),
+      Gemma3("gemma-3-1b", {26, 1152, 4, 1, 6912, 262144, 32768}, 256),
+      // microsoft/Phi-3-mini-4k-instruct, Phi-3-medium-4k-instruct, phi-4
+      Windowed(
+          Llama("phi-3-mini", {32, 3072, 32, 32, 8192, 32064, 4096}), 2047, 32),
+      Windowed(Llama("phi-3-medium", {40, 5120, 40, 10, 17920, 32064, 4096}),
+               2047,
+               40),
+      Llama("phi-4", {40, 5120, 40, 10, 17920, 100352, 16384}),
+      // allenai/OLMo-2-1124-7B
+      Olmo2("olmo-2-7b", {32, 4096, 32, 32, 11008, 100352, 4096}),
+      // deepseek-ai/DeepSeek-V2-Lite, V2, V3
+      DeepSeek("deepseek-v2-lite",
+               {27, 2048, 16, 16, 10944, 102400, 163840},
+               0,
+               {64, 6, 1408, 2 * 1408},
+               1),
+      DeepSeek("deepseek-v2",
+               {60, 5120, 128, 128, 12288, 102400, 163840},
+               1536,
+               {160, 6, 1536, 2 * 1536},
+               1),
+      DeepSeek("deepseek-v3",
+               {61, 7168, 128, 128, 18432, 129280, 163840},
+               1536,
+               {256, 8, 2048, 2048},
+               3),
+      // openai/gpt-oss-20b, gpt-oss-120b
+      GptOss("gpt-oss-20b", 24, 32),
+      GptOss("gpt-oss-120b", 36, 128),
+      // EleutherAI/pythia-6.9b, gpt-neox-20b
+      GptNeoX("pythia-6.9b", {32, 4096, 32, 32, 16384, 50432, 2048}),
+      GptNeoX("gpt-neox-20b", {44, 6144, 64, 64, 24576, 50432, 2048}),
+      // tiiuae/falcon-7b
+      Falcon7b(),
+      // facebook/opt-*
+      Opt("opt-125m", 12, 768, 12),
+      Opt("opt-1.3b", 24, 2048, 32),
+      Opt("opt-6.7b", 32, 4096, 32),
+  };
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,16 @@
+#pragma once
+
+// Decoders that people train now, as rows of the description in
+// model/architecture.h. Values are those of each model's config.json on Hugging
+// Face, as `source` of the row says; tests/model/parameter_counts.py compares
+// the parameters with Transformers.
+
+#include <vector>
+
+#include "model/architecture.h"
+
+namespace trainfare::model {
+
+std::vector<Architecture> DecoderPresets();
+
+}  // namespace trainfare::model

@@ -1,0 +1,107 @@
+#pragma once
+
+// What a software stack makes of a step, as data: one row a stack. The counts
+// of kernels and memory read rules, not the names of stacks, so that another
+// stack is another row of kStackRules (and its word in workload.cc).
+
+#include <array>
+
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+// How the kernels of a block come about.
+enum class BlockKernels {
+  kByOperation,  // one per operation of the framework
+  kFusedPasses,  // bias, activation, dropout, residual and norm in one pass
+  kHandFused,    // of a library of layers: norm apart, narrow throughout
+  kCompiled,     // elementwise chains fused into their neighbours
+};
+
+struct StackRules {
+  Fusion fusion;
+  BlockKernels block = BlockKernels::kByOperation;
+  // Embeddings, head and optimizer are the framework's own operations.
+  bool eager_outside = false;
+
+  // --- widths in fp16 and bf16 ---
+  bool autocasts = false;      // fp32 weights, unless narrow ones are asked for
+  bool keeps_masters = false;  // narrow weights with masters, always
+  bool narrow_always = false;  // narrow weights without masters
+
+  // --- attention ---
+  bool joins_projections = false;  // query, key and value: one product
+  bool scales_queries = false;     // and not the scores
+  bool heads_are_strides = false;  // no copies to split them
+
+  // --- biases, dropout, loss ---
+  bool lays_out_bias = false;     // a pass before the product that adds to it
+  bool drops_activation = false;  // of translation models
+  bool drops_activation_apart = false;  // in a kernel of its own
+  bool smooths_labels = false;          // a criterion of its own, two terms
+  bool one_kernel_criterion = false;    // of translation models
+
+  // --- optimizer ---
+  bool flat_masters = false;       // one tensor, copied to and from
+  bool widens_parameters = false;  // before the update, without masters
+
+  // --- blocks of today's decoders ---
+  bool fuses_norm = true;       // RMSNorm in one kernel, else operations
+  bool fuses_positions = true;  // rotary of queries and keys in one kernel
+  bool fuses_gate = true;       // activation and product in one kernel
+  bool chunks_loss = false;     // logits of a part of the rows at a time
+};
+
+inline constexpr std::array kStackRules = {
+    StackRules{.fusion = Fusion::kEager,
+               .eager_outside = true,
+               .autocasts = true,
+               .fuses_norm = false,
+               .fuses_positions = false,
+               .fuses_gate = false},
+    // Ott et al. 2019, with its fp16 optimizer and criterion; PyTorch before
+    // CUDA 11.4. Tokens come before sentences, so that heads are one stride.
+    StackRules{.fusion = Fusion::kFairseq,
+               .eager_outside = true,
+               .keeps_masters = true,
+               .scales_queries = true,
+               .heads_are_strides = true,
+               .lays_out_bias = true,
+               .drops_activation = true,
+               .drops_activation_apart = true,
+               .smooths_labels = true,
+               .flat_masters = true,
+               .fuses_norm = false,
+               .fuses_positions = false,
+               .fuses_gate = false},
+    StackRules{.fusion = Fusion::kFused,
+               .block = BlockKernels::kFusedPasses,
+               .eager_outside = true,
+               .autocasts = true},
+    // Wang et al. 2022 (LightSeq2); DeepSpeed's layers are alike.
+    StackRules{.fusion = Fusion::kLightSeq,
+               .block = BlockKernels::kHandFused,
+               .narrow_always = true,
+               .joins_projections = true,
+               .drops_activation = true,
+               .one_kernel_criterion = true,
+               .widens_parameters = true},
+    StackRules{.fusion = Fusion::kCompiled, .block = BlockKernels::kCompiled},
+    // Hsu et al. 2024 (Liger Kernel) in an eager model.
+    StackRules{.fusion = Fusion::kLiger,
+               .eager_outside = true,
+               .autocasts = true,
+               .chunks_loss = true},
+};
+
+constexpr const StackRules& RulesOf(Fusion fusion) {
+  for (const StackRules& rules : kStackRules) {
+    if (rules.fusion == fusion) return rules;
+  }
+  return kStackRules.front();  // every stack has a row: stack_rules_test.cc
+}
+constexpr const StackRules& RulesOf(const Workload& workload) {
+  return RulesOf(workload.stack.fusion);
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,404 @@
+#include "scenarios/job/model_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "hardware/files/json_text.h"
+#include "hardware/files/text_file.h"
+#include "model/error.h"
+#include "model/limits.h"
+#include "model/nearest.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::Architecture;
+using model::InputError;
+using nlohmann::json;
+
+// Keys that change no count of a step.
+constexpr auto kHarmless = std::to_array<std::string_view>({
+    "_name_or_path",
+    "architectures",
+    "attn_implementation",
+    "auto_map",
+    "aux_loss_alpha",
+    "bos_token_id",
+    "cache_implementation",
+    "dtype",
+    "embd_pdrop",
+    "eos_token_id",
+    "ep_size",
+    "initializer_range",
+    "layer_norm_eps",
+    "model_type",
+    "norm_topk_prob",
+    "num_nextn_predict_layers",  // Transformers builds no such layer
+    "original_max_position_embeddings",
+    "output_router_logits",
+    "pad_token_id",
+    "pretraining_tp",
+    "query_pre_attn_scalar",
+    "resid_pdrop",
+    "rms_norm_eps",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_theta",
+    "routed_scaling_factor",
+    "router_aux_loss_coef",
+    "router_jitter_noise",
+    "scoring_func",
+    "seq_aux",
+    "topk_group",
+    "n_group",
+    "topk_method",
+    "torch_dtype",
+    "transformers_version",
+    "unk_token_id",
+    "use_cache",
+});
+
+// One config.json; remembers which of its keys were asked for.
+class Config {
+ public:
+  explicit Config(const std::string& path)
+      : path_(path),
+        value_(hardware::ParseJson(
+            hardware::ReadTextFile(path, "a config.json"), path)) {
+    if (!value_.is_object()) Fail("expected an object");
+  }
+
+  [[noreturn]] void Fail(const std::string& message) const {
+    throw InputError(fmt::format("{}: {}", path_, message));
+  }
+  bool Has(const char* key) {
+    asked_.insert(key);
+    const auto found = value_.find(key);
+    return found != value_.end() && !found->is_null();
+  }
+  int64_t Count(const char* key) {
+    if (!Has(key)) Fail(fmt::format("{}: missing", key));
+    const json& value = value_[key];
+    if (!value.is_number_integer() || value.get<int64_t>() < 0 ||
+        value.get<int64_t>() > model::kLargestDimension) {
+      Fail(fmt::format("{}: expected a count from 0 to {}, got {}",
+                       key,
+                       model::kLargestDimension,
+                       hardware::ShownJson(value)));
+    }
+    return value.get<int64_t>();
+  }
+  int64_t Count(const char* key, int64_t fallback) {
+    return Has(key) ? Count(key) : fallback;
+  }
+  bool Flag(const char* key, bool fallback) {
+    if (!Has(key)) return fallback;
+    if (!value_[key].is_boolean()) {
+      Fail(fmt::format("{}: expected true or false, got {}",
+                       key,
+                       hardware::ShownJson(value_[key])));
+    }
+    return value_[key].get<bool>();
+  }
+  double Share(const char* key) {
+    if (!Has(key)) return 0.0;
+    const json& value = value_[key];
+    const double share = value.is_number() ? value.get<double>() : -1.0;
+    if (!(share >= 0.0 && share < 1.0)) {
+      Fail(fmt::format("{}: expected a number from 0 to below 1, got {}",
+                       key,
+                       hardware::ShownJson(value)));
+    }
+    return share;
+  }
+  std::string Text(const char* key, const std::string& fallback) {
+    if (!Has(key)) return fallback;
+    if (!value_[key].is_string()) {
+      Fail(fmt::format("{}: expected a text, got {}",
+                       key,
+                       hardware::ShownJson(value_[key])));
+    }
+    return value_[key].get<std::string>();
+  }
+  // How many of a list of words are this one; nullopt without the list.
+  std::optional<int64_t> CountWords(const char* key, std::string_view word) {
+    if (!Has(key)) return std::nullopt;
+    int64_t count = 0;
+    for (const json& one : value_[key]) {
+      if (!one.is_string()) Fail(fmt::format("{}: expected words", key));
+      const auto text = one.get<std::string>();
+      if (text == word) {
+        ++count;
+      } else if (text != "full_attention") {
+        Fail(
+            fmt::format("{}: expected full_attention or {}, got {}; such "
+                        "blocks are not counted",
+                        key,
+                        word,
+                        text));
+      }
+    }
+    return count;
+  }
+  // Where the key is there, the one value that is counted.
+  void Expect(const char* key, const json& wanted) {
+    if (Has(key) && value_[key] != wanted) {
+      Fail(fmt::format("{}: expected {}, got {}; nothing else is counted",
+                       key,
+                       hardware::ShownJson(wanted),
+                       hardware::ShownJson(value_[key])));
+    }
+  }
+  // Names a key that nobody asked for and that may change the computation.
+  void Finish(std::string_view type) const {
+    for (const auto& item : value_.items()) {
+      const bool harmless =
+          std::find(kHarmless.begin(), kHarmless.end(), item.key()) !=
+          kHarmless.end();
+      if (harmless || asked_.contains(item.key()) || item.value().is_null()) {
+        continue;
+      }
+      Fail(
+          fmt::format("{}: not understood for model_type {}; it may change "
+                      "what a step computes",
+                      item.key(),
+                      type));
+    }
+  }
+
+ private:
+  std::string path_;
+  json value_;
+  std::set<std::string> asked_;
+};
+
+void ReadActivation(Config& c,
+                    const char* key,
+                    const char* fallback,
+                    Architecture& a) {
+  const std::string name = c.Text(key, fallback);
+  if (name == "silu" || name == "swish") {
+    a.activation = model::Activation::kSilu;
+  } else if (name == "gelu") {
+    a.activation = model::Activation::kGelu;
+  } else if (name == "gelu_pytorch_tanh" || name == "gelu_new") {
+    a.activation = model::Activation::kGeluTanh;
+  } else if (name == "relu") {
+    a.activation = model::Activation::kRelu;
+  } else {
+    c.Fail(
+        fmt::format("{}: expected silu, gelu, gelu_pytorch_tanh or relu, "
+                    "got {}",
+                    key,
+                    name));
+  }
+}
+
+// What the decoders of Llama's kind share.
+Architecture ReadLlama(Config& c, bool tied = false) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.key_value_heads = c.Count("num_key_value_heads", a.heads);
+  a.intermediate = c.Count("intermediate_size");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings");
+  a.head_size = c.Count("head_dim", 0);
+  a.embedding_layer_norm = a.pooler = false;
+  a.separate_projections = true;
+  a.head = model::Head::kCausalLanguageModel;
+  a.dropout = c.Share("attention_dropout");
+  a.norm = model::Norm::kRms;
+  a.norm_bias = false;
+  a.norm_placement = model::NormPlacement::kBefore;
+  a.position_kind = model::PositionKind::kRotary;
+  a.attention_bias = c.Flag("attention_bias", false);
+  a.output_bias = a.attention_bias;
+  a.feed_forward_bias = c.Flag("mlp_bias", false);
+  ReadActivation(c, "hidden_act", "silu", a);
+  a.gated = true;
+  a.untied_output = !c.Flag("tie_word_embeddings", tied);
+  return a;
+}
+
+// `layers`: those with a window where the file does not list them.
+void ReadWindow(Config& c, int64_t layers, Architecture& a) {
+  const auto listed = c.CountWords("layer_types", "sliding_attention");
+  const int64_t window = c.Count("sliding_window", 0);
+  a.windowed_layers = window > 0 ? listed.value_or(layers) : 0;
+  a.window = a.windowed_layers > 0 ? window : 0;
+}
+
+Architecture ReadMistral(Config& c) {
+  Architecture a = ReadLlama(c);
+  ReadWindow(c, a.layers, a);
+  return a;
+}
+
+Architecture ReadMixtral(Config& c) {
+  Architecture a = ReadMistral(c);
+  a.experts = c.Count("num_local_experts", 8);
+  a.experts_per_token = c.Count("num_experts_per_tok", 2);
+  a.expert_intermediate = a.intermediate;
+  return a;
+}
+
+// A window counts only where use_sliding_window says so, above the first
+// max_window_layers blocks.
+Architecture ReadQwen(Config& c, bool version_3) {
+  Architecture a = ReadLlama(c);
+  const int64_t full = c.Count("max_window_layers", 28);
+  ReadWindow(c, std::max<int64_t>(0, a.layers - full), a);
+  if (!c.Flag("use_sliding_window", false)) a.window = a.windowed_layers = 0;
+  if (version_3) {
+    if (a.head_size == 0) a.head_size = 128;
+    a.query_key_norm = model::QueryKeyNorm::kHead;
+  } else {
+    a.attention_bias = true;  // of query, key and value, without a key
+    a.output_bias = false;
+  }
+  return a;
+}
+
+Architecture ReadQwenMoe(Config& c, bool version_3) {
+  Architecture a = ReadQwen(c, version_3);
+  a.experts = c.Count("num_experts", version_3 ? 128 : 60);
+  a.experts_per_token = c.Count("num_experts_per_tok", version_3 ? 8 : 4);
+  a.expert_intermediate =
+      c.Count("moe_intermediate_size", version_3 ? 768 : 1408);
+  c.Expect("decoder_sparse_step", 1);
+  c.Expect("mlp_only_layers", json::array());
+  if (!version_3) {
+    a.shared_intermediate = c.Count("shared_expert_intermediate_size", 5632);
+    a.shared_expert_gate = true;
+  }
+  return a;
+}
+
+Architecture ReadGemma(Config& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true);
+  if (a.head_size == 0) a.head_size = 256;
+  // The older key, and the one that takes its place.
+  ReadActivation(
+      c,
+      c.Has("hidden_activation") ? "hidden_activation" : "hidden_act",
+      "gelu_pytorch_tanh",
+      a);
+  if (a.activation == model::Activation::kGelu) {
+    a.activation = model::Activation::kGeluTanh;
+  }
+  return a;
+}
+
+Architecture ReadGemma2(Config& c) {
+  Architecture a = ReadGemma(c);
+  ReadWindow(c, (a.layers + 1) / 2, a);
+  a.norm_placement = model::NormPlacement::kBoth;
+  a.attention_soft_cap = c.Has("attn_logit_softcapping");
+  a.output_soft_cap = c.Has("final_logit_softcapping");
+  return a;
+}
+
+Architecture ReadGemma3(Config& c) {
+  Architecture a = ReadGemma(c);
+  const int64_t period = c.Count("sliding_window_pattern", 6);
+  ReadWindow(c, a.layers - a.layers / std::max<int64_t>(1, period), a);
+  a.norm_placement = model::NormPlacement::kBoth;
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  c.Expect("attn_logit_softcapping", nullptr);
+  c.Expect("final_logit_softcapping", nullptr);
+  return a;
+}
+
+Architecture ReadOlmo2(Config& c) {
+  Architecture a = ReadLlama(c);
+  a.norm_placement = model::NormPlacement::kOutputs;
+  a.query_key_norm = model::QueryKeyNorm::kWhole;
+  return a;
+}
+
+Architecture ReadDeepSeek(Config& c) {
+  Architecture a = ReadLlama(c);
+  a.output_bias = a.attention_bias;
+  a.key_value_heads = 0;
+  const int64_t plain = c.Count("qk_nope_head_dim", 128);
+  a.rotary_head_size = c.Count("qk_rope_head_dim", 64);
+  a.head_size = plain + a.rotary_head_size;
+  a.value_head_size = c.Count("v_head_dim", 128);
+  a.latent_query = c.Count("q_lora_rank", 0);
+  a.latent_key_value = c.Count("kv_lora_rank", 512);
+  a.experts = c.Count("n_routed_experts", 0);
+  a.experts_per_token = c.Count("num_experts_per_tok");
+  a.expert_intermediate = c.Count("moe_intermediate_size");
+  a.shared_intermediate =
+      c.Count("n_shared_experts", 0) * a.expert_intermediate;
+  a.dense_layers = c.Count("first_k_dense_replace", 0);
+  c.Expect("moe_layer_freq", 1);
+  // Weights come in fp8 blocks; a step's precision is the scenario's.
+  c.Has("quantization_config");
+  return a;
+}
+
+struct TypeRow {
+  std::string_view type;
+  Architecture (*read)(Config&);
+};
+constexpr std::array kTypes = {
+    TypeRow{"deepseek_v2", &ReadDeepSeek},
+    TypeRow{"deepseek_v3", &ReadDeepSeek},
+    TypeRow{"gemma", &ReadGemma},
+    TypeRow{"gemma2", &ReadGemma2},
+    TypeRow{"gemma3_text", &ReadGemma3},
+    TypeRow{"llama", [](Config& c) { return ReadLlama(c); }},
+    TypeRow{"mistral", &ReadMistral},
+    TypeRow{"mixtral", &ReadMixtral},
+    TypeRow{"olmo2", &ReadOlmo2},
+    TypeRow{"phi3", &ReadMistral},
+    TypeRow{"qwen2", [](Config& c) { return ReadQwen(c, false); }},
+    TypeRow{"qwen2_moe", [](Config& c) { return ReadQwenMoe(c, false); }},
+    TypeRow{"qwen3", [](Config& c) { return ReadQwen(c, true); }},
+    TypeRow{"qwen3_moe", [](Config& c) { return ReadQwenMoe(c, true); }},
+};
+
+}  // namespace
+
+model::Architecture ReadModelConfig(const std::string& path) {
+  Config config(path);
+  if (config.Has("vision_config")) {
+    config.Fail(
+        "vision_config: expected a language model, got one with images; hint: "
+        "its text_config as a file of its own");
+  }
+  const std::string type = config.Text("model_type", "");
+  if (type.empty()) config.Fail("model_type: missing");
+  const auto* const row =
+      std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& known) {
+        return known.type == type;
+      });
+  if (row == kTypes.end()) {
+    std::vector<std::string_view> known;
+    for (const TypeRow& one : kTypes) known.push_back(one.type);
+    config.Fail(fmt::format("model_type: unknown type \"{}\"{}; known: {}",
+                            type,
+                            model::DidYouMean(type, known),
+                            model::JoinNames(known, known.size())));
+  }
+  Architecture a = row->read(config);
+  config.Finish(type);
+  a.name = config.Text("_name_or_path", type);
+  if (a.name.empty()) a.name = type;
+  // The blocks without a head of their own have the usual one.
+  if (a.key_value_heads == a.heads) a.key_value_heads = 0;
+  return a;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,17 @@
+#pragma once
+
+// A model as Hugging Face's config.json describes it.
+
+#include <string>
+
+#include "model/architecture.h"
+
+namespace trainfare::scenarios {
+
+// Throws InputError "file: key: ..": a file that is cut short, a model_type
+// that is not known, a key that is missing, has a value that these counts do
+// not cover, or is not understood. Nothing is guessed: a default is that of the
+// type's own configuration class in Transformers.
+model::Architecture ReadModelConfig(const std::string& path);
+
+}  // namespace trainfare::scenarios

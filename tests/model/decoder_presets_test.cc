@@ -1,0 +1,214 @@
+#include "model/decoder_presets.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <utility>
+
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/memory.h"
+#include "model/stack_rules.h"
+#include "model/trainable.h"
+
+namespace trainfare::model {
+namespace {
+
+Workload Llama8b(int64_t batch, int64_t length) {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.batch = batch;
+  w.sequence_length = length;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  w.stack.attention = Attention::kFlash;
+  w.stack.fusion = Fusion::kLiger;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  return w;
+}
+
+#include "tests/model/parameter_counts.inc"
+
+TEST_CASE("parameters of the presets") {
+  for (const auto& [name, parameters] : kParameterCounts) {
+    CAPTURE(name);
+    CHECK(TotalParameters(FindArchitecture(name)) == parameters);
+  }
+}
+
+// By hand, docs/models/llm.md: a block has 4096 x 128 x (2 x 32 + 2 x 8) =
+// 41,943,040 weights of attention and 3 x 4096 x 14336 = 176,160,768 of the
+// feed-forward; 32 of them, and logits of 4096 x 128256 = 525,336,576.
+constexpr int64_t kMatrices = 32 * (41'943'040LL + 176'160'768) + 525'336'576;
+
+TEST_CASE("the FLOPs of Llama 3.1 8B by hand") {
+  CHECK(2 * kMatrices == 15'009'316'864);  // a token
+  const int64_t s = 2048;
+  const Workload w = Llama8b(1, s);
+  // Causal: each query sees itself and what is before it.
+  const int64_t pairs = s * (s + 1) / 2;
+  const int64_t core = 32LL * 32 * pairs * 2 * (128 + 128);
+  const KernelList list = ExpandKernels(w);
+  // The chunked loss makes the logits' two gradients with them.
+  const int64_t logits = 2 * s * 525'336'576LL;
+  CHECK(list.Counts(Phase::kForward).matrix_flops ==
+        2 * s * kMatrices + core + 2 * logits);
+  // Flash computes scores anew: five products instead of two.
+  CHECK(list.Counts(Phase::kBackward).matrix_flops ==
+        4 * s * (kMatrices - 525'336'576) + core / 2 * 5);
+  // Model FLOPs count all pairs, as PaLM's rule does.
+  CHECK(ForwardModelFlops(w) ==
+        2 * s * kMatrices + 32LL * 32 * s * s * 2 * (128 + 128));
+}
+
+TEST_CASE("a window and experts by hand") {
+  Workload w = Llama8b(1, 10);
+  w.architecture.layers = 2;
+  w.architecture.window = 4;
+  w.architecture.windowed_layers = 1;
+  const auto core = [&](const Workload& of) {
+    int64_t flops = 0;
+    const KernelList list = ExpandKernels(of);
+    for (const Segment& segment : list.segments) {
+      if (segment.phase != Phase::kForward) continue;
+      for (int64_t i = segment.begin; i < segment.end; ++i) {
+        const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+        if (kernel.name == "flash attention") {
+          flops += segment.repeat * kernel.matrix_flops;
+        }
+      }
+    }
+    return flops;
+  };
+  // 4 x 5 / 2 + 6 x 4 = 34 pairs beside 55.
+  CHECK(core(w) == 32LL * (34 + 55) * 2 * 256);
+
+  // Mixtral: of 46.7 B parameters a token passes through 12.9 B.
+  const Architecture mixtral = FindArchitecture("mixtral-8x7b");
+  CHECK(TotalParameters(mixtral) == 46'702'792'704);
+  CHECK(ActiveParameters(mixtral) == 12'879'925'248);
+  Workload m = Llama8b(1, 16);
+  m.architecture = mixtral;
+  // 16 tokens to 2 experts each: 32 rows, 4 of each of the 8.
+  int64_t rows = 0;
+  for (const Kernel& kernel : ExpandKernels(m).kernels) {
+    if (kernel.name != "expert in") continue;
+    CHECK(kernel.gemm.m == 4);
+    CHECK(kernel.launches == 8);
+    rows += kernel.gemm.m * kernel.launches;
+  }
+  CHECK(rows == 32);
+}
+
+// s b [8 h + 4 d (q + g) + 6 i] + 4 s b q bytes, and 16 a row and norm pair of
+// statistics: inputs and outputs of two norms, heads, gate, up and product.
+TEST_CASE("what a block of Llama keeps, by hand") {
+  const Workload w = Llama8b(2, 512);
+  const int64_t tokens = 2 * 512;
+  CHECK(LayerActivationBytes(w) ==
+        tokens * (8 * 4096 + 4 * 128 * (32 + 8) + 6 * 14336) + 4 * tokens * 32 +
+            16 * tokens);
+}
+
+TEST_CASE("adapters of Llama 3.1 8B by hand") {
+  Workload w = Llama8b(1, 128);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = w.trainable.lora.value = true;
+  // 16 (4096 + 4096) of queries, 16 (4096 + 1024) of values, 32 blocks.
+  CHECK(AdapterParameters(w) == 6'815'744);
+  CHECK(TrainableParameters(w) == 6'815'744);
+  // Frozen products have no weight gradient.
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    CHECK(kernel.name.text() != "weight gradient");
+  }
+  // 4 bits and 4 bytes a group of 64: 36 bytes.
+  CHECK(QuantisedBytes(64, 4) == 36);
+  const double whole = ToBytes(EstimateMemory(w, {}).Of("parameters"));
+  w.trainable.base_bits = 4;
+  const double packed = ToBytes(EstimateMemory(w, {}).Of("parameters"));
+  const double block = 32.0 * (41'943'040 + 176'160'768);
+  CHECK(whole - packed == block * (2.0 - 36.0 / 64));
+  bool widened = false;
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    widened = widened || kernel.name == "dequantise weights";
+  }
+  CHECK(widened);
+}
+
+TEST_CASE("a stack is a row: what it fuses decides its launches") {
+  for (const StackRules& rules : kStackRules) {
+    CHECK(FusionFromText(ToText(rules.fusion)) == rules.fusion);
+  }
+  for (const Fusion fusion : {Fusion::kEager,
+                              Fusion::kFairseq,
+                              Fusion::kFused,
+                              Fusion::kLightSeq,
+                              Fusion::kCompiled,
+                              Fusion::kLiger}) {
+    CHECK(RulesOf(fusion).fusion == fusion);
+  }
+  Workload w = Llama8b(1, 64);
+  const auto launches = [&](KernelName name) {
+    int64_t count = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      if (kernel.name == name) ++count;
+    }
+    return count;
+  };
+  // Two norms of the block and the last one.
+  CHECK(launches("rms norm") == 3);
+  CHECK(launches("rotary positions") == 1);
+  CHECK(launches("vocabulary logits") == 0);
+  w.stack.fusion = Fusion::kEager;
+  CHECK(launches("rms norm") == 3 * 8);
+  CHECK(launches("rotary positions") == 2 * 5);
+  CHECK(launches("vocabulary logits") == 1);
+}
+
+TEST_CASE("every preset has kernels, memory and a valid block") {
+  for (const Architecture& a : DecoderPresets()) {
+    CAPTURE(a.name);
+    Workload w = Llama8b(1, 64);
+    w.architecture = a;
+    CHECK_NOTHROW(Validate(w));
+    CHECK(ExpandKernels(w).Counts(Phase::kBackward).matrix_flops > 0);
+    CHECK(EstimateMemory(w, {}).total().base() > 0);
+    for (const Fusion fusion : {Fusion::kEager, Fusion::kCompiled}) {
+      w.stack.fusion = fusion;
+      CHECK(ExpandKernels(w).Counts(Phase::kForward).launches > 0);
+    }
+  }
+}
+
+TEST_CASE("blocks whose parts do not go together") {
+  const auto message = [](auto change) {
+    Workload w = Llama8b(1, 64);
+    change(w);
+    try {
+      Validate(w);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(message([](Workload& w) { w.architecture.key_value_heads = 5; }) ==
+        "model.key_value_heads: expected a divisor of heads = 32, got 5");
+  CHECK(message([](Workload& w) {
+          w.architecture.window = 200'000;
+          w.architecture.windowed_layers = 1;
+        }) ==
+        "model.window: expected at most 131072, the positions of llama-3.1-8b, "
+        "got 200000");
+  CHECK(message([](Workload& w) { w.trainable.base_bits = 4; }) ==
+        "trainable.lora.base_bits: expected 4 or 8 beside adapters, got 4");
+  CHECK(message([](Workload& w) {
+          w.architecture = FindArchitecture("gpt2");
+          w.trainable.lora_rank = 4;
+          w.trainable.lora.feed_forward_gate = true;
+        }) ==
+        "trainable.lora.matrices: expected a gated feed-forward for "
+        "feed_forward_gate");
+}
+
+}  // namespace
+}  // namespace trainfare::model
