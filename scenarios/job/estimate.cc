@@ -574,8 +574,8 @@ JobEstimate EstimateJob(const Scenario& scenario,
   job.run_low = fixed + stepping * job.step.low_factor;
   job.run_high = fixed + stepping * job.step.high_factor;
   RequireAnswer(job);
-  job.engines = calibrate::EnginesOf(
-      device, job.workload, predictor.fit().Values());
+  job.engines =
+      calibrate::EnginesOf(device, job.workload, predictor.fit().Values());
   job.bottleneck = BottleneckOf(job);
   EstimateEnergy(device, job);
   return job;
