@@ -143,22 +143,39 @@ void ReadGeneration(const Reader& root, Device& device) {
   }
 }
 
+// A value of a parameter in its unit.
+double ReadPrior(const Reader& priors, const ParameterInfo& info) {
+  const double value = info.unit == "s"
+                           ? model::ToSeconds(priors.Time(info.name))
+                           : priors.Number(info.name, info.lower, info.upper);
+  if (value < info.lower || value > info.upper) {
+    priors.Fail(info.name,
+                fmt::format("expected {:g} to {:g} {}, the bounds of the fit",
+                            info.lower,
+                            info.upper,
+                            info.unit));
+  }
+  return value;
+}
+
 // Only what the kind's model has, within what it allows: the fit starts there.
 void ReadPriors(const Reader& root, Device& device) {
   const std::optional<Reader> priors = root.OptionalMap("priors");
   if (!priors) return;
-  const ParameterInfo* info =
-      FindParameter(ParametersOf(device.kind), kStepOverhead);
-  if (info == nullptr) {
-    priors->Fail(fmt::format("the model of {} devices has no {}",
-                             ToText(device.kind),
-                             kStepOverhead));
+  const auto infos = ParametersOf(device.kind);
+  for (const std::string& name : priors->Keys()) {
+    const ParameterInfo* info = FindParameter(infos, name);
+    if (info == nullptr) {
+      std::vector<std::string_view> known;
+      for (const ParameterInfo& one : infos) known.push_back(one.name);
+      priors->Fail(name,
+                   fmt::format("the model of {} devices has no {}{}",
+                               ToText(device.kind),
+                               name,
+                               model::DidYouMean(name, known)));
+    }
+    device.priors.emplace(name, ReadPrior(*priors, *info));
   }
-  device.step_overhead_prior = Within(*priors,
-                                      kStepOverhead,
-                                      priors->Time(kStepOverhead),
-                                      model::Second(info->lower),
-                                      model::Second(info->upper));
 }
 
 void ReadLinks(const Reader& root, Device& device) {
@@ -166,6 +183,8 @@ void ReadLinks(const Reader& root, Device& device) {
   if (!links) return;
   device.peer_bandwidth = links->OptionalBandwidth("peer");
   device.host_bandwidth = links->OptionalBandwidth("host");
+  device.through_host_bandwidth = links->OptionalBandwidth("through_host");
+  device.weight_bandwidth = links->OptionalBandwidth("weights");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 // calibrate/fits/. How a device behaves is in hardware/models/.
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,9 +93,9 @@ struct Device {
   int64_t systolic_columns = 0;
   // The graph is compiled for every distinct shape.
   bool static_shapes = false;
-  // What is known of the host's work of a step before any run; absent: what
-  // the kind's model assumes.
-  std::optional<model::Seconds<>> step_overhead_prior;
+  // What is known before any run of parameters of the kind's model, by name, in
+  // base units; of others what the model assumes.
+  std::map<std::string, double, std::less<>> priors;
   // Its maker's software does not train on it: no candidate for training, but
   // a row of inference tables.
   bool inference_only = false;
@@ -120,6 +122,11 @@ struct Device {
   // One direction, to a peer on the same host; absent: through the host.
   std::optional<model::BytesPerSecond<>> peer_bandwidth;
   std::optional<model::BytesPerSecond<>> host_bandwidth;
+  // From one to the next on a host where the driver allows no peer access: down
+  // into the host's memory and up again.
+  std::optional<model::BytesPerSecond<>> through_host_bandwidth;
+  // What weights stream at that live outside the device's own memory.
+  std::optional<model::BytesPerSecond<>> weight_bandwidth;
 
   // Peak of the engine that runs matrix products in `precision`; nullopt when
   // the device cannot.

@@ -26,9 +26,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "hardware/catalog/device.h"
@@ -102,20 +104,16 @@ inline constexpr std::array<ParameterInfo, kDataflowParameterCount>
          "whole steps beside times on the chip"},
     }};
 
-// Whether weights can come from outside the chip: from memory of its own, or
-// over the host's link. Chips for inference hold theirs.
-inline bool StreamsWeights(const Device& device) {
-  return !device.inference_only &&
-         (device.memory_capacity > device.on_chip_memory ||
-          device.host_bandwidth.has_value());
-}
-
-// What the weights stream at: memory beside the chip, else the host's link.
-inline model::BytesPerSecond<> WeightStreamBandwidth(const Device& device) {
-  ENSURE(StreamsWeights(device), "weights that stay on the chip");
-  return device.memory_capacity > device.on_chip_memory
-             ? device.memory_bandwidth
-             : *device.host_bandwidth;
+// What weights stream at, from memory outside the chip or beside it; nullopt:
+// they stay on it, as on chips for inference.
+inline std::optional<model::BytesPerSecond<>> WeightStream(
+    const Device& device) {
+  if (device.inference_only) return std::nullopt;
+  if (device.weight_bandwidth) return device.weight_bandwidth;
+  if (device.memory_capacity > device.on_chip_memory) {
+    return device.memory_bandwidth;
+  }
+  return std::nullopt;
 }
 
 inline model::Bytes<> DataflowWeightBytes(const model::Workload& workload) {
@@ -132,10 +130,14 @@ StepTime<T> DataflowStep(const Device& device,
   ENSURE(p.size() == kDataflowParameterCount, "parameters of another model");
   const auto peak = device.MatrixPeak(workload.precision);
   ENSURE(peak.has_value(), "a precision that the device does not have");
-  // A forward pass keeps its weights; training renews them every step.
-  const bool streams = StreamsWeights(device) &&
-                       (workload.work != model::Work::kForward ||
-                        DataflowWeightBytes(workload) > device.on_chip_memory);
+  // Training renews the weights every step; a forward pass keeps those that
+  // the chip has room for.
+  const auto stream_rate = WeightStream(device);
+  double streamed = stream_rate ? 1.0 : 0.0;
+  if (stream_rate && workload.work == model::Work::kForward) {
+    streamed = std::max(
+        0.0, 1.0 - device.on_chip_memory / DataflowWeightBytes(workload));
+  }
   return SumSegments<T>(
       workload,
       kernels,
@@ -159,9 +161,9 @@ StepTime<T> DataflowStep(const Device& device,
           stages += times;
         }
         model::Seconds<T> stream;
-        if (streams) {
-          stream = model::Byte(weight_bytes) / (WeightStreamBandwidth(device) *
-                                                p[kDataflowStreamEfficiency]);
+        if (streamed > 0) {
+          stream = model::Byte(weight_bytes * streamed) /
+                   (*stream_rate * p[kDataflowStreamEfficiency]);
         }
         const model::ExposedTime<T> exposed = model::KernelTime<T>(
             at_peak / p[kDataflowRateEfficiency],
@@ -180,7 +182,7 @@ StepTime<T> DataflowStep(const Device& device,
 inline void RequireWeightsHeld(const Device& device,
                                const model::Workload& workload) {
   const model::Bytes<> weights = DataflowWeightBytes(workload);
-  if (StreamsWeights(device) || weights <= device.memory_capacity) return;
+  if (WeightStream(device) || weights <= device.memory_capacity) return;
   throw model::InputError(fmt::format(
       "model: the weights of {} take {:.0f} MB, {} holds {:.0f} MB on chip "
       "and nothing streams them; choose a smaller model",
@@ -195,6 +197,7 @@ inline void RequireWeightsHeld(const Device& device,
 struct DataflowKind {
   static constexpr Kind kRow{.name = "dataflow",
                              .parameters = kDataflowParameters,
+                             .plan_memory = PlanPipelineMemory,
                              .require_supported = RequireWeightsHeld};
 
   template <class T>

@@ -18,10 +18,10 @@ std::span<const ParameterInfo> ParametersOf(DeviceKind kind) {
 std::vector<ParameterInfo> ParametersOf(const Device& device) {
   const auto of_kind = ParametersOf(device.kind);
   std::vector<ParameterInfo> infos(of_kind.begin(), of_kind.end());
-  if (device.step_overhead_prior) {
-    ParameterInfo* info = FindParameter(std::span(infos), kStepOverhead);
+  for (const auto& [name, value] : device.priors) {
+    ParameterInfo* info = FindParameter(std::span(infos), name);
     ENSURE(info != nullptr, "a prior of a parameter that the kind has");
-    info->prior = model::ToSeconds(*device.step_overhead_prior);
+    info->prior = value;
     ENSURE(info->lower <= info->prior && info->prior <= info->upper,
            "a prior inside its bounds");
   }

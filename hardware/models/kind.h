@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "hardware/catalog/device.h"
+#include "hardware/models/memory_plan.h"
 #include "hardware/models/parameter.h"
 #include "model/energy.h"
 #include "model/workload.h"
@@ -43,6 +44,8 @@ struct Kind {
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;
 
+  // How its software holds a workload in memory.
+  PlanMemoryFunction plan_memory = PlanPlainMemory;
   // What a board draws in each kind of work; nullopt where its file does not
   // say enough. nullptr: no more is known of the kind than rest and limit.
   std::optional<model::PowerLevels> (*power)(const Device&,

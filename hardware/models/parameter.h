@@ -27,10 +27,6 @@ struct ParameterInfo {
   std::string_view determined_by;
 };
 
-// Of every kind that counts the host's work of a step as one time: a device's
-// own file may say what is known of it.
-inline constexpr std::string_view kStepOverhead = "step_overhead";
-
 // The parameter of that name; nullptr where the model has none.
 template <class Info>
 Info* FindParameter(std::span<Info> infos, std::string_view name) {

@@ -113,12 +113,12 @@ inline bool HasOwnTraffic(const model::Workload& workload,
           kernel.kind != model::KernelKind::kCopy);
 }
 
+// One kernel on every core that has a share of the batch.
 template <class T>
-StepTime<T> SystolicStep(const Device& device,
-                         const model::Workload& workload,
-                         const model::KernelList& kernels,
-                         std::span<const T> p) {
-  ENSURE(p.size() == kSystolicParameterCount, "parameters of another model");
+model::ExposedTime<T> SystolicKernelTime(const Device& device,
+                                         const model::Workload& workload,
+                                         const model::Kernel& kernel,
+                                         std::span<const T> p) {
   const auto peak = device.MatrixPeak(workload.precision);
   ENSURE(peak.has_value(), "a precision that the device does not have");
   const auto cores =
@@ -128,7 +128,70 @@ StepTime<T> SystolicStep(const Device& device,
   if (model::OperationByOperation(workload.stack)) {
     fixed += p[kSystolicTraceCost];
   }
+  const double share =
+      kernel.kind == model::KernelKind::kOptimizer ? 1.0 : 1.0 / cores;
+  model::Seconds<T> compute;
+  if (kernel.matrix_flops > 0) {
+    const double array = SystolicShare(
+        kernel.gemm, device.systolic_rows, device.systolic_columns);
+    compute += model::Flop(static_cast<double>(kernel.matrix_flops) * share *
+                           of_chip) /
+               (*peak * (p[kSystolicGemmEfficiency] * array));
+  }
+  compute += model::Flop(static_cast<double>(kernel.vector_flops +
+                                             8 * kernel.special_ops +
+                                             8 * kernel.random_draws) *
+                         share * of_chip) /
+             (device.VectorPeak() * p[kSystolicVectorEfficiency]);
+  double bytes = 0;
+  if (kernel.kind == model::KernelKind::kOptimizer) {
+    bytes = FusedOptimizerBytes(workload, kernel);
+  } else if (HasOwnTraffic(workload, kernel)) {
+    bytes =
+        static_cast<double>(kernel.parameter_bytes) +
+        static_cast<double>(kernel.bytes() - kernel.parameter_bytes) * share;
+  }
+  const model::BytesPerSecond<T> bandwidth =
+      device.memory_bandwidth * (p[kSystolicBandwidthEfficiency] / of_chip);
+  return model::KernelTime<T>(compute,
+                              model::Byte(bytes) / bandwidth,
+                              p[kSystolicOverlap],
+                              model::Seconds<T>(fixed));
+}
 
+// What one backward pass of a block computes anew of its forward pass for want
+// of memory (memory_plan.h), in `share` of the blocks: the product that makes
+// the scores, one of attention's two. What is elementwise rides along.
+template <class T>
+PhaseTime<T> SystolicRecomputation(const Device& device,
+                                   const model::Workload& workload,
+                                   const model::KernelList& kernels,
+                                   const model::Segment& backward,
+                                   double share,
+                                   std::span<const T> p) {
+  PhaseTime<T> time;
+  for (const model::Segment& segment : kernels.segments) {
+    if (segment.phase != model::Phase::kForward ||
+        segment.role != backward.role) {
+      continue;
+    }
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+      if (kernel.kind != model::KernelKind::kBatchedGemm) continue;
+      AddKernel(
+          time, kernel, SystolicKernelTime<T>(device, workload, kernel, p));
+    }
+  }
+  return time * (0.5 * share);
+}
+
+template <class T>
+StepTime<T> SystolicStep(const Device& device,
+                         const model::Workload& workload,
+                         const model::KernelList& kernels,
+                         std::span<const T> p) {
+  ENSURE(p.size() == kSystolicParameterCount, "parameters of another model");
+  const double anew = PlanMemory(device, workload).anew;
   return SumSegments<T>(
       workload,
       kernels,
@@ -136,39 +199,14 @@ StepTime<T> SystolicStep(const Device& device,
         PhaseTime<T> time;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
-          const double share =
-              kernel.kind == model::KernelKind::kOptimizer ? 1.0 : 1.0 / cores;
-          model::Seconds<T> compute;
-          if (kernel.matrix_flops > 0) {
-            const double array = SystolicShare(
-                kernel.gemm, device.systolic_rows, device.systolic_columns);
-            compute += model::Flop(static_cast<double>(kernel.matrix_flops) *
-                                   share * of_chip) /
-                       (*peak * (p[kSystolicGemmEfficiency] * array));
-          }
-          compute += model::Flop(static_cast<double>(kernel.vector_flops +
-                                                     8 * kernel.special_ops +
-                                                     8 * kernel.random_draws) *
-                                 share * of_chip) /
-                     (device.VectorPeak() * p[kSystolicVectorEfficiency]);
-          double bytes = 0;
-          if (kernel.kind == model::KernelKind::kOptimizer) {
-            bytes = FusedOptimizerBytes(workload, kernel);
-          } else if (HasOwnTraffic(workload, kernel)) {
-            bytes =
-                static_cast<double>(kernel.parameter_bytes) +
-                static_cast<double>(kernel.bytes() - kernel.parameter_bytes) *
-                    share;
-          }
-          const model::BytesPerSecond<T> bandwidth =
-              device.memory_bandwidth *
-              (p[kSystolicBandwidthEfficiency] / of_chip);
-          AddKernel(time,
-                    kernel,
-                    model::KernelTime<T>(compute,
-                                         model::Byte(bytes) / bandwidth,
-                                         p[kSystolicOverlap],
-                                         model::Seconds<T>(fixed)));
+          AddKernel(
+              time, kernel, SystolicKernelTime<T>(device, workload, kernel, p));
+        }
+        const bool block = segment.role == model::SegmentRole::kLayer ||
+                           segment.role == model::SegmentRole::kDecoderLayer;
+        if (block && segment.phase == model::Phase::kBackward && anew > 0) {
+          time += SystolicRecomputation<T>(
+              device, workload, kernels, segment, anew, p);
         }
         return time * static_cast<double>(segment.repeat);
       },
@@ -178,7 +216,8 @@ StepTime<T> SystolicStep(const Device& device,
 // The kind's row, and its formula by the name that all kinds share.
 struct SystolicKind {
   static constexpr Kind kRow{.name = "systolic",
-                             .parameters = kSystolicParameters};
+                             .parameters = kSystolicParameters,
+                             .plan_memory = PlanRecomputingMemory};
 
   template <class T>
   static StepTime<T> Step(const Device& device,

@@ -1,7 +1,6 @@
 #include "scenarios/job/estimate.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,16 +14,15 @@
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/bisection.h"
-#include "model/energy.h"
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/limits.h"
+#include "scenarios/job/energy.h"
 
 namespace trainfare::scenarios {
 namespace {
 
 using hardware::Device;
-using hardware::DeviceCatalog;
 using model::InputError;
 using model::Seconds;
 
@@ -32,63 +30,9 @@ using model::Seconds;
 // step by, as the standard deviation of its logarithm: the slowest of more
 // ranks is slower, and a switch may carry less than its links. An assumption.
 constexpr double kOtherRanksSigma = 0.1;
+// Beyond any batch that anybody asks for.
+constexpr int64_t kMostBatch = int64_t{1} << 24;
 constexpr double kNormalQuantile90 = 1.2815515655446004;
-
-// Of ranks that nobody measured: the link by its datasheet, computation and
-// communication do not slow each other.
-calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
-  calibrate::RankFit ranks;
-  ranks.network.ranks = cluster.chips();
-  ranks.network.alone.ring = {
-      cluster.link->latency,
-      cluster.link->bandwidth * hardware::FactsOfLinks().ring_share};
-  ranks.network.beside = ranks.network.alone;
-  return ranks;
-}
-
-// Instances that have several of a device, as a hint; empty: none does.
-std::string InstancesWithSeveral(const Device& device) {
-  std::vector<std::string> names;
-  for (const hardware::Instance* instance :
-       hardware::InstanceCatalog::Shipped().OfDevice(device.name)) {
-    if (instance->count > 1 && instance->between_devices) {
-      names.push_back(instance->FullName());
-    }
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-// From one device to the next on a host, by the datasheet.
-hardware::Interconnect LinkBetween(const Device& device) {
-  hardware::Interconnect link;
-  if (device.peer_bandwidth) {
-    link.name = "peer link of its datasheet";
-    link.bandwidth = *device.peer_bandwidth;
-    link.latency = hardware::FactsOfLinks().peer_step;
-  } else if (device.host_bandwidth) {
-    link.name = "host link of its datasheet";
-    link.bandwidth = *device.host_bandwidth;
-    link.latency = hardware::FactsOfLinks().host_step;
-  } else {
-    const std::string instances = InstancesWithSeveral(device);
-    throw InputError(fmt::format(
-        "--devices: no link between several {} is known; {}",
-        device.name,
-        instances.empty() ? "no instance of the catalog has them either, so "
-                            "one is all that can be asked about"
-                          : "name an instance that has them: " + instances));
-  }
-  return link;
-}
-
-// Ranks that `fit` knows, as many as the cluster's devices.
-void Join(calibrate::RankFit ranks,
-          const calibrate::Fit& fit,
-          Cluster& cluster) {
-  cluster.ranks = std::move(ranks);
-  cluster.measured_ranks =
-      calibrate::NearestRanks(fit, cluster.devices)->network.ranks;
-}
 
 // Standard deviation of log(step time) over the ranks, by what the device's
 // prediction and the ring leave open.
@@ -97,9 +41,10 @@ double RanksSigma(const calibrate::RankStepTime& over_ranks,
                   const Cluster& cluster) {
   const double exposed = over_ranks.exposed / over_ranks.total();
   const double device = (1.0 - exposed) * device_sigma;
-  if (!cluster.ranks)
-    return std::hypot(device,
-                      exposed * hardware::FactsOfLinks().ring_share_sigma);
+  if (!cluster.ranks) {
+    const double ring = hardware::FactsOfLinks().ring_share_sigma;
+    return std::hypot(device, exposed * ring);
+  }
   // What the runs over the ranks scatter by has the device's own error in it.
   double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
                             over_ranks.log_sigma);
@@ -184,35 +129,6 @@ std::string BottleneckOf(const JobEstimate& job) {
                      largest->name);
 }
 
-// A GPU draws more at products than at other work; of the other kinds no more
-// is known than rest and limit.
-model::Watts<> PowerOf(const Device& device, const JobEstimate& job) {
-  const Seconds<> total = job.step.total();
-  const double working =
-      (job.run.training - job.run.input_wait + job.run.evaluation) /
-      job.run.total();
-  const double busy = std::clamp(job.step.busy() / total * working, 0.0, 1.0);
-  const hardware::Kind& kind = hardware::KindOf(device);
-  if (kind.power != nullptr) {
-    if (const auto levels = kind.power(device, job.workload.precision)) {
-      const double products =
-          std::clamp(job.step.matrix() / total * working, 0.0, busy);
-      return model::MeanPower(*levels, products, busy - products);
-    }
-  }
-  return model::MeanPower(*device.idle_power, *device.max_power, busy);
-}
-
-void EstimateEnergy(const Device& device, JobEstimate& job) {
-  if (!device.max_power) return;
-  job.energy_is_bound = !device.idle_power;
-  const model::Watts<> power =
-      job.energy_is_bound ? *device.max_power : PowerOf(device, job);
-  job.energy = power * job.run.total() *
-               (static_cast<double>(job.devices) /
-                static_cast<double>(job.ranks_per_device));
-}
-
 // What compiling takes of the host, and the batch that leaves it.
 void LimitToHost(const Scenario& scenario,
                  const Device& device,
@@ -269,6 +185,139 @@ void RequireAnswer(const JobEstimate& job) {
         model::kShortestTime,
         model::kLongestTime));
   }
+}
+
+// What the job is, and whether the device can do it at all: it says why not
+// before anything is counted.
+JobEstimate Begin(const Scenario& scenario,
+                  const Device& device,
+                  const Cluster& cluster) {
+  JobEstimate job;
+  job.workload = scenario.workload;
+  job.devices = cluster.devices;
+  job.ranks_per_device = cluster.ranks_per_device();
+  job.compiles = device.static_shapes;
+  job.lengths = scenario.BatchLengths(scenario.workload.batch);
+  // A few buckets are compiled once each; a length a batch is another matter.
+  hardware::ShapePlan shapes;
+  if (scenario.padding.kind == PaddingKind::kDynamic) {
+    shapes.distinct_lengths = static_cast<int64_t>(job.lengths.size());
+  }
+  shapes.compile_time_known =
+      scenario.extras.compile_per_shape || scenario.extras.warm_cache;
+  hardware::RequireSupported(device, job.workload, shapes);
+  job.compile_known = !job.compiles || shapes.compile_time_known;
+  return job;
+}
+
+// What a device holds, and the largest batch that it could.
+void CountMemory(const Device& device, JobEstimate& job) {
+  hardware::MemoryPlan plan = hardware::PlanMemory(
+      device, job.workload, job.devices, job.ranks_per_device);
+  job.memory = std::move(plan.needed);
+  job.capacity = plan.capacity;
+  job.largest_batch = hardware::LargestBatch(
+      device, job.workload, kMostBatch, job.devices, job.ranks_per_device);
+}
+
+model::RunPlan PlanOf(const Scenario& scenario, const JobEstimate& job) {
+  const bool trains = scenario.workload.work != model::Work::kForward;
+  model::RunPlan plan;
+  plan.train_samples = scenario.train_samples;
+  // Only what trains is evaluated.
+  plan.eval_samples = trains ? scenario.eval_samples : 0;
+  plan.epochs = scenario.epochs;
+  plan.batch = scenario.workload.batch;
+  plan.accumulation = scenario.workload.accumulation;
+  plan.devices = job.devices;
+  plan.lengths = job.lengths;
+  plan.drop_last = scenario.drop_last;
+  plan.start_up = scenario.extras.start_up;
+  plan.checkpoint = scenario.extras.checkpoint;
+  plan.load_per_sample = scenario.extras.load_per_sample;
+  if (job.compiles) {
+    plan.compile_per_shape =
+        scenario.extras.compile_per_shape.value_or(Seconds<>());
+    plan.warm_cache = scenario.extras.warm_cache;
+  }
+  return plan;
+}
+
+// Steps of the job by shape: one is asked for more than once, by epochs and by
+// evaluation.
+class Steps {
+ public:
+  Steps(const calibrate::Predictor& predictor,
+        const model::Workload& workload,
+        const Cluster& cluster)
+      : predictor_(predictor), workload_(workload), cluster_(cluster) {}
+
+  const StepEstimate& At(model::Work work,
+                         int64_t batch,
+                         int64_t micro_batches,
+                         int64_t length) {
+    const Shape shape{work, batch, micro_batches, length};
+    auto found = known_.find(shape);
+    if (found == known_.end()) {
+      model::Workload workload = workload_;
+      workload.work = work;
+      workload.batch = batch;
+      workload.accumulation = micro_batches;
+      workload.sequence_length = length;
+      found =
+          known_.emplace(shape, EstimateStep(predictor_, workload, cluster_))
+              .first;
+    }
+    return found->second;
+  }
+
+ private:
+  using Shape = std::tuple<model::Work, int64_t, int64_t, int64_t>;
+
+  const calibrate::Predictor& predictor_;
+  const model::Workload& workload_;
+  const Cluster& cluster_;
+  std::map<Shape, StepEstimate> known_;
+};
+
+// Model FLOPs of one rank's step of that length.
+double StepFlops(const model::Workload& job, int64_t length) {
+  model::Workload workload = job;
+  workload.sequence_length = length;
+  return static_cast<double>(workload.work == model::Work::kForward
+                                 ? model::ForwardModelFlops(workload)
+                                 : model::StepModelFlops(workload));
+}
+
+// The mean step over the lengths, and the rates that it comes to.
+void AverageSteps(const Device& device,
+                  const model::RunPlan& plan,
+                  Steps& steps,
+                  JobEstimate& job) {
+  MeanStep mean;
+  const double step_samples = static_cast<double>(plan.batch) *
+                              static_cast<double>(plan.accumulation) *
+                              static_cast<double>(plan.devices);
+  const Seconds<> load = plan.load_per_sample * step_samples;
+  double model_flops = 0;
+  for (const model::PaddedLength& length : job.lengths) {
+    StepEstimate step = steps.At(
+        job.workload.work, plan.batch, plan.accumulation, length.length);
+    step.input = std::max(Seconds<>(), load - step.total());
+    mean.Add(step, length.share);
+    model_flops += length.share * StepFlops(job.workload, length.length) *
+                   static_cast<double>(plan.accumulation);
+  }
+  job.step = mean.Get();
+  const double step_s = ToSeconds(job.step.total());
+  job.samples_per_second = step_samples / step_s;
+  job.tokens_per_second =
+      job.samples_per_second * model::MeanLength(job.lengths);
+  const auto peak = device.MatrixPeak(job.workload.precision);
+  ENSURE(peak.has_value(), "the predictor refused the precision");
+  // Ranks on one processor have its peak between them.
+  job.mfu = model_flops * static_cast<double>(job.ranks_per_device) / step_s /
+            peak->base();
 }
 
 }  // namespace
@@ -333,77 +382,6 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   return step;
 }
 
-Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
-  Cluster cluster;
-  cluster.devices = devices;
-  cluster.host_memory = instance.host_memory;
-  if (devices > instance.count) {
-    throw InputError(
-        fmt::format("--devices: expected at most {}, the devices "
-                    "of {}, got {}",
-                    instance.count,
-                    instance.FullName(),
-                    devices));
-  }
-  if (devices > 1) {
-    if (!instance.between_devices) {
-      throw InputError(fmt::format("{}: no link between its devices is known",
-                                   instance.FullName()));
-    }
-    cluster.link = instance.between_devices->Resolve();
-  }
-  return cluster;
-}
-
-Cluster ClusterOf(const Device& device, int64_t devices) {
-  Cluster cluster;
-  cluster.devices = devices;
-  if (devices <= 1) return cluster;
-  if (!device.part_of) {
-    cluster.link = LinkBetween(device);
-    return cluster;
-  }
-  const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
-  const int64_t parts = chip.cores / device.cores;
-  cluster.chip = chip.name;
-  cluster.devices_per_chip = std::min(devices, parts);
-  if (devices <= parts) return cluster;
-  if (devices % parts != 0) {
-    throw InputError(
-        fmt::format("--devices: {0} is one of {1} parts of {2}; expected up to "
-                    "{1}, or whole chips, got {3}; hint: {4} or {5}",
-                    device.name,
-                    parts,
-                    chip.name,
-                    devices,
-                    devices / parts * parts,
-                    (devices / parts + 1) * parts));
-  }
-  cluster.link = LinkBetween(chip);
-  return cluster;
-}
-
-Cluster ClusterOf(const hardware::Instance& instance,
-                  int64_t devices,
-                  const calibrate::Predictor& predictor) {
-  Cluster cluster = ClusterOf(instance, devices);
-  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
-  if (ranks && ranks->transport.ends_with("within a host") &&
-      ranks->network.alone.ring.link <= cluster.link->bandwidth) {
-    Join(std::move(*ranks), predictor.fit(), cluster);
-  }
-  return cluster;
-}
-
-Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices) {
-  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
-  if (!ranks) return ClusterOf(predictor.device(), devices);
-  Cluster cluster;
-  cluster.devices = devices;
-  Join(std::move(*ranks), predictor.fit(), cluster);
-  return cluster;
-}
-
 std::string GradeWords(const StepEstimate& step, int64_t devices) {
   std::string words = calibrate::GradeText(step.grade, step.figures);
   if (step.ring_ranks > 0 && step.ring_ranks != devices) {
@@ -445,128 +423,29 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
           {"waiting for input", "input-bound", step.input}};
 }
 
-model::MemorySurroundings SurroundingsOf(const Device& device,
-                                         int64_t devices) {
-  model::MemorySurroundings surroundings;
-  surroundings.communication_buckets = devices > 1;
-  surroundings.context = device.context;
-  surroundings.workspace = device.workspace;
-  return surroundings;
-}
-
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster) {
   ENSURE(cluster.chips() == 1 || cluster.link || cluster.ranks,
          "several devices have a link");
   const Device& device = predictor.device();
-  JobEstimate job;
-  job.workload = scenario.workload;
-  job.devices = cluster.devices;
-  job.ranks_per_device = cluster.ranks_per_device();
-  job.compiles = device.static_shapes;
-  job.lengths = scenario.BatchLengths(scenario.workload.batch);
-  // A device that cannot do this at all says why before anything is counted.
-  // A few buckets are compiled once each; a length a batch is another matter.
-  hardware::ShapePlan shapes;
-  if (scenario.padding.kind == PaddingKind::kDynamic) {
-    shapes.distinct_lengths = static_cast<int64_t>(job.lengths.size());
-  }
-  shapes.compile_time_known =
-      scenario.extras.compile_per_shape || scenario.extras.warm_cache;
-  hardware::RequireSupported(device, job.workload, shapes);
-  job.compile_known = !job.compiles || shapes.compile_time_known;
-
-  const model::MemorySurroundings surroundings =
-      SurroundingsOf(device, cluster.devices);
-  model::Workload held = job.workload;
-  // What never trains keeps no fp32 weights to round.
-  if (device.inference_only) held.stack.narrow_weights = true;
-  job.memory = model::EstimateMemory(held, surroundings);
-  // Ranks on one processor have its memory between them.
-  const auto sharing = static_cast<double>(job.ranks_per_device);
-  job.capacity = device.memory_capacity / sharing;
-  job.largest_batch = model::LargestBatch(held, surroundings, job.capacity);
+  JobEstimate job = Begin(scenario, device, cluster);
+  CountMemory(device, job);
   LimitToHost(scenario, device, cluster, job);
   if (!job.fits()) return job;
 
-  const model::Work work = scenario.workload.work;
-  model::RunPlan plan;
-  plan.train_samples = scenario.train_samples;
-  // Only what trains is evaluated.
-  plan.eval_samples = work == model::Work::kForward ? 0 : scenario.eval_samples;
-  plan.epochs = scenario.epochs;
-  plan.batch = scenario.workload.batch;
-  plan.accumulation = scenario.workload.accumulation;
-  plan.devices = cluster.devices;
-  plan.lengths = job.lengths;
-  plan.drop_last = scenario.drop_last;
-  plan.start_up = scenario.extras.start_up;
-  plan.checkpoint = scenario.extras.checkpoint;
-  plan.load_per_sample = scenario.extras.load_per_sample;
-  if (job.compiles) {
-    plan.compile_per_shape =
-        scenario.extras.compile_per_shape.value_or(Seconds<>());
-    plan.warm_cache = scenario.extras.warm_cache;
-  }
-
-  // A shape is asked for more than once: by epochs and by evaluation.
-  using Shape = std::tuple<model::Work, int64_t, int64_t, int64_t>;
-  std::map<Shape, StepEstimate> known;
-  const auto step_at = [&](model::Work kind,
-                           int64_t batch,
-                           int64_t micro_batches,
-                           int64_t length) -> const StepEstimate& {
-    const Shape shape{kind, batch, micro_batches, length};
-    auto found = known.find(shape);
-    if (found == known.end()) {
-      model::Workload workload = scenario.workload;
-      workload.work = kind;
-      workload.batch = batch;
-      workload.accumulation = micro_batches;
-      workload.sequence_length = length;
-      found = known.emplace(shape, EstimateStep(predictor, workload, cluster))
-                  .first;
-    }
-    return found->second;
-  };
-
+  const model::RunPlan plan = PlanOf(scenario, job);
+  const model::Work work = job.workload.work;
+  Steps steps(predictor, scenario.workload, cluster);
   job.run = model::EstimateRun(
       plan,
       [&](int64_t batch, int64_t micro_batches, int64_t length) {
-        return step_at(work, batch, micro_batches, length).total();
+        return steps.At(work, batch, micro_batches, length).total();
       },
       [&](int64_t batch, int64_t, int64_t length) {
-        return step_at(model::Work::kForward, batch, 1, length).total();
+        return steps.At(model::Work::kForward, batch, 1, length).total();
       });
-
-  MeanStep mean;
-  const double step_samples = static_cast<double>(plan.batch) *
-                              static_cast<double>(plan.accumulation) *
-                              static_cast<double>(plan.devices);
-  const Seconds<> load = plan.load_per_sample * step_samples;
-  double model_flops = 0;
-  for (const model::PaddedLength& length : job.lengths) {
-    StepEstimate step =
-        step_at(work, plan.batch, plan.accumulation, length.length);
-    step.input = std::max(Seconds<>(), load - step.total());
-    mean.Add(step, length.share);
-    model::Workload workload = scenario.workload;
-    workload.sequence_length = length.length;
-    model_flops += length.share *
-                   static_cast<double>(work == model::Work::kForward
-                                           ? model::ForwardModelFlops(workload)
-                                           : model::StepModelFlops(workload)) *
-                   static_cast<double>(plan.accumulation);
-  }
-  job.step = mean.Get();
-  const double step_s = ToSeconds(job.step.total());
-  job.samples_per_second = step_samples / step_s;
-  job.tokens_per_second =
-      job.samples_per_second * model::MeanLength(job.lengths);
-  const auto peak = device.MatrixPeak(job.workload.precision);
-  ENSURE(peak.has_value(), "the predictor refused the precision");
-  job.mfu = model_flops * sharing / step_s / peak->base();
+  AverageSteps(device, plan, steps, job);
 
   const Seconds<> stepping =
       job.run.training - job.run.input_wait + job.run.evaluation;

@@ -13,52 +13,14 @@
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/profile_fit.h"
 #include "hardware/catalog/device.h"
-#include "hardware/catalog/instance.h"
-#include "hardware/catalog/interconnect.h"
+#include "hardware/models/memory_plan.h"
 #include "model/memory.h"
 #include "model/run.h"
 #include "model/units.h"
+#include "scenarios/job/cluster.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
-
-// Devices that train together, each a rank.
-struct Cluster {
-  int64_t devices = 1;
-  // More than one have a link by its datasheet, or ranks as they were measured;
-  // then these answer.
-  std::optional<hardware::Interconnect> link;
-  std::optional<calibrate::RankFit> ranks;
-  int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
-  // Of the host that they are in; absent: not known.
-  std::optional<model::Bytes<>> host_memory;
-  // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and
-  // how many of its parts are devices here. What they send each other is in the
-  // step of one already (docs/models/trainium.md); the link is between chips.
-  std::string chip;
-  int64_t devices_per_chip = 1;
-
-  // Whose gradients go over the link.
-  int64_t chips() const { return devices / devices_per_chip; }
-  // Ranks on one processor are one device.
-  int64_t ranks_per_device() const {
-    return ranks ? ranks->ranks_per_device : 1;
-  }
-};
-
-// `devices` of a host of `instance`, or beside each other by the links of the
-// device's own datasheet, or of the chip's that it is a part of. Throws
-// InputError when no link is known, or when a chip would be used in part.
-Cluster ClusterOf(const hardware::Instance& instance, int64_t devices);
-Cluster ClusterOf(const hardware::Device& device, int64_t devices);
-
-// The same, by what the predictor's fit knows of several ranks where it does.
-// Of an instance only ranks inside a host, and none whose ring is faster than
-// the instance's own link: it was measured over another one.
-Cluster ClusterOf(const hardware::Instance& instance,
-                  int64_t devices,
-                  const calibrate::Predictor& predictor);
-Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices);
 
 // One optimizer step. The named terms add up to total().
 struct StepEstimate {
@@ -155,9 +117,5 @@ struct JobEstimate {
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster);
-
-// What the framework and the driver take on a device of this kind.
-model::MemorySurroundings SurroundingsOf(const hardware::Device& device,
-                                         int64_t devices);
 
 }  // namespace trainfare::scenarios

@@ -413,7 +413,8 @@ struct NeuronKind {
                              .parameters = kNeuronParameters,
                              .profiles_engines = true,
                              .gradient_checkpointing = false,
-                             .stochastic_rounding = true};
+                             .stochastic_rounding = true,
+                             .plan_memory = PlanCoresMemory};
 
   template <class T>
   static StepTime<T> Step(const Device& device,

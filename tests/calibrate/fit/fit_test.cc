@@ -448,7 +448,7 @@ TEST_CASE("the prior as a fit says so") {
 
 TEST_CASE("a fit starts and stays where the device's file says") {
   Device device = Processor();
-  device.step_overhead_prior = model::Milliseconds(7);
+  device.priors["step_overhead"] = 7e-3;
   const size_t overhead = hardware::models::kCpuStepOverhead;
   CHECK(PriorFit(device).parameters[overhead].value == 7e-3);
   // Passes without the step around them say nothing of it.
@@ -462,7 +462,7 @@ TEST_CASE("a fit starts and stays where the device's file says") {
   });
   const Fit fit = FitDevice(device, observations);
   const FittedParameter& parameter = fit.parameters[overhead];
-  CHECK(parameter.name == hardware::kStepOverhead);
+  CHECK(parameter.name == "step_overhead");
   CHECK(!parameter.determined);
   CHECK(parameter.prior == 7e-3);
   CHECK(parameter.value == 7e-3);

@@ -95,9 +95,9 @@ TEST_CASE("what a device's file knows of it stands in for its kind's prior") {
   };
   std::vector<double> expected = Priors(DeviceKind::kSystolic);
   CHECK(priors_of(device) == expected);
-  device.step_overhead_prior = model::Milliseconds(3);
+  device.priors["step_overhead"] = 3e-3;
   for (size_t i = 0; i < of_kind.size(); ++i) {
-    if (of_kind[i].name == kStepOverhead) expected[i] = 3e-3;
+    if (of_kind[i].name == "step_overhead") expected[i] = 3e-3;
   }
   CHECK(priors_of(device) == expected);
   CHECK(expected != Priors(DeviceKind::kSystolic));

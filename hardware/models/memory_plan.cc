@@ -1,0 +1,201 @@
+#include "hardware/models/memory_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "hardware/models/kind.h"
+#include "model/bisection.h"
+#include "model/error.h"
+
+namespace trainfare::hardware {
+namespace {
+
+// Of one core, as a compiler lays out its graph.
+model::Workload OfCore(const Device& device, const model::Workload& workload) {
+  model::Workload w = workload;
+  w.batch = (workload.batch + device.cores - 1) / device.cores;
+  w.optimizer.implementation = model::OptimizerImplementation::kFused;
+  // However a graph was written or traced, what is kept is the compiler's.
+  w.stack.fusion = model::Fusion::kCompiled;
+  // Where products in fp32 are as fast as in bf16, their operands are rounded
+  // to it, and so they are kept.
+  const bool rounds = device.peak.fp32 && device.peak.bf16 &&
+                      *device.peak.fp32 >= *device.peak.bf16;
+  if (rounds && workload.precision == model::Precision::kFp32) {
+    w.precision = model::Precision::kBf16;
+  }
+  return w;
+}
+
+// Of all cores alike.
+MemoryPlan OfCores(const Device& device,
+                   model::MemoryEstimate one,
+                   model::Bytes<> capacity) {
+  const auto cores = static_cast<double>(device.cores);
+  // A compiled graph casts a weight where it is used.
+  std::erase_if(one.terms, [](const model::MemoryTerm& term) {
+    return term.name == "weight copies";
+  });
+  for (model::MemoryTerm& term : one.terms) term.size = term.size * cores;
+  return {std::move(one), capacity, {}};
+}
+
+model::MemorySurroundings InPlace(model::MemorySurroundings surroundings) {
+  surroundings.communication_buckets = false;
+  return surroundings;
+}
+
+// What all blocks of one core keep less when all of them compute anew.
+model::Bytes<> SavedAnew(const model::Workload& w) {
+  const model::Architecture& a = w.architecture;
+  const int64_t element = model::BytesPerElement(w.precision);
+  const auto kept = [&](int64_t length) {
+    return w.batch * length * (6 * a.hidden + a.intermediate) * element;
+  };
+  int64_t saved =
+      a.layers * (model::LayerActivationBytes(w) - kept(w.sequence_length));
+  if (a.decoder_layers > 0) {
+    const int64_t target =
+        w.target_length > 0 ? w.target_length : w.sequence_length;
+    // Attention twice.
+    saved += a.decoder_layers *
+             (model::DecoderLayerActivationBytes(w) - kept(target) -
+              5 * w.batch * target * a.hidden * element);
+  }
+  return model::Byte(static_cast<double>(saved));
+}
+
+// `estimate` with so much less of its activations that `capacity` is full.
+model::MemoryEstimate Filling(model::MemoryEstimate estimate,
+                              model::Bytes<> capacity) {
+  // A hair less, so that a sum of rounded terms is not above it.
+  const model::Bytes<> excess = estimate.total() - capacity * (1.0 - 1e-9);
+  for (model::MemoryTerm& term : estimate.terms) {
+    if (term.name == "activations") term.size = term.size - excess;
+  }
+  return estimate;
+}
+
+// What stays on a chip whose weights come and go: the activations.
+model::MemoryEstimate WithoutWeights(const model::Workload& w,
+                                     model::MemoryEstimate all) {
+  if (w.work == model::Work::kForward) {
+    std::erase_if(all.terms, [](const model::MemoryTerm& term) {
+      return term.name != "activations" && term.name != "logits";
+    });
+    return all;
+  }
+  int64_t bytes = w.architecture.layers * model::LayerActivationBytes(w);
+  if (w.architecture.decoder_layers > 0) {
+    bytes +=
+        w.architecture.decoder_layers * model::DecoderLayerActivationBytes(w);
+  }
+  return {model::MemoryMoment::kBackwardStart,
+          {{"activations", model::Byte(static_cast<double>(bytes))}}};
+}
+
+}  // namespace
+
+MemoryPlan PlanPlainMemory(const Device& /*device*/,
+                           const model::Workload& workload,
+                           const model::MemorySurroundings& surroundings,
+                           model::Bytes<> capacity) {
+  return {model::EstimateMemory(workload, surroundings), capacity, {}};
+}
+
+MemoryPlan PlanCoresMemory(const Device& device,
+                           const model::Workload& workload,
+                           const model::MemorySurroundings& surroundings,
+                           model::Bytes<> capacity) {
+  return OfCores(
+      device,
+      model::EstimateMemory(OfCore(device, workload), InPlace(surroundings)),
+      capacity);
+}
+
+MemoryPlan PlanRecomputingMemory(const Device& device,
+                                 const model::Workload& workload,
+                                 const model::MemorySurroundings& surroundings,
+                                 model::Bytes<> capacity) {
+  const MemoryPlan all =
+      PlanCoresMemory(device, workload, surroundings, capacity);
+  if (all.fits() || workload.work == model::Work::kForward ||
+      model::OperationByOperation(workload.stack) ||
+      workload.gradient_checkpointing) {
+    return all;
+  }
+  const model::Bytes<> saved =
+      SavedAnew(OfCore(device, workload)) * static_cast<double>(device.cores);
+  const model::Bytes<> excess = all.needed.total() - all.capacity;
+  if (saved <= excess) return all;
+  MemoryPlan plan = all;
+  plan.anew = excess / saved;
+  plan.needed = Filling(all.needed, all.capacity);
+  return plan;
+}
+
+MemoryPlan PlanPipelineMemory(const Device& device,
+                              const model::Workload& workload,
+                              const model::MemorySurroundings& surroundings,
+                              model::Bytes<> capacity) {
+  const auto of_part = [&](int64_t batch) {
+    model::Workload w = workload;
+    w.batch = batch;
+    w.optimizer.implementation = model::OptimizerImplementation::kFused;
+    MemoryPlan plan{
+        model::EstimateMemory(w, InPlace(surroundings)), capacity, {}};
+    if (device.weight_bandwidth) {
+      plan.needed = WithoutWeights(w, std::move(plan.needed));
+    }
+    return plan;
+  };
+  const auto fits = [&](int64_t batch) { return of_part(batch).fits(); };
+  if (fits(workload.batch)) return of_part(workload.batch);
+  if (!fits(1)) return of_part(1);
+  return of_part(model::LargestThat(1, workload.batch, fits));
+}
+
+model::MemorySurroundings SurroundingsOf(const Device& device,
+                                         int64_t devices) {
+  model::MemorySurroundings surroundings;
+  surroundings.communication_buckets = devices > 1;
+  surroundings.context = device.context;
+  surroundings.workspace = device.workspace;
+  return surroundings;
+}
+
+MemoryPlan PlanMemory(const Device& device,
+                      const model::Workload& workload,
+                      int64_t devices,
+                      int64_t ranks_per_device) {
+  model::Workload held = workload;
+  // What never trains keeps no fp32 weights to round.
+  if (device.inference_only) held.stack.narrow_weights = true;
+  return KindOf(device).plan_memory(
+      device,
+      held,
+      SurroundingsOf(device, devices),
+      device.memory_capacity / static_cast<double>(ranks_per_device));
+}
+
+std::optional<int64_t> LargestBatch(const Device& device,
+                                    const model::Workload& workload,
+                                    int64_t most,
+                                    int64_t devices,
+                                    int64_t ranks_per_device) {
+  const auto fits = [&](int64_t batch) {
+    model::Workload w = workload;
+    w.batch = batch;
+    return PlanMemory(device, w, devices, ranks_per_device).fits();
+  };
+  if (!fits(1)) return std::nullopt;
+  // What is needed never falls with the batch: double, then halve the gap.
+  int64_t low = 1;
+  while (low < most && fits(std::min(2 * low, most))) {
+    low = std::min(2 * low, most);
+  }
+  return low == most ? most
+                     : model::LargestThat(low, std::min(2 * low, most), fits);
+}
+
+}  // namespace trainfare::hardware

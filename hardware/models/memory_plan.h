@@ -1,0 +1,94 @@
+#pragma once
+
+// What a step holds in a device's memory as the device's software arranges it,
+// and what is computed anew where that is too much. Memory and time ask here,
+// so that what fits is what is timed. docs/models/memory.md, "Compiled graphs".
+
+#include <optional>
+
+#include "hardware/catalog/device.h"
+#include "model/memory.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::hardware {
+
+struct MemoryPlan {
+  model::MemoryEstimate needed;  // of the whole device
+  model::Bytes<> capacity;       // of it
+  // Share of the blocks whose scores of attention and elementwise results the
+  // backward pass computes anew for want of memory.
+  double anew = 0;
+
+  bool fits() const { return needed.total() <= capacity; }
+};
+
+// How a kind of device holds a workload of one rank in `capacity`.
+using PlanMemoryFunction = MemoryPlan (*)(const Device&,
+                                          const model::Workload&,
+                                          const model::MemorySurroundings&,
+                                          model::Bytes<> capacity);
+
+// All of it at once, as a framework without a compiler does.
+MemoryPlan PlanPlainMemory(const Device& device,
+                           const model::Workload& workload,
+                           const model::MemorySurroundings& surroundings,
+                           model::Bytes<> capacity);
+
+// Graphs compiled for cores that are data parallel: each holds the model, the
+// update and the all-reduce work in place, and each takes its share of the
+// batch and of the memory.
+MemoryPlan PlanCoresMemory(const Device& device,
+                           const model::Workload& workload,
+                           const model::MemorySurroundings& surroundings,
+                           model::Bytes<> capacity);
+
+// The same of a compiler that computes anew what does not fit, for stacks that
+// it sees whole: the scores of attention and what is elementwise, in as many
+// blocks as it must. Of a block there remain its input and the results of its
+// products: queries, keys, values, context, attention's residual, the inner
+// product of the feed-forward part.
+//
+//   f   = (M_0 - C) / (M_0 - M_1)
+//   M_1 = M_0 - L A + L t (6 h + i) e
+//
+//   M_0  memory with nothing anew, M_1 with all blocks           [B]
+//   C    capacity                                                [B]
+//   L A  blocks, and what one keeps with nothing anew            [1], [B]
+//   t    tokens; h, i hidden and inner size; e bytes an element
+//
+// After Korthikanti et al., "Reducing activation recomputation in large
+// transformer models", MLSys 2023. Check:
+// tests/hardware/models/memory_plan_test.cc.
+MemoryPlan PlanRecomputingMemory(const Device& device,
+                                 const model::Workload& workload,
+                                 const model::MemorySurroundings& surroundings,
+                                 model::Bytes<> capacity);
+
+// A pipeline that samples flow through: a batch enters in parts as large as
+// there is room for. Weights that stream in from outside are not on the chip,
+// nor are their gradients and the optimizer's state.
+MemoryPlan PlanPipelineMemory(const Device& device,
+                              const model::Workload& workload,
+                              const model::MemorySurroundings& surroundings,
+                              model::Bytes<> capacity);
+
+// What the framework and the driver take on a device.
+model::MemorySurroundings SurroundingsOf(const Device& device, int64_t devices);
+
+// Of one of `devices` ranks, `ranks_per_device` of which share a device's
+// memory.
+MemoryPlan PlanMemory(const Device& device,
+                      const model::Workload& workload,
+                      int64_t devices = 1,
+                      int64_t ranks_per_device = 1);
+
+// Largest batch whose plan fits, up to `most`; nullopt when not even one
+// sequence does.
+std::optional<int64_t> LargestBatch(const Device& device,
+                                    const model::Workload& workload,
+                                    int64_t most,
+                                    int64_t devices = 1,
+                                    int64_t ranks_per_device = 1);
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,152 @@
+#include "scenarios/job/cluster.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "calibrate/fit/rank_step.h"
+#include "hardware/catalog/kind_facts.h"
+#include "model/error.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::Device;
+using hardware::DeviceCatalog;
+using model::InputError;
+
+// Instances that have several of a device, as a hint; empty: none does.
+std::string InstancesWithSeveral(const Device& device) {
+  std::vector<std::string> names;
+  for (const hardware::Instance* instance :
+       hardware::InstanceCatalog::Shipped().OfDevice(device.name)) {
+    if (instance->count > 1 && instance->between_devices) {
+      names.push_back(instance->FullName());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// From one device to the next on a host, by the datasheet.
+hardware::Interconnect LinkBetween(const Device& device) {
+  hardware::Interconnect link;
+  if (device.peer_bandwidth) {
+    link.name = "peer link of its datasheet";
+    link.bandwidth = *device.peer_bandwidth;
+    link.latency = hardware::FactsOfLinks().peer_step;
+  } else if (device.through_host_bandwidth) {
+    link.name = "through the host's memory, by its datasheet";
+    link.bandwidth = *device.through_host_bandwidth;
+    link.latency = hardware::FactsOfLinks().host_step;
+  } else if (device.host_bandwidth) {
+    link.name = "host link of its datasheet";
+    link.bandwidth = *device.host_bandwidth;
+    link.latency = hardware::FactsOfLinks().host_step;
+  } else {
+    const std::string instances = InstancesWithSeveral(device);
+    throw InputError(fmt::format(
+        "--devices: no link between several {} is known; {}",
+        device.name,
+        instances.empty() ? "no instance of the catalog has them either, so "
+                            "one is all that can be asked about"
+                          : "name an instance that has them: " + instances));
+  }
+  return link;
+}
+
+// Ranks that `fit` knows, as many as the cluster's devices.
+void Join(calibrate::RankFit ranks,
+          const calibrate::Fit& fit,
+          Cluster& cluster) {
+  cluster.ranks = std::move(ranks);
+  cluster.measured_ranks =
+      calibrate::NearestRanks(fit, cluster.devices)->network.ranks;
+}
+
+}  // namespace
+
+calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
+  calibrate::RankFit ranks;
+  ranks.network.ranks = cluster.chips();
+  ranks.network.alone.ring = {
+      cluster.link->latency,
+      cluster.link->bandwidth * hardware::FactsOfLinks().ring_share};
+  ranks.network.beside = ranks.network.alone;
+  return ranks;
+}
+
+Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
+  Cluster cluster;
+  cluster.devices = devices;
+  cluster.host_memory = instance.host_memory;
+  if (devices > instance.count) {
+    throw InputError(
+        fmt::format("--devices: expected at most {}, the devices "
+                    "of {}, got {}",
+                    instance.count,
+                    instance.FullName(),
+                    devices));
+  }
+  if (devices > 1) {
+    if (!instance.between_devices) {
+      throw InputError(fmt::format("{}: no link between its devices is known",
+                                   instance.FullName()));
+    }
+    cluster.link = instance.between_devices->Resolve();
+  }
+  return cluster;
+}
+
+Cluster ClusterOf(const Device& device, int64_t devices) {
+  Cluster cluster;
+  cluster.devices = devices;
+  if (devices <= 1) return cluster;
+  if (!device.part_of) {
+    cluster.link = LinkBetween(device);
+    return cluster;
+  }
+  const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
+  const int64_t parts = chip.cores / device.cores;
+  cluster.chip = chip.name;
+  cluster.devices_per_chip = std::min(devices, parts);
+  if (devices <= parts) return cluster;
+  if (devices % parts != 0) {
+    throw InputError(
+        fmt::format("--devices: {0} is one of {1} parts of {2}; expected up to "
+                    "{1}, or whole chips, got {3}; hint: {4} or {5}",
+                    device.name,
+                    parts,
+                    chip.name,
+                    devices,
+                    devices / parts * parts,
+                    (devices / parts + 1) * parts));
+  }
+  cluster.link = LinkBetween(chip);
+  return cluster;
+}
+
+Cluster ClusterOf(const hardware::Instance& instance,
+                  int64_t devices,
+                  const calibrate::Predictor& predictor) {
+  Cluster cluster = ClusterOf(instance, devices);
+  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  if (ranks && ranks->transport.ends_with("within a host") &&
+      ranks->network.alone.ring.link <= cluster.link->bandwidth) {
+    Join(std::move(*ranks), predictor.fit(), cluster);
+  }
+  return cluster;
+}
+
+Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices) {
+  auto ranks = calibrate::RanksOf(predictor.fit(), devices);
+  if (!ranks) return ClusterOf(predictor.device(), devices);
+  Cluster cluster;
+  cluster.devices = devices;
+  Join(std::move(*ranks), predictor.fit(), cluster);
+  return cluster;
+}
+
+}  // namespace trainfare::scenarios

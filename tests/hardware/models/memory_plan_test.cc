@@ -1,0 +1,145 @@
+// How a device's software holds a workload (hardware/models/memory_plan.h), and
+// the runs that are known to have fitted or failed.
+
+#include "hardware/models/memory_plan.h"
+
+#include <doctest/doctest.h>
+
+#include "hardware/models/device_models.h"
+
+namespace trainfare::hardware {
+namespace {
+
+const Device& Find(const char* name) {
+  return DeviceCatalog::Shipped().Find(name);
+}
+
+model::Workload BertBase(int64_t batch,
+                         model::Precision precision,
+                         model::Fusion fusion) {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-cased");
+  w.batch = batch;
+  w.sequence_length = 512;
+  w.precision = precision;
+  w.stack.fusion = fusion;
+  return w;
+}
+
+constexpr auto kBf16 = model::Precision::kBf16;
+constexpr auto kWhole = model::Fusion::kCompiled;
+constexpr auto kTraced = model::Fusion::kEager;
+
+bool Fits(const char* device, const model::Workload& w) {
+  return PlanMemory(Find(device), w).fits();
+}
+
+// scenarios/published/imdb_tpu_runs.yaml: two cores a chip.
+TEST_CASE("TPUs hold what is known to have run on them") {
+  CHECK(Fits("tpu_v2", BertBase(32, model::Precision::kFp32, kWhole)));
+  CHECK(Fits("tpu_v2", BertBase(128, kBf16, kWhole)));
+  CHECK(Fits("tpu_v3", BertBase(256, kBf16, kWhole)));
+  CHECK(Fits("tpu_v2", BertBase(32, model::Precision::kFp32, kTraced)));
+  CHECK(Fits("tpu_v2", BertBase(48, kBf16, kTraced)));
+  CHECK_FALSE(Fits("tpu_v2", BertBase(64, kBf16, kTraced)));
+  // The largest of batches 16, 32, .. a core that ran.
+  CHECK_FALSE(Fits("tpu_v2", BertBase(256, kBf16, kWhole)));
+}
+
+TEST_CASE("what does not fit is computed anew, as little as must be") {
+  const Device& tpu = Find("tpu_v2");
+  const MemoryPlan small = PlanMemory(tpu, BertBase(8, kBf16, kWhole));
+  CHECK(small.anew == 0);
+  double last = 0;
+  for (const int64_t batch : {16, 32, 64, 96, 128}) {
+    const MemoryPlan plan = PlanMemory(tpu, BertBase(batch, kBf16, kWhole));
+    CAPTURE(batch);
+    REQUIRE(plan.fits());
+    CHECK(plan.anew >= last);
+    CHECK(plan.anew < 1.0);
+    // Memory is full exactly where something is computed anew.
+    if (plan.anew > 0) {
+      CHECK(plan.needed.total() / plan.capacity ==
+            doctest::Approx(1.0).epsilon(1e-6));
+    }
+    last = plan.anew;
+  }
+  CHECK(last > 0);
+}
+
+TEST_CASE("time pays for what memory computes anew") {
+  model::Workload w = BertBase(128, kBf16, kWhole);
+  Device tpu = Find("tpu_v2");
+  std::vector<double> p;
+  for (const ParameterInfo& info : ParametersOf(tpu)) p.push_back(info.prior);
+  const auto step = [&] {
+    return EstimateStep<double>(
+        tpu, w, model::ExpandKernels(w), std::span<const double>(p));
+  };
+  const StepTime<double> tight = step();
+  tpu.memory_capacity = model::GiB(1000);
+  const StepTime<double> ample = step();
+  CHECK(tight.backward.total() > ample.backward.total());
+  CHECK(tight.forward.total().base() == ample.forward.total().base());
+  // Never more than a forward pass.
+  CHECK(tight.backward.total() - ample.backward.total() <
+        ample.forward.total());
+}
+
+TEST_CASE("a pipeline takes a batch in parts") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-large-uncased");
+  w.architecture.head = model::Head::kPreTraining;
+  w.predictions_per_sequence = 20;
+  w.sequence_length = 128;
+  w.precision = model::Precision::kFp16;
+  w.stack.fusion = kWhole;
+  for (const int64_t batch : {512, 1024, 2048}) {
+    w.batch = batch;
+    CHECK(Fits("cerebras_wse2", w));
+  }
+  // One sequence that is larger than the wafer is not taken in parts.
+  w.batch = 1;
+  Device small = Find("cerebras_wse2");
+  small.memory_capacity = model::MB(10);
+  CHECK_FALSE(PlanMemory(small, w).fits());
+  CHECK_FALSE(LargestBatch(small, w, 1024).has_value());
+  CHECK(LargestBatch(Find("cerebras_wse2"), w, 1024) == 1024);
+}
+
+// A wafer's weights stream from outside, whatever it holds.
+TEST_CASE("a little more memory does not make a step slower") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-large-uncased");
+  w.sequence_length = 128;
+  w.batch = 1024;
+  w.precision = model::Precision::kFp16;
+  w.stack.fusion = kWhole;
+  for (const char* name : {"cerebras_wse2", "ipu_gc200"}) {
+    Device device = Find(name);
+    std::vector<double> p;
+    for (const ParameterInfo& info : ParametersOf(device)) {
+      p.push_back(info.prior);
+    }
+    const auto total = [&] {
+      return EstimateStep<double>(
+                 device, w, model::ExpandKernels(w), std::span<const double>(p))
+          .total()
+          .base();
+    };
+    for (const auto work : {model::Work::kTraining, model::Work::kForward}) {
+      w.work = work;
+      const Device as_it_is = device;
+      const double before = total();
+      device.on_chip_memory = as_it_is.on_chip_memory * 1.01;
+      CHECK(total() <= before);
+      device = as_it_is;
+      device.memory_capacity = as_it_is.memory_capacity * 1.01;
+      CHECK(total() <= before);
+      device = as_it_is;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trainfare::hardware
