@@ -230,12 +230,12 @@ TEST_CASE("a file of lengths is checked, too") {
 }
 
 TEST_CASE("an unknown name gets the nearest shipped scenario") {
-  CHECK_THROWS_WITH_AS(
-      LoadScenario("emotion_bert_bse"),
-      "unknown scenario \"emotion_bert_bse\"; did you mean "
-      "\"emotion_bert_base\"? known: emotion_bert_base, imdb_bert_base, "
-      "squad_bert_large; or give the path of a .yaml file",
-      model::InputError);
+  CHECK_THROWS_WITH_AS(LoadScenario("emotion_bert_bse"),
+                       "unknown scenario \"emotion_bert_bse\"; did you mean "
+                       "\"emotion_bert_base\"? known: emotion_bert_base, "
+                       "imdb_bert_base, llama_8b_lora, "
+                       "squad_bert_large; or give the path of a .yaml file",
+                       model::InputError);
 }
 
 TEST_CASE("forward passes need no optimizer, learning rates no number") {
