@@ -200,15 +200,23 @@ std::string SettingsOf(const model::Workload& workload);
 // alias, exactly.
 bool IsDevice(const hardware::Device& device, std::string_view name);
 
-// Reads and writes calibrate/fits/*.yaml; written beside and renamed.
+// Reads and writes calibrate/fits/*.yaml; written beside and renamed. What is
+// read is finite and within bounds, its covariance is one. Nothing is written
+// that could not be read again. Both throw InputError.
 Fit LoadFit(const std::string& path);
 void SaveFit(const Fit& fit, const std::string& path);
 
+// The fits in the folders at hand.
+struct LoadedFits {
+  std::vector<Fit> fits;
+  // Why a file is not among them, a line each: one that is not right stands in
+  // the way of no other.
+  std::vector<std::string> left_out;
+};
 // Shipped fits and those of the user's own calibrations (which come first).
-std::vector<Fit> LoadFits();
-// Those of one device, by its catalog name. Reads no file that names another,
-// so that an old fit of one device stands in the way of no other.
-std::vector<Fit> LoadFitsOf(std::string_view device);
+LoadedFits LoadFits();
+// Those of one device, by its catalog name; reads no file that names another.
+LoadedFits LoadFitsOf(std::string_view device);
 std::string UserFitDirectory();  // $TRAINFARE_FITS, else below XDG_DATA_HOME
 
 }  // namespace trainfare::calibrate

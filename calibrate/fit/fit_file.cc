@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -26,6 +28,15 @@ namespace trainfare::calibrate {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What no fit of the program ever passes, far above what is of use and far
+// below where a prediction overflows: a standard deviation of a logarithm or
+// of a share, a relative error, a number that is counted, a time.
+constexpr double kMostDeviation = 10.0;
+constexpr double kMostError = 1e6;
+constexpr int64_t kMostCount = 1'000'000'000'000;
+// How far rounding may move a covariance, relative to its standard errors.
+constexpr double kRounding = 1e-6;
 
 using hardware::Dimension;
 using hardware::ParameterInfo;
@@ -240,12 +251,66 @@ std::string ToYaml(const Fit& fit) {
 
 Place ReadPlace(const Reader& map) {
   Place place;
-  place.batch = map.Integer("batch", 1, Reader::kNoLimit);
-  place.sequence_length = map.Integer("length", 1, Reader::kNoLimit);
-  place.hidden = map.Integer("hidden", 1, Reader::kNoLimit);
-  place.layers = map.Integer("layers", 1, Reader::kNoLimit);
+  place.batch = map.Integer("batch", 1, kMostCount);
+  place.sequence_length = map.Integer("length", 1, kMostCount);
+  place.hidden = map.Integer("hidden", 1, kMostCount);
+  place.layers = map.Integer("layers", 1, kMostCount);
   place.settings = map.Text("settings");
   return place;
+}
+
+// The covariance must be one: variances that are the squares of the standard
+// errors, correlations that are symmetric and positive semidefinite. With any
+// other matrix an interval has no meaning, and may be of negative variance.
+void RequireCovariance(const std::vector<Reader>& maps, const Fit& fit) {
+  const size_t count = fit.parameters.size();
+  const auto size = static_cast<Eigen::Index>(count);
+  Eigen::MatrixXd correlation = Eigen::MatrixXd::Identity(size, size);
+  for (size_t i = 0; i < count; ++i) {
+    const double error = fit.parameters[i].standard_error;
+    for (size_t j = 0; j < count; ++j) {
+      const double scale = error * fit.parameters[j].standard_error;
+      const double value = fit.covariance[i * count + j];
+      const double mirrored = fit.covariance[j * count + i];
+      if (i == j && std::abs(value - scale) > kRounding * scale) {
+        maps[i].Fail("covariance",
+                     fmt::format("expected the square of standard_error, {}, "
+                                 "as number {}, got {}",
+                                 scale,
+                                 i + 1,
+                                 value));
+      }
+      if (std::abs(value - mirrored) > kRounding * scale) {
+        maps[i].Fail("covariance",
+                     fmt::format("expected a symmetric matrix, got {} as "
+                                 "number {} and {} for the same two "
+                                 "parameters in row {}",
+                                 value,
+                                 j + 1,
+                                 mirrored,
+                                 j + 1));
+      }
+      if (i != j && scale > 0.0) {
+        correlation(static_cast<Eigen::Index>(i),
+                    static_cast<Eigen::Index>(j)) = value / scale;
+      } else if (i != j && value != 0.0) {
+        maps[i].Fail("covariance",
+                     fmt::format("expected 0 as number {}, of a parameter "
+                                 "without a standard error, got {}",
+                                 j + 1,
+                                 value));
+      }
+    }
+  }
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(correlation);
+  const auto least = solver.eigenvalues().minCoeff();
+  if (!(least >= -kRounding)) {
+    maps.front().Fail("covariance",
+                      fmt::format("expected a matrix that is positive "
+                                  "semidefinite, got one of whose "
+                                  "correlations an eigenvalue is {:.3g}",
+                                  least));
+  }
 }
 
 void ReadParameters(const Reader& root, Fit& fit) {
@@ -283,12 +348,14 @@ void ReadParameters(const Reader& root, Fit& fit) {
                            WithUnit(infos[i], parameter.value)));
     }
     parameter.standard_error =
-        map.Number("standard_error", 0.0, Reader::kNoBound);
+        map.Number("standard_error", 0.0, kMostDeviation);
     parameter.prior = ReadWithUnit(map, "prior", infos[i]);
     parameter.determined = map.Flag("determined");
     parameter.determined_by = map.OptionalText("determined_by").value_or("");
     const std::vector<double> row =
-        map.Numbers("covariance", -Reader::kNoBound, Reader::kNoBound);
+        map.Numbers("covariance",
+                    -kMostDeviation * kMostDeviation,
+                    kMostDeviation * kMostDeviation);
     if (row.size() != infos.size()) {
       map.Fail("covariance",
                fmt::format("expected {} numbers, one a parameter, got {}",
@@ -298,6 +365,7 @@ void ReadParameters(const Reader& root, Fit& fit) {
     fit.covariance.insert(fit.covariance.end(), row.begin(), row.end());
     fit.parameters.push_back(std::move(parameter));
   }
+  RequireCovariance(maps, fit);
 }
 
 std::pair<int64_t, int64_t> ReadRange(const Reader& map, std::string_view key) {
@@ -306,6 +374,70 @@ std::pair<int64_t, int64_t> ReadRange(const Reader& map, std::string_view key) {
     map.Fail(key, "expected the least and the largest, such as [8, 512]");
   }
   return {ends[0], ends[1]};
+}
+
+void ReadProvenance(const Reader& from, Provenance& provenance) {
+  provenance.source = from.OptionalText("source").value_or("");
+  provenance.host = from.OptionalText("host").value_or("");
+  provenance.software = from.OptionalText("software").value_or("");
+  provenance.date = from.OptionalText("date").value_or("");
+  provenance.runs = from.Integer("runs", 0, kMostCount);
+  provenance.observations = from.Integer("observations", 0, kMostCount);
+  provenance.kernels =
+      from.OptionalInteger("kernels", 0, kMostCount).value_or(0);
+}
+
+void ReadErrors(const Reader& errors, Fit& fit) {
+  fit.kernel_in_sample_error =
+      errors.OptionalNumber("kernel_in_sample", 0.0, kMostError).value_or(0.0);
+  fit.kernel_leave_one_out_error =
+      errors.OptionalNumber("kernel_leave_one_out", 0.0, kMostError)
+          .value_or(0.0);
+  fit.in_sample_error = errors.Number("in_sample", 0.0, kMostError);
+  fit.leave_one_out_error = errors.Number("leave_one_out", 0.0, kMostError);
+  fit.residual_scatter = errors.Number("residual_scatter", 0.0, kMostDeviation);
+  fit.degrees_of_freedom = errors.Integer("degrees_of_freedom", 0, kMostCount);
+}
+
+FittedRun ReadRun(const Reader& map) {
+  FittedRun run;
+  run.label = map.Text("run");
+  run.workload = map.Text("workload");
+  if (const auto place = map.OptionalMap("place"))
+    run.place = ReadPlace(*place);
+  run.quantity = map.Parsed("quantity", QuantityFromText);
+  run.measured = map.Time("measured");
+  run.modelled = map.Time("modelled");
+  run.left_out = map.OptionalTime("left_out");
+  return run;
+}
+
+Fit ReadFit(const Reader& root, const std::string& path) {
+  Fit fit;
+  fit.name = hardware::Stem(path);
+  fit.device = root.Text("device");
+  fit.reported_name = root.OptionalText("reported_name").value_or("");
+  fit.kind = hardware::ReadKind(root, "kind");
+  ReadProvenance(root.Map("provenance"), fit.provenance);
+  ReadErrors(root.Map("errors"), fit);
+  const Reader range = root.Map("range");
+  std::tie(fit.range.min_tokens, fit.range.max_tokens) =
+      ReadRange(range, "tokens");
+  std::tie(fit.range.min_sequence_length, fit.range.max_sequence_length) =
+      ReadRange(range, "sequence_length");
+  std::tie(fit.range.min_parameters, fit.range.max_parameters) =
+      ReadRange(range, "parameters");
+  fit.range.settings = range.Texts("settings");
+  ReadParameters(root, fit);
+  if (const auto device = root.OptionalMap("measured_device")) {
+    fit.measured_device = ReadDevice(*device, fit);
+  }
+  fit.ranks = internal::ReadRanks(root);
+  for (const Reader& map : root.OptionalMaps("runs")) {
+    fit.runs.push_back(ReadRun(map));
+  }
+  root.Finish();
+  return fit;
 }
 
 // Where the shipped fits lie: in the folder of the data that TRAINFARE_DATA_DIR
@@ -322,68 +454,18 @@ std::string ShippedFitDirectory() {
 }  // namespace
 
 Fit LoadFit(const std::string& path) {
-  const Reader root = Reader::FromFile(path);
-  Fit fit;
-  fit.name = hardware::Stem(path);
-  fit.device = root.Text("device");
-  fit.reported_name = root.OptionalText("reported_name").value_or("");
-  fit.kind = hardware::ReadKind(root, "kind");
-  const Reader from = root.Map("provenance");
-  fit.provenance.source = from.OptionalText("source").value_or("");
-  fit.provenance.host = from.OptionalText("host").value_or("");
-  fit.provenance.software = from.OptionalText("software").value_or("");
-  fit.provenance.date = from.OptionalText("date").value_or("");
-  fit.provenance.runs = from.Integer("runs", 0, Reader::kNoLimit);
-  fit.provenance.observations =
-      from.Integer("observations", 0, Reader::kNoLimit);
-  fit.provenance.kernels =
-      from.OptionalInteger("kernels", 0, Reader::kNoLimit).value_or(0);
-  const Reader errors = root.Map("errors");
-  fit.kernel_in_sample_error =
-      errors.OptionalNumber("kernel_in_sample", 0.0, Reader::kNoBound)
-          .value_or(0.0);
-  fit.kernel_leave_one_out_error =
-      errors.OptionalNumber("kernel_leave_one_out", 0.0, Reader::kNoBound)
-          .value_or(0.0);
-  fit.in_sample_error = errors.Number("in_sample", 0.0, Reader::kNoBound);
-  fit.leave_one_out_error =
-      errors.Number("leave_one_out", 0.0, Reader::kNoBound);
-  fit.residual_scatter =
-      errors.Number("residual_scatter", 0.0, Reader::kNoBound);
-  fit.degrees_of_freedom =
-      errors.Integer("degrees_of_freedom", 0, Reader::kNoLimit);
-  const Reader range = root.Map("range");
-  std::tie(fit.range.min_tokens, fit.range.max_tokens) =
-      ReadRange(range, "tokens");
-  std::tie(fit.range.min_sequence_length, fit.range.max_sequence_length) =
-      ReadRange(range, "sequence_length");
-  std::tie(fit.range.min_parameters, fit.range.max_parameters) =
-      ReadRange(range, "parameters");
-  fit.range.settings = range.Texts("settings");
-  ReadParameters(root, fit);
-  if (const auto device = root.OptionalMap("measured_device")) {
-    fit.measured_device = ReadDevice(*device, fit);
-  }
-  fit.ranks = internal::ReadRanks(root);
-  for (const Reader& map : root.OptionalMaps("runs")) {
-    FittedRun run;
-    run.label = map.Text("run");
-    run.workload = map.Text("workload");
-    if (const auto place = map.OptionalMap("place")) {
-      run.place = ReadPlace(*place);
-    }
-    run.quantity = map.Parsed("quantity", QuantityFromText);
-    run.measured = map.Time("measured");
-    run.modelled = map.Time("modelled");
-    run.left_out = map.OptionalTime("left_out");
-    fit.runs.push_back(std::move(run));
-  }
-  root.Finish();
-  return fit;
+  return ReadFit(Reader::FromFile(path), path);
 }
 
 void SaveFit(const Fit& fit, const std::string& path) {
-  internal::WriteWhole(path, ToYaml(fit));
+  const std::string text = ToYaml(fit);
+  try {
+    ReadFit(Reader::FromText(text, path), path);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format(
+        "{}: not written, it could not be read again: {}", path, error.what()));
+  }
+  internal::WriteWhole(path, text);
 }
 
 std::string UserFitDirectory() {
@@ -439,26 +521,33 @@ bool NamesDevice(const std::string& path, std::string_view device) {
   return false;
 }
 
-}  // namespace
-
-std::vector<Fit> LoadFits() {
-  std::vector<Fit> fits;
+// Those of the files that are wanted.
+template <class Wanted>
+LoadedFits Load(const Wanted& wanted) {
+  LoadedFits files;
   for (const std::string& folder : FitFolders()) {
     for (const std::string& path : hardware::YamlFiles(folder)) {
-      fits.push_back(LoadFit(path));
+      if (!wanted(path)) continue;
+      try {
+        files.fits.push_back(LoadFit(path));
+      } catch (const InputError& error) {
+        files.left_out.push_back(
+            fmt::format("{}; this fit is left out", error.what()));
+      }
     }
   }
-  return fits;
+  return files;
 }
 
-std::vector<Fit> LoadFitsOf(std::string_view device) {
-  std::vector<Fit> fits;
-  for (const std::string& folder : FitFolders()) {
-    for (const std::string& path : hardware::YamlFiles(folder)) {
-      if (NamesDevice(path, device)) fits.push_back(LoadFit(path));
-    }
-  }
-  return fits;
+}  // namespace
+
+LoadedFits LoadFits() {
+  return Load([](const std::string&) { return true; });
+}
+
+LoadedFits LoadFitsOf(std::string_view device) {
+  return Load(
+      [&](const std::string& path) { return NamesDevice(path, device); });
 }
 
 }  // namespace trainfare::calibrate

@@ -10,6 +10,10 @@ namespace {
 
 using hardware::Reader;
 
+// As the bounds of fit_file.cc.
+constexpr double kMostDeviation = 10.0;
+constexpr int64_t kMostRanks = 100'000'000;
+
 // `more`: what else stands in the map, from its comma on.
 void WriteRing(std::string_view key,
                const RingFit& fit,
@@ -33,16 +37,16 @@ RingFit ReadRing(const Reader& map) {
   fit.ring.step_latency = map.Time("step_latency", Reader::Sign::kZeroOrMore);
   fit.latency_error = map.Time("step_latency_error", Reader::Sign::kZeroOrMore);
   fit.ring.link = map.Bandwidth("link");
-  fit.link_error = map.Number("link_error", 0.0, Reader::kNoBound);
+  fit.link_error = map.Number("link_error", 0.0, kMostDeviation);
   fit.correlation = map.Number("correlation", -1.0, 1.0);
-  fit.scatter = map.Number("scatter", 0.0, Reader::kNoBound);
+  fit.scatter = map.Number("scatter", 0.0, kMostDeviation);
   return fit;
 }
 
 RankFit ReadGroup(const Reader& map) {
   RankFit group;
   RankNetwork& network = group.network;
-  network.ranks = map.Integer("ranks", 2, Reader::kNoLimit);
+  network.ranks = map.Integer("ranks", 2, kMostRanks);
   group.ranks_per_device = map.Integer("ranks_per_device", 1, network.ranks);
   group.backend = map.OptionalText("backend").value_or("");
   group.transport = map.OptionalText("transport").value_or("");
@@ -53,15 +57,15 @@ RankFit ReadGroup(const Reader& map) {
     network.beside_timed = true;
     network.beside = ReadRing(*beside);
     network.speed = beside->Number("speed", 0.001, 1.0);
-    network.speed_error = beside->Number("speed_error", 0.0, Reader::kNoBound);
+    network.speed_error = beside->Number("speed_error", 0.0, kMostDeviation);
   }
   // A rank that computes ten times as fast beside others is a mistake.
   const Reader share = map.Map("share");
   group.share = share.Number("value", 0.0001, 10.0);
-  group.share_error = share.Number("error", 0.0, Reader::kNoBound);
+  group.share_error = share.Number("error", 0.0, kMostDeviation);
   group.share_prior = share.Number("prior", 0.0001, 10.0);
   group.share_determined = share.Flag("determined");
-  group.scatter = map.Number("scatter", 0.0, Reader::kNoBound);
+  group.scatter = map.Number("scatter", 0.0, kMostDeviation);
   for (const Reader& row : map.Maps("all_reduces")) {
     group.all_reduces.push_back({row.Bytes("size"),
                                  row.Flag("beside"),

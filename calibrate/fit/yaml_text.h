@@ -11,21 +11,9 @@
 
 namespace trainfare::calibrate::internal {
 
-// A double-quoted YAML scalar.
-inline std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
+// A double-quoted YAML scalar. Bytes that are no UTF-8, as the name of a file
+// may have them, become U+FFFD: no reader takes them.
+std::string Quoted(std::string_view text);
 
 // Shortest text that reads back as the same number.
 inline std::string Seconds(model::Seconds<> time) {

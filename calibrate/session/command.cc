@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "calibrate/fit/rank_fit.h"
+#include "calibrate/fit/replacement.h"
 #include "calibrate/records/import/observations.h"
 #include "calibrate/session/machine.h"
+#include "calibrate/session/output_lock.h"
 #include "calibrate/session/progress_log.h"
 #include "calibrate/session/session.h"
 #include "hardware/models/device_models.h"
@@ -103,18 +105,26 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
       options.device.empty()
           ? OnlyDevice(files)
           : hardware::DeviceCatalog::Shipped().Find(options.device);
-  CalibrateResult result;
-  result.fit_path = FitPath(device, options);
-  RequireWritable(result.fit_path);
+  const std::string path = FitPath(device, options);
+  RequireWritable(path);
+  const internal::OutputLock lock(path);
   std::vector<std::string> notes;
   Fit fit = MakeFit(device, files, {}, notes);
   for (const std::string& note : notes) progress.Note(note);
-  fit.name = fs::path(result.fit_path).stem().string();
+  fit.name = fs::path(path).stem().string();
   fit.provenance.source = files.source;
   fit.provenance.host = files.host;
   fit.provenance.software = files.software;
   fit.provenance.date = TimeNow();
-  SaveFit(fit, result.fit_path);
+  const Placed placed =
+      PlaceFit(fit,
+               path,
+               options.force ? Replace::kAlways : Replace::kIfNotWorse,
+               /*provisional=*/false);
+  if (!placed.note.empty()) progress.Warn(placed.note);
+  CalibrateResult result;
+  result.fit_path = placed.path;
+  if (!placed.in_place) result.kept = placed.note;
   result.fit = std::move(fit);
   return result;
 }

@@ -46,13 +46,16 @@ struct CalibrateOptions {
   std::vector<std::string> models;
   // Forget the finished runs of an interrupted calibration.
   bool fresh = false;
+  // Also where the fit that is there is the better one (fit/replacement.h).
+  bool force = false;
   Progress progress = Progress::kLines;
 };
 
 struct CalibrateResult {
   // nullopt: interrupted before anything could be fitted.
   std::optional<Fit> fit;
-  std::string fit_path;
+  std::string fit_path;  // empty: it is not kept, only its runs
+  std::string kept;      // why the fit that was there stays; empty: it does not
   std::string records_path;  // of the runs; empty with --from
   bool interrupted = false;  // exit code 130
 };

@@ -19,11 +19,13 @@
 #include <utility>
 
 #include "calibrate/fit/rank_fit.h"
+#include "calibrate/fit/replacement.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/disturbance.h"
 #include "calibrate/records/files.h"
 #include "calibrate/records/measurement.h"
 #include "calibrate/records/record_file.h"
+#include "calibrate/session/output_lock.h"
 #include "calibrate/session/plan.h"
 #include "calibrate/session/progress_log.h"
 #include "calibrate/session/rank_plan.h"
@@ -95,6 +97,7 @@ class Session {
 
   CalibrateResult Run() {
     RequireWritable(fit_path_);
+    const internal::OutputLock lock(fit_path_);
     // Before the trainer starts: a signal must never leave it behind.
     const SignalGuard signals;
     start_ = Clock::now();
@@ -535,15 +538,29 @@ class Session {
     fit.provenance.host = runs_.front().host;
     fit.provenance.software = runs_.front().software;
     fit.provenance.date = TimeNow();
-    SaveFit(fit, fit_path_);
-    if (!interrupted_) {
-      std::error_code error;
-      fs::rename(partial_path_, records_path_, error);
-      if (error) result.records_path = partial_path_;
-    }
+    const Placed placed =
+        PlaceFit(fit,
+                 fit_path_,
+                 options_.force ? Replace::kAlways : Replace::kIfNotWorse,
+                 /*provisional=*/interrupted_);
+    if (!placed.note.empty()) progress_.Warn(placed.note);
+    if (!interrupted_) KeepRecords(placed.in_place, result.records_path);
     result.fit = std::move(fit);
-    result.fit_path = fit_path_;
+    result.fit_path = placed.path;
+    if (!placed.in_place) result.kept = placed.note;
     return result;
+  }
+
+  // Beside the fit that was made of them; those of the fit that gave way are
+  // kept, too.
+  void KeepRecords(bool fit_in_place, std::string& path) {
+    if (!fit_in_place) {
+      path = fs::path(fit_path_).replace_extension(".new.jsonl").string();
+    }
+    std::error_code error;
+    if (fs::exists(path, error)) fs::rename(path, path + ".old", error);
+    if (!error) fs::rename(partial_path_, path, error);
+    if (error) path = partial_path_;
   }
 
   std::string FitName() const { return fs::path(fit_path_).stem().string(); }

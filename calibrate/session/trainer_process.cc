@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -263,50 +263,71 @@ struct TrainerProcess::State {
 
   // One child; of ranks beyond the first nobody asks and none is heard.
   void Start(const TrainerCommand& command, int64_t rank, int port) {
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    if (rank == 0) {
-      ::posix_spawn_file_actions_adddup2(&actions, requests.read, STDIN_FILENO);
-      ::posix_spawn_file_actions_adddup2(
-          &actions, answers.write, STDOUT_FILENO);
-    } else {
-      ::posix_spawn_file_actions_addopen(
-          &actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-      ::posix_spawn_file_actions_addopen(
-          &actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    }
-    ::posix_spawn_file_actions_adddup2(&actions, errors.write, STDERR_FILENO);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    // It must not inherit that we ignore SIGPIPE.
-    sigset_t defaults;
-    ::sigemptyset(&defaults);
-    ::sigaddset(&defaults, SIGPIPE);
-    for (const int signal : kSignals) ::sigaddset(&defaults, signal);
-    ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes,
-                               POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
     std::vector<std::string> words = {command.program};
     words.insert(
         words.end(), command.arguments.begin(), command.arguments.end());
     std::vector<std::string> variables =
         EnvironmentOf(rank, command.ranks, port);
-    pid_t pid = -1;
-    const int error = ::posix_spawn(&pid,
-                                    command.program.c_str(),
-                                    &actions,
-                                    &attributes,
-                                    Pointers(words).data(),
-                                    Pointers(variables).data());
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
+    const std::vector<char*> arguments = Pointers(words);
+    const std::vector<char*> environment = Pointers(variables);
+    Pipe refusal;  // closed by the start of the program, else errno
+    // No handler of ours may run in the child.
+    sigset_t all;
+    sigset_t former;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &former);
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      Become(arguments, environment, rank == 0, parent, former);
+      const int error = errno;
+      // A parent that has ended reads no more.
+      [[maybe_unused]] const ssize_t written =
+          ::write(refusal.write, &error, sizeof(error));
+      ::_exit(127);
+    }
+    int error = pid < 0 ? errno : 0;
+    ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    if (pid > 0) {
+      CloseIfOpen(refusal.write);
+      while (::read(refusal.read, &error, sizeof(error)) < 0 &&
+             errno == EINTR) {
+      }
+      pids.push_back(pid);
+    }
     if (error != 0) {
       Reap(Clock::now());  // those that were started
       throw InputError(fmt::format(
           "{}: cannot be started: {}", command.program, ErrorText(error)));
     }
-    pids.push_back(pid);
+  }
+
+  // The child turns into the program; returns, with errno, only where that
+  // fails. Between fork and exec nothing may allocate or lock.
+  void Become(const std::vector<char*>& arguments,
+              const std::vector<char*>& environment,
+              bool answers_us,
+              pid_t parent,
+              const sigset_t& mask) const {
+    // Killed along with us, also by what cannot be caught: the signal is sent
+    // when the thread that forked ends, which here is the main one. A parent
+    // that ended before is seen by the second call.
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent) {
+      ::_exit(127);
+    }
+    ::setpgid(0, 0);
+    // It must not inherit that we ignore SIGPIPE.
+    ::signal(SIGPIPE, SIG_DFL);
+    for (const int signal : kSignals) ::signal(signal, SIG_DFL);
+    const int in = answers_us ? requests.read : ::open("/dev/null", O_RDONLY);
+    const int out = answers_us ? answers.write : ::open("/dev/null", O_WRONLY);
+    if (in < 0 || out < 0 || ::dup2(in, STDIN_FILENO) < 0 ||
+        ::dup2(out, STDOUT_FILENO) < 0 ||
+        ::dup2(errors.write, STDERR_FILENO) < 0) {
+      return;
+    }
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    ::execve(arguments.front(), arguments.data(), environment.data());
   }
 };
 

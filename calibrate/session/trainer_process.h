@@ -37,7 +37,8 @@ struct TrainerCommand {
 class TrainerProcess {
  public:
   // In process groups of their own, so that Ctrl-C reaches them only through
-  // Stop(). Throws InputError.
+  // Stop(). They end at once when this process ends, however it ends: to be
+  // called by the main thread. Throws InputError.
   explicit TrainerProcess(const TrainerCommand& command);
   // Ends the children, at once if it must.
   ~TrainerProcess();

@@ -79,6 +79,9 @@ void AddRunFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--fresh",
                options.fresh,
                "Forget the runs of a calibration that was interrupted");
+  app.add_flag("--force",
+               options.force,
+               "Replace the fit that is there also by one that is worse");
 }
 
 // What is written for machines that are elsewhere.

@@ -94,7 +94,9 @@ Report CalibrationReport(const calibrate::CalibrateResult& result) {
   Report report;
   Json json = ResultHead("trainfare.calibration/1");
   json["interrupted"] = result.interrupted;
-  json["fit_path"] = result.fit ? Json(result.fit_path) : Json(nullptr);
+  json["fit_path"] =
+      result.fit_path.empty() ? Json(nullptr) : Json(result.fit_path);
+  json["kept"] = result.kept.empty() ? Json(nullptr) : Json(result.kept);
   json["records_path"] =
       result.records_path.empty() ? Json(nullptr) : Json(result.records_path);
   if (result.fit) {
@@ -122,7 +124,11 @@ Report CalibrationReport(const calibrate::CalibrateResult& result) {
              fit.kernel_leave_one_out_error);
     report.tables.push_back(ParameterTable(fit));
     if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
-    report.notes.push_back(fmt::format("the fit is {}", result.fit_path));
+    if (!result.kept.empty()) {
+      report.notes.push_back(result.kept);
+    } else {
+      report.notes.push_back(fmt::format("the fit is {}", result.fit_path));
+    }
     json["fit"] = Json::parse(calibrate::FitJson(fit));
   } else {
     report.headline.emplace_back("nothing was fitted");

@@ -101,6 +101,11 @@ class Estimator {
     return c;
   }
 
+  // Files of fits that could not be read, a line each.
+  const std::vector<std::string>& left_out_fits() const {
+    return fits_.left_out();
+  }
+
  private:
   const calibrate::Predictor& PredictorOf(const std::string& name) {
     auto found = predictors_.find(name);
@@ -191,7 +196,8 @@ ScoreRange Candidate::Score(Objective objective) const {
 }
 
 std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
-                                          const RecommendOptions& options) {
+                                          const RecommendOptions& options,
+                                          std::vector<std::string>& warnings) {
   RequireKnownClouds(options.clouds);
   Estimator estimator(scenario, options);
   std::vector<Candidate> candidates;
@@ -212,6 +218,7 @@ std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
   for (const std::string& device : options.also) {
     candidates.push_back(estimator.EstimateAlone(device, options));
   }
+  warnings = estimator.left_out_fits();
   return candidates;
 }
 

@@ -71,9 +71,11 @@ struct Candidate {
 };
 
 // One or two of every instance, and of every device of `options.also`. Throws
-// InputError for clouds, devices and regions that nobody knows.
+// InputError for clouds, devices and regions that nobody knows; `warnings`
+// names the files of fits that cannot be read.
 std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
-                                          const RecommendOptions& options);
+                                          const RecommendOptions& options,
+                                          std::vector<std::string>& warnings);
 
 // Best first, then what misses a limit by least, then what else is out in the
 // order of its names. Names the choice, what ties with it, and why the others

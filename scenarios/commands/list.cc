@@ -158,7 +158,7 @@ Cell Rings(const calibrate::Fit& fit) {
   return text.empty() ? Cell("-", std::string()) : Cell(text);
 }
 
-Table FitTable() {
+Table FitTable(std::vector<std::string>& left_out) {
   Table table;
   table.columns = {{"fit", "fit", Align::kLeft},
                    {"device", "device", Align::kLeft},
@@ -172,7 +172,9 @@ Table FitTable() {
   const auto percent = [](double share) {
     return Cell(fmt::format("{:.1f} %", 100.0 * share), 100.0 * share);
   };
-  for (const calibrate::Fit& fit : calibrate::LoadFits()) {
+  calibrate::LoadedFits files = calibrate::LoadFits();
+  left_out = std::move(files.left_out);
+  for (const calibrate::Fit& fit : files.fits) {
     table.Add({fit.name,
                fit.device,
                fit.reported_name,
@@ -253,7 +255,8 @@ Table Prices() {
   return table;
 }
 
-Table TableOf(Listing what) {
+// `warnings`: of files that could not be listed.
+Table TableOf(Listing what, std::vector<std::string>& warnings) {
   switch (what) {
     case Listing::kDevices:
       return Devices();
@@ -262,7 +265,7 @@ Table TableOf(Listing what) {
     case Listing::kModels:
       return Models();
     case Listing::kFits:
-      return FitTable();
+      return FitTable(warnings);
     case Listing::kScenarios:
       return Scenarios();
     case Listing::kPrices:
@@ -307,7 +310,7 @@ Listing ListingFromText(std::string_view text) {
 
 Report List(Listing what) {
   Report report;
-  report.tables.push_back(TableOf(what));
+  report.tables.push_back(TableOf(what, report.warnings));
   Json json = ResultHead("trainfare.list/1");
   for (const auto& [name, listing] : kListings) {
     if (listing == what) json["list"] = name;

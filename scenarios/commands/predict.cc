@@ -46,8 +46,8 @@ PredictionTarget TargetOf(const PredictOptions& options) {
   const std::string name = DeviceName(options, instance, fit);
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(name);
+  Fits fits;
   if (!fit) {
-    Fits fits;
     if (const calibrate::Fit* found = fits.Of(device)) fit = *found;
   }
   const std::string fit_name = fit ? fit->name : "";
@@ -60,7 +60,7 @@ PredictionTarget TargetOf(const PredictOptions& options) {
                               ? ClusterOf(*instance, devices, predictor)
                               : ClusterOf(predictor, devices);
   PredictionTarget target{
-      std::move(predictor), fit_name, cluster, instance, {}};
+      std::move(predictor), fit_name, cluster, instance, {}, fits.left_out()};
   if (instance != nullptr) {
     target.tariff =
         Pricing(options.prices, options.regions).Of(*instance, options.spot);
@@ -144,8 +144,10 @@ std::vector<Scenario> Variants(const Scenario& scenario,
 const calibrate::Fit* Fits::Of(const hardware::Device& device) {
   auto found = fits_.find(device.name);
   if (found == fits_.end()) {
-    found =
-        fits_.emplace(device.name, calibrate::LoadFitsOf(device.name)).first;
+    calibrate::LoadedFits files = calibrate::LoadFitsOf(device.name);
+    left_out_.insert(
+        left_out_.end(), files.left_out.begin(), files.left_out.end());
+    found = fits_.emplace(device.name, std::move(files.fits)).first;
   }
   for (const calibrate::Fit& fit : found->second) {
     // A fit of another processor says nothing of this one.
@@ -234,6 +236,7 @@ Report Predict(const PredictOptions& asked) {
 
   const Scenario& first = variants.front();
   Report report;
+  report.warnings = target.left_out_fits;
   if (std::none_of(jobs.begin(), jobs.end(), [](const JobEstimate& job) {
         return job.fits();
       })) {

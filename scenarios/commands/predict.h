@@ -50,9 +50,12 @@ class Fits {
   // The user's own of `device`, else the shipped one; nullptr: its datasheet
   // must do.
   const calibrate::Fit* Of(const hardware::Device& device);
+  // Files of the devices asked for so far that are no fits, a line each.
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
   std::map<std::string, std::vector<calibrate::Fit>> fits_;  // by device
+  std::vector<std::string> left_out_;
 };
 
 Report Predict(const PredictOptions& options);

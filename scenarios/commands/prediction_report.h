@@ -21,6 +21,7 @@ struct PredictionTarget {
   Cluster cluster;
   const hardware::Instance* instance = nullptr;
   std::optional<Tariff> tariff;
+  std::vector<std::string> left_out_fits;  // why, a line each
 };
 
 // "2 x a100_sxm4_80gb (NVIDIA A100-SXM4-80GB) of aws/p4d.24xlarge".

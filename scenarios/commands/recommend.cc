@@ -448,10 +448,10 @@ Report Recommend(const RecommendOptions& options) {
         "recommend: give one --batch and one --seq, it compares instances");
   }
   const Scenario& scenario = variants.front();
-  std::vector<Candidate> candidates = EstimateCandidates(scenario, options);
-  Rank(candidates, options.objective);
-
   Report report;
+  std::vector<Candidate> candidates =
+      EstimateCandidates(scenario, options, report.warnings);
+  Rank(candidates, options.objective);
   report.headline.push_back(Answer(candidates, scenario, options.objective));
   report.headline.push_back(SettingsLine(scenario, candidates.size()));
   if (const std::string tie = TieLine(candidates); !tie.empty()) {

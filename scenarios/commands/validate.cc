@@ -110,6 +110,10 @@ class Validation {
   }
 
   const std::vector<Row>& rows() const { return rows_; }
+  // Files of fits that could not be read, a line each.
+  const std::vector<std::string>& left_out_fits() const {
+    return left_out_fits_;
+  }
   const hardware::Device* DeviceOf(const Row& row) const {
     return row.reason.empty() || row.device < devices_.size()
                ? &devices_[row.device].device
@@ -270,6 +274,7 @@ class Validation {
     for (const DeviceRows& rows : devices_) {
       of_device.push_back(fits.Of(rows.device));
     }
+    left_out_fits_ = fits.left_out();
     InParallel(devices_.size(), [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
         const hardware::Device& device = devices_[d].device;
@@ -443,6 +448,7 @@ class Validation {
 
   const ValidateOptions& options_;
   std::vector<Row> rows_;
+  std::vector<std::string> left_out_fits_;
   std::vector<DeviceRows> devices_;
 };
 
@@ -722,6 +728,7 @@ Report Validate(const ValidateOptions& options) {
   const ErrorSummary overall = Summarise(errors);
 
   Report report;
+  report.warnings = validation.left_out_fits();
   report.headline.push_back(
       overall.count == 0
           ? fmt::format(

@@ -53,6 +53,10 @@ class Predictors {
                : hardware::DeviceCatalog::Shipped().Find(name);
   }
 
+  const std::vector<std::string>& left_out_fits() const {
+    return fits_.left_out();
+  }
+
  private:
   Fits fits_;
   std::map<std::string, Predictor> predictors_;
@@ -89,7 +93,8 @@ bool IsFittedTo(const calibrate::Fit& fit, const std::string& id) {
       });
 }
 
-std::vector<Row> AsShipped(const std::vector<MeasuredKernel>& kernels) {
+std::vector<Row> AsShipped(const std::vector<MeasuredKernel>& kernels,
+                           std::vector<std::string>& warnings) {
   Predictors predictors;
   std::vector<Row> rows;
   for (const MeasuredKernel& measured : kernels) {
@@ -98,6 +103,7 @@ std::vector<Row> AsShipped(const std::vector<MeasuredKernel>& kernels) {
                     PredictedTime(predictor, measured),
                     IsFittedTo(predictor.fit(), measured.id)});
   }
+  warnings = predictors.left_out_fits();
   return rows;
 }
 
@@ -330,8 +336,9 @@ Report ValidateKernels(const ValidateOptions& options) {
     }
   }
   Read read = ReadKernels(options.files);
+  Report report;
   const std::vector<Row> rows =
-      as_shipped ? AsShipped(read.kernels)
+      as_shipped ? AsShipped(read.kernels, report.warnings)
                  : Refitted(read.kernels, left_out, read.notes);
   if (rows.empty()) {
     throw model::InputError(
@@ -349,7 +356,6 @@ Report ValidateKernels(const ValidateOptions& options) {
   }
   const ErrorSummary overall = Summarise(sums.all.errors);
 
-  Report report;
   report.headline.push_back(fmt::format(
       "{} operations timed by themselves: together {} a step, predicted {} "
       "({:+.1f} %); median error of one {:.1f} %",

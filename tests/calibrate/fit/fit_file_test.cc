@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
+#include <utility>
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/step_model.h"
@@ -219,7 +222,7 @@ TEST_CASE("a group of ranks that is not right says where") {
     return std::string("was read");
   };
   CHECK(message("  - ranks: 2", "  - ranks: 1") ==
-        "ranks[0].ranks: expected an integer of at least 2, got 1");
+        "ranks[0].ranks: expected an integer from 2 to 100000000, got 1");
   CHECK(message("link: 1100000000 B/s", "link: 1100000000 B")
             .starts_with("ranks[0].alone.link: expected a bandwidth"));
   CHECK(message("speed: 0.75", "speed: 1.75")
@@ -279,6 +282,135 @@ TEST_CASE("a fit file that is not right says where") {
   }
 }
 
+// A line of a fit file changed into another, and what is said of it.
+std::string Message(const std::string& text,
+                    const std::string& path,
+                    const std::string& from,
+                    const std::string& to) {
+  std::string changed = text;
+  const size_t at = changed.find(from);
+  REQUIRE(at != std::string::npos);
+  changed.replace(at, changed.find('\n', at) - at, to);
+  Write(path, changed);
+  try {
+    LoadFit(path);
+  } catch (const InputError& error) {
+    const std::string what = error.what();
+    CHECK(what.rfind(path + ":", 0) == 0);
+    return what.substr(what.find(": ") + 2);
+  }
+  return "was read";
+}
+
+// Of SmallFit() with standard errors of 0.1 and no correlation, but `changed`.
+Fit WithCovariance(std::initializer_list<std::pair<size_t, double>> changed) {
+  Fit fit = SmallFit();
+  const size_t count = fit.parameters.size();
+  std::fill(fit.covariance.begin(), fit.covariance.end(), 0.0);
+  for (size_t i = 0; i < count; ++i) {
+    fit.parameters[i].standard_error = 0.1;
+    fit.covariance[i * count + i] = 0.01;
+  }
+  for (const auto& [at, value] : changed) fit.covariance[at] = value;
+  return fit;
+}
+
+TEST_CASE("a covariance that is none is refused, and none is written") {
+  const Folder folder;
+  const std::string path = folder / "fit.yaml";
+  const size_t count = SmallFit().parameters.size();
+  CHECK_NOTHROW(SaveFit(WithCovariance({}), path));
+  const auto refused = [&](const Fit& fit) {
+    std::string said = "was written";
+    const std::string before = Contents(path);
+    try {
+      SaveFit(fit, path);
+    } catch (const InputError& error) {
+      said = error.what();
+    }
+    // What was there is as it was.
+    CHECK(Contents(path) == before);
+    return said;
+  };
+  CHECK(
+      refused(WithCovariance({{0, -1.0}}))
+          .find(
+              "parameters[0].covariance: "
+              "expected the square of standard_error, 0.010000000000000002, as "
+              "number 1, got -1") != std::string::npos);
+  CHECK(refused(WithCovariance({{1, 0.005}}))
+            .find("parameters[0].covariance: "
+                  "expected a symmetric matrix, got 0.005 as number 2 and 0 "
+                  "for the "
+                  "same two parameters in row 2") != std::string::npos);
+  // Three correlations of -0.9 cannot be.
+  CHECK(refused(WithCovariance({{1, -0.009},
+                                {count, -0.009},
+                                {2, -0.009},
+                                {2 * count, -0.009},
+                                {count + 2, -0.009},
+                                {2 * count + 1, -0.009}}))
+            .find("positive semidefinite, got one of whose correlations an "
+                  "eigenvalue is -0.8") != std::string::npos);
+}
+
+TEST_CASE("figures of a fit are bounded, so that an answer never overflows") {
+  const Folder folder;
+  const std::string path = folder / "fit.yaml";
+  SaveFit(SmallFit(), path);
+  const std::string text = Contents(path);
+  const auto message = [&](const std::string& from, const std::string& to) {
+    return Message(text, path, from, to);
+  };
+  CHECK(message("  degrees_of_freedom: ",
+                "  degrees_of_freedom: 9223372036854775807")
+            .starts_with("errors.degrees_of_freedom: expected an integer "
+                         "from 0 to 1000000000000"));
+  CHECK(message("  residual_scatter: ", "  residual_scatter: 1e300")
+            .starts_with("errors.residual_scatter: expected a number from "));
+  CHECK(message("    standard_error: ", "    standard_error: 1e300")
+            .starts_with("parameters[0].standard_error: expected a number "));
+  CHECK(message("    covariance: [", "    covariance: [1e300, 1]")
+            .starts_with("parameters[0].covariance"));
+  CHECK(message("    modelled: ", "    modelled: 1e300 s")
+            .starts_with("runs[0].modelled: expected a time such as "));
+  CHECK(message("  in_sample: ", "  in_sample: .inf").starts_with("errors"));
+}
+
+TEST_CASE("a name that is not UTF-8 does not make a fit unreadable") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  fit.provenance.source = "runs\xff\xc3.jsonl";
+  fit.runs[0].label = "runs\xe2\x82.csv:3\x7f";
+  const std::string path = folder / "fit.yaml";
+  SaveFit(fit, path);
+  const Fit read = LoadFit(path);
+  CHECK(read.provenance.source == "runs\xef\xbf\xbd\xef\xbf\xbd.jsonl");
+  CHECK(read.runs[0].label == "runs\xef\xbf\xbd.csv:3\x7f");
+}
+
+TEST_CASE("a bad file in a folder of fits is named, and the others are read") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  SaveFit(fit, folder / "fits/good.yaml");
+  const std::string bad = folder / "fits/bad.yaml";
+  Write(bad, "device: \"cpu\"\nkind: cqu\n");
+  const std::string torn = folder / "fits/torn.yaml";
+  Write(torn, "device: \"cpu\"\n\xff\n");
+  ::setenv("TRAINFARE_FITS", (folder / "fits").c_str(), 1);
+  const LoadedFits all = LoadFits();
+  const LoadedFits of_device = LoadFitsOf("cpu");
+  ::unsetenv("TRAINFARE_FITS");
+  REQUIRE(!all.fits.empty());
+  CHECK(all.fits[0].name == "good");
+  REQUIRE(all.left_out.size() == 2);
+  CHECK(all.left_out[0].starts_with(bad + ":2:7: kind: expected one of "));
+  CHECK(all.left_out[0].ends_with("; this fit is left out"));
+  CHECK(all.left_out[1].starts_with(torn + ":2:1: expected text"));
+  REQUIRE(of_device.fits.size() == 1);
+  CHECK(of_device.left_out == all.left_out);
+}
+
 TEST_CASE("a place that cannot be written is one line, and nothing is left") {
   const Folder folder;
   Write(folder / "file", "in the way\n");
@@ -293,7 +425,7 @@ TEST_CASE("fits of the user come first, from where they are told to be") {
   SaveFit(SmallFit(), folder / "fits/mine.yaml");
   ::setenv("TRAINFARE_FITS", (folder / "fits").c_str(), 1);
   CHECK(UserFitDirectory() == folder / "fits");
-  const std::vector<Fit> fits = LoadFits();
+  const std::vector<Fit> fits = LoadFits().fits;
   REQUIRE(!fits.empty());
   CHECK(fits[0].name == "mine");
   ::unsetenv("TRAINFARE_FITS");

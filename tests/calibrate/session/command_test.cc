@@ -21,6 +21,7 @@
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/measurement.h"
+#include "calibrate/session/output_lock.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 
@@ -370,6 +371,69 @@ TEST_CASE("what changed while it was interrupted is seen") {
   const Measurements all = ReadMeasurements(second.records_path);
   REQUIRE(all.runs.size() > 3);
   CHECK(Describe(all.runs[3].workload) == Describe(all.runs[0].workload));
+}
+
+TEST_CASE("a good fit stays where a calibration is interrupted early") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  std::ostringstream log;
+  CalibrateOptions options = fake.Options();
+  const CalibrateResult good = Calibrate(options, log);
+  const int64_t runs = good.fit->provenance.runs;
+  REQUIRE(runs > 6);
+
+  FakeTrainer::Mode("interrupt");
+  std::ostringstream second_log;
+  const CalibrateResult second = Calibrate(options, second_log);
+  CHECK(second.interrupted);
+  CHECK(second.fit_path.empty());
+  CHECK(LoadFit(options.output).provenance.runs == runs);
+  CHECK(second_log.str().find("the fit there is kept: ") != std::string::npos);
+  CHECK(second.kept.find("the fit there is kept: ") != std::string::npos);
+  // The records of the good one, too.
+  CHECK(Lines(fake / "fits/here.jsonl") == runs);
+
+  options.force = true;
+  options.fresh = true;
+  const CalibrateResult third = Calibrate(options, second_log);
+  CHECK(third.interrupted);
+  CHECK(LoadFit(options.output).provenance.runs == 3);
+  CHECK(LoadFit(options.output + ".old").provenance.runs == runs);
+}
+
+TEST_CASE("a finished calibration leaves fit and records of the one before") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  std::ostringstream log;
+  const CalibrateResult first = Calibrate(fake.Options(), log);
+  const CalibrateResult second = Calibrate(fake.Options(), log);
+  CHECK(second.kept.empty());
+  CHECK(second.fit_path == first.fit_path);
+  CHECK(LoadFit(first.fit_path + ".old").provenance.runs ==
+        first.fit->provenance.runs);
+  CHECK(Lines(first.records_path + ".old") == first.fit->provenance.runs);
+  CHECK(Lines(second.records_path) == second.fit->provenance.runs);
+}
+
+TEST_CASE("two calibrations of one output: the second says so and ends") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  const CalibrateOptions options = fake.Options();
+  fs::create_directories(fs::path(options.output).parent_path());
+  std::ostringstream log;
+  {
+    const internal::OutputLock other(options.output);
+    CHECK_THROWS_WITH_AS(
+        Calibrate(options, log),
+        (options.output + ": another calibrate is writing it; wait for its "
+                          "end, or give this one an --output of its own")
+            .c_str(),
+        InputError);
+    CHECK(!fs::exists(fake / "fits/here.partial.jsonl"));
+  }
+  CHECK(!fs::exists(options.output + ".lock"));
+  CHECK_NOTHROW(Calibrate(options, log));
+  CHECK(!fs::exists(options.output + ".lock"));
 }
 
 TEST_CASE("--fresh forgets, and sets aside what was there") {

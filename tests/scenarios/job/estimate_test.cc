@@ -347,7 +347,7 @@ TEST_CASE("an inference chip answers for forward passes, and for those alone") {
   const hardware::Device& groq =
       hardware::DeviceCatalog::Shipped().Find("groq_lpu");
   const calibrate::Predictor predictor(
-      groq, calibrate::LoadFitsOf("groq_lpu").front());
+      groq, calibrate::LoadFitsOf("groq_lpu").fits.front());
   CHECK_THROWS_AS(EstimateJob(scenario, predictor, ClusterOf(groq, 1)),
                   model::InputError);
   scenario.workload.work = model::Work::kForward;
