@@ -289,8 +289,8 @@ TEST_CASE("a table that is not right says where") {
   }
   CHECK_THROWS_WITH_AS(ReadObservations({"numbers.xlsx"}),
                        "numbers.xlsx: expected a file of measurements: .jsonl, "
-                       ".csv, a trainer_state.json, or an MLPerf log (.txt, "
-                       ".log)",
+                       ".csv, a trainer_state.json, an MLPerf log (.txt, "
+                       ".log), or a folder of published figures",
                        InputError);
 }
 
