@@ -61,9 +61,9 @@ Architecture Windowed(Architecture a, int64_t window, int64_t layers) {
 }
 
 struct ExpertDimensions {
-  int64_t count;
-  int64_t per_token;
-  int64_t intermediate;
+  int64_t count = 0;
+  int64_t per_token = 0;
+  int64_t intermediate = 0;
   int64_t shared = 0;  // of the shared experts together
 };
 
@@ -176,8 +176,8 @@ Architecture GptNeoX(std::string name, const Dimensions& d) {
 
 // Almazrouei et al. 2023: multi-query attention, one norm a block.
 Architecture Falcon7b() {
-  Architecture a =
-      Tied(GptNeoX("falcon-7b", {32, 4544, 71, 1, 4 * 4544, 65024, 2048}));
+  Architecture a = Tied(
+      GptNeoX("falcon-7b", {32, 4544, 71, 1, int64_t{4} * 4544, 65024, 2048}));
   a.attention_bias = a.output_bias = a.feed_forward_bias = false;
   a.shared_norm = true;
   a.rotary_head_size = 0;
@@ -281,12 +281,12 @@ std::vector<Architecture> DecoderPresets() {
       DeepSeek("deepseek-v2-lite",
                {27, 2048, 16, 16, 10944, 102400, 163840},
                0,
-               {64, 6, 1408, 2 * 1408},
+               {64, 6, 1408, int64_t{2} * 1408},
                1),
       DeepSeek("deepseek-v2",
                {60, 5120, 128, 128, 12288, 102400, 163840},
                1536,
-               {160, 6, 1536, 2 * 1536},
+               {160, 6, 1536, int64_t{2} * 1536},
                1),
       DeepSeek("deepseek-v3",
                {61, 7168, 128, 128, 18432, 129280, 163840},

@@ -19,7 +19,7 @@ enum class BlockKernels {
 };
 
 struct StackRules {
-  Fusion fusion;
+  Fusion fusion = Fusion::kEager;
   BlockKernels block = BlockKernels::kByOperation;
   // Embeddings, head and optimizer are the framework's own operations.
   bool eager_outside = false;

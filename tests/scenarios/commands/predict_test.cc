@@ -180,11 +180,16 @@ TEST_CASE("the user's fit is found, and one of another device refused") {
   CHECK_THROWS_AS(Predict(options), model::InputError);
 }
 
-TEST_CASE("a fit that cannot be read stands in the way of its device alone") {
+TEST_CASE("a fit that cannot be read is left out and named, in nobody's way") {
   const FitFolder folder;
   folder.Write("fits/h100_pcie.yaml", "device: h100_pcie\nkind: nonsense\n");
   CHECK_NOTHROW(Predict(On("l4")));
-  CHECK_THROWS_AS(Predict(On("h100_pcie")), model::InputError);
+  const Report report = Predict(On("h100_pcie"));
+  CHECK(Json::parse(report.json).at("fit") != "h100_pcie.yaml");
+  REQUIRE_FALSE(report.warnings.empty());
+  CHECK(report.warnings.front().find("h100_pcie.yaml:2:") != std::string::npos);
+  CHECK(report.warnings.front().find("this fit is left out") !=
+        std::string::npos);
 }
 
 TEST_CASE("the same question has the same bytes for an answer") {

@@ -49,7 +49,8 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
   DOCTEST_CHECK(MessageOf(with(R"("seed": 1)")).empty());
   DOCTEST_CHECK(MessageOf(with(R"("steps": 0)")) ==
                 "steps: expected an integer from 1 to 1000000000, got 0");
-  DOCTEST_CHECK(MessageOf(with(R"("batch": 1.5)")) ==
+  DOCTEST_CHECK(MessageOf(R"({"model": "bert-tiny", "batch": 1.5,
+                              "sequence_length": 8})") ==
                 "batch: expected an integer from 1 to 1048576, got 1.5");
   DOCTEST_CHECK(MessageOf(with(R"("bach": 2)"))
                     .find("bach: unknown key; did you mean \"batch\"?") == 0);
@@ -69,7 +70,11 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
   DOCTEST_CHECK(MessageOf(R"({"model": {"layers": 1}, "batch": 1,
                               "sequence_length": 1})") ==
                 "model.hidden: missing");
-  DOCTEST_CHECK_FALSE(MessageOf(with(R"("sequence_length": 513)")).empty());
+  DOCTEST_CHECK(MessageOf(R"({"model": "bert-tiny", "batch": 1,
+                              "sequence_length": 513})")
+                    .find("sequence_length: ") == 0);
+  DOCTEST_CHECK(MessageOf(with(R"("batch": 2)")) ==
+                "request:1: the key \"batch\" stands twice");
 }
 
 DOCTEST_TEST_CASE("a record keeps every step, and its parts fit in the whole") {
