@@ -130,8 +130,9 @@ PublishedAnswer Fits(const AskedJob& asked) {
 
 // In sequences as the run counts them: of a core where its batches are.
 PublishedAnswer LargestBatch(const AskedJob& asked) {
-  return Of(static_cast<double>(asked.estimate.largest_batch.value_or(0) /
-                                asked.run.cores_per_batch));
+  const int64_t sequences =
+      asked.estimate.largest_batch.value_or(0) / asked.run.cores_per_batch;
+  return Of(static_cast<double>(sequences));
 }
 
 PublishedAnswer MemoryUsed(const AskedJob& asked) {

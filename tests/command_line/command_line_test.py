@@ -641,13 +641,23 @@ SUFFIXES = (
 )  # fmt: skip
 COUNTS = {
     "accumulation", "batch", "devices", "distinct_shapes", "epochs",
-    "eval_samples", "fit_figures", "heads", "hidden", "intermediate",
-    "largest_batch", "layers", "mean_length", "n", "parameters", "positions",
-    "rows", "runs", "seed", "sequence_length", "steps_per_epoch", "ties",
-    "train_samples", "trainable_parameters", "used", "vcpus", "vocabulary",
+    "eval_samples", "fit_figures", "largest_batch", "mean_length", "n",
+    "parameters", "rows", "runs", "seed", "sequence_length", "steps_per_epoch",
+    "ties", "train_samples", "trainable_parameters", "used", "vcpus",
+    # Of the workload, as docs/guide/scenarios.md lists them.
+    "base_bits", "compiler_level", "decoder_layers", "dense_layers",
+    "expert_intermediate", "experts", "experts_per_token", "frozen_layers",
+    "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
+    "latent_key_value", "latent_query", "layers", "position_offset",
+    "positions", "predictions_per_sequence", "rank", "relative_buckets",
+    "rotary_head_size", "shared_intermediate", "target_length", "token_types",
+    "value_head_size", "vocabulary", "window", "windowed_layers",
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
-SHARES = {"interval", "mfu", "share"}
+SHARES = {
+    "dma", "dropout", "interval", "mfu", "scalar", "share", "tensor",
+    "vector",
+}  # fmt: skip
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
 
 
@@ -1005,12 +1015,7 @@ for number, line in enumerate(sys.stdin):
         "id": "run-%d" % number, "world_size": 1,
         "device": {{"name": name, "kind": "cpu", "count": 1, "threads": 2}},
         "workload": {{
-            "model": {{"name": request["model"], "family": "encoder",
-                      "layers": 2, "hidden": 128, "heads": 2,
-                      "intermediate": 512, "vocabulary": 30522,
-                      "positions": 512, "token_types": 2,
-                      "head": "sequence-classification", "labels": 2,
-                      "dropout": 0.1}},
+            "model": request["model"],
             "batch": request["batch"],
             "sequence_length": request["sequence_length"],
             "precision": request["precision"],
