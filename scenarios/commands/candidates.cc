@@ -257,7 +257,8 @@ std::string CountObstacles(const std::vector<Candidate>& candidates) {
       std::pair{Obstacle::kCannotRun, "cannot run it"},
   };
   std::vector<std::string> parts;
-  for (const auto& [kind, words] : kWords) {
+  for (const auto& [obstacle, words] : kWords) {
+    const Obstacle kind = obstacle;  // a lambda cannot hold a binding
     const auto count = std::count_if(
         candidates.begin(), candidates.end(), [&](const Candidate& c) {
           return c.objection.kind == kind;
