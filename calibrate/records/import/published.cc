@@ -779,7 +779,8 @@ Published LoadPublished(const std::string& directory) {
     }
   }
   for (const OpenFile& file : files) ReadRuns(file, workloads, published);
-  for (const auto& [name, run] : published.runs) {
+  for (const auto& named : published.runs) {
+    const PublishedRun& run = named.second;
     const auto require = [&](std::string_view key, const std::string& other) {
       if (published.runs.contains(other)) return;
       throw InputError(
