@@ -145,7 +145,7 @@ std::optional<std::string> LargerError(const Fit& old, const Fit& candidate) {
 // The file at `path` also as PATH.old, so that there is one at `path` at any
 // time.
 std::string KeepBeside(const std::string& path) {
-  const std::string old = path + ".old";
+  std::string old = path + ".old";
   std::error_code error;
   fs::remove(old, error);
   fs::create_hard_link(path, old, error);
