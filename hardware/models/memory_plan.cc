@@ -117,8 +117,7 @@ MemoryPlan PlanRecomputingMemory(const Device& device,
                                  const model::Workload& workload,
                                  const model::MemorySurroundings& surroundings,
                                  model::Bytes<> capacity) {
-  const MemoryPlan all =
-      PlanCoresMemory(device, workload, surroundings, capacity);
+  MemoryPlan all = PlanCoresMemory(device, workload, surroundings, capacity);
   if (all.fits() || workload.work == model::Work::kForward ||
       model::OperationByOperation(workload.stack) ||
       workload.gradient_checkpointing) {

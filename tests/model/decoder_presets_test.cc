@@ -30,7 +30,8 @@ Workload Llama8b(int64_t batch, int64_t length) {
 #include "tests/model/parameter_counts.inc"
 
 TEST_CASE("parameters of the presets") {
-  for (const auto& [name, parameters] : kParameterCounts) {
+  for (const auto& [preset, parameters] : kParameterCounts) {
+    const std::string_view name = preset;
     CAPTURE(name);
     CHECK(TotalParameters(FindArchitecture(name)) == parameters);
   }
