@@ -624,7 +624,7 @@ class Command(unittest.TestCase):
                              message)
         self.check_fails(self.train(*self.long_run(*with_it),
                                     model="bert-mini"),
-                         1, "model: expected", "a checkpoint of another run")
+                         1, "model.heads: expected 4", "a checkpoint of another run")
         whole = checkpoint.read_bytes()
         for size in (0, 7, 100, len(whole) // 2, len(whole) - 1):
             checkpoint.write_bytes(whole[:size])
