@@ -10,6 +10,7 @@
 
 #include "scenarios/report/output.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
 namespace CLI {
 class App;
 }  // namespace CLI

@@ -7,6 +7,7 @@
 
 #include "scenarios/commands/predict.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
 namespace CLI {
 class App;
 }  // namespace CLI
