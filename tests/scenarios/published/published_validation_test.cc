@@ -92,7 +92,9 @@ const nlohmann::json& Result() {
 TEST_CASE("a published run loads as a scenario, or says what is not known") {
   std::map<std::string, int> reasons;
   int loaded = 0;
-  for (const auto& [name, run] : All().runs) {
+  for (const auto& name_of : All().runs) {
+    const auto& name = name_of.first;
+    const auto& run = name_of.second;
     CAPTURE(name);
     try {
       const PublishedJob job = JobOf(All(), run);
@@ -105,15 +107,20 @@ TEST_CASE("a published run loads as a scenario, or says what is not known") {
     }
   }
   CHECK(loaded > 70);
-  for (const auto& [reason, count] : reasons) {
+  for (const auto& reason_of : reasons) {
+    const auto& reason = reason_of.first;
     CAPTURE(reason);
     CHECK((reason.ends_with("not stated") || reason.ends_with("not known")));
   }
 }
 
 TEST_CASE("what is assumed of a run stands in it, with a reason") {
-  for (const auto& [name, run] : All().runs) {
-    for (const auto& [key, why] : run.assumed) {
+  for (const auto& name_of : All().runs) {
+    const auto& name = name_of.first;
+    const auto& run = name_of.second;
+    for (const auto& key_of : run.assumed) {
+      const auto& key = key_of.first;
+      const auto& why = key_of.second;
       CAPTURE(name);
       CAPTURE(key);
       CHECK(why.size() > 5);
@@ -279,7 +286,9 @@ TEST_CASE("each group stands under both protocols with what moves it") {
       CHECK(group["verdict"].get<std::string>().starts_with("missed: "));
     }
   }
-  for (const auto& [name, both] : protocols) {
+  for (const auto& name_of : protocols) {
+    const auto& name = name_of.first;
+    const auto& both = name_of.second;
     CAPTURE(name);
     CHECK(both.size() == 2);
   }
