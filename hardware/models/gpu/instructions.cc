@@ -35,11 +35,11 @@ constexpr double kThreads = static_cast<double>(kGpuThreadsPerWarp);
 // tests/hardware/models/gpu/gpu_instructions_test.cc.
 struct ThreadForm {
   model::KernelName kernel;
-  double elements;      // of a thread
-  double instructions;  // executed by it
-  double fp32_flops;
-  double fp16_flops;
-  double block;  // threads
+  double elements = 0;      // of a thread
+  double instructions = 0;  // executed by it
+  double fp32_flops = 0;
+  double fp16_flops = 0;
+  double block = 0;  // threads
   // Of a reduction: bytes that an element is read as, by model/kernels.h.
   double read_bytes = 0;
 };
