@@ -33,14 +33,28 @@ std::string DeviceName(const PredictOptions& options,
   return "cpu";
 }
 
+// Whether the instance's devices have it as one of their alike parts, or are
+// it.
+bool IsPartOf(const std::string& name, const hardware::Instance& instance) {
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find(name);
+  return device.name == instance.device || device.part_of == instance.device;
+}
+
 PredictionTarget TargetOf(const PredictOptions& options) {
-  if (options.device && options.instance) {
-    throw UsageError("--device and --instance: give one of them");
-  }
   const hardware::Instance* instance =
       options.instance
           ? &hardware::InstanceCatalog::Shipped().Find(*options.instance)
           : nullptr;
+  if (options.device && instance != nullptr &&
+      !IsPartOf(*options.device, *instance)) {
+    throw UsageError(fmt::format(
+        "--device and --instance: give one of them; {} is no part of the {} "
+        "that {} has",
+        *options.device,
+        instance->device,
+        instance->FullName()));
+  }
   std::optional<calibrate::Fit> fit;
   if (options.fit) fit = calibrate::LoadFit(*options.fit);
   const std::string name = DeviceName(options, instance, fit);
@@ -54,8 +68,8 @@ PredictionTarget TargetOf(const PredictOptions& options) {
   calibrate::Predictor predictor =
       fit ? calibrate::Predictor(device, std::move(*fit))
           : calibrate::Predictor(device);
-  const int64_t devices =
-      options.devices.value_or(instance != nullptr ? instance->count : 1);
+  const int64_t devices = options.devices.value_or(
+      instance != nullptr ? DevicesOf(*instance, device) : 1);
   const Cluster cluster = instance != nullptr
                               ? ClusterOf(*instance, devices, predictor)
                               : ClusterOf(predictor, devices);
@@ -204,11 +218,8 @@ Scenario LoadAsked(PredictOptions& options) {
   }
   PublishedJob job = LoadPublishedJob(options.scenario);
   if (!options.device && !options.instance && !options.fit) {
-    if (job.instance != nullptr) {
-      options.instance = job.instance->FullName();
-    } else {
-      options.device = job.device->name;
-    }
+    options.device = job.device->name;
+    if (job.instance != nullptr) options.instance = job.instance->FullName();
     if (!options.devices) options.devices = job.devices;
   }
   return std::move(job.scenario);

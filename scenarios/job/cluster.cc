@@ -78,6 +78,32 @@ calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
   return ranks;
 }
 
+namespace {
+
+// Parts of an instance's chips: as of the chips by themselves, but over the
+// instance's link and in its host.
+Cluster PartsOf(const hardware::Instance& instance,
+                int64_t parts,
+                const Device& part) {
+  const int64_t most = DevicesOf(instance, part);
+  if (parts > most) {
+    throw InputError(
+        fmt::format("--devices: expected at most {}, the {} of {}, got {}",
+                    most,
+                    part.name,
+                    instance.FullName(),
+                    parts));
+  }
+  Cluster cluster = ClusterOf(part, parts);
+  cluster.host_memory = instance.host_memory;
+  if (cluster.link && instance.between_devices) {
+    cluster.link = instance.between_devices->Resolve();
+  }
+  return cluster;
+}
+
+}  // namespace
+
 Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
   Cluster cluster;
   cluster.devices = devices;
@@ -128,9 +154,19 @@ Cluster ClusterOf(const Device& device, int64_t devices) {
   return cluster;
 }
 
+int64_t DevicesOf(const hardware::Instance& instance, const Device& device) {
+  if (device.part_of != instance.device) return instance.count;
+  const Device& chip = DeviceCatalog::Shipped().Find(instance.device);
+  return instance.count * (chip.cores / device.cores);
+}
+
 Cluster ClusterOf(const hardware::Instance& instance,
                   int64_t devices,
                   const calibrate::Predictor& predictor) {
+  const Device& device = predictor.device();
+  if (device.part_of == instance.device) {
+    return PartsOf(instance, devices, device);
+  }
   Cluster cluster = ClusterOf(instance, devices);
   auto ranks = calibrate::RanksOf(predictor.fit(), devices);
   if (ranks && ranks->transport.ends_with("within a host") &&

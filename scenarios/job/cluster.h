@@ -45,9 +45,14 @@ struct Cluster {
 Cluster ClusterOf(const hardware::Instance& instance, int64_t devices);
 Cluster ClusterOf(const hardware::Device& device, int64_t devices);
 
+// How many of `device` an instance has: its own, or their alike parts.
+int64_t DevicesOf(const hardware::Instance& instance,
+                  const hardware::Device& device);
+
 // The same, by what the predictor's fit knows of several ranks where it does.
 // Of an instance only ranks inside a host, and none whose ring is faster than
-// the instance's own link: it was measured over another one.
+// the instance's own link: it was measured over another one. The predictor's
+// device may be a part of the instance's.
 Cluster ClusterOf(const hardware::Instance& instance,
                   int64_t devices,
                   const calibrate::Predictor& predictor);

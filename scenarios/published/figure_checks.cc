@@ -50,6 +50,16 @@ const Device& DeviceOf(const Published& published, const PublishedRow& row) {
   return hardware::DeviceCatalog::Shipped().Find(*run.device);
 }
 
+// Seconds of one batch at a rate that is printed of the run.
+double BatchTime(const Published& published,
+                 const PublishedRow& row,
+                 std::string_view rate) {
+  const PublishedRun& run = published.RunOf(row);
+  if (!run.batch) throw InputError("the batch is not stated");
+  return static_cast<double>(*run.batch) /
+         Value(published, fmt::format("{}/{}", run.name, rate));
+}
+
 model::Seconds<> Recursion(const Published& published,
                            const PublishedRun& run) {
   if (!run.architecture) throw InputError("the model is not stated");
@@ -146,6 +156,32 @@ PublishedAnswer CheckNormalised(const Published& published,
     answer.high = share * (1 + slack);
   }
   return answer;
+}
+
+PublishedAnswer CheckEpochTime(const Published& published,
+                               const PublishedRow& row) {
+  const PublishedRun& run = published.RunOf(row);
+  if (!run.epochs) throw InputError("the epochs are not stated");
+  return Of(Value(published, run.name + "/run_time") /
+            static_cast<double>(*run.epochs));
+}
+
+PublishedAnswer CheckLatency(const Published& published,
+                             const PublishedRow& row) {
+  return Of(BatchTime(published, row, "throughput"));
+}
+
+PublishedAnswer CheckOnChipLatency(const Published& published,
+                                   const PublishedRow& row) {
+  return Of(BatchTime(published, row, "on_chip_throughput"));
+}
+
+PublishedAnswer CheckTokenRate(const Published& published,
+                               const PublishedRow& row) {
+  const PublishedRun& run = published.RunOf(row);
+  if (!run.sequence_length) throw InputError("the length is not stated");
+  return Of(Value(published, run.name + "/throughput") *
+            static_cast<double>(*run.sequence_length));
 }
 
 PublishedAnswer CheckSamples(const Published& published,

@@ -18,10 +18,14 @@ FigureCheck CheckBillingUnits;      // price over that of a unit
 FigureCheck CheckEpochCost;         // printed time of an epoch at the price
 // Epochs times the printed cost of one, else the printed time at the price.
 FigureCheck CheckCost;
-FigureCheck CheckScore;       // weights, of the run named by the part
-FigureCheck CheckNormalised;  // over the largest of all runs that have one
-FigureCheck CheckSamples;     // steps times batch
-FigureCheck CheckBandwidth;   // these and the following: the device file
+FigureCheck CheckScore;          // weights, of the run named by the part
+FigureCheck CheckNormalised;     // over the largest of all runs that have one
+FigureCheck CheckEpochTime;      // the printed time of the run over its epochs
+FigureCheck CheckLatency;        // of a batch at the printed rate
+FigureCheck CheckOnChipLatency;  // the same without the host
+FigureCheck CheckTokenRate;      // the printed rate times the length
+FigureCheck CheckSamples;        // steps times batch
+FigureCheck CheckBandwidth;      // these and the following: the device file
 FigureCheck CheckPeak;
 FigureCheck CheckMatrixRows;
 FigureCheck CheckMatrixColumns;

@@ -110,7 +110,10 @@ class PublishedPredictor {
     if (row.use == PublishedUse::kShow && line.why_not.empty()) {
       throw InputError("kept as data");
     }
-    if (line.of_figures != nullptr) {
+    if (line.of_figures != nullptr &&
+        (line.of_job == nullptr ||
+         published_.Find(fmt::format("{}/{}", row.run, line.repeats)) !=
+             nullptr)) {
       prediction.answer = line.of_figures(published_, row);
       prediction.checks_data = true;
       prediction.how = "printed figures";

@@ -31,7 +31,9 @@ struct AskedJob {
   std::function<const JobEstimate&(const std::string& run)> other;
 };
 
-// How a quantity is answered: by one of the two, or not at all.
+// How a quantity is answered: by the job or by figures, or not at all. Where
+// both could, `repeats` is the printed quantity of the same run from which
+// this one follows by arithmetic alone; then it is no second prediction.
 struct QuantityAnswer {
   std::string_view name;
   std::string_view unit;  // base unit; "1" for shares, ratios and counts
@@ -42,6 +44,7 @@ struct QuantityAnswer {
   // Arithmetic on printed figures: a check of the data, no prediction.
   PublishedAnswer (*of_figures)(const calibrate::Published& published,
                                 const calibrate::PublishedRow& row) = nullptr;
+  std::string_view repeats = {};
   std::string_view why_not = {};
 };
 

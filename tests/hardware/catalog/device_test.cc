@@ -172,7 +172,8 @@ TEST_CASE("a device is found by name, reported name or alias") {
       model::InputError);
 }
 
-TEST_CASE("device names of the measurement tables are known") {
+TEST_CASE("device names of the measurement tables are known" *
+          doctest::test_suite("shared")) {
   const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
   if (!fs::is_directory(folder)) {
     MESSAGE("skipped: no measurements beside the repository");

@@ -49,7 +49,8 @@ const std::string kGoogleHeader =
 
 }  // namespace
 
-TEST_CASE("Google's catalog: everything dropped is counted") {
+TEST_CASE("Google's catalog: everything dropped is counted" *
+          doctest::test_suite("shared")) {
   const std::optional<std::string> path = Catalog("gcp");
   if (!path) return;
   const ImportedPrices imported =
@@ -80,7 +81,8 @@ TEST_CASE("Google's catalog: everything dropped is counted") {
   }
 }
 
-TEST_CASE("Google's offers in the place of on-demand are marked") {
+TEST_CASE("Google's offers in the place of on-demand are marked" *
+          doctest::test_suite("shared")) {
   const std::optional<std::string> path = Catalog("gcp");
   if (!path) return;
   const ImportedPrices imported =
@@ -103,7 +105,8 @@ TEST_CASE("Google's offers in the place of on-demand are marked") {
       FindPrice(imported, "g2-standard-4", "us-central1")->suspicious.empty());
 }
 
-TEST_CASE("Azure's lines of 11 fields are read") {
+TEST_CASE("Azure's lines of 11 fields are read" *
+          doctest::test_suite("shared")) {
   const std::optional<std::string> path = Catalog("azure");
   if (!path) return;
   const ImportedPrices imported =
@@ -122,7 +125,8 @@ TEST_CASE("Azure's lines of 11 fields are read") {
   CHECK_FALSE(price->spot_low.has_value());
 }
 
-TEST_CASE("Lambda's machines without a GPU are left out") {
+TEST_CASE("Lambda's machines without a GPU are left out" *
+          doctest::test_suite("shared")) {
   const std::optional<std::string> path = Catalog("lambda");
   if (!path) return;
   const ImportedPrices imported =
@@ -132,7 +136,8 @@ TEST_CASE("Lambda's machines without a GPU are left out") {
   CHECK(imported.dropped == Counts{{"no accelerator", 34}});
 }
 
-TEST_CASE("a cloud that is not in the catalog keeps its instances") {
+TEST_CASE("a cloud that is not in the catalog keeps its instances" *
+          doctest::test_suite("shared")) {
   const std::optional<std::string> path = Catalog("nebius");
   if (!path) return;
   const ImportedPrices imported =

@@ -120,7 +120,8 @@ TEST_CASE("what is not known is no price, and an unknown cloud an error") {
                        model::InputError);
 }
 
-TEST_CASE("the shipped prices are those of the quick table") {
+TEST_CASE("the shipped prices are those of the quick table" *
+          doctest::test_suite("shared")) {
   const fs::path table = fs::path(TRAINFARE_SHARED) / "prices/quick_table.csv";
   if (!fs::exists(table)) {
     MESSAGE("skipped: no prices beside the repository");

@@ -73,6 +73,32 @@ TEST_CASE("an instance brings its device, its count and its price") {
             .epsilon(1e-9));
 }
 
+TEST_CASE("a part of what an instance has may be asked about") {
+  const FitFolder none;
+  PredictOptions options = On("trainium1_core");
+  options.instance = "aws/trn1.2xlarge";
+  options.devices = 1;
+  const Json core = Json::parse(Predict(options).json);
+  CHECK(core.at("device") == "trainium1_core");
+  CHECK(core.at("instance") == "aws/trn1.2xlarge");
+  // The whole instance is paid for.
+  CHECK_FALSE(core.at("predictions")[0].at("cost_usd").is_null());
+  options.devices.reset();
+  const Json both = Json::parse(Predict(options).json);
+  CHECK(both.at("predictions")[0].at("devices") == 2);
+  options.devices = 3;
+  CHECK_THROWS_WITH_AS(Predict(options),
+                       "--devices: expected at most 2, the trainium1_core of "
+                       "aws/trn1.2xlarge, got 3",
+                       model::InputError);
+  options.devices = 1;
+  options.device = "t4";
+  CHECK_THROWS_WITH_AS(Predict(options),
+                       "--device and --instance: give one of them; t4 is no "
+                       "part of the trainium1 that aws/trn1.2xlarge has",
+                       UsageError);
+}
+
 TEST_CASE("what does not fit has a reason and exit code 3") {
   const FitFolder none;
   PredictOptions options = On("t4");

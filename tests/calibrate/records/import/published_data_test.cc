@@ -233,9 +233,10 @@ TEST_CASE("a bad file is refused where it is wrong") {
         "by part");
 }
 
-TEST_CASE("every record of the source is a row or has a reason, unchanged") {
+TEST_CASE("every record of the source is a row or has a reason, unchanged" *
+          doctest::test_suite("shared")) {
   if (!fs::is_directory(kSource)) {
-    MESSAGE("SKIPPED: no ../shared/published beside this tree");
+    MESSAGE("skipped: no ../shared/published beside this tree");
     return;
   }
   // Words, not figures of the run: a time printed twice, a count of repeats,

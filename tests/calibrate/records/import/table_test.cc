@@ -294,7 +294,8 @@ TEST_CASE("a table that is not right says where") {
                        InputError);
 }
 
-TEST_CASE("every published table is read, and every row accounted for") {
+TEST_CASE("every published table is read, and every row accounted for" *
+          doctest::test_suite("shared")) {
   const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
   if (!fs::is_directory(folder)) {
     MESSAGE("skipped: no " << folder.string());
@@ -329,7 +330,8 @@ TEST_CASE("every published table is read, and every row accounted for") {
 }
 
 // A fit that another version of the model made would say so nowhere.
-TEST_CASE("shipped fits of GPUs are of the model that ships") {
+TEST_CASE("shipped fits of GPUs are of the model that ships" *
+          doctest::test_suite("shared")) {
   const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
   if (!fs::is_directory(folder)) {
     MESSAGE("skipped: no " << folder.string());
