@@ -6,16 +6,15 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <set>
 #include <span>
-#include <thread>
 #include <utility>
 #include <variant>
 
+#include "calibrate/fit/parallel_for.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
@@ -546,19 +545,9 @@ void LeaveOneOut(const FitData& data,
                  const std::vector<bool>& held,
                  Fit& fit) {
   std::vector<std::optional<Solution>> refits(data.runs.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t run = next++; run < data.runs.size(); run = next++) {
-      refits[run] = Solve(data, positions, held, run, data.robust_scale);
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    const size_t wanted = std::min<size_t>(
-        std::max(1U, std::thread::hardware_concurrency()), data.runs.size());
-    for (size_t i = 1; i < wanted; ++i) threads.emplace_back(work);
-    work();
-  }
+  ParallelFor(data.runs.size(), [&](size_t run) {
+    refits[run] = Solve(data, positions, held, run, data.robust_scale);
+  });
   for (size_t i = 0; i < data.data.size(); ++i) {
     const Datum& datum = data.data[i];
     const auto& refit = refits[datum.run];

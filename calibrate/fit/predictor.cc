@@ -19,8 +19,6 @@ namespace {
 
 using model::InputError;
 
-constexpr double kNormalQuantile90 = 1.2815515655446004;
-
 // The device that the fit speaks of: a processor's dimensions are read from
 // the machine and may read differently another day, and the efficiencies are
 // shares of the peaks that stood when it was measured.

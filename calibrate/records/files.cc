@@ -1,14 +1,11 @@
 #include "calibrate/records/files.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
+#include "hardware/files/whole_file.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate::internal {
@@ -19,18 +16,6 @@ namespace {
       fmt::format("{}: cannot be written: {}",
                   path,
                   std::error_code(error, std::generic_category()).message()));
-}
-
-bool WriteAll(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return false;
-    }
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -46,20 +31,7 @@ void MakeFolderOf(const std::string& path) {
 
 void WriteWhole(const std::string& path, std::string_view text) {
   MakeFolderOf(path);
-  const std::string beside = fmt::format("{}.partial.{}", path, ::getpid());
-  const int descriptor =
-      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) Fail(path, errno);
-  int error = 0;
-  if (!WriteAll(descriptor, text) || ::fsync(descriptor) != 0) error = errno;
-  if (::close(descriptor) != 0 && error == 0) error = errno;
-  if (error == 0 && std::rename(beside.c_str(), path.c_str()) != 0) {
-    error = errno;
-  }
-  if (error != 0) {
-    ::unlink(beside.c_str());
-    Fail(path, error);
-  }
+  hardware::WriteWholeFile(path, text);
 }
 
 }  // namespace trainfare::calibrate::internal

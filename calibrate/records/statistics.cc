@@ -1,6 +1,7 @@
 #include "calibrate/records/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numbers>
 
@@ -47,19 +48,9 @@ double RelativeNoiseOfMedian(const std::vector<double>& samples) {
 
 double StudentQuantile90(int64_t degrees_of_freedom) {
   ENSURE(degrees_of_freedom >= 1, "degrees of freedom");
-  if (degrees_of_freedom == 1) return std::tan(0.4 * std::numbers::pi);
-  if (degrees_of_freedom == 2) return 0.8 * std::sqrt(2.0 / (1.0 - 0.64));
-  constexpr double z = 1.2815515655446004;  // of the normal distribution
-  constexpr double z3 = z * z * z;
-  constexpr double z5 = z3 * z * z;
-  constexpr double z7 = z5 * z * z;
-  constexpr double z9 = z7 * z * z;
-  const auto n = static_cast<double>(degrees_of_freedom);
-  return z + (z3 + z) / (4.0 * n) +
-         (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * n * n) +
-         (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * n * n * n) +
-         (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * z) /
-             (92160.0 * n * n * n * n);
+  return boost::math::quantile(boost::math::students_t_distribution<double>(
+                                   static_cast<double>(degrees_of_freedom)),
+                               0.9);
 }
 
 }  // namespace trainfare::calibrate

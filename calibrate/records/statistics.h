@@ -27,12 +27,8 @@ double RelativeNoiseOfMedian(const std::vector<double>& samples);
 
 // The value that a Student t variable stays below with probability 0.9: half
 // the width of an 80 % interval in standard deviations.
-//
-//   t = z + (z^3 + z) / (4 n) + (5 z^5 + 16 z^3 + 3 z) / (96 n^2) + ...
-//
-// Exact for n = 1 and 2, within 0.001 from 3 on (tests/calibrate/
-// statistics_test.cc against printed tables).
-// Source: Abramowitz & Stegun 1964, 26.7.5.
 double StudentQuantile90(int64_t degrees_of_freedom);
+// The same of a normal variable, which Student's tends to.
+inline constexpr double kNormalQuantile90 = 1.2815515655446004;
 
 }  // namespace trainfare::calibrate

@@ -12,6 +12,7 @@
 
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/memory.h"
@@ -76,8 +77,6 @@ constexpr double kAssumedNoise = 0.02;
 constexpr double kSetUpSeconds = 0.02;
 constexpr double kOverrun = 3.0;
 constexpr double kLeastRunSeconds = 2.0;
-
-constexpr double kNormalQuantile90 = 1.2815515655446004;
 
 struct FitPoint {
   std::vector<double> positions;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "calibrate/session/command.h"
+#include "hardware/files/foreign_text.h"
 
 namespace trainfare::calibrate::internal {
 
@@ -21,12 +22,12 @@ class ProgressLog {
   void Note(const std::string& text) {
     if (style_ == Progress::kNone) return;
     Clear();
-    log_ << "calibrate: " << text << std::endl;
+    log_ << "calibrate: " << hardware::OneLine(text) << std::endl;
   }
   // What must be seen even without progress.
   void Warn(const std::string& text) {
     Clear();
-    log_ << "calibrate: " << text << std::endl;
+    log_ << "calibrate: " << hardware::OneLine(text) << std::endl;
   }
   void Finished(const std::string& text) {
     if (style_ == Progress::kLines) Note(text);
@@ -43,11 +44,13 @@ class ProgressLog {
                                    kWidth - full,
                                    spent_s,
                                    budget_s,
-                                   text);
+                                   hardware::OneLine(text));
     constexpr size_t kMost = 79;
-    if (line.size() > kMost) line.resize(kMost);
-    log_ << '\r' << fmt::format("{:<{}}", line, drawn_) << std::flush;
-    drawn_ = line.size();
+    line = hardware::CutToWidth(line, kMost);
+    const size_t width = hardware::DisplayWidth(line);
+    const size_t rest = drawn_ > width ? drawn_ - width : 0;
+    log_ << '\r' << line << std::string(rest, ' ') << std::flush;
+    drawn_ = width;
   }
 
  private:

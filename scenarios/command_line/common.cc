@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "hardware/files/foreign_text.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 
@@ -50,7 +51,7 @@ const OutputOptions& CommonOptions::Resolve() {
 }
 
 int Fail(std::string_view message, int code) {
-  std::cerr << "trainfare: " << message << "\n";
+  std::cerr << "trainfare: " << hardware::OneLine(message) << "\n";
   return code;
 }
 

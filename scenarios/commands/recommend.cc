@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "hardware/catalog/instance.h"
+#include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "scenarios/commands/candidates.h"
@@ -252,21 +253,13 @@ std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
   return line;
 }
 
-// Days since the oldest of the prices that were used; nullopt: none parsed.
+// Days since `date`; nullopt: it is none.
 std::optional<int> AgeOf(const std::string& date) {
-  int year = 0;
-  int month = 0;
-  int day = 0;
-  if (std::sscanf(date.c_str(), "%d-%d-%d", &year, &month, &day) != 3) {
-    return std::nullopt;
-  }
-  using std::chrono::sys_days;
-  const sys_days then = std::chrono::year(year) /
-                        std::chrono::month(static_cast<unsigned>(month)) /
-                        std::chrono::day(static_cast<unsigned>(day));
+  const auto day = hardware::ParseDate(date);
+  if (!day) return std::nullopt;
   const auto today =
       std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  return static_cast<int>((today - then).count());
+  return static_cast<int>((today - std::chrono::sys_days(*day)).count());
 }
 
 void AddNotes(const std::vector<Candidate>& candidates,

@@ -3,18 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <cmath>
-#include <exception>
 #include <map>
-#include <mutex>
 #include <random>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/parallel_for.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/import/observations.h"
@@ -95,7 +92,8 @@ class Validation {
       case Protocol::kLeaveOneOut:
       case Protocol::kRunsPerDevice: {
         const std::vector<Task> tasks = Tasks();
-        InParallel(tasks.size(), [&](size_t i) { FitAndPredict(tasks[i]); });
+        calibrate::ParallelFor(tasks.size(),
+                               [&](size_t i) { FitAndPredict(tasks[i]); });
         break;
       }
     }
@@ -275,7 +273,7 @@ class Validation {
       of_device.push_back(fits.Of(rows.device));
     }
     left_out_fits_ = fits.left_out();
-    InParallel(devices_.size(), [&](size_t d) {
+    calibrate::ParallelFor(devices_.size(), [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
         const hardware::Device& device = devices_[d].device;
         const calibrate::Fit* fit = of_device[d];
@@ -317,7 +315,7 @@ class Validation {
 
   void LeaveDeviceOut() {
     std::vector<std::optional<calibrate::Fit>> fits(devices_.size());
-    InParallel(devices_.size(), [&](size_t d) {
+    calibrate::ParallelFor(devices_.size(), [&](size_t d) {
       const std::vector<size_t> rows = Fittable(devices_[d]);
       if (rows.empty()) return;
       try {
@@ -326,7 +324,7 @@ class Validation {
         // It has nothing to tell the others.
       }
     });
-    InParallel(devices_.size(), [&](size_t d) {
+    calibrate::ParallelFor(devices_.size(), [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
         std::vector<const calibrate::Fit*> others;
         for (size_t other = 0; other < fits.size(); ++other) {
@@ -418,32 +416,6 @@ class Validation {
         break;  // compared by kernel_validation.h
     }
     ENSURE(false, "a quantity without a part");
-  }
-
-  // Tasks write to rows of their own alone.
-  template <class Work>
-  static void InParallel(size_t count, const Work& work) {
-    std::atomic<size_t> next{0};
-    std::exception_ptr failure;
-    std::mutex failing;
-    const auto run = [&] {
-      for (size_t i = next++; i < count; i = next++) {
-        try {
-          work(i);
-        } catch (...) {
-          const std::lock_guard lock(failing);
-          failure = std::current_exception();
-        }
-      }
-    };
-    {
-      const size_t threads = std::min<size_t>(
-          count, std::max(1U, std::thread::hardware_concurrency()));
-      std::vector<std::jthread> pool;
-      for (size_t t = 1; t < threads; ++t) pool.emplace_back(run);
-      run();
-    }
-    if (failure) std::rethrow_exception(failure);
   }
 
   const ValidateOptions& options_;

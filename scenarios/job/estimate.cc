@@ -10,6 +10,7 @@
 
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
@@ -32,7 +33,6 @@ using model::Seconds;
 constexpr double kOtherRanksSigma = 0.1;
 // Beyond any batch that anybody asks for.
 constexpr int64_t kMostBatch = int64_t{1} << 24;
-constexpr double kNormalQuantile90 = 1.2815515655446004;
 
 // Standard deviation of log(step time) over the ranks, by what the device's
 // prediction and the ring leave open.
@@ -367,8 +367,10 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
       step.low_factor = std::pow(prediction.low_factor, ratio);
       step.high_factor = std::pow(prediction.high_factor, ratio);
     } else {
-      step.low_factor = std::exp(-kNormalQuantile90 * step.log_sigma);
-      step.high_factor = std::exp(kNormalQuantile90 * step.log_sigma);
+      step.low_factor =
+          std::exp(-calibrate::kNormalQuantile90 * step.log_sigma);
+      step.high_factor =
+          std::exp(calibrate::kNormalQuantile90 * step.log_sigma);
     }
     step.grade = RanksGrade(prediction.grade, workload, cluster);
   } else if (cluster.ranks) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hardware/files/data_directory.h"
+#include "hardware/files/text_file.h"
 #include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
@@ -158,15 +159,11 @@ void ReadDataset(const Reader& root, Scenario& scenario) {
   scenario.eval_samples =
       dataset.OptionalInteger("eval", 0, kMostSamples).value_or(0);
   dataset.OptionalText("source");
-  if (const auto file = dataset.OptionalText("lengths")) {
-    const fs::path path = fs::path(scenario.path).parent_path() / *file;
-    if (!fs::exists(path)) {
-      dataset.Fail("lengths",
-                   fmt::format("expected a file of lengths beside the "
-                               "scenario, got \"{}\"",
-                               *file));
-    }
-    LengthFile lengths = LoadLengths(path.string());
+  if (dataset.Has("lengths")) {
+    LengthFile lengths =
+        LoadLengths(dataset.Parsed("lengths", [&](const std::string& name) {
+          return hardware::PathBeside(scenario.path, name);
+        }));
     scenario.lengths = std::move(lengths.histogram);
     scenario.lengths_source = std::move(lengths.source);
   }

@@ -1,16 +1,13 @@
 #include "scenarios/report/output.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
+#include "hardware/files/foreign_text.h"
+#include "hardware/files/whole_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -38,12 +35,6 @@ Format ExportFormat(const std::string& path) {
   }
   throw UsageError(fmt::format(
       "--export {}: expected a file ending in .json, .csv or .md", path));
-}
-
-[[noreturn]] void FailToWrite(const std::string& path, int error) {
-  throw model::InputError(fmt::format("{}: cannot be written: {}",
-                                      path,
-                                      std::generic_category().message(error)));
 }
 
 }  // namespace
@@ -102,7 +93,7 @@ std::string Render(const Report& report,
       std::string out;
       for (const std::string& line : report.headline) {
         if (!out.empty()) out += "\n";
-        out += line + "\n";
+        out += Wrapped(line, std::nullopt, "");
       }
       for (const Table& table : report.tables) {
         if (!out.empty()) out += "\n";
@@ -110,7 +101,7 @@ std::string Render(const Report& report,
       }
       if (!report.notes.empty()) out += "\n";
       for (const std::string& note : report.notes) {
-        out += fmt::format("- {}\n", note);
+        out += Wrapped("- " + note, std::nullopt, "");
       }
       return out;
     }
@@ -130,7 +121,7 @@ void Write(const Report& report,
   }
   if (!options.quiet) {
     for (const std::string& warning : report.warnings) {
-      log << "trainfare: warning: " << warning << "\n";
+      log << "trainfare: warning: " << hardware::OneLine(warning) << "\n";
     }
   }
   for (const std::string& file : options.exports) {
@@ -140,23 +131,7 @@ void Write(const Report& report,
 }
 
 void WriteFile(const std::string& path, std::string_view text) {
-  const std::string beside = fmt::format("{}.{}.part", path, ::getpid());
-  std::FILE* file = std::fopen(beside.c_str(), "wbe");
-  if (file == nullptr) FailToWrite(path, errno);
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-      std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
-  const int error = errno;
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed) {
-    std::remove(beside.c_str());
-    FailToWrite(path, written ? errno : error);
-  }
-  if (std::rename(beside.c_str(), path.c_str()) != 0) {
-    const int rename_error = errno;
-    std::remove(beside.c_str());
-    FailToWrite(path, rename_error);
-  }
+  hardware::WriteWholeFile(path, text);
 }
 
 }  // namespace trainfare::scenarios

@@ -4,29 +4,25 @@
 
 #include <algorithm>
 
+#include "hardware/files/foreign_text.h"
+#include "hardware/files/unit_text.h"
 #include "model/error.h"
 
 namespace trainfare::scenarios {
 namespace {
 
-// Columns that a UTF-8 text takes: one a code point (no wide ones are used).
-size_t Width(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char letter) {
-        return (static_cast<unsigned char>(letter) & 0xC0U) != 0x80U;
-      }));
+size_t Width(std::string_view text) { return hardware::DisplayWidth(text); }
+
+// Names in a report come out of files: as they may be shown.
+std::string Shown(std::string_view text) {
+  return hardware::OneLine(text, std::string::npos);
 }
 
 std::string CutTo(const std::string& text, size_t width) {
   if (Width(text) <= width) return text;
-  std::string cut;
-  size_t used = 0;
-  for (const char letter : text) {
-    const bool starts = (static_cast<unsigned char>(letter) & 0xC0U) != 0x80U;
-    if (starts && ++used > width - std::min<size_t>(width, 3)) break;
-    cut += letter;
-  }
-  return cut + std::string(std::min<size_t>(width, 3), '.');
+  const size_t dots = std::min<size_t>(width, 3);
+  return std::string(hardware::CutToWidth(text, width - dots)) +
+         std::string(dots, '.');
 }
 
 // Columns in front of the decimal point of the first number in `text`.
@@ -48,8 +44,16 @@ std::string TrimRight(std::string line) {
   return line;
 }
 
-std::string CsvField(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+// A cell that begins like a formula is one to a spreadsheet, which would run
+// what somebody else wrote: an apostrophe makes it a text. Numbers are none.
+std::string CsvField(const std::string& raw) {
+  std::string field = Shown(raw);
+  const bool formula =
+      field.size() > 1 &&
+      std::string_view("=+-@").find(field.front()) != std::string_view::npos &&
+      !hardware::ParseNumber(field);
+  if (formula) field.insert(0, 1, '\'');
+  if (field.find_first_of(",\"") == std::string::npos) return field;
   std::string quoted = "\"";
   for (const char letter : field) {
     if (letter == '"') quoted += '"';
@@ -60,9 +64,9 @@ std::string CsvField(const std::string& field) {
 
 std::string MarkdownField(const std::string& field) {
   std::string escaped;
-  for (const char letter : field) {
+  for (const char letter : Shown(field)) {
     if (letter == '|') escaped += '\\';
-    escaped += letter == '\n' ? ' ' : letter;
+    escaped += letter;
   }
   return escaped;
 }
@@ -197,9 +201,13 @@ void Table::Add(std::vector<Cell> cells) {
 
 std::string ShortestNumber(double value) { return fmt::format("{}", value); }
 
-std::string TextTable(const Table& table,
+std::string TextTable(const Table& given,
                       std::optional<size_t> width,
                       bool colour) {
+  Table table = given;
+  for (auto& row : table.rows) {
+    for (Cell& cell : row) cell.text = Shown(cell.text);
+  }
   const TextLayout layout(table, width);
   std::string out;
   if (!table.title.empty()) out += table.title + "\n";
@@ -218,10 +226,12 @@ std::string TextTable(const Table& table,
   return out;
 }
 
-std::string Wrapped(std::string_view text,
+std::string Wrapped(std::string_view given,
                     std::optional<size_t> width,
                     std::string_view indent) {
-  if (!width || Width(text) <= *width) return std::string(text) + "\n";
+  const std::string shown = Shown(given);
+  if (!width || Width(shown) <= *width) return shown + "\n";
+  std::string_view text = shown;
   std::string out;
   std::string line;
   while (!text.empty()) {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "calibrate/fit/step_model.h"
-#include "calibrate/records/import/csv.h"
 #include "hardware/catalog/device.h"
+#include "hardware/files/csv_file.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
@@ -24,6 +24,8 @@
 namespace trainfare::calibrate {
 namespace {
 
+using hardware::CsvFile;
+using hardware::CsvRow;
 using model::Architecture;
 using model::Fusion;
 using model::Head;
@@ -150,7 +152,7 @@ constexpr int64_t kXlmRobertaVocabulary = 250002;
 constexpr int64_t kGptVocabulary = 50257;
 
 struct Row {
-  const CsvText& table;
+  const CsvFile& table;
   const CsvRow& row;
   const std::string& file;
 
@@ -507,7 +509,7 @@ UsedRow Read(const Row& row) {
 }  // namespace
 
 Table ParseTable(std::string_view text, const std::string& name) {
-  const CsvText csv = ParseCsv(text, name);
+  const CsvFile csv = CsvFile::Parse(text, name, CsvFile::Rows::kAsHeader);
   constexpr auto kRequired =
       std::to_array<std::string_view>({"device",
                                        "model",
@@ -517,7 +519,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
                                        "metric",
                                        "value"});
   for (const std::string_view column : kRequired) {
-    if (csv.columns.contains(column)) continue;
+    if (csv.TryColumn(column)) continue;
     throw InputError(
         name,
         1,
@@ -528,11 +530,11 @@ Table ParseTable(std::string_view text, const std::string& name) {
                     model::JoinNames({kRequired.begin(), kRequired.end()})));
   }
   Table table;
-  table.rows = static_cast<int64_t>(csv.rows.size());
+  table.rows = static_cast<int64_t>(csv.rows().size());
   std::vector<UsedRow> used;
   std::map<std::string, std::string> first_of;  // run to its first row
   std::set<std::string> timed;                  // runs with a time
-  for (const CsvRow& csv_row : csv.rows) {
+  for (const CsvRow& csv_row : csv.rows()) {
     const Row row{csv, csv_row, name};
     try {
       UsedRow read = Read(row);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "model/error.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommend.h"
+#include "tests/hardware/temporary_folder.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -169,9 +171,26 @@ TEST_CASE("recommend answers for every preset") {
 }
 
 TEST_CASE("dynamic lengths on a device that compiles need a compile time") {
+  // The job of scenarios/emotion_bert_base.yaml, every batch its own length.
+  const hardware::TemporaryFolder folder;
+  std::filesystem::copy(
+      std::string(TRAINFARE_ROOT) + "/scenarios/lengths/emotion.yaml",
+      folder.path());
   PredictOptions options;
-  options.scenario =
-      std::string(TRAINFARE_ROOT) + "/tests/scenarios/dynamic_padding.yaml";
+  options.scenario = folder.Write("dynamic_padding.yaml",
+                                  "name: emotion, BERT-base, dynamic padding\n"
+                                  "model: bert-base-uncased\n"
+                                  "task: sequence-classification\n"
+                                  "labels: 6\n"
+                                  "dataset: { train: 16000, lengths: "
+                                  "emotion.yaml }\n"
+                                  "epochs: 3\n"
+                                  "batch: 64\n"
+                                  "padding: { dynamic: 128 }\n"
+                                  "precision: bf16\n"
+                                  "optimizer: { name: adamw, implementation: "
+                                  "multi_tensor }\n"
+                                  "stack: compiled\n");
   options.device = "trainium1";
   CHECK_THROWS_WITH_AS(
       Predict(options),

@@ -202,8 +202,8 @@ TEST_CASE("bad files say what is wrong, where") {
         "s.yaml:12:18: run.start_up: expected a time such as \"5 us\", got "
         "\"1e308 s\"; it must be from 1e-15 to 1e+12 s");
   CHECK(Message(Replaced("lengths: lengths.yaml", "lengths: none.yaml")) ==
-        "s.yaml:5:43: dataset.lengths: expected a file of lengths beside the "
-        "scenario, got \"none.yaml\"");
+        "s.yaml:5:43: dataset.lengths: expected a file beside this one, "
+        "got \"none.yaml\"");
   CHECK(Message(Replaced(", lengths: lengths.yaml", "").replace(0, 0, "")) ==
         "no error");
 }

@@ -119,6 +119,17 @@ TEST_CASE("a letter beyond ASCII is one column wide") {
   CHECK(TextTable(table) == "n   m\n-----\n\xC3\xA9   x\nab  y\n");
 }
 
+TEST_CASE("names that somebody else wrote do nothing") {
+  Table table;
+  table.columns = {{"name", "name"}, {"time", "time_s", Align::kRight}};
+  table.Add({"=HYPERLINK(\"x\")", Cell("-2 s", -2.0)});
+  table.Add({"\x1b[2J\nx", Cell("3 s", 3.0)});
+  CHECK(CsvTable(table) ==
+        "name,time_s\n\"'=HYPERLINK(\"\"x\"\")\",-2\n?[2J x,3\n");
+  CHECK(TextTable(table).find('\x1b') == std::string::npos);
+  CHECK(MarkdownTable(table).find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("a row of the wrong length is a defect") {
   Table table = Example();
   CHECK_THROWS_AS(table.Add({"only one"}), std::logic_error);
