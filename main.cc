@@ -71,6 +71,7 @@ int Run(int argc, char** argv) {
                                                     AddValidate(app, common),
                                                     AddList(app, common),
                                                     scenarios::AddImport(app),
+                                                    scenarios::AddInit(app),
                                                     AddPrices(app, common)};
   const auto exit_code = Parse(app, Arguments(argc, argv));
   if (exit_code) return *exit_code;

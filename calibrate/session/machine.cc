@@ -57,11 +57,11 @@ const hardware::Device& GpuOf(const std::string& reported_name) {
 
 MachineDevices ParseDevices(const std::string& lines) {
   MachineDevices machine;
-  const std::string kDevices = "devices of the trainer";
+  const std::string what = "devices of the trainer";
   int number = 0;
   hardware::ForEachLine(lines, [&](std::string_view line) {
-    const nlohmann::json value = hardware::ParseJson(line, kDevices, ++number);
-    const JsonObject device(value, kDevices, number);
+    const nlohmann::json value = hardware::ParseJson(line, what, ++number);
+    const JsonObject device(value, what, number);
     const std::string kind = device.Text("kind");
     if (kind == "cpu") {
       machine.processor = device.Text("name");

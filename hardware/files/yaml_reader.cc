@@ -58,19 +58,25 @@ std::string NumberRange(double min, double max) {
 Reader::Reader(std::shared_ptr<internal::YamlDocument> document, Node* node)
     : document_(std::move(document)), node_(node) {}
 
-Reader Reader::FromFile(const std::string& path) {
-  return FromText(ReadTextFile(path, "a YAML file"), path);
+Reader Reader::FromFile(const std::string& path,
+                        const std::vector<YamlSetting>& settings) {
+  return FromText(ReadTextFile(path, "a YAML file"), path, settings);
 }
 
-Reader Reader::FromText(std::string_view text, const std::string& name) {
+Reader Reader::FromText(std::string_view text,
+                        const std::string& name,
+                        const std::vector<YamlSetting>& settings) {
   auto document = std::make_shared<internal::YamlDocument>();
   document->file = name;
   internal::ParseYaml(std::string(text), *document);
   Node& root = document->nodes.front();
-  Reader reader(std::move(document), &root);
+  const Reader reader(document, &root);
   if (root.kind != Node::Kind::kMap) {
     reader.FailAt(root,
                   fmt::format("expected a map of keys, got {}", Got(root)));
+  }
+  for (const YamlSetting& setting : settings) {
+    internal::SetYaml(setting.path, setting.value, setting.origin, *document);
   }
   return reader;
 }
@@ -88,8 +94,9 @@ void Reader::Finish() const {
       const std::vector<std::string_view> views = model::NameViews(known);
       const std::string near = model::DidYouMean(entry.key, views);
       const std::string path = internal::PathOf(node);
+      const bool is_set = !entry.value->origin.empty();
       throw InputError(
-          file(),
+          is_set ? entry.value->origin : file(),
           entry.line,
           entry.column,
           fmt::format("{}{}unknown key \"{}\"{}{}{}",
@@ -428,13 +435,14 @@ int Reader::line() const { return node_->line; }
 std::string Reader::Position(std::string_view key) const {
   const Node* node = Find(key);
   if (node == nullptr) node = node_;
+  if (!node->origin.empty()) return node->origin;
   return fmt::format("{}:{}:{}", file(), node->line, node->column);
 }
 
 void Reader::FailAt(const Node& node, std::string_view message) const {
   const std::string path = internal::PathOf(node);
   throw InputError(
-      file(),
+      node.origin.empty() ? file() : node.origin,
       node.line,
       node.column,
       fmt::format("{}{}{}", path, path.empty() ? "" : ": ", message));

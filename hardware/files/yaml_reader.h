@@ -42,12 +42,23 @@ struct YamlNode;
 struct YamlDocument;
 }  // namespace internal
 
+// A value that somebody sets from outside of the file, in place of what stands
+// there or beside it.
+struct YamlSetting {
+  std::string path;    // "dataset.train"
+  std::string value;   // YAML of one line: "1000", "{ static: 128 }"
+  std::string origin;  // begins the messages about it: "--set"
+};
+
 class Reader {
  public:
   // The top of the file must be a map.
-  static Reader FromFile(const std::string& path);
+  static Reader FromFile(const std::string& path,
+                         const std::vector<YamlSetting>& settings = {});
   // `name` stands for the file in messages.
-  static Reader FromText(std::string_view text, const std::string& name);
+  static Reader FromText(std::string_view text,
+                         const std::string& name,
+                         const std::vector<YamlSetting>& settings = {});
 
   // Throws when a map anywhere in the file has a key that was not asked for.
   void Finish() const;

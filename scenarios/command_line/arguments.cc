@@ -36,7 +36,10 @@ CLI::Option* AddList(CLI::App& app,
             std::string part = list.substr(begin, end - begin);
             Value value{};
             const std::string wrong = parse(part, value);
-            if (!wrong.empty()) throw CLI::ValidationError(name, wrong);
+            if (!wrong.empty()) {
+              // Of several names the first stands for the option.
+              throw CLI::ValidationError(name.substr(0, name.find(',')), wrong);
+            }
             values.push_back(std::move(value));
           }
         }

@@ -43,6 +43,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common);
 Command AddValidate(CLI::App& app, CommonOptions& common);
 Command AddList(CLI::App& app, CommonOptions& common);
 Command AddImport(CLI::App& app);
+Command AddInit(CLI::App& app);
 Command AddPrices(CLI::App& app, CommonOptions& common);
 
 // One line on standard error; returns `code`.

@@ -26,8 +26,20 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
             "--batch",
             overrides.batches,
             "Batch per device, or several: 8,16,32 (default: the scenario's)");
+  app.add_option("--model",
+                 overrides.model,
+                 "One of `trainfare list models`, or a config.json, in place "
+                 "of the scenario's")
+      ->type_name("NAME|FILE");
+  AddCount(app, "--samples", overrides.samples, "Of the training data");
+  app.add_option("--set",
+                 overrides.settings,
+                 "Any key of a scenario: optimizer.name=sgd, may be repeated")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
   AddCounts(app,
-            "--seq",
+            "--seq,--length",
             overrides.lengths,
             "Pad to this length, or to several: 32,128");
   app.add_option("--precision", overrides.precision, "fp32, tf32, fp16 or bf16")

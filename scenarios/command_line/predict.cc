@@ -16,12 +16,13 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   AddExamples(*sub,
               {"predict emotion_bert_base --batch 8,16,32 --seq 32,128",
                "predict my_job.yaml --device h100_sxm --format json",
+               "predict --model llama-3.1-8b --samples 10000 --length 2048 "
+               "--device h100_sxm --set trainable.lora.rank=16",
                "predict squad_bert_large --instance aws/p4d.24xlarge"});
   sub->add_option("SCENARIO",
                   options->scenario,
                   "A file, the name of a shipped scenario, or FILE#RUN of "
-                  "published figures")
-      ->required();
+                  "published figures; or none, with --model");
   sub->add_option("--device",
                   options->device,
                   "One of `trainfare list devices` (default: this CPU)")

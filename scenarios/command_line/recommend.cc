@@ -26,8 +26,8 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
                "recommend imdb_bert_base --spot --cloud aws,gcp"});
   sub->add_option("SCENARIO",
                   options.scenario,
-                  "A file, or the name of a shipped scenario")
-      ->required();
+                  "A file, or the name of a shipped scenario; "
+                  "or none, with --model");
   sub->add_option("--deadline", flags->deadline, "Longest run, such as 4h")
       ->type_name("TIME");
   sub->add_option("--budget", flags->budget, "Highest cost, such as 20usd")

@@ -11,6 +11,7 @@
 #include "hardware/models/kind.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
@@ -213,8 +214,13 @@ std::string SettingsLine(const PredictionTarget& target,
 
 // A run of published figures says on what it ran, unless the flags do.
 Scenario LoadAsked(PredictOptions& options) {
+  const Overrides& overrides = options.overrides;
   if (!NamesPublishedRun(options.scenario)) {
-    return LoadScenario(options.scenario);
+    return LoadJob(options.scenario, overrides);
+  }
+  if (overrides.model || overrides.samples || !overrides.settings.empty()) {
+    throw UsageError(
+        "--model, --samples, --set: a published run stands as it was run");
   }
   PublishedJob job = LoadPublishedJob(options.scenario);
   if (!options.device && !options.instance && !options.fit) {

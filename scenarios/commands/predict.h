@@ -15,17 +15,20 @@
 
 namespace trainfare::scenarios {
 
-// What flags change in a scenario.
+// What flags change in a scenario, or say in place of one.
 struct Overrides {
-  std::vector<int64_t> batches;  // empty: the scenario's
-  std::vector<int64_t> lengths;  // static; empty: the scenario's padding
+  std::optional<std::string> model;   // preset, or path of a config.json
+  std::optional<int64_t> samples;     // of the training data
+  std::vector<std::string> settings;  // "dataset.train=1000", any key
+  std::vector<int64_t> batches;       // empty: the scenario's
+  std::vector<int64_t> lengths;       // static; empty: the scenario's padding
   std::optional<std::string> precision;
   std::optional<int64_t> epochs;
   std::optional<std::string> work;
 };
 
 struct PredictOptions {
-  std::string scenario;  // path or name
+  std::string scenario;  // path or name; empty: overrides.model says it
   std::optional<std::string> device;
   std::optional<std::string> instance;
   std::optional<std::string> fit;  // path

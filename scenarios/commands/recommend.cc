@@ -13,6 +13,7 @@
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/candidates.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
@@ -434,7 +435,7 @@ std::string SettingsLine(const Scenario& scenario, size_t candidates) {
 }  // namespace
 
 Report Recommend(const RecommendOptions& options) {
-  const Scenario loaded = LoadScenario(options.scenario);
+  const Scenario loaded = LoadJob(options.scenario, options.overrides);
   const std::vector<Scenario> variants = Variants(loaded, options.overrides);
   if (variants.size() != 1) {
     throw UsageError(

@@ -17,7 +17,7 @@ enum class Objective { kCost, kTime, kEnergy };
 Objective ObjectiveFromText(std::string_view text);  // throws UsageError
 
 struct RecommendOptions {
-  std::string scenario;  // path or name
+  std::string scenario;  // path or name; empty: overrides.model says it
   std::optional<model::Seconds<>> deadline;
   std::optional<model::Usd<>> budget;
   Objective objective = Objective::kCost;

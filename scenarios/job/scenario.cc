@@ -220,11 +220,10 @@ int64_t LongestBatch(const Reader& root, const Scenario& scenario) {
   return longest;
 }
 
-Scenario ReadScenario(const std::string& path) {
-  const Reader root = Reader::FromFile(path);
+Scenario ReadScenario(const Reader& root) {
   Scenario s;
-  s.path = path;
-  s.name = hardware::Stem(path);
+  s.path = root.file();
+  s.name = hardware::Stem(s.path);
   s.title = root.Text("name");
 
   model::Workload& w = s.workload;
@@ -341,7 +340,11 @@ std::vector<std::string> ShippedScenarios() {
   return names;
 }
 
-Scenario LoadScenario(const std::string& name) {
+Scenario LoadScenario(const std::string& name,
+                      const std::vector<hardware::YamlSetting>& settings) {
+  const auto read = [&](const std::string& path) {
+    return ReadScenario(Reader::FromFile(path, settings));
+  };
   if (LooksLikeAPath(name)) {
     std::error_code ignored;
     const std::string stem = hardware::Stem(name);
@@ -354,16 +357,29 @@ Scenario LoadScenario(const std::string& name) {
           0,
           fmt::format("no such file; \"{}\" alone is the shipped one", stem));
     }
-    return ReadScenario(name);
+    return read(name);
   }
   const fs::path shipped = fs::path(ScenarioDirectory()) / (name + ".yaml");
-  if (fs::exists(shipped)) return ReadScenario(shipped.string());
+  if (fs::exists(shipped)) return read(shipped.string());
+  if (model::TryFindArchitecture(name)) {
+    throw InputError(
+        fmt::format("unknown scenario \"{}\"; that is a model, did you mean "
+                    "--model {}?",
+                    name,
+                    name));
+  }
   const std::vector<std::string> names = ShippedScenarios();
   const std::vector<std::string_view> known = model::NameViews(names);
   throw InputError(
       fmt::format("unknown scenario \"{}\"{}; or give the path of a .yaml file",
                   name,
                   OfKnown(name, known)));
+}
+
+Scenario ParseScenario(std::string_view text,
+                       const std::string& name,
+                       const std::vector<hardware::YamlSetting>& settings) {
+  return ReadScenario(Reader::FromText(text, name, settings));
 }
 
 LengthFile LoadLengths(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/files/yaml_reader.h"
 #include "model/padding.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -63,9 +64,15 @@ struct Scenario {
 };
 
 // `name` is a path (it has a '/' or ends in ".yaml"), or the bare name of a
-// scenario that ships with the tool. Throws InputError with file:line:col, or
-// with the nearest names.
-Scenario LoadScenario(const std::string& name);
+// scenario that ships with the tool; `settings` change what the file says.
+// Throws InputError with file:line:col, or with the nearest names.
+Scenario LoadScenario(const std::string& name,
+                      const std::vector<hardware::YamlSetting>& settings = {});
+// The same of the text of a scenario, `name` in messages. Paths in it are
+// relative to where the program was started.
+Scenario ParseScenario(std::string_view text,
+                       const std::string& name,
+                       const std::vector<hardware::YamlSetting>& settings);
 
 // Names of the scenarios that ship with the tool, sorted.
 std::vector<std::string> ShippedScenarios();

@@ -361,7 +361,7 @@ class BadInput(Case):
             (
                 ("lits", "devices"),
                 'unknown subcommand "lits"; did you mean "list"? known: '
-                "calibrate, predict, recommend, validate, list, import, prices",
+                "calibrate, predict, recommend, validate, list, import, init, prices",
             ),
             (
                 ("predict", "emotion_bert_base", "--bacth", "3"),
@@ -381,7 +381,10 @@ class BadInput(Case):
                 '--models: expected a name, got ""',
             ),
             (("predict", "a", "b"), 'unexpected argument "b"'),
-            (("predict",), "SCENARIO is required"),
+            (
+                ("predict",),
+                "expected a SCENARIO, or --model NAME with --samples N and --length N",
+            ),
             (("prices",), "prices: expected a subcommand: import"),
             (
                 ("predict", "emotion_bert_base", "--format", "xml"),
@@ -740,6 +743,82 @@ class Predict(Case):
             self.json_of(*command, "--batch", str(largest))["predictions"][0][
                 "fits"
             ]
+        )
+
+    def test_a_model_alone_is_a_job(self):
+        asked = ("--model", "gpt2", "--samples", "800", "--length", "128")
+        alone = self.json_of("predict", *asked, "--device", "a10g", "--batch", "2")
+        self.assertEqual(alone["scenario"]["model"], "gpt2")
+        self.assertEqual(alone["scenario"]["train_samples"], 800)
+        self.assertEqual(alone["predictions"][0]["sequence_length"], 128)
+        # What init writes is the same job.
+        self.good("init", *asked, "--output", self.path("job.yaml"))
+        written = self.json_of(
+            "predict", self.path("job.yaml"), "--device", "a10g", "--batch", "2"
+        )
+        self.assertEqual(alone["predictions"], written["predictions"])
+        self.refused(
+            1,
+            "job.yaml: expected a new file, this one is there",
+            "init",
+            *asked,
+            "--output",
+            self.path("job.yaml"),
+        )
+
+    def test_any_key_can_be_set(self):
+        asked = ("predict", self.write("s.yaml", GOOD), "--device", "t4")
+        plain = self.json_of(*asked)["scenario"]
+        changed = self.json_of(
+            *asked,
+            "--set",
+            "dataset.train=77",
+            "--set",
+            "optimizer={ name: sgd, implementation: fused }",
+            "--model",
+            "bert-large-uncased",
+        )["scenario"]
+        self.assertNotEqual(plain["train_samples"], 77)
+        self.assertEqual(changed["train_samples"], 77)
+        self.assertEqual(changed["optimizer"], "sgd")
+        self.assertEqual(changed["model"], "bert-large-uncased")
+        winner = self.good("recommend", asked[1], "--set", "batch=4").stdout
+        self.assertIn("batch 4 a device", winner)
+
+    def test_a_job_that_is_not_whole_is_refused(self):
+        alone = ("predict", "--model", "bert-base-uncased", "--samples", "9")
+        self.refused(
+            2,
+            "--model: without a SCENARIO, expected also --samples N and --length N",
+            *alone,
+        )
+        self.refused(
+            1,
+            "--length: padding: expected a length of at most 512, the positions of "
+            "bert-base-uncased, got 1000",
+            *alone,
+            "--length",
+            "1000",
+        )
+        self.refused(
+            2,
+            "expected a SCENARIO, or --model NAME with --samples N and --length N",
+            "predict",
+        )
+        self.refused(
+            1,
+            'unknown scenario "bert-tiny"; that is a model, did you mean --model '
+            "bert-tiny?",
+            "predict",
+            "bert-tiny",
+        )
+        self.refused(
+            1,
+            '--set: epochs: expected an integer from 1 to 1000000, got "many"',
+            "predict",
+            "emotion_bert_base",
+            "--set",
+            "epochs=many",
         )
 
     def test_a_list_may_have_spaces(self):

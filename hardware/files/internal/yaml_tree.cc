@@ -206,6 +206,59 @@ void RefuseStrangeBytes(std::string_view text, const std::string& file) {
   }
 }
 
+// The value of `key` in `map`, nothing at first where the key is new.
+YamlNode& ValueOf(YamlNode& map,
+                  std::string_view key,
+                  const std::string& origin,
+                  YamlDocument& document) {
+  for (YamlNode::Entry& entry : map.entries) {
+    if (entry.key == key) return *entry.value;
+  }
+  YamlNode& value = document.nodes.emplace_back();
+  value.parent = &map;
+  value.key = key;
+  value.origin = origin;
+  YamlNode::Entry& entry = map.entries.emplace_back();
+  entry.key = key;
+  entry.value = &value;
+  return value;
+}
+
+// Nobody asks for what hung below `node` any more.
+void Clear(YamlNode& node) {
+  for (const YamlNode::Entry& entry : node.entries) Clear(*entry.value);
+  for (YamlNode* item : node.items) Clear(*item);
+  node.entries.clear();
+  node.items.clear();
+}
+
+// Makes `node` what `value` is, with all that hangs below that.
+void Graft(const YamlNode& value,
+           const std::string& origin,
+           YamlNode& node,
+           YamlDocument& document) {
+  node.kind = value.kind;
+  node.text = value.text;
+  node.quoted = value.quoted;
+  node.origin = origin;
+  node.line = 0;
+  node.column = 0;
+  Clear(node);
+  for (const YamlNode::Entry& entry : value.entries) {
+    Graft(*entry.value,
+          origin,
+          ValueOf(node, entry.key, origin, document),
+          document);
+  }
+  for (const YamlNode* item : value.items) {
+    YamlNode& copy = document.nodes.emplace_back();
+    copy.parent = &node;
+    copy.index = node.items.size();
+    node.items.push_back(&copy);
+    Graft(*item, origin, copy, document);
+  }
+}
+
 }  // namespace
 
 std::string PathOf(const YamlNode& node) {
@@ -240,6 +293,45 @@ void ParseYaml(const std::string& text, YamlDocument& document) {
     throw InputError(
         document.file, 0, 0, "expected a map of keys, got an empty file");
   }
+}
+
+void SetYaml(std::string_view path,
+             const std::string& text,
+             const std::string& origin,
+             YamlDocument& document) {
+  YamlDocument value;
+  value.file = fmt::format("{} {}", origin, path);
+  if (text.find_first_not_of(' ') == std::string::npos) {
+    throw InputError(value.file, 0, 0, "expected a value, got nothing");
+  }
+  ParseYaml(text, value);
+  YamlNode* node = &document.nodes.front();
+  for (std::string_view rest = path;;) {
+    const size_t dot = rest.find('.');
+    const std::string_view key = rest.substr(0, dot);
+    if (key.empty()) {
+      throw InputError(fmt::format(
+          "{}: expected KEY=VALUE such as dataset.train=1000, got the key "
+          "\"{}\"",
+          origin,
+          path));
+    }
+    if (node->kind == YamlNode::Kind::kNull) node->kind = YamlNode::Kind::kMap;
+    if (node->kind != YamlNode::Kind::kMap) {
+      const std::string at = PathOf(*node);
+      throw InputError(fmt::format(
+          "{} {}: expected a map at {}, which is a single value; set it whole: "
+          "{}={{...}}",
+          origin,
+          path,
+          at,
+          at));
+    }
+    node = &ValueOf(*node, key, origin, document);
+    if (dot == std::string_view::npos) break;
+    rest.remove_prefix(dot + 1);
+  }
+  Graft(value.nodes.front(), origin, *node, document);
 }
 
 }  // namespace trainfare::hardware::internal

@@ -33,6 +33,8 @@ struct YamlNode {
   const YamlNode* parent = nullptr;
   std::string key;
   size_t index = 0;
+  // Who set it from outside of the file, "--set"; empty: it stands there.
+  std::string origin;
 };
 
 struct YamlDocument {
@@ -42,6 +44,14 @@ struct YamlDocument {
 
 // Throws InputError.
 void ParseYaml(const std::string& text, YamlDocument& document);
+
+// Puts the value that `text` is, YAML of one line, where `path`
+// ("dataset.train") leads in a parsed document, in place of what stands there.
+// Throws InputError that begins with `origin`.
+void SetYaml(std::string_view path,
+             const std::string& text,
+             const std::string& origin,
+             YamlDocument& document);
 
 // "memory.bandwidth", "instances[3].price"; empty for the root.
 std::string PathOf(const YamlNode& node);

@@ -26,7 +26,70 @@ std::string Message(std::string_view text, const Read& read = {}) {
   return "no error";
 }
 
+// The same with "KEY=VALUE" set from outside.
+std::string MessageWith(std::string_view text,
+                        const std::string& path,
+                        const std::string& value,
+                        const Read& read) {
+  try {
+    const Reader root =
+        Reader::FromText(text, "f.yaml", {{path, value, "--set"}});
+    read(root);
+    root.Finish();
+  } catch (const model::InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 }  // namespace
+
+TEST_CASE("a setting takes the place of what stands in the file") {
+  constexpr std::string_view kText =
+      "name: a\nbatch: 8\npadding: { static: 32 }\ndata: { train: 5 }\n";
+  const Reader root =
+      Reader::FromText(kText,
+                       "f.yaml",
+                       {{"batch", "16", "--set"},
+                        {"padding", "{ buckets: [8, 64] }", "-"},
+                        {"data.train", "7", "--set"},
+                        {"data.eval", "3", "--set"},
+                        {"run.new.key", "x", "--set"}});
+  CHECK(root.Text("name") == "a");
+  CHECK(root.Integer("batch", 1, 100) == 16);
+  CHECK(root.Map("padding").Integers("buckets", 1, 100) ==
+        std::vector<int64_t>{8, 64});
+  CHECK(root.Map("data").Integer("train", 1, 100) == 7);
+  CHECK(root.Map("data").Integer("eval", 1, 100) == 3);
+  CHECK(root.Map("run").Map("new").Text("key") == "x");
+  // The static padding of the file is nobody's question any more.
+  CHECK_NOTHROW(root.Finish());
+}
+
+TEST_CASE("a setting that is wrong says who set it") {
+  constexpr std::string_view kText = "batch: 8\npadding: dynamic\n";
+  const Read read = [](const Reader& root) {
+    root.Integer("batch", 1, 100);
+    root.Text("padding");
+  };
+  CHECK(MessageWith(kText, "batch", "9", read) == "no error");
+  CHECK(MessageWith(kText, "batch", "x", read) ==
+        "--set: batch: expected an integer from 1 to 100, got \"x\"");
+  CHECK(MessageWith(kText, "bach", "9", read) ==
+        "--set: unknown key \"bach\"; did you mean \"batch\"? known: batch, "
+        "padding");
+  CHECK(MessageWith(kText, "batch", " ", read) ==
+        "--set batch: expected a value, got nothing");
+  CHECK(MessageWith(kText, "batch", "{ a: 1", read)
+            .starts_with("--set batch:1:"));
+  CHECK(MessageWith(kText, "padding.static", "9", read) ==
+        "--set padding.static: expected a map at padding, which is a single "
+        "value; set it whole: padding={...}");
+  CHECK(MessageWith(kText, "padding..static", "9", read).starts_with("--set"));
+  // What the file itself says is still placed in the file.
+  CHECK(MessageWith("batch: x\n", "padding", "9", read) ==
+        "f.yaml:1:8: batch: expected an integer from 1 to 100, got \"x\"");
+}
 
 TEST_CASE("values arrive with their units") {
   const Reader root = Reader::FromText(

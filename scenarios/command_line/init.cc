@@ -1,0 +1,68 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "model/error.h"
+#include "model/limits.h"
+#include "scenarios/command_line/arguments.h"
+#include "scenarios/command_line/commands.h"
+#include "scenarios/commands/asked_job.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+struct Flags {
+  std::string model;
+  std::optional<int64_t> samples;
+  std::optional<int64_t> length;
+  std::string output;
+};
+
+int Init(const Flags& flags) {
+  RequireCount("--samples", *flags.samples, model::kMostSamples);
+  RequireCount("--length", *flags.length, model::kLongestSequence);
+  const std::string text =
+      NewScenarioText(flags.model, *flags.samples, *flags.length);
+  if (!flags.output.empty()) {
+    if (std::filesystem::exists(flags.output)) {
+      throw model::InputError(flags.output +
+                              ": expected a new file, this one is there");
+    }
+    WriteFile(flags.output, text);
+    return kOk;
+  }
+  std::cout << text << std::flush;
+  if (!std::cout) {
+    throw model::InputError("standard output: cannot be written");
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Command AddInit(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand("init", "A scenario to go on from");
+  AddExamples(*sub,
+              {"init --model qwen2.5-7b --samples 10000 --length 2048 --output "
+               "my_job.yaml"});
+  sub->add_option(
+         "--model",
+         flags->model,
+         "One of `trainfare list models`, or the path of a config.json")
+      ->type_name("NAME|FILE")
+      ->required();
+  AddCount(*sub, "--samples", flags->samples, "Of the training data")
+      ->required();
+  AddCount(*sub, "--length,--seq", flags->length, "Of each, in tokens")
+      ->required();
+  sub->add_option(
+         "--output", flags->output, "Where it goes (default: standard output)")
+      ->type_name("FILE");
+  return [flags, sub] { return *sub ? Init(*flags) : -1; };
+}
+
+}  // namespace trainfare::scenarios
