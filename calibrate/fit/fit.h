@@ -115,6 +115,14 @@ struct RankFit {
   double share_error = 0;
   double share_prior = 1;
   bool share_determined = false;
+  // What the host adds to a step over ranks, which one rank alone does not
+  // wait for: feeding them, the front end. The error is of the logarithm, the
+  // correlation that with the logarithm of the share. 0: nothing.
+  model::Seconds<> host;
+  double host_error = 0;
+  model::Seconds<> host_prior;
+  bool host_determined = false;
+  double host_share_correlation = 0;
   // Standard deviation of log(model / measured) over the runs; 0: no runs.
   double scatter = 0;
   std::vector<FittedAllReduce> all_reduces;

@@ -46,6 +46,8 @@ std::string FitJson(const Fit& fit) {
                                   {"share", group.share},
                                   {"share_error", group.share_error},
                                   {"share_prior", group.share_prior},
+                                  {"host_s", model::ToSeconds(group.host)},
+                                  {"host_error", group.host_error},
                                   {"scatter", group.scatter},
                                   {"all_reduces", group.all_reduces.size()},
                                   {"observations", group.runs.size()}};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
 
@@ -32,8 +34,8 @@ constexpr double kOwnDeviceSigma = 0.1;
 // One figure of a run over ranks.
 struct Figure {
   Observation observation;
-  const std::vector<model::Bytes<>>* buckets = nullptr;
-  hardware::StepTime<double> alone;  // by the fit of one rank
+  std::vector<model::Bytes<>> buckets;  // empty: the default
+  hardware::StepTime<double> alone;     // by the fit of one rank
   double sigma = 0;
 };
 
@@ -56,80 +58,125 @@ Seconds<> PartOf(const RankStepTime& step, Quantity quantity) {
 Seconds<> Modelled(const Figure& figure, const RankFit& ranks) {
   return PartOf(
       StepOverRanks(
-          figure.observation.workload, figure.alone, ranks, *figure.buckets),
+          figure.observation.workload, figure.alone, ranks, figure.buckets),
       figure.observation.quantity);
 }
 
-// Of log(share): how far it is off its prior, and the times off what was
-// measured, each in its own standard deviations.
+// What one group of ranks is fitted to, and what is assumed of it before.
+struct ShareFit {
+  const std::vector<Figure>& figures;
+  double share_sigma = 0;
+  double host_sigma = 0;  // 0: the host adds nothing
+};
+
+// Of log(share) and, where the host adds to a step, log(host): how far they
+// are off their priors, and the times off what was measured, each in its own
+// standard deviations.
 class ShareResiduals {
  public:
-  ShareResiduals(const std::vector<Figure>& figures,
-                 double prior_sigma,
-                 const RankFit& ranks)
-      : figures_(figures), prior_sigma_(prior_sigma), ranks_(ranks) {}
+  ShareResiduals(const ShareFit& fit, const RankFit& ranks)
+      : fit_(fit), ranks_(ranks) {}
 
-  bool operator()(double const* const* log_share, double* residuals) const {
+  bool operator()(double const* const* logs, double* residuals) const {
     RankFit moved = ranks_;
-    moved.share = std::exp(log_share[0][0]);
+    moved.share = std::exp(logs[0][0]);
     *residuals++ =
-        (log_share[0][0] - std::log(ranks_.share_prior)) / prior_sigma_;
-    for (const Figure& figure : figures_) {
+        (logs[0][0] - std::log(ranks_.share_prior)) / fit_.share_sigma;
+    if (has_host()) {
+      moved.host = Seconds<>(std::exp(logs[0][1]));
+      *residuals++ = std::log(moved.host / ranks_.host_prior) / fit_.host_sigma;
+    }
+    for (const Figure& figure : fit_.figures) {
       *residuals++ =
           std::log(Modelled(figure, moved) / figure.observation.measured) /
           figure.sigma;
     }
     return true;
   }
-  int size() const { return static_cast<int>(figures_.size()) + 1; }
+  bool has_host() const { return fit_.host_sigma > 0; }
+  int unknowns() const { return has_host() ? 2 : 1; }
+  int size() const {
+    return static_cast<int>(fit_.figures.size()) + unknowns();
+  }
 
  private:
-  const std::vector<Figure>& figures_;
-  double prior_sigma_;
+  const ShareFit& fit_;
   const RankFit& ranks_;
 };
 
-// Least squares over log(share). There is one minimum: every time falls with
-// the share.
-void FitShare(const std::vector<Figure>& figures,
-              double prior_sigma,
-              RankFit& ranks) {
-  ShareResiduals residuals(figures, prior_sigma, ranks);
-  ceres::DynamicNumericDiffCostFunction<ShareResiduals, ceres::CENTRAL> cost(
-      &residuals, ceres::DO_NOT_TAKE_OWNERSHIP);
-  cost.AddParameterBlock(1);
+using ShareCost =
+    ceres::DynamicNumericDiffCostFunction<ShareResiduals, ceres::CENTRAL>;
+
+// Inverse of J^T J at `logs`, of which the second row is there with a host.
+void FillErrors(const ShareCost& cost,
+                const ShareResiduals& residuals,
+                const double* logs,
+                RankFit& ranks) {
+  const auto rows = static_cast<size_t>(residuals.size());
+  const auto columns = static_cast<size_t>(residuals.unknowns());
+  std::vector<double> values(rows);
+  std::vector<double> slopes(rows * columns);
+  double* jacobian[] = {slopes.data()};
+  const double* const at[] = {logs};
+  cost.Evaluate(at, values.data(), jacobian);
+  double share = 0;
+  double host = 0;
+  double both = 0;
+  for (size_t row = 0; row < rows; ++row) {
+    const double* slope = &slopes[row * columns];
+    share += slope[0] * slope[0];
+    if (!residuals.has_host()) continue;
+    host += slope[1] * slope[1];
+    both += slope[0] * slope[1];
+  }
+  if (!residuals.has_host()) {
+    ranks.share_error = std::sqrt(1.0 / share);
+    return;
+  }
+  const double determinant = share * host - both * both;
+  ranks.share_error = std::sqrt(host / determinant);
+  ranks.host_error = std::sqrt(share / determinant);
+  ranks.host_share_correlation = -both / std::sqrt(share * host);
+}
+
+// Least squares over log(share) and log(host). There is one minimum: every
+// time falls with the share, and only steps grow with the host.
+void FitShare(const ShareFit& fit, RankFit& ranks) {
+  ShareResiduals residuals(fit, ranks);
+  ShareCost cost(&residuals, ceres::DO_NOT_TAKE_OWNERSHIP);
+  cost.AddParameterBlock(residuals.unknowns());
   cost.SetNumResiduals(residuals.size());
   ceres::Problem::Options unowned;
   unowned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
   ceres::Problem problem(unowned);
-  double log_share = std::log(ranks.share_prior);
-  problem.AddResidualBlock(&cost, nullptr, &log_share);
+  std::array<double, 2> logs = {std::log(ranks.share_prior), 0.0};
+  if (residuals.has_host()) logs[1] = std::log(ranks.host_prior.base());
+  problem.AddResidualBlock(&cost, nullptr, logs.data());
   ceres::Solver::Options options;
   options.linear_solver_type = ceres::DENSE_QR;
   options.logging_type = ceres::SILENT;
   options.function_tolerance = 1e-12;
   options.parameter_tolerance = 1e-10;
+  // Where a message just hides the times have a bend, and steps get short.
+  options.max_num_iterations = 1000;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
   if (summary.termination_type != ceres::CONVERGENCE) {
     throw InputError("the share of a rank does not converge: " +
                      summary.message);
   }
-  std::vector<double> slopes(static_cast<size_t>(residuals.size()));
-  std::vector<double> values(slopes.size());
-  const double* const at[] = {&log_share};
-  double* jacobian[] = {slopes.data()};
-  cost.Evaluate(at, values.data(), jacobian);
-  double information = 0.0;
-  for (const double slope : slopes) information += slope * slope;
-  ranks.share = std::exp(log_share);
-  ranks.share_error = std::sqrt(1.0 / information);
-  ranks.share_determined = !figures.empty();
+  FillErrors(cost, residuals, logs.data(), ranks);
+  ranks.share = std::exp(logs[0]);
+  ranks.share_determined = !fit.figures.empty();
+  if (!residuals.has_host()) return;
+  ranks.host = Seconds<>(std::exp(logs[1]));
+  ranks.host_determined = ranks.host_error < kDeterminedBelow * fit.host_sigma;
 }
 
 // Of one group, by number of ranks and backend.
 struct Group {
   std::vector<MeasuredRun> runs;
+  std::vector<Observation> observations;
   std::vector<MeasuredAllReduce> all_reduces;
 
   std::string transport() const {
@@ -140,7 +187,8 @@ struct Group {
   }
   // Of a rank; 0: not said.
   int64_t threads() const {
-    return runs.empty() ? all_reduces.front().threads : runs.front().threads;
+    if (!runs.empty()) return runs.front().threads;
+    return all_reduces.empty() ? 0 : all_reduces.front().threads;
   }
 };
 
@@ -172,17 +220,26 @@ std::vector<Figure> FiguresOf(const Group& group,
                               const Predictor& predictor,
                               std::vector<std::string>& notes) {
   std::vector<Figure> figures;
-  for (const MeasuredRun& run : group.runs) {
+  const auto add = [&](const model::Workload& workload,
+                       std::vector<Observation> observations,
+                       const std::vector<model::Bytes<>>& buckets,
+                       const std::string& label) {
     try {
-      const hardware::StepTime<double> alone = predictor.Time(run.workload);
-      for (Observation& observation : ObservationsOf(run)) {
+      const hardware::StepTime<double> alone = predictor.Time(workload);
+      for (Observation& observation : observations) {
         const double sigma =
             std::hypot(observation.relative_noise, FitOptions().model_sigma);
-        figures.push_back({std::move(observation), &run.buckets, alone, sigma});
+        figures.push_back({std::move(observation), buckets, alone, sigma});
       }
     } catch (const InputError& error) {
-      notes.push_back(fmt::format("{}: {}", run.id, error.what()));
+      notes.push_back(fmt::format("{}: {}", label, error.what()));
     }
+  };
+  for (const MeasuredRun& run : group.runs) {
+    add(run.workload, ObservationsOf(run), run.buckets, run.id);
+  }
+  for (const Observation& one : group.observations) {
+    add(one.workload, {one}, {}, one.label);
   }
   return figures;
 }
@@ -249,12 +306,17 @@ RankFits FitRanks(const hardware::Device& device,
     }
     groups[{one.ranks, one.backend}].all_reduces.push_back(one);
   }
+  for (const Observation& one : records.observations) {
+    if (!IsDevice(device, one.device)) continue;
+    groups[{one.device_count, ""}].observations.push_back(one);
+  }
   if (of_others > 0) {
     result.notes.push_back(fmt::format(
         "{} all-reduces between other devices are not used", of_others));
   }
   if (groups.empty()) return result;
   const Predictor predictor(device, fit);
+  const hardware::KindFacts& facts = hardware::FactsOfKind(device.kind);
   for (const auto& [key, group] : groups) {
     const auto& [count, backend] = key;
     RankFit ranks;
@@ -268,18 +330,20 @@ RankFits FitRanks(const hardware::Device& device,
                       "used: {}; `trainfare-trainer bench collectives` times "
                       "all-reduces",
                       count,
-                      group.runs.size(),
+                      group.runs.size() + group.observations.size(),
                       error.what()));
       continue;
     }
     ranks.transport = group.transport();
     PlaceRanks(device, group, threads_alone, ranks);
+    ranks.host = ranks.host_prior = facts.rank_host;
     const std::vector<Figure> figures =
         FiguresOf(group, predictor, result.notes);
     try {
       FitShare(
-          figures,
-          ranks.ranks_per_device > 1 ? kSharedProcessorSigma : kOwnDeviceSigma,
+          {figures,
+           ranks.ranks_per_device > 1 ? kSharedProcessorSigma : kOwnDeviceSigma,
+           facts.rank_host_sigma},
           ranks);
     } catch (const InputError& error) {
       result.notes.push_back(

@@ -16,6 +16,8 @@ namespace trainfare::calibrate {
 // such a rank has.
 struct RankRecords {
   std::vector<MeasuredRun> runs;
+  // Figures of steps over several ranks that no record of a run stands behind.
+  std::vector<Observation> observations;
   std::vector<MeasuredAllReduce> all_reduces;
   std::string source;  // the files
 };
@@ -35,6 +37,11 @@ struct RankFits {
 //   t_i(share)   forward, backward, optimizer and step of StepOverRanks
 //   share_prior  threads of a rank over those of a rank alone, 1 / n at most,
 //                where n ranks share a processor (s = 0.3), else 1 (s = 0.1)
+//
+// Where the kind of device says what several ranks add on the host, that time
+// is fitted beside the share, from the same figures:
+//
+//   log host ~ N(log rank_host, rank_host_sigma^2)    hardware/kinds/*.yaml
 //
 // `fit`: of one such device, to runs of one rank. Check:
 // tests/calibrate/fit/rank_fit_test.cc, docs/models/data_parallel.md.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "hardware/catalog/kind_facts.h"
 #include "model/error.h"
 #include "model/gradient_compression.h"
 #include "model/overlap.h"
@@ -47,8 +48,8 @@ std::vector<model::GradientBucket> BucketsOfSizes(
 }
 
 // Numbers that a group of ranks leaves open: latency and time a byte of the
-// ring alone, the same beside computation, speed, log of the share.
-constexpr int kUnknowns = 6;
+// ring alone, the same beside computation, speed, logs of share and host.
+constexpr int kUnknowns = 7;
 using Jet = ceres::Jet<double, kUnknowns>;
 
 model::RingLevel<Jet> RingOf(const RingFit& fit, int first) {
@@ -63,6 +64,24 @@ double RingVariance(const RingFit& fit, double by_latency, double by_inverse) {
   const double inverse = by_inverse * fit.link_error / fit.ring.link.base();
   return latency * latency + inverse * inverse +
          2.0 * fit.correlation * latency * inverse;
+}
+
+// Standard deviation of log(time), of which messages nothing hides are
+// `exposed`, by what the group leaves open.
+double LogSigma(const Jet& time, Seconds<> exposed, const RankFit& ranks) {
+  const RankNetwork& fitted = ranks.network;
+  const auto by = [&](int unknown) { return time.v[unknown] / time.a; };
+  const double speed = by(4) * fitted.speed_error;
+  const double share = by(5) * ranks.share_error;
+  const double host = by(6) * ranks.host_error;
+  // What the ring's formula leaves of single messages.
+  const double messages = fitted.alone.scatter * (exposed / Seconds<>(time.a));
+  const double variance =
+      RingVariance(fitted.alone, by(0), by(1)) +
+      (fitted.beside_timed ? RingVariance(fitted.beside, by(2), by(3)) : 0.0) +
+      speed * speed + share * share + host * host +
+      2.0 * ranks.host_share_correlation * share * host + messages * messages;
+  return std::sqrt(std::max(variance, 0.0));
 }
 
 }  // namespace
@@ -138,19 +157,15 @@ RankStepTime StepOverRanks(const model::Workload& workload,
       model::BackwardOverRanks(pieces, fitted.ranks, network);
   step.slowed = Seconds<>(std::max(0.0, (end.compute_end - computed).base().a));
   step.exposed = Seconds<>(end.exposed().base().a);
-  // All that is not of the last backward pass moves with the share alone.
-  const Jet total = alone.total().base() * slower + (end.end - computed).base();
-  const auto by = [&](int unknown) { return total.v[unknown] / total.a; };
-  const double speed = by(4) * fitted.speed_error;
-  const double share = by(5) * ranks.share_error;
-  // What the ring's formula leaves of single messages.
-  const double messages =
-      fitted.alone.scatter * (step.exposed / Seconds<>(total.a));
-  const double variance =
-      RingVariance(fitted.alone, by(0), by(1)) +
-      (fitted.beside_timed ? RingVariance(fitted.beside, by(2), by(3)) : 0.0) +
-      speed * speed + share * share + messages * messages;
-  step.log_sigma = std::sqrt(std::max(variance, 0.0));
+  step.host = ranks.host;
+  Jet host(ranks.host.base());
+  host.v[6] = ranks.host.base();  // by its logarithm
+  const Jet sending = (end.end - computed).base();
+  // All else that is not of the last backward pass moves with the share alone.
+  step.log_sigma = LogSigma(
+      alone.total().base() * slower + sending + host, step.exposed, ranks);
+  step.backward_log_sigma = LogSigma(
+      alone.backward.total().base() * slower + sending, step.exposed, ranks);
   return step;
 }
 
@@ -180,6 +195,10 @@ std::optional<RankFit> RanksOf(const Fit& fit, int64_t ranks) {
     group.ranks_per_device = ranks;
   }
   group.network.ranks = ranks;
+  const double open = hardware::FactsOfLinks().ring_share_sigma;
+  for (RingFit* ring : {&group.network.alone, &group.network.beside}) {
+    ring->link_error = std::hypot(ring->link_error, open);
+  }
   return group;
 }
 

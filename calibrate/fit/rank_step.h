@@ -30,11 +30,14 @@ struct RankStepTime {
   // hide.
   model::Seconds<> slowed;
   model::Seconds<> exposed;
-  // Standard deviation of log(total()) by ring, speed and share alone.
+  model::Seconds<> host;  // beside all that
+  // Standard deviations of log(total()) and log(backward()) by ring, speed,
+  // share and host alone.
   double log_sigma = 0;
+  double backward_log_sigma = 0;
 
   model::Seconds<> total() const {
-    return computing.total() + slowed + exposed;
+    return computing.total() + slowed + exposed + host;
   }
   model::Seconds<> backward() const {
     return computing.backward.total() + slowed + exposed;
@@ -52,7 +55,8 @@ RankStepTime StepOverRanks(
 // factor; nullptr: of none, or one rank alone is asked for.
 const RankFit* NearestRanks(const Fit& fit, int64_t ranks);
 // The same for `ranks`: the ring's formula has their number, and ranks that
-// share a processor get as much less of it.
+// share a processor get as much less of it. What another number of ranks gets
+// of its links is as open as of links that nobody measured.
 std::optional<RankFit> RanksOf(const Fit& fit, int64_t ranks);
 
 }  // namespace trainfare::calibrate

@@ -65,6 +65,13 @@ RankFit ReadGroup(const Reader& map) {
   group.share_error = share.Number("error", 0.0, kMostDeviation);
   group.share_prior = share.Number("prior", 0.0001, 10.0);
   group.share_determined = share.Flag("determined");
+  if (const auto host = map.OptionalMap("host")) {
+    group.host = host->Time("value");
+    group.host_error = host->Number("error", 0.0, kMostDeviation);
+    group.host_prior = host->Time("prior");
+    group.host_share_correlation = host->Number("correlation", -1.0, 1.0);
+    group.host_determined = host->Flag("determined");
+  }
   group.scatter = map.Number("scatter", 0.0, kMostDeviation);
   for (const Reader& row : map.Maps("all_reduces")) {
     group.all_reduces.push_back({row.Bytes("size"),
@@ -92,6 +99,8 @@ void WriteRanks(const std::vector<RankFit>& groups, std::string& out) {
       "# Ranks that train together. Errors: of a latency in seconds, of a "
       "link\n"
       "# and the share relative. beside: while the ranks compute, at `speed`.\n"
+      "# host: what the host adds to a step, with its correlation to the "
+      "share.\n"
       "ranks:\n";
   for (const RankFit& group : groups) {
     const RankNetwork& network = group.network;
@@ -116,14 +125,22 @@ void WriteRanks(const std::vector<RankFit>& groups, std::string& out) {
                 out);
     }
     out += fmt::format(
-        "    share: {{ value: {}, error: {}, prior: {}, determined: {} }}\n"
-        "    scatter: {}\n"
-        "    all_reduces:\n",
+        "    share: {{ value: {}, error: {}, prior: {}, determined: {} }}\n",
         group.share,
         group.share_error,
         group.share_prior,
-        group.share_determined,
-        group.scatter);
+        group.share_determined);
+    if (group.host_prior.base() > 0) {
+      out += fmt::format(
+          "    host: {{ value: {}, error: {}, prior: {}, correlation: {}, "
+          "determined: {} }}\n",
+          Seconds(group.host),
+          group.host_error,
+          Seconds(group.host_prior),
+          group.host_share_correlation,
+          group.host_determined);
+    }
+    out += fmt::format("    scatter: {}\n    all_reduces:\n", group.scatter);
     for (const FittedAllReduce& row : group.all_reduces) {
       out += fmt::format(
           "      - {{ size: {} B, beside: {}, measured: {}, modelled: {} }}\n",

@@ -529,8 +529,12 @@ class Session {
     }
     WarnOfDrift();
     Fit fit = FitDevice(device_, observations_);
-    RankFits ranks =
-        FitRanks(device_, fit, {kept_.runs, all_reduces_, "trainfare-trainer"});
+    RankFits ranks = FitRanks(device_,
+                              fit,
+                              {.runs = kept_.runs,
+                               .observations = {},
+                               .all_reduces = all_reduces_,
+                               .source = "trainfare-trainer"});
     for (const std::string& note : ranks.notes) progress_.Note(note);
     fit.ranks = std::move(ranks.groups);
     fit.name = FitName();

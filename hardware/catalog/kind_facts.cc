@@ -44,6 +44,10 @@ KindFacts ReadFacts(const std::string& path) {
   if (const auto power = root.OptionalMap("power")) {
     facts.other_work_power_share = power->Number("other_work", 0.0, 1.0);
   }
+  if (const auto ranks = root.OptionalMap("ranks")) {
+    facts.rank_host = ranks->Time("host");
+    facts.rank_host_sigma = ranks->Number("host_sigma", 0.01, 5.0);
+  }
   if (const auto generations = root.OptionalMap("generations")) {
     for (const std::string& name : generations->Keys()) {
       facts.generations.emplace(name,

@@ -18,6 +18,11 @@ struct KindFacts {
   model::Bytes<> context;
   model::Bytes<> workspace;
   double other_work_power_share = 0;
+  // What training over several ranks adds to a step on the host, which feeds
+  // them and runs the front end, and how far that may be off, as the standard
+  // deviation of its logarithm; 0: nothing is known to be added.
+  model::Seconds<> rank_host;
+  double rank_host_sigma = 0;
   // By compute capability ("8.0"), exactly.
   std::map<std::string, ArithmeticEnergy, std::less<>> generations;
   std::optional<CompilerFacts> compiler;

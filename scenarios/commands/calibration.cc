@@ -53,6 +53,8 @@ Table RankTable(const calibrate::Fit& fit) {
                    {"speed", "speed", Align::kRight},
                    {"share", "share", Align::kRight},
                    {"+-", "share_error", Align::kRight},
+                   {"host", "host", Align::kDecimal},
+                   {"+-", "host_error", Align::kRight},
                    {"scatter", "scatter", Align::kRight}};
   const auto time = [](model::Seconds<> value) {
     return Cell(hardware::FormatTime(value), ToSeconds(value));
@@ -82,6 +84,8 @@ Table RankTable(const calibrate::Fit& fit) {
          number(network.speed),
          number(group.share),
          percent(group.share_error),
+         time(group.host),
+         percent(group.host_error),
          group.runs.empty() ? Cell("-", std::string())
                             : percent(group.scatter)});
   }

@@ -68,13 +68,17 @@ void Join(calibrate::RankFit ranks,
 
 }  // namespace
 
-calibrate::RankFit DatasheetRanks(const Cluster& cluster) {
+calibrate::RankFit DatasheetRanks(const Cluster& cluster,
+                                  const Device& device) {
   calibrate::RankFit ranks;
   ranks.network.ranks = cluster.chips();
   ranks.network.alone.ring = {
       cluster.link->latency,
       cluster.link->bandwidth * hardware::FactsOfLinks().ring_share};
   ranks.network.beside = ranks.network.alone;
+  const hardware::KindFacts& facts = hardware::FactsOfKind(device.kind);
+  ranks.host = ranks.host_prior = facts.rank_host;
+  ranks.host_error = facts.rank_host_sigma;
   return ranks;
 }
 

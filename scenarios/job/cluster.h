@@ -59,7 +59,9 @@ Cluster ClusterOf(const hardware::Instance& instance,
 Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices);
 
 // Of ranks that nobody measured: the link by its datasheet, computation and
-// communication do not slow each other. The cluster has a link.
-calibrate::RankFit DatasheetRanks(const Cluster& cluster);
+// communication do not slow each other, and the host adds what it does on the
+// device's kind. The cluster has a link.
+calibrate::RankFit DatasheetRanks(const Cluster& cluster,
+                                  const hardware::Device& device);
 
 }  // namespace trainfare::scenarios

@@ -34,20 +34,27 @@ constexpr double kOtherRanksSigma = 0.1;
 // Beyond any batch that anybody asks for.
 constexpr int64_t kMostBatch = int64_t{1} << 24;
 
-// Standard deviation of log(step time) over the ranks, by what the device's
+// A step over ranks or its backward pass, as shares of its time, and its
+// standard deviation by what the group of ranks leaves open.
+struct RanksPart {
+  double exposed = 0;
+  double host = 0;
+  double log_sigma = 0;
+};
+
+// Standard deviation of the logarithm of its time, by what the device's
 // prediction and the ring leave open.
-double RanksSigma(const calibrate::RankStepTime& over_ranks,
+double RanksSigma(const RanksPart& part,
                   double device_sigma,
                   const Cluster& cluster) {
-  const double exposed = over_ranks.exposed / over_ranks.total();
-  const double device = (1.0 - exposed) * device_sigma;
+  const double device = (1.0 - part.exposed - part.host) * device_sigma;
   if (!cluster.ranks) {
     const double ring = hardware::FactsOfLinks().ring_share_sigma;
-    return std::hypot(device, exposed * ring);
+    return std::hypot(device, part.exposed * ring, part.log_sigma);
   }
   // What the runs over the ranks scatter by has the device's own error in it.
-  double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
-                            over_ranks.log_sigma);
+  double sigma =
+      std::hypot(std::max(device, cluster.ranks->scatter), part.log_sigma);
   if (cluster.measured_ranks != cluster.devices) {
     const double doublings =
         std::abs(std::log2(static_cast<double>(cluster.devices) /
@@ -87,6 +94,7 @@ class MeanStep {
     low_ += step.total() * (share * step.low_factor);
     high_ += step.total() * (share * step.high_factor);
     sigma_ += step.log_sigma * share;
+    backward_sigma_ += step.backward_log_sigma * share;
     // The weakest ground that any part stands on.
     mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
     mean_.figures = step.figures;
@@ -96,6 +104,7 @@ class MeanStep {
   StepEstimate Get() const {
     StepEstimate step = mean_;
     step.log_sigma = sigma_;
+    step.backward_log_sigma = backward_sigma_;
     step.low_factor = low_ / step.total();
     step.high_factor = high_ / step.total();
     return step;
@@ -106,6 +115,7 @@ class MeanStep {
   Seconds<> low_;
   Seconds<> high_;
   double sigma_ = 0;
+  double backward_sigma_ = 0;
   bool any_ = false;
 };
 
@@ -346,7 +356,7 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   const calibrate::StepPrediction prediction = predictor.Predict(workload);
   hardware::StepTime<double> computing = prediction.time;
   StepEstimate step;
-  step.log_sigma = prediction.log_sigma;
+  step.log_sigma = step.backward_log_sigma = prediction.log_sigma;
   step.low_factor = prediction.low_factor;
   step.high_factor = prediction.high_factor;
   step.grade = prediction.grade;
@@ -355,12 +365,24 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
     const calibrate::RankStepTime over_ranks = calibrate::StepOverRanks(
         workload,
         prediction.time,
-        cluster.ranks ? *cluster.ranks : DatasheetRanks(cluster));
+        cluster.ranks ? *cluster.ranks
+                      : DatasheetRanks(cluster, predictor.device()));
     computing = over_ranks.computing;
+    computing.other += over_ranks.host;
     step.communication = over_ranks.exposed;
     step.slowed_computation = over_ranks.slowed;
     step.ring_ranks = cluster.measured_ranks;
-    step.log_sigma = RanksSigma(over_ranks, prediction.log_sigma, cluster);
+    const Seconds<> total = over_ranks.total();
+    const Seconds<> backward = over_ranks.backward();
+    step.log_sigma = RanksSigma({over_ranks.exposed / total,
+                                 over_ranks.host / total,
+                                 over_ranks.log_sigma},
+                                prediction.log_sigma,
+                                cluster);
+    step.backward_log_sigma = RanksSigma(
+        {over_ranks.exposed / backward, 0.0, over_ranks.backward_log_sigma},
+        prediction.log_sigma,
+        cluster);
     const double ratio =
         prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
     if (ratio > 0) {

@@ -33,6 +33,8 @@ struct StepEstimate {
   model::Seconds<> slowed_computation;
   model::Seconds<> input;  // waiting for the batch
   double log_sigma = 0;
+  // The same of backward with its messages, which is less sure over ranks.
+  double backward_log_sigma = 0;
   double low_factor = 1;  // times total(): the 80 % interval
   double high_factor = 1;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;

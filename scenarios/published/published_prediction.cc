@@ -66,6 +66,9 @@ std::vector<std::string> DeterminedBy(const Fit& fit) {
     if (ranks.share_determined) {
       names.push_back(fmt::format("{}/{}/share", fit.device, count));
     }
+    if (ranks.host_determined) {
+      names.push_back(fmt::format("{}/{}/host", fit.device, count));
+    }
   }
   return names;
 }

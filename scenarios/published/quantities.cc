@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
@@ -22,12 +23,15 @@ PublishedAnswer Of(double value) {
   return answer;
 }
 
-// A time of a step: its interval is the step's.
-PublishedAnswer OfStep(const AskedJob& asked, Seconds<> time) {
+// A time of a step: its interval is the step's, or as many times as wide in
+// its logarithm.
+PublishedAnswer OfStep(const AskedJob& asked,
+                       Seconds<> time,
+                       double as_wide = 1.0) {
   const StepEstimate& step = asked.estimate.step;
   PublishedAnswer answer = Of(ToSeconds(time));
-  answer.low = *answer.value * step.low_factor;
-  answer.high = *answer.value * step.high_factor;
+  answer.low = *answer.value * std::pow(step.low_factor, as_wide);
+  answer.high = *answer.value * std::pow(step.high_factor, as_wide);
   return answer;
 }
 
@@ -83,7 +87,8 @@ PublishedAnswer BackwardTime(const AskedJob& asked) {
   const StepEstimate& step = asked.estimate.step;
   return OfStep(
       asked,
-      step.backward.total() + step.communication + step.slowed_computation);
+      step.backward.total() + step.communication + step.slowed_computation,
+      step.log_sigma > 0 ? step.backward_log_sigma / step.log_sigma : 1.0);
 }
 
 PublishedAnswer OptimizerTime(const AskedJob& asked) {

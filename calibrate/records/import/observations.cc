@@ -102,7 +102,7 @@ void AddPublished(const std::string& folder, ObservationFiles& files) {
   };
   move(published.observations, files.observations);
   move(published.profiles, files.profiles);
-  move(published.ranks.runs, files.ranks.runs);
+  move(published.ranks.observations, files.ranks.observations);
   move(published.ranks.all_reduces, files.ranks.all_reduces);
   if (!files.source.empty()) files.source += ", ";
   files.source += published.source;

@@ -95,21 +95,6 @@ void AddToProfile(const PublishedRow& row,
   }
 }
 
-MeasuredRun OverRanks(const PublishedRow& row,
-                      const PublishedRun& run,
-                      const model::Workload& workload,
-                      const Figure& figure) {
-  MeasuredRun measured;
-  measured.id = row.id;
-  measured.device = *run.device;
-  measured.device_count = run.device_count;
-  measured.workload = workload;
-  Sample sample;
-  sample.step = figure.time;
-  measured.samples.push_back(sample);
-  return measured;
-}
-
 class Records {
  public:
   Records(const Published& published,
@@ -144,13 +129,6 @@ class Records {
       return;
     }
     if (!figure) return;
-    if (run.device_count > 1 && !device.static_shapes) {
-      // A time without what the ranks wait for is not one of a step over them.
-      if (figure->quantity == Quantity::kStep) {
-        files_.ranks.runs.push_back(OverRanks(row, run, workload, *figure));
-      }
-      return;
-    }
     Observation observation;
     observation.label = row.id;
     observation.group = row.group;
@@ -161,7 +139,13 @@ class Records {
     observation.relative_noise =
         std::max(kRepeatNoise, row.value.tolerance / row.value.low);
     observation.framework = run.stack.value_or("");
-    files_.observations.push_back(std::move(observation));
+    // A chip's graph has the exchange between its cores in it.
+    if (run.device_count == 1 || device.static_shapes) {
+      files_.observations.push_back(std::move(observation));
+      return;
+    }
+    observation.device_count = run.device_count;
+    files_.ranks.observations.push_back(std::move(observation));
   }
 
   void Finish() {

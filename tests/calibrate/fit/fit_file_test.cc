@@ -140,6 +140,11 @@ std::vector<RankFit> Groups() {
   two.share_error = 0.03;
   two.share_prior = 0.5;
   two.share_determined = true;
+  two.host = model::Second(0.02);
+  two.host_error = 0.2;
+  two.host_prior = model::Second(0.003);
+  two.host_share_correlation = 0.3;
+  two.host_determined = true;
   two.scatter = 0.06;
   two.all_reduces = {
       {model::MiB(1.0), false, model::Second(0.0012), model::Second(0.0011)},
@@ -183,6 +188,11 @@ TEST_CASE("groups of ranks stand in a fit file, and older files have none") {
   CHECK(two.share == 0.47);
   CHECK(two.share_prior == 0.5);
   CHECK(two.share_determined);
+  CHECK(two.host.base() == 0.02);
+  CHECK(two.host_error == 0.2);
+  CHECK(two.host_prior.base() == 0.003);
+  CHECK(two.host_share_correlation == 0.3);
+  CHECK(two.host_determined);
   REQUIRE(two.all_reduces.size() == 2);
   CHECK(two.all_reduces[1].beside);
   CHECK(two.all_reduces[1].size == model::MiB(4.0));
@@ -192,6 +202,7 @@ TEST_CASE("groups of ranks stand in a fit file, and older files have none") {
   const RankFit& eight = read.ranks[1];
   CHECK_FALSE(eight.network.beside_timed);
   CHECK(eight.network.speed == 1.0);
+  CHECK(eight.host.base() == 0.0);
   CHECK(eight.network.beside.ring.link.base() == 1.1e9);
   CHECK(eight.runs.empty());
   const std::string again = folder / "again.yaml";

@@ -157,6 +157,99 @@ TEST_CASE("a share as worked in docs/models/data_parallel.md") {
   CHECK(fits.groups[0].share_error == Near(0.0493, 1e-2));
 }
 
+// Figures of a GPU's steps over two ranks with a host that adds 40 ms to each,
+// as whole steps and, where asked for, their parts.
+RankRecords WithHost(const hardware::Device& device, bool parts) {
+  RankRecords records;
+  for (const double size : {1e6, 4e6, 25e6}) {
+    MeasuredAllReduce one = AllReduce(size, 2e-5 + size / 1e10);
+    one.device = device.name;
+    one.backend = one.transport = "";
+    records.all_reduces.push_back(one);
+  }
+  RankFit truth;
+  truth.network.ranks = 2;
+  truth.network.alone.ring = {model::Second(1e-5),
+                              model::BytesPerSecond<>(1e10)};
+  truth.host = model::Second(0.04);
+  const Predictor predictor(device);
+  for (const int64_t batch : {8, 16}) {
+    Observation one;
+    one.workload = Work("bert-base-uncased", batch);
+    one.device = device.name;
+    one.device_count = 2;
+    one.relative_noise = 0.01;
+    const RankStepTime step =
+        StepOverRanks(one.workload, predictor.Time(one.workload), truth);
+    one.measured = step.total();
+    records.observations.push_back(one);
+    if (!parts) continue;
+    one.quantity = Quantity::kOptimizer;
+    one.measured = step.computing.optimizer.total();
+    records.observations.push_back(one);
+    one.quantity = Quantity::kBackward;
+    one.measured = step.backward();
+    records.observations.push_back(one);
+  }
+  return records;
+}
+
+TEST_CASE("what the host adds is no slower device") {
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+  const RankFits fits =
+      FitRanks(device, PriorFit(device), WithHost(device, true));
+  CHECK(fits.notes.empty());
+  REQUIRE(fits.groups.size() == 1);
+  const RankFit& group = fits.groups.front();
+  CHECK(group.host.base() == Near(0.04, 0.1));
+  CHECK(group.host_determined);
+  CHECK(group.host_error < 0.3);
+  CHECK(group.share == Near(1.0, 0.02));
+  CHECK(group.runs.size() == 6);
+  // Both make a step longer: where one is less, the other is more.
+  CHECK(group.host_share_correlation > 0.0);
+  // Steps alone say less of which it is.
+  const RankFits steps =
+      FitRanks(device, PriorFit(device), WithHost(device, false));
+  REQUIRE(steps.groups.size() == 1);
+  CHECK(steps.groups[0].host_error > group.host_error);
+  CHECK(steps.groups[0].host_share_correlation > group.host_share_correlation);
+}
+
+TEST_CASE("a host that nobody timed is as its kind's, and as open") {
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+  RankRecords records = WithHost(device, false);
+  records.observations.clear();
+  const RankFits fits = FitRanks(device, PriorFit(device), records);
+  REQUIRE(fits.groups.size() == 1);
+  const RankFit& group = fits.groups.front();
+  CHECK(group.host.base() == Near(0.003, 1e-6));
+  CHECK(group.host_error == Near(1.2, 1e-6));
+  CHECK_FALSE(group.host_determined);
+  // d log(step) = host / step d log(host).
+  RankFit open;
+  open.network = group.network;
+  open.host = group.host;
+  const model::Workload workload = Work("bert-base-uncased", 16);
+  const auto alone = Predictor(device).Time(workload);
+  const double sure = StepOverRanks(workload, alone, open).log_sigma;
+  open.host_error = 1.2;
+  const RankStepTime step = StepOverRanks(workload, alone, open);
+  CHECK(step.log_sigma ==
+        Near(std::hypot(sure, 1.2 * (0.003 / step.total().base())), 1e-6));
+  // No part of the backward pass.
+  CHECK(step.total().base() ==
+        Near((step.computing.total() + step.slowed + step.exposed).base() +
+             0.003));
+  // A processor's ranks are in its own times.
+  const hardware::Device processor = Processor();
+  CHECK(FitRanks(processor, PriorFit(processor), Synthetic(processor))
+            .groups[0]
+            .host.base() == 0.0);
+}
+
 TEST_CASE("one size or no all-reduces: no ring, and it is said") {
   const hardware::Device device = Processor();
   RankRecords records = Synthetic(device);
@@ -205,6 +298,9 @@ TEST_CASE("more ranks than measured share the processor by more") {
   CHECK(four->network.ranks == 4);
   CHECK(four->ranks_per_device == 4);
   CHECK(four->share == Near(0.225));
+  // Other links carry more ranks: as open as what nobody measured.
+  CHECK(two.network.alone.link_error == 0.0);
+  CHECK(four->network.alone.link_error == 0.35);
   // Its own device keeps its speed.
   fit.ranks[0].ranks_per_device = 1;
   CHECK(RanksOf(fit, 4)->share == 0.45);
