@@ -273,6 +273,9 @@ int64_t LogitBytes(const Workload& w) {
                (BytesPerElement(w.precision) + kSingle) +
            logits.rows * w.architecture.hidden * BytesPerElement(w.precision);
   }
+  if (RulesOf(w).fuses_loss && logits.vocabulary) {
+    return logits.rows * logits.classes * BytesPerElement(w.precision);
+  }
   return logits.rows * logits.classes *
          (BytesPerElement(w.precision) + kept * kSingle);
 }
@@ -370,10 +373,10 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
       }
       // And its gradient in fp32.
       if (MastersInUpdate(w)) ++lists;
-      return lists * largest * kSingle;
+      return lists * largest * BytesOfState(w);
     }
     case OptimizerImplementation::kMultiTensor:
-      return lists * parameters * kSingle;
+      return lists * parameters * BytesOfState(w);
     case OptimizerImplementation::kFused:
       return 0;
   }
@@ -473,7 +476,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
   const bool updates = w.work == Work::kTraining;
   const Bytes<> state =
       updates ? Size(OperationsOf(w.optimizer.kind).state_tensors * trained *
-                     kSingle)
+                     BytesOfState(w))
               : Bytes<>();
   const MemoryTerm master{"master weights",
                           Size(updates && masters ? trained * kSingle : 0)};

@@ -91,7 +91,7 @@ int64_t PackedLaunches(const Workload& w, std::optional<int64_t> lists) {
   return launches;
 }
 
-constexpr int64_t kWidth = 4;  // state and master parameters are fp32
+constexpr int64_t kWidth = 4;  // of fp32 gradients and master parameters
 
 // Some operations of an update that follow each other over every tensor.
 struct Pass {
@@ -165,15 +165,19 @@ int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
 }
 
 // Launches of a pass over so many elements, alike: the sums over all of them
-// are those of the whole pass, to within one byte a launch.
-Kernel KernelOf(const Pass& pass, int64_t elements, int64_t launches) {
+// are those of the whole pass, to within one byte a launch. `width`: bytes of
+// an element of what is updated.
+Kernel KernelOf(const Pass& pass,
+                int64_t elements,
+                int64_t launches,
+                int64_t width) {
   ENSURE(launches >= 1, "a pass over tensors is launched");
   Kernel kernel;
   kernel.kind = pass.kind;
   kernel.name = pass.name;
   kernel.launches = launches;
-  kernel.bytes_read = elements * kWidth * pass.tensors_read / launches;
-  kernel.bytes_written = elements * kWidth * pass.tensors_written / launches;
+  kernel.bytes_read = elements * width * pass.tensors_read / launches;
+  kernel.bytes_written = elements * width * pass.tensors_written / launches;
   kernel.parameter_bytes = kernel.bytes();
   kernel.parameter_bytes_written = kernel.bytes_written;
   kernel.vector_flops = pass.flops * elements / launches;
@@ -304,7 +308,8 @@ void AppendOptimizerKernels(const Workload& w,
     sweep("gradient norm", 1, narrow, 0);
   }
   for (const Pass& pass : PassesOf(w)) {
-    Kernel kernel = KernelOf(pass, parameters, LaunchesOf(w, pass, access));
+    Kernel kernel = KernelOf(
+        pass, parameters, LaunchesOf(w, pass, access), BytesOfState(w));
     if (widens || one_pass) {
       // Gradients come narrow, parameters also leave narrow.
       const int64_t elements = parameters / kernel.launches;
@@ -329,10 +334,11 @@ std::vector<Kernel> UpdateTensorByTensor(const Workload& w) {
   std::vector<Kernel> kernels;
   for (const auto& [elements, tensors] : sizes) {
     for (const Pass& pass : PassesOf(w)) {
+      const int64_t width = BytesOfState(w);
       Kernel kernel =
-          KernelOf(pass, elements * tensors, pass.operations * tensors);
+          KernelOf(pass, elements * tensors, pass.operations * tensors, width);
       kernel.parameter_bytes =
-          elements * kWidth * pass.tensors_from_memory / pass.operations;
+          elements * width * pass.tensors_from_memory / pass.operations;
       kernel.parameter_bytes_written =
           std::min(kernel.bytes_written, kernel.parameter_bytes);
       kernels.push_back(kernel);

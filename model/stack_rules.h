@@ -50,6 +50,7 @@ struct StackRules {
   bool fuses_positions = true;  // rotary of queries and keys in one kernel
   bool fuses_gate = true;       // activation and product in one kernel
   bool chunks_loss = false;     // logits of a part of the rows at a time
+  bool fuses_loss = false;      // one kernel; its gradient replaces the logits
 };
 
 inline constexpr std::array kStackRules = {
@@ -92,6 +93,12 @@ inline constexpr std::array kStackRules = {
                .eager_outside = true,
                .autocasts = true,
                .chunks_loss = true},
+    // Triton kernels of unslothai/unsloth (kernels/cross_entropy_loss.py,
+    // rms_layernorm.py, rope_embedding.py, swiglu.py) in an eager model.
+    StackRules{.fusion = Fusion::kUnsloth,
+               .eager_outside = true,
+               .autocasts = true,
+               .fuses_loss = true},
 };
 
 constexpr const StackRules& RulesOf(Fusion fusion) {

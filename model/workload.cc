@@ -43,6 +43,7 @@ constexpr std::array kImplementations = {
 constexpr std::array kMasters = {
     Name<Masters>{Masters::kApart, "apart"},
     Name<Masters>{Masters::kInUpdate, "in_update"},
+    Name<Masters>{Masters::kNone, "none"},
 };
 constexpr std::array kFusions = {
     Name<Fusion>{Fusion::kEager, "eager"},
@@ -51,6 +52,7 @@ constexpr std::array kFusions = {
     Name<Fusion>{Fusion::kLightSeq, "lightseq"},
     Name<Fusion>{Fusion::kCompiled, "compiled"},
     Name<Fusion>{Fusion::kLiger, "liger"},
+    Name<Fusion>{Fusion::kUnsloth, "unsloth"},
 };
 constexpr std::array kAttentions = {
     Name<Attention>{Attention::kMaterialised, "materialised"},
@@ -316,13 +318,25 @@ bool OperationByOperation(const Stack& stack) {
 }
 
 bool KeepsMasters(const Workload& workload) {
-  return BytesPerElement(workload.precision) < 4 &&
+  return NarrowWeights(workload) && !UpdatesNarrow(workload) &&
          (workload.stack.narrow_weights || RulesOf(workload).keeps_masters);
 }
 
 bool NarrowWeights(const Workload& workload) {
-  return KeepsMasters(workload) || (BytesPerElement(workload.precision) < 4 &&
-                                    RulesOf(workload).narrow_always);
+  const StackRules& rules = RulesOf(workload);
+  return BytesPerElement(workload.precision) < 4 &&
+         (workload.stack.narrow_weights || rules.keeps_masters ||
+          rules.narrow_always);
+}
+
+bool UpdatesNarrow(const Workload& workload) {
+  return BytesPerElement(workload.precision) < 4 &&
+         workload.stack.narrow_weights && !RulesOf(workload).keeps_masters &&
+         workload.optimizer.masters == Masters::kNone;
+}
+
+int64_t BytesOfState(const Workload& workload) {
+  return UpdatesNarrow(workload) ? BytesPerElement(workload.precision) : 4;
 }
 
 bool MastersInUpdate(const Workload& workload) {

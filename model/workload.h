@@ -38,6 +38,9 @@ enum class Masters {
   // beside the masters: trainfare-trainer. One pass where it is fused, a tensor
   // at a time in a for-loop.
   kInUpdate,
+  // There are none: the update is of the narrow weights, and its state as
+  // narrow as they ("pure bf16": PyTorch over weights loaded in 16 bits).
+  kNone,
 };
 
 enum class Fusion {
@@ -49,6 +52,7 @@ enum class Fusion {
   kLightSeq,  // hand-fused layers over narrow weights: LightSeq2, DeepSpeed
   kCompiled,  // elementwise chains fused by a compiler (XLA, Inductor, Neuron)
   kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
+  kUnsloth,   // the same with all logits at once, one kernel for their loss
 };
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
@@ -163,6 +167,13 @@ bool NarrowWeights(const Workload& workload);
 
 // Whether the optimizer keeps fp32 masters of narrow weights.
 bool KeepsMasters(const Workload& workload);
+
+// Whether narrow weights are updated as they are, without masters
+// (Masters::kNone).
+bool UpdatesNarrow(const Workload& workload);
+
+// Bytes of an element of the optimizer's state, and of what it updates.
+int64_t BytesOfState(const Workload& workload);
 
 // Whether the update itself reads narrow gradients and writes narrow
 // parameters.

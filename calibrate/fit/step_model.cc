@@ -268,6 +268,7 @@ std::string RestOf(const model::Workload& w) {
       text += fmt::format(" over {} bits", w.trainable.base_bits);
     }
   }
+  if (model::UpdatesNarrow(w)) text += " narrow state";
   if (w.optimizer.by_layer) text += " by layer";
   if (w.stack.compiler_level != usual.stack.compiler_level) {
     text += fmt::format(" O{}", w.stack.compiler_level);

@@ -625,7 +625,7 @@ void PassKernels::ScatterFirstTokens() {
 
 void PassKernels::LossBackward(int64_t rows, int64_t classes) {
   const int64_t scores = rows * classes;
-  if (OneKernelCriterion()) {
+  if (OneKernelCriterion() || FusedLoss(classes)) {
     Reduction("loss gradient",
               rows,
               scores,

@@ -719,6 +719,12 @@ void PassKernels::ChunkedVocabulary(int64_t rows) {
 
 // Log-softmax and negative log-likelihood, in fp32.
 void PassKernels::Loss(int64_t rows, int64_t classes) {
+  if (FusedLoss(classes)) {
+    Reduction(
+        "loss", rows, rows * classes, element_, 0, kSoftmaxForwardFlops, 1);
+    list_.kernels.back().bytes_written = rows * 8;  // log-sum-exp, loss
+    return;
+  }
   if (TwoKernelLoss() && element_ < 4) {
     Copy("cast logits", rows * classes, element_, 4);
   }
@@ -740,6 +746,12 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
     Reduction("smooth loss", rows, rows * classes, 4, 0, 1);
     list_.kernels.back().bytes_written = rows * 4;
   }
+}
+
+// One kernel over the logits of a vocabulary, and another that puts their
+// gradient in their place.
+bool PassKernels::FusedLoss(int64_t classes) const {
+  return rules_.fuses_loss && VocabularyHead() && classes == a_.vocabulary;
 }
 
 // LibTorch's cross entropy: log-softmax, and what the target has of it.

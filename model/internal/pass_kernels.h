@@ -221,6 +221,7 @@ class PassKernels {
   bool ChunkedLoss() const;
   void ChunkedVocabulary(int64_t rows);
   bool TwoKernelLoss() const;
+  bool FusedLoss(int64_t classes) const;
   bool OneKernelCriterion() const;
 
   // backward_kernels.cc

@@ -26,6 +26,7 @@
 #include "scenarios/published/published_validation.h"
 #include "scenarios/report/result_json.h"
 #include "scenarios/validation/kernel_validation.h"
+#include "scenarios/validation/memory_validation.h"
 #include "scenarios/validation/rank_validation.h"
 #include "scenarios/validation/repeats.h"
 #include "scenarios/validation/summary_json.h"
@@ -773,8 +774,11 @@ Report Validate(const ValidateOptions& options) {
   json["files"] = options.files;
   json["fitted"] = std::move(fitted);
   json["skipped"] = std::move(skipped);
+  AppendMemory(files.memory, options.group_by, report, json);
   json["notes"] = report.notes;
   report.json = JsonText(json);
+  // A table of memory alone has no time to predict.
+  if (files.observations.empty() && options.fail_if.empty()) return report;
   CheckLimits(options.fail_if, overall, report);
   return report;
 }

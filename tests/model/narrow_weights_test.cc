@@ -98,6 +98,31 @@ TEST_CASE("masters in the update") {
   CHECK(counts().bytes_written == lists.bytes_written);
 }
 
+// 16-bit weights that are updated as they are: 4 x 2 read, 3 x 2 written, and
+// nothing to cast; 2 + 2 + 2 x 2 bytes a parameter are held.
+TEST_CASE("an update of narrow weights without masters") {
+  Workload w = BertBaseInFp16();
+  w.stack.narrow_weights = true;
+  w.optimizer.masters = Masters::kNone;
+  CHECK(NarrowWeights(w));
+  CHECK_FALSE(KeepsMasters(w));
+  CHECK(UpdatesNarrow(w));
+  CHECK(BytesOfState(w) == 2);
+  const PhaseCounts counts = ExpandKernels(w).Counts(Phase::kOptimizer);
+  CHECK(counts.launches == 6);  // 201 tensors in lists of 36, nothing cast
+  CHECK(counts.bytes_read <= 8LL * 109'483'778);
+  CHECK(counts.bytes_read > 8LL * 109'483'778 - 64);
+  CHECK(counts.bytes_written <= 6LL * 109'483'778);
+  const MemoryEstimate memory = EstimateMemory(w, {});
+  CHECK(memory.Of("parameters").base() == 2.0 * 109'483'778);
+  CHECK(memory.Of("optimizer state").base() == 4.0 * 109'483'778);
+  CHECK(memory.Of("master weights").base() == 0.0);
+  // In fp32 there is nothing narrow.
+  w.precision = Precision::kFp32;
+  CHECK_FALSE(UpdatesNarrow(w));
+  CHECK(BytesOfState(w) == 4);
+}
+
 TEST_CASE("without masters it does not matter where they are") {
   Workload w = BertBaseInFp16();
   const PhaseCounts plain = ExpandKernels(w).Counts(Phase::kOptimizer);

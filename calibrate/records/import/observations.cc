@@ -93,6 +93,9 @@ void AddTable(const std::string& path, ObservationFiles& files) {
                                       reasons));
   }
   Append(std::move(table.observations), files);
+  std::move(table.memory.begin(),
+            table.memory.end(),
+            std::back_inserter(files.memory));
 }
 
 void AddPublished(const std::string& folder, ObservationFiles& files) {
@@ -166,7 +169,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
   }
   files.ranks.source = files.source;
   if (files.observations.empty() && files.kernels.empty() &&
-      files.profiles.empty()) {
+      files.profiles.empty() && files.memory.empty()) {
     throw InputError(
         fmt::format("{}: nothing in it can be used{}{}",
                     files.source,

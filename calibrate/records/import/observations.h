@@ -12,6 +12,7 @@
 #include "calibrate/fit/profile_fit.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/records/import/trainer_state.h"
+#include "calibrate/records/memory_observation.h"
 
 namespace trainfare::calibrate {
 
@@ -19,6 +20,7 @@ struct ObservationFiles {
   std::vector<Observation> observations;
   std::vector<KernelObservation> kernels;  // operations by themselves
   std::vector<EngineProfile> profiles;     // of engines
+  std::vector<MemoryObservation> memory;   // validated, in no fit
   // Of the trainer's own records: what several ranks are fitted to.
   RankRecords ranks;
   // What was left out and why, one line each, the file in front.

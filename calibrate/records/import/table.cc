@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <optional>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/import/table_model.h"
+#include "calibrate/records/import/table_row.h"
+#include "calibrate/records/import/table_rules.h"
 #include "hardware/catalog/device.h"
 #include "hardware/files/csv_file.h"
 #include "hardware/files/data_directory.h"
@@ -35,224 +35,18 @@ using model::OptimizerKind;
 using model::Work;
 using model::Workload;
 
-// Why a row is left out; counted, not an error.
-struct Unused {
-  std::string reason;
-};
-
-bool Contains(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
-std::string Lowered(std::string_view text) {
-  std::string lowered(text);
-  for (char& letter : lowered) {
-    letter =
-        static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return lowered;
-}
-
-// --- Rules: stack
-// -------------------------------------------------------------
-//
-// How a framework turns the graph into kernels, from the words of `framework`
-// and `stack_notes`. The first rule whose words stand there decides. Kept in
-// step with docs/guide/measurements.md, "Tables".
-struct StackRule {
-  std::string_view words;
-  Fusion fusion;
-  std::string_view why;
-};
-constexpr auto kStackRules = std::to_array<StackRule>({
-    {"DeepSpeed stochastic", Fusion::kLightSeq, "hand-fused layers"},
-    {"DeepSpeed deterministic", Fusion::kLightSeq, "hand-fused layers"},
-    {"DeepSpeed fused transformer", Fusion::kLightSeq, "hand-fused layers"},
-    {"DeepSpeed transformer kernel", Fusion::kLightSeq, "hand-fused layers"},
-    {"LightSeq", Fusion::kLightSeq, "hand-fused layers"},
-    {"FasterTransformer", Fusion::kLightSeq, "hand-fused layers"},
-    {"torch.compile", Fusion::kCompiled, "Inductor"},
-    {"NVFuser", Fusion::kCompiled, "TorchScript with nvFuser"},
-    {"XLA", Fusion::kCompiled, "TensorFlow with XLA"},
-    {"NeuronX", Fusion::kCompiled, "the Neuron compiler"},
-    {"HPU", Fusion::kCompiled, "the graph compiler of SynapseAI"},
-    {"optimum-habana", Fusion::kCompiled, "the graph compiler of SynapseAI"},
-    {"Megatron", Fusion::kLightSeq, "fused softmax, bias and GELU kernels"},
-    {"", Fusion::kEager, "one kernel an operation"},
-});
-
 Fusion FusionOf(std::string_view words) {
-  for (const StackRule& rule : kStackRules) {
+  for (const FusionWords& rule : kFusionWords) {
     if (Contains(words, rule.words)) return rule.fusion;
   }
   return Fusion::kEager;
 }
 
-// Stacks whose half-precision runs keep fp16 weights with fp32 masters instead
-// of casting in every pass: Apex O2 and what was built on it.
-constexpr auto kNarrowWeights = std::to_array<std::string_view>(
-    {"apex", "O2 AMP", "DeepSpeed", "Megatron", "NVIDIA BERT", "Bing"});
-
-bool KeepsNarrowWeights(std::string_view words) {
-  return std::any_of(
-      kNarrowWeights.begin(), kNarrowWeights.end(), [&](std::string_view word) {
-        return Contains(words, word);
-      });
-}
-
-// --- Rules: models
-// ------------------------------------------------------------
-//
-// What is not a Transformer of the kinds in model/architecture.h, by words of
-// the model's name in lower case.
-struct RefusedModel {
-  std::string_view word;
-  std::string_view reason;
-};
-constexpr auto kRefusedModels = std::to_array<RefusedModel>({
-    {"transformer-xl", "Transformer-XL: recurrent memory, adaptive softmax"},
-    {"gnmt", "GNMT: an LSTM"},
-    {"switch", "mixture of experts"},
-    {"moe", "mixture of experts"},
-    {"albert", "ALBERT: layers share their weights"},
-    {"generator+discriminator", "ELECTRA pre-training: two models in a step"},
-    {"bart", "BART: no such encoder-decoder yet"},
-    {"llama", "Llama: gated feed-forward, grouped attention"},
-    {"clip", "CLIP: two towers"},
-    {"vit", "vision model"},
-    {"perceiver", "Perceiver"},
-    {"perveriver", "Perceiver"},
-    {"open-", "MLPerf open division: another model"},
-    {"not stated", "model size not stated"},
-    {"assumed", "model size not stated"},
-});
-
-struct ModelName {
-  std::string_view table;  // in lower case, '_' as '-'
-  std::string_view preset;
-};
-constexpr auto kModelNames = std::to_array<ModelName>({
-    {"bert-base", "bert-base-uncased"},
-    {"bert-large", "bert-large-uncased"},
-    {"bert-base (biobert)", "bert-base-cased"},
-    // The discriminator is BERT-base with another head.
-    {"electra-base", "bert-base-uncased"},
-    {"google/electra-base-discriminator", "bert-base-uncased"},
-    {"xlm-roberta-base", "roberta-base"},
-    {"distilbert-base-uncased", "distilbert-base-uncased"},
-    {"roberta-base", "roberta-base"},
-    {"roberta-large", "roberta-large"},
-    {"gpt2", "gpt2"},
-    {"gpt2-medium", "gpt2-medium"},
-    {"gpt2-large", "gpt2-large"},
-    {"gpt2-xl", "gpt2-xl"},
-});
-constexpr int64_t kXlmRobertaVocabulary = 250002;
-// GPT-2's own, where a table does not say.
-constexpr int64_t kGptVocabulary = 50257;
-
-struct Row {
-  const CsvFile& table;
-  const CsvRow& row;
-  const std::string& file;
-
-  const std::string& operator[](std::string_view column) const {
-    return table.Field(row, column);
-  }
-  // framework and stack_notes as one text.
-  std::string StackWords() const {
-    return (*this)["framework"] + "; " + (*this)["stack_notes"];
-  }
-  [[noreturn]] void Fail(std::string_view column,
-                         std::string_view expected) const {
-    throw InputError(
-        file,
-        row.line,
-        0,
-        fmt::format(
-            "{}: expected {}, got \"{}\"", column, expected, (*this)[column]));
-  }
-  // nullopt when the cell says nothing.
-  std::optional<int64_t> Count(std::string_view column) const {
-    const std::string& text = (*this)[column];
-    if (text.empty()) return std::nullopt;
-    const auto value = hardware::ParseInteger(text);
-    if (!value || *value < 1 || *value > model::kLargestDimension) {
-      Fail(column,
-           fmt::format("a count from 1 to {}", model::kLargestDimension));
-    }
-    return value;
-  }
-};
-
-int64_t WholeNumber(const Row& row,
-                    std::string_view column,
-                    std::string_view what) {
-  const std::string& text = row[column];
-  if (text.empty()) throw Unused{fmt::format("{} not stated", what)};
-  const auto value = hardware::ParseInteger(text);
-  // "128+512", "22.75", "64 (seq128)": several runs or an average.
-  if (!value || *value < 1) {
-    throw Unused{fmt::format("{} is not one whole number", what)};
-  }
-  return *value;
-}
-
-Architecture Decoder(const Row& row, std::string name) {
-  const auto layers = row.Count("layers");
-  const auto hidden = row.Count("hidden");
-  const auto heads = row.Count("heads");
-  if (!layers || !hidden || !heads) {
-    throw Unused{"model dimensions not stated"};
-  }
-  Architecture a = model::FindArchitecture("gpt2");
-  a.separate_projections = name.substr(0, 3) == "opt";
-  a.name = std::move(name);
-  a.layers = *layers;
-  a.hidden = *hidden;
-  a.heads = *heads;
-  a.intermediate = row.Count("intermediate").value_or(4 * *hidden);
-  a.vocabulary = row.Count("vocab").value_or(kGptVocabulary);
-  a.positions = std::clamp(hardware::ParseInteger(row["seq_len"]).value_or(0),
-                           a.positions,
-                           model::kLongestSequence);
-  return a;
-}
-
-Architecture ArchitectureOf(const Row& row) {
-  std::string name = Lowered(row["model"]);
-  std::replace(name.begin(), name.end(), '_', '-');
-  if (name.empty()) throw Unused{"model not stated"};
-  for (const RefusedModel& refused : kRefusedModels) {
-    if (Contains(name, refused.word)) {
-      throw Unused{"model: " + std::string(refused.reason)};
-    }
-  }
-  for (const ModelName& known : kModelNames) {
-    if (known.table != name) continue;
-    Architecture a = model::FindArchitecture(known.preset);
-    if (name == "xlm-roberta-base") {
-      a.name = name;
-      a.vocabulary = kXlmRobertaVocabulary;
-    }
-    // Columns that say otherwise than the name would be another model.
-    const auto differs = [&](std::string_view column, int64_t value) {
-      return row.Count(column).value_or(value) != value;
-    };
-    if (differs("hidden", a.hidden) || differs("layers", a.layers) ||
-        differs("heads", a.heads) || differs("intermediate", a.intermediate)) {
-      throw InputError(
-          row.file,
-          row.row.line,
-          0,
-          fmt::format("model: the dimensions are not those of {}", name));
-    }
-    return a;
-  }
-  if (name.substr(0, 3) == "gpt" || name.substr(0, 3) == "opt") {
-    return Decoder(row, std::move(name));
-  }
-  throw Unused{fmt::format("model: {} is not known", row["model"])};
+template <class Words>
+bool ContainsAny(std::string_view text, const Words& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return Contains(text, word);
+  });
 }
 
 // --- Rules: what is run
@@ -263,7 +57,7 @@ struct Measured {
   Quantity quantity = Quantity::kStep;
 };
 
-Measured WorkOf(const Row& row) {
+Measured WorkOf(const TableRow& row) {
   const std::string& notes = row["notes"];
   if (Contains(row["stack_notes"], "decoding")) {
     throw Unused{"autoregressive decoding"};
@@ -290,7 +84,7 @@ int64_t MaskedPositions(int64_t length) {
   return std::max<int64_t>(1, length * 15 / 100);
 }
 
-void SetHead(const Row& row, Workload& workload) {
+void SetHead(const TableRow& row, Workload& workload) {
   Architecture& a = workload.architecture;
   const std::string words = Lowered(row["stack_notes"] + " " + row["notes"]);
   if (a.family == model::Family::kDecoder) {
@@ -317,7 +111,7 @@ void SetHead(const Row& row, Workload& workload) {
   }
 }
 
-void SetOptimizer(const Row& row, Workload& workload) {
+void SetOptimizer(const TableRow& row, Workload& workload) {
   if (workload.work != Work::kTraining) {
     workload.optimizer.kind = OptimizerKind::kNone;
     return;
@@ -336,28 +130,125 @@ void SetOptimizer(const Row& row, Workload& workload) {
       implementation = OptimizerImplementation::kForLoop;
       workload.optimizer.kind = OptimizerKind::kBertAdam;
     }
-  } else if (workload.stack.fusion != Fusion::kEager ||
-             Contains(words, "apex") || Contains(words, "fused AdamW") ||
+  } else if (Contains(words, "apex") || Contains(words, "fused AdamW") ||
              Contains(words, "FusedAdam") || Contains(words, "NVIDIA BERT")) {
+    implementation = OptimizerImplementation::kFused;
+  } else if (ContainsAny(words, kMultiTensorUpdate)) {
+    implementation = OptimizerImplementation::kMultiTensor;
+  } else if (workload.stack.fusion != Fusion::kEager) {
     implementation = OptimizerImplementation::kFused;
   } else {
     implementation = OptimizerImplementation::kForLoop;
   }
 }
 
-int64_t AccumulationOf(const Row& row, Work work) {
-  const std::string& text = row["grad_accum"];
-  if (text.empty()) {
-    if (work == Work::kTraining && row["task"] == "pretrain") {
-      throw Unused{"gradient accumulation not stated"};
-    }
-    return 1;
+int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
+  if (!row["grad_accum"].empty()) {
+    return row.WholeNumber("grad_accum", "gradient accumulation");
   }
-  return WholeNumber(row, "grad_accum", "gradient accumulation");
+  // Sequences of a step over those of a micro-batch of all replicas.
+  if (!row["global_batch"].empty() && !row["dp"].empty()) {
+    const int64_t whole = row.WholeNumber("global_batch", "global batch");
+    const int64_t replicas = row.WholeNumber("dp", "data-parallel replicas");
+    if (whole % (workload.batch * replicas) == 0) {
+      return whole / (workload.batch * replicas);
+    }
+  }
+  if (workload.work == Work::kTraining && row["task"] == "pretrain") {
+    throw Unused{"gradient accumulation not stated"};
+  }
+  return 1;
+}
+
+void SetWeights(const TableRow& row, Workload& workload) {
+  if (model::BytesPerElement(workload.precision) >= 4) return;
+  // What adapters stand beside stays as it was loaded.
+  if (workload.trainable.lora_rank > 0) workload.stack.narrow_weights = true;
+  const std::string words = row.StackWords();
+  const std::string notes = words + "; " + row["notes"];
+  for (const WeightWords& rule : kWeightWords) {
+    const bool in_notes = rule.masters == model::Masters::kNone;
+    if (!Contains(in_notes ? notes : words, rule.words)) continue;
+    workload.stack.narrow_weights = rule.narrow;
+    workload.optimizer.masters = rule.masters;
+    return;
+  }
+}
+
+// "lora rank 8", "qlora-bnb-nf4" with a column lora_rank, "none".
+void SetAdapter(const TableRow& row, Workload& workload) {
+  const std::string& adapter = row["adapter"];
+  if (adapter.empty() || adapter == "none") return;
+  const bool quantised = adapter.starts_with("qlora");
+  const std::string_view kind =
+      std::string_view(adapter).substr(0, adapter.find_first_of(" -("));
+  if (kind != "lora" && kind != "qlora") {
+    throw Unused{fmt::format("not predicted: adapters {}", kind)};
+  }
+  constexpr std::string_view kRank = "rank ";
+  const size_t at = adapter.find(kRank);
+  std::optional<double> rank;
+  if (at != std::string::npos) {
+    rank = hardware::ParseNumber(adapter.substr(at + kRank.size()));
+  } else if (!row["lora_rank"].empty()) {
+    rank = hardware::ParseNumber(row["lora_rank"]);
+  }
+  if (!rank) throw Unused{"the adapters' rank is not stated"};
+  model::Trainable& trainable = workload.trainable;
+  trainable.lora_rank = std::llround(*rank);
+  const std::string notes = row.AllNotes();
+  for (const AdapterWords& word : kAdapterWords) {
+    trainable.lora.*word.matrix =
+        Contains(notes, word.word) || Contains(notes, "all linear layers");
+  }
+  if (!workload.architecture.gated) trainable.lora.feed_forward_gate = false;
+  if (trainable.lora == model::LoraMatrices{}) {
+    throw Unused{"the adapters' matrices are not stated"};
+  }
+  if (quantised) trainable.base_bits = 4;
+}
+
+void SetPrecision(const TableRow& row, Workload& workload) {
+  const std::string& precision = row["precision"];
+  if (precision.empty()) throw Unused{"precision not stated"};
+  for (const PrecisionWords& words : kPrecisionWords) {
+    if (precision != words.word) continue;
+    if (workload.trainable.lora_rank == 0) break;
+    workload.precision = words.precision;
+    workload.trainable.base_bits = words.base_bits;
+    return;
+  }
+  try {
+    workload.precision = model::PrecisionFromText(precision);
+  } catch (const InputError&) {
+    throw Unused{fmt::format("not predicted: precision {}", precision)};
+  }
+}
+
+bool Recomputes(const TableRow& row) {
+  const std::string& recompute = row["recompute"];
+  if (recompute.empty() || recompute == "not stated") {
+    return Contains(row["stack_notes"], "full recomputation") ||
+           Contains(row["stack_notes"], "full activation recomputation");
+  }
+  if (recompute == "full" || recompute == "none") return recompute == "full";
+  throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
+}
+
+// How several devices share a model, where the table says so.
+void RefuseSharded(const TableRow& row, int64_t devices) {
+  const std::string& sharding = row["sharding"];
+  if (!row.Has("sharding") || devices == 1 || sharding.starts_with("none")) {
+    return;
+  }
+  throw Unused{sharding.empty()
+                   ? std::string("how its devices share the model is not "
+                                 "stated")
+                   : fmt::format("not predicted: {} over ranks", sharding)};
 }
 
 // What the notes of a row say against it.
-void RefuseDoubtful(const Row& row) {
+void RefuseDoubtful(const TableRow& row) {
   const std::string& notes = row["notes"];
   if (Contains(notes, "BINNED")) {
     throw Unused{"length-binned data: real length not known"};
@@ -385,17 +276,29 @@ void RefuseDoubtful(const Row& row) {
       throw Unused{"tensor or pipeline parallel"};
     }
   }
+  constexpr auto kSplits =
+      std::to_array<std::pair<std::string_view, std::string_view>>({
+          {"tp", "tensor"},
+          {"pp", "pipeline"},
+          {"cp", "context"},
+          {"ep", "expert"},
+      });
+  for (const auto& [column, split] : kSplits) {
+    const std::string& ways = row[column];
+    if (ways.empty() || ways == "1" || ways == "1.0") continue;
+    throw Unused{fmt::format("not predicted: {} parallel", split)};
+  }
 }
 
-enum class Metric { kTime, kSequences, kTokens };
-
-Metric MetricOf(const Row& row) {
+const MetricWords& MetricOf(const TableRow& row) {
   const std::string& metric = row["metric"];
-  if (metric == "step_ms") return Metric::kTime;
-  if (metric == "sequences_per_s" || metric == "samples_per_s") {
-    return Metric::kSequences;
+  for (const MetricWords& words : kMetricWords) {
+    if (words.name != metric) continue;
+    if (words.metric == Metric::kUnused) {
+      throw Unused{fmt::format("metric {}: {}", metric, words.reason)};
+    }
+    return words;
   }
-  if (metric == "tokens_per_s") return Metric::kTokens;
   throw Unused{fmt::format("metric {}: no time of a step",
                            metric.empty() ? std::string("(none)") : metric)};
 }
@@ -408,51 +311,61 @@ std::string DeviceName(const std::string& text) {
                          : hardware::DeviceCatalog::Shipped().TryFind(name);
   };
   if (const hardware::Device* device = known(text)) return device->name;
-  // "V100-32GB (assumed; ...)": a remark about the name, not part of it.
-  const size_t remark = text.find(" (assumed");
-  if (remark != std::string::npos) {
-    const std::string bare = text.substr(0, remark);
-    const hardware::Device* device = known(bare);
-    return device != nullptr ? device->name : bare;
+  // "V100-32GB (assumed; ...)", "A10G (24GB)": a remark about the name, not
+  // part of it.
+  const size_t remark = text.find(" (");
+  if (remark == std::string::npos) return text;
+  const std::string bare = text.substr(0, remark);
+  // "A100 (80GB inferred)": the size belongs to it.
+  const std::string size = text.substr(
+      remark + 2, text.find_first_of(" )", remark + 2) - remark - 2);
+  if (const hardware::Device* device = known(bare + "-" + size)) {
+    return device->name;
   }
-  return text;
+  if (const hardware::Device* device = known(bare)) return device->name;
+  return text.find(" (assumed") == std::string::npos ? text : bare;
 }
 
 struct UsedRow {
   Observation observation;
   Metric metric = Metric::kTime;
   std::string run;  // rows alike in it are of one run or its repetitions
+  double value = 0;
 };
 
-UsedRow Read(const Row& row) {
-  UsedRow used;
-  used.metric = MetricOf(row);
-  if (row["task"] == "mt") throw Unused{"batch counted in tokens"};
-  Observation& observation = used.observation;
-  Workload& workload = observation.workload;
+// Whether it is the whole of a sequence that is computed.
+void RefuseUnequalLengths(const TableRow& row, int64_t length) {
+  const std::string notes = Lowered(row.AllNotes());
+  if (ContainsAny(notes, kUnequalLengths)) {
+    throw Unused{"samples of unequal length: real length not known"};
+  }
+  const auto real = hardware::ParseNumber(row["tokens_per_sample"]);
+  constexpr double kSame = 0.01;
+  if (real && std::abs(*real / static_cast<double>(length) - 1.0) > kSame) {
+    throw Unused{"samples of unequal length: real length not known"};
+  }
+}
+
+Workload WorkloadOf(const TableRow& row, const Measured& measured) {
+  Workload workload;
   workload.architecture = ArchitectureOf(row);
   RefuseDoubtful(row);
-  const Measured measured = WorkOf(row);
   workload.work = measured.work;
-  observation.quantity = measured.quantity;
-  workload.sequence_length = WholeNumber(row, "seq_len", "sequence length");
-  workload.batch = WholeNumber(row, "batch_per_device", "batch per device");
-  const std::string& precision = row["precision"];
-  if (precision.empty()) throw Unused{"precision not stated"};
-  try {
-    workload.precision = model::PrecisionFromText(precision);
-  } catch (const InputError&) {
-    throw Unused{fmt::format("precision {}", precision)};
-  }
+  workload.sequence_length = row.WholeNumber("seq_len", "sequence length");
+  workload.batch = row.WholeNumber(
+      row.Has("micro_batch") ? "micro_batch" : "batch_per_device",
+      "batch per device");
+  RefuseUnequalLengths(row, workload.sequence_length);
+  SetAdapter(row, workload);
+  SetPrecision(row, workload);
   workload.stack.fusion = FusionOf(row.StackWords());
-  workload.stack.narrow_weights =
-      model::BytesPerElement(workload.precision) < 4 &&
-      KeepsNarrowWeights(row.StackWords());
-  workload.accumulation = AccumulationOf(row, workload.work);
+  SetWeights(row, workload);
+  if (ContainsAny(Lowered(row.StackWords()), kFlashWords)) {
+    workload.stack.attention = model::Attention::kFlash;
+  }
+  workload.accumulation = AccumulationOf(row, workload);
   workload.gradient_checkpointing =
-      workload.work == Work::kTraining &&
-      (Contains(row["stack_notes"], "full recomputation") ||
-       Contains(row["stack_notes"], "full activation recomputation"));
+      workload.work == Work::kTraining && Recomputes(row);
   SetHead(row, workload);
   SetOptimizer(row, workload);
   try {
@@ -460,31 +373,81 @@ UsedRow Read(const Row& row) {
   } catch (const InputError& error) {
     throw InputError(row.file, row.row.line, 0, error.what());
   }
+  return workload;
+}
 
-  const int64_t devices = row.Count("n_devices").value_or(1);
-  const auto value = hardware::ParseNumber(row["value"]);
-  if (!value || *value <= 0.0) row.Fail("value", "a number above 0");
+// The time of what is observed, from a value of a metric.
+model::Seconds<> TimeOf(const TableRow& row,
+                        const MetricWords& metric,
+                        double value,
+                        const Workload& workload,
+                        int64_t devices) {
   const auto sequences = static_cast<double>(model::CheckedProduct(
-      {workload.batch, workload.accumulation, devices}, "batch_per_device"));
+      {workload.batch, workload.accumulation, devices}, "batch per device"));
+  const double tokens =
+      sequences * static_cast<double>(workload.sequence_length);
   double seconds = 0.0;
-  switch (used.metric) {
+  switch (metric.metric) {
     case Metric::kTime:
-      seconds = *value * 1e-3;
+    case Metric::kMicroTime:
+      seconds = value * metric.unit;
+      break;
+    case Metric::kSteps:
+      seconds = 1.0 / value;
       break;
     case Metric::kSequences:
-      seconds = sequences / *value;
+      seconds = sequences / value;
       break;
     case Metric::kTokens:
-      seconds =
-          sequences * static_cast<double>(workload.sequence_length) / *value;
+      seconds = tokens / value;
       break;
+    case Metric::kTokensOfDevice:
+      seconds = tokens / (static_cast<double>(devices) * value);
+      break;
+    case Metric::kPeakAllocated:
+    case Metric::kPeakReserved:
+    case Metric::kPeakUsed:
+    case Metric::kOutOfMemory:
+    case Metric::kUnused:
+      ENSURE(false, "no metric of a time");
   }
-  observation.measured = model::Second(seconds);
-  if (!model::IsPlausible(observation.measured)) {
+  const model::Seconds<> time = model::Second(seconds);
+  if (!model::IsPlausible(time)) {
     row.Fail("value",
              fmt::format("a step between {} s and {} s",
                          model::kShortestTime,
                          model::kLongestTime));
+  }
+  return time;
+}
+
+UsedRow Read(const TableRow& row) {
+  UsedRow used;
+  const MetricWords& metric = MetricOf(row);
+  used.metric = metric.metric;
+  if (row["task"] == "mt") throw Unused{"batch counted in tokens"};
+  const int64_t devices = row.Count("n_devices").value_or(1);
+  Measured measured = WorkOf(row);
+  if (metric.metric == Metric::kMicroTime) {
+    measured.work = Work::kForwardBackward;
+  }
+  Observation& observation = used.observation;
+  observation.quantity = measured.quantity;
+  observation.workload = WorkloadOf(row, measured);
+  Workload& workload = observation.workload;
+  if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
+  RefuseSharded(row, devices);
+  const std::string notes = Lowered(row["stack_notes"]);
+  for (const UnknownMechanism& unknown : kUnknownMechanisms) {
+    if (!Contains(notes, unknown.words)) continue;
+    throw Unused{fmt::format("not predicted: {}", unknown.name)};
+  }
+
+  const auto value = hardware::ParseNumber(row["value"]);
+  if (!value || *value <= 0.0) row.Fail("value", "a number above 0");
+  used.value = *value * metric.unit;
+  if (!IsMemory(metric.metric)) {
+    observation.measured = TimeOf(row, metric, *value, workload, devices);
   }
   // Replicas of a forward pass do not talk to each other.
   observation.device_count = workload.work == Work::kForward ? 1 : devices;
@@ -506,18 +469,41 @@ UsedRow Read(const Row& row) {
   return used;
 }
 
+MemoryFigure FigureOf(Metric metric) {
+  switch (metric) {
+    case Metric::kPeakReserved:
+      return MemoryFigure::kReserved;
+    case Metric::kPeakUsed:
+      return MemoryFigure::kUsed;
+    case Metric::kOutOfMemory:
+      return MemoryFigure::kOutOfMemory;
+    default:
+      return MemoryFigure::kAllocated;
+  }
+}
+
+MemoryObservation MemoryOf(UsedRow used) {
+  Observation& o = used.observation;
+  MemoryObservation memory;
+  memory.label = std::move(o.label);
+  memory.group = std::move(o.group);
+  memory.device = std::move(o.device);
+  memory.device_count = o.device_count;
+  memory.workload = std::move(o.workload);
+  memory.figure = FigureOf(used.metric);
+  if (memory.figure != MemoryFigure::kOutOfMemory) {
+    memory.measured = model::Byte(used.value);
+  }
+  memory.framework = std::move(o.framework);
+  return memory;
+}
+
 }  // namespace
 
 Table ParseTable(std::string_view text, const std::string& name) {
   const CsvFile csv = CsvFile::Parse(text, name, CsvFile::Rows::kAsHeader);
-  constexpr auto kRequired =
-      std::to_array<std::string_view>({"device",
-                                       "model",
-                                       "seq_len",
-                                       "batch_per_device",
-                                       "precision",
-                                       "metric",
-                                       "value"});
+  constexpr auto kRequired = std::to_array<std::string_view>(
+      {"device", "model", "seq_len", "precision", "metric", "value"});
   for (const std::string_view column : kRequired) {
     if (csv.TryColumn(column)) continue;
     throw InputError(
@@ -529,31 +515,48 @@ Table ParseTable(std::string_view text, const std::string& name) {
                     column,
                     model::JoinNames({kRequired.begin(), kRequired.end()})));
   }
+  if (!csv.TryColumn("batch_per_device") && !csv.TryColumn("micro_batch")) {
+    throw InputError(name,
+                     1,
+                     0,
+                     "expected a column \"batch_per_device\" or "
+                     "\"micro_batch\", got neither; see "
+                     "docs/guide/measurements.md");
+  }
   Table table;
   table.rows = static_cast<int64_t>(csv.rows().size());
   std::vector<UsedRow> used;
   std::map<std::string, std::string> first_of;  // run to its first row
-  std::set<std::string> timed;                  // runs with a time
+  // A run's throughputs and its step time are one measurement; a throughput
+  // may include its start-up.
+  std::map<std::string, Metric> best;
   for (const CsvRow& csv_row : csv.rows()) {
-    const Row row{csv, csv_row, name};
+    const TableRow row{csv, csv_row, name};
     try {
       UsedRow read = Read(row);
+      std::string label = fmt::format("{}:{}", name, csv_row.line);
+      if (IsMemory(read.metric)) {
+        read.observation.label = std::move(label);
+        table.memory.push_back(MemoryOf(std::move(read)));
+        continue;
+      }
       read.observation.label =
-          first_of.emplace(read.run, fmt::format("{}:{}", name, csv_row.line))
-              .first->second;
-      if (read.metric == Metric::kTime) timed.insert(read.run);
+          first_of.emplace(read.run, std::move(label)).first->second;
+      Metric& metric = best.emplace(read.run, read.metric).first->second;
+      metric = std::min(metric, read.metric);
       used.push_back(std::move(read));
     } catch (const Unused& unused) {
       ++table.unused[unused.reason];
     }
   }
-  // A run's throughput and its step time are one measurement; the throughput
-  // may include its start-up.
   for (UsedRow& row : used) {
-    if (row.metric != Metric::kTime && timed.contains(row.run)) {
-      ++table.unused["throughput of a run whose step time is there too"];
-    } else {
+    const Metric metric = best.at(row.run);
+    if (row.metric == metric) {
       table.observations.push_back(std::move(row.observation));
+    } else {
+      ++table.unused[metric == Metric::kTime
+                         ? "throughput of a run whose step time is there too"
+                         : "throughput of a run in another unit"];
     }
   }
   return table;

@@ -6,9 +6,12 @@
 //   layers, heads, intermediate, vocab, seq_len, batch_per_device, grad_accum,
 //   precision, framework, stack_notes, task, metric, value, notes
 //
-// by name in any order; others are ignored. `value` is of the whole system.
-// What a row means as a workload is decided by the rules in table.cc, which
-// docs/guide/measurements.md lists.
+// and of decoders kv_heads, experts, experts_per_token, micro_batch in place of
+// batch_per_device, global_batch, dp, tp, pp, cp, ep, sharding, recompute,
+// adapter, lora_rank, tokens_per_sample; by name in any order, others are
+// ignored. `value` is of the whole system unless the metric says otherwise.
+// What a row means as a workload is decided by the rules in table_rules.h,
+// which docs/guide/measurements.md lists.
 
 #include <cstdint>
 #include <map>
@@ -17,11 +20,13 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/records/memory_observation.h"
 
 namespace trainfare::calibrate {
 
 struct Table {
   std::vector<Observation> observations;
+  std::vector<MemoryObservation> memory;
   int64_t rows = 0;
   // Rows that say nothing of a step's time here, by the reason.
   std::map<std::string, int64_t> unused;

@@ -79,6 +79,120 @@ TEST_CASE("a throughput becomes the time of a step, by hand") {
   CHECK(o.workload.stack.fusion == Fusion::kEager);
 }
 
+// Rows of tables of today's decoders.
+const std::string kDecoderHeader =
+    "device,n_devices,model,hidden,layers,heads,kv_heads,intermediate,vocab,"
+    "seq_len,micro_batch,grad_accum,global_batch,dp,tp,pp,sharding,recompute,"
+    "precision,adapter,lora_rank,framework,stack_notes,task,metric,value,"
+    "notes\n";
+
+Table ParseDecoder(const std::string& rows) {
+  return ParseTable(kDecoderHeader + rows, "d.csv");
+}
+
+std::string ReasonOfDecoder(const std::string& row) {
+  const Table table = ParseDecoder(row + "\n");
+  CAPTURE(row);
+  REQUIRE(table.unused.size() == 1);
+  CHECK(table.observations.empty());
+  CHECK(table.memory.empty());
+  return table.unused.begin()->first;
+}
+
+TEST_CASE("a decoder's row says blocks, adapters, recomputation, weights") {
+  // 4 x 4096 tokens over 3300 tokens/s.
+  const Table table = ParseDecoder(
+      "A100-SXM4-80GB,1,mistral-7b,4096,32,32,8,14336,32000,4096,4,1,,,1,1,,"
+      "full,fp16,qlora-bnb-nf4,16,HF Trainer,flash attention 2,finetune,"
+      "tokens_per_s,3300,LoRA on q_proj k_proj v_proj o_proj\n");
+  REQUIRE(table.observations.size() == 1);
+  const Observation& o = table.observations[0];
+  CHECK(model::ToSeconds(o.measured) ==
+        doctest::Approx(4.0 * 4096.0 / 3300.0).epsilon(1e-12));
+  const model::Workload& w = o.workload;
+  CHECK(w.architecture.vocabulary == 32000);
+  CHECK(w.architecture.key_heads() == 8);
+  CHECK(w.architecture.gated);
+  CHECK(w.gradient_checkpointing);
+  CHECK(w.trainable.lora_rank == 16);
+  CHECK(w.trainable.base_bits == 4);
+  CHECK(w.trainable.lora.output);
+  CHECK_FALSE(w.trainable.lora.feed_forward_in);
+  CHECK(w.stack.attention == model::Attention::kFlash);
+  CHECK(w.stack.narrow_weights);
+  CHECK(w.optimizer.implementation == OptimizerImplementation::kMultiTensor);
+}
+
+TEST_CASE("weights that are all of 16 bits have no masters") {
+  const Table table = ParseDecoder(
+      "H100-SXM5-80GB,1,llama-1.34B,2048,16,32,32,8192,131072,4096,2,,16,1,1,"
+      "1,none,none,bf16,none,,HF Trainer,flash attention,pretrain,"
+      "tokens_per_s_per_device,1000,weights all bfloat16\n");
+  REQUIRE(table.observations.size() == 1);
+  const model::Workload& w = table.observations[0].workload;
+  CHECK(w.optimizer.masters == model::Masters::kNone);
+  CHECK(w.stack.narrow_weights);
+  // Of 16 sequences a step on one replica, two at a time.
+  CHECK(w.accumulation == 8);
+  CHECK(w.architecture.layers == 16);
+  CHECK(w.architecture.head_size == 0);
+}
+
+TEST_CASE("memory is read apart from times") {
+  const std::string front =
+      "A100-SXM4-80GB,1,llama2-7b,,,,,,,512,1,1,,,1,1,none,none,bf16,none,,"
+      "PyTorch,,finetune,";
+  const Table table =
+      ParseDecoder(front + "peak_memory_gib,20.5,\n" + front + "oom,1,\n" +
+                   front + "nvidia_smi_memory_gib,22,\n");
+  CHECK(table.observations.empty());
+  REQUIRE(table.memory.size() == 3);
+  CHECK(table.memory[0].figure == MemoryFigure::kAllocated);
+  CHECK(table.memory[0].measured.base() == 20.5 * 1024 * 1024 * 1024);
+  CHECK(table.memory[0].label == "d.csv:2");
+  CHECK(table.memory[1].figure == MemoryFigure::kOutOfMemory);
+  CHECK(table.memory[2].figure == MemoryFigure::kUsed);
+  CHECK(table.memory[2].workload.architecture.name == "llama-2-7b");
+}
+
+TEST_CASE("what of a decoder's row is not predicted says so") {
+  const std::string model = "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,";
+  CHECK(ReasonOfDecoder(model + "2,1,none,none,bf16,none,,P,,pretrain,step_s,1,"
+                                "") == "not predicted: tensor parallel");
+  CHECK(ReasonOfDecoder(model + "1,1,fsdp,none,bf16,none,,P,,pretrain,step_s,1,"
+                                "") == "not predicted: fsdp over ranks");
+  CHECK(ReasonOfDecoder(model + "1,1,none,selective,bf16,none,,P,,pretrain,"
+                                "step_s,1,") ==
+        "not predicted: recomputation selective");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,fp8,none,,P,,pretrain,step_s,1,"
+                                "") == "not predicted: precision fp8");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,ia3,,P,,pretrain,step_s,1,"
+                                "") == "not predicted: adapters ia3");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,lora rank 8,,P,,finetune,"
+                                "step_s,1,") ==
+        "the adapters' matrices are not stated");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,"
+                                "tflops_per_device,100,")
+            .starts_with("metric tflops_per_device: a rate in FLOPs"));
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,step_s,1,"
+                                "samples are shorter") ==
+        "samples of unequal length: real length not known");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,Adam + 8-bit AdamW,"
+                                "finetune,step_s,1,") ==
+        "not predicted: 8-bit optimizer states");
+}
+
+TEST_CASE("of several rates of one run the first in the order is used") {
+  const std::string front =
+      "A100-SXM4-80GB,1,llama2-7b,,,,,,,512,1,1,,,1,1,none,none,bf16,none,,"
+      "PyTorch,,finetune,";
+  const Table table =
+      ParseDecoder(front + "samples_per_s,2,\n" + front + "steps_per_s,2,\n");
+  REQUIRE(table.observations.size() == 1);
+  CHECK(model::ToSeconds(table.observations[0].measured) == 0.5);
+  CHECK(table.unused.at("throughput of a run in another unit") == 1);
+}
+
 TEST_CASE("tokens a second count the length too") {
   const Observation o =
       One("src,f,s,T4-16GB,1,1,gpt2,,,,,,256,4,1,fp16,PyTorch,,finetune,"
@@ -186,7 +300,7 @@ TEST_CASE("rows that say nothing of a step here are counted by the reason") {
   const std::string v100 = "src,f,s,V100-SXM2-16GB,1,1,";
   const std::string tail = ",,,,,,384,4,1,fp16,PyTorch,,finetune,";
   CHECK(Reason(v100 + "bert-base" + tail + "time_to_train_s,10,") ==
-        "metric time_to_train_s: no time of a step");
+        "metric time_to_train_s: a whole run, whose steps are not stated");
   CHECK(Reason(v100 + "transformer-xl-base" + tail + "tokens_per_s,10,") ==
         "model: Transformer-XL: recurrent memory, adaptive softmax");
   CHECK(Reason(v100 + "\"gnmt-v2 (LSTM, not a Transformer)\"" + tail +
@@ -209,7 +323,7 @@ TEST_CASE("rows that say nothing of a step here are counted by the reason") {
       Reason(v100 + "bert-base,,,,,,128,22.75,1,fp16,P,,finetune,step_ms,9,") ==
       "batch per device is not one whole number");
   CHECK(Reason(v100 + "bert-base,,,,,,128,4,1,int8,P,,inference,step_ms,9,") ==
-        "precision int8");
+        "not predicted: precision int8");
   CHECK(Reason(v100 + "bert-base,,,,,,128,4,,fp16,P,,pretrain,step_ms,9,") ==
         "gradient accumulation not stated");
   CHECK(Reason("src,f,s,A100,8,1,gpt-3.6B,3072,30,32,,51200,2048,16,1,fp16,"
@@ -251,7 +365,7 @@ TEST_CASE("a table that is not right says where") {
   CHECK_THROWS_WITH_AS(
       ParseTable("device,model\n", "t.csv"),
       "t.csv:1: expected a column \"seq_len\"; a table of measurements has: "
-      "device, model, seq_len, batch_per_device, precision, metric, value",
+      "device, model, seq_len, precision, metric, value",
       InputError);
   const std::string front =
       "src,f,s,T4-16GB,1,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,step_ms,";

@@ -1,0 +1,201 @@
+#include "calibrate/records/import/table_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "calibrate/records/import/table_rules.h"
+#include "hardware/files/unit_text.h"
+#include "model/error.h"
+#include "model/limits.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::Architecture;
+
+// What is not a Transformer of the kinds in model/architecture.h, by words of
+// the model's name in lower case.
+struct RefusedModel {
+  std::string_view word;
+  std::string_view reason;
+};
+constexpr auto kRefusedModels = std::to_array<RefusedModel>({
+    {"transformer-xl", "Transformer-XL: recurrent memory, adaptive softmax"},
+    {"gnmt", "GNMT: an LSTM"},
+    {"switch", "mixture of experts"},
+    {"moe)", "mixture of experts"},
+    {"albert", "ALBERT: layers share their weights"},
+    {"generator+discriminator", "ELECTRA pre-training: two models in a step"},
+    {"bart", "BART: no such encoder-decoder yet"},
+    {"clip", "CLIP: two towers"},
+    {"vit", "vision model"},
+    {"perceiver", "Perceiver"},
+    {"perveriver", "Perceiver"},
+    {"open-", "MLPerf open division: another model"},
+    {"not stated", "model size not stated"},
+    {"assumed", "model size not stated"},
+});
+
+struct ModelName {
+  std::string_view table;  // in lower case, '_' as '-'
+  std::string_view preset;
+};
+constexpr auto kModelNames = std::to_array<ModelName>({
+    {"bert-base", "bert-base-uncased"},
+    {"bert-large", "bert-large-uncased"},
+    {"bert-base (biobert)", "bert-base-cased"},
+    // The discriminator is BERT-base with another head.
+    {"electra-base", "bert-base-uncased"},
+    {"google/electra-base-discriminator", "bert-base-uncased"},
+    {"xlm-roberta-base", "roberta-base"},
+    {"distilbert-base-uncased", "distilbert-base-uncased"},
+    {"roberta-base", "roberta-base"},
+    {"roberta-large", "roberta-large"},
+    {"gpt2", "gpt2"},
+    {"gpt2-medium", "gpt2-medium"},
+    {"gpt2-large", "gpt2-large"},
+    {"gpt2-xl", "gpt2-xl"},
+});
+constexpr int64_t kXlmRobertaVocabulary = 250002;
+// GPT-2's own, where a table does not say.
+constexpr int64_t kGptVocabulary = 50257;
+
+Architecture Decoder(const TableRow& row, std::string name) {
+  const auto layers = row.Count("layers");
+  const auto hidden = row.Count("hidden");
+  const auto heads = row.Count("heads");
+  if (!layers || !hidden || !heads) {
+    throw Unused{"model dimensions not stated"};
+  }
+  Architecture a = model::FindArchitecture("gpt2");
+  a.separate_projections = name.substr(0, 3) == "opt";
+  a.name = std::move(name);
+  a.layers = *layers;
+  a.hidden = *hidden;
+  a.heads = *heads;
+  const int64_t keys = row.Count("kv_heads").value_or(*heads);
+  a.key_value_heads = keys == *heads ? 0 : keys;
+  a.intermediate = row.Count("intermediate").value_or(4 * *hidden);
+  a.vocabulary = row.Count("vocab").value_or(kGptVocabulary);
+  a.positions = std::clamp(hardware::ParseInteger(row["seq_len"]).value_or(0),
+                           a.positions,
+                           model::kLongestSequence);
+  return a;
+}
+
+// Letters and digits alone: "llama3.1-8b" is "llama-3.1-8b".
+std::string Letters(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c != '-' && c != '.' && c != '_' && c != ' ') letters += c;
+  }
+  return letters;
+}
+
+// A preset of this name, however it is hyphenated.
+std::optional<Architecture> PresetNamed(std::string_view name) {
+  const std::string letters = Letters(name);
+  for (const Architecture& preset : model::ArchitecturePresets()) {
+    if (Letters(preset.name) == letters) return preset;
+  }
+  return std::nullopt;
+}
+
+// Blocks as those of `blocks`, dimensions as the columns say.
+Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
+  Architecture a = std::move(blocks);
+  const auto layers = row.Count("layers");
+  const auto hidden = row.Count("hidden");
+  const auto heads = row.Count("heads");
+  if (!of_name && (!layers || !hidden || !heads)) {
+    throw Unused{"model dimensions not stated"};
+  }
+  const bool wide = hidden.value_or(a.hidden) != a.hidden ||
+                    heads.value_or(a.heads) != a.heads;
+  if (layers && *layers != a.layers && a.windowed_layers > 0) {
+    a.windowed_layers = a.windowed_layers * *layers / a.layers;
+  }
+  a.layers = layers.value_or(a.layers);
+  a.hidden = hidden.value_or(a.hidden);
+  a.heads = heads.value_or(a.heads);
+  if (wide) {
+    a.head_size = 0;
+    a.rotary_head_size = 0;
+  }
+  const int64_t keys =
+      row.Count("kv_heads").value_or(wide ? a.heads : a.key_heads());
+  a.key_value_heads = keys == a.heads ? 0 : keys;
+  if (a.experts > 0) {
+    a.experts = row.Count("experts").value_or(a.experts);
+    a.experts_per_token =
+        row.Count("experts_per_token").value_or(a.experts_per_token);
+    a.expert_intermediate =
+        row.Count("intermediate").value_or(a.expert_intermediate);
+    if (!of_name) a.intermediate = a.expert_intermediate;
+  } else {
+    a.intermediate = row.Count("intermediate").value_or(a.intermediate);
+    if (row.Count("experts")) throw Unused{"model: experts of this kind"};
+  }
+  a.vocabulary = row.Count("vocab").value_or(a.vocabulary);
+  if (a.positions > 0) {
+    a.positions = std::clamp(hardware::ParseInteger(row["seq_len"]).value_or(0),
+                             a.positions,
+                             model::kLongestSequence);
+  }
+  if (Contains(row["stack_notes"], "tied embeddings")) a.untied_output = false;
+  return a;
+}
+
+}  // namespace
+
+Architecture ArchitectureOf(const TableRow& row) {
+  std::string name = Lowered(row["model"]);
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (name.empty()) throw Unused{"model not stated"};
+  for (const RefusedModel& refused : kRefusedModels) {
+    if (Contains(name, refused.word)) {
+      throw Unused{"model: " + std::string(refused.reason)};
+    }
+  }
+  for (const ModelName& known : kModelNames) {
+    if (known.table != name) continue;
+    Architecture a = model::FindArchitecture(known.preset);
+    if (name == "xlm-roberta-base") {
+      a.name = name;
+      a.vocabulary = kXlmRobertaVocabulary;
+    }
+    // Columns that say otherwise than the name would be another model.
+    const auto differs = [&](std::string_view column, int64_t value) {
+      return row.Count(column).value_or(value) != value;
+    };
+    if (differs("hidden", a.hidden) || differs("layers", a.layers) ||
+        differs("heads", a.heads) || differs("intermediate", a.intermediate)) {
+      throw model::InputError(
+          row.file,
+          row.row.line,
+          0,
+          fmt::format("model: the dimensions are not those of {}", name));
+    }
+    return a;
+  }
+  if (auto preset = PresetNamed(name)) {
+    return OfFamily(row, std::move(*preset), /*of_name=*/true);
+  }
+  for (const ModelFamily& family : kModelFamilies) {
+    if (!name.starts_with(family.prefix)) continue;
+    Architecture a = model::FindArchitecture(family.preset);
+    a.name = name;
+    return OfFamily(row, std::move(a), /*of_name=*/false);
+  }
+  if (name.starts_with("gpt") || name.starts_with("opt")) {
+    return Decoder(row, std::move(name));
+  }
+  throw Unused{fmt::format("model: {} is not known", row["model"])};
+}
+
+}  // namespace trainfare::calibrate

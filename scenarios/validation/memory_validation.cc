@@ -1,0 +1,201 @@
+#include "scenarios/validation/memory_validation.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "hardware/catalog/device.h"
+#include "hardware/files/unit_text.h"
+#include "hardware/models/memory_plan.h"
+#include "model/error.h"
+#include "scenarios/report/result_json.h"
+#include "scenarios/validation/error_summary.h"
+#include "scenarios/validation/summary_json.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using calibrate::MemoryFigure;
+using calibrate::MemoryObservation;
+
+struct Verdicts {
+  int64_t right = 0;
+  int64_t fitted = 0;   // runs that did fit
+  int64_t ran_out = 0;  // runs that did not
+  int64_t wrongly_fits = 0;
+  int64_t wrongly_out = 0;
+};
+
+std::string_view ToText(MemoryFigure figure) {
+  switch (figure) {
+    case MemoryFigure::kAllocated:
+      return "allocated";
+    case MemoryFigure::kReserved:
+      return "reserved";
+    case MemoryFigure::kUsed:
+      return "used";
+    case MemoryFigure::kOutOfMemory:
+      return "out of memory";
+  }
+  ENSURE(false, "a figure without a name");
+}
+
+// What of a plan a figure counts. The context is of the driver and the
+// framework, which an allocator does not see.
+model::Bytes<> Counted(const hardware::MemoryPlan& plan, MemoryFigure figure) {
+  const model::Bytes<> total = plan.needed.total();
+  return figure == MemoryFigure::kUsed
+             ? total
+             : total - plan.needed.Of("framework context");
+}
+
+std::string GroupOf(const MemoryObservation& o,
+                    const hardware::Device& device,
+                    GroupBy group_by) {
+  switch (group_by) {
+    case GroupBy::kDevice:
+      return device.name;
+    case GroupBy::kPrecision:
+      return std::string(model::ToText(o.workload.precision));
+    case GroupBy::kModel:
+      return o.workload.architecture.name;
+    case GroupBy::kFramework:
+      return o.framework.empty() ? "not said" : o.framework;
+    case GroupBy::kSource:
+      return o.group.empty() ? "not said" : o.group;
+  }
+  ENSURE(false, "a grouping without groups");
+}
+
+void Judge(bool fits, const MemoryObservation& o, Verdicts& verdicts) {
+  const bool fitted = o.figure != MemoryFigure::kOutOfMemory;
+  ++(fitted ? verdicts.fitted : verdicts.ran_out);
+  if (fits == fitted) {
+    ++verdicts.right;
+  } else {
+    ++(fits ? verdicts.wrongly_fits : verdicts.wrongly_out);
+  }
+}
+
+Json RowJson(const MemoryObservation& o,
+             const hardware::Device& device,
+             const hardware::MemoryPlan& plan) {
+  Json json;
+  json["label"] = o.label;
+  json["device"] = device.name;
+  json["devices"] = o.device_count;
+  json["model"] = o.workload.architecture.name;
+  json["precision"] = model::ToText(o.workload.precision);
+  json["batch"] = o.workload.batch;
+  json["sequence_length"] = o.workload.sequence_length;
+  json["framework"] = o.framework;
+  json["source"] = o.group;
+  json["figure"] = ToText(o.figure);
+  json["measured_bytes"] = o.figure == MemoryFigure::kOutOfMemory
+                               ? Json(nullptr)
+                               : Json(o.measured.base());
+  json["predicted_bytes"] = Counted(plan, o.figure).base();
+  json["fits"] = plan.fits();
+  json["moment"] = model::ToText(plan.needed.moment);
+  Json terms;
+  for (const model::MemoryTerm& term : plan.needed.terms) {
+    terms[std::string(term.name)] = term.size.base();
+  }
+  json["terms"] = std::move(terms);
+  return json;
+}
+
+std::vector<Column> Columns() {
+  return {{"memory", "group", Align::kLeft},
+          {"rows", "n", Align::kRight},
+          {"mean", "mape_percent", Align::kDecimal},
+          {"median", "median_percent", Align::kDecimal},
+          {"90 % below", "p90_percent", Align::kDecimal},
+          {"worst", "max_percent", Align::kDecimal},
+          {"bias", "bias_percent", Align::kDecimal}};
+}
+
+std::vector<Cell> Cells(const std::string& name, const ErrorSummary& summary) {
+  std::vector<Cell> cells = SummaryCells(name, summary);
+  cells.pop_back();  // memory has no interval
+  return cells;
+}
+
+}  // namespace
+
+void AppendMemory(const std::vector<MemoryObservation>& memory,
+                  GroupBy group_by,
+                  Report& report,
+                  Json& json) {
+  if (memory.empty()) return;
+  std::map<std::string, std::vector<RowError>> groups;
+  std::vector<RowError> errors;
+  std::map<std::string, int64_t> reasons;
+  Verdicts verdicts;
+  Json rows = Json::array();
+  for (const MemoryObservation& o : memory) {
+    const hardware::Device* device =
+        hardware::DeviceCatalog::Shipped().TryFind(o.device);
+    if (device == nullptr) {
+      ++reasons[fmt::format("unknown device \"{}\"", o.device)];
+      continue;
+    }
+    const hardware::MemoryPlan plan =
+        hardware::PlanMemory(*device, o.workload, o.device_count, 1);
+    Judge(plan.fits(), o, verdicts);
+    rows.push_back(RowJson(o, *device, plan));
+    if (o.figure == MemoryFigure::kOutOfMemory) continue;
+    const RowError error{100.0 * (Counted(plan, o.figure) / o.measured - 1.0),
+                         false};
+    errors.push_back(error);
+    groups[fmt::format(
+               "{}, {}", GroupOf(o, *device, group_by), ToText(o.figure))]
+        .push_back(error);
+  }
+  const ErrorSummary overall = Summarise(errors);
+  Table table;
+  table.columns = Columns();
+  Json group_list = Json::array();
+  for (const auto& [name, members] : groups) {
+    const ErrorSummary summary = Summarise(members);
+    table.Add(Cells(name, summary));
+    Json group;
+    group["group"] = name;
+    group.update(ToJson(summary));
+    group.erase("coverage");
+    group_list.push_back(std::move(group));
+  }
+  table.Add(Cells("all", overall));
+  table.marked = table.rows.size() - 1;
+  report.tables.push_back(std::move(table));
+  report.notes.push_back(fmt::format(
+      "memory: of {} runs that fitted and {} that ran out, {} are said right: "
+      "{} are said to fit and ran out, {} to run out and fitted",
+      verdicts.fitted,
+      verdicts.ran_out,
+      verdicts.right,
+      verdicts.wrongly_fits,
+      verdicts.wrongly_out));
+  for (const auto& [reason, count] : reasons) {
+    report.notes.push_back(
+        fmt::format("{} rows of memory skipped: {}", count, reason));
+  }
+  Json result;
+  Json all = ToJson(overall);
+  all.erase("coverage");
+  result["overall"] = std::move(all);
+  result["groups"] = std::move(group_list);
+  result["verdicts"] = {{"fitted", verdicts.fitted},
+                        {"ran_out", verdicts.ran_out},
+                        {"right", verdicts.right},
+                        {"wrongly_fits", verdicts.wrongly_fits},
+                        {"wrongly_out", verdicts.wrongly_out}};
+  result["rows"] = std::move(rows);
+  json["memory"] = std::move(result);
+}
+
+}  // namespace trainfare::scenarios
