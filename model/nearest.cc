@@ -126,4 +126,11 @@ std::string JoinNames(const std::vector<std::string_view>& names,
   return text;
 }
 
+std::string OfKnown(std::string_view name,
+                    const std::vector<std::string_view>& known) {
+  const std::string near = DidYouMean(name, known);
+  return fmt::format(
+      "{}{} known: {}", near, near.empty() ? ";" : "", JoinNames(known));
+}
+
 }  // namespace trainfare::model

@@ -1,5 +1,6 @@
 # Fails when a file of ROOT/LAYER includes a folder it may not use, or one of its
-# rooms (sub-folders, named from the ground up) includes one above it.
+# rooms (sub-folders, named from the ground up; with a comma between them, those
+# of one floor, which include each other) includes one above it.
 #   cmake -DROOT=<repo> -DLAYER=<folder> "-DUSES=<folder;..>" "-DROOMS=<room;..>"
 #         -P layering.cmake
 cmake_minimum_required(VERSION 3.24)
@@ -19,13 +20,16 @@ list(JOIN ROOMS " " shown_rooms)
 function(room_of file result)
   list(LENGTH ROOMS place)
   set(longest 0)
-  foreach(room IN LISTS ROOMS)
-    string(LENGTH ${room} length)
-    string(FIND ${file} "${LAYER}/${room}/" at)
-    if(at EQUAL 0 AND length GREATER longest)
-      set(longest ${length})
-      list(FIND ROOMS ${room} place)
-    endif()
+  foreach(floor IN LISTS ROOMS)
+    string(REPLACE "," ";" rooms "${floor}")
+    foreach(room IN LISTS rooms)
+      string(LENGTH ${room} length)
+      string(FIND ${file} "${LAYER}/${room}/" at)
+      if(at EQUAL 0 AND length GREATER longest)
+        set(longest ${length})
+        list(FIND ROOMS ${floor} place)
+      endif()
+    endforeach()
   endforeach()
   set(${result} ${place} PARENT_SCOPE)
 endfunction()

@@ -14,11 +14,11 @@
 #include <utility>
 #include <variant>
 
+#include "calibrate/fit/candidate_runs.h"
 #include "calibrate/fit/parallel_for.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
-#include "calibrate/session/plan.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/nearest.h"

@@ -30,21 +30,13 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/fit/candidate_runs.h"
 #include "calibrate/fit/fit.h"
 #include "hardware/catalog/device.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
-
-// Short runs that one might do on a device, in the order in which ties are
-// broken: models from the smallest up, batches and lengths that cover both
-// sides of the ridge point. Precisions that the device lacks are left out.
-// Throws InputError for an unknown model.
-std::vector<model::Workload> CandidateRuns(
-    const hardware::Device& device,
-    const std::vector<model::Precision>& precisions,
-    const std::vector<std::string>& models = {});
 
 // The runs that a calibration of this very device chooses among: CandidateRuns,
 // and on a GPU batches of 4 to 256 and lengths of 32 to 512 of BERT-base and

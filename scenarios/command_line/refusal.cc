@@ -53,7 +53,7 @@ std::string UnknownCommand(const CLI::App& app,
       std::find(names.begin(), names.end(), word) != names.end()) {
     return "";
   }
-  return "unknown subcommand \"" + word + "\"" + OfKnown(word, known);
+  return "unknown subcommand \"" + word + "\"" + model::OfKnown(word, known);
 }
 
 std::string UnexpectedArgument(const CLI::App& app,

@@ -139,8 +139,9 @@ void RequireKnownClouds(const std::vector<std::string>& asked) {
   for (const std::string& cloud : asked) {
     if (clouds.contains(cloud)) continue;
     const auto known = model::NameViews(clouds);
-    throw model::InputError(fmt::format(
-        "--cloud: unknown cloud \"{}\"{}", cloud, OfKnown(cloud, known)));
+    throw model::InputError(fmt::format("--cloud: unknown cloud \"{}\"{}",
+                                        cloud,
+                                        model::OfKnown(cloud, known)));
   }
 }
 

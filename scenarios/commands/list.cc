@@ -305,7 +305,7 @@ Listing ListingFromText(std::string_view text) {
     known.push_back(name);
   }
   throw UsageError(
-      fmt::format("list: unknown \"{}\"{}", text, OfKnown(text, known)));
+      fmt::format("list: unknown \"{}\"{}", text, model::OfKnown(text, known)));
 }
 
 Report List(Listing what) {

@@ -632,7 +632,7 @@ void SetProtocol(std::string_view text, ValidateOptions& options) {
                                                  "one-run-per-device",
                                                  "k-runs=N"};
     throw UsageError(fmt::format(
-        "--protocol: unknown \"{}\"{}", text, OfKnown(text, known)));
+        "--protocol: unknown \"{}\"{}", text, model::OfKnown(text, known)));
   }
 }
 

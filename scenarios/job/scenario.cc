@@ -18,7 +18,6 @@
 #include "model/limits.h"
 #include "model/nearest.h"
 #include "scenarios/job/model_config.h"
-#include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -373,7 +372,7 @@ Scenario LoadScenario(const std::string& name,
   throw InputError(
       fmt::format("unknown scenario \"{}\"{}; or give the path of a .yaml file",
                   name,
-                  OfKnown(name, known)));
+                  model::OfKnown(name, known)));
 }
 
 Scenario ParseScenario(std::string_view text,

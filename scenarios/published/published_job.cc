@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/error.h"
-#include "scenarios/report/output.h"
+#include "model/nearest.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -83,7 +83,7 @@ PublishedJob LoadPublishedJob(const std::string& name) {
     throw InputError(fmt::format("{}: unknown run \"{}\"{}",
                                  file.string(),
                                  wanted,
-                                 OfKnown(wanted, known)));
+                                 model::OfKnown(wanted, known)));
   }
   try {
     return JobOf(published, found->second);

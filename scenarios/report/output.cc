@@ -41,13 +41,6 @@ Format ExportFormat(const std::string& path) {
 
 std::string_view Version() { return TRAINFARE_VERSION; }
 
-std::string OfKnown(std::string_view name,
-                    const std::vector<std::string_view>& known) {
-  const std::string near = model::DidYouMean(name, known);
-  return fmt::format(
-      "{}{} known: {}", near, near.empty() ? ";" : "", model::JoinNames(known));
-}
-
 Format FormatFromText(std::string_view text) {
   for (const auto& [format, name] : kFormats) {
     if (name == text) return format;

@@ -32,10 +32,6 @@ class UsageError : public std::runtime_error {
       : std::runtime_error(message) {}
 };
 
-// For the end of a message about an unknown name: the nearest, and all.
-std::string OfKnown(std::string_view name,
-                    const std::vector<std::string_view>& known);
-
 enum class Format { kTable, kJson, kCsv, kMarkdown };
 Format FormatFromText(std::string_view text);  // throws UsageError
 

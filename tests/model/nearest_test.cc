@@ -39,6 +39,9 @@ TEST_CASE("alternatives read as a sentence") {
   CHECK(QuotedAlternatives({"a", "b", "c"}) == "\"a\", \"b\" or \"c\"");
   CHECK(JoinNames({"a", "b", "c"}) == "a, b, c");
   CHECK(JoinNames({"a", "b", "c"}, 2) == "a, b, ...");
+  CHECK(OfKnown("lits", {"list", "predict"}) ==
+        "; did you mean \"list\"? known: list, predict");
+  CHECK(OfKnown("zzz", {"list", "predict"}) == "; known: list, predict");
 }
 
 }  // namespace trainfare::model
