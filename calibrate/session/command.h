@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ enum class Progress {
   kNone,
   kLines,  // one line a finished run
   kBar,    // one line that is redrawn; for terminals
+};
+
+// A signal came before there was anything to keep.
+class Interrupted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 struct CalibrateOptions {

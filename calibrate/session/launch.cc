@@ -322,7 +322,8 @@ void WriteLaunchScript(const LaunchOptions& options,
                        std::ostream& out) {
   const std::string script = LaunchScript(options);
   if (path.empty()) {
-    out << script;
+    out << script << std::flush;
+    if (!out) throw InputError("standard output: cannot be written");
   } else {
     internal::WriteWhole(path, script);
   }

@@ -89,7 +89,7 @@ MachineDevices ProbeMachine(const std::string& trainer) {
     }
     if (process.ended()) return ParseDevices(lines);
     if (SignalGuard::Received()) {
-      throw InputError("interrupted before the first run");
+      throw Interrupted("interrupted before the first run");
     }
     if (std::chrono::steady_clock::now() > until) {
       throw InputError("the trainer does not say what devices are here");

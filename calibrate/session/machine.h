@@ -17,7 +17,7 @@ struct MachineDevices {
 };
 
 // Asks the trainer: `trainfare-trainer devices`. Throws InputError where it
-// does not answer.
+// does not answer, Interrupted where a signal comes first.
 MachineDevices ProbeMachine(const std::string& trainer);
 // Of what it answers, a line a device.
 MachineDevices ParseDevices(const std::string& lines);

@@ -32,6 +32,12 @@ mode_t Permissions() {
 
 WholeFile::WholeFile(std::string path)
     : path_(std::move(path)), beside_(path_ + ".XXXXXX") {
+  // A rename would put a file in the place of a device or a pipe.
+  struct stat there {};
+  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    throw model::InputError(fmt::format(
+        "{}: cannot be written: expected a regular file or none", path_));
+  }
   // O_EXCL: neither a file nor a link of that name was there.
   descriptor_ = ::mkostemp(beside_.data(), O_CLOEXEC);
   if (descriptor_ < 0) {

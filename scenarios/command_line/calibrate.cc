@@ -153,9 +153,13 @@ int Run(Flags& flags, CommonOptions& common) {
   options.progress = common.quiet() ? calibrate::Progress::kNone
                      : terminal     ? calibrate::Progress::kBar
                                     : calibrate::Progress::kLines;
-  return Show(common, [&] {
-    return CalibrationReport(calibrate::Calibrate(options, std::cerr));
-  });
+  try {
+    return Show(common, [&] {
+      return CalibrationReport(calibrate::Calibrate(options, std::cerr));
+    });
+  } catch (const calibrate::Interrupted& interrupted) {
+    return Fail(interrupted.what(), kInterrupted);
+  }
 }
 
 }  // namespace

@@ -12,9 +12,6 @@
 namespace trainfare::scenarios {
 namespace {
 
-// As a shell reports a program that SIGINT ended.
-constexpr int kInterrupted = 130;
-
 Table ParameterTable(const calibrate::Fit& fit) {
   Table table;
   table.columns = {{"parameter", "parameter", Align::kLeft},

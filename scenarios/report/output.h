@@ -18,11 +18,12 @@ std::string_view Version();
 // Of the whole program.
 enum ExitCode {
   kOk = 0,
-  kInput = 1,        // input or model error
-  kUsage = 2,        // of the command line
-  kNothingFits = 3,  // no candidate fits or meets the limits
-  kLimitPassed = 4,  // of --fail-if
-  kInternal = 70,    // a defect of ours
+  kInput = 1,          // input or model error
+  kUsage = 2,          // of the command line
+  kNothingFits = 3,    // no candidate fits or meets the limits
+  kLimitPassed = 4,    // of --fail-if
+  kInternal = 70,      // a defect of ours
+  kInterrupted = 130,  // as a shell reports a program that SIGINT ended
 };
 
 // The command line itself is wrong.

@@ -12,6 +12,7 @@ import os
 import pty
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -450,19 +451,23 @@ class BadInput(Case):
             self.path("no/such/a.json"),
         )
         self.assertEqual(os.listdir(self.folder), [])
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            result = subprocess.run(
-                [PROGRAM, "list", "devices"],
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=self.environment(),
-                check=False,
+        for arguments in (
+            ["list", "devices"],
+            ["calibrate", "--launch", "slurm", "--instances", "aws/g5.xlarge"],
+        ):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run(
+                    [PROGRAM, *arguments],
+                    stdout=full,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    env=self.environment(),
+                    check=False,
+                )
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertEqual(
+                result.stderr, "trainfare: standard output: cannot be written\n"
             )
-        self.assertEqual(result.returncode, 1)
-        self.assertEqual(
-            result.stderr, "trainfare: standard output: cannot be written\n"
-        )
 
     def refused_after_result(self, message, *arguments):
         result = self.run_it("list", "models", *arguments)
@@ -474,8 +479,6 @@ class BadInput(Case):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
             # Without it the write fails with a signal, not an error.
-            import signal
-
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
         result = self.run_it(
@@ -1111,6 +1114,24 @@ class Kills(Case):
                 if line.startswith("model name"):
                     return line.split(":", 1)[1].strip()
         self.skipTest("this processor has no name")
+
+    def test_an_interrupt_before_the_first_run_is_said(self):
+        # It says that it was asked what devices are here, and never answers.
+        asked = self.path("asked")
+        trainer = self.write(
+            "trainer", f"#!/bin/sh\n: >'{asked}'\nexec sleep 60\n")
+        os.chmod(trainer, 0o755)
+        with subprocess.Popen(
+                [PROGRAM, "calibrate", "--output", self.path("fit.yaml")],
+                env=self.environment(TRAINFARE_TRAINER=trainer),
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True) as process:
+            while not os.path.exists(asked):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate()[1]
+        self.assertEqual(said, "trainfare: interrupted before the first run\n")
+        self.assertEqual(process.returncode, 130)
 
     def test_a_killed_calibration_loses_no_finished_run(self):
         trainer = self.write("trainer", FAKE_TRAINER.format(

@@ -1,6 +1,7 @@
 #include "hardware/files/whole_file.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <iterator>
@@ -47,6 +48,20 @@ TEST_CASE("a link in its place is replaced, not followed") {
   WriteWholeFile((folder.path() + "/f"), "new");
   CHECK(ReadTextFile(other, "a file") == "mine");
   CHECK_FALSE(fs::is_symlink((folder.path() + "/f")));
+}
+
+TEST_CASE("a pipe, a device and a folder stay what they are") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.path() + "/pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& path : {pipe, folder.path()}) {
+    CHECK_THROWS_WITH_AS(WriteWholeFile(path, "x"),
+                         (path + ": cannot be written: expected a regular file "
+                                 "or none")
+                             .c_str(),
+                         model::InputError);
+  }
+  CHECK(fs::is_fifo(pipe));
 }
 
 TEST_CASE("a folder that is not there is said") {
