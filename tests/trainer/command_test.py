@@ -129,7 +129,12 @@ class Command(unittest.TestCase):
                          f"{records}:1: no step 9; it has 0 to 2")
         self.assertIn("step 1", trace.read_text())  # as it was
         self.check_fails(run("trace", records, "--out", "/nowhere/t"), 1,
-                         "/nowhere/t: cannot write")
+                         "/nowhere/t: cannot be written: No such file")
+        # A link under a name that could be foretold is not written through.
+        other = self.write("other.txt", "somebody else's")
+        (self.folder / "trace.json.partial").symlink_to(other)
+        self.assertEqual(run("trace", records, "--out", trace).returncode, 0)
+        self.assertEqual(other.read_text(), "somebody else's\n")
         self.check_fails(run("trace", records, "--out", trace, "--line", 2), 1,
                          f"{records}:2: no record of a step")
 

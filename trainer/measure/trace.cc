@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <vector>
 
 #include "hardware/files/json_text.h"
+#include "hardware/files/whole_file.h"
 #include "model/error.h"
 
 namespace trainfare::trainer {
@@ -231,14 +231,7 @@ void WriteTrace(const TraceOptions& options) {
     if (!std::cout) throw InputError("standard output: cannot write");
     return;
   }
-  const std::string temporary = options.out + ".partial";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), options.out.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    throw InputError(fmt::format("{}: cannot write", options.out));
-  }
+  hardware::WriteWholeFile(options.out, text);
 }
 
 }  // namespace trainfare::trainer
