@@ -266,6 +266,13 @@ int64_t HeadBytes(const Workload& w) {
 int64_t LogitBytes(const Workload& w) {
   const Logits logits = LogitsOf(w);
   const int64_t kept = w.work == Work::kForward ? 1 : 2;
+  // Eager causal models widen narrow logits and let these go: what stands at
+  // once is widened logits, a copy of them without the last position or their
+  // gradient, and log-probabilities (modeling_llama.py of Transformers 4.40).
+  const bool widened = RulesOf(w).shifts_logits && kept == 2 &&
+                       BytesPerElement(w.precision) < kSingle &&
+                       w.architecture.head == Head::kCausalLanguageModel;
+  if (widened) return 3 * logits.rows * logits.classes * kSingle;
   if (RulesOf(w).chunks_loss &&
       w.architecture.head == Head::kCausalLanguageModel) {
     // In place, with one fp32 copy; beside them the rows' own gradient.
@@ -316,7 +323,23 @@ int64_t BackwardTransients(const Workload& w) { return BlockTransients(w, 3); }
 // A forward pass that keeps nothing: queries, keys, values and context.
 int64_t ForwardTransients(const Workload& w) { return BlockTransients(w, 4); }
 
-int64_t Activations(const Workload& w) {
+// Keys and values of grouped attention that single operations repeat, so that
+// every head of the queries has its own (Transformers' repeat_kv).
+int64_t RepeatedHeadBytes(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  if (a.latent() || !OperationByOperation(w.stack)) return 0;
+  return tokens * (a.heads - a.key_heads()) *
+         (a.query_head_size() + a.context_head_size()) * Widths(w).element;
+}
+
+// Activations while the head is at work: those that the backward pass finds,
+// and of the block that it computes anew.
+struct ActivationBytes {
+  int64_t kept = 0;
+  int64_t anew = 0;
+};
+
+ActivationBytes Activations(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t source = w.batch * w.sequence_length;
@@ -324,7 +347,9 @@ int64_t Activations(const Workload& w) {
   // Blocks without a backward pass keep nothing, frozen embeddings neither.
   const int64_t layers = LayersWithBackward(w);
   const bool embeddings = w.trainable.everything();
-  int64_t bytes = HeadBytes(w);
+  ActivationBytes result;
+  int64_t& bytes = result.kept;
+  bytes = HeadBytes(w);
   if (embeddings) bytes += EmbeddingBytes(w, source);
   const int64_t expert_layers = std::min(layers, a.expert_layers());
   const int64_t plain = layers - expert_layers;
@@ -334,16 +359,18 @@ int64_t Activations(const Workload& w) {
   const int64_t decoder_layer =
       TwoSided(w) ? DecoderLayerActivationBytes(w) : 0;
   if (w.gradient_checkpointing) {
-    // The input of every block, and one block in full while it runs again.
+    // The input of every block, and one block in full, with what it gives,
+    // while it runs again.
     bytes += layers * source * a.hidden * width.wide;
     if (TwoSided(w)) bytes += a.decoder_layers * target * a.hidden * width.wide;
-    bytes += std::max({dense, expert, decoder_layer});
+    result.anew = std::max({dense, expert, decoder_layer}) +
+                  source * a.hidden * width.wide + RepeatedHeadBytes(w, source);
   } else {
     bytes += plain * dense + expert_layers * expert +
              a.decoder_layers * decoder_layer;
   }
   if (TwoSided(w) && embeddings) bytes += EmbeddingBytes(w, target);
-  return bytes;
+  return result;
 }
 
 // Tensors as large as the parameters that an update makes and drops, out of
@@ -494,6 +521,20 @@ MemoryEstimate EstimateMemory(const Workload& w,
                                      ? Size(a.vocabulary * a.hidden * kSingle)
                                      : Bytes<>();
 
+  // Where blocks are computed anew the logits are gone by then, so that one or
+  // the other is the peak.
+  const ActivationBytes activations = Activations(w);
+  int64_t logit_bytes = LogitBytes(w);
+  int64_t transients = BackwardTransients(w);
+  int64_t held = activations.kept;
+  if (w.gradient_checkpointing) {
+    if (logit_bytes > activations.anew + transients) {
+      transients = 0;
+    } else {
+      held += activations.anew;
+      logit_bytes = 0;
+    }
+  }
   const MemoryEstimate start =
       Make(MemoryMoment::kBackwardStart,
            {{"parameters", parameters},
@@ -503,9 +544,9 @@ MemoryEstimate EstimateMemory(const Workload& w,
             master,
             unscaled,
             {"optimizer state", state},
-            {"activations", Size(Activations(w))},
-            logits,
-            {"backward transients", Size(BackwardTransients(w))},
+            {"activations", Size(held)},
+            {"logits", Size(logit_bytes)},
+            {"backward transients", Size(transients)},
             workspace,
             context});
   const MemoryEstimate end = Make(

@@ -50,6 +50,7 @@ struct StackRules {
   bool fuses_positions = true;  // rotary of queries and keys in one kernel
   bool fuses_gate = true;       // activation and product in one kernel
   bool chunks_loss = false;     // logits of a part of the rows at a time
+  bool shifts_logits = false;   // copies them in fp32 without the last position
   bool fuses_loss = false;      // one kernel; its gradient replaces the logits
 };
 
@@ -59,7 +60,8 @@ inline constexpr std::array kStackRules = {
                .autocasts = true,
                .fuses_norm = false,
                .fuses_positions = false,
-               .fuses_gate = false},
+               .fuses_gate = false,
+               .shifts_logits = true},
     // Ott et al. 2019, with its fp16 optimizer and criterion; PyTorch before
     // CUDA 11.4. Tokens come before sentences, so that heads are one stride.
     StackRules{.fusion = Fusion::kFairseq,
@@ -93,11 +95,13 @@ inline constexpr std::array kStackRules = {
                .eager_outside = true,
                .autocasts = true,
                .chunks_loss = true},
-    // Triton kernels of unslothai/unsloth (kernels/cross_entropy_loss.py,
-    // rms_layernorm.py, rope_embedding.py, swiglu.py) in an eager model.
+    // Triton kernels of unslothai/unsloth in an eager model, as
+    // fms-acceleration takes them (FOAK: cross_entropy_loss.py,
+    // rms_layernorm.py, rope_embedding.py).
     StackRules{.fusion = Fusion::kUnsloth,
                .eager_outside = true,
                .autocasts = true,
+               .fuses_gate = false,
                .fuses_loss = true},
 };
 

@@ -52,7 +52,7 @@ enum class Fusion {
   kLightSeq,  // hand-fused layers over narrow weights: LightSeq2, DeepSpeed
   kCompiled,  // elementwise chains fused by a compiler (XLA, Inductor, Neuron)
   kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
-  kUnsloth,   // the same with all logits at once, one kernel for their loss
+  kUnsloth,   // eager but for fused norms and positions, one kernel for a loss
 };
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
