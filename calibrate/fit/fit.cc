@@ -775,6 +775,13 @@ std::string SettingsOf(const model::Workload& workload) {
                                      model::ToText(workload.work));
   // A part that trains runs other kernels than the whole.
   if (!workload.trainable.everything()) settings += " partly-frozen";
+  // So do other blocks than BERT's and GPT-2's.
+  const model::Architecture& a = workload.architecture;
+  if (a.gated) settings += " gated";
+  if (a.norm == model::Norm::kRms) settings += " rms-norm";
+  if (a.key_heads() < a.heads) settings += " grouped";
+  if (a.latent()) settings += " latent";
+  if (a.experts > 0) settings += " experts";
   return settings;
 }
 

@@ -45,6 +45,31 @@ bool Within(int64_t value, int64_t low, int64_t high) {
   return low <= value && value <= high;
 }
 
+// By how much a value is beyond a range, in its logarithm.
+double Beyond(int64_t value, int64_t low, int64_t high) {
+  const auto ratio = [](int64_t above, int64_t below) {
+    return std::log(static_cast<double>(std::max<int64_t>(above, 1)) /
+                    static_cast<double>(std::max<int64_t>(below, 1)));
+  };
+  return std::max({0.0, ratio(value, high), ratio(low, value)});
+}
+
+// Log standard deviation that a factor e beyond what was measured adds, in
+// tokens, length or parameters: the root of how the squared log errors of
+// steps in today's decoders grow with that distance
+// (docs/models/calibration.md, "Intervals").
+constexpr double kScatterBeyond = 0.03;
+
+double ScatterBeyond(const FittedRange& range, const model::Workload& w) {
+  const double tokens = Beyond(w.tokens(), range.min_tokens, range.max_tokens);
+  const double length = Beyond(
+      w.sequence_length, range.min_sequence_length, range.max_sequence_length);
+  const double parameters = Beyond(model::TotalParameters(w.architecture),
+                                   range.min_parameters,
+                                   range.max_parameters);
+  return kScatterBeyond * std::hypot(tokens, length, parameters);
+}
+
 }  // namespace
 
 std::string_view ToText(Grade grade) {
@@ -166,7 +191,21 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   if (!discrepancy_.empty()) {
     scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
   }
-  prediction.log_sigma = std::sqrt(std::max(variance, 0.0) + scatter * scatter);
+  prediction.grade = GradeOf(workload);
+  double squares = std::max(variance, 0.0) + scatter * scatter;
+  if (prediction.grade == Grade::kExtrapolated) {
+    // What was measured says less of this than of its own kind: never surer
+    // than the datasheet's priors alone, and less so with the distance.
+    const auto infos = hardware::ParametersOf(device_);
+    double prior = kDatasheetScatter * kDatasheetScatter;
+    for (size_t i = 0; i < count; ++i) {
+      const double moved = infos[i].prior_sigma * gradient[i];
+      prior += moved * moved;
+    }
+    const double beyond = ScatterBeyond(fit_.range, workload);
+    squares = std::max(squares, prior) + beyond * beyond;
+  }
+  prediction.log_sigma = std::sqrt(squares);
   if (!model::IsPlausible(prediction.time.total()) ||
       !std::isfinite(prediction.log_sigma)) {
     throw InputError(
@@ -179,7 +218,6 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   }
   prediction.low_factor = std::exp(-quantile_ * prediction.log_sigma);
   prediction.high_factor = std::exp(quantile_ * prediction.log_sigma);
-  prediction.grade = GradeOf(workload);
   if (fitted_) prediction.figures = fit_.provenance.observations;
   return prediction;
 }
