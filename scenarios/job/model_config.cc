@@ -107,6 +107,15 @@ class Config {
     }
     return value_[key].get<bool>();
   }
+  double Number(const char* key, double fallback) {
+    if (!Has(key)) return fallback;
+    if (!value_[key].is_number()) {
+      Fail(fmt::format("{}: expected a number, got {}",
+                       key,
+                       hardware::ShownJson(value_[key])));
+    }
+    return value_[key].get<double>();
+  }
   double Share(const char* key) {
     if (!Has(key)) return 0.0;
     const json& value = value_[key];
@@ -348,25 +357,295 @@ Architecture ReadDeepSeek(Config& c) {
   return a;
 }
 
+// Keys that scale what a block adds, in passes that are there anyway.
+Architecture ReadGranite(Config& c) {
+  for (const char* key : {"attention_multiplier",
+                          "embedding_multiplier",
+                          "logits_scaling",
+                          "residual_multiplier"}) {
+    c.Has(key);
+  }
+  return ReadLlama(c, /*tied=*/true);
+}
+
+// Wang & Komatsuzaki's and OpenAI's blocks under today's positions: LayerNorm
+// with biases and no gate.
+void SetLayerNorm(Architecture& a, bool bias) {
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.gated = false;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = bias;
+}
+
+Architecture ReadStarcoder2(Config& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true);
+  SetLayerNorm(a, c.Flag("use_bias", true));
+  ReadActivation(c, "hidden_act", "gelu_pytorch_tanh", a);
+  ReadWindow(c, a.layers, a);
+  c.Share("residual_dropout");
+  c.Share("embedding_dropout");
+  c.Has("norm_epsilon");
+  return a;
+}
+
+// Of each head so much carries its position.
+int64_t RotarySize(const Architecture& a, double share) {
+  return static_cast<int64_t>(static_cast<double>(a.query_head_size()) * share);
+}
+
+Architecture ReadGptNeoX(Config& c) {
+  Architecture a = ReadLlama(c);
+  SetLayerNorm(a, c.Flag("attention_bias", true));
+  a.feed_forward_bias = true;
+  a.separate_projections = false;
+  a.parallel_block = c.Flag("use_parallel_residual", true);
+  ReadActivation(c, "hidden_act", "gelu", a);
+  a.rotary_head_size = RotarySize(a, c.Number("rotary_pct", 0.25));
+  a.dropout = c.Share("hidden_dropout");
+  for (const char* key : {"classifier_dropout", "rotary_emb_base"}) c.Has(key);
+  return a;
+}
+
+Architecture ReadFalcon(Config& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings", 2048);
+  a.intermediate = c.Count("ffn_hidden_size", 4 * a.hidden);
+  const bool groups = c.Flag("new_decoder_architecture", false);
+  const bool one = c.Flag("multi_query", true);
+  const int64_t keys = c.Count("num_kv_heads", groups ? a.heads : 1);
+  a.key_value_heads = groups ? keys : (one ? 1 : a.heads);
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  a.norm_placement = model::NormPlacement::kBefore;
+  a.position_kind = c.Flag("alibi", false) ? model::PositionKind::kAlibi
+                                           : model::PositionKind::kRotary;
+  SetLayerNorm(a, c.Flag("bias", false));
+  a.dropout = c.Share("hidden_dropout");
+  c.Share("attention_dropout");
+  a.parallel_block = groups || c.Flag("parallel_attn", true);
+  // The larger ones have a norm for each branch.
+  a.shared_norm = a.parallel_block &&
+                  (!groups || c.Count("num_ln_in_parallel_attn", 2) == 1);
+  ReadActivation(c, "activation", "gelu", a);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  c.Has("layer_norm_epsilon");
+  return a;
+}
+
+Architecture ReadGptOss(Config& c) {
+  Architecture a = ReadLlama(c);
+  if (a.head_size == 0) a.head_size = 64;
+  a.attention_bias = a.output_bias = c.Flag("attention_bias", true);
+  ReadWindow(c, (a.layers + 1) / 2, a);
+  a.attention_sinks = true;
+  a.experts = c.Count("num_local_experts", 128);
+  a.experts_per_token =
+      c.Count(c.Has("num_experts_per_tok") ? "num_experts_per_tok"
+                                           : "experts_per_token",
+              4);
+  c.Has("experts_per_token");
+  a.expert_intermediate = a.intermediate;
+  a.router_bias = a.expert_bias = true;
+  c.Has("initial_context_length");
+  c.Has("swiglu_limit");
+  // Weights come in MXFP4 blocks; a step's precision is the scenario's.
+  c.Has("quantization_config");
+  return a;
+}
+
+Architecture ReadGlm4(Config& c) {
+  Architecture a = ReadLlama(c);
+  a.output_bias = false;
+  a.norm_placement = model::NormPlacement::kBoth;
+  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
+  return a;
+}
+
+// Radford et al. 2019.
+Architecture ReadGpt2(Config& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("n_layer");
+  a.hidden = c.Count("n_embd");
+  a.heads = c.Count("n_head");
+  a.intermediate = c.Count("n_inner", 4 * a.hidden);
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("n_positions");
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  ReadActivation(c, "activation_function", "gelu_new", a);
+  a.dropout = c.Share("resid_pdrop");
+  c.Expect("add_cross_attention", false);
+  c.Expect("scale_attn_by_inverse_layer_idx", false);
+  c.Expect("reorder_and_upcast_attn", false);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  for (const char* key : {"attn_pdrop",
+                          "layer_norm_epsilon",
+                          "n_ctx",
+                          "scale_attn_weights",
+                          "summary_activation",
+                          "summary_first_dropout",
+                          "summary_proj_to_labels",
+                          "summary_type",
+                          "summary_use_proj",
+                          "task_specific_params"}) {
+    c.Has(key);
+  }
+  return a;
+}
+
+// Zhang et al. 2022; two rows of the table are padding.
+Architecture ReadOpt(Config& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.intermediate = c.Count("ffn_dim");
+  a.vocabulary = c.Count("vocab_size");
+  a.position_offset = 2;
+  a.positions = c.Count("max_position_embeddings") + a.position_offset;
+  a.embedding_layer_norm = a.pooler = false;
+  a.separate_projections = true;
+  a.head = model::Head::kCausalLanguageModel;
+  ReadActivation(c, "activation_function", "relu", a);
+  a.dropout = c.Share("dropout");
+  c.Expect("word_embed_proj_dim", a.hidden);
+  c.Expect("do_layer_norm_before", true);
+  c.Expect("enable_bias", true);
+  c.Expect("layer_norm_elementwise_affine", true);
+  c.Expect("_remove_final_layer_norm", false);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  for (const char* key : {"activation_dropout",
+                          "attention_dropout",
+                          "init_std",
+                          "layerdrop",
+                          "prefix"}) {
+    c.Has(key);
+  }
+  return a;
+}
+
+// Devlin et al. 2019.
+Architecture ReadBert(Config& c) {
+  Architecture a;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.intermediate = c.Count("intermediate_size");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings");
+  a.token_types = c.Count("type_vocab_size");
+  ReadActivation(c, "hidden_act", "gelu", a);
+  a.dropout = c.Share("hidden_dropout_prob");
+  c.Expect("position_embedding_type", "absolute");
+  c.Expect("add_cross_attention", false);
+  c.Expect("is_decoder", false);
+  for (const char* key : {"attention_probs_dropout_prob",
+                          "classifier_dropout",
+                          "gradient_checkpointing"}) {
+    c.Has(key);
+  }
+  return a;
+}
+
+Architecture ReadRoberta(Config& c) {
+  Architecture a = ReadBert(c);
+  a.position_offset = c.Count("pad_token_id", 1) + 1;
+  a.pooler = false;
+  a.classifier_dense = true;
+  return a;
+}
+
+// Clark et al. 2020: the discriminator.
+Architecture ReadElectra(Config& c) {
+  Architecture a = ReadBert(c);
+  c.Expect("embedding_size", a.hidden);
+  a.pooler = false;
+  a.classifier_dense = true;
+  for (const char* key : {"summary_activation",
+                          "summary_last_dropout",
+                          "summary_type",
+                          "summary_use_proj"}) {
+    c.Has(key);
+  }
+  return a;
+}
+
+Architecture ReadDistilBert(Config& c) {
+  Architecture a;
+  a.layers = c.Count("n_layers");
+  a.hidden = c.Count("dim");
+  a.heads = c.Count("n_heads");
+  a.intermediate = c.Count("hidden_dim");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings");
+  a.pooler = false;
+  a.classifier_dense = true;
+  ReadActivation(c, "activation", "gelu", a);
+  a.dropout = c.Share("dropout");
+  for (const char* key : {"attention_dropout",
+                          "qa_dropout",
+                          "seq_classif_dropout",
+                          "sinusoidal_pos_embds",
+                          "tie_weights_"}) {
+    c.Has(key);
+  }
+  return a;
+}
+
+// Types whose blocks the description in model/architecture.h has no words for.
+struct RefusedType {
+  std::string_view type;
+  std::string_view what;
+};
+constexpr std::array kRefusedTypes = {
+    RefusedType{"bart",
+                "norms behind the residual in a decoder with tables of "
+                "positions on both sides"},
+    RefusedType{"modernbert", "a first block without a norm before attention"},
+    RefusedType{"smollm3", "blocks without positions between those with"},
+    RefusedType{"t5",
+                "RMSNorm and relative positions on two sides, a decoder "
+                "whose feed-forward has no biases"},
+};
+
 struct TypeRow {
   std::string_view type;
   Architecture (*read)(Config&);
 };
 constexpr std::array kTypes = {
+    TypeRow{"bert", &ReadBert},
     TypeRow{"deepseek_v2", &ReadDeepSeek},
     TypeRow{"deepseek_v3", &ReadDeepSeek},
+    TypeRow{"distilbert", &ReadDistilBert},
+    TypeRow{"electra", &ReadElectra},
+    TypeRow{"falcon", &ReadFalcon},
     TypeRow{"gemma", &ReadGemma},
     TypeRow{"gemma2", &ReadGemma2},
     TypeRow{"gemma3_text", &ReadGemma3},
+    TypeRow{"glm4", &ReadGlm4},
+    TypeRow{"gpt2", &ReadGpt2},
+    TypeRow{"gpt_neox", &ReadGptNeoX},
+    TypeRow{"gpt_oss", &ReadGptOss},
+    TypeRow{"granite", &ReadGranite},
     TypeRow{"llama", [](Config& c) { return ReadLlama(c); }},
     TypeRow{"mistral", &ReadMistral},
     TypeRow{"mixtral", &ReadMixtral},
     TypeRow{"olmo2", &ReadOlmo2},
+    TypeRow{"opt", &ReadOpt},
     TypeRow{"phi3", &ReadMistral},
     TypeRow{"qwen2", [](Config& c) { return ReadQwen(c, false); }},
     TypeRow{"qwen2_moe", [](Config& c) { return ReadQwenMoe(c, false); }},
     TypeRow{"qwen3", [](Config& c) { return ReadQwen(c, true); }},
     TypeRow{"qwen3_moe", [](Config& c) { return ReadQwenMoe(c, true); }},
+    TypeRow{"roberta", &ReadRoberta},
+    TypeRow{"starcoder2", &ReadStarcoder2},
 };
 
 }  // namespace
@@ -384,6 +663,14 @@ model::Architecture ReadModelConfig(const std::string& path) {
       std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& known) {
         return known.type == type;
       });
+  for (const RefusedType& refused : kRefusedTypes) {
+    if (refused.type != type) continue;
+    config.Fail(
+        fmt::format("model_type: {} is not counted: {}; hint: spell "
+                    "out the nearest model as a map",
+                    type,
+                    refused.what));
+  }
   if (row == kTypes.end()) {
     std::vector<std::string_view> known;
     for (const TypeRow& one : kTypes) known.push_back(one.type);

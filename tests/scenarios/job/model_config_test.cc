@@ -1,0 +1,176 @@
+#include "scenarios/job/model_config.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "model/architecture.h"
+#include "model/error.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A config.json of its own, gone with the test.
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text)
+      : path_(fs::temp_directory_path() / "trainfare_config_test.json") {
+    std::ofstream(path_) << text;
+  }
+  ~ConfigFile() { fs::remove(path_); }
+  ConfigFile(const ConfigFile&) = delete;
+  ConfigFile& operator=(const ConfigFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+model::Architecture Read(const std::string& text) {
+  const ConfigFile file(text);
+  return ReadModelConfig(file.path());
+}
+
+std::string Refusal(const std::string& text) {
+  try {
+    Read(text);
+  } catch (const model::InputError& error) {
+    const std::string message = error.what();
+    return message.substr(message.find(": ") + 2);
+  }
+  return "nothing refused";
+}
+
+const std::string kEncoder =
+    R"("num_hidden_layers": 12, "hidden_size": 768,
+       "num_attention_heads": 12, "intermediate_size": 3072,
+       "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+       "attention_probs_dropout_prob": 0.1, "layer_norm_eps": 1e-12,
+       "position_embedding_type": "absolute",)";
+
+// Parameters that Transformers 4.57 builds on the meta device of the same
+// configurations: encoders with a classifier of two labels, decoders with their
+// head.
+TEST_CASE("parameters of a config.json are those of Transformers") {
+  struct Case {
+    std::string json;
+    int64_t parameters;
+  };
+  const Case cases[] = {
+      {R"({"model_type": "bert", )" + kEncoder +
+           R"("vocab_size": 30522, "max_position_embeddings": 512,
+              "type_vocab_size": 2, "pad_token_id": 0})",
+       109483778},
+      {R"({"model_type": "roberta", )" + kEncoder +
+           R"("vocab_size": 50265, "max_position_embeddings": 514,
+              "type_vocab_size": 1, "pad_token_id": 1})",
+       124647170},
+      {R"({"model_type": "electra", )" + kEncoder +
+           R"("vocab_size": 30522, "max_position_embeddings": 512,
+              "type_vocab_size": 2, "embedding_size": 768,
+              "summary_type": "first"})",
+       109483778},
+      {R"({"model_type": "distilbert", "n_layers": 6, "dim": 768, "n_heads": 12,
+           "hidden_dim": 3072, "vocab_size": 30522, "activation": "gelu",
+           "max_position_embeddings": 512, "dropout": 0.1,
+           "sinusoidal_pos_embds": false, "qa_dropout": 0.1})",
+       66955010},
+      {R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12,
+           "n_positions": 1024, "n_ctx": 1024, "vocab_size": 50257,
+           "n_inner": null, "activation_function": "gelu_new",
+           "attn_pdrop": 0.1, "resid_pdrop": 0.1})",
+       124439808},
+      {R"({"model_type": "opt", "num_hidden_layers": 12, "hidden_size": 768,
+           "num_attention_heads": 12, "ffn_dim": 3072, "vocab_size": 50272,
+           "max_position_embeddings": 2048, "word_embed_proj_dim": 768,
+           "do_layer_norm_before": true, "activation_function": "relu",
+           "dropout": 0.1, "layerdrop": 0.0})",
+       125239296},
+      {R"({"model_type": "gpt_neox", "num_hidden_layers": 6,
+           "hidden_size": 512, "num_attention_heads": 8,
+           "intermediate_size": 2048, "vocab_size": 50304,
+           "max_position_embeddings": 2048, "rotary_pct": 0.25,
+           "hidden_act": "gelu", "use_parallel_residual": true,
+           "tie_word_embeddings": false})",
+       70426624},
+      {R"({"model_type": "falcon", "num_hidden_layers": 32,
+           "hidden_size": 4544, "num_attention_heads": 71,
+           "vocab_size": 65024, "multi_query": true, "parallel_attn": true,
+           "bias": false, "alibi": false, "new_decoder_architecture": false})",
+       6921720704},
+      {R"({"model_type": "falcon", "num_hidden_layers": 60,
+           "hidden_size": 8192, "num_attention_heads": 128,
+           "num_kv_heads": 8, "vocab_size": 65024, "bias": false,
+           "new_decoder_architecture": true})",
+       41303293952},
+      {R"({"model_type": "starcoder2", "num_hidden_layers": 30,
+           "hidden_size": 3072, "num_attention_heads": 24,
+           "num_key_value_heads": 2, "intermediate_size": 12288,
+           "vocab_size": 49152, "max_position_embeddings": 4096,
+           "sliding_window": 4096, "use_bias": true,
+           "hidden_act": "gelu_pytorch_tanh", "norm_epsilon": 1e-5})",
+       3030371328},
+      {R"({"model_type": "granite", "num_hidden_layers": 40,
+           "hidden_size": 2048, "num_attention_heads": 32,
+           "num_key_value_heads": 8, "intermediate_size": 8192,
+           "vocab_size": 49155, "max_position_embeddings": 131072,
+           "tie_word_embeddings": true, "embedding_multiplier": 12.0,
+           "logits_scaling": 8.0})",
+       2533531648},
+      {R"({"model_type": "gpt_oss", "num_hidden_layers": 24,
+           "hidden_size": 2880, "num_attention_heads": 64,
+           "num_key_value_heads": 8, "head_dim": 64,
+           "intermediate_size": 2880, "vocab_size": 201088,
+           "max_position_embeddings": 131072, "num_local_experts": 32,
+           "num_experts_per_tok": 4, "sliding_window": 128,
+           "attention_bias": true, "swiglu_limit": 7.0})",
+       20914757184},
+      {R"({"model_type": "glm4", "num_hidden_layers": 40,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 2, "head_dim": 128,
+           "intermediate_size": 13696, "vocab_size": 151552,
+           "max_position_embeddings": 131072, "attention_bias": true,
+           "partial_rotary_factor": 0.5})",
+       9400279040},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.json);
+    CHECK(model::TotalParameters(Read(one.json)) == one.parameters);
+  }
+}
+
+TEST_CASE("a config.json whose blocks are not counted is refused by name") {
+  CHECK(Refusal(R"({"model_type": "t5"})")
+            .starts_with("model_type: t5 is not counted: RMSNorm and relative "
+                         "positions on two sides"));
+  CHECK(Refusal(R"({"model_type": "modernbert"})")
+            .starts_with("model_type: modernbert is not counted"));
+  CHECK(Refusal(R"({"model_type": "bart"})")
+            .starts_with("model_type: bart is not counted"));
+  CHECK(Refusal(R"({"model_type": "smollm3"})")
+            .starts_with("model_type: smollm3 is not counted"));
+  CHECK(Refusal(R"({"model_type": "electra", )" + kEncoder +
+                R"("vocab_size": 30522, "max_position_embeddings": 512,
+                   "type_vocab_size": 2, "embedding_size": 128})")
+            .starts_with("embedding_size: expected 768, got 128"));
+  CHECK(Refusal(R"({"model_type": "opt", "num_hidden_layers": 24,
+                    "hidden_size": 1024, "num_attention_heads": 16,
+                    "ffn_dim": 4096, "vocab_size": 50272,
+                    "max_position_embeddings": 2048,
+                    "word_embed_proj_dim": 512})")
+            .starts_with("word_embed_proj_dim: expected 1024, got 512"));
+  CHECK(Refusal(R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768,
+                    "n_head": 12, "n_positions": 1024, "vocab_size": 50257,
+                    "scale_attn_by_inverse_layer_idx": true})")
+            .starts_with("scale_attn_by_inverse_layer_idx: expected false"));
+  CHECK(Refusal(R"({"model_type": "granite", "num_hidden_layers": 40})")
+            .starts_with("hidden_size: missing"));
+}
+
+}  // namespace
+}  // namespace trainfare::scenarios
