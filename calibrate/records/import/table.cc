@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "calibrate/fit/step_model.h"
@@ -130,15 +131,17 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
       implementation = OptimizerImplementation::kForLoop;
       workload.optimizer.kind = OptimizerKind::kBertAdam;
     }
-  } else if (Contains(words, "apex") || Contains(words, "fused AdamW") ||
-             Contains(words, "FusedAdam") || Contains(words, "NVIDIA BERT")) {
-    implementation = OptimizerImplementation::kFused;
-  } else if (ContainsAny(words, kMultiTensorUpdate)) {
-    implementation = OptimizerImplementation::kMultiTensor;
-  } else if (workload.stack.fusion != Fusion::kEager) {
+    return;
+  }
+  const bool fused =
+      Contains(words, "apex") || Contains(words, "fused AdamW") ||
+      Contains(words, "FusedAdam") || Contains(words, "NVIDIA BERT");
+  const bool lists = ContainsAny(words, kMultiTensorUpdate);
+  if (fused || (!lists && workload.stack.fusion != Fusion::kEager)) {
     implementation = OptimizerImplementation::kFused;
   } else {
-    implementation = OptimizerImplementation::kForLoop;
+    implementation = lists ? OptimizerImplementation::kMultiTensor
+                           : OptimizerImplementation::kForLoop;
   }
 }
 
@@ -408,6 +411,7 @@ model::Seconds<> TimeOf(const TableRow& row,
     case Metric::kPeakReserved:
     case Metric::kPeakUsed:
     case Metric::kOutOfMemory:
+    case Metric::kFailed:
     case Metric::kUnused:
       ENSURE(false, "no metric of a time");
   }
@@ -446,7 +450,7 @@ UsedRow Read(const TableRow& row) {
   const auto value = hardware::ParseNumber(row["value"]);
   if (!value || *value <= 0.0) row.Fail("value", "a number above 0");
   used.value = *value * metric.unit;
-  if (!IsMemory(metric.metric)) {
+  if (!IsMemory(metric.metric) && metric.metric != Metric::kFailed) {
     observation.measured = TimeOf(row, metric, *value, workload, devices);
   }
   // Replicas of a forward pass do not talk to each other.
@@ -530,6 +534,8 @@ Table ParseTable(std::string_view text, const std::string& name) {
   // A run's throughputs and its step time are one measurement; a throughput
   // may include its start-up.
   std::map<std::string, Metric> best;
+  std::set<std::string> failed;
+  std::vector<UsedRow> memory;
   for (const CsvRow& csv_row : csv.rows()) {
     const TableRow row{csv, csv_row, name};
     try {
@@ -537,8 +543,12 @@ Table ParseTable(std::string_view text, const std::string& name) {
       std::string label = fmt::format("{}:{}", name, csv_row.line);
       if (IsMemory(read.metric)) {
         read.observation.label = std::move(label);
-        table.memory.push_back(MemoryOf(std::move(read)));
+        memory.push_back(std::move(read));
         continue;
+      }
+      if (read.metric == Metric::kFailed) {
+        failed.insert(read.run);
+        throw Unused{"a run that failed, the cause not stated"};
       }
       read.observation.label =
           first_of.emplace(read.run, std::move(label)).first->second;
@@ -557,6 +567,13 @@ Table ParseTable(std::string_view text, const std::string& name) {
       ++table.unused[metric == Metric::kTime
                          ? "throughput of a run whose step time is there too"
                          : "throughput of a run in another unit"];
+    }
+  }
+  for (UsedRow& row : memory) {
+    if (failed.contains(row.run)) {
+      ++table.unused["memory of a run that failed, the cause not stated"];
+    } else {
+      table.memory.push_back(MemoryOf(std::move(row)));
     }
   }
   return table;

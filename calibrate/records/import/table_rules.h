@@ -29,9 +29,8 @@ inline constexpr auto kFusionWords = std::to_array<FusionWords>({
      "hand-fused layers"},
     {"LightSeq", model::Fusion::kLightSeq, "hand-fused layers"},
     {"FasterTransformer", model::Fusion::kLightSeq, "hand-fused layers"},
-    {"-liger", model::Fusion::kLiger, "Liger's kernels and chunked loss"},
-    {"Liger", model::Fusion::kLiger, "Liger's kernels and chunked loss"},
     {"foak", model::Fusion::kUnsloth, "Unsloth's kernels in fms-acceleration"},
+    {"Liger", model::Fusion::kLiger, "Liger's kernels and chunked loss"},
     {"Unsloth", model::Fusion::kUnsloth, "Triton kernels"},
     {"torch.compile", model::Fusion::kCompiled, "Inductor"},
     {"+ Compile", model::Fusion::kCompiled, "Inductor"},
@@ -45,6 +44,9 @@ inline constexpr auto kFusionWords = std::to_array<FusionWords>({
     {"optimum-habana",
      model::Fusion::kCompiled,
      "the graph compiler of SynapseAI"},
+    {"OneFlow",
+     model::Fusion::kFused,
+     "fused bias, GELU, dropout and softmax kernels"},
     {"Megatron",
      model::Fusion::kLightSeq,
      "fused softmax, bias and GELU kernels"},
@@ -139,6 +141,7 @@ enum class Metric {
   kPeakReserved,    // with what the allocator keeps
   kPeakUsed,        // with what the driver and the framework take
   kOutOfMemory,     // the run died for want of memory
+  kFailed,          // the run died, the cause not stated
   kUnused,
 };
 struct MetricWords {
@@ -167,7 +170,7 @@ inline constexpr auto kMetricWords = std::to_array<MetricWords>({
     {"peak_reserved_gib", Metric::kPeakReserved, kGiB, {}},
     {"nvidia_smi_memory_gib", Metric::kPeakUsed, kGiB, {}},
     {"oom", Metric::kOutOfMemory, 1, {}},
-    {"failed", Metric::kUnused, 1, "a run that failed, the cause not stated"},
+    {"failed", Metric::kFailed, 1, {}},
     {"tflops_per_device", Metric::kUnused, 1, kFlopsUnused},
     {"mfu_pct", Metric::kUnused, 1, kFlopsUnused},
     {"effective_tokens_per_s_per_device",
