@@ -119,6 +119,25 @@ TEST_CASE("grades: measured, inside the range, outside it") {
   CHECK(grade(accumulated) == Grade::kInterpolated);
 }
 
+TEST_CASE("an extrapolated answer is no surer than the datasheet") {
+  const Predictor fitted(V100(), FitOfV100());
+  const Predictor datasheet(V100());
+  // Other blocks, other sizes, longer; each further than the one before.
+  double before = 0.0;
+  for (const int64_t length : {256, 512, 1024}) {
+    Workload gpt = Step("gpt2", 8, length);
+    const StepPrediction far = fitted.Predict(gpt);
+    CAPTURE(length);
+    CHECK(far.grade == Grade::kExtrapolated);
+    CHECK(far.log_sigma >= kDatasheetScatter);
+    CHECK(far.log_sigma > 0.9 * datasheet.Predict(gpt).log_sigma);
+    CHECK(far.log_sigma > before - 0.02);
+    before = far.log_sigma;
+  }
+  const StepPrediction near = fitted.Predict(Step("bert-base-uncased", 9, 128));
+  CHECK(near.log_sigma < before);
+}
+
 TEST_CASE("Time and Predict agree") {
   const Predictor predictor(V100(), FitOfV100());
   const Workload workload = Step("bert-base-uncased", 5, 77);
