@@ -65,14 +65,16 @@ int Run(int argc, char** argv) {
   app.footer(std::string("trainfare COMMAND --help says more.\n\n") +
              scenarios::kStreamsAndCodes);
   scenarios::CommonOptions common;
-  const std::vector<scenarios::Command> commands = {AddCalibrate(app, common),
-                                                    AddPredict(app, common),
-                                                    AddRecommend(app, common),
-                                                    AddValidate(app, common),
-                                                    AddList(app, common),
-                                                    scenarios::AddImport(app),
-                                                    scenarios::AddInit(app),
-                                                    AddPrices(app, common)};
+  const std::vector<scenarios::Command> commands = {
+      AddCalibrate(app, common),
+      AddPredict(app, common),
+      AddRecommend(app, common),
+      AddValidate(app, common),
+      AddList(app, common),
+      scenarios::AddImport(app),
+      scenarios::AddInit(app),
+      AddPrices(app, common),
+      scenarios::AddCompletion(app)};
   const auto exit_code = Parse(app, Arguments(argc, argv));
   if (exit_code) return *exit_code;
   for (const scenarios::Command& command : commands) {

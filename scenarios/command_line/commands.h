@@ -42,6 +42,7 @@ Command AddPredict(CLI::App& app, CommonOptions& common);
 Command AddRecommend(CLI::App& app, CommonOptions& common);
 Command AddValidate(CLI::App& app, CommonOptions& common);
 Command AddList(CLI::App& app, CommonOptions& common);
+Command AddCompletion(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInit(CLI::App& app);
 Command AddPrices(CLI::App& app, CommonOptions& common);

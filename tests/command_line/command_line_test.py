@@ -12,6 +12,7 @@ import os
 import pty
 import random
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -362,7 +363,7 @@ class BadInput(Case):
             (
                 ("lits", "devices"),
                 'unknown subcommand "lits"; did you mean "list"? known: '
-                "calibrate, predict, recommend, validate, list, import, init, prices",
+                "calibrate, predict, recommend, validate, list, import, init, prices, completion",
             ),
             (
                 ("predict", "emotion_bert_base", "--bacth", "3"),
@@ -888,6 +889,55 @@ class Predict(Case):
         self.assertIn(note, self.good("predict", *asked, "--devices", "200").stdout)
         self.assertNotIn(
             "global batch", self.good("predict", *asked, "--devices", "100").stdout
+        )
+
+
+class Completion(Case):
+    def words_behind(self, *line):
+        """What bash offers at the end of a command line."""
+        words = " ".join(shlex.quote(word) for word in line)
+        script = (
+            f"source <({shlex.quote(PROGRAM)} completion bash)\n"
+            f'trainfare() {{ {shlex.quote(PROGRAM)} "$@"; }}\n'
+            f"COMP_WORDS=({words}); COMP_CWORD={len(line) - 1}\n"
+            '_trainfare; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        result = subprocess.run(
+            ["bash", "-c", script],
+            capture_output=True,
+            text=True,
+            env=self.environment(),
+            timeout=60,
+            check=True,
+        )
+        self.assertEqual(result.stderr, "")
+        return result.stdout.split()
+
+    def test_bash_knows_commands_options_and_names(self):
+        self.assertEqual(self.words_behind("trainfare", "pred"), ["predict"])
+        self.assertEqual(
+            self.words_behind("trainfare", "predict", "--len"), ["--length"]
+        )
+        self.assertEqual(
+            self.words_behind("trainfare", "recommend", "--format", "js"), ["json"]
+        )
+        self.assertEqual(
+            self.words_behind("trainfare", "predict", "--device", "h100_s"),
+            ["h100_sxm"],
+        )
+        self.assertIn(
+            "llama-3.1-8b",
+            self.words_behind("trainfare", "predict", "--model", "llama-3"),
+        )
+
+    def test_each_shell_has_one(self):
+        for shell in ("bash", "zsh", "fish"):
+            self.assertIn("predict", self.good("completion", shell).stdout)
+        self.refused(
+            2,
+            'completion: expected bash, zsh or fish, got "cmd"',
+            "completion",
+            "cmd",
         )
 
 
