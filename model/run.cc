@@ -67,6 +67,14 @@ double ShapesOfPass(const RunPlan& plan,
   return shapes;
 }
 
+// Of steps that draw their lengths one by one.
+double ShapeChanges(const std::vector<PaddedLength>& lengths, double steps) {
+  double same = 0;
+  for (const PaddedLength& length : lengths)
+    same += length.share * length.share;
+  return 1.0 + std::max(0.0, steps - 1.0) * std::max(0.0, 1.0 - same);
+}
+
 }  // namespace
 
 int64_t StepsPerEpoch(const RunPlan& plan) {
@@ -96,6 +104,9 @@ RunTimes EstimateRun(const RunPlan& plan,
   run.tokens = training.tokens * epochs;
   run.distinct_shapes =
       ShapesOfPass(plan, plan.train_samples, plan.accumulation, plan.drop_last);
+
+  run.shape_changes = ShapeChanges(
+      plan.lengths, static_cast<double>(run.steps_per_epoch) * epochs);
 
   if (plan.eval_samples > 0) {
     // Evaluation has no optimizer step to accumulate for.

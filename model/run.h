@@ -38,6 +38,9 @@ struct RunTimes {
   Seconds<> input_wait;  // part of `training`
   int64_t steps_per_epoch = 0;
   double distinct_shapes = 0;  // expected
+  // Training steps whose length is not that of the one before, the first among
+  // them: expected.
+  double shape_changes = 0;
   double tokens = 0;           // trained, padding included
 
   Seconds<> total() const {

@@ -31,6 +31,13 @@ CompilerFacts ReadCompiler(const Reader& map) {
   compiler.layer_widths =
       static_cast<double>((of.layers + of.decoder_layers) * of.hidden);
   compiler.swap_limit = map.Number("swap_limit", 1.0, 100.0);
+  const Reader graph = map.Map("graph_time");
+  compiler.shortest_compile = graph.Time("from");
+  compiler.longest_compile = graph.Time("to");
+  if (compiler.shortest_compile.base() <= 0 ||
+      compiler.longest_compile < compiler.shortest_compile) {
+    graph.Fail("to", "expected no less than from, which is above 0 s");
+  }
   return compiler;
 }
 

@@ -69,12 +69,27 @@ void AddCompileNotes(const PredictionTarget& target,
                      std::vector<std::string>& notes) {
   if (AnyFitting(jobs, [](const JobEstimate& job) { return job.compiles; }) &&
       !scenario.extras.compile_per_shape && !scenario.extras.warm_cache) {
-    notes.push_back(
-        fmt::format("{} compiles every distinct shape ({:.0f} here); how long "
-                    "is not counted: set run.compile_per_shape, or "
-                    "run.warm_cache where it was done before",
-                    target.predictor.device().name,
-                    jobs.front().run.distinct_shapes));
+    const hardware::Device& device = target.predictor.device();
+    const JobEstimate& job = jobs.front();
+    std::string counted = "is not counted";
+    if (device.compiler) {
+      counted = fmt::format(
+          "is not known: the interval has {} to {} a graph{}",
+          job.run.compile.base() > 0
+              ? FormatTime(device.compiler->shortest_compile)
+              : "nothing",
+          FormatTime(device.compiler->longest_compile),
+          job.run.shape_changes > job.run.distinct_shapes
+              ? fmt::format(", once each or at every change of length ({:.0f})",
+                            job.run.shape_changes)
+              : "");
+    }
+    notes.push_back(fmt::format(
+        "{} compiles every distinct shape ({:.0f} here); how long {}: set "
+        "run.compile_per_shape, or run.warm_cache where it was done before",
+        device.name,
+        job.run.distinct_shapes,
+        counted));
   }
   for (const JobEstimate& job : jobs) {
     if (job.compilation && job.compilation->swaps && job.fits()) {

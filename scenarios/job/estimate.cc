@@ -213,10 +213,12 @@ JobEstimate Begin(const Scenario& scenario,
   if (scenario.padding.kind == PaddingKind::kDynamic) {
     shapes.distinct_lengths = static_cast<int64_t>(job.lengths.size());
   }
-  shapes.compile_time_known =
+  const bool stated =
       scenario.extras.compile_per_shape || scenario.extras.warm_cache;
+  // A range of its kind answers, too, by a wide interval.
+  shapes.compile_time_known = stated || device.compiler;
   hardware::RequireSupported(device, job.workload, shapes);
-  job.compile_known = !job.compiles || shapes.compile_time_known;
+  job.compile_known = !job.compiles || stated;
   return job;
 }
 
@@ -230,7 +232,52 @@ void CountMemory(const Device& device, JobEstimate& job) {
       device, job.workload, kMostBatch, job.devices, job.ranks_per_device);
 }
 
-model::RunPlan PlanOf(const Scenario& scenario, const JobEstimate& job) {
+// Whether lengths come as they are drawn, so that no run before has compiled
+// them all.
+bool ShapesAreNew(const Scenario& scenario, const JobEstimate& job) {
+  return scenario.padding.kind == PaddingKind::kDynamic &&
+         job.lengths.size() > 1;
+}
+
+// Time that compiling takes where the scenario does not say it: from `low` to
+// `high`, 80 %. The graphs of fixed shapes may have been compiled by a run
+// before, so it may be nothing; at most each takes the longest of its kind.
+// New lengths are compiled at least once each, and at most whenever a step has
+// another than the one before.
+struct CompileRange {
+  Seconds<> low;
+  Seconds<> high;
+};
+CompileRange UnknownCompile(const Scenario& scenario,
+                            const Device& device,
+                            const JobEstimate& job) {
+  if (job.compile_known || !device.compiler) return {};
+  const hardware::CompilerFacts& compiler = *device.compiler;
+  if (!ShapesAreNew(scenario, job)) {
+    return {{}, compiler.longest_compile * job.run.distinct_shapes};
+  }
+  return {compiler.shortest_compile * job.run.distinct_shapes,
+          compiler.longest_compile *
+              std::max(job.run.distinct_shapes, job.run.shape_changes)};
+}
+
+// Of a shape, in the answer itself: as the scenario says; else of new lengths
+// the middle of what is known of the kind, and of fixed ones nothing, which the
+// first run alone pays for.
+Seconds<> CompileTime(const Scenario& scenario,
+                      const Device& device,
+                      const JobEstimate& job) {
+  if (scenario.extras.compile_per_shape) {
+    return *scenario.extras.compile_per_shape;
+  }
+  if (!device.compiler || !ShapesAreNew(scenario, job)) return {};
+  return Seconds<>(std::sqrt(device.compiler->shortest_compile.base() *
+                             device.compiler->longest_compile.base()));
+}
+
+model::RunPlan PlanOf(const Scenario& scenario,
+                      const Device& device,
+                      const JobEstimate& job) {
   const bool trains = scenario.workload.work != model::Work::kForward;
   model::RunPlan plan;
   plan.train_samples = scenario.train_samples;
@@ -246,8 +293,7 @@ model::RunPlan PlanOf(const Scenario& scenario, const JobEstimate& job) {
   plan.checkpoint = scenario.extras.checkpoint;
   plan.load_per_sample = scenario.extras.load_per_sample;
   if (job.compiles) {
-    plan.compile_per_shape =
-        scenario.extras.compile_per_shape.value_or(Seconds<>());
+    plan.compile_per_shape = CompileTime(scenario, device, job);
     plan.warm_cache = scenario.extras.warm_cache;
   }
   return plan;
@@ -458,7 +504,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   LimitToHost(scenario, device, cluster, job);
   if (!job.fits()) return job;
 
-  const model::RunPlan plan = PlanOf(scenario, job);
+  const model::RunPlan plan = PlanOf(scenario, device, job);
   const model::Work work = job.workload.work;
   Steps steps(predictor, scenario.workload, cluster);
   job.run = model::EstimateRun(
@@ -476,6 +522,11 @@ JobEstimate EstimateJob(const Scenario& scenario,
   const Seconds<> fixed = job.run.total() - stepping;
   job.run_low = fixed + stepping * job.step.low_factor;
   job.run_high = fixed + stepping * job.step.high_factor;
+  if (!job.compile_known) {
+    const CompileRange range = UnknownCompile(scenario, device, job);
+    job.run_low += range.low - job.run.compile;
+    job.run_high += range.high - job.run.compile;
+  }
   RequireAnswer(job);
   job.engines =
       calibrate::EnginesOf(device, job.workload, predictor.fit().Values());

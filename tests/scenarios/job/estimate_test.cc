@@ -273,9 +273,6 @@ TEST_CASE("a warm cache compiles nothing, and lets lengths vary") {
   scenario.workload.sequence_length = scenario.lengths->longest();
   const hardware::Device& trainium =
       hardware::DeviceCatalog::Shipped().Find("trainium1");
-  CHECK_THROWS_AS(
-      EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1)),
-      model::InputError);
   scenario.extras.compile_per_shape = model::Second(179.0);
   scenario.extras.warm_cache = true;
   const JobEstimate job =
@@ -291,6 +288,39 @@ TEST_CASE("a warm cache compiles nothing, and lets lengths vary") {
       EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1));
   CHECK_FALSE(buckets.compile_known);
   CHECK(buckets.run.distinct_shapes <= 2 * 3 * 2);
+}
+
+// docs/models/trainium.md, "Dynamic padding".
+TEST_CASE("a compile time that nobody states widens the interval") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.PadTo(128);
+  const hardware::Device& trainium =
+      hardware::DeviceCatalog::Shipped().Find("trainium1_core");
+  const auto answer = [&] {
+    return EstimateJob(scenario, Datasheet(trainium), ClusterOf(trainium, 1));
+  };
+  // Graphs of fixed shapes: nothing, where a run before has compiled them, to
+  // the longest of the kind.
+  const JobEstimate fixed = answer();
+  CHECK_FALSE(fixed.compile_known);
+  CHECK(fixed.run.compile == model::Seconds<>());
+  scenario.extras.warm_cache = true;
+  const JobEstimate warm = answer();
+  CHECK(fixed.run_low == warm.run_low);
+  CHECK(ToSeconds(fixed.run_high - warm.run_high) ==
+        doctest::Approx(600.0 * fixed.run.distinct_shapes));
+  // New lengths: each once by 20 s, to every change by 10 min; sqrt(20 x 600)
+  // is 109.5 s.
+  scenario.extras.warm_cache = false;
+  scenario.padding = {PaddingKind::kDynamic, 0, {}};
+  scenario.workload.sequence_length = scenario.lengths->longest();
+  const JobEstimate varies = answer();
+  const double shapes = varies.run.distinct_shapes;
+  CHECK(ToSeconds(varies.run.compile) ==
+        doctest::Approx(shapes * std::sqrt(12000.0)));
+  CHECK(varies.run.shape_changes > 5.0 * shapes);
+  CHECK(varies.run_low > model::Second(20.0 * shapes));
+  CHECK(varies.run_high > model::Second(600.0 * varies.run.shape_changes));
 }
 
 // docs/models/trainium.md, "Compiler": 48 sequences of 128 a core compile on 32

@@ -191,13 +191,19 @@ TEST_CASE("dynamic lengths on a device that compiles need a compile time") {
                                   "optimizer: { name: adamw, implementation: "
                                   "multi_tensor }\n"
                                   "stack: compiled\n");
-  options.device = "trainium1";
+  options.device = "tpu_v3";
   CHECK_THROWS_WITH_AS(
       Predict(options),
-      "padding: trainium1 compiles each of 84 lengths; expected a compile time "
+      "padding: tpu_v3 compiles each of 84 lengths; expected a compile time "
       "(run.compile_per_shape), a warm cache (run.warm_cache), or static or "
       "bucketed padding",
       model::InputError);
+  // Where a range is known of the kind, it is the interval's.
+  options.device = "trainium1";
+  const Json range = Json::parse(Predict(options).json).at("predictions").at(0);
+  CHECK(range.at("run").at("compile_known") == false);
+  CHECK(range.at("run_time_high_s").get<double>() >
+        50.0 * range.at("run_time_s").get<double>());
   // A GPU takes any length.
   options.device = "a100_sxm4_80gb";
   CHECK(Json::parse(Predict(options).json)
