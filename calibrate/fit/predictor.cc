@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "calibrate/fit/step_model.h"
@@ -39,6 +40,23 @@ hardware::Device Measured(hardware::Device device, const Fit& fit) {
         device.reported_name));
   }
   return fit.measured_device ? *fit.measured_device : device;
+}
+
+// How little the runs behind a fit say of the formula's error at a place, as a
+// share of its variance: nothing is left where one was like it. Where there are
+// enough of them to see how that error varies with shape, ModelDiscrepancy does
+// so, and other settings alone are left.
+double UnseenShare(const Fit& fit, const Place& place, bool sees_shapes) {
+  const ErrorPoint at = ErrorPointOf(place);
+  std::optional<double> closest;
+  for (const FittedRun& run : fit.runs) {
+    if (!run.place) continue;
+    ErrorPoint of_run = ErrorPointOf(*run.place);
+    if (sees_shapes) of_run.coordinates = at.coordinates;
+    closest = std::max(closest.value_or(0.0), ErrorCorrelation(at, of_run));
+  }
+  // A fit to kernels alone scatters as a datasheet does already.
+  return closest ? 1.0 - *closest * *closest : 0.0;
 }
 
 bool Within(int64_t value, int64_t low, int64_t high) {
@@ -193,6 +211,10 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   }
   prediction.grade = GradeOf(workload);
   double squares = std::max(variance, 0.0) + scatter * scatter;
+  if (fitted_) {
+    squares += kDatasheetScatter * kDatasheetScatter *
+               UnseenShare(fit_, PlaceOf(workload), !discrepancy_.empty());
+  }
   if (prediction.grade == Grade::kExtrapolated) {
     // What was measured says less of this than of its own kind: never surer
     // than the datasheet's priors alone, and less so with the distance.
