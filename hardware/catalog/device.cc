@@ -128,11 +128,30 @@ void ReadPower(const Reader& root, Device& device) {
 }
 
 // What its own file says goes before what is taken of its kind.
+// What the compiler's levels cost is of the device that they were tried on.
+void ReadCompilerLevels(const Reader& root, Device& device) {
+  const std::optional<Reader> own = root.OptionalMap("compiler");
+  if (!own) return;
+  if (!device.compiler) {
+    own->Fail("level_times",
+              fmt::format("the compiler of {} devices is not modelled",
+                          ToText(device.kind)));
+  }
+  for (const std::string& text : own->Texts("level_times")) {
+    const auto time = ParseQuantity<model::Seconds<>>(text);
+    if (!time || time->base() <= 0) {
+      own->Fail("level_times", "expected times such as \"132 s\"");
+    }
+    device.compiler->level_times.push_back(*time);
+  }
+}
+
 void ReadGeneration(const Reader& root, Device& device) {
   const KindFacts& kind = FactsOfKind(device.kind);
   device.context = kind.context;
   device.workspace = kind.workspace;
   device.compiler = kind.compiler;
+  ReadCompilerLevels(root, device);
   device.other_work_power_share = kind.other_work_power_share;
   device.compute_capability =
       root.OptionalText("compute_capability").value_or("");

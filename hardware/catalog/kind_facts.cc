@@ -20,11 +20,6 @@ std::string FileOf(std::string_view name) {
 
 CompilerFacts ReadCompiler(const Reader& map) {
   CompilerFacts compiler;
-  for (const std::string& text : map.Texts("level_times")) {
-    const auto time = ParseQuantity<model::Seconds<>>(text);
-    if (!time) map.Fail("level_times", "expected times such as \"132 s\"");
-    compiler.level_times.push_back(*time);
-  }
   compiler.memory_per_token = map.Bytes("memory_per_token");
   const model::Architecture of =
       map.Parsed("of_model", model::FindArchitecture);

@@ -14,6 +14,7 @@
 #include "model/cost.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "scenarios/job/energy.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -186,8 +187,11 @@ ScoreRange Candidate::Score(Objective objective) const {
               ToSeconds(job->run_low),
               ToSeconds(job->run_high)};
     case Objective::kEnergy: {
-      // A step that takes longer draws its power for longer.
       const double energy = ToJoules(*job->energy);
+      if (const auto range = EnergyRangeOf(*job)) {
+        return {energy, ToJoules(range->low), ToJoules(range->high)};
+      }
+      // A bound: a step that takes longer may draw it for longer.
       return {energy,
               energy * (job->run_low / job->run.total()),
               energy * (job->run_high / job->run.total())};

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "calibrate/fit/fit.h"
 #include "hardware/files/unit_text.h"
 #include "scenarios/commands/prediction_report.h"
+#include "scenarios/job/energy.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -54,9 +56,18 @@ void AddEnergyNotes(const PredictionTarget& target,
   } else if (AnyFitting(jobs, [](const JobEstimate& job) {
                return job.energy.has_value();
              })) {
-    notes.emplace_back(
+    std::string note =
         "energy is of the devices, without the host, at the power of each kind "
-        "of work");
+        "of work";
+    if (jobs.size() == 1) {
+      if (const auto range = EnergyRangeOf(jobs.front())) {
+        const model::Joules<> energy = *jobs.front().energy;
+        note += fmt::format("; 80 % interval {:+.0f} .. {:+.0f} %",
+                            100.0 * (range->low / energy - 1.0),
+                            100.0 * (range->high / energy - 1.0));
+      }
+    }
+    notes.push_back(std::move(note));
   } else {
     notes.push_back(fmt::format("no power of {} is known, so no energy",
                                 target.predictor.device().name));
@@ -90,6 +101,14 @@ void AddCompileNotes(const PredictionTarget& target,
         device.name,
         job.run.distinct_shapes,
         counted));
+  }
+  if (scenario.workload.stack.compiler_level != 2 &&
+      target.predictor.device().compiler &&
+      target.predictor.device().compiler->level_times.empty()) {
+    notes.push_back(
+        fmt::format("compiler_level: what it changes was measured on Trainium1 "
+                    "alone, not on {}: as level 2",
+                    target.predictor.device().name));
   }
   for (const JobEstimate& job : jobs) {
     if (job.compilation && job.compilation->swaps && job.fits()) {

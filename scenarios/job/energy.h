@@ -2,7 +2,10 @@
 
 // Energy of a job's devices, from what its step spends its time on.
 
+#include <optional>
+
 #include "hardware/catalog/device.h"
+#include "model/units.h"
 #include "scenarios/job/estimate.h"
 
 namespace trainfare::scenarios {
@@ -10,5 +13,13 @@ namespace trainfare::scenarios {
 // Fills in the energy of a job whose step and run are estimated: nothing where
 // the device's power is not published. docs/models/energy.md
 void EstimateEnergy(const hardware::Device& device, JobEstimate& job);
+
+// The 80 % interval of an energy: of the time that it is drawn for, and of the
+// power. nullopt where there is none, or an upper bound alone.
+struct EnergyRange {
+  model::Joules<> low;
+  model::Joules<> high;
+};
+std::optional<EnergyRange> EnergyRangeOf(const JobEstimate& job);
 
 }  // namespace trainfare::scenarios

@@ -9,6 +9,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "scenarios/job/energy.h"
 #include "scenarios/published/figure_checks.h"
 
 namespace trainfare::scenarios {
@@ -124,7 +125,12 @@ PublishedAnswer Energy(const AskedJob& asked) {
   if (!asked.estimate.energy) {
     throw InputError("no power of this device is known");
   }
-  return Of(ToJoules(*asked.estimate.energy));
+  PublishedAnswer answer = Of(ToJoules(*asked.estimate.energy));
+  if (const auto range = EnergyRangeOf(asked.estimate)) {
+    answer.low = ToJoules(range->low);
+    answer.high = ToJoules(range->high);
+  }
+  return answer;
 }
 
 PublishedAnswer Fits(const AskedJob& asked) {

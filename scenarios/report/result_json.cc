@@ -3,6 +3,7 @@
 #include "hardware/files/json_text.h"
 #include "model/json_fields.h"
 #include "model/trainable.h"
+#include "scenarios/job/energy.h"
 
 namespace trainfare::scenarios {
 
@@ -136,6 +137,11 @@ Json ToJson(const JobEstimate& job) {
   json["run_time_low_s"] = ToSeconds(job.run_low);
   json["run_time_high_s"] = ToSeconds(job.run_high);
   json["energy_j"] = job.energy ? Json(ToJoules(*job.energy)) : Json(nullptr);
+  const auto energy_range = EnergyRangeOf(job);
+  json["energy_low_j"] =
+      energy_range ? Json(ToJoules(energy_range->low)) : Json(nullptr);
+  json["energy_high_j"] =
+      energy_range ? Json(ToJoules(energy_range->high)) : Json(nullptr);
   json["energy_is_upper_bound"] = job.energy && job.energy_is_bound;
   return json;
 }

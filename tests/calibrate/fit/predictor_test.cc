@@ -101,6 +101,24 @@ TEST_CASE("the interval is that of parameters and scatter, by hand") {
       doctest::Approx(std::exp(quantile * std::sqrt(variance))).epsilon(1e-4));
 }
 
+TEST_CASE("an answer away from what was measured is less sure") {
+  const Fit fit = FitOfV100();
+  Workload half = Step("bert-base-uncased", 8, 128);
+  const double seen = Predictor(V100(), fit).Predict(half).log_sigma;
+  half.precision = model::Precision::kFp16;
+  const double other = Predictor(V100(), fit).Predict(half).log_sigma;
+  const double unseen =
+      kDatasheetScatter * std::sqrt(1.0 - kOtherSettings * kOtherSettings);
+  CHECK(seen < unseen);
+  CHECK(other >= unseen);
+  // Two runs show nothing of shapes: far from them is as bad.
+  Fit few = fit;
+  few.runs.resize(2);  // batch 1, lengths 32 and 128
+  const Predictor predictor(V100(), few);
+  CHECK(predictor.Predict(Step("bert-base-uncased", 32, 512)).log_sigma >
+        predictor.Predict(Step("bert-base-uncased", 1, 128)).log_sigma + 0.05);
+}
+
 TEST_CASE("grades: measured, inside the range, outside it") {
   const Predictor predictor(V100(), FitOfV100());
   const auto grade = [&](const Workload& workload) {
