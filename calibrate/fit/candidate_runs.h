@@ -1,5 +1,7 @@
 #pragma once
 
+// Runs that one might do to learn more of a device.
+
 #include <string>
 #include <vector>
 

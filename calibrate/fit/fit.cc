@@ -760,31 +760,6 @@ std::vector<double> Fit::Values() const {
   return values;
 }
 
-bool IsDevice(const hardware::Device& device, std::string_view name) {
-  return name == device.name ||
-         (!device.reported_name.empty() && name == device.reported_name) ||
-         std::find(device.aliases.begin(), device.aliases.end(), name) !=
-             device.aliases.end();
-}
-
-std::string SettingsOf(const model::Workload& workload) {
-  std::string settings = fmt::format("{} {} {} {}",
-                                     model::ToText(workload.precision),
-                                     model::ToText(workload.stack.fusion),
-                                     model::ToText(workload.stack.attention),
-                                     model::ToText(workload.work));
-  // A part that trains runs other kernels than the whole.
-  if (!workload.trainable.everything()) settings += " partly-frozen";
-  // So do other blocks than BERT's and GPT-2's.
-  const model::Architecture& a = workload.architecture;
-  if (a.gated) settings += " gated";
-  if (a.norm == model::Norm::kRms) settings += " rms-norm";
-  if (a.key_heads() < a.heads) settings += " grouped";
-  if (a.latent()) settings += " latent";
-  if (a.experts > 0) settings += " experts";
-  return settings;
-}
-
 std::vector<std::string> Refusals(const Fit& fit) {
   std::vector<std::string> lines;
   for (const FittedParameter& parameter : fit.parameters) {

@@ -11,42 +11,12 @@
 #include <vector>
 
 #include "calibrate/fit/discrepancy.h"
-#include "calibrate/fit/ring_fit.h"
+#include "calibrate/fit/fitted_run.h"
+#include "calibrate/fit/rank_group.h"
+#include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
-#include "model/kernels.h"
-#include "model/units.h"
-#include "model/workload.h"
 
 namespace trainfare::calibrate {
-
-// One measured figure. A run of the trainer gives up to four (forward,
-// backward, optimizer, step); a table row gives one. A kernel is no part of a
-// run: an operation of a step that was timed by itself.
-enum class Quantity { kStep, kForward, kBackward, kOptimizer, kKernel };
-
-struct Observation {
-  std::string label;   // run id or "file:line", for messages and tables
-  std::string group;   // what validate groups by (system, table)
-  std::string device;  // catalog name, or as reported when unknown to it
-  int64_t device_count = 1;
-  model::Workload workload;
-  Quantity quantity = Quantity::kStep;
-  model::Seconds<> measured;  // median over the steps that are not warm-up
-  double relative_noise = 0;  // of the median, from the samples; 0 = unknown
-  std::string framework;      // as the source says, may be empty
-};
-
-// One operation of a step, timed by itself.
-struct KernelObservation {
-  std::string label;         // record id or "file:line"
-  std::string device;        // as it reports itself
-  model::Workload workload;  // whose step asks for the operation
-  std::string operation;
-  model::Phase phase = model::Phase::kForward;
-  std::vector<model::Kernel> kernels;  // one after another
-  model::Seconds<> measured;           // of all of them, a median
-  double relative_noise = 0;           // of the median; 0 = unknown
-};
 
 struct FittedParameter {
   std::string name;
@@ -78,55 +48,6 @@ struct FittedRange {
   int64_t max_parameters = 0;
   // Precision, stack and kind of work measured, as SettingsOf writes them.
   std::vector<std::string> settings;
-};
-
-// One observation as the fit sees it.
-struct FittedRun {
-  std::string label;
-  std::string workload;  // as Describe writes it
-  // Of the workload; without one a run tells nothing of the formula's error.
-  std::optional<Place> place;
-  Quantity quantity = Quantity::kStep;
-  model::Seconds<> measured;
-  model::Seconds<> modelled;
-  // Modelled by a fit to all other runs, where that was made.
-  std::optional<model::Seconds<>> left_out;
-};
-
-// One all-reduce as the fit of its ring sees it.
-struct FittedAllReduce {
-  model::Bytes<> size;
-  bool beside = false;  // while the ranks computed
-  model::Seconds<> measured;
-  model::Seconds<> modelled;
-};
-
-// What is known of ranks that train together (docs/models/data_parallel.md).
-struct RankFit {
-  std::string backend;    // gloo, nccl
-  std::string transport;  // as the trainer says, may be empty
-  std::string source;     // the files
-  RankNetwork network;
-  // Ranks on one processor share its cores and memory; each GPU is its own.
-  int64_t ranks_per_device = 1;
-  // How fast a rank computes beside the others, as a share of what the device
-  // does alone with all that it has; the errors are of the logarithm.
-  double share = 1;
-  double share_error = 0;
-  double share_prior = 1;
-  bool share_determined = false;
-  // What the host adds to a step over ranks, which one rank alone does not
-  // wait for: feeding them, the front end. The error is of the logarithm, the
-  // correlation that with the logarithm of the share. 0: nothing.
-  model::Seconds<> host;
-  double host_error = 0;
-  model::Seconds<> host_prior;
-  bool host_determined = false;
-  double host_share_correlation = 0;
-  // Standard deviation of log(model / measured) over the runs; 0: no runs.
-  double scatter = 0;
-  std::vector<FittedAllReduce> all_reduces;
-  std::vector<FittedRun> runs;  // of these ranks
 };
 
 struct Fit {
@@ -200,13 +121,6 @@ Fit PriorFit(const hardware::Device& device);
 // One line for each parameter that the data does not determine: its name, the
 // run that would, and that it stands at its prior.
 std::vector<std::string> Refusals(const Fit& fit);
-
-// "fp32 eager materialised training": what a fit cannot speak of otherwise.
-std::string SettingsOf(const model::Workload& workload);
-
-// Whether a device is meant by `name`: its name, the name it reports, or an
-// alias, exactly.
-bool IsDevice(const hardware::Device& device, std::string_view name);
 
 // Reads and writes calibrate/fits/*.yaml; written beside and renamed. What is
 // read is finite and within bounds, its covariance is one. Nothing is written

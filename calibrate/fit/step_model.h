@@ -9,11 +9,9 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
@@ -26,7 +24,6 @@ namespace trainfare::calibrate {
 
 // No kind of device has more free parameters.
 inline constexpr size_t kMaxParameters = 16;
-inline constexpr size_t kQuantities = 5;  // of the enum Quantity
 
 // The scale in which a parameter is fitted: its log, or the value itself.
 double ToFitScale(const hardware::ParameterInfo& info, double value);
@@ -128,15 +125,5 @@ class KernelModel {
   model::Phase phase_;
   std::vector<model::Kernel> kernels_;
 };
-
-// Words of one operation of a workload, as Describe() of a workload.
-std::string Describe(const KernelObservation& observed);
-
-// Words of one workload, one way to write each: what a fit keeps of its runs,
-// and how a message names a run.
-std::string Describe(const model::Workload& workload);
-
-std::string_view ToText(Quantity quantity);
-Quantity QuantityFromText(std::string_view text);  // throws InputError
 
 }  // namespace trainfare::calibrate

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "calibrate/fit/step_model.h"
+#include "calibrate/records/observation.h"
 
 namespace trainfare::calibrate {
 namespace {

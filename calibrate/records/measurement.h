@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/records/observation.h"
 #include "model/kernels.h"
 #include "model/units.h"
 #include "model/workload.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
 #include "calibrate/records/import/trainer_state.h"
+#include "calibrate/records/observation.h"
 
 namespace trainfare::calibrate {
 

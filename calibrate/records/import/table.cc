@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "calibrate/fit/step_model.h"
 #include "calibrate/records/import/table_model.h"
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/files/csv_file.h"
 #include "hardware/files/data_directory.h"

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
 #include "calibrate/records/memory_observation.h"
+#include "calibrate/records/observation.h"
 
 namespace trainfare::calibrate {
 

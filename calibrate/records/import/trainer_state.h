@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/records/observation.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {

@@ -1,0 +1,27 @@
+#pragma once
+
+// What was measured beside what a fit makes of it.
+
+#include <optional>
+#include <string>
+
+#include "calibrate/fit/discrepancy.h"
+#include "calibrate/records/observation.h"
+#include "model/units.h"
+
+namespace trainfare::calibrate {
+
+// One observation as the fit sees it.
+struct FittedRun {
+  std::string label;
+  std::string workload;  // as Describe writes it
+  // Of the workload; without one a run tells nothing of the formula's error.
+  std::optional<Place> place;
+  Quantity quantity = Quantity::kStep;
+  model::Seconds<> measured;
+  model::Seconds<> modelled;
+  // Modelled by a fit to all other runs, where that was made.
+  std::optional<model::Seconds<>> left_out;
+};
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,200 @@
+#include "calibrate/records/observation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "model/error.h"
+#include "model/fields.h"
+#include "model/nearest.h"
+
+namespace trainfare::calibrate {
+
+bool IsDevice(const hardware::Device& device, std::string_view name) {
+  return name == device.name ||
+         (!device.reported_name.empty() && name == device.reported_name) ||
+         std::find(device.aliases.begin(), device.aliases.end(), name) !=
+             device.aliases.end();
+}
+
+std::string SettingsOf(const model::Workload& workload) {
+  std::string settings = fmt::format("{} {} {} {}",
+                                     model::ToText(workload.precision),
+                                     model::ToText(workload.stack.fusion),
+                                     model::ToText(workload.stack.attention),
+                                     model::ToText(workload.work));
+  // A part that trains runs other kernels than the whole.
+  if (!workload.trainable.everything()) settings += " partly-frozen";
+  // So do other blocks than BERT's and GPT-2's.
+  const model::Architecture& a = workload.architecture;
+  if (a.gated) settings += " gated";
+  if (a.norm == model::Norm::kRms) settings += " rms-norm";
+  if (a.key_heads() < a.heads) settings += " grouped";
+  if (a.latent()) settings += " latent";
+  if (a.experts > 0) settings += " experts";
+  return settings;
+}
+
+std::string Describe(const KernelObservation& observed) {
+  std::string text =
+      fmt::format("{} {}", model::ToText(observed.phase), observed.operation);
+  for (const model::Kernel& kernel : observed.kernels) {
+    const model::GemmExtents& g = kernel.gemm;
+    text += g.batch > 0
+                ? fmt::format(", {} x {} x {} x {}", g.batch, g.m, g.n, g.k)
+                : fmt::format(", {}", kernel.work_items);
+  }
+  return text + " of " + Describe(observed.workload);
+}
+
+namespace {
+
+// Dimensions that the name does not tell: where they are not those of the
+// preset of that name, or, without a name, not the usual ones. Tables have
+// names of their own for models that are no presets.
+std::string UnusualDimensions(const model::Architecture& a) {
+  std::string text;
+  if (a.decoder_layers > 0 && a.decoder_layers != a.layers) {
+    text += fmt::format(" decoder {}", a.decoder_layers);
+  }
+  model::Architecture usual;
+  if (const auto preset = model::TryFindArchitecture(a.name)) {
+    usual = *preset;
+  } else if (a.name.empty() || a.name == "custom") {
+    usual.family = a.family;
+    SetFamilyDefaults(usual);
+  } else {
+    return text;
+  }
+  usual.name = a.name;  // "bert-base" is one of its preset's names
+  usual.head = a.head;
+  usual.labels = a.labels;
+  usual.dropout = a.dropout;
+  if (a == usual) return text;
+  const auto add = [&](std::string_view name, auto value, auto known) {
+    if (value != known) text += fmt::format(" {} {}", name, value);
+  };
+  if (a.family != usual.family) {
+    text += fmt::format(" {}", model::ToText(a.family));
+  }
+  add("positions", a.positions, usual.positions);
+  add("position offset", a.position_offset, usual.position_offset);
+  add("token types", a.token_types, usual.token_types);
+  add("embedding norm", a.embedding_layer_norm, usual.embedding_layer_norm);
+  add("pooler", a.pooler, usual.pooler);
+  add("separate projections",
+      a.separate_projections,
+      usual.separate_projections);
+  add("classifier dense", a.classifier_dense, usual.classifier_dense);
+  const auto usual_block = model::BlockTexts(usual);
+  for (const auto& [name, value] : model::BlockTexts(a)) {
+    if (value != usual_block.at(name)) {
+      text += fmt::format(" {} {}", name, value);
+    }
+  }
+  return text;
+}
+
+// What few workloads have; nothing for the others.
+std::string RestOf(const model::Workload& w) {
+  const model::Workload usual;
+  std::string text = UnusualDimensions(w.architecture);
+  if (w.trainable.lora_rank > 0) {
+    const std::vector<std::string> words = ToWords(w.trainable.lora);
+    text += fmt::format(" of {}", fmt::join(words, "+"));
+    if (w.trainable.base_bits > 0) {
+      text += fmt::format(" over {} bits", w.trainable.base_bits);
+    }
+  }
+  if (model::UpdatesNarrow(w)) text += " narrow state";
+  if (w.optimizer.by_layer) text += " by layer";
+  if (w.stack.compiler_level != usual.stack.compiler_level) {
+    text += fmt::format(" O{}", w.stack.compiler_level);
+  }
+  if (w.stack.stochastic_rounding) text += " stochastic rounding";
+  if (w.compression.kind != usual.compression.kind) {
+    text += fmt::format(
+        " {} {}", model::ToText(w.compression.kind), w.compression.rank);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Describe(const model::Workload& workload) {
+  const model::Architecture& a = workload.architecture;
+  std::string text = fmt::format(
+      "{} {} {}x{}x{}x{}x{} b{} s{} {} {}-{} {}-{}",
+      a.name.empty() ? model::ToText(a.family) : std::string_view(a.name),
+      model::ToText(a.head),
+      a.layers + a.decoder_layers,
+      a.hidden,
+      a.heads,
+      a.intermediate,
+      a.vocabulary,
+      workload.batch,
+      workload.sequence_length,
+      model::ToText(workload.precision),
+      model::ToText(workload.optimizer.kind),
+      model::ToText(workload.optimizer.implementation),
+      model::ToText(workload.stack.fusion),
+      model::ToText(workload.stack.attention));
+  if (model::MastersInUpdate(workload)) text += " narrow weights";
+  if (workload.accumulation > 1) {
+    text += fmt::format(" x{}", workload.accumulation);
+  }
+  if (workload.target_length > 0) {
+    text += fmt::format(" t{}", workload.target_length);
+  }
+  if (workload.work != model::Work::kTraining) {
+    text += fmt::format(" {}", model::ToText(workload.work));
+  }
+  if (workload.predictions_per_sequence > 0) {
+    text += fmt::format(" p{}", workload.predictions_per_sequence);
+  }
+  const model::Trainable& trainable = workload.trainable;
+  if (trainable.frozen_layers > 0) {
+    text += fmt::format(" frozen{}", trainable.frozen_layers);
+  }
+  if (trainable.lora_rank > 0) {
+    text += fmt::format(" lora{}", trainable.lora_rank);
+  }
+  if (workload.gradient_checkpointing) text += " checkpointed";
+  if (a.dropout != model::Architecture{}.dropout) {
+    text += fmt::format(" dropout {}", a.dropout);
+  }
+  if (a.labels != model::Architecture{}.labels) {
+    text += fmt::format(" labels {}", a.labels);
+  }
+  return text + RestOf(workload);
+}
+
+std::string_view ToText(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::kStep:
+      return "step";
+    case Quantity::kForward:
+      return "forward";
+    case Quantity::kBackward:
+      return "backward";
+    case Quantity::kOptimizer:
+      return "optimizer";
+    case Quantity::kKernel:
+      return "kernel";
+  }
+  ENSURE(false, "every quantity has a name");
+}
+
+Quantity QuantityFromText(std::string_view text) {
+  std::vector<std::string_view> known;
+  for (const Quantity quantity : kAllQuantities) {
+    if (ToText(quantity) == text) return quantity;
+    known.push_back(ToText(quantity));
+  }
+  throw model::InputError(
+      fmt::format("expected {}, got \"{}\"", model::JoinNames(known), text));
+}
+
+}  // namespace trainfare::calibrate
