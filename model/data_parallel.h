@@ -19,6 +19,10 @@ struct RankNetwork {
   RingLevel<T> alone;   // nothing computes
   RingLevel<T> beside;  // while the ranks compute
   T speed = T(1.0);     // of computation beside a transfer, 0 < v <= 1
+  // Ranks on several hosts, as many on each: what one rank gets of the network
+  // while all of its host send.
+  int64_t hosts = 1;
+  RingLevel<T> across = {};
 };
 
 // A piece of the backward pass, and the gradients that leave after it.
@@ -34,12 +38,16 @@ struct BackwardPiece {
 template <class T>
 Seconds<T> SendingTime(int64_t ranks,
                        const BackwardPiece<T>& piece,
-                       const RingLevel<T>& ring) {
+                       const RingLevel<T>& ring,
+                       int64_t hosts = 1,
+                       const RingLevel<T>& across = {}) {
   if (piece.transfers == 0) return Seconds<T>();
-  return RingAllReduceTime<T>(ranks, piece.sent, ring.step_latency, ring.link) +
-         static_cast<double>(piece.transfers - 1) *
-             RingAllReduceTime<T>(
-                 ranks, Bytes<>(), ring.step_latency, ring.link);
+  const auto reduced = [&](Bytes<> size) {
+    return HierarchicalAllReduceTime<T>(
+        ranks / hosts, hosts, size, ring, across);
+  };
+  return reduced(piece.sent) +
+         static_cast<double>(piece.transfers - 1) * reduced(Bytes<>());
 }
 
 // End of a backward pass over `ranks` ranks: OverlapContended with the ring's
@@ -53,8 +61,11 @@ OverlapTime<T> BackwardOverRanks(const std::vector<BackwardPiece<T>>& pieces,
   std::vector<ContendedTask<T>> tasks;
   tasks.reserve(pieces.size());
   for (const BackwardPiece<T>& piece : pieces) {
-    const Seconds<T> alone = SendingTime(ranks, piece, network.alone);
-    const Seconds<T> beside = SendingTime(ranks, piece, network.beside);
+    const auto sent_over = [&](const RingLevel<T>& ring) {
+      return SendingTime(ranks, piece, ring, network.hosts, network.across);
+    };
+    const Seconds<T> alone = sent_over(network.alone);
+    const Seconds<T> beside = sent_over(network.beside);
     tasks.push_back({piece.compute, alone, std::max(beside, alone)});
   }
   return OverlapContended(tasks, network.speed);

@@ -58,6 +58,9 @@ void FromText(std::string_view text, Work& value) {
 void FromText(std::string_view text, CompressionKind& value) {
   value = CompressionFromText(text);
 }
+void FromText(std::string_view text, Shard& value) {
+  value = ShardFromText(text);
+}
 
 void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices) {
   matrices = {};

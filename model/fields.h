@@ -47,6 +47,7 @@ void FromText(std::string_view text, Fusion& value);
 void FromText(std::string_view text, Attention& value);
 void FromText(std::string_view text, Work& value);
 void FromText(std::string_view text, CompressionKind& value);
+void FromText(std::string_view text, Shard& value);
 void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices);
 
 template <class T>
@@ -190,6 +191,15 @@ void VisitFields(Archive& archive, C& c) {
   archive(Field{.name = "rank"}, c.rank);
 }
 
+template <class Archive, Of<Parallel> P>
+void VisitFields(Archive& archive, P& p) {
+  archive(Field{.name = "data", .most = kMostDevices}, p.data);
+  archive(Field{.name = "shard"}, p.shard);
+  archive(Field{.name = "replicate", .least = 1, .most = kMostDevices},
+          p.replicate);
+  archive(Field{.name = "reshard_after_forward"}, p.reshard_after_forward);
+}
+
 template <class Archive, Of<Stack> S>
 void VisitFields(Archive& archive, S& s) {
   archive(Field{.name = "stack", .required = true}, s.fusion);
@@ -231,6 +241,7 @@ void VisitFields(Archive& archive, W& w) {
   archive(Field{.name = "gradient_checkpointing"}, w.gradient_checkpointing);
   archive(Field{.name = "trainable"}, w.trainable);
   archive(Field{.name = "gradient_compression"}, w.compression);
+  archive(Field{.name = "parallel"}, w.parallel);
 }
 
 // The parts of a block as texts, by the field's name.

@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "model/internal/enum_names.h"
 #include "model/optimizer_kernels.h"
+#include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -400,7 +401,7 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
       }
       // And its gradient in fp32.
       if (MastersInUpdate(w)) ++lists;
-      return lists * largest * BytesOfState(w);
+      return lists * ShareOf(largest, w.parallel) * BytesOfState(w);
     }
     case OptimizerImplementation::kMultiTensor:
       return lists * parameters * BytesOfState(w);
@@ -408,6 +409,52 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
       return 0;
   }
   ENSURE(false, "an implementation without temporaries");
+}
+
+// What ranks that share the state hold besides their shares.
+struct Gathered {
+  int64_t parameters = 0;  // in whole, while blocks go by
+  int64_t at_end = 0;      // of these, when the backward pass ends
+  int64_t gradients = 0;   // of one unit, before they are summed
+  int64_t root_gradients = 0;
+  int64_t buffers = 0;  // of the collectives
+  int64_t buffers_at_end = 0;
+};
+
+// The root and two blocks, the one at work and the next, in whole; without
+// resharding all blocks. Beside them what one block is gathered into and its
+// gradients are copied to. Source: PyTorch FSDP2 (fully_shard), and for ranks
+// that hold all parameters DeepSpeed's bucket of gradients.
+Gathered GatheredOf(const Workload& w) {
+  Gathered held;
+  if (ShardsOf(w.parallel) == 1) return held;
+  if (!ShardsParameters(w.parallel)) {
+    held.buffers = held.buffers_at_end =
+        std::min(TrainableParameters(w), kReduceBucket) * GradientWidth(w);
+    return held;
+  }
+  const ShardUnits units = ShardUnitsOf(w);
+  const int64_t root = GatheredBytes(w, units.root);
+  int64_t blocks = 0;
+  int64_t block = 0;
+  int64_t summed = 0;
+  int64_t trained = 0;
+  for (const ShardUnit& unit : units.blocks) {
+    blocks += GatheredBytes(w, unit);
+    block = std::max(block, GatheredBytes(w, unit));
+    summed = std::max(summed, SummedBytes(w, unit));
+    trained = std::max(trained, unit.trained);
+  }
+  const int64_t two = std::min(blocks, 2 * block);
+  held.parameters = root + (w.parallel.reshard_after_forward ? two : blocks);
+  held.at_end = root;
+  const int64_t width =
+      NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
+  held.gradients = trained * width;
+  held.root_gradients = units.root.trained * width;
+  held.buffers = block + summed;
+  held.buffers_at_end = SummedBytes(w, units.root);
+  return held;
 }
 
 Bytes<> Size(int64_t bytes) { return Byte(static_cast<double>(bytes)); }
@@ -478,11 +525,23 @@ MemoryEstimate EstimateMemory(const Workload& w,
   // Matrices of blocks that adapters stand beside may be kept in few bits.
   const int64_t quantised =
       w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
+  const Parallel& shared = w.parallel;
+  const bool shares = ShardsOf(shared) > 1;
+  const auto share = [&](int64_t elements, bool divided) {
+    return divided ? ShareOf(elements, shared) : elements;
+  };
+  const bool divided = shares && ShardsParameters(shared);
+  const Gathered gathered = GatheredOf(w);
+  // What trains is kept as masters where these are the shard.
+  const int64_t kept =
+      MastersAreShard(w) && w.work == Work::kTraining ? count - trained : count;
   const Bytes<> parameters =
-      Size((count - quantised) * parameter_width +
-           QuantisedBytes(quantised, w.trainable.base_bits));
-  const Bytes<> copies =
-      Size(half && !narrow ? (count - quantised) * width.element : 0);
+      Size(share(kept - quantised, divided) * parameter_width +
+           QuantisedBytes(share(quantised, divided), w.trainable.base_bits));
+  // Of what is gathered where that is less than all.
+  const int64_t copied =
+      divided ? gathered.parameters / kSingle : count - quantised;
+  const Bytes<> copies = Size(half && !narrow ? copied * width.element : 0);
   const MemoryTerm context{"framework context", surroundings.context};
   const MemoryTerm workspace{"workspace", surroundings.workspace};
   const MemoryTerm logits{"logits", Size(LogitBytes(w))};
@@ -490,6 +549,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
   if (w.work == Work::kForward) {
     return Make(MemoryMoment::kForward,
                 {{"parameters", parameters},
+                 {"gathered parameters", Size(gathered.parameters)},
                  {"weight copies", copies},
                  {"activations", Size(ForwardTransients(w))},
                  logits,
@@ -497,29 +557,37 @@ MemoryEstimate EstimateMemory(const Workload& w,
                  context});
   }
 
-  const Bytes<> gradients = Size(trained * parameter_width);
-  const Bytes<> buckets =
-      surroundings.communication_buckets ? gradients : Bytes<>();
+  const Bytes<> gradients =
+      Size(share(trained, shares && ShardsGradients(shared)) *
+           (shares ? GradientWidth(w) : parameter_width));
+  const Bytes<> buckets = shares ? Size(gathered.buffers)
+                          : surroundings.communication_buckets ? gradients
+                                                               : Bytes<>();
+  const Bytes<> end_buckets = shares ? Size(gathered.buffers_at_end) : buckets;
   const bool updates = w.work == Work::kTraining;
+  // What a rank updates.
+  const int64_t updated = share(trained, shares);
   const Bytes<> state =
-      updates ? Size(OperationsOf(w.optimizer.kind).state_tensors * trained *
+      updates ? Size(OperationsOf(w.optimizer.kind).state_tensors * updated *
                      BytesOfState(w))
               : Bytes<>();
   const MemoryTerm master{"master weights",
-                          Size(updates && masters ? trained * kSingle : 0)};
+                          Size(updates && masters ? updated * kSingle : 0)};
   // Fairseq's are beside the masters all the time.
   const MemoryTerm unscaled{
       "unscaled gradients",
-      Size(updates && masters && RulesOf(w).flat_masters ? trained * kSingle
+      Size(updates && masters && RulesOf(w).flat_masters ? updated * kSingle
                                                          : 0)};
   // A first micro-batch makes its gradients layer by layer, while activations
   // go; a later one adds to gradients that are already there, and so do
   // buckets that stand from the beginning.
   const bool standing =
-      w.accumulation > 1 || surroundings.communication_buckets;
-  const Bytes<> table_gradient = w.accumulation > 1 && w.trainable.everything()
-                                     ? Size(a.vocabulary * a.hidden * kSingle)
-                                     : Bytes<>();
+      w.accumulation > 1 || (surroundings.communication_buckets && !shares);
+  // Sums of a divided table are of its share.
+  const bool whole_table =
+      w.accumulation > 1 && w.trainable.everything() && !divided;
+  const Bytes<> table_gradient =
+      whole_table ? Size(a.vocabulary * a.hidden * kSingle) : Bytes<>();
 
   // Where blocks are computed anew the logits are gone by then, so that one or
   // the other is the peak.
@@ -538,8 +606,10 @@ MemoryEstimate EstimateMemory(const Workload& w,
   const MemoryEstimate start =
       Make(MemoryMoment::kBackwardStart,
            {{"parameters", parameters},
+            {"gathered parameters", Size(gathered.parameters)},
             {"weight copies", copies},
             {"gradients", standing ? gradients : Bytes<>()},
+            {"gathered gradients", Size(gathered.gradients)},
             {"communication buckets", buckets},
             master,
             unscaled,
@@ -552,8 +622,10 @@ MemoryEstimate EstimateMemory(const Workload& w,
   const MemoryEstimate end = Make(
       MemoryMoment::kBackwardEnd,
       {{"parameters", parameters},
+       {"gathered parameters", Size(gathered.at_end)},
        {"gradients", gradients},
-       {"communication buckets", buckets},
+       {"gathered gradients", Size(gathered.root_gradients)},
+       {"communication buckets", end_buckets},
        master,
        unscaled,
        {"optimizer state", state},
@@ -565,19 +637,20 @@ MemoryEstimate EstimateMemory(const Workload& w,
        workspace,
        context});
   // All gradients in fp32 at once, unless the update widens them itself.
-  const bool widened = masters && !(MastersInUpdate(w) &&
-                                    w.optimizer.implementation !=
-                                        OptimizerImplementation::kMultiTensor);
+  const bool widened =
+      masters && !MastersAreShard(w) &&
+      !(MastersInUpdate(w) &&
+        w.optimizer.implementation != OptimizerImplementation::kMultiTensor);
   const MemoryEstimate update = Make(
       MemoryMoment::kOptimizerStep,
       {{"parameters", parameters},
        {"gradients", gradients},
-       {"communication buckets", buckets},
+       {"communication buckets", divided ? Bytes<>() : buckets},
        master,
        {"optimizer state", state},
-       {"unscaled gradients", Size(updates && widened ? trained * kSingle : 0)},
+       {"unscaled gradients", Size(updates && widened ? updated * kSingle : 0)},
        {"optimizer temporaries",
-        updates ? Size(OptimizerTemporaries(w, trained)) : Bytes<>()},
+        updates ? Size(OptimizerTemporaries(w, updated)) : Bytes<>()},
        workspace,
        context});
   return std::max({start, end, update},

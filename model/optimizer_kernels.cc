@@ -8,6 +8,7 @@
 
 #include "model/error.h"
 #include "model/multi_tensor.h"
+#include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -55,7 +56,7 @@ bool WidensParameters(const Workload& w) {
 // The whole update in one pass that reads narrow gradients and writes narrow
 // parameters.
 bool OnePassWithMasters(const Workload& w) {
-  return MastersInUpdate(w) &&
+  return MastersInUpdate(w) && !MastersAreShard(w) &&
          w.optimizer.implementation == OptimizerImplementation::kFused;
 }
 
@@ -271,7 +272,8 @@ void AppendOptimizerKernels(const Workload& w,
                             std::vector<Kernel>& kernels,
                             FusedAccess access) {
   if (w.optimizer.kind == OptimizerKind::kNone) return;
-  const int64_t parameters = TrainableParameters(w);
+  // Each tensor is divided over the ranks that share the state.
+  const int64_t parameters = ShareOf(TrainableParameters(w), w.parallel);
   const int64_t tensors = TrainableTensorCount(w);
 
   // Narrow gradients are unscaled into fp32 before the update, the masters
@@ -279,7 +281,8 @@ void AppendOptimizerKernels(const Workload& w,
   const int64_t narrow = BytesPerElement(w.precision);
   const bool flat = FlatMasters(w);
   const bool one_pass = OnePassWithMasters(w);
-  const bool casts = KeepsMasters(w) && !one_pass;
+  // Masters that are the shard are narrowed where they are gathered.
+  const bool casts = KeepsMasters(w) && !one_pass && !MastersAreShard(w);
   const bool by_tensor =
       flat || (MastersInUpdate(w) &&
                w.optimizer.implementation == OptimizerImplementation::kForLoop);

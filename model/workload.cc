@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,13 @@ constexpr std::array kCompressions = {
     Name<CompressionKind>{CompressionKind::kNone, "none"},
     Name<CompressionKind>{CompressionKind::kHalf, "half"},
     Name<CompressionKind>{CompressionKind::kPowerSgd, "power_sgd"},
+};
+constexpr std::array kShards = {
+    Name<Shard>{Shard::kNone, "none"},
+    Name<Shard>{Shard::kZero1, "zero1"},
+    Name<Shard>{Shard::kZero2, "zero2"},
+    Name<Shard>{Shard::kZero3, "zero3"},
+    Name<Shard>{Shard::kFsdp, "fsdp"},
 };
 constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 7>
     kLoraMatrices = {{
@@ -289,6 +297,18 @@ void Validate(const Workload& w) {
                  kLargestDimension,
                  "gradient_compression.power_sgd");
   }
+  if (const auto fault = FaultOf(w.parallel)) {
+    throw InputError(
+        fmt::format("parallel.{}: {}", fault->field, fault->message));
+  }
+  if (w.parallel.shard != Shard::kNone &&
+      w.compression.kind != CompressionKind::kNone) {
+    throw InputError(
+        fmt::format("gradient_compression: expected none beside sharded "
+                    "gradients (parallel.shard: {}), got {}",
+                    ToText(w.parallel.shard),
+                    ToText(w.compression.kind)));
+  }
   const auto longest = a.max_sequence_length();
   const int64_t length = std::max(w.sequence_length, w.target_length);
   if (longest && length > *longest) {
@@ -299,6 +319,56 @@ void Validate(const Workload& w) {
         length));
   }
   RequireCountable(w);
+}
+
+std::optional<ParallelFault> FaultOf(const Parallel& p) {
+  const bool shards = p.shard != Shard::kNone;
+  if (p.data < 0 || p.data > kMostDevices) {
+    return ParallelFault{
+        "data",
+        fmt::format("expected 0 to {} ranks, got {}", kMostDevices, p.data)};
+  }
+  if (p.replicate < 1 || p.replicate > kMostDevices) {
+    return ParallelFault{
+        "replicate",
+        fmt::format(
+            "expected 1 to {} copies, got {}", kMostDevices, p.replicate)};
+  }
+  if (!shards && p.replicate > 1) {
+    return ParallelFault{
+        "replicate",
+        fmt::format("expected 1 without a shard, got {}; hint: data: {} alone "
+                    "are so many copies",
+                    p.replicate,
+                    p.data > 0 ? p.data : p.replicate)};
+  }
+  if (shards && p.data > 0 && p.data % p.replicate != 0) {
+    return ParallelFault{
+        "replicate",
+        fmt::format("expected a divisor of data = {}, got {}; {} ranks cannot "
+                    "be {} alike groups",
+                    p.data,
+                    p.replicate,
+                    p.data,
+                    p.replicate)};
+  }
+  if (shards && p.data > 0 && p.data <= p.replicate) {
+    return ParallelFault{
+        "shard",
+        fmt::format("expected none where each of {} holds everything, got {}; "
+                    "hint: data above replicate",
+                    p.data == 1 ? "1 rank" : fmt::format("{} ranks", p.data),
+                    ToText(p.shard))};
+  }
+  if (!p.reshard_after_forward && p.shard != Shard::kZero3 &&
+      p.shard != Shard::kFsdp) {
+    return ParallelFault{
+        "reshard_after_forward",
+        fmt::format("expected true, or shard: zero3 or fsdp; shard: {} gathers "
+                    "no parameters",
+                    ToText(p.shard))};
+  }
+  return std::nullopt;
 }
 
 int64_t BytesPerElement(Precision precision) {
@@ -374,6 +444,10 @@ std::string_view ToText(CompressionKind value) {
   return internal::EnumName(value, kCompressions);
 }
 
+std::string_view ToText(Shard value) {
+  return internal::EnumName(value, kShards);
+}
+
 Precision PrecisionFromText(std::string_view text) {
   return internal::EnumFromName(text, kPrecisions, "precision");
 }
@@ -398,6 +472,9 @@ CompressionKind CompressionFromText(std::string_view text) {
 }
 Work WorkFromText(std::string_view text) {
   return internal::EnumFromName(text, kWorks, "work");
+}
+Shard ShardFromText(std::string_view text) {
+  return internal::EnumFromName(text, kShards, "shard");
 }
 std::vector<std::string> ToWords(const LoraMatrices& matrices) {
   std::vector<std::string> words;

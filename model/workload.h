@@ -3,6 +3,7 @@
 // One training step as asked for: model, shape, precision, optimizer, stack.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -126,6 +127,29 @@ struct GradientCompression {
                          const GradientCompression&) = default;
 };
 
+// What of the training state each data-parallel rank keeps a share of.
+enum class Shard {
+  kNone,
+  kZero1,  // optimizer state and fp32 masters (Rajbhandari et al. 2020)
+  kZero2,  // gradients, too
+  kZero3,  // parameters, too: gathered where they are used
+  kFsdp,   // the same as PyTorch has it: the shard of narrow parameters is that
+           // of their fp32 masters, gradients are summed in fp32
+};
+
+// Ranks that train data parallel, and what they share (model/sharding.h).
+struct Parallel {
+  int64_t data = 0;  // ranks; 0: as many as there are devices
+  Shard shard = Shard::kNone;
+  // Copies of the whole state, each over data / replicate ranks; their
+  // gradients are averaged (hybrid sharding).
+  int64_t replicate = 1;
+  // Of kZero3 and kFsdp: gathered again for the backward pass. Without it a
+  // rank holds all gathered parameters in between.
+  bool reshard_after_forward = true;
+  friend bool operator==(const Parallel&, const Parallel&) = default;
+};
+
 // What of a step is run: inference tables have a forward pass only.
 enum class Work { kTraining, kForwardBackward, kForward };
 
@@ -147,6 +171,7 @@ struct Workload {
   // Of data-parallel training; its kernels are part of every step, so that a
   // caller with one device leaves it out.
   GradientCompression compression;
+  Parallel parallel;
 
   int64_t tokens() const { return batch * sequence_length; }
   friend bool operator==(const Workload&, const Workload&) = default;
@@ -155,6 +180,14 @@ struct Workload {
 // Throws InputError when a count, alone or multiplied, is out of range, hidden
 // is not a multiple of heads, or the length passes the model's positions.
 void Validate(const Workload& workload);
+
+// What is wrong with how ranks share, and which field of it: the rules of
+// Parallel alone, for files that know where the field stands.
+struct ParallelFault {
+  std::string_view field;
+  std::string message;
+};
+std::optional<ParallelFault> FaultOf(const Parallel& parallel);
 
 // Bytes of one element of the tensors that the matrix engines read.
 int64_t BytesPerElement(Precision precision);
@@ -190,6 +223,7 @@ std::string_view ToText(Fusion value);
 std::string_view ToText(Attention value);
 std::string_view ToText(Work value);
 std::string_view ToText(CompressionKind value);
+std::string_view ToText(Shard value);
 // All throw InputError that lists the known names.
 Precision PrecisionFromText(std::string_view text);
 OptimizerKind OptimizerKindFromText(std::string_view text);
@@ -199,6 +233,7 @@ Fusion FusionFromText(std::string_view text);
 Attention AttentionFromText(std::string_view text);
 CompressionKind CompressionFromText(std::string_view text);
 Work WorkFromText(std::string_view text);
+Shard ShardFromText(std::string_view text);
 // Turns on one of the matrices, by its member's name; the names of those on.
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
 std::vector<std::string> ToWords(const LoraMatrices& matrices);

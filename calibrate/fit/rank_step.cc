@@ -6,24 +6,20 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "hardware/catalog/kind_facts.h"
 #include "model/error.h"
 #include "model/gradient_compression.h"
 #include "model/overlap.h"
+#include "model/sharded_pass.h"
+#include "model/sharding.h"
 #include "model/trainable.h"
 
 namespace trainfare::calibrate {
 namespace {
 
 using model::Seconds;
-
-int64_t GradientWidth(const model::Workload& workload) {
-  // Autocast and compiled stacks keep gradients in fp32.
-  return model::NarrowWeights(workload)
-             ? model::BytesPerElement(workload.precision)
-             : 4;
-}
 
 // Buckets of these sizes, from the last tensor on.
 std::vector<model::GradientBucket> BucketsOfSizes(
@@ -84,6 +80,178 @@ double LogSigma(const Jet& time, Seconds<> exposed, const RankFit& ranks) {
   return std::sqrt(std::max(variance, 0.0));
 }
 
+// What sending adds to a step of ranks that compute beside each other.
+struct Added {
+  Seconds<Jet> slowed;
+  Seconds<Jet> exposed;
+  Seconds<Jet> all;
+  std::vector<ShardTraffic> traffic;
+};
+
+Added AddedByBuckets(const model::Workload& workload,
+                     const hardware::StepTime<double>& alone,
+                     const model::RankNetwork<Jet>& network,
+                     int64_t ranks,
+                     const Jet& slower,
+                     const std::vector<model::Bytes<>>& bucket_sizes) {
+  std::vector<model::BackwardPiece<Jet>> pieces;
+  Seconds<Jet> computed;
+  for (const model::BackwardPiece<double>& piece :
+       BackwardPieces(workload, alone, bucket_sizes)) {
+    pieces.push_back({piece.compute * slower, piece.sent, piece.transfers});
+    computed += pieces.back().compute;
+  }
+  const model::OverlapTime<Jet> end =
+      model::BackwardOverRanks(pieces, ranks, network);
+  return {end.compute_end - computed, end.exposed(), end.end - computed, {}};
+}
+
+// Passes of ranks that share state, unit by unit.
+class SharedPasses {
+ public:
+  SharedPasses(const model::Workload& workload,
+               const model::RankNetwork<Jet>& network,
+               int64_t ranks,
+               const Jet& slower)
+      : w_(workload),
+        network_(network),
+        slower_(slower),
+        groups_{model::ShardsOf(workload.parallel),
+                workload.parallel.replicate,
+                ranks / network.hosts},
+        units_(model::ShardUnitsOf(workload)) {}
+
+  Added Over(const hardware::StepTime<double>& alone) {
+    Added added;
+    const auto passes = static_cast<double>(w_.accumulation);
+    if (model::ShardsParameters(w_.parallel)) {
+      Add("forward", Forward(alone), passes, added);
+    }
+    if (w_.work == model::Work::kForward) return added;
+    // Whole gradients wait for the last micro-batch.
+    const double sums = model::ShardsGradients(w_.parallel) ? passes : 1.0;
+    Add("backward", Backward(alone), sums, added);
+    if (!model::ShardsParameters(w_.parallel)) {
+      // What each rank updated goes to the others before the next step.
+      model::ShardUnit trained;
+      trained.elements = model::TrainableParameters(w_);
+      model::ShardTask<Jet> update;
+      update.gather = Gather(trained);
+      Add("update", {update}, 1.0, added);
+    }
+    return added;
+  }
+
+ private:
+  using Tasks = std::vector<model::ShardTask<Jet>>;
+
+  model::TransferTime<Jet> Gather(const model::ShardUnit& unit) {
+    const model::Bytes<> size =
+        model::Byte(static_cast<double>(model::GatheredBytes(w_, unit)));
+    sent_ += model::GatherTraffic(groups_, size);
+    return TimeOf([&](const model::RingLevel<Jet>& ring) {
+      return model::GatherTime(groups_, size, ring, network_.across);
+    });
+  }
+
+  model::TransferTime<Jet> Reduce(int64_t bytes) {
+    if (bytes == 0) return {};
+    const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
+    sent_ += model::ReduceTraffic(groups_, size);
+    return TimeOf([&](const model::RingLevel<Jet>& ring) {
+      return model::ReduceTime(groups_, size, ring, network_.across);
+    });
+  }
+
+  template <class Of>
+  model::TransferTime<Jet> TimeOf(const Of& of) const {
+    const Seconds<Jet> alone = of(network_.alone);
+    return {alone, std::max(of(network_.beside), alone)};
+  }
+
+  // Time of block number i of a pass.
+  Seconds<> BlockOf(const hardware::PassUnits<double>& units, size_t i) const {
+    return static_cast<int64_t>(i) < w_.architecture.layers
+               ? units.layer
+               : units.decoder_layer;
+  }
+
+  // Factor that makes the units' times those of one pass: blocks of several
+  // kinds are recorded as one.
+  Jet ScaleTo(const hardware::PassUnits<double>& units,
+              Seconds<> all,
+              size_t first) const {
+    Seconds<> sum = units.embeddings + units.head;
+    for (size_t i = first; i < units_.blocks.size(); ++i) {
+      sum += BlockOf(units, i);
+    }
+    const double once = all / static_cast<double>(w_.accumulation) / sum;
+    return sum.base() > 0 ? slower_ * once : slower_;
+  }
+
+  Tasks Forward(const hardware::StepTime<double>& alone) {
+    const hardware::PassUnits<double>& units = alone.forward_units;
+    const Jet scale = ScaleTo(units, alone.forward.total(), 0);
+    Tasks tasks;
+    tasks.push_back({Gather(units_.root), units.embeddings * scale, {}});
+    for (size_t i = 0; i < units_.blocks.size(); ++i) {
+      tasks.push_back(
+          {Gather(units_.blocks[i]), BlockOf(units, i) * scale, {}});
+    }
+    tasks.push_back({{}, units.head * scale, {}});
+    return tasks;
+  }
+
+  Tasks Backward(const hardware::StepTime<double>& alone) {
+    const hardware::PassUnits<double>& units = alone.backward_units;
+    const auto frozen = static_cast<size_t>(w_.trainable.frozen_layers);
+    const Jet scale = ScaleTo(units, alone.backward.total(), frozen);
+    const bool gathers = model::ShardsParameters(w_.parallel) &&
+                         w_.parallel.reshard_after_forward;
+    Tasks tasks;
+    tasks.push_back({{}, units.head * scale, {}});
+    int64_t ready = 0;  // bytes of gradients that wait for a full bucket
+    const auto reduce = [&](const model::ShardUnit& unit, bool last) {
+      ready += model::SummedBytes(w_, unit);
+      if (!last && !model::ShardsParameters(w_.parallel) &&
+          ready < model::kReduceBucket * model::GradientWidth(w_)) {
+        return model::TransferTime<Jet>();
+      }
+      return Reduce(std::exchange(ready, 0));
+    };
+    for (size_t i = units_.blocks.size(); i > frozen; --i) {
+      const model::ShardUnit& unit = units_.blocks[i - 1];
+      tasks.push_back({gathers ? Gather(unit) : model::TransferTime<Jet>(),
+                       BlockOf(units, i - 1) * scale,
+                       reduce(unit, false)});
+    }
+    tasks.push_back({{}, units.embeddings * scale, reduce(units_.root, true)});
+    return tasks;
+  }
+
+  void Add(std::string_view part,
+           const Tasks& tasks,
+           double times,
+           Added& added) {
+    const model::ShardedPassTime<Jet> pass =
+        model::OverlapGathered(tasks, network_.speed);
+    added.slowed += pass.slowed * times;
+    added.exposed += pass.waiting * times;
+    added.all += (pass.slowed + pass.waiting) * times;
+    added.traffic.push_back({part,
+                             std::exchange(sent_, {}) * times,
+                             Seconds<>(pass.sending.base().a * times),
+                             Seconds<>(pass.waiting.base().a * times)});
+  }
+
+  const model::Workload& w_;
+  const model::RankNetwork<Jet>& network_;
+  Jet slower_;
+  model::ShardGroups groups_;
+  model::ShardUnits units_;
+  model::Bytes<> sent_;  // by what was asked for since the last part
+};
+
 }  // namespace
 
 std::vector<model::BackwardPiece<double>> BackwardPieces(
@@ -91,7 +259,7 @@ std::vector<model::BackwardPiece<double>> BackwardPieces(
     const hardware::StepTime<double>& time,
     const std::vector<model::Bytes<>>& bucket_sizes) {
   const model::Architecture& a = workload.architecture;
-  const int64_t width = GradientWidth(workload);
+  const int64_t width = model::GradientWidth(workload);
   const int64_t blocks = a.layers + a.decoder_layers;
   const std::vector<model::ParameterTensor> tensors =
       model::TrainableTensorsOf(workload);
@@ -116,15 +284,15 @@ std::vector<model::BackwardPiece<double>> BackwardPieces(
   std::vector<model::BackwardPiece<double>> pieces;
   for (int64_t layer = blocks + 1; layer >= 0; --layer) {
     model::BackwardPiece<double> piece = by_layer[static_cast<size_t>(layer)];
-    piece.compute = time.backward_embeddings;
+    piece.compute = time.backward_units.embeddings;
     if (layer == blocks + 1) {
-      piece.compute = time.backward_head;
+      piece.compute = time.backward_units.head;
     } else if (layer > a.layers) {
-      piece.compute = time.backward_decoder_layer;
+      piece.compute = time.backward_units.decoder_layer;
     } else if (layer > 0) {
       // Frozen blocks have no backward pass.
       piece.compute = layer > workload.trainable.frozen_layers
-                          ? time.backward_layer
+                          ? time.backward_units.layer
                           : Seconds<>();
     }
     pieces.push_back(piece);
@@ -141,27 +309,27 @@ RankStepTime StepOverRanks(const model::Workload& workload,
   const RankNetwork& fitted = ranks.network;
   const Jet log_share(std::log(ranks.share), 5);
   const Jet slower = exp(-log_share);
-  std::vector<model::BackwardPiece<Jet>> pieces;
-  Seconds<Jet> computed;
-  for (const model::BackwardPiece<double>& piece :
-       BackwardPieces(workload, alone, bucket_sizes)) {
-    pieces.push_back({piece.compute * slower, piece.sent, piece.transfers});
-    computed += pieces.back().compute;
-  }
   model::RankNetwork<Jet> network;
   network.alone = RingOf(fitted.alone, 0);
   network.beside =
       fitted.beside_timed ? RingOf(fitted.beside, 2) : network.alone;
   network.speed = Jet(fitted.speed, 4);
-  const model::OverlapTime<Jet> end =
-      model::BackwardOverRanks(pieces, fitted.ranks, network);
-  step.slowed = Seconds<>(std::max(0.0, (end.compute_end - computed).base().a));
-  step.exposed = Seconds<>(end.exposed().base().a);
+  network.hosts = fitted.hosts;
+  network.across = {Seconds<Jet>(Jet(fitted.across.step_latency.base())),
+                    model::BytesPerSecond<Jet>(Jet(fitted.across.link.base()))};
+  Added added =
+      model::ShardsOf(workload.parallel) > 1
+          ? SharedPasses(workload, network, fitted.ranks, slower).Over(alone)
+          : AddedByBuckets(
+                workload, alone, network, fitted.ranks, slower, bucket_sizes);
+  step.slowed = Seconds<>(std::max(0.0, added.slowed.base().a));
+  step.exposed = Seconds<>(added.exposed.base().a);
+  step.traffic = std::move(added.traffic);
   step.host = ranks.host;
   Jet host(ranks.host.base());
   host.v[6] = ranks.host.base();  // by its logarithm
-  const Jet sending = (end.end - computed).base();
-  // All else that is not of the last backward pass moves with the share alone.
+  const Jet sending = added.all.base();
+  // All else that is not of a pass that sends moves with the share alone.
   step.log_sigma = LogSigma(
       alone.total().base() * slower + sending + host, step.exposed, ranks);
   step.backward_log_sigma = LogSigma(

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/fit/fit.h"
@@ -23,6 +24,14 @@ std::vector<model::BackwardPiece<double>> BackwardPieces(
     const hardware::StepTime<double>& time,
     const std::vector<model::Bytes<>>& bucket_sizes = {});
 
+// What ranks that share training state send in one part of a step.
+struct ShardTraffic {
+  std::string_view part;     // "forward", "backward", "update"
+  model::Bytes<> sent;       // by each rank
+  model::Seconds<> sending;  // nothing beside it
+  model::Seconds<> exposed;
+};
+
 // A step of one of the ranks.
 struct RankStepTime {
   hardware::StepTime<double> computing;  // beside the others, nothing sent
@@ -35,6 +44,7 @@ struct RankStepTime {
   // share and host alone.
   double log_sigma = 0;
   double backward_log_sigma = 0;
+  std::vector<ShardTraffic> traffic;  // empty: nothing is shared
 
   model::Seconds<> total() const {
     return computing.total() + slowed + exposed + host;
@@ -44,7 +54,10 @@ struct RankStepTime {
   }
 };
 
-// `alone`: of one rank that has the device for itself.
+// `alone`: of one rank that has the device for itself, its update that of its
+// share. Of ranks that share state (workload.parallel) every micro-batch
+// gathers, and sums its gradients unless each rank keeps them whole. Not
+// modelled: copies between gathered buffers and parameters.
 RankStepTime StepOverRanks(
     const model::Workload& workload,
     const hardware::StepTime<double>& alone,

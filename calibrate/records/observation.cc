@@ -118,6 +118,15 @@ std::string RestOf(const model::Workload& w) {
     text += fmt::format(
         " {} {}", model::ToText(w.compression.kind), w.compression.rank);
   }
+  const model::Parallel& p = w.parallel;
+  if (p.shard != usual.parallel.shard) {
+    text += fmt::format(" {}", model::ToText(p.shard));
+  }
+  if (p.data != usual.parallel.data) text += fmt::format(" over {}", p.data);
+  if (p.replicate != usual.parallel.replicate) {
+    text += fmt::format(" in {} copies", p.replicate);
+  }
+  if (!p.reshard_after_forward) text += " kept gathered";
   return text;
 }
 

@@ -43,6 +43,25 @@ struct PhaseTime {
   }
 };
 
+// One pass of one micro-batch by what it goes through: embeddings, one layer,
+// one decoder layer, head. For the overlap with communication.
+template <class T>
+struct PassUnits {
+  model::Seconds<T> embeddings;
+  model::Seconds<T> layer;
+  model::Seconds<T> decoder_layer;
+  model::Seconds<T> head;
+
+  friend PassUnits operator*(const PassUnits& units, double times) {
+    PassUnits scaled;
+    scaled.embeddings = units.embeddings * times;
+    scaled.layer = units.layer * times;
+    scaled.decoder_layer = units.decoder_layer * times;
+    scaled.head = units.head * times;
+    return scaled;
+  }
+};
+
 // One optimizer step, all its micro-batches included.
 template <class T>
 struct StepTime {
@@ -52,12 +71,8 @@ struct StepTime {
   // Of the host and between phases: input, zeroing, bookkeeping.
   model::Seconds<T> other;
 
-  // Of one micro-batch's backward pass, for the overlap with communication:
-  // head, one layer, one decoder layer, embeddings.
-  model::Seconds<T> backward_head;
-  model::Seconds<T> backward_layer;
-  model::Seconds<T> backward_decoder_layer;
-  model::Seconds<T> backward_embeddings;
+  PassUnits<T> forward_units;
+  PassUnits<T> backward_units;
 
   model::Seconds<T> total() const {
     return forward.total() + backward.total() + optimizer.total() + other;
@@ -68,10 +83,8 @@ struct StepTime {
     scaled.backward = step.backward * times;
     scaled.optimizer = step.optimizer * times;
     scaled.other = step.other * times;
-    scaled.backward_head = step.backward_head * times;
-    scaled.backward_layer = step.backward_layer * times;
-    scaled.backward_decoder_layer = step.backward_decoder_layer * times;
-    scaled.backward_embeddings = step.backward_embeddings * times;
+    scaled.forward_units = step.forward_units * times;
+    scaled.backward_units = step.backward_units * times;
     return scaled;
   }
 };
@@ -91,24 +104,24 @@ void AddKernel(PhaseTime<T>& phase,
   phase.overhead += exposed.fixed * times;
 }
 
-// Keeps the time of one layer (head, embeddings) of one backward pass.
+// Keeps the time of one layer (head, embeddings) of one pass.
 template <class T>
-void RecordBackward(const model::Segment& segment,
-                    model::Seconds<T> time,
-                    StepTime<T>& step) {
+void RecordUnit(const model::Segment& segment,
+                model::Seconds<T> time,
+                PassUnits<T>& units) {
   const model::Seconds<T> once = time / static_cast<double>(segment.repeat);
   switch (segment.role) {
     case model::SegmentRole::kHead:
-      step.backward_head = once;
+      units.head = once;
       break;
     case model::SegmentRole::kLayer:
-      step.backward_layer = once;
+      units.layer = once;
       break;
     case model::SegmentRole::kDecoderLayer:
-      step.backward_decoder_layer = once;
+      units.decoder_layer = once;
       break;
     case model::SegmentRole::kEmbeddings:
-      step.backward_embeddings = once;
+      units.embeddings = once;
       break;
     case model::SegmentRole::kOptimizer:
     case model::SegmentRole::kCompression:
@@ -131,10 +144,11 @@ StepTime<T> SumSegments(const model::Workload& workload,
     switch (segment.phase) {
       case model::Phase::kForward:
         step.forward += time * passes;
+        RecordUnit(segment, time.total(), step.forward_units);
         break;
       case model::Phase::kBackward:
         step.backward += time * passes;
-        RecordBackward(segment, time.total(), step);
+        RecordUnit(segment, time.total(), step.backward_units);
         break;
       case model::Phase::kOptimizer:
         step.optimizer += time;

@@ -88,6 +88,19 @@ std::string GroundName(const PredictionTarget& target) {
                                  : fmt::format("fit {}", target.fit_name);
 }
 
+// A job that shares its state says over how many ranks, or has several
+// devices.
+void SetRanks(const model::Parallel& parallel, PredictOptions& options) {
+  if (!options.devices && parallel.data > 0) options.devices = parallel.data;
+  if (parallel.shard != model::Shard::kNone && !options.instance &&
+      options.devices.value_or(1) == 1) {
+    throw InputError(fmt::format(
+        "parallel.shard: expected several devices to share over with {}, got "
+        "one; hint: --devices 8, or parallel.data",
+        model::ToText(parallel.shard)));
+  }
+}
+
 // What a flag's word stands for; the message gets the flag in front.
 template <class Parse>
 auto OfFlag(std::string_view flag, const std::string& word, Parse parse) {
@@ -240,6 +253,7 @@ Report Predict(const PredictOptions& asked) {
   if (options.devices) {
     RequireCount("--devices", *options.devices, model::kMostDevices);
   }
+  SetRanks(scenario.workload.parallel, options);
   if (options.spot && !options.instance) {
     throw UsageError("--spot: needs --instance, whose price it is");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hardware/files/unit_text.h"
+#include "model/sharding.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/report/column_unit.h"
 
@@ -134,6 +135,30 @@ Table StepTable(const StepEstimate& step) {
   return table;
 }
 
+// What ranks that share state send, and what of it no computation hides.
+Table TrafficTable(const JobEstimate& job) {
+  const model::Parallel& parallel = job.workload.parallel;
+  Table table;
+  table.title = fmt::format(
+      "what each of {} ranks sends in a step: {} over {}{}",
+      job.devices,
+      model::ToText(parallel.shard),
+      model::ShardsOf(parallel),
+      parallel.replicate > 1 ? fmt::format(" in {} copies", parallel.replicate)
+                             : "");
+  table.columns = {{"in", "name", Align::kLeft},
+                   {"bytes", "sent_bytes", Align::kRight},
+                   {"takes", "time_s", Align::kRight},
+                   {"exposed", "exposed_s", Align::kRight}};
+  for (const calibrate::ShardTraffic& part : job.step.traffic) {
+    table.Add({std::string(part.part),
+               Cell(FormatBytes(part.sent), ToBytes(part.sent)),
+               Cell(FormatTime(part.sending), ToSeconds(part.sending)),
+               Cell(FormatTime(part.exposed), ToSeconds(part.exposed))});
+  }
+  return table;
+}
+
 Table RunTable(const JobEstimate& job, int64_t epochs) {
   Table table;
   table.title = fmt::format("where the run goes ({} epochs, {} steps each)",
@@ -224,6 +249,7 @@ std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs) {
   std::vector<Table> tables;
   if (job.fits()) {
     tables.push_back(StepTable(job.step));
+    if (!job.step.traffic.empty()) tables.push_back(TrafficTable(job));
     tables.push_back(RunTable(job, epochs));
     if (job.engines) tables.push_back(EngineTable(*job.engines));
   }

@@ -69,12 +69,13 @@ void Join(calibrate::RankFit ranks,
 }  // namespace
 
 calibrate::RankFit DatasheetRanks(const Cluster& cluster,
-                                  const Device& device) {
+                                  const Device& device,
+                                  double of_rate) {
   calibrate::RankFit ranks;
   ranks.network.ranks = cluster.chips();
   ranks.network.alone.ring = {
       cluster.link->latency,
-      cluster.link->bandwidth * hardware::FactsOfLinks().ring_share};
+      cluster.link->bandwidth * hardware::FactsOfLinks().ring_share * of_rate};
   ranks.network.beside = ranks.network.alone;
   const hardware::KindFacts& facts = hardware::FactsOfKind(device.kind);
   ranks.host = ranks.host_prior = facts.rank_host;

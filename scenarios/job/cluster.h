@@ -60,8 +60,10 @@ Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices);
 
 // Of ranks that nobody measured: the link by its datasheet, computation and
 // communication do not slow each other, and the host adds what it does on the
-// device's kind. The cluster has a link.
+// device's kind. The cluster has a link. `of_rate`: of what a ring gets of the
+// link, for how much hangs on it.
 calibrate::RankFit DatasheetRanks(const Cluster& cluster,
-                                  const hardware::Device& device);
+                                  const hardware::Device& device,
+                                  double of_rate = 1.0);
 
 }  // namespace trainfare::scenarios

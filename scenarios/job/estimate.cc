@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/limits.h"
+#include "model/sharding.h"
 #include "scenarios/job/energy.h"
 
 namespace trainfare::scenarios {
@@ -31,6 +32,10 @@ using model::Seconds;
 // step by, as the standard deviation of its logarithm: the slowest of more
 // ranks is slower, and a switch may carry less than its links. An assumption.
 constexpr double kOtherRanksSigma = 0.1;
+// What nobody measured of ranks that share training state may move a step by:
+// copies into and out of gathered buffers, gathers that the stack issues late.
+// An assumption.
+constexpr double kSharedStateSigma = 0.12;
 // Beyond any batch that anybody asks for.
 constexpr int64_t kMostBatch = int64_t{1} << 24;
 
@@ -40,6 +45,7 @@ struct RanksPart {
   double exposed = 0;
   double host = 0;
   double log_sigma = 0;
+  double link = 0;  // the same by a link that nobody measured
 };
 
 // Standard deviation of the logarithm of its time, by what the device's
@@ -49,8 +55,7 @@ double RanksSigma(const RanksPart& part,
                   const Cluster& cluster) {
   const double device = (1.0 - part.exposed - part.host) * device_sigma;
   if (!cluster.ranks) {
-    const double ring = hardware::FactsOfLinks().ring_share_sigma;
-    return std::hypot(device, part.exposed * ring, part.log_sigma);
+    return std::hypot(device, part.link, part.log_sigma);
   }
   // What the runs over the ranks scatter by has the device's own error in it.
   double sigma =
@@ -91,6 +96,7 @@ class MeanStep {
     mean_.communication += step.communication * share;
     mean_.slowed_computation += step.slowed_computation * share;
     mean_.input += step.input * share;
+    AddTraffic(step.traffic, share);
     low_ += step.total() * (share * step.low_factor);
     high_ += step.total() * (share * step.high_factor);
     sigma_ += step.log_sigma * share;
@@ -111,6 +117,18 @@ class MeanStep {
   }
 
  private:
+  // The same parts at every length.
+  void AddTraffic(const std::vector<calibrate::ShardTraffic>& traffic,
+                  double share) {
+    mean_.traffic.resize(traffic.size());
+    for (size_t i = 0; i < traffic.size(); ++i) {
+      mean_.traffic[i].part = traffic[i].part;
+      mean_.traffic[i].sent += traffic[i].sent * share;
+      mean_.traffic[i].sending += traffic[i].sending * share;
+      mean_.traffic[i].exposed += traffic[i].exposed * share;
+    }
+  }
+
   StepEstimate mean_;
   Seconds<> low_;
   Seconds<> high_;
@@ -204,6 +222,16 @@ JobEstimate Begin(const Scenario& scenario,
                   const Cluster& cluster) {
   JobEstimate job;
   job.workload = scenario.workload;
+  job.workload.parallel =
+      model::OverDevices(scenario.workload.parallel, cluster.devices);
+  if (cluster.devices_per_chip > 1 &&
+      model::ShardsOf(job.workload.parallel) > 1) {
+    throw InputError(fmt::format(
+        "parallel.shard: expected none between parts of {}, got {}; what they "
+        "send each other is not known apart",
+        cluster.chip,
+        model::ToText(job.workload.parallel.shard)));
+  }
   job.devices = cluster.devices;
   job.ranks_per_device = cluster.ranks_per_device();
   job.compiles = device.static_shapes;
@@ -399,6 +427,7 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   model::Workload workload = asked;
   // Nothing is sent, so nothing is compressed.
   if (cluster.devices == 1) workload.compression = {};
+  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
   const calibrate::StepPrediction prediction = predictor.Predict(workload);
   hardware::StepTime<double> computing = prediction.time;
   StepEstimate step;
@@ -407,7 +436,9 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   step.high_factor = prediction.high_factor;
   step.grade = prediction.grade;
   step.figures = prediction.figures;
-  if (cluster.chips() > 1 && workload.work == model::Work::kTraining) {
+  // Passes alone send nothing, unless their parameters have to be gathered.
+  if (cluster.chips() > 1 && (workload.work == model::Work::kTraining ||
+                              model::ShardsParameters(workload.parallel))) {
     const calibrate::RankStepTime over_ranks = calibrate::StepOverRanks(
         workload,
         prediction.time,
@@ -418,17 +449,36 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
     step.communication = over_ranks.exposed;
     step.slowed_computation = over_ranks.slowed;
     step.ring_ranks = cluster.measured_ranks;
+    step.traffic = over_ranks.traffic;
     const Seconds<> total = over_ranks.total();
     const Seconds<> backward = over_ranks.backward();
-    step.log_sigma = RanksSigma({over_ranks.exposed / total,
-                                 over_ranks.host / total,
-                                 over_ranks.log_sigma},
-                                prediction.log_sigma,
-                                cluster);
-    step.backward_log_sigma = RanksSigma(
-        {over_ranks.exposed / backward, 0.0, over_ranks.backward_log_sigma},
-        prediction.log_sigma,
-        cluster);
+    const double ring = hardware::FactsOfLinks().ring_share_sigma;
+    RanksPart part{over_ranks.exposed / total,
+                   over_ranks.host / total,
+                   over_ranks.log_sigma,
+                   over_ranks.exposed / total * ring};
+    RanksPart backward_part{over_ranks.exposed / backward,
+                            0.0,
+                            over_ranks.backward_log_sigma,
+                            over_ranks.exposed / backward * ring};
+    const bool shares = model::ShardsOf(workload.parallel) > 1;
+    if (shares && !cluster.ranks) {
+      // What hides at this rate may not at a lower one.
+      const calibrate::RankStepTime slow = calibrate::StepOverRanks(
+          workload,
+          prediction.time,
+          DatasheetRanks(cluster, predictor.device(), std::exp(-ring)));
+      part.link = std::log(slow.total() / total);
+      backward_part.link = std::log(slow.backward() / backward);
+    }
+    step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
+    step.backward_log_sigma =
+        RanksSigma(backward_part, prediction.log_sigma, cluster);
+    if (shares) {
+      step.log_sigma = std::hypot(step.log_sigma, kSharedStateSigma);
+      step.backward_log_sigma =
+          std::hypot(step.backward_log_sigma, kSharedStateSigma);
+    }
     const double ratio =
         prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
     if (ratio > 0) {

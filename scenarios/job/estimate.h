@@ -12,6 +12,7 @@
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/profile_fit.h"
+#include "calibrate/fit/rank_step.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/memory_plan.h"
 #include "model/memory.h"
@@ -41,6 +42,8 @@ struct StepEstimate {
   int64_t figures = 0;  // behind the fit; 0: no fit
   // Over how many ranks the ring was measured; 0: it was not, or is not needed.
   int64_t ring_ranks = 0;
+  // Of ranks that share training state, by part of the step; empty: none do.
+  std::vector<calibrate::ShardTraffic> traffic;
 
   model::Seconds<> total() const;
   // What the device itself is busy with, and of this its matrix engines.

@@ -185,6 +185,16 @@ void CheckTrainable(const Reader& root,
   }
 }
 
+// The rules of model::Parallel, at the key that breaks one.
+void CheckParallel(const Reader& root, const model::Parallel& parallel) {
+  const auto map = root.OptionalMap("parallel");
+  if (!map) return;
+  const auto fault = model::FaultOf(parallel);
+  if (!fault) return;
+  if (map->Has(fault->field)) map->Fail(fault->field, fault->message);
+  root.Fail("parallel", fmt::format("{}: {}", fault->field, fault->message));
+}
+
 // half, or { power_sgd: RANK }.
 model::GradientCompression ReadCompression(const Reader& root) {
   model::GradientCompression compression;
@@ -263,6 +273,7 @@ Scenario ReadScenario(const Reader& root) {
     w.optimizer.by_layer = decay < 1.0;
   }
   CheckTrainable(root, w.architecture);
+  CheckParallel(root, w.parallel);
   w.compression = ReadCompression(root);
   s.drop_last = root.OptionalFlag("drop_last").value_or(false);
 

@@ -110,6 +110,16 @@ Json ToJson(const JobEstimate& job) {
                          {"share", term.time / step.total()}});
   }
   json["breakdown"] = breakdown;
+  if (!step.traffic.empty()) {
+    Json traffic = Json::array();
+    for (const calibrate::ShardTraffic& part : step.traffic) {
+      traffic.push_back({{"name", part.part},
+                         {"sent_bytes", ToBytes(part.sent)},
+                         {"time_s", ToSeconds(part.sending)},
+                         {"exposed_s", ToSeconds(part.exposed)}});
+    }
+    json["shard_traffic"] = traffic;
+  }
   json["bottleneck"] = job.bottleneck;
   if (job.engines) {
     const calibrate::EngineProfile& engines = *job.engines;

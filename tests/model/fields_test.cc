@@ -73,6 +73,7 @@ TEST_CASE("every member is a field") {
   CHECK(FieldCount<Optimizer>() == MemberCount<Optimizer>());
   CHECK(FieldCount<GradientCompression>() ==
         MemberCount<GradientCompression>());
+  CHECK(FieldCount<Parallel>() == MemberCount<Parallel>());
   CHECK(FieldCount<Stack>() == MemberCount<Stack>());
   // Rank and matrices of adapters are one field of Trainable; the stack's
   // fields stand among those of the workload.

@@ -173,6 +173,9 @@ void CheckSupported(const model::Workload& workload) {
           "trainable: this trainer trains the whole model");
   require(workload.compression.kind == model::CompressionKind::kNone,
           "gradient_compression: this trainer has none");
+  require(workload.parallel.shard == model::Shard::kNone,
+          fmt::format("parallel.shard: this trainer has none, got {}",
+                      model::ToText(workload.parallel.shard)));
   require(!workload.stack.stochastic_rounding,
           "stochastic_rounding: this trainer rounds to the nearest");
   RequireOwnStack(workload.stack.fusion);

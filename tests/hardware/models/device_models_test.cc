@@ -165,14 +165,17 @@ TEST_CASE("accumulation repeats the passes, not the update") {
   }
 }
 
-TEST_CASE("a backward pass is its head, layers and embeddings") {
+TEST_CASE("a pass is its head, layers and embeddings") {
   for (const DeviceKind kind : kKinds) {
     CAPTURE(ToText(kind));
     const auto step = StepOf(RoundDevice(kind), BertBase(8, 128), Priors(kind));
-    CHECK((step.backward_head + step.backward_layer * 12.0 +
-           step.backward_embeddings)
-              .base() ==
+    const auto whole = [](const PassUnits<double>& units) {
+      return (units.head + units.layer * 12.0 + units.embeddings).base();
+    };
+    CHECK(whole(step.backward_units) ==
           doctest::Approx(step.backward.total().base()).epsilon(1e-9));
+    CHECK(whole(step.forward_units) ==
+          doctest::Approx(step.forward.total().base()).epsilon(1e-9));
   }
 }
 

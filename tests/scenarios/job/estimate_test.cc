@@ -477,6 +477,66 @@ TEST_CASE("compressed gradients leave less to wait for") {
         step({}, ClusterOf(v100, 1)).optimizer.total());
 }
 
+// docs/models/sharding.md, "What is sent", in two micro-batches.
+TEST_CASE("ranks that share state send what is counted by hand") {
+  Scenario scenario = LoadScenario("llama_8b_fsdp");
+  const hardware::Device& h100 =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  const calibrate::Predictor predictor = Datasheet(h100);
+  const JobEstimate job = EstimateJob(scenario, predictor, ClusterOf(h100, 8));
+  REQUIRE(job.fits());
+  REQUIRE(job.step.traffic.size() == 2);
+  const auto& forward = job.step.traffic[0];
+  const auto& backward = job.step.traffic[1];
+  CHECK(ToBytes(forward.sent) == doctest::Approx(2 * 14'052'957'184.0));
+  CHECK(ToBytes(backward.sent) == doctest::Approx(2 * 40'320'186'368.0));
+  CHECK(forward.exposed < forward.sending);
+  CHECK(ToSeconds(forward.exposed + backward.exposed) ==
+        doctest::Approx(ToSeconds(job.step.communication)));
+  double sum = 0;
+  for (const Term& term : TermsOf(job.step)) sum += ToSeconds(term.time);
+  CHECK(sum == doctest::Approx(ToSeconds(job.step.total())));
+  // Not resharded: nothing but sums in the backward pass.
+  scenario.workload.parallel.reshard_after_forward = false;
+  const StepEstimate kept =
+      EstimateStep(predictor, scenario.workload, ClusterOf(h100, 8));
+  CHECK(ToBytes(kept.traffic[1].sent) == doctest::Approx(2 * 28'105'914'368.0));
+  CHECK(kept.total() < job.step.total());
+  // Over one device there is nothing to share; over four it was not asked for.
+  scenario.workload.parallel.data = 0;
+  CHECK(EstimateJob(scenario, predictor, Cluster()).memory.total() >
+        model::GiB(100));
+  scenario.workload.parallel.data = 8;
+  CHECK_THROWS_AS(EstimateJob(scenario, predictor, ClusterOf(h100, 4)),
+                  model::InputError);
+}
+
+TEST_CASE("more is divided, less is held; the update is shorter") {
+  Scenario scenario = LoadScenario("llama_1b_pretraining");
+  const hardware::Device& h100 =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  const calibrate::Predictor predictor = Datasheet(h100);
+  const auto job = [&](model::Shard shard) {
+    scenario.workload.parallel.shard = shard;
+    return EstimateJob(scenario, predictor, ClusterOf(h100, 8));
+  };
+  const JobEstimate none = job(model::Shard::kNone);
+  const JobEstimate zero1 = job(model::Shard::kZero1);
+  const JobEstimate zero3 = job(model::Shard::kZero3);
+  CHECK(none.step.traffic.empty());
+  CHECK(zero1.memory.total() < none.memory.total());
+  CHECK(zero3.memory.total() < zero1.memory.total());
+  CHECK(zero1.step.optimizer.total() < none.step.optimizer.total() * 0.2);
+  // Nobody measured it: wider than a ring of the same link alone.
+  CHECK(zero3.step.log_sigma > none.step.log_sigma);
+  // A slower link hides less.
+  Cluster slow = ClusterOf(h100, 8);
+  slow.link->bandwidth = model::GBPerSecond(10);
+  scenario.workload.parallel.shard = model::Shard::kZero3;
+  CHECK(EstimateStep(predictor, scenario.workload, slow).communication >
+        zero3.step.communication);
+}
+
 TEST_CASE("slow input is what a step waits for") {
   Scenario scenario = LoadScenario("emotion_bert_base");
   scenario.extras.load_per_sample = model::Milliseconds(100);

@@ -160,6 +160,30 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
         "{ lora: { rank: RANK, matrices: [query, value, ..] } }");
 }
 
+TEST_CASE("ranks that share state are read, and refused where they stand") {
+  const auto text = [](const std::string& parallel) {
+    return Replaced("epochs: 3", "epochs: 3\nparallel: " + parallel);
+  };
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", kLengths);
+  const model::Parallel parallel =
+      LoadScenario(folder.Write("s.yaml",
+                                text("{ data: 16, shard: zero3, replicate: 2, "
+                                     "reshard_after_forward: false }")))
+          .workload.parallel;
+  CHECK(parallel == model::Parallel{16, model::Shard::kZero3, 2, false});
+  CHECK(Message(text("{ shard: zero4 }")) ==
+        "s.yaml:7:20: parallel.shard: unknown shard \"zero4\"; known: none, "
+        "zero1, zero2, zero3, fsdp");
+  CHECK(Message(text("{ data: 8, shard: fsdp, replicate: 3 }")) ==
+        "s.yaml:7:46: parallel.replicate: expected a divisor of data = 8, got "
+        "3; 8 ranks cannot be 3 alike groups");
+  CHECK(Message(text("{ data: 1, shard: fsdp }"))
+            .starts_with("s.yaml:7:29: parallel.shard: expected none"));
+  CHECK(Message(text("{ shards: fsdp }"))
+            .starts_with("s.yaml:7:13: parallel: unknown key \"shards\""));
+}
+
 TEST_CASE("bad files say what is wrong, where") {
   CHECK(Message(Replaced("epochs: 3\n", "")) ==
         "s.yaml:1:1: missing key \"epochs\", an integer from 1 to 1000000");
@@ -168,7 +192,7 @@ TEST_CASE("bad files say what is wrong, where") {
         "known: accumulation, attention, batch, compiler_level, dataset, "
         "drop_last, dropout, epochs, gradient_checkpointing, "
         "gradient_compression, labels, learning_rate, model, name, "
-        "narrow_weights, notes, optimizer, padding, precision, "
+        "narrow_weights, notes, optimizer, padding, parallel, precision, "
         "predictions_per_sequence, run, stack, stochastic_rounding, "
         "target_length, task, trainable, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
@@ -230,12 +254,13 @@ TEST_CASE("a file of lengths is checked, too") {
 }
 
 TEST_CASE("an unknown name gets the nearest shipped scenario") {
-  CHECK_THROWS_WITH_AS(LoadScenario("emotion_bert_bse"),
-                       "unknown scenario \"emotion_bert_bse\"; did you mean "
-                       "\"emotion_bert_base\"? known: emotion_bert_base, "
-                       "imdb_bert_base, llama_8b_lora, "
-                       "squad_bert_large; or give the path of a .yaml file",
-                       model::InputError);
+  CHECK_THROWS_WITH_AS(
+      LoadScenario("emotion_bert_bse"),
+      "unknown scenario \"emotion_bert_bse\"; did you mean "
+      "\"emotion_bert_base\"? known: emotion_bert_base, "
+      "imdb_bert_base, llama_1b_pretraining, llama_8b_fsdp, llama_8b_lora, "
+      "squad_bert_large; or give the path of a .yaml file",
+      model::InputError);
 }
 
 TEST_CASE("forward passes need no optimizer, learning rates no number") {

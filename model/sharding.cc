@@ -1,0 +1,132 @@
+#include "model/sharding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/architecture.h"
+#include "model/error.h"
+#include "model/memory.h"
+#include "model/trainable.h"
+
+namespace trainfare::model {
+namespace {
+
+constexpr int64_t kSingle = 4;  // bytes of an fp32 number
+
+ShardUnit operator-(const ShardUnit& a, const ShardUnit& b) {
+  return {a.elements - b.elements,
+          a.trained - b.trained,
+          a.quantised - b.quantised};
+}
+
+// All of a model with so many blocks, none of them frozen.
+ShardUnit WholeOf(Workload w, int64_t layers, int64_t dense, int64_t decoder) {
+  Architecture& a = w.architecture;
+  a.layers = layers;
+  a.dense_layers = dense;
+  a.decoder_layers = decoder;
+  w.trainable.frozen_layers = 0;
+  const int64_t adapters = AdapterParameters(w);
+  ShardUnit unit;
+  unit.elements = TotalParameters(a) + adapters;
+  unit.trained = w.trainable.everything() ? unit.elements : adapters;
+  unit.quantised = w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
+  return unit;
+}
+
+}  // namespace
+
+bool ShardsGradients(const Parallel& p) {
+  return p.shard == Shard::kZero2 || ShardsParameters(p);
+}
+
+bool ShardsParameters(const Parallel& p) {
+  return p.shard == Shard::kZero3 || p.shard == Shard::kFsdp;
+}
+
+Parallel OverDevices(const Parallel& parallel, int64_t devices) {
+  if (parallel.data > 0 && parallel.data != devices) {
+    throw InputError(fmt::format(
+        "parallel.data: expected as many ranks as devices, {}, got {}",
+        devices,
+        parallel.data));
+  }
+  if (devices == 1) return {};
+  Parallel over = parallel;
+  over.data = devices;
+  if (const auto fault = FaultOf(over)) {
+    throw InputError(
+        fmt::format("parallel.{}: {}", fault->field, fault->message));
+  }
+  return over;
+}
+
+int64_t ShardsOf(const Parallel& p) {
+  if (p.shard == Shard::kNone || p.data == 0) return 1;
+  return p.data / p.replicate;
+}
+
+int64_t ShareOf(int64_t elements, const Parallel& parallel) {
+  const int64_t shards = ShardsOf(parallel);
+  return (elements + shards - 1) / shards;
+}
+
+bool MastersAreShard(const Workload& w) {
+  return w.parallel.shard == Shard::kFsdp && ShardsOf(w.parallel) > 1 &&
+         KeepsMasters(w);
+}
+
+// Blocks are alike, so that one more of them is a block: sums of counts, where
+// a list of the tensors with their names would take far longer.
+ShardUnits ShardUnitsOf(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t layers = a.layers;
+  const int64_t dense = std::min(a.dense_layers, layers);
+  const int64_t decoder = a.decoder_layers;
+  const ShardUnit whole = WholeOf(w, layers, dense, decoder);
+  ShardUnits units;
+  const auto append = [&](ShardUnit block, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      ShardUnit unit = block;
+      // Blocks at the bottom that keep their weights.
+      const auto number = static_cast<int64_t>(units.blocks.size()) + 1;
+      if (number <= w.trainable.frozen_layers) unit.trained = 0;
+      units.blocks.push_back(unit);
+    }
+  };
+  const bool experts = a.experts > 0;
+  const int64_t plain = experts ? dense : layers;
+  if (plain > 0) {
+    append(whole - WholeOf(w, layers - 1, experts ? dense - 1 : 0, decoder),
+           plain);
+  }
+  if (layers > plain) {
+    append(whole - WholeOf(w, layers - 1, dense, decoder), layers - plain);
+  }
+  if (decoder > 0) {
+    append(whole - WholeOf(w, layers, dense, decoder - 1), decoder);
+  }
+  units.root = whole;
+  units.root.trained = TrainableParameters(w);
+  for (const ShardUnit& block : units.blocks) units.root = units.root - block;
+  return units;
+}
+
+int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {
+  const int64_t width =
+      NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
+  return (unit.elements - unit.quantised) * width +
+         QuantisedBytes(unit.quantised, w.trainable.base_bits);
+}
+
+int64_t SummedBytes(const Workload& w, const ShardUnit& unit) {
+  return unit.trained * GradientWidth(w);
+}
+
+int64_t GradientWidth(const Workload& w) {
+  return NarrowWeights(w) && !MastersAreShard(w) ? BytesPerElement(w.precision)
+                                                 : kSingle;
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,62 @@
+#pragma once
+
+// Training state that data-parallel ranks share: what each keeps, what is
+// gathered and summed where. docs/models/sharding.md works an 8 B model over 8
+// ranks by hand; tests/model/sharding_test.cc asserts it.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+// Elements of the bucket of gradients that ranks fill which hold all
+// parameters: DeepSpeed's reduce_bucket_size.
+inline constexpr int64_t kReduceBucket = 500'000'000;
+
+// Which part of the state a stage divides (Rajbhandari et al. 2020, section 5;
+// Zhao et al. 2023, "PyTorch FSDP").
+bool ShardsGradients(const Parallel& parallel);
+bool ShardsParameters(const Parallel& parallel);
+
+// The same over so many devices: `data` is their number. On one device nothing
+// is shared. Throws InputError that names the field when they are not as many
+// as `data` asked for, or do not divide into the copies.
+Parallel OverDevices(const Parallel& parallel, int64_t devices);
+
+// Ranks that one copy of the state is divided over; 1: each has all of it.
+// `parallel.data` is known.
+int64_t ShardsOf(const Parallel& parallel);
+
+// The largest share of so many elements: the last ranks may have fewer.
+int64_t ShareOf(int64_t elements, const Parallel& parallel);
+
+// Whether the parameters' shard is that of their fp32 masters, narrow only
+// where it is gathered, and gradients are summed in fp32.
+bool MastersAreShard(const Workload& workload);
+
+// Parameters that are gathered, and gradients that are summed, together.
+struct ShardUnit {
+  int64_t elements = 0;   // adapters among them
+  int64_t trained = 0;    // of these
+  int64_t quantised = 0;  // of these, in few bits
+};
+
+// The blocks, and what is outside of them: embeddings, last norm and head are
+// one unit, which stays gathered from its first use to the end of the backward
+// pass (FSDP's root module).
+struct ShardUnits {
+  ShardUnit root;
+  std::vector<ShardUnit> blocks;  // in the order of the forward pass
+};
+ShardUnits ShardUnitsOf(const Workload& workload);
+
+// Bytes of a unit when it is gathered, and of its gradients as they are summed.
+int64_t GatheredBytes(const Workload& workload, const ShardUnit& unit);
+int64_t SummedBytes(const Workload& workload, const ShardUnit& unit);
+
+// Bytes of a gradient's element as the ranks keep it, and as they sum it.
+int64_t GradientWidth(const Workload& workload);
+
+}  // namespace trainfare::model

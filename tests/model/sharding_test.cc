@@ -1,0 +1,253 @@
+#include "model/sharding.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "model/architecture.h"
+#include "model/error.h"
+#include "model/memory.h"
+#include "model/optimizer_kernels.h"
+#include "model/sharded_pass.h"
+#include "model/trainable.h"
+
+namespace trainfare::model {
+namespace {
+
+// Every number of docs/models/sharding.md: Llama 3.1 8B.
+constexpr int64_t kBlock = 218'112'000;
+constexpr int64_t kRoot = 1'050'677'248;
+constexpr int64_t kAll = 8'030'261'248;
+
+Workload Llama(Shard shard, int64_t data = 8) {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.architecture.head = Head::kCausalLanguageModel;
+  w.architecture.dropout = 0;
+  w.sequence_length = 2048;
+  w.precision = Precision::kBf16;
+  w.stack.fusion = Fusion::kLiger;
+  w.stack.attention = Attention::kFlash;
+  w.stack.narrow_weights = true;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  w.gradient_checkpointing = true;
+  w.parallel.data = data;
+  w.parallel.shard = shard;
+  return w;
+}
+
+double Held(const Workload& w, std::string_view term) {
+  return ToBytes(EstimateMemory(w, {}).Of(term));
+}
+
+std::string Message(const Workload& w) {
+  try {
+    Validate(w);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+ShardTask<double> Task(double gather, double compute, double reduce) {
+  return {{Second(gather), Second(gather)},
+          Second(compute),
+          {Second(reduce), Second(reduce)}};
+}
+
+}  // namespace
+
+TEST_CASE("blocks and what is outside of them are a model's parameters") {
+  const ShardUnits units = ShardUnitsOf(Llama(Shard::kFsdp));
+  CHECK(units.root.elements == kRoot);
+  CHECK(units.root.trained == kRoot);
+  CHECK(units.blocks.size() == 32);
+  int64_t all = units.root.elements;
+  for (const ShardUnit& block : units.blocks) {
+    CHECK(block.elements == kBlock);
+    CHECK(block.trained == kBlock);
+    all += block.elements;
+  }
+  CHECK(all == kAll);
+}
+
+TEST_CASE("units of experts, frozen blocks and adapters add up") {
+  for (const char* name :
+       {"mixtral-8x7b", "deepseek-v2-lite", "transformer-base"}) {
+    CAPTURE(name);
+    Workload w = Llama(Shard::kFsdp);
+    w.architecture = FindArchitecture(name);
+    w.trainable.lora_rank = 8;
+    w.trainable.lora.output = true;
+    const ShardUnits units = ShardUnitsOf(w);
+    int64_t elements = units.root.elements;
+    int64_t trained = units.root.trained;
+    for (const ShardUnit& block : units.blocks) {
+      elements += block.elements;
+      trained += block.trained;
+    }
+    CHECK(elements == TotalParameters(w.architecture) + AdapterParameters(w));
+    CHECK(trained == TrainableParameters(w));
+  }
+  Workload frozen = Llama(Shard::kZero3);
+  frozen.trainable.frozen_layers = 30;
+  const ShardUnits units = ShardUnitsOf(frozen);
+  CHECK(units.blocks[29].trained == 0);
+  CHECK(units.blocks[30].trained == kBlock);
+  // Last norm and output; the embeddings are frozen with the blocks.
+  CHECK(units.root.trained == kRoot - 128'256 * int64_t{4096});
+}
+
+TEST_CASE("full sharding of 8 B over 8: 16 bytes a parameter over 8") {
+  Workload w = Llama(Shard::kFsdp);
+  w.sequence_length = 16384;
+  CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardStart);
+  CHECK(Held(w, "parameters") == 0.0);  // the masters are the shard
+  CHECK(Held(w, "master weights") == 4'015'130'624.0);
+  CHECK(Held(w, "optimizer state") == 8'030'261'248.0);
+  CHECK(Held(w, "gathered parameters") == 2'973'802'496.0);
+  CHECK(Held(w, "gathered gradients") == 436'224'000.0);
+  CHECK(Held(w, "communication buckets") == 1'308'672'000.0);
+  Workload accumulating = w;
+  accumulating.accumulation = 2;
+  CHECK(Held(accumulating, "gradients") == 4'015'130'624.0);
+  Workload kept = w;
+  kept.parallel.reshard_after_forward = false;
+  CHECK(Held(kept, "gathered parameters") == 2.0 * kAll);
+  // In the end the root alone, with its gradients and their fp32 copy.
+  w.sequence_length = 128;
+  CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardEnd);
+  CHECK(Held(w, "gathered parameters") == 2.0 * kRoot);
+  CHECK(Held(w, "gathered gradients") == 2.0 * kRoot);
+  CHECK(Held(w, "communication buckets") == 4.0 * kRoot);
+}
+
+TEST_CASE("what each stage divides") {
+  Workload w = Llama(Shard::kNone);
+  w.accumulation = 2;
+  const auto held = [&](Shard shard) {
+    w.parallel.shard = shard;
+    return std::vector<double>{Held(w, "parameters"),
+                               Held(w, "gradients"),
+                               Held(w, "master weights"),
+                               Held(w, "optimizer state")};
+  };
+  const double all = kAll;
+  CHECK(held(Shard::kNone) == std::vector{2 * all, 2 * all, 4 * all, 8 * all});
+  CHECK(held(Shard::kZero1) == std::vector{2 * all, 2 * all, all / 2, all});
+  CHECK(held(Shard::kZero2) == std::vector{2 * all, all / 4, all / 2, all});
+  CHECK(held(Shard::kZero3) == std::vector{all / 4, all / 4, all / 2, all});
+  // Two copies: four ranks share one.
+  w.parallel.replicate = 2;
+  CHECK(held(Shard::kZero3) == std::vector{all / 2, all / 2, all, 2 * all});
+}
+
+TEST_CASE("adapters: the frozen weights are divided, few bits stay few") {
+  Workload w = Llama(Shard::kFsdp);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  const int64_t adapters = int64_t{32} * 16 * (4096 + 4096);
+  CHECK(Held(w, "parameters") == 2.0 * kAll / 8);
+  CHECK(Held(w, "master weights") == 4.0 * adapters / 8);
+  CHECK(Held(w, "optimizer state") == 8.0 * adapters / 8);
+  // What is summed: a block's adapters in fp32.
+  const ShardUnits units = ShardUnitsOf(w);
+  CHECK(SummedBytes(w, units.blocks[0]) == 16 * (4096 + 4096) * 4);
+  CHECK(GatheredBytes(w, units.blocks[0]) == 2 * (kBlock + 16 * (4096 + 4096)));
+  w.trainable.base_bits = 4;
+  const int64_t matrices = kBlock - 2 * 4096;
+  CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0]) ==
+        QuantisedBytes(matrices, 4) + 2 * (2 * 4096 + 16 * (4096 + 4096)));
+}
+
+TEST_CASE("an update is of the share, without casts where masters are it") {
+  const auto bytes = [](const Workload& w) {
+    std::vector<Kernel> kernels;
+    AppendOptimizerKernels(w, kernels);
+    int64_t sum = 0;
+    for (const Kernel& kernel : kernels)
+      sum += kernel.launches * kernel.bytes();
+    return static_cast<double>(sum);
+  };
+  // AdamW in one pass: 4 tensors read, 3 written, fp32.
+  CHECK(bytes(Llama(Shard::kFsdp)) ==
+        doctest::Approx(7.0 * 4.0 * kAll / 8).epsilon(1e-6));
+  CHECK(bytes(Llama(Shard::kZero1)) ==
+        doctest::Approx(bytes(Llama(Shard::kNone)) / 8).epsilon(1e-6));
+}
+
+TEST_CASE("gathers hide behind the unit before them") {
+  using Tasks = std::vector<ShardTask<double>>;
+  const auto waiting = [](const Tasks& tasks) {
+    return ToSeconds(OverlapGathered(tasks, 1.0).waiting);
+  };
+  // Only the first is waited for.
+  CHECK(waiting(Tasks(3, Task(4, 10, 0))) == doctest::Approx(4));
+  // 15 for the first, then 5 before each.
+  CHECK(waiting(Tasks(3, Task(15, 10, 0))) == doctest::Approx(25));
+  // The last reduction is in the open.
+  CHECK(waiting(Tasks(3, Task(4, 10, 6))) == doctest::Approx(10));
+  CHECK(ToSeconds(OverlapGathered(Tasks(3, Task(4, 10, 6)), 1.0).sending) ==
+        doctest::Approx(30));
+  CHECK(waiting({}) == 0.0);
+  // 8 s beside the first unit, of which it computes 6.4; 3.6 after them.
+  Tasks tasks = {Task(0, 10, 0), Task(4, 10, 0)};
+  tasks[1].gather.beside = Second(8.0);
+  const ShardedPassTime<double> slow = OverlapGathered(tasks, 0.8);
+  CHECK(ToSeconds(slow.waiting) == 0.0);
+  CHECK(ToSeconds(slow.slowed) == doctest::Approx(1.6));
+}
+
+TEST_CASE("gathers and sums over hosts and copies") {
+  const RingLevel<double> ring{Second(1e-5), GBPerSecond(100)};
+  const RingLevel<double> across{Second(2e-5), GBPerSecond(10)};
+  const Bytes<> size = Byte(8e9);
+  // 7 (1e-5 + 8e9 / 8e11)
+  const ShardGroups host{8, 1, 8};
+  CHECK(ToSeconds(GatherTime(host, size, ring, across)) ==
+        doctest::Approx(0.07007));
+  CHECK(ToSeconds(ReduceTime(host, size, ring, across)) ==
+        doctest::Approx(0.07007));
+  CHECK(ToBytes(GatherTraffic(host, size)) == doctest::Approx(7e9));
+  // One copy over two hosts: and 1 (2e-5 + 8e9 / 16e10).
+  const ShardGroups wide{16, 1, 8};
+  CHECK(ToSeconds(GatherTime(wide, size, ring, across)) ==
+        doctest::Approx(0.07007 + 0.05002));
+  // A copy a host: shards of 1e9 averaged, 2 (2e-5 + 1e9 / 2e10).
+  const ShardGroups hybrid{8, 2, 8};
+  CHECK(ToSeconds(GatherTime(hybrid, size, ring, across)) ==
+        doctest::Approx(0.07007));
+  CHECK(ToSeconds(ReduceTime(hybrid, size, ring, across)) ==
+        doctest::Approx(0.07007 + 0.10004));
+  CHECK(ToBytes(ReduceTraffic(hybrid, size)) == doctest::Approx(8e9));
+}
+
+TEST_CASE("ranks that cannot share are named") {
+  Workload w = Llama(Shard::kFsdp);
+  CHECK(Message(w).empty());
+  w.parallel.replicate = 3;
+  CHECK(Message(w).starts_with(
+      "parallel.replicate: expected a divisor of data = 8, got 3"));
+  w.parallel.replicate = 8;
+  CHECK(
+      Message(w).starts_with("parallel.shard: expected none where each of 8 "
+                             "ranks holds everything, got fsdp"));
+  w.parallel = {1, Shard::kZero1, 1, true};
+  CHECK(
+      Message(w).starts_with("parallel.shard: expected none where each of 1 "
+                             "rank holds everything, got zero1"));
+  w.parallel = {8, Shard::kZero1, 1, false};
+  CHECK(Message(w).starts_with("parallel.reshard_after_forward: "));
+  w.parallel = {8, Shard::kNone, 2, true};
+  CHECK(Message(w).starts_with("parallel.replicate: expected 1 without"));
+  w.parallel = {8, Shard::kZero1, 1, true};
+  w.compression.kind = CompressionKind::kHalf;
+  CHECK(Message(w).starts_with("gradient_compression: expected none"));
+
+  CHECK(OverDevices({}, 4).data == 4);
+  CHECK(OverDevices({0, Shard::kFsdp, 1, true}, 1) == Parallel{});
+  CHECK_THROWS_AS(OverDevices({8, Shard::kFsdp, 1, true}, 4), InputError);
+  CHECK_THROWS_AS(OverDevices({0, Shard::kFsdp, 3, true}, 8), InputError);
+}
+
+}  // namespace trainfare::model
