@@ -253,8 +253,8 @@ TEST_CASE("one bad device file per message") {
   CHECK(
       Message(kGood + "colour: green\n") ==
       "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
-      "compute_capability, cores, date, energy, inference_only, links, memory, "
-      "model, notes, part_of, peak, power, "
+      "compiler, compute_capability, cores, date, energy, inference_only, "
+      "links, memory, model, notes, part_of, peak, power, "
       "priors, recalled, reported_name, source, static_shapes, vendor");
   CHECK(Message(kGood + "priors: { step_overhead: 3 ms }\n") ==
         "d.yaml:10:26: priors.step_overhead: the model of gpu devices has no "
