@@ -184,6 +184,27 @@ Architecture Falcon7b() {
   return a;
 }
 
+// mosaicml/mpt-7b: no biases, the distance to a token in its score (ALiBi).
+Architecture Mpt7b() {
+  Architecture a;
+  a.name = "mpt-7b";
+  a.family = Family::kDecoder;
+  a.layers = 32;
+  a.hidden = 4096;
+  a.heads = 32;
+  a.intermediate = int64_t{4} * 4096;
+  a.vocabulary = 50432;
+  a.positions = 2048;
+  a.position_kind = PositionKind::kAlibi;
+  a.embedding_layer_norm = false;
+  a.pooler = false;
+  a.norm_bias = false;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.dropout = 0;
+  a.head = Head::kCausalLanguageModel;
+  return a;
+}
+
 // Zhang et al. 2022: as GPT-2, with ReLU and three projections; two rows of the
 // position table are padding.
 Architecture Opt(std::string name,
@@ -301,6 +322,8 @@ std::vector<Architecture> DecoderPresets() {
       GptNeoX("gpt-neox-20b", {44, 6144, 64, 64, 24576, 50432, 2048}),
       // tiiuae/falcon-7b
       Falcon7b(),
+      // mosaicml/mpt-7b
+      Mpt7b(),
       // facebook/opt-*
       Opt("opt-125m", 12, 768, 12),
       Opt("opt-1.3b", 24, 2048, 32),

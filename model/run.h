@@ -41,7 +41,7 @@ struct RunTimes {
   // Training steps whose length is not that of the one before, the first among
   // them: expected.
   double shape_changes = 0;
-  double tokens = 0;           // trained, padding included
+  double tokens = 0;  // trained, padding included
 
   Seconds<> total() const {
     return start_up + compile + training + evaluation + checkpoint;

@@ -73,9 +73,8 @@ double Beyond(int64_t value, int64_t low, int64_t high) {
 }
 
 // Log standard deviation that a factor e beyond what was measured adds, in
-// tokens, length or parameters: the root of how the squared log errors of
-// steps in today's decoders grow with that distance
-// (docs/models/calibration.md, "Intervals").
+// tokens, length or parameters. An assumption until it is estimated from how
+// errors grow with that distance (docs/models/calibration.md, "Intervals").
 constexpr double kScatterBeyond = 0.03;
 
 double ScatterBeyond(const FittedRange& range, const model::Workload& w) {

@@ -647,7 +647,7 @@ SUFFIXES = (
     "_bytes_per_s", "_flops_per_s",
 )  # fmt: skip
 COUNTS = {
-    "accumulation", "batch", "devices", "distinct_shapes", "epochs",
+    "accumulation", "batch", "data", "devices", "distinct_shapes", "epochs",
     "eval_samples", "fit_figures", "largest_batch", "mean_length", "n",
     "parameters", "rows", "runs", "seed", "sequence_length", "steps_per_epoch",
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
@@ -657,7 +657,7 @@ COUNTS = {
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "latent_key_value", "latent_query", "layers", "position_offset",
     "positions", "predictions_per_sequence", "rank", "relative_buckets",
-    "rotary_head_size", "shared_intermediate", "target_length", "token_types",
+    "replicate", "rotary_head_size", "shared_intermediate", "target_length", "token_types",
     "value_head_size", "vocabulary", "window", "windowed_layers",
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.

@@ -130,6 +130,8 @@ PRESETS = {
     "gpt-neox-20b": neox(44, 6144, 64, 24576),
     "falcon-7b": t.FalconConfig(num_hidden_layers=32, hidden_size=4544,
                                 num_attention_heads=71, vocab_size=65024),
+    "mpt-7b": t.MptConfig(d_model=4096, n_heads=32, n_layers=32,
+                          vocab_size=50432),
     "opt-125m": opt(12, 768, 12),
     "opt-1.3b": opt(24, 2048, 32),
     "opt-6.7b": opt(32, 4096, 32),

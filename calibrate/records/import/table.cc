@@ -33,6 +33,7 @@ using model::Head;
 using model::InputError;
 using model::OptimizerImplementation;
 using model::OptimizerKind;
+using model::Shard;
 using model::Work;
 using model::Workload;
 
@@ -238,16 +239,38 @@ bool Recomputes(const TableRow& row) {
   throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
 }
 
+// Words of a sharding column, up to its first space.
+constexpr auto kShards =
+    std::to_array<std::pair<std::string_view, Shard>>({{"none", Shard::kNone},
+                                                       {"zero1", Shard::kZero1},
+                                                       {"zero2", Shard::kZero2},
+                                                       {"zero3", Shard::kZero3},
+                                                       {"fsdp", Shard::kFsdp}});
+
 // How several devices share a model, where the table says so.
-void RefuseSharded(const TableRow& row, int64_t devices) {
+model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
+  model::Parallel parallel;
+  if (!row.Has("sharding") || devices == 1) return parallel;
   const std::string& sharding = row["sharding"];
-  if (!row.Has("sharding") || devices == 1 || sharding.starts_with("none")) {
-    return;
+  if (sharding.empty()) {
+    throw Unused{"how its devices share the model is not stated"};
   }
-  throw Unused{sharding.empty()
-                   ? std::string("how its devices share the model is not "
-                                 "stated")
-                   : fmt::format("not predicted: {} over ranks", sharding)};
+  const std::string_view word =
+      std::string_view(sharding).substr(0, sharding.find(' '));
+  const auto* const known =
+      std::find_if(kShards.begin(), kShards.end(), [&](const auto& shard) {
+        return shard.first == word;
+      });
+  if (known == kShards.end()) {
+    throw Unused{fmt::format("not predicted: {} over ranks", sharding)};
+  }
+  parallel.shard = known->second;
+  if (parallel.shard == Shard::kNone) return parallel;
+  if (row.Count("nodes").value_or(1) > 1) {
+    throw Unused{fmt::format("not predicted: {} over several hosts", word)};
+  }
+  parallel.data = devices;
+  return parallel;
 }
 
 // What the notes of a row say against it.
@@ -440,7 +463,7 @@ UsedRow Read(const TableRow& row) {
   observation.workload = WorkloadOf(row, measured);
   Workload& workload = observation.workload;
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
-  RefuseSharded(row, devices);
+  workload.parallel = ParallelOf(row, devices);
   const std::string notes = Lowered(row["stack_notes"]);
   for (const UnknownMechanism& unknown : kUnknownMechanisms) {
     if (!Contains(notes, unknown.words)) continue;

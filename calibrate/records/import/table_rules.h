@@ -266,6 +266,7 @@ inline constexpr auto kModelFamilies = std::to_array<ModelFamily>({
     {"gpt-neox", "gpt-neox-20b"},
     {"stablelm-base-alpha", "pythia-6.9b"},
     {"gpt-bigcode", "gpt2"},
+    {"mpt-", "mpt-7b"},
 });
 
 }  // namespace trainfare::calibrate

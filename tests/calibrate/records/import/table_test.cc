@@ -155,12 +155,33 @@ TEST_CASE("memory is read apart from times") {
   CHECK(table.memory[2].workload.architecture.name == "llama-2-7b");
 }
 
+TEST_CASE("ranks that share the state of a decoder say how") {
+  const std::string model =
+      "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,";
+  const std::string rest = ",none,bf16,none,,P,,pretrain,step_s,1,\n";
+  for (const auto& [word, shard] :
+       {std::pair{"none", model::Shard::kNone},
+        std::pair{"zero1", model::Shard::kZero1},
+        std::pair{"zero3", model::Shard::kZero3},
+        std::pair{"fsdp full_shard", model::Shard::kFsdp}}) {
+    CAPTURE(word);
+    const Table table = ParseDecoder(model + word + rest);
+    REQUIRE(table.observations.size() == 1);
+    const Observation& o = table.observations[0];
+    CHECK(o.device_count == 8);
+    CHECK(o.workload.parallel.shard == shard);
+    CHECK(o.workload.parallel.data == (shard == model::Shard::kNone ? 0 : 8));
+  }
+  CHECK(ReasonOfDecoder(model + "hybrid" + rest.substr(0, rest.size() - 1)) ==
+        "not predicted: hybrid over ranks");
+  CHECK(ReasonOfDecoder(model + rest.substr(0, rest.size() - 1)) ==
+        "how its devices share the model is not stated");
+}
+
 TEST_CASE("what of a decoder's row is not predicted says so") {
   const std::string model = "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,";
   CHECK(ReasonOfDecoder(model + "2,1,none,none,bf16,none,,P,,pretrain,step_s,1,"
                                 "") == "not predicted: tensor parallel");
-  CHECK(ReasonOfDecoder(model + "1,1,fsdp,none,bf16,none,,P,,pretrain,step_s,1,"
-                                "") == "not predicted: fsdp over ranks");
   CHECK(ReasonOfDecoder(model + "1,1,none,selective,bf16,none,,P,,pretrain,"
                                 "step_s,1,") ==
         "not predicted: recomputation selective");
