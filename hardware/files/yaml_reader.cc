@@ -70,7 +70,7 @@ Reader Reader::FromText(std::string_view text,
   document->file = name;
   internal::ParseYaml(std::string(text), *document);
   Node& root = document->nodes.front();
-  const Reader reader(document, &root);
+  Reader reader(document, &root);
   if (root.kind != Node::Kind::kMap) {
     reader.FailAt(root,
                   fmt::format("expected a map of keys, got {}", Got(root)));
