@@ -159,11 +159,13 @@ TEST_CASE("ranks that share the state of a decoder say how") {
   const std::string model =
       "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,";
   const std::string rest = ",none,bf16,none,,P,,pretrain,step_s,1,\n";
-  for (const auto& [word, shard] :
+  for (const auto& expected :
        {std::pair{"none", model::Shard::kNone},
         std::pair{"zero1", model::Shard::kZero1},
         std::pair{"zero3", model::Shard::kZero3},
         std::pair{"fsdp full_shard", model::Shard::kFsdp}}) {
+    const std::string word = expected.first;
+    const model::Shard shard = expected.second;
     CAPTURE(word);
     const Table table = ParseDecoder(model + word + rest);
     REQUIRE(table.observations.size() == 1);
