@@ -15,9 +15,9 @@ namespace trainfare::model {
 //
 //   n  ranks in the group                         [1]    n >= 1
 //   S  message size on each rank                  [B]
-//   a  latency of one ring step                   [s]    fitted:
-//   collective.alpha B  slowest link, one direction                [B/s]
-//   fitted: collective.beta
+//   a  latency of one ring step                   [s]
+//   B  slowest link, one direction                [B/s]
+//   Both are fitted (calibrate/fit/ring_fit.h).
 //
 // Assumes equal shards and steps gated by the slowest link. n == 1 gives 0.
 // With a = 0 this is the bus-bandwidth relation of nccl-tests PERFORMANCE.md.

@@ -67,7 +67,8 @@ int64_t AdapterBytes(const Workload& w,
              : 0;
 }
 
-// Of latent attention: what its two products take and their norms give.
+// Bytes kept of latent attention: what its two products take and their norms
+// give.
 int64_t LatentBytes(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   if (!a.latent()) return 0;
@@ -156,9 +157,9 @@ int64_t AttentionBytes(const Workload& w,
   return bytes;
 }
 
-// Of a feed-forward over so many rows, without its input: what the activation
-// took and gave; with a gate both products and theirs, and, operation by
-// operation, the activation of the gate.
+// Bytes kept of a feed-forward over so many rows, without its input: what the
+// activation took and gave; with a gate both products and theirs, and,
+// operation by operation, the activation of the gate.
 int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   const Architecture& a = w.architecture;
   const int64_t one = rows * intermediate * Widths(w).element;
@@ -538,7 +539,7 @@ MemoryEstimate EstimateMemory(const Workload& w,
   const Bytes<> parameters =
       Size(share(kept - quantised, divided) * parameter_width +
            QuantisedBytes(share(quantised, divided), w.trainable.base_bits));
-  // Of what is gathered where that is less than all.
+  // Copies are made of what is gathered, where that is less than all.
   const int64_t copied =
       divided ? gathered.parameters / kSingle : count - quantised;
   const Bytes<> copies = Size(half && !narrow ? copied * width.element : 0);

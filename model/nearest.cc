@@ -59,7 +59,7 @@ std::vector<std::string> Nearest(std::string_view name,
   };
   // A name of any length would make the table large; nobody mistypes that much.
   constexpr size_t kLongestName = 200;
-  // Of three letters, one other letter makes half of all names alike.
+  // Among names of three letters one other letter makes half of all alike.
   constexpr size_t kShortestMistyped = 4;
   if (name.empty() || name.size() > kLongestName) return {};
   const std::string wanted = Lowered(name);

@@ -101,13 +101,13 @@ struct Pass {
   int64_t operations = 1;
   int64_t tensors_read = 0;  // summed over the operations
   int64_t tensors_written = 0;
-  // Of both, those that no operation of the update had touched before, and
+  // How many of both no operation of the update had touched before, and
   // what goes back to memory in the end.
   int64_t tensors_from_memory = 0;
   int64_t flops = 0;    // an element
   int64_t special = 0;  // an element
-  // Of a multi-tensor kernel; without them its launches are those of a list
-  // of kTensorsPerLaunch.
+  // The lists of a multi-tensor kernel; without them its launches are those of
+  // a list of kTensorsPerLaunch.
   std::optional<int64_t> lists = std::nullopt;
 };
 

@@ -67,7 +67,7 @@ double ShapesOfPass(const RunPlan& plan,
   return shapes;
 }
 
-// Of steps that draw their lengths one by one.
+// How often the shape changes between steps that draw their lengths one by one.
 double ShapeChanges(const std::vector<PaddedLength>& lengths, double steps) {
   double same = 0;
   for (const PaddedLength& length : lengths)

@@ -112,7 +112,7 @@ RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,
   for (const double speed : speeds) {
     squares += (speed - network.speed) * (speed - network.speed);
   }
-  // Of the mean, as if all sizes said the same of it.
+  // The error of the mean, as if all sizes said the same of it.
   const auto count = static_cast<double>(speeds.size());
   network.speed_error = std::sqrt(squares / count / count);
   return network;

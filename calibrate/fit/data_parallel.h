@@ -13,7 +13,7 @@
 
 namespace trainfare::calibrate {
 
-// Of the run's steps, medians.
+// Medians over the run's steps.
 struct BackwardPass {
   // When each bucket's last gradient is computed, and all of them are.
   std::vector<model::Seconds<>> bucket_ready;
@@ -38,8 +38,8 @@ std::vector<model::OverlapTask<double>> OverlapTasks(
 // over the steps.
 model::Seconds<> RecursionBackward(const MeasuredRun& run);
 
-// Of the all-reduces over `ranks` ranks. Throws InputError where they are too
-// few.
+// Fits a ring to the all-reduces over `ranks` ranks. Throws InputError where
+// they are too few.
 RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,
                        int64_t ranks);
 

@@ -15,7 +15,8 @@ namespace trainfare::calibrate {
 struct FittedRun {
   std::string label;
   std::string workload;  // as Describe writes it
-  // Of the workload; without one a run tells nothing of the formula's error.
+  // The place of the workload; without one a run tells nothing of the formula's
+  // error.
   std::optional<Place> place;
   Quantity quantity = Quantity::kStep;
   model::Seconds<> measured;

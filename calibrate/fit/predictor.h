@@ -60,9 +60,9 @@ class Predictor {
   // The time alone, several times cheaper. Throws as Predict.
   hardware::StepTime<double> Time(const model::Workload& workload) const;
 
-  // Of one kernel by itself, by the formula alone: what runs nearby say of a
-  // whole step cannot be laid on one kernel. Throws InputError where the device
-  // has no kernels by themselves or not the precision.
+  // The time of one kernel by itself, by the formula alone: what runs nearby
+  // say of a whole step cannot be laid on one kernel. Throws InputError where
+  // the device has no kernels by themselves or not the precision.
   model::Seconds<> KernelTime(const model::Workload& workload,
                               model::Phase phase,
                               const model::Kernel& kernel) const;

@@ -60,7 +60,7 @@ EngineProfile ModelProfile(const hardware::Device& device,
                            const model::Workload& workload,
                            const std::vector<double>& values);
 
-// Of a device whose model has engines; nullopt of any other.
+// How busy the engines of a device are; nullopt where its model has none.
 std::optional<EngineProfile> EnginesOf(const hardware::Device& device,
                                        const model::Workload& workload,
                                        const std::vector<double>& values);

@@ -69,9 +69,9 @@ struct ShareFit {
   double host_sigma = 0;  // 0: the host adds nothing
 };
 
-// Of log(share) and, where the host adds to a step, log(host): how far they
-// are off their priors, and the times off what was measured, each in its own
-// standard deviations.
+// The residuals of log(share) and, where the host adds to a step, log(host):
+// how far they are off their priors, and the times off what was measured, each
+// in its own standard deviations.
 class ShareResiduals {
  public:
   ShareResiduals(const ShareFit& fit, const RankFit& ranks)
@@ -173,7 +173,7 @@ void FitShare(const ShareFit& fit, RankFit& ranks) {
   ranks.host_determined = ranks.host_error < kDeterminedBelow * fit.host_sigma;
 }
 
-// Of one group, by number of ranks and backend.
+// What was measured of one group, by number of ranks and backend.
 struct Group {
   std::vector<MeasuredRun> runs;
   std::vector<Observation> observations;
@@ -185,7 +185,7 @@ struct Group {
     }
     return "";
   }
-  // Of a rank; 0: not said.
+  // The threads of a rank; 0: not said.
   int64_t threads() const {
     if (!runs.empty()) return runs.front().threads;
     return all_reduces.empty() ? 0 : all_reduces.front().threads;

@@ -39,7 +39,8 @@ std::optional<std::string> OtherDevice(const Fit& old, const Fit& candidate) {
   return fmt::format("it is of {}, not of {}", name(old), name(candidate));
 }
 
-// Of the span from `low` to `high`, in logarithms, what [from, to] has.
+// The share that [from, to] has of the span from `low` to `high`, in
+// logarithms.
 double ShareOfSpan(int64_t low, int64_t high, int64_t from, int64_t to) {
   const auto at = [](int64_t value) {
     return std::log(static_cast<double>(std::max<int64_t>(value, 1)));
@@ -124,7 +125,7 @@ std::optional<std::string> FewerRuns(const Provenance& old,
 std::optional<std::string> LargerError(const Fit& old, const Fit& candidate) {
   const int64_t before = old.provenance.runs;
   const int64_t now = candidate.provenance.runs;
-  // Of one run none is left out.
+  // A single run cannot be left out.
   if (before < 2) return std::nullopt;
   if (now < 2) {
     return fmt::format("its left-out error is {:.1f} %, the new one has none",

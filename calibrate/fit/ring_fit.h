@@ -54,7 +54,7 @@ struct RankNetwork {
   bool beside_timed = false;
   double speed = 1.0;
   double speed_error = 0.0;
-  // Of one rank while all of its host send; as its datasheet has it.
+  // The link of one rank while all of its host send, as its datasheet has it.
   int64_t hosts = 1;
   model::RingLevel<double> across = {};
 

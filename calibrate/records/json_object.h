@@ -70,7 +70,7 @@ class JsonObject {
     }
     return found.get<int64_t>();
   }
-  // Of FLOPs or bytes: 0 or more, beyond what Count() takes.
+  // A count of FLOPs or bytes: 0 or more, beyond what Count() takes.
   int64_t LargeCount(const char* key) const {
     const nlohmann::json& found = At(key);
     if (!found.is_number_unsigned() ||

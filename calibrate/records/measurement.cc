@@ -97,7 +97,7 @@ std::string Summary(const nlohmann::json& object) {
   return text;
 }
 
-// Of a run, or of a kernel.
+// Reads what disturbed a run, or a kernel.
 template <class Measured>
 void ReadDisturbance(const JsonObject& record,
                      int64_t threads,

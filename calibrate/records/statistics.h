@@ -7,8 +7,8 @@
 
 namespace trainfare::calibrate {
 
-// Of the values in any order; the mean of the middle two when even. Throws
-// std::logic_error when there are none.
+// The median of values in any order; the mean of the middle two when even.
+// Throws std::logic_error when there are none.
 double Median(std::vector<double> values);
 
 // The value below which a share of `p` in [0, 1] lies, linear between order
@@ -20,9 +20,9 @@ double Percentile(std::vector<double> values, double p);
 // samples. 0 for fewer than two values.
 double RobustDeviation(const std::vector<double>& values, double center);
 
-// Of the median of `samples`, relative to it: 1.4826 MAD sqrt(pi / 2) / sqrt(n)
-// over the median, the factor sqrt(pi / 2) being what a median loses against a
-// mean for normal samples. 0 (unknown) for fewer than three samples.
+// The noise of the median of `samples`, relative to it: 1.4826 MAD sqrt(pi / 2)
+// / sqrt(n) over the median, the factor sqrt(pi / 2) being what a median loses
+// against a mean for normal samples. 0 (unknown) for fewer than three samples.
 double RelativeNoiseOfMedian(const std::vector<double>& samples);
 
 // The value that a Student t variable stays below with probability 0.9: half

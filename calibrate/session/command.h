@@ -38,7 +38,8 @@ struct CalibrateOptions {
   // Catalog name; empty: the GPUs here, else the processor; or the one device
   // that the measurements are of.
   std::string device;
-  // Of the fit file; empty: named after the device, in UserFitDirectory().
+  // The path of the fit file; empty: named after the device, in
+  // UserFitDirectory().
   std::string output;
   model::Seconds<> budget = model::Second(120.0);  // start of the trainer too
   // Stop early once the 80 % interval of the parameters alone is below this

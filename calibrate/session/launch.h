@@ -22,8 +22,8 @@ Launcher LauncherFromText(std::string_view text);  // throws InputError
 
 struct LaunchOptions {
   Launcher launcher = Launcher::kTorchrun;
-  // Of the instance catalog. Several devices: also all-reduces, and the runs
-  // over all of them.
+  // Names of the instance catalog. Several devices: also all-reduces, and the
+  // runs over all of them.
   std::vector<std::string> instances;
   std::vector<std::string> models;  // presets; empty: BERT-base
   std::vector<model::Precision> precisions = {model::Precision::kFp32};

@@ -19,7 +19,7 @@ struct MachineDevices {
 // Asks the trainer: `trainfare-trainer devices`. Throws InputError where it
 // does not answer, Interrupted where a signal comes first.
 MachineDevices ProbeMachine(const std::string& trainer);
-// Of what it answers, a line a device.
+// Reads what `trainfare-trainer devices` answers, a line a device.
 MachineDevices ParseDevices(const std::string& lines);
 
 // The device that `options` names, else the GPUs where there are some, else the

@@ -8,8 +8,8 @@ namespace trainfare::calibrate::internal {
 // with the process, however it ends.
 class OutputLock {
  public:
-  // Of the fit at `path`, by a file beside it. Throws InputError where another
-  // process holds it, or it cannot be made.
+  // Locks the fit at `path`, by a file beside it. Throws InputError where
+  // another process holds it, or it cannot be made.
   explicit OutputLock(const std::string& path);
   ~OutputLock();
   OutputLock(const OutputLock&) = delete;

@@ -30,8 +30,8 @@ constexpr std::array<int64_t, 5> kGpuLengths = {32, 64, 128, 256, 512};
 constexpr std::array<int64_t, 7> kGpuBatches = {4, 8, 16, 32, 64, 128, 256};
 constexpr std::array<model::Fusion, 2> kGpuStacks = {model::Fusion::kEager,
                                                      model::Fusion::kFused};
-// Of the memory: the driver, the libraries and the allocator's gaps have the
-// rest (docs/models/memory.md).
+// The share of the memory that runs may take: the driver, the libraries and the
+// allocator's gaps have the rest (docs/models/memory.md).
 constexpr double kGpuMemoryShare = 0.85;
 
 // A run's median is worth more with more steps, up to where the noise of the
@@ -39,7 +39,8 @@ constexpr double kGpuMemoryShare = 0.85;
 constexpr int64_t kLeastSteps = 5;
 constexpr int64_t kMostSteps = 30;
 constexpr double kWantedSeconds = 1.0;  // of timed steps a run
-// Of the median of that many steps on a shared machine, before it is known.
+// The noise of the median of that many steps on a shared machine, before it is
+// known.
 constexpr double kAssumedNoise = 0.02;
 constexpr double kSetUpSeconds = 0.02;
 constexpr double kOverrun = 3.0;

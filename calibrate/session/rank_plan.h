@@ -17,10 +17,10 @@ std::vector<int64_t> SizesToTime(int64_t ranks,
                                  const std::vector<MeasuredAllReduce>& timed,
                                  bool beside);
 
-// Of what one rank ran, the run of each model that is nearest to as many tokens
-// as fill a device, without those that so many ranks ran; the smallest model
-// first. `slower`: how much longer a step is expected to take than that of one
-// rank.
+// Chooses, of what one rank ran, the run of each model that is nearest to as
+// many tokens as fill a device, without those that so many ranks ran; the
+// smallest model first. `slower`: how much longer a step is expected to take
+// than that of one rank.
 std::vector<PlannedRun> RunsOverRanks(const std::vector<MeasuredRun>& runs,
                                       int64_t ranks,
                                       int64_t slower);

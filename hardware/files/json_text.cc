@@ -77,9 +77,9 @@ std::string NotFinite(const Json& value) {
   return "";
 }
 
-// Of `text`, which is JSON: what a terminal would act upon, and the library
-// leaves as it is (C1, line separators, marks that turn the direction of
-// writing), as escapes. Such stand inside of texts alone.
+// Returns `text`, which is JSON, with what a terminal would act upon, and the
+// library leaves as it is (C1, line separators, marks that turn the direction
+// of writing), as escapes. Such stand inside of texts alone.
 std::string Escaped(const std::string& text) {
   const auto plain = [](char letter) {
     return static_cast<unsigned char>(letter) < 0x7f;

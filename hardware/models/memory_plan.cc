@@ -10,7 +10,7 @@
 namespace trainfare::hardware {
 namespace {
 
-// Of one core, as a compiler lays out its graph.
+// The workload of one core, as a compiler lays out its graph.
 model::Workload OfCore(const Device& device, const model::Workload& workload) {
   model::Workload w = workload;
   w.batch = (workload.batch + device.cores - 1) / device.cores;
@@ -27,7 +27,7 @@ model::Workload OfCore(const Device& device, const model::Workload& workload) {
   return w;
 }
 
-// Of all cores alike.
+// The plan of a device from that of one of its cores, which are all alike.
 MemoryPlan OfCores(const Device& device,
                    model::MemoryEstimate one,
                    model::Bytes<> capacity) {

@@ -48,7 +48,7 @@ bool IsOfBlock(Matrix matrix) { return matrix <= Matrix::kFeedForwardOut; }
 
 }  // namespace
 
-// Of Y (m, n) = X (m, k) W (k, n): input gradient, weight gradient, bias.
+// The gradients of Y (m, n) = X (m, k) W (k, n): of input, weight and bias.
 // `bias`: its gradient is a kernel of its own. `input`: whether X was narrowed
 // for this product, so that its gradient is widened.
 void PassKernels::LinearBackward(
@@ -81,7 +81,7 @@ void PassKernels::WidenParameterGradient(int64_t elements) {
       list_.kernels.back().bytes_written;
 }
 
-// Of the partial sums that the trainer's fused kernels leave.
+// Adds the partial sums that the trainer's fused kernels leave.
 void PassKernels::AddPartialSums(int64_t sums) {
   Reduction("add partial sums", sums, sums * kPartialSums, 4, 0, 1);
   list_.kernels.back().bytes_written = sums * 4;
@@ -105,9 +105,10 @@ void PassKernels::NormBackward(int64_t rows, int64_t width) {
   list_.kernels.back().bytes_written = 2 * width * 4;
 }
 
-// Of RmsNormForward(), in one pass, or an operation at a time: g's gradient (a
-// product and its sum), times g, a cast, through x r (two products, a sum),
-// through 1 / sqrt and the mean (rows), through x^2, both added, a cast.
+// The backward pass of RmsNormForward(), in one pass, or an operation at a
+// time: g's gradient (a product and its sum), times g, a cast, through x r (two
+// products, a sum), through 1 / sqrt and the mean (rows), through x^2, both
+// added, a cast.
 void PassKernels::RmsNormBackward(int64_t rows, int64_t width) {
   const int64_t elements = rows * width;
   constexpr KernelName kName = "rms norm gradient";
@@ -276,7 +277,8 @@ void PassKernels::DenseBackward(int64_t tokens) {
                  Input::kNarrowed);
 }
 
-// Of ExpertsForward(): frozen experts have no weight gradient.
+// The backward pass of ExpertsForward(): frozen experts have no weight
+// gradient.
 void PassKernels::ExpertsBackward(int64_t tokens) {
   const Routed r = RoutedRows(tokens);
   const int64_t h = a_.hidden;
@@ -336,7 +338,7 @@ void PassKernels::SharedExpertBackward(int64_t tokens) {
       Matrix::kFeedForwardIn, tokens, wide, h, false, Input::kNarrowed);
 }
 
-// Of LatentProjections(), last first.
+// The backward pass of LatentProjections(), last first.
 void PassKernels::LatentBackward(int64_t tokens) {
   const int64_t h = a_.hidden;
   const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
@@ -469,8 +471,8 @@ int64_t PassKernels::WidthOf(Matrix matrix) const {
   return matrix == Matrix::kKey ? a_.key_width() : a_.value_width();
 }
 
-// Of one product of several matrices side by side; each may have its own
-// adapter.
+// The backward pass of one product of several matrices side by side; each may
+// have its own adapter.
 void PassKernels::MergedLinearBackward(std::span<const Matrix> matrices,
                                        int64_t tokens) {
   const int64_t h = a_.hidden;
@@ -642,7 +644,7 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
   Copy("zero target gradient", scores, 0, 4);
   Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
   if (rules_.smooths_labels) {
-    // Of both terms of the smoothed loss, added.
+    // The gradients of both terms of the smoothed loss are added.
     Elementwise("loss gradient add", scores, 4, 4, 1);
     Reduction("loss gradient", rows, scores, 8, element_, 3, 1);
     return;

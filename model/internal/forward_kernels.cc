@@ -309,7 +309,7 @@ void PassKernels::AttentionForward(Attends attends,
   } else {
     BlockGemm("query projection", query_tokens, a_.query_width(), h);
     if (HandFused()) {
-      // Of the encoder's output, which queries are not made of.
+      // Keys and values are made of the encoder's output, queries are not.
       BlockGemm("key and value projection",
                 key_tokens,
                 a_.key_width() + a_.value_width(),

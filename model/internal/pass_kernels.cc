@@ -201,7 +201,8 @@ void PassKernels::AdapterForward(Matrix matrix,
   }
 }
 
-// Of the same: B's gradient, that of X A, A's gradient, and X's, added.
+// The backward pass of the same: B's gradient, that of X A, A's gradient, and
+// X's, added.
 void PassKernels::AdapterBackward(Matrix matrix,
                                   int64_t m,
                                   int64_t n,

@@ -33,7 +33,8 @@ inline constexpr int64_t kDropoutFlops = 2;  // compare, scale
 
 inline constexpr int64_t kIndexBytes = 8;  // token ids are int64
 inline constexpr int64_t kMaskBytes = 1;   // a dropout mask element
-// Of sums over rows, in the trainer's fused kernels (kFusedChunks there).
+// The number of partial sums over rows in the trainer's fused kernels
+// (kFusedChunks there).
 inline constexpr int64_t kPartialSums = 32;
 
 // Extents of one attention block: queries of one side, keys of another.
@@ -43,7 +44,7 @@ struct AttentionShape {
   int64_t query_length;
   int64_t key_length;
   int64_t head_size;  // of queries and keys
-  // Of grouped attention fewer heads of keys and values; values may have a
+  // Grouped attention has fewer heads of keys and values; values may have a
   // size of their own.
   int64_t key_heads;
   int64_t value_size;

@@ -37,7 +37,7 @@ CLI::Option* AddList(CLI::App& app,
             Value value{};
             const std::string wrong = parse(part, value);
             if (!wrong.empty()) {
-              // Of several names the first stands for the option.
+              // The first of several names stands for the option.
               throw CLI::ValidationError(name.substr(0, name.find(',')), wrong);
             }
             values.push_back(std::move(value));

@@ -32,7 +32,7 @@ enum class Obstacle {
 struct Objection {
   Obstacle kind = Obstacle::kNone;
   std::string words;
-  // Of a limit: by how much it is missed, as a share of it.
+  // By how much a limit is missed, as a share of it.
   double miss = 0;
 };
 
@@ -49,7 +49,7 @@ struct Candidate {
   int64_t devices = 1;
   std::optional<JobEstimate> job;  // absent: cannot be estimated
   std::optional<Tariff> tariff;
-  // Of the run and of the ends of its interval.
+  // The cost of the run and of the ends of its interval.
   std::optional<model::Usd<>> cost;
   std::optional<model::Usd<>> cost_low;
   std::optional<model::Usd<>> cost_high;
@@ -66,7 +66,7 @@ struct Candidate {
   std::string Name() const {
     return instance != nullptr ? instance->FullName() : device;
   }
-  // Of a viable one.
+  // The score of a viable one.
   ScoreRange Score(Objective objective) const;
 };
 

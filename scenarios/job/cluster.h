@@ -23,7 +23,7 @@ struct Cluster {
   std::optional<hardware::Interconnect> link;
   std::optional<calibrate::RankFit> ranks;
   int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
-  // Of the host that they are in; absent: not known.
+  // The memory of the host that they are in; absent: not known.
   std::optional<model::Bytes<>> host_memory;
   // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and
   // how many of its parts are devices here. What they send each other is in the

@@ -289,9 +289,9 @@ CompileRange UnknownCompile(const Scenario& scenario,
               std::max(job.run.distinct_shapes, job.run.shape_changes)};
 }
 
-// Of a shape, in the answer itself: as the scenario says; else of new lengths
-// the middle of what is known of the kind, and of fixed ones nothing, which the
-// first run alone pays for.
+// What compiling a shape takes in the answer itself: as the scenario says; else
+// of new lengths the middle of what is known of the kind, and of fixed ones
+// nothing, which the first run alone pays for.
 Seconds<> CompileTime(const Scenario& scenario,
                       const Device& device,
                       const JobEstimate& job) {

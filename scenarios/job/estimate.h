@@ -42,7 +42,8 @@ struct StepEstimate {
   int64_t figures = 0;  // behind the fit; 0: no fit
   // Over how many ranks the ring was measured; 0: it was not, or is not needed.
   int64_t ring_ranks = 0;
-  // Of ranks that share training state, by part of the step; empty: none do.
+  // What ranks that share training state send, by part of the step; empty: none
+  // do.
   std::vector<calibrate::ShardTraffic> traffic;
 
   model::Seconds<> total() const;
@@ -108,12 +109,13 @@ struct JobEstimate {
   // Model FLOPs over peak, counted as PaLM does: matrix products of forward
   // and backward with attention, nothing recomputed.
   double mfu = 0;
-  // Of a step at the longest batch, where the device's model has engines.
+  // How busy the engines are in a step of the longest batch, where the device's
+  // model has engines.
   std::optional<calibrate::EngineProfile> engines;
   std::string bottleneck;  // "memory-bound: memory traffic is 61 % of a step"
 
-  // Of the devices, without their host. With no idle power known the limit
-  // all the time: an upper bound. Absent where no limit is published.
+  // The energy of the devices, without their host. With no idle power known the
+  // limit all the time: an upper bound. Absent where no limit is published.
   std::optional<model::Joules<>> energy;
   bool energy_is_bound = false;
 };

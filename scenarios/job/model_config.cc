@@ -388,7 +388,7 @@ Architecture ReadStarcoder2(Config& c) {
   return a;
 }
 
-// Of each head so much carries its position.
+// The part of each head that carries its position.
 int64_t RotarySize(const Architecture& a, double share) {
   return static_cast<int64_t>(static_cast<double>(a.query_head_size()) * share);
 }

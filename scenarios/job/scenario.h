@@ -31,7 +31,8 @@ struct Padding {
 // What the clock adds to the steps, as the user knows it; 0 = not counted.
 struct RunExtras {
   model::Seconds<> start_up;  // from renting to the first step
-  // Of static-shape devices; absent: not known. 0 as good as known.
+  // What a device with static shapes takes to compile a shape; absent: not
+  // known. 0 is as good as known.
   std::optional<model::Seconds<>> compile_per_shape;
   // Every shape was compiled by an earlier run and is found again.
   bool warm_cache = false;

@@ -15,7 +15,8 @@ calibrate::Fit TransferFit(const hardware::Device& device,
                            const std::vector<const calibrate::Fit*>& others) {
   calibrate::Fit fit = calibrate::PriorFit(device);
   fit.provenance.source = "transfer";
-  // Of log(time), that no parameter explains, on a device nobody measured.
+  // The scatter of log(time) that no parameter explains, on a device nobody
+  // measured.
   fit.residual_scatter = calibrate::kDatasheetScatter;
   const auto infos = hardware::ParametersOf(device.kind);
   const size_t count = infos.size();

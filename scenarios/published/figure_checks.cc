@@ -36,7 +36,7 @@ double Value(const Published& published, const std::string& id) {
   return Printed(published, id).value.low;
 }
 
-// Of all devices of a run.
+// The price of all devices of a run.
 double PriceOf(const PublishedRun& run) {
   if (!run.price) throw InputError("the price of the day is not stated");
   return run.price->base() * static_cast<double>(run.device_count);

@@ -96,7 +96,7 @@ PublishedAnswer OptimizerTime(const AskedJob& asked) {
   return OfStep(asked, asked.estimate.step.optimizer.total());
 }
 
-// Of an update, without what it waits for the host.
+// The time of an update, without what it waits for the host.
 PublishedAnswer ActiveTime(const AskedJob& asked) {
   const auto& optimizer = asked.estimate.step.optimizer;
   return OfStep(asked, optimizer.total() - optimizer.overhead);

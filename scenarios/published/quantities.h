@@ -27,7 +27,7 @@ struct AskedJob {
   const calibrate::PublishedRun& run;
   const PublishedJob& job;
   const JobEstimate& estimate;
-  // Of another run, answered the same way.
+  // The estimate of another run, answered the same way.
   std::function<const JobEstimate&(const std::string& run)> other;
 };
 
@@ -37,7 +37,8 @@ struct AskedJob {
 struct QuantityAnswer {
   std::string_view name;
   std::string_view unit;  // base unit; "1" for shares, ratios and counts
-  // Of an estimate that fits; times of one that does not are refused.
+  // The answer by an estimate that fits; times of one that does not are
+  // refused.
   PublishedAnswer (*of_job)(const AskedJob& asked) = nullptr;
   // Whether the estimate says it of a job that does not fit, too.
   bool though_it_does_not_fit = false;
@@ -48,7 +49,7 @@ struct QuantityAnswer {
   std::string_view why_not = {};
 };
 
-// Of every quantity that a row can have.
+// The answer of a quantity; every one that a row can have is known.
 const QuantityAnswer& AnswerOf(std::string_view quantity);
 
 // As a person reads a figure in base units.

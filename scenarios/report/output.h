@@ -15,7 +15,7 @@ namespace trainfare::scenarios {
 
 std::string_view Version();
 
-// Of the whole program.
+// The exit codes of the whole program.
 enum ExitCode {
   kOk = 0,
   kInput = 1,          // input or model error
@@ -57,8 +57,8 @@ struct Report {
   std::string closing;
   // For standard error: "warning: ..." lines.
   std::vector<std::string> warnings;
-  // Of the program, once all is written; `complaint` says on standard error
-  // why it is not 0.
+  // The exit code of the program, once all is written; `complaint` says on
+  // standard error why it is not 0.
   int exit_code = 0;
   std::string complaint;
 };

@@ -139,7 +139,7 @@ class TextLayout {
     widths_.push_back(width);
   }
 
-  // Of a line, up to where its last column begins.
+  // The columns used of a line, up to where its last column begins.
   size_t Used() const {
     size_t used = 0;
     for (const size_t c : columns_) {

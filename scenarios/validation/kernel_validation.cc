@@ -216,7 +216,8 @@ std::vector<Cell> GroupCells(const std::string& name,
                              Seconds<> all_measured) {
   const ErrorSummary errors = Summarise(group.errors);
   const double share = 100.0 * (group.measured / all_measured);
-  // Of the whole step's time, so that the kinds' misses add up to the step's.
+  // Shares of the whole step's time, so that the kinds' misses add up to the
+  // step's.
   const double moves =
       100.0 * ((group.predicted - group.measured) / all_measured);
   return {

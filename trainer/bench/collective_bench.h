@@ -14,15 +14,15 @@
 namespace trainfare::trainer {
 
 struct CollectiveBenchOptions {
-  // Of one rank's message, fp32 numbers: as gradient buckets are.
+  // The sizes of one rank's message, fp32 numbers, as gradient buckets are.
   std::vector<int64_t> bytes = {1 << 20, 2 << 20, 4 << 20, 8 << 20, 25 << 20};
   int64_t samples = 5;
   std::string out = "-";
 };
 
-// Of a device that computed `rounds` products while messages travelled until
-// `message_end_s`, and went on alone until `compute_end_s`: products a second
-// beside the messages.
+// The rate of a device that computed `rounds` products while messages travelled
+// until `message_end_s`, and went on alone until `compute_end_s`: products a
+// second beside the messages.
 //
 //   v = (N - r (t_c - t_m)) / t_m      N products in all, r a second alone
 //

@@ -23,7 +23,7 @@ struct KernelBenchOptions {
   // Whether the launches of each operation are counted, and the time in which
   // one of them runs.
   bool activity = false;
-  // Of a fused optimizer.
+  // How a fused optimizer launches.
   model::FusedAccess access = model::FusedAccess::kAllTensors;
 };
 

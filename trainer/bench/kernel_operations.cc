@@ -90,7 +90,7 @@ Program LinearForward(const Setting& s) {
   };
 }
 
-// Of the same layer: the gradient (m, k) with W (k, n).
+// The input gradient (m, k) of the same layer, with W (k, n).
 Program InputGradient(const Setting& s) {
   const auto& g = s.kernel().gemm;
   return [gradient = s.Narrow({g.m, g.k}), weights = Rotation([&] {

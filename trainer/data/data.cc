@@ -60,7 +60,7 @@ class Line {
   json value_;
 };
 
-// Of the key with ids, or else of the one with a text.
+// Reads the ids of the key with ids, or else of the one with a text.
 std::vector<int64_t> ReadIds(const Line& line,
                              const char* ids_key,
                              const char* text_key,

@@ -26,7 +26,7 @@ Gpu& OpenedGpu() {
   return gpu;
 }
 
-// Of the CUDA module; null until a GPU is opened.
+// The handle of the CUDA module; null until a GPU is opened.
 void*& Module() {
   static void* module = nullptr;
   return module;

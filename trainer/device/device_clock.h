@@ -15,7 +15,7 @@
 
 namespace trainfare::trainer {
 
-// Of the monotonic clock.
+// The seconds of the monotonic clock.
 double MonotonicSeconds();
 
 class DeviceClock {
@@ -27,8 +27,8 @@ class DeviceClock {
   // Marks where the work asked for so far ends; returns the mark's number. On
   // the thread that asks for the work, or autograd's, which work in turns.
   size_t Mark();
-  // Of a GPU: marks the end of what `wait` makes a stream wait for, in a stream
-  // of its own, so that neither the host nor the work asked for waits.
+  // Marks, on a GPU, the end of what `wait` makes a stream wait for, in a
+  // stream of its own, so that neither the host nor the work asked for waits.
   size_t MarkEndOf(const std::function<void()>& wait);
   // Returns when the device has done all that was asked of it.
   void Wait() const;

@@ -8,7 +8,7 @@
 namespace trainfare::trainer {
 namespace {
 
-// Of all pools.
+// The statistics of all pools together.
 constexpr auto kAll =
     static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 

@@ -10,7 +10,7 @@
 namespace trainfare::trainer {
 
 struct PeakMemory {
-  // Of a CPU what the process had resident; of a GPU what the driver counts as
+  // What a CPU's process had resident; on a GPU what the driver counts as
   // used: LibTorch's share at its most, CUDA's context, and what others hold.
   int64_t held_bytes = 0;
   int64_t allocated_bytes = 0;  // in tensors

@@ -34,7 +34,7 @@ struct AdanScalars {
   float difference_correction;  // beta2 / (1 - beta2^t)
   float second_correction;      // 1 / sqrt(1 - beta3^t)
   bool first_step;              // there is no previous gradient yet
-  // Of gradients and narrow parameters; kFloat: no narrow parameters.
+  // The type of gradients and narrow parameters; kFloat: no narrow parameters.
   ElementType type = ElementType::kFloat;
   // Narrow gradients are multiplied by what stands here; null: by 1.
   const float* gradient_factor = nullptr;

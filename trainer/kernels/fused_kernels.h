@@ -17,7 +17,7 @@ inline constexpr int64_t kFusedChunks = 32;
 
 enum class ElementType { kFloat, kDouble, kHalf, kBfloat16 };
 
-// Of a feed-forward block.
+// The activation of a feed-forward block.
 enum class Activation {
   kGelu,      // x Phi(x): BERT
   kGeluTanh,  // its approximation by tanh: GPT-2

@@ -7,7 +7,7 @@
 
 namespace trainfare::trainer {
 
-// Of this process, all threads, over one stretch of time.
+// The load of this process, all threads, over one stretch of time.
 struct HostLoad {
   double wall_s = 0;
   double cpu_s = 0;                  // user and system time

@@ -9,7 +9,8 @@
 namespace trainfare::trainer {
 namespace {
 
-// Of nvml.h, NVML API Reference Guide (NVIDIA, vR580): stable since CUDA 10.
+// Values of nvml.h, NVML API Reference Guide (NVIDIA, vR580): stable since
+// CUDA 10.
 constexpr int kSuccess = 0;
 constexpr int kInsufficientSize = 7;
 constexpr unsigned kClockSm = 1;

@@ -20,10 +20,10 @@ struct Range {
   double median = 0;
   double high = 0;
 };
-// Of the values that are there; nullopt of none.
+// The range of the values that are there; nullopt of none.
 std::optional<Range> RangeOf(std::vector<double> values);
 
-// Of one GPU over the timed steps.
+// The conditions of one GPU over the timed steps.
 struct GpuConditions {
   std::string driver;
   int64_t readings = 0;

@@ -21,7 +21,7 @@ at::Tensor DropoutMask(at::IntArrayRef sizes, double probability);
 
 // The key of the next mask of the sequence, for masks that are drawn on a GPU.
 uint64_t NextDropoutKey();
-// Of 2^32 equally likely draws those below are dropped.
+// The bound, among 2^32 equally likely draws, below which they are dropped.
 uint32_t DropoutThreshold(double probability);
 
 // Starts the sequence of masks again, behind so many `calls` of it.

@@ -59,7 +59,7 @@ void CheckDimensions(const Architecture& architecture) {
   }
 }
 
-// Of the finite values of a type.
+// The lowest of the finite values of a type.
 double Lowest(at::ScalarType type) {
   switch (type) {
     case at::kHalf:

@@ -31,14 +31,14 @@ struct TransformerOptions {
   double classifier_dropout = 0.1;
   int64_t padding_id = 0;
   int64_t decoder_start_id = 0;  // first token a decoder of two sides is given
-  // Of parameters, activations and gradients. Narrower than fp32, the optimizer
-  // has fp32 masters of them.
+  // The type of parameters, activations and gradients. Narrower than fp32, the
+  // optimizer has fp32 masters of them.
   at::ScalarType type = at::kFloat;
 };
 // Throws InputError for a stack that is not this trainer's.
 void RequireOwnStack(model::Fusion stack);
-// Of the parameters that a workload asks for. Throws InputError where weights
-// cannot be narrow.
+// The type of the parameters that a workload asks for. Throws InputError where
+// weights cannot be narrow.
 at::ScalarType ParameterType(const model::Workload& workload);
 // The values of the published checkpoints of this architecture.
 TransformerOptions DefaultOptions(const model::Architecture& architecture);
@@ -58,8 +58,8 @@ struct Batch {
   at::Tensor labels;
   at::Tensor start_positions;  // (B) int64, question answering
   at::Tensor end_positions;    // (B) int64, question answering
-  // Of its mean loss: where ranks hold parts of different size, so that the
-  // mean over ranks is the mean over all sequences.
+  // The weight of its mean loss: where ranks hold parts of different size, so
+  // that the mean over ranks is the mean over all sequences.
   double weight = 1.0;
 };
 

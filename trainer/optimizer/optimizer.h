@@ -16,7 +16,7 @@ namespace trainfare::trainer {
 
 struct OptimizerOptions {
   model::Optimizer kind;
-  // Of the fused Adan: all tensors in one launch, or one launch a tensor.
+  // How the fused Adan launches: all tensors at once, or a launch a tensor.
   model::FusedAccess access = model::FusedAccess::kAllTensors;
   double learning_rate = 5e-5;
   // AdamW: of the mean and of the mean square.
@@ -48,7 +48,7 @@ Blocks BlocksOf(const std::vector<Parameter>& parameters);
 // and one more for what stands above.
 int64_t DepthOf(const std::string& parameter, const Blocks& blocks);
 
-// Of parameters in bf16 or fp16 it holds fp32 masters: these are updated, from
+// For parameters in bf16 or fp16 it holds fp32 masters: these are updated, from
 // gradients widened to fp32, and the parameters are the masters rounded.
 class Optimizer {
  public:
@@ -59,7 +59,7 @@ class Optimizer {
   void Step(double loss_scale = 1.0);
   // Forgets all steps, as if new, and takes masters from the parameters.
   void Reset() { Restore(0); }
-  // Of all parameters.
+  // The gradients of all parameters.
   std::vector<at::Tensor> Gradients() const;
   // Drops the gradients, so that backward writes instead of adds.
   void ZeroGradients();
@@ -115,7 +115,8 @@ class Optimizer {
   std::vector<Group> groups_;
   int64_t steps_ = 0;
   at::ScalarType type_ = at::kFloat;  // of parameters and gradients
-  // Of narrow gradients: undo the loss scale, and clip. Undefined: 1.
+  // The factor of narrow gradients that undoes the loss scale, and clips.
+  // Undefined: 1.
   at::Tensor gradient_factor_;
 
  private:

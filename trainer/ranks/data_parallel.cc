@@ -282,7 +282,7 @@ GradientTimes DataParallel::Times() const {
   GradientTimes times;
   times.compute_end = at(compute_end_mark_);
   for (const Layer& layer : layers_) {
-    // Of a layer that the loss does not reach whole only that is known.
+    // No more is known of a layer that the loss does not reach whole.
     times.layer_ready.push_back(
         at(layer.ready_mark.value_or(compute_end_mark_)));
   }

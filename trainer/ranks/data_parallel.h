@@ -106,7 +106,7 @@ class DataParallel {
   bool sending_ = false;
   size_t next_ = 0;  // bucket to send; all ranks send in the same order
 
-  // Of the backward pass; its mark 0 is the start.
+  // Times the backward pass; its mark 0 is the start.
   DeviceClock clock_;
   size_t compute_end_mark_ = 0;
   // Between processors a transfer ends on a thread of its own. Shared with its

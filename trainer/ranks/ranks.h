@@ -22,7 +22,7 @@ struct RankPlace {
 };
 
 using Environment = std::function<std::optional<std::string>(const char*)>;
-// Of this process.
+// A variable of this process's environment; nullopt: not set.
 std::optional<std::string> EnvironmentVariable(const char* name);
 
 // From torchrun's variables, Open MPI's or Slurm's, in this order: mpirun

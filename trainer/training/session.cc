@@ -164,7 +164,7 @@ bool Session::CheckGradients() {
 
 void Session::Update() {
   optimizer_begin_ = clock_.Mark();
-  // Of this step: the check may move it for the next.
+  // The scale of this step: the check may move it for the next.
   const double loss_scale =
       scaler_ && NarrowWeights() ? scaler_->state().scale : 1.0;
   if (!CheckGradients()) {

@@ -49,8 +49,8 @@ class Session {
   // From the next step on: also when each part of the model begins and ends.
   void set_time_parts(bool wanted) { time_parts_ = wanted; }
   bool time_parts() const { return time_parts_; }
-  // Of the model, in the order of the forward pass; known after a step whose
-  // parts were timed.
+  // The parts of the model, in the order of the forward pass; known after a
+  // step whose parts were timed.
   const std::vector<std::string>& parts() const { return parts_; }
 
   // From now on gradients are averaged over the ranks, in these buckets.
@@ -69,7 +69,7 @@ class Session {
   std::optional<int64_t> optimizer_launches() const {
     return optimizer_launches_;
   }
-  // Of fp16: nullopt in other precisions.
+  // The loss scale of fp16: nullopt in other precisions.
   std::optional<LossScale> loss_scale() const {
     return scaler_ ? std::optional<LossScale>(scaler_->state()) : std::nullopt;
   }
@@ -111,7 +111,7 @@ class Session {
   std::unique_ptr<DataParallel> ranks_;
   std::optional<LossScaler> scaler_;  // of fp16
 
-  // Of the step in hand.
+  // Times the step in hand.
   DeviceClock clock_;
   double step_begin_s_ = 0;
   std::vector<at::Tensor> losses_;  // read at its end, reading waits for a GPU

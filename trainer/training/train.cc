@@ -82,7 +82,7 @@ std::string TokenizerFolder(const std::string& chosen,
              : "";
 }
 
-// Of a micro-batch, padding included.
+// The lengths of a micro-batch, padding included.
 struct Lengths {
   int64_t source = 0;
   int64_t target = 0;  // of a model of two sides
@@ -219,7 +219,7 @@ struct Share {
     rank = static_cast<size_t>(ranks->rank());
     world_size = static_cast<size_t>(ranks->world_size());
   }
-  // Of [first, last), in parts that differ by one at most.
+  // This rank's part of [first, last), in parts that differ by one at most.
   std::pair<size_t, size_t> Of(size_t first, size_t last) const {
     const size_t count = last - first;
     return {first + count * rank / world_size,
@@ -262,7 +262,7 @@ class Feed {
     }
     return batch;
   }
-  // Of this epoch: with a batch in tokens another may have others.
+  // The batches of this epoch: with a batch in tokens another may have others.
   int64_t batches() const { return static_cast<int64_t>(ranges_.size()); }
 
  private:

@@ -35,8 +35,8 @@ struct TrainOptions {
   int64_t epochs = 3;
   std::optional<int64_t> steps;  // instead of epochs
   int64_t batch = 32;
-  // Of a micro-batch, padding included (of the longer side); 0: `batch`
-  // sequences instead.
+  // The tokens of a micro-batch, padding included (of the longer side); 0:
+  // `batch` sequences instead.
   int64_t batch_tokens = 0;
   int64_t accumulation = 1;
   int64_t length = 128;  // longest sequence

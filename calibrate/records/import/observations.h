@@ -21,7 +21,7 @@ struct ObservationFiles {
   std::vector<KernelObservation> kernels;  // operations by themselves
   std::vector<EngineProfile> profiles;     // of engines
   std::vector<MemoryObservation> memory;   // validated, in no fit
-  // Of the trainer's own records: what several ranks are fitted to.
+  // What several ranks are fitted to, from the trainer's own records.
   RankRecords ranks;
   // What was left out and why, one line each, the file in front.
   std::vector<std::string> notes;

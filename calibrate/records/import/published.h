@@ -74,8 +74,8 @@ struct PublishedRun {
   bool stochastic_rounding = false;
   int64_t compiler_level = 2;
   std::optional<model::Bytes<>> swap;  // of the host, for a compiler
-  // Of computation that nothing is sent in, after each layer of a recursion
-  // over printed layers.
+  // How long computation lasts that nothing is sent in, after each layer of a
+  // recursion over printed layers.
   std::optional<model::Seconds<>> overlap_gap;
   std::optional<std::string> lengths;  // padded to each batch's own: the file
   std::optional<model::UsdPerSecond<>> price;  // of one device

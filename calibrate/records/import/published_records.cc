@@ -155,8 +155,9 @@ class Records {
   }
 
  private:
-  // Of the device, and of the chip that it is a part of: its parts run alike,
-  // so that it does as many times the work of one in the same time.
+  // Takes figures of the device, and of the chip that it is a part of: its
+  // parts run alike, so that it does as many times the work of one in the same
+  // time.
   void AddFigureOfProfile(const PublishedRow& row,
                           const Device& device,
                           const model::Workload& workload) {

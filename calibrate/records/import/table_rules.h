@@ -123,7 +123,7 @@ struct PrecisionWords {
   int64_t base_bits;
 };
 inline constexpr auto kPrecisionWords = std::to_array<PrecisionWords>({
-    // Of the frozen base beside adapters; products in 16 bits.
+    // The bits of a frozen base beside adapters; its products are in 16 bits.
     {"int4", model::Precision::kBf16, 4},
     {"int8", model::Precision::kBf16, 8},
 });

@@ -21,7 +21,8 @@ using model::KernelKind;
 // an 8 x 8 x 4 product in each quarter of a warp (Jia et al. 2018; Raihan et
 // al. 2019: 16 of them for 16 x 16 x 16 with sums in fp32).
 constexpr double kFlopsPerTensorInstruction = 512.0;
-// Of one result: scale and narrow it, exchange and write 16 bytes at a time.
+// Each result is scaled and narrowed, exchanged, and written 16 bytes at a
+// time.
 constexpr double kInstructionsAnOutput = 3.0;
 constexpr double kFlopsAnOutput = 1.0;
 // Adding to a result that is there: widen and multiply-add.
@@ -40,7 +41,7 @@ struct ThreadForm {
   double fp32_flops = 0;
   double fp16_flops = 0;
   double block = 0;  // threads
-  // Of a reduction: bytes that an element is read as, by model/kernels.h.
+  // The bytes that a reduction reads an element as, by model/kernels.h.
   double read_bytes = 0;
 };
 

@@ -47,8 +47,9 @@ struct GpuInstructions {
   }
 };
 
-// Of one launch of a kernel of a step in fp16 in Fairseq or LightSeq2. Throws
-// InputError for a kernel whose instructions nobody has counted.
+// The instructions of one launch of a kernel of a step in fp16 in Fairseq or
+// LightSeq2. Throws InputError for a kernel whose instructions nobody has
+// counted.
 GpuInstructions InstructionsOf(const Device& device,
                                const model::Workload& workload,
                                const model::Kernel& kernel);
