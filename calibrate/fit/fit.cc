@@ -503,9 +503,10 @@ void FillParameters(const hardware::Device& device,
                     const std::vector<bool>& held,
                     const Eigen::MatrixXd& covariance,
                     double model_sigma,
+                    bool name_runs,
                     Fit& fit) {
   std::vector<Candidate> candidates;
-  if (std::find(held.begin(), held.end(), true) != held.end()) {
+  if (name_runs && std::find(held.begin(), held.end(), true) != held.end()) {
     for (model::Workload& workload :
          CandidateRuns(device, PrecisionsOf(device))) {
       const LogTimes times =
@@ -528,7 +529,7 @@ void FillParameters(const hardware::Device& device,
     parameter.standard_error = std::sqrt(covariance(at, at));
     parameter.prior = info.prior;
     parameter.determined = !held[i];
-    if (held[i]) {
+    if (held[i] && name_runs) {
       parameter.determined_by =
           DeterminingRun(info, candidates, covariance, at, model_sigma);
     }
@@ -850,7 +851,14 @@ Fit FitDevice(const hardware::Device& device,
   positions = std::move(best.positions);
 
   Fit fit = EmptyFit(device);
-  FillParameters(device, data, positions, held, covariance, errors.step, fit);
+  FillParameters(device,
+                 data,
+                 positions,
+                 held,
+                 covariance,
+                 errors.step,
+                 options.name_runs,
+                 fit);
   for (const Datum& datum : data.data) {
     const TimeModel& model = data.models[datum.model];
     const LogTimes times = EvaluateValues(model, positions);

@@ -81,6 +81,9 @@ struct Fit {
 struct FitOptions {
   // Also refit without each run in turn; costs as many fits as runs.
   bool leave_one_out = true;
+  // Also name a run that would determine each parameter that is not: where the
+  // fit is one of many on the way to an answer, nobody reads that.
+  bool name_runs = true;
   // Scale of the robust (Cauchy) loss, in standard deviations.
   double robust_scale = 2.0;
   // Model error assumed for an observation besides its noise.

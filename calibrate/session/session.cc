@@ -262,6 +262,7 @@ class Session {
     if (observations_.empty()) return;
     FitOptions fit_options;
     fit_options.leave_one_out = false;
+    fit_options.name_runs = false;
     try {
       known_ = FitDevice(device_, observations_, fit_options);
     } catch (const InputError& error) {

@@ -349,6 +349,7 @@ class Validation {
     }
     calibrate::FitOptions options;
     options.leave_one_out = false;
+    options.name_runs = false;
     return calibrate::FitDevice(devices_[d].device, observations, options);
   }
 

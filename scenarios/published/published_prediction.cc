@@ -229,6 +229,7 @@ class PublishedPredictor {
         });
     calibrate::FitOptions options;
     options.leave_one_out = false;
+    options.name_runs = false;
     std::vector<std::string> notes;
     try {
       Fit fit = calibrate::MakeFit(device, records, options, notes);
