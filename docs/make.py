@@ -167,9 +167,16 @@ def errors_of(group):
 
 
 def verdict_of(group):
+    """The limits of median and worst, or all, and whether they are met."""
     if group["met"] is None or group["limit"] == "none set":
         return "-"
-    return f"{group['limit']}: {'met' if group['met'] else 'missed'}"
+    limits = dict(part.split(" ", 1) for part in group["limit"].split(", "))
+    said = [limits[name].removesuffix(" %") if name in limits else "-"
+            for name in ("median", "worst")]
+    text = "all" if said == ["-", "-"] else ", ".join(said)
+    if "all" in limits and text != "all":
+        text += f", all {limits['all']}"
+    return f"{text}: {'met' if group['met'] else 'missed'}"
 
 
 def results_of_published(program):
