@@ -33,7 +33,7 @@ from program import Program  # noqa: E402
 
 OUTPUT = re.compile(
     r"(<!-- output(?: lines=(\d+))?: trainfare (.*?) -->\n+)"
-    r"(?:```text\n(?:(?!```).*\n)*```|(?:\|.*\n)+)")
+    r"```text\n(?:(?!```).*\n)*```")
 
 TABLES = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
           "lambda_deeplearning_benchmark", "nvidia_dle_inference",
@@ -65,14 +65,11 @@ def made_by(command):
 
 def refresh(page, program, folder):
     def anew(match):
-        printed = program.run if "--format" in match[3] else program.shown
-        text = printed(shlex.split(match[3]), cwd=folder).rstrip("\n")
+        text = program.shown(shlex.split(match[3]), cwd=folder).rstrip("\n")
         lines = text.split("\n")
         if match[2] and len(lines) > int(match[2]):
             lines = lines[:int(match[2])] + ["..."]
         body = "\n".join(line.rstrip() for line in lines)
-        if "--format markdown" in match[3]:
-            return match[1] + body + "\n"
         return f"{match[1]}```text\n{body}\n```"
 
     old = page.read_text(encoding="utf-8")

@@ -64,7 +64,7 @@ MEMORY_SHARE = 0.85
 # gradient read; all but the gradient written.
 ADAN_BYTES = 4 * (6 + 5)
 # The four forms of Adan, and the share of the time in which kernels of the
-# update ran on a V100 (docs/results/published.md, active_ratio).
+# update ran on a V100 (scenarios/published/adan_optimizer.yaml, active_ratio).
 ADAN = {"for-loop": ("for_loop", [], 18.48),
         "fused, a launch a tensor": ("fused", ["--launch-each-tensor"], 33.72),
         "multi-tensor": ("multi_tensor", [], 99.65),
