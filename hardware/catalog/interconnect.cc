@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -30,6 +31,9 @@ Interconnect LoadInterconnect(const std::string& path) {
       interconnect.bandwidth > model::GBPerSecond(10000)) {
     root.Fail("bandwidth",
               "out of the range that a link can have; is the prefix right?");
+  }
+  if (const auto least = root.OptionalBandwidth("through_processor")) {
+    interconnect.bandwidth = std::min(interconnect.bandwidth, *least);
   }
   interconnect.latency = root.Time("latency");
   if (interconnect.latency > model::Milliseconds(10)) {

@@ -19,6 +19,8 @@ struct Interconnect {
   InterconnectReach reach = InterconnectReach::kHost;
   // One direction: of one device inside a host, of the whole host beyond it.
   // What the wire carries; what of it arrives is fitted.
+  // Where it passes the processor from one root port to the next, no more than
+  // that carries.
   model::BytesPerSecond<> bandwidth;
   // Of one step of a collective, before any fit.
   model::Seconds<> latency;

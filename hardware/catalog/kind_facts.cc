@@ -88,6 +88,7 @@ const LinkFacts& FactsOfLinks() {
     LinkFacts read;
     read.ring_share = links.Number("ring_share", 0.01, 1.0);
     read.ring_share_sigma = links.Number("ring_share_sigma", 0.0, 3.0);
+    read.through_processor = links.Bandwidth("through_processor");
     read.peer_step = links.Time("peer_step");
     read.host_step = links.Time("host_step");
     root.Text("source");

@@ -35,8 +35,10 @@ const KindFacts& FactsOfKind(DeviceKind kind);
 struct LinkFacts {
   double ring_share = 0;        // of a link's bandwidth that a ring gets
   double ring_share_sigma = 0;  // of the logarithm of that share
-  model::Seconds<> peer_step;   // of one step of a ring between peers
-  model::Seconds<> host_step;   // the same over the host's bus
+  // Between devices on the host's bus, from one root port to the next.
+  model::BytesPerSecond<> through_processor;
+  model::Seconds<> peer_step;  // of one step of a ring between peers
+  model::Seconds<> host_step;  // the same over the host's bus
 };
 
 const LinkFacts& FactsOfLinks();  // read once

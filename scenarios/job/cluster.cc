@@ -42,8 +42,9 @@ hardware::Interconnect LinkBetween(const Device& device) {
     link.bandwidth = *device.through_host_bandwidth;
     link.latency = hardware::FactsOfLinks().host_step;
   } else if (device.host_bandwidth) {
-    link.name = "host link of its datasheet";
-    link.bandwidth = *device.host_bandwidth;
+    link.name = "host link of its datasheet, through the processor";
+    link.bandwidth = std::min(*device.host_bandwidth,
+                              hardware::FactsOfLinks().through_processor);
     link.latency = hardware::FactsOfLinks().host_step;
   } else {
     const std::string instances = InstancesWithSeveral(device);
