@@ -15,6 +15,7 @@
 #include "model/error.h"
 #include "model/nearest.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/fits.h"
 
 namespace trainfare::scenarios {
 namespace {

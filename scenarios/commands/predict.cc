@@ -14,6 +14,7 @@
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/estimate.h"
+#include "scenarios/job/fits.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/published/published_job.h"
 #include "scenarios/report/result_json.h"
@@ -167,24 +168,6 @@ std::vector<Scenario> Variants(const Scenario& scenario,
     }
   }
   return variants;
-}
-
-const calibrate::Fit* Fits::Of(const hardware::Device& device) {
-  auto found = fits_.find(device.name);
-  if (found == fits_.end()) {
-    calibrate::LoadedFits files = calibrate::LoadFitsOf(device.name);
-    left_out_.insert(
-        left_out_.end(), files.left_out.begin(), files.left_out.end());
-    found = fits_.emplace(device.name, std::move(files.fits)).first;
-  }
-  for (const calibrate::Fit& fit : found->second) {
-    // A fit of another processor says nothing of this one.
-    if (!hardware::KindOf(device).is_host ||
-        fit.reported_name == device.reported_name) {
-      return &fit;
-    }
-  }
-  return nullptr;
 }
 
 namespace {

@@ -3,13 +3,10 @@
 // trainfare predict: one scenario on one device or instance.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "calibrate/fit/predictor.h"
-#include "hardware/catalog/device.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/output.h"
 
@@ -46,20 +43,6 @@ void RequireCount(std::string_view flag, int64_t value, int64_t most);
 // for a value that the model or the format does not allow.
 std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides);
-
-// Fits at hand, each device's read when it is first asked for.
-class Fits {
- public:
-  // The user's own of `device`, else the shipped one; nullptr: its datasheet
-  // must do.
-  const calibrate::Fit* Of(const hardware::Device& device);
-  // Files of the devices asked for so far that are no fits, a line each.
-  const std::vector<std::string>& left_out() const { return left_out_; }
-
- private:
-  std::map<std::string, std::vector<calibrate::Fit>> fits_;  // by device
-  std::vector<std::string> left_out_;
-};
 
 Report Predict(const PredictOptions& options);
 

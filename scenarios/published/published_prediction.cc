@@ -11,8 +11,8 @@
 #include "calibrate/records/import/published_records.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
-#include "scenarios/commands/predict.h"
 #include "scenarios/job/estimate.h"
+#include "scenarios/job/fits.h"
 #include "scenarios/published/published_job.h"
 
 namespace trainfare::scenarios {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/commands/validate.h"
 #include "scenarios/published/published_prediction.h"
 #include "scenarios/report/output.h"
+#include "scenarios/validation/options.h"
 
 namespace trainfare::scenarios {
 

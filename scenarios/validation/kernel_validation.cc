@@ -16,7 +16,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/kernels.h"
-#include "scenarios/commands/predict.h"
+#include "scenarios/job/fits.h"
 #include "scenarios/report/result_json.h"
 #include "scenarios/validation/summary_json.h"
 

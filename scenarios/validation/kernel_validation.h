@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/commands/validate.h"
 #include "scenarios/report/output.h"
+#include "scenarios/validation/options.h"
 
 namespace trainfare::scenarios {
 

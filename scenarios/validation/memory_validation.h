@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "calibrate/records/memory_observation.h"
-#include "scenarios/commands/validate.h"
 #include "scenarios/report/output.h"
 #include "scenarios/report/result_json.h"
+#include "scenarios/validation/options.h"
 
 namespace trainfare::scenarios {
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/predictor.h"
 #include "model/error.h"
 #include "tests/scenarios/hermetic.h"
 

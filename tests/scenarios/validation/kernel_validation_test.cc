@@ -6,6 +6,7 @@
 
 #include "calibrate/fit/predictor.h"
 #include "model/error.h"
+#include "scenarios/commands/validate.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {

@@ -1,0 +1,28 @@
+#pragma once
+
+// Which fit answers for a device.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "hardware/catalog/device.h"
+
+namespace trainfare::scenarios {
+
+// Fits at hand, each device's read when it is first asked for.
+class Fits {
+ public:
+  // The user's own of `device`, else the shipped one; nullptr: its datasheet
+  // must do.
+  const calibrate::Fit* Of(const hardware::Device& device);
+  // Files of the devices asked for so far that are no fits, a line each.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  std::map<std::string, std::vector<calibrate::Fit>> fits_;  // by device
+  std::vector<std::string> left_out_;
+};
+
+}  // namespace trainfare::scenarios
