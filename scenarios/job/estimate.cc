@@ -32,6 +32,10 @@ using model::Seconds;
 // step by, as the standard deviation of its logarithm: the slowest of more
 // ranks is slower, and a switch may carry less than its links. An assumption.
 constexpr double kOtherRanksSigma = 0.1;
+// What the slowest of several ranks that nobody measured, and their host, may
+// move a step by: Lambda's and NVIDIA's rows over 2 to 8 GPUs scatter by 0.08
+// to 0.15 more than those of one (docs/models/data_parallel.md).
+constexpr double kUnmeasuredRanksSigma = 0.1;
 // What nobody measured of ranks that share training state may move a step by:
 // copies into and out of gathered buffers, gathers that the stack issues late.
 // An assumption.
@@ -48,6 +52,17 @@ struct RanksPart {
   double link = 0;  // the same by a link that nobody measured
 };
 
+// `ranks` on a link that is slower by a standard deviation of what a ring gets
+// of it, where nobody measured that.
+calibrate::RankFit WithSlowerRing(calibrate::RankFit ranks) {
+  const double slower = std::exp(-hardware::FactsOfLinks().ring_share_sigma);
+  for (calibrate::RingFit* ring :
+       {&ranks.network.alone, &ranks.network.beside}) {
+    ring->ring.link = ring->ring.link * slower;
+  }
+  return ranks;
+}
+
 // Standard deviation of the logarithm of its time, by what the device's
 // prediction and the ring leave open.
 double RanksSigma(const RanksPart& part,
@@ -58,8 +73,8 @@ double RanksSigma(const RanksPart& part,
     return std::hypot(device, part.link, part.log_sigma);
   }
   // What the runs over the ranks scatter by has the device's own error in it.
-  double sigma =
-      std::hypot(std::max(device, cluster.ranks->scatter), part.log_sigma);
+  double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
+                            std::max(part.log_sigma, part.link));
   if (cluster.measured_ranks != cluster.devices) {
     const double doublings =
         std::abs(std::log2(static_cast<double>(cluster.devices) /
@@ -439,11 +454,11 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   // Passes alone send nothing, unless their parameters have to be gathered.
   if (cluster.chips() > 1 && (workload.work == model::Work::kTraining ||
                               model::ShardsParameters(workload.parallel))) {
-    const calibrate::RankStepTime over_ranks = calibrate::StepOverRanks(
-        workload,
-        prediction.time,
+    const calibrate::RankFit ranks =
         cluster.ranks ? *cluster.ranks
-                      : DatasheetRanks(cluster, predictor.device()));
+                      : DatasheetRanks(cluster, predictor.device());
+    const calibrate::RankStepTime over_ranks =
+        calibrate::StepOverRanks(workload, prediction.time, ranks);
     computing = over_ranks.computing;
     computing.other += over_ranks.host;
     step.communication = over_ranks.exposed;
@@ -452,32 +467,27 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
     step.traffic = over_ranks.traffic;
     const Seconds<> total = over_ranks.total();
     const Seconds<> backward = over_ranks.backward();
-    const double ring = hardware::FactsOfLinks().ring_share_sigma;
     RanksPart part{over_ranks.exposed / total,
                    over_ranks.host / total,
                    over_ranks.log_sigma,
-                   over_ranks.exposed / total * ring};
-    RanksPart backward_part{over_ranks.exposed / backward,
-                            0.0,
-                            over_ranks.backward_log_sigma,
-                            over_ranks.exposed / backward * ring};
-    const bool shares = model::ShardsOf(workload.parallel) > 1;
-    if (shares && !cluster.ranks) {
+                   0.0};
+    RanksPart backward_part{
+        over_ranks.exposed / backward, 0.0, over_ranks.backward_log_sigma, 0.0};
+    if (cluster.measured_ranks != cluster.devices) {
       // What hides at this rate may not at a lower one.
       const calibrate::RankStepTime slow = calibrate::StepOverRanks(
-          workload,
-          prediction.time,
-          DatasheetRanks(cluster, predictor.device(), std::exp(-ring)));
+          workload, prediction.time, WithSlowerRing(ranks));
       part.link = std::log(slow.total() / total);
       backward_part.link = std::log(slow.backward() / backward);
     }
+    const bool shares = model::ShardsOf(workload.parallel) > 1;
     step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
     step.backward_log_sigma =
         RanksSigma(backward_part, prediction.log_sigma, cluster);
-    if (shares) {
-      step.log_sigma = std::hypot(step.log_sigma, kSharedStateSigma);
-      step.backward_log_sigma =
-          std::hypot(step.backward_log_sigma, kSharedStateSigma);
+    if (shares || !cluster.ranks) {
+      const double open = shares ? kSharedStateSigma : kUnmeasuredRanksSigma;
+      step.log_sigma = std::hypot(step.log_sigma, open);
+      step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
     }
     const double ratio =
         prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
