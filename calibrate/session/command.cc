@@ -112,7 +112,6 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   Fit fit = MakeFit(device, files, {}, notes);
   for (const std::string& note : notes) progress.Note(note);
   fit.name = fs::path(path).stem().string();
-  fit.provenance.source = files.source;
   fit.provenance.host = files.host;
   fit.provenance.software = files.software;
   fit.provenance.date = TimeNow();

@@ -652,14 +652,15 @@ Report Validate(const ValidateOptions& options) {
   report.warnings = validation.left_out_fits();
   report.headline.push_back(
       overall.count == 0
-          ? fmt::format(
-                "no row of {} predicted ({})", files.source, ToText(options))
+          ? fmt::format("no row of {} predicted ({})",
+                        calibrate::SourceNames(files),
+                        ToText(options))
           : fmt::format(
                 "{} rows of {} ({}): median error {:.1f} %, mean {:.1f} "
                 "%, 90 % below {:.1f} %, worst {:.1f} %; {:.0f} % "
                 "inside their 80 % interval",
                 overall.count,
-                files.source,
+                calibrate::SourceNames(files),
                 ToText(options),
                 overall.median,
                 overall.mape,

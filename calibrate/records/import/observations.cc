@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -107,8 +108,7 @@ void AddPublished(const std::string& folder, ObservationFiles& files) {
   move(published.profiles, files.profiles);
   move(published.ranks.observations, files.ranks.observations);
   move(published.ranks.all_reduces, files.ranks.all_reduces);
-  if (!files.source.empty()) files.source += ", ";
-  files.source += published.source;
+  move(published.sources, files.sources);
 }
 
 // A log of another trainer does not say what was trained on what.
@@ -139,12 +139,32 @@ void AddLog(const std::string& path,
 
 }  // namespace
 
+std::string SourceNames(const ObservationFiles& files,
+                        const hardware::Device* device) {
+  const auto speaks_of_it = [&](const MeasurementSource& source) {
+    return device == nullptr || source.devices.empty() ||
+           std::any_of(source.devices.begin(),
+                       source.devices.end(),
+                       [&](const std::string& name) {
+                         return IsDevice(*device, name);
+                       });
+  };
+  std::string names;
+  for (const MeasurementSource& source : files.sources) {
+    if (!speaks_of_it(source)) continue;
+    if (!names.empty()) names += ", ";
+    names += source.name;
+  }
+  return names;
+}
+
 ObservationFiles ReadObservations(const std::vector<std::string>& paths,
                                   const std::optional<RunContext>& run) {
   ObservationFiles files;
   for (const std::string& path : paths) {
     const fs::path name(path);
     const std::string suffix = name.extension().string();
+    const size_t before = files.observations.size();
     if (fs::is_directory(name)) {
       AddPublished(path, files);
       continue;
@@ -164,15 +184,18 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
                       "folder of published figures",
                       path));
     }
-    if (!files.source.empty()) files.source += ", ";
-    files.source += name.filename().string();
+    MeasurementSource source{name.filename().string(), {}};
+    for (size_t i = before; i < files.observations.size(); ++i) {
+      source.devices.insert(files.observations[i].device);
+    }
+    files.sources.push_back(std::move(source));
   }
-  files.ranks.source = files.source;
+  files.ranks.source = SourceNames(files);
   if (files.observations.empty() && files.kernels.empty() &&
       files.profiles.empty() && files.memory.empty()) {
     throw InputError(
         fmt::format("{}: nothing in it can be used{}{}",
-                    files.source,
+                    SourceNames(files),
                     files.notes.empty() ? "" : "; ",
                     files.notes.empty() ? "" : files.notes.front()));
   }
@@ -198,6 +221,8 @@ Fit MakeFit(const hardware::Device& device,
   RankFits ranks = FitRanks(device, fit, files.ranks);
   std::move(ranks.notes.begin(), ranks.notes.end(), std::back_inserter(notes));
   fit.ranks = std::move(ranks.groups);
+  fit.provenance.source = SourceNames(files, &device);
+  for (RankFit& group : fit.ranks) group.source = fit.provenance.source;
   return fit;
 }
 

@@ -5,6 +5,7 @@
 // trainer_state.json of Hugging Face, or an MLPerf log (.txt, .log).
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@
 
 namespace trainfare::calibrate {
 
+// A file, or a document of published figures, and the devices it speaks of as
+// it names them; none: of which is not known.
+struct MeasurementSource {
+  std::string name;
+  std::set<std::string> devices;
+};
+
 struct ObservationFiles {
   std::vector<Observation> observations;
   std::vector<KernelObservation> kernels;  // operations by themselves
@@ -25,10 +33,14 @@ struct ObservationFiles {
   RankRecords ranks;
   // What was left out and why, one line each, the file in front.
   std::vector<std::string> notes;
-  std::string source;    // the files by name
+  std::vector<MeasurementSource> sources;
   std::string host;      // of the first run that says so
   std::string software;  // of the first run that says so
 };
+
+// The names of the sources, of those that speak of `device` where it is given.
+std::string SourceNames(const ObservationFiles& files,
+                        const hardware::Device* device = nullptr);
 
 // `run` says what was trained on what for the logs of other trainers, which do
 // not. Throws InputError "file:line: ..." for what cannot be read, and when

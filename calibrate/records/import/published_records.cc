@@ -203,19 +203,23 @@ class Records {
 ObservationFiles RecordsOf(const Published& published, const KeepRun& keep) {
   ObservationFiles files;
   Records records(published, keep, files);
-  std::set<std::string> documents;
+  std::map<std::string, std::set<std::string>> documents;
   for (const PublishedRow& row : published.rows) {
     const PublishedRun& run = published.RunOf(row);
     if (row.use != PublishedUse::kFit || (keep && !keep(run))) continue;
     records.Add(row);
-    documents.insert(run.document);
+    if (run.device) documents[run.document].insert(*run.device);
   }
   records.Finish();
-  for (const std::string& document : documents) {
-    if (!files.source.empty()) files.source += ", ";
-    files.source += document;
+  for (auto& [document, devices] : documents) {
+    // A chip is fitted to the figures of its parts.
+    for (const std::string& name : std::set(devices)) {
+      const Device& device = DeviceCatalog::Shipped().Find(name);
+      if (device.part_of) devices.insert(*device.part_of);
+    }
+    files.sources.push_back({document, std::move(devices)});
   }
-  files.ranks.source = files.source;
+  files.ranks.source = SourceNames(files);
   return files;
 }
 
