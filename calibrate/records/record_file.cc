@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,9 +15,19 @@
 namespace trainfare::calibrate::internal {
 
 RecordFile::RecordFile(std::string path) : path_(std::move(path)) {
-  descriptor_ =
-      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  // Its name is easy to guess: a link planted there would have another file
+  // written to, a pipe would wait for a reader.
+  descriptor_ = ::open(
+      path_.c_str(),
+      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+      0666);
   if (descriptor_ < 0) Fail(errno);
+  struct stat there {};
+  if (::fstat(descriptor_, &there) != 0 || !S_ISREG(there.st_mode)) {
+    ::close(descriptor_);
+    throw model::InputError(fmt::format(
+        "{}: cannot be written: expected a regular file or none", path_));
+  }
 }
 
 RecordFile::~RecordFile() {
