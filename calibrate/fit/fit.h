@@ -12,6 +12,7 @@
 
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fitted_run.h"
+#include "calibrate/fit/posterior.h"
 #include "calibrate/fit/rank_group.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
@@ -73,14 +74,20 @@ struct Fit {
   std::optional<hardware::Device> measured_device;
 
   std::vector<double> Values() const;
+  // The runs of whole steps where there are any: a step is what gets predicted,
+  // and its parts add up to it.
+  std::vector<const FittedRun*> ChiefRuns() const;
   // What the formula gets wrong by the runs of whole steps (of any figure
   // where there are none).
   Discrepancy ModelDiscrepancy() const;
 };
 
 struct FitOptions {
-  // Also refit without each run in turn; costs as many fits as runs.
+  // Also what a fit without each run makes of it.
   bool leave_one_out = true;
+  // Above this leverage a run that is left out is refitted (posterior.h); 0:
+  // each is.
+  double largest_leverage = kLargestLeverage;
   // Also name a run that would determine each parameter that is not: where the
   // fit is one of many on the way to an answer, nobody reads that.
   bool name_runs = true;
@@ -92,11 +99,6 @@ struct FitOptions {
   // step averages over hundreds of kernels are all in one here.
   double kernel_sigma = 0.25;
 };
-
-// A parameter is determined when the data narrow its standard error below this
-// share of the prior's. Else it stands at its prior, unless the data are then
-// met clearly less well.
-inline constexpr double kDeterminedBelow = 0.6;
 
 // The scatter of a handful of residuals says little: FitOptions::model_sigma
 // counts as this many more degrees of freedom.

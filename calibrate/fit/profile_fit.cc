@@ -1,15 +1,20 @@
 #include "calibrate/fit/profile_fit.h"
 
-#include <ceres/ceres.h>
+#include <ceres/jet.h>
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <span>
+#include <utility>
 
+#include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/posterior.h"
+#include "calibrate/fit/problem.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/models/device_models.h"
@@ -25,10 +30,10 @@ using model::InputError;
 constexpr int kParameters = hardware::models::kNeuronParameterCount;
 constexpr auto& kInfos = hardware::models::kNeuronParameters;
 
-using Positions = std::array<double, kParameters>;
+using Jet = ceres::Jet<double, kParameters>;
 
 template <class T>
-std::array<T, kParameters> ValuesAt(const T* positions) {
+std::array<T, kParameters> ValuesAt(std::span<const T> positions) {
   using std::exp;
   std::array<T, kParameters> values{};
   for (size_t i = 0; i < kParameters; ++i) {
@@ -46,26 +51,51 @@ struct Prepared {
 };
 
 // The residuals of one profile's figures.
-class ProfileResidual {
+class ProfileResiduals : public ResidualBlock {
  public:
-  ProfileResidual(const Device& device,
-                  const Prepared& prepared,
-                  const ProfileFitOptions& options)
+  ProfileResiduals(const Device& device,
+                   const Prepared& prepared,
+                   const ProfileFitOptions& options)
       : device_(device), prepared_(prepared), options_(options) {}
 
-  int Count() const {
+  size_t size() const override {
     const EngineProfile& p = prepared_.profile;
-    return static_cast<int>(p.step.has_value()) +
-           static_cast<int>(p.tensor.has_value()) +
-           static_cast<int>(p.vector.has_value()) +
-           static_cast<int>(p.scalar.has_value()) +
-           static_cast<int>(p.dma.has_value()) +
-           static_cast<int>(p.traffic.has_value()) +
-           static_cast<int>(p.spill.has_value());
+    return static_cast<size_t>(p.step.has_value()) +
+           static_cast<size_t>(p.tensor.has_value()) +
+           static_cast<size_t>(p.vector.has_value()) +
+           static_cast<size_t>(p.scalar.has_value()) +
+           static_cast<size_t>(p.dma.has_value()) +
+           static_cast<size_t>(p.traffic.has_value()) +
+           static_cast<size_t>(p.spill.has_value());
   }
 
+  bool Evaluate(std::span<const double> positions,
+                std::span<double> residuals,
+                std::span<double> slopes) const override {
+    if (slopes.empty()) {
+      Fill<double>(positions, residuals);
+    } else {
+      std::array<Jet, kParameters> variables;
+      for (size_t i = 0; i < kParameters; ++i) {
+        variables[i] = Jet(positions[i], static_cast<int>(i));
+      }
+      std::vector<Jet> jets(residuals.size());
+      Fill<Jet>(variables, jets);
+      for (size_t i = 0; i < jets.size(); ++i) {
+        residuals[i] = jets[i].a;
+        for (size_t j = 0; j < kParameters; ++j) {
+          slopes[i * kParameters + j] = jets[i].v[static_cast<int>(j)];
+        }
+      }
+    }
+    return std::all_of(residuals.begin(), residuals.end(), [](double value) {
+      return std::isfinite(value);
+    });
+  }
+
+ private:
   template <class T>
-  bool operator()(const T* positions, T* residuals) const {
+  void Fill(std::span<const T> positions, std::span<T> residuals) const {
     using std::log;
     const std::array<T, kParameters> values = ValuesAt(positions);
     const std::span<const T> p(values);
@@ -75,7 +105,7 @@ class ProfileResidual {
     const model::Seconds<T> step =
         hardware::EstimateStep<T>(device_, seen.workload, prepared_.kernels, p)
             .total();
-    int i = 0;
+    size_t i = 0;
     const auto share = [&](const std::optional<double>& measured,
                            const model::Seconds<T>& time) {
       if (!measured) return;
@@ -97,98 +127,27 @@ class ProfileResidual {
     share(seen.dma, busy.dma);
     bytes(seen.traffic, busy.traffic);
     bytes(seen.spill, busy.spill);
-    return true;
   }
 
- private:
   const Device& device_;
   const Prepared& prepared_;
   ProfileFitOptions options_;
 };
 
-// (position - prior) / sigma of every parameter.
-struct PriorResidual {
-  template <class T>
-  bool operator()(const T* positions, T* residuals) const {
-    for (size_t i = 0; i < kParameters; ++i) {
-      residuals[i] = (positions[i] - ToFitScale(kInfos[i], kInfos[i].prior)) /
-                     kInfos[i].prior_sigma;
-    }
-    return true;
+FitProblem ProblemOf(const Device& device,
+                     const std::vector<Prepared>& profiles,
+                     const ProfileFitOptions& options) {
+  std::vector<BoundedParameter> parameters;
+  for (const ParameterInfo& info : kInfos) parameters.push_back(Bounded(info));
+  FitProblem problem(std::move(parameters), /*robust_scale=*/0.0);
+  for (const Prepared& profile : profiles) {
+    problem.Add(std::make_unique<ProfileResiduals>(device, profile, options));
   }
-};
-
-struct Solution {
-  Positions positions{};
-  Eigen::MatrixXd covariance;
-};
-
-constexpr size_t kAll = static_cast<size_t>(-1);
-
-Solution Solve(const Device& device,
-               const std::vector<Prepared>& profiles,
-               const ProfileFitOptions& options,
-               size_t without) {
-  Solution solution;
-  for (size_t i = 0; i < kParameters; ++i) {
-    solution.positions[i] = ToFitScale(kInfos[i], kInfos[i].prior);
-  }
-  double* block = solution.positions.data();
-  ceres::Problem problem;
-  problem.AddParameterBlock(block, kParameters);
-  for (int i = 0; i < kParameters; ++i) {
-    const ParameterInfo& info = kInfos[static_cast<size_t>(i)];
-    problem.SetParameterUpperBound(block, i, ToFitScale(info, info.upper));
-    problem.SetParameterLowerBound(block, i, ToFitScale(info, info.lower));
-  }
-  problem.AddResidualBlock(
-      new ceres::AutoDiffCostFunction<PriorResidual, kParameters, kParameters>(
-          new PriorResidual),
-      nullptr,
-      block);
-  for (size_t i = 0; i < profiles.size(); ++i) {
-    if (i == without) continue;
-    auto* residual = new ProfileResidual(device, profiles[i], options);
-    const int count = residual->Count();
-    problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<ProfileResidual,
-                                        ceres::DYNAMIC,
-                                        kParameters>(residual, count),
-        nullptr,
-        block);
-  }
-  ceres::Solver::Options solver;
-  solver.linear_solver_type = ceres::DENSE_QR;
-  solver.logging_type = ceres::SILENT;
-  solver.num_threads = 1;
-  solver.max_num_iterations = 500;
-  solver.function_tolerance = 1e-10;
-  ceres::Solver::Summary summary;
-  ceres::Solve(solver, &problem, &summary);
-  if (summary.termination_type != ceres::CONVERGENCE) {
-    throw InputError(
-        fmt::format("fit of {} to profiles: {}", device.name, summary.message));
-  }
-  ceres::CRSMatrix jacobian;
-  problem.Evaluate({}, nullptr, nullptr, nullptr, &jacobian);
-  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(jacobian.num_rows, kParameters);
-  for (int row = 0; row < jacobian.num_rows; ++row) {
-    const auto at = static_cast<size_t>(row);
-    for (int k = jacobian.rows[at]; k < jacobian.rows[at + 1]; ++k) {
-      dense(row, jacobian.cols[static_cast<size_t>(k)]) =
-          jacobian.values[static_cast<size_t>(k)];
-    }
-  }
-  // The prior's rows give it full rank.
-  const Eigen::LLT<Eigen::MatrixXd> factor(dense.transpose() * dense);
-  ENSURE(factor.info() == Eigen::Success, "priors make the rank full");
-  solution.covariance =
-      factor.solve(Eigen::MatrixXd::Identity(kParameters, kParameters));
-  return solution;
+  return problem;
 }
 
-std::vector<double> ValuesOf(const Positions& positions) {
-  const auto values = ValuesAt(positions.data());
+std::vector<double> ValuesOf(const std::vector<double>& positions) {
+  const auto values = ValuesAt(std::span<const double>(positions));
   return {values.begin(), values.end()};
 }
 
@@ -216,7 +175,7 @@ FittedRange RangeOf(const std::vector<EngineProfile>& profiles) {
   return range;
 }
 
-void FillParameters(const Solution& solution, Fit& fit) {
+void FillParameters(const Posterior& solution, Fit& fit) {
   const std::vector<double> values = ValuesOf(solution.positions);
   for (size_t i = 0; i < kParameters; ++i) {
     const auto at = static_cast<Eigen::Index>(i);
@@ -240,7 +199,7 @@ void FillParameters(const Solution& solution, Fit& fit) {
 // Times of steps where they were recorded, and how far the model is from them.
 void FillRuns(const std::vector<EngineProfile>& profiles,
               const ProfileFit& result,
-              const Solution& solution,
+              const Posterior& solution,
               double time_sigma,
               Fit& fit) {
   std::vector<double> residuals;
@@ -330,28 +289,49 @@ ProfileFit FitProfiles(const Device& device,
     model::Validate(profile.workload);
     hardware::RequirePrecision(device, profile.workload.precision);
     prepared.push_back({profile, model::ExpandKernels(profile.workload)});
-    const int count = ProfileResidual(device, prepared.back(), options).Count();
+    const size_t count =
+        ProfileResiduals(device, prepared.back(), options).size();
     if (count == 0) {
       throw InputError(
           fmt::format("{}: expected a figure of the profile", profile.label));
     }
-    figures += count;
+    figures += static_cast<int64_t>(count);
   }
   if (prepared.empty()) {
     throw InputError(fmt::format(
         "fit of {} to profiles: expected profiles, got none", device.name));
   }
-  const Solution solution = Solve(device, prepared, options, kAll);
+  const FitProblem problem = ProblemOf(device, prepared, options);
+  std::string message;
+  std::optional<Solution> solved =
+      Solve(problem, PriorPositions(problem), {}, &message);
+  if (!solved) {
+    throw InputError(
+        fmt::format("fit of {} to profiles: {}", device.name, message));
+  }
+  Posterior solution;
+  solution.positions = std::move(solved->positions);
+  solution.held.assign(kParameters, false);
+  solution.covariance = PosteriorCovariance(problem, solution.positions);
+  std::vector<std::optional<std::vector<double>>> left_out;
+  if (options.leave_one_out) left_out = LeaveOutEachGroup(problem, solution);
   ProfileFit result;
-  const std::vector<double> values = ValuesOf(solution.positions);
   for (size_t i = 0; i < prepared.size(); ++i) {
     const EngineProfile& profile = prepared[i].profile;
-    result.modelled.push_back(
-        ModelProfile(device, profile.label, profile.workload, values));
+    const auto at = [&](const std::vector<double>& positions) {
+      return ModelProfile(
+          device, profile.label, profile.workload, ValuesOf(positions));
+    };
+    result.modelled.push_back(at(solution.positions));
     if (!options.leave_one_out) continue;
-    const Solution without = Solve(device, prepared, options, i);
-    result.left_out.push_back(ModelProfile(
-        device, profile.label, profile.workload, ValuesOf(without.positions)));
+    if (!left_out[i]) {
+      throw InputError(
+          fmt::format("fit of {} to profiles without {}: the "
+                      "solver did not converge",
+                      device.name,
+                      profile.label));
+    }
+    result.left_out.push_back(at(*left_out[i]));
   }
   Fit& fit = result.fit;
   fit.name = device.name;

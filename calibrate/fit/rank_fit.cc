@@ -1,16 +1,17 @@
 #include "calibrate/fit/rank_fit.h"
 
-#include <ceres/ceres.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "calibrate/fit/data_parallel.h"
+#include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/problem.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
@@ -69,107 +70,63 @@ struct ShareFit {
   double host_sigma = 0;  // 0: the host adds nothing
 };
 
-// The residuals of log(share) and, where the host adds to a step, log(host):
-// how far they are off their priors, and the times off what was measured, each
-// in its own standard deviations.
-class ShareResiduals {
- public:
-  ShareResiduals(const ShareFit& fit, const RankFit& ranks)
-      : fit_(fit), ranks_(ranks) {}
+// As far as a share may be: a fit file takes no other.
+constexpr double kLeastShare = 1e-4;
+constexpr double kMostShare = 10.0;
+// As far as the host may be off its prior, as a factor: nothing that is
+// measured is explained any better past it.
+constexpr double kFarthestHost = 1e4;
 
-  bool operator()(double const* const* logs, double* residuals) const {
-    RankFit moved = ranks_;
-    moved.share = std::exp(logs[0][0]);
-    *residuals++ =
-        (logs[0][0] - std::log(ranks_.share_prior)) / fit_.share_sigma;
-    if (has_host()) {
-      moved.host = Seconds<>(std::exp(logs[0][1]));
-      *residuals++ = std::log(moved.host / ranks_.host_prior) / fit_.host_sigma;
-    }
-    for (const Figure& figure : fit_.figures) {
-      *residuals++ =
-          std::log(Modelled(figure, moved) / figure.observation.measured) /
-          figure.sigma;
-    }
-    return true;
-  }
-  bool has_host() const { return fit_.host_sigma > 0; }
-  int unknowns() const { return has_host() ? 2 : 1; }
-  int size() const {
-    return static_cast<int>(fit_.figures.size()) + unknowns();
-  }
-
- private:
-  const ShareFit& fit_;
-  const RankFit& ranks_;
-};
-
-using ShareCost =
-    ceres::DynamicNumericDiffCostFunction<ShareResiduals, ceres::CENTRAL>;
-
-// Inverse of J^T J at `logs`, of which the second row is there with a host.
-void FillErrors(const ShareCost& cost,
-                const ShareResiduals& residuals,
-                const double* logs,
-                RankFit& ranks) {
-  const auto rows = static_cast<size_t>(residuals.size());
-  const auto columns = static_cast<size_t>(residuals.unknowns());
-  std::vector<double> values(rows);
-  std::vector<double> slopes(rows * columns);
-  double* jacobian[] = {slopes.data()};
-  const double* const at[] = {logs};
-  cost.Evaluate(at, values.data(), jacobian);
-  double share = 0;
-  double host = 0;
-  double both = 0;
-  for (size_t row = 0; row < rows; ++row) {
-    const double* slope = &slopes[row * columns];
-    share += slope[0] * slope[0];
-    if (!residuals.has_host()) continue;
-    host += slope[1] * slope[1];
-    both += slope[0] * slope[1];
-  }
-  if (!residuals.has_host()) {
-    ranks.share_error = std::sqrt(1.0 / share);
-    return;
-  }
-  const double determinant = share * host - both * both;
-  ranks.share_error = std::sqrt(host / determinant);
-  ranks.host_error = std::sqrt(share / determinant);
-  ranks.host_share_correlation = -both / std::sqrt(share * host);
-}
-
-// Least squares over log(share) and log(host). There is one minimum: every
-// time falls with the share, and only steps grow with the host.
+// Least squares over log(share) and, where the host adds to a step, log(host).
+// There is one minimum: every time falls with the share, and only steps grow
+// with the host.
 void FitShare(const ShareFit& fit, RankFit& ranks) {
-  ShareResiduals residuals(fit, ranks);
-  ShareCost cost(&residuals, ceres::DO_NOT_TAKE_OWNERSHIP);
-  cost.AddParameterBlock(residuals.unknowns());
-  cost.SetNumResiduals(residuals.size());
-  ceres::Problem::Options unowned;
-  unowned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
-  ceres::Problem problem(unowned);
-  std::array<double, 2> logs = {std::log(ranks.share_prior), 0.0};
-  if (residuals.has_host()) logs[1] = std::log(ranks.host_prior.base());
-  problem.AddResidualBlock(&cost, nullptr, logs.data());
-  ceres::Solver::Options options;
-  options.linear_solver_type = ceres::DENSE_QR;
-  options.logging_type = ceres::SILENT;
-  options.function_tolerance = 1e-12;
-  options.parameter_tolerance = 1e-10;
-  // Where a message just hides the times have a bend, and steps get short.
-  options.max_num_iterations = 1000;
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  if (summary.termination_type != ceres::CONVERGENCE) {
-    throw InputError("the share of a rank does not converge: " +
-                     summary.message);
+  const bool has_host = fit.host_sigma > 0;
+  std::vector<BoundedParameter> parameters = {
+      {.prior = std::log(ranks.share_prior),
+       .prior_sigma = fit.share_sigma,
+       .lower = std::log(kLeastShare),
+       .upper = std::log(kMostShare)}};
+  if (has_host) {
+    const double prior = ranks.host_prior.base();
+    parameters.push_back({.prior = std::log(prior),
+                          .prior_sigma = fit.host_sigma,
+                          .lower = std::log(prior / kFarthestHost),
+                          .upper = std::log(prior * kFarthestHost)});
   }
-  FillErrors(cost, residuals, logs.data(), ranks);
-  ranks.share = std::exp(logs[0]);
+  FitProblem problem(parameters, /*robust_scale=*/0.0);
+  if (!fit.figures.empty()) {
+    problem.Add(ByDifferences(
+        fit.figures.size(),
+        parameters.size(),
+        [&](std::span<const double> logs, std::span<double> residuals) {
+          RankFit moved = ranks;
+          moved.share = std::exp(logs[0]);
+          if (has_host) moved.host = Seconds<>(std::exp(logs[1]));
+          for (size_t i = 0; i < fit.figures.size(); ++i) {
+            const Figure& figure = fit.figures[i];
+            residuals[i] = std::log(Modelled(figure, moved) /
+                                    figure.observation.measured) /
+                           figure.sigma;
+          }
+        }));
+  }
+  std::string message;
+  const std::optional<Solution> solution =
+      Solve(problem, PriorPositions(problem), {}, &message);
+  if (!solution) {
+    throw InputError("the share of a rank does not converge: " + message);
+  }
+  const Eigen::MatrixXd covariance =
+      PosteriorCovariance(problem, solution->positions);
+  ranks.share = std::exp(solution->positions[0]);
+  ranks.share_error = std::sqrt(covariance(0, 0));
   ranks.share_determined = !fit.figures.empty();
-  if (!residuals.has_host()) return;
-  ranks.host = Seconds<>(std::exp(logs[1]));
+  if (!has_host) return;
+  ranks.host = Seconds<>(std::exp(solution->positions[1]));
+  ranks.host_error = std::sqrt(covariance(1, 1));
+  ranks.host_share_correlation =
+      covariance(0, 1) / std::sqrt(covariance(0, 0) * covariance(1, 1));
   ranks.host_determined = ranks.host_error < kDeterminedBelow * fit.host_sigma;
 }
 

@@ -519,5 +519,44 @@ TEST_CASE("shipped fits of GPUs are of the model that ships" *
   CHECK(compared > 250);
 }
 
+// The refits tell how far the leverages may be trusted: not further than the
+// rows scatter anyway.
+TEST_CASE("rows left out by leverage are as their refits" *
+          doctest::test_suite("shared")) {
+  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
+  if (!fs::is_directory(folder)) {
+    MESSAGE("skipped: no " << folder.string());
+    return;
+  }
+  FitOptions by_leverage;
+  by_leverage.name_runs = false;
+  FitOptions by_refits = by_leverage;
+  by_refits.largest_leverage = 0;
+  const std::vector<Observation> rows =
+      ReadTable((folder / "nvidia_dle_training.csv").string()).observations;
+  for (const char* name :
+       {"a100_sxm4_40gb", "v100_sxm2_16gb", "v100_sxm3_32gb"}) {
+    CAPTURE(name);
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(name);
+    const Fit fit = FitDevice(device, rows, by_leverage);
+    const Fit refits = FitDevice(device, rows, by_refits);
+    REQUIRE(fit.runs.size() == refits.runs.size());
+    double sum = 0;
+    for (size_t i = 0; i < fit.runs.size(); ++i) {
+      REQUIRE(fit.runs[i].left_out.has_value());
+      REQUIRE(refits.runs[i].left_out.has_value());
+      const double apart =
+          std::abs(std::log(*fit.runs[i].left_out / *refits.runs[i].left_out));
+      CHECK(apart < 0.5 * refits.residual_scatter);
+      sum += apart;
+    }
+    CHECK(sum / static_cast<double>(fit.runs.size()) <
+          0.1 * refits.residual_scatter);
+    CHECK(std::abs(fit.leave_one_out_error - refits.leave_one_out_error) <
+          0.1 * refits.residual_scatter);
+  }
+}
+
 }  // namespace
 }  // namespace trainfare::calibrate

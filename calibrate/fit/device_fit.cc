@@ -1,0 +1,642 @@
+// From measurements to a fit: the device's formula against what was timed.
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "calibrate/fit/candidate_runs.h"
+#include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/posterior.h"
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/problem.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+#include "model/nearest.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::ParameterInfo;
+using model::InputError;
+using model::Seconds;
+
+// Of one workload's step, or of one operation by itself.
+using TimeModel = std::variant<StepModel, KernelModel>;
+
+LogTimes Evaluate(const TimeModel& model, std::span<const double> positions) {
+  return std::visit(
+      [&](const auto& of_kind) {
+        return of_kind.Evaluate(positions.first(of_kind.positions()));
+      },
+      model);
+}
+LogTimes EvaluateValues(const TimeModel& model,
+                        std::span<const double> positions) {
+  return std::visit(
+      [&](const auto& of_kind) {
+        return of_kind.EvaluateValues(positions.first(of_kind.positions()));
+      },
+      model);
+}
+
+struct Datum {
+  size_t model = 0;  // index of its TimeModel
+  size_t run = 0;    // index of its run's label
+  Quantity quantity = Quantity::kStep;
+  Seconds<> measured;
+  double log_measured = 0;
+  double noise = 0;  // of the measurement, relative
+  double sigma = 0;  // noise and model error together
+
+  bool kernel() const { return quantity == Quantity::kKernel; }
+};
+
+// Everything that all fits to (parts of) the same observations share.
+struct FitData {
+  // Those of the device, then, where there are kernels by themselves, the one
+  // that has a value of its own there: it is found and not kept.
+  std::vector<ParameterInfo> infos;
+  size_t of_device = 0;
+  std::vector<double> prior;  // in the scale of the fit, as all positions
+  std::vector<TimeModel> models;
+  std::vector<std::string> words;  // of each, as Describe() has them
+  std::vector<Datum> data;
+  std::vector<std::string> runs;
+};
+
+// Of the robust loss before outliers are told from a bad start, widest first.
+constexpr std::array kWiderScales = {16.0, 4.0};
+// A formula that misses by more than this times the error assumed is not told
+// from outliers any more: without the limit nothing would count as determined,
+// and back at the priors it would miss by more still.
+constexpr double kLargestModelSigma = 2.0;
+// Of a kernel by itself, of its log. One that misses by more says little, but
+// is no outlier.
+constexpr double kLargestKernelSigma = 0.5;
+
+// log(model / measured) / sigma of the figures of one workload or operation,
+// which is evaluated once for all of them.
+class TimeResiduals : public ResidualBlock {
+ public:
+  TimeResiduals(const FitData& data, size_t model, std::vector<size_t> figures)
+      : data_(data), model_(data.models[model]), figures_(std::move(figures)) {}
+
+  size_t size() const override { return figures_.size(); }
+  bool Evaluate(std::span<const double> positions,
+                std::span<double> residuals,
+                std::span<double> slopes) const override {
+    const LogTimes times = slopes.empty()
+                               ? EvaluateValues(model_, positions)
+                               : calibrate::Evaluate(model_, positions);
+    bool finite = true;
+    for (size_t i = 0; i < figures_.size(); ++i) {
+      const Datum& datum = data_.data[figures_[i]];
+      residuals[i] = (times[datum.quantity] - datum.log_measured) / datum.sigma;
+      finite &= std::isfinite(residuals[i]);
+      if (slopes.empty()) continue;
+      const auto gradient = times.GradientOf(datum.quantity);
+      for (size_t j = 0; j < positions.size(); ++j) {
+        slopes[i * positions.size() + j] = gradient[j] / datum.sigma;
+      }
+    }
+    return finite;
+  }
+
+ private:
+  const FitData& data_;
+  const TimeModel& model_;
+  std::vector<size_t> figures_;  // indices of the data
+};
+
+// `data` must outlive the problem; its sigmas may change meanwhile.
+FitProblem ProblemOf(const FitData& data, double robust_scale) {
+  std::vector<BoundedParameter> parameters;
+  for (const ParameterInfo& info : data.infos) {
+    parameters.push_back(Bounded(info));
+  }
+  FitProblem problem(std::move(parameters), robust_scale);
+  std::vector<std::vector<size_t>> figures(data.models.size());
+  for (size_t i = 0; i < data.data.size(); ++i) {
+    figures[data.data[i].model].push_back(i);
+  }
+  for (size_t model = 0; model < figures.size(); ++model) {
+    std::vector<size_t> runs;
+    for (const size_t figure : figures[model]) {
+      runs.push_back(data.data[figure].run);
+    }
+    problem.Add(
+        std::make_unique<TimeResiduals>(data, model, std::move(figures[model])),
+        std::move(runs));
+  }
+  return problem;
+}
+
+// Errors of the formula itself, relative: of steps and their parts, and of
+// kernels by themselves.
+struct ModelErrors {
+  double step = 0;
+  double kernel = 0;
+};
+
+double Sigma(const Datum& datum, const ModelErrors& errors) {
+  return std::hypot(datum.noise, datum.kernel() ? errors.kernel : errors.step);
+}
+
+// What the residuals say of them: standard deviations of log(model / measured),
+// robustly.
+ModelErrors ErrorsAt(const FitData& data,
+                     const std::vector<double>& positions,
+                     const FitOptions& options) {
+  std::vector<LogTimes> times;
+  times.reserve(data.models.size());
+  for (const TimeModel& model : data.models) {
+    times.push_back(EvaluateValues(model, positions));
+  }
+  std::vector<double> steps;
+  std::vector<double> kernels;
+  for (const Datum& datum : data.data) {
+    (datum.kernel() ? kernels : steps)
+        .push_back(times[datum.model][datum.quantity] - datum.log_measured);
+  }
+  return {std::clamp(RobustDeviation(steps, 0.0),
+                     options.model_sigma,
+                     kLargestModelSigma * options.model_sigma),
+          std::clamp(RobustDeviation(kernels, 0.0),
+                     std::min(options.model_sigma, options.kernel_sigma),
+                     std::max(kLargestKernelSigma, options.kernel_sigma))};
+}
+
+// What Collect() adds one figure by.
+struct Figure {
+  const std::string& label;
+  Quantity quantity = Quantity::kStep;
+  Seconds<> measured;
+  double noise = 0;
+};
+
+FitData Collect(const hardware::Device& device,
+                const std::vector<Observation>& observations,
+                const std::vector<KernelObservation>& kernels,
+                const FitOptions& options) {
+  FitData data;
+  data.infos = hardware::ParametersOf(device);
+  data.of_device = data.infos.size();
+  const auto own = hardware::KindOf(device).parameter_alone;
+  if (own && !kernels.empty()) data.infos.push_back(data.infos[*own]);
+  for (const ParameterInfo& info : data.infos) {
+    data.prior.push_back(ToFitScale(info, info.prior));
+  }
+  std::map<std::string, size_t> model_of;  // by words of the workload
+  std::map<std::string, size_t> run_of;
+  const auto add = [&](const Figure& figure,
+                       const std::string& words,
+                       const auto& make_model) {
+    const double measured = model::ToSeconds(figure.measured);
+    if (!std::isfinite(measured) || measured <= 0.0) {
+      throw InputError(fmt::format(
+          "{}: expected a time above 0, got {} s", figure.label, measured));
+    }
+    const auto [model, new_model] = model_of.emplace(words, data.models.size());
+    if (new_model) {
+      try {
+        data.models.push_back(make_model());
+      } catch (const InputError& error) {
+        throw InputError(fmt::format("{}: {}", figure.label, error.what()));
+      }
+      data.words.push_back(words);
+    }
+    const auto [run, new_run] = run_of.emplace(figure.label, data.runs.size());
+    if (new_run) data.runs.push_back(figure.label);
+    data.data.push_back({.model = model->second,
+                         .run = run->second,
+                         .quantity = figure.quantity,
+                         .measured = figure.measured,
+                         .log_measured = std::log(measured),
+                         .noise = figure.noise,
+                         .sigma = 0});
+    const LogTimes at_prior =
+        EvaluateValues(data.models[model->second], data.prior);
+    if (!std::isfinite(at_prior[figure.quantity])) {
+      throw InputError(
+          fmt::format("{}: measured the {} of a step that has none",
+                      figure.label,
+                      ToText(figure.quantity)));
+    }
+    Datum& datum = data.data.back();
+    datum.sigma = Sigma(datum, {options.model_sigma, options.kernel_sigma});
+  };
+  for (const Observation& o : observations) {
+    add({o.label, o.quantity, o.measured, o.relative_noise},
+        Describe(o.workload),
+        [&] { return StepModel(device, o.workload); });
+  }
+  for (const KernelObservation& o : kernels) {
+    add({o.label, Quantity::kKernel, o.measured, o.relative_noise},
+        Describe(o),
+        [&] { return KernelModel(device, o); });
+  }
+  return data;
+}
+
+// A run that one might do, and what it would be sensitive to.
+struct Candidate {
+  model::Workload workload;
+  LogTimes times;
+};
+
+// Names the run that would narrow a parameter most, given what is known.
+std::string DeterminingRun(const ParameterInfo& info,
+                           const std::vector<Candidate>& candidates,
+                           const Eigen::MatrixXd& covariance,
+                           Eigen::Index row,
+                           double model_sigma) {
+  double best = 0.0;
+  const Candidate* run = nullptr;
+  for (const Candidate& candidate : candidates) {
+    for (const auto& of_quantity : candidate.times.gradient) {
+      const Eigen::Map<const Eigen::VectorXd> gradient(of_quantity.data(),
+                                                       covariance.rows());
+      const Eigen::VectorXd moved = covariance * gradient;
+      const double taken = moved(row) * moved(row) /
+                           (gradient.dot(moved) + model_sigma * model_sigma);
+      // A clear lead, so that rounding never decides.
+      if (taken > best * (1.0 + 1e-9)) {
+        best = taken;
+        run = &candidate;
+      }
+    }
+  }
+  std::string text(info.determined_by);
+  // A hundredth of the variance is no reason to name a run.
+  if (run != nullptr && best > 0.01 * covariance(row, row)) {
+    const model::Workload& w = run->workload;
+    text += fmt::format("; such as {} {}, batch {}, length {}",
+                        w.architecture.name,
+                        model::ToText(w.precision),
+                        w.batch,
+                        w.sequence_length);
+  }
+  return text;
+}
+
+std::vector<model::Precision> PrecisionsOf(const hardware::Device& device) {
+  std::vector<model::Precision> precisions;
+  for (const auto precision : {model::Precision::kFp32,
+                               model::Precision::kTf32,
+                               model::Precision::kFp16,
+                               model::Precision::kBf16}) {
+    if (device.MatrixPeak(precision)) precisions.push_back(precision);
+  }
+  return precisions;
+}
+
+void FillParameters(const hardware::Device& device,
+                    const FitData& data,
+                    const Posterior& posterior,
+                    double model_sigma,
+                    bool name_runs,
+                    Fit& fit) {
+  const std::vector<bool>& held = posterior.held;
+  const std::vector<double>& positions = posterior.positions;
+  const Eigen::MatrixXd& covariance = posterior.covariance;
+  std::vector<Candidate> candidates;
+  if (name_runs && std::find(held.begin(), held.end(), true) != held.end()) {
+    for (model::Workload& workload :
+         CandidateRuns(device, PrecisionsOf(device))) {
+      const LogTimes times =
+          StepModel(device, workload)
+              .Evaluate(std::span(positions).first(data.of_device));
+      candidates.push_back({std::move(workload), times});
+    }
+  }
+  const auto of_device = static_cast<Eigen::Index>(data.of_device);
+  for (size_t i = 0; i < data.of_device; ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    const ParameterInfo& info = data.infos[i];
+    FittedParameter parameter;
+    parameter.name = info.name;
+    // exp(log(bound)) may round past the bound that a file is read against.
+    parameter.value =
+        held[i] ? info.prior
+                : std::clamp(
+                      FromFitScale(info, positions[i]), info.lower, info.upper);
+    parameter.standard_error = std::sqrt(covariance(at, at));
+    parameter.prior = info.prior;
+    parameter.determined = !held[i];
+    if (held[i] && name_runs) {
+      parameter.determined_by =
+          DeterminingRun(info, candidates, covariance, at, model_sigma);
+    }
+    fit.parameters.push_back(std::move(parameter));
+    for (Eigen::Index j = 0; j < of_device; ++j) {
+      fit.covariance.push_back(covariance(at, j));
+    }
+  }
+}
+
+// What a fit to all other runs makes of each; the held parameters stay held.
+void LeaveOneOut(const FitData& data,
+                 const FitProblem& problem,
+                 const Posterior& posterior,
+                 double largest_leverage,
+                 Fit& fit) {
+  const auto without = LeaveOutEachGroup(problem, posterior, largest_leverage);
+  for (size_t i = 0; i < data.data.size(); ++i) {
+    const Datum& datum = data.data[i];
+    const auto& positions = without[datum.run];
+    if (!positions) continue;
+    const LogTimes times = EvaluateValues(data.models[datum.model], *positions);
+    fit.runs[i].left_out = Seconds<>(std::exp(times[datum.quantity]));
+  }
+}
+
+FittedRange RangeOf(const FitData& data) {
+  FittedRange range;
+  std::set<std::string> settings;
+  bool first = true;
+  for (const TimeModel& model : data.models) {
+    // A kernel by itself is no step that a prediction could lie near to.
+    const auto* of_step = std::get_if<StepModel>(&model);
+    if (of_step == nullptr) continue;
+    const model::Workload& w = of_step->workload();
+    const int64_t parameters = model::TotalParameters(w.architecture);
+    const auto extend = [&](int64_t value, int64_t& low, int64_t& high) {
+      low = first ? value : std::min(low, value);
+      high = first ? value : std::max(high, value);
+    };
+    extend(w.tokens(), range.min_tokens, range.max_tokens);
+    extend(w.sequence_length,
+           range.min_sequence_length,
+           range.max_sequence_length);
+    extend(parameters, range.min_parameters, range.max_parameters);
+    settings.insert(SettingsOf(w));
+    first = false;
+  }
+  range.settings.assign(settings.begin(), settings.end());
+  return range;
+}
+
+double ErrorOf(Seconds<> modelled, const FittedRun& run) {
+  return std::abs(modelled / run.measured - 1.0);
+}
+
+void FillKernelErrors(Fit& fit) {
+  std::vector<double> errors;
+  std::vector<double> left_out_errors;
+  for (const FittedRun& run : fit.runs) {
+    if (run.quantity != Quantity::kKernel) continue;
+    errors.push_back(ErrorOf(run.modelled, run));
+    if (run.left_out) left_out_errors.push_back(ErrorOf(*run.left_out, run));
+  }
+  if (!errors.empty()) fit.kernel_in_sample_error = Median(errors);
+  if (!left_out_errors.empty()) {
+    fit.kernel_leave_one_out_error = Median(left_out_errors);
+  }
+}
+
+// Errors and scatter of the chief runs. One that is left out is corrected by
+// the others' residuals, as a prediction is.
+void FillErrors(const FitData& data,
+                const FitProblem& problem,
+                const Posterior& posterior,
+                double model_sigma,
+                Fit& fit) {
+  std::vector<double> residuals;
+  std::vector<double> errors;
+  std::vector<double> left_out_errors;
+  const std::vector<const FittedRun*> chief = fit.ChiefRuns();
+  const Discrepancy discrepancy = fit.ModelDiscrepancy();
+  for (size_t i = 0; i < chief.size(); ++i) {
+    const FittedRun& run = *chief[i];
+    const double ratio = run.modelled / run.measured;
+    residuals.push_back(std::log(ratio));
+    errors.push_back(std::abs(ratio - 1.0));
+    if (run.left_out) {
+      const double corrected =
+          *run.left_out / run.measured * std::exp(-discrepancy.LeftOutMean(i));
+      left_out_errors.push_back(std::abs(corrected - 1.0));
+    }
+  }
+  // Number of parameters that the data rather than the prior determines, in
+  // fractions: MacKay 1992, "Bayesian interpolation", equation 4.9.
+  double effective = 0.0;
+  for (size_t i = 0; i < data.of_device; ++i) {
+    if (posterior.held[i]) continue;
+    const double narrowed = NarrowedTo(problem, posterior.covariance, i);
+    effective += 1.0 - narrowed * narrowed;
+  }
+  // Kernels by themselves do not tell how far steps scatter.
+  const auto count = static_cast<double>(
+      std::count_if(data.data.begin(), data.data.end(), [](const Datum& datum) {
+        return !datum.kernel();
+      }));
+  const double freedom = std::max(1.0, count - effective);
+  if (chief.empty()) {
+    fit.degrees_of_freedom = 1;
+    fit.residual_scatter = kDatasheetScatter;
+    return;
+  }
+  const double scatter =
+      RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
+  fit.degrees_of_freedom = static_cast<int64_t>(freedom);
+  fit.residual_scatter =
+      ScatterWithPrior(freedom * scatter * scatter, freedom, model_sigma);
+  fit.in_sample_error = Median(errors);
+  if (!left_out_errors.empty()) {
+    fit.leave_one_out_error = Median(left_out_errors);
+  }
+}
+
+// From the priors a sharp loss would take most runs for outliers and stay
+// there: what is far off is told by the scatter that a wide one leaves. Moves
+// `start` there, and sets the sigmas of the data.
+ModelErrors EstimateErrors(const FitProblem& problem,
+                           const FitOptions& options,
+                           FitData& data,
+                           std::vector<double>& start) {
+  ModelErrors errors = {options.model_sigma, options.kernel_sigma};
+  for (const double wider : kWiderScales) {
+    std::optional<Solution> solved = Solve(problem, start, {.widened = wider});
+    if (!solved) continue;
+    start = std::move(solved->positions);
+    errors = ErrorsAt(data, start, options);
+    for (Datum& datum : data.data) datum.sigma = Sigma(datum, errors);
+  }
+  return errors;
+}
+
+void FillRuns(const FitData& data,
+              const std::vector<double>& positions,
+              Fit& fit) {
+  for (const Datum& datum : data.data) {
+    const TimeModel& model = data.models[datum.model];
+    const LogTimes times = EvaluateValues(model, positions);
+    const auto* of_step = std::get_if<StepModel>(&model);
+    fit.runs.push_back({.label = data.runs[datum.run],
+                        .workload = data.words[datum.model],
+                        .place = of_step != nullptr ? std::optional(PlaceOf(
+                                                          of_step->workload()))
+                                                    : std::nullopt,
+                        .quantity = datum.quantity,
+                        .measured = datum.measured,
+                        .modelled = Seconds<>(std::exp(times[datum.quantity])),
+                        .left_out = std::nullopt});
+  }
+}
+
+void CountFigures(const FitData& data, Provenance& provenance) {
+  std::set<size_t> runs;
+  for (const Datum& datum : data.data) {
+    if (datum.kernel()) {
+      ++provenance.kernels;
+    } else {
+      ++provenance.observations;
+      runs.insert(datum.run);
+    }
+  }
+  provenance.runs = static_cast<int64_t>(runs.size());
+}
+
+void RequireParameters(const hardware::Device& device) {
+  if (hardware::ParametersOf(device.kind).empty()) {
+    throw InputError(fmt::format("{}: no step model for {} devices yet",
+                                 device.name,
+                                 hardware::ToText(device.kind)));
+  }
+}
+
+Fit EmptyFit(const hardware::Device& device) {
+  Fit fit;
+  fit.name = device.name;
+  fit.device = device.name;
+  fit.reported_name = device.reported_name;
+  fit.kind = device.kind;
+  if (hardware::KindOf(device).is_host) fit.measured_device = device;
+  return fit;
+}
+
+// Those of one device.
+struct OwnFigures {
+  std::vector<Observation> steps;
+  std::vector<KernelObservation> kernels;
+};
+
+OwnFigures OfDevice(const hardware::Device& device,
+                    const std::vector<Observation>& observations,
+                    const std::vector<KernelObservation>& kernels) {
+  if (observations.empty() && kernels.empty()) {
+    throw InputError(
+        fmt::format("fit of {}: expected measurements, got none", device.name));
+  }
+  OwnFigures own;
+  std::set<std::string> others;
+  int64_t of_several = 0;
+  for (const Observation& observation : observations) {
+    if (!IsDevice(device, observation.device)) {
+      others.insert(observation.device);
+    } else if (observation.device_count != 1) {
+      ++of_several;
+    } else {
+      own.steps.push_back(observation);
+    }
+  }
+  for (const KernelObservation& kernel : kernels) {
+    if (IsDevice(device, kernel.device)) {
+      own.kernels.push_back(kernel);
+    } else {
+      others.insert(kernel.device);
+    }
+  }
+  if (!own.steps.empty() || !own.kernels.empty()) return own;
+  if (of_several > 0) {
+    throw InputError(fmt::format(
+        "fit of {}: all {} measurements of it are of several devices; a fit "
+        "needs runs on one",
+        device.name,
+        of_several));
+  }
+  std::string name = device.name;
+  if (!device.reported_name.empty()) {
+    name += fmt::format(" ({})", device.reported_name);
+  }
+  throw InputError(
+      fmt::format("fit of {}: none of {} measurements is of it; they are of {}",
+                  name,
+                  observations.size() + kernels.size(),
+                  model::JoinNames(model::NameViews(others))));
+}
+
+}  // namespace
+
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const FitOptions& options) {
+  return FitDevice(device, observations, {}, options);
+}
+
+Fit FitDevice(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const std::vector<KernelObservation>& kernels,
+              const FitOptions& options) {
+  RequireParameters(device);
+  const OwnFigures own = OfDevice(device, observations, kernels);
+  FitData data = Collect(device, own.steps, own.kernels, options);
+  const FitProblem problem = ProblemOf(data, options.robust_scale);
+  std::vector<double> start = data.prior;
+  const ModelErrors errors = EstimateErrors(problem, options, data, start);
+  std::string message;
+  const std::optional<Posterior> posterior =
+      FindPosterior(problem, std::move(start), &message);
+  if (!posterior) {
+    throw InputError(
+        fmt::format("fit of {} refused: the solver did not converge ({})",
+                    device.name,
+                    message));
+  }
+  Fit fit = EmptyFit(device);
+  FillParameters(device, data, *posterior, errors.step, options.name_runs, fit);
+  FillRuns(data, posterior->positions, fit);
+  // Of one run there is nothing left without it.
+  if (options.leave_one_out && data.runs.size() > 1) {
+    LeaveOneOut(data, problem, *posterior, options.largest_leverage, fit);
+  }
+  FillErrors(data, problem, *posterior, options.model_sigma, fit);
+  FillKernelErrors(fit);
+  fit.range = RangeOf(data);
+  CountFigures(data, fit.provenance);
+  return fit;
+}
+
+Fit PriorFit(const hardware::Device& device) {
+  RequireParameters(device);
+  const auto infos = hardware::ParametersOf(device);
+  Fit fit = EmptyFit(device);
+  fit.provenance.source = "datasheet";
+  fit.covariance.assign(infos.size() * infos.size(), 0.0);
+  for (size_t i = 0; i < infos.size(); ++i) {
+    FittedParameter parameter;
+    parameter.name = infos[i].name;
+    parameter.value = infos[i].prior;
+    parameter.standard_error = infos[i].prior_sigma;
+    parameter.prior = parameter.value;
+    parameter.determined_by = infos[i].determined_by;
+    fit.parameters.push_back(std::move(parameter));
+    fit.covariance[i * infos.size() + i] =
+        infos[i].prior_sigma * infos[i].prior_sigma;
+  }
+  return fit;
+}
+
+}  // namespace trainfare::calibrate
