@@ -1,4 +1,5 @@
-// A fit of 100 measurements, with and without leaving each run out in turn.
+// Fits of 100 to 5,000 measurements, with and without leaving each run out: how
+// the time grows is what to read, next to the greatest.
 
 #include <benchmark/benchmark.h>
 
@@ -15,9 +16,10 @@
 namespace trainfare::calibrate {
 namespace {
 
-// 25 runs of four quantities each, 3 % noise around parameters that are not the
+// Runs of four quantities each, 3 % noise around parameters that are not the
 // priors.
-std::vector<Observation> Measurements(const hardware::Device& device) {
+std::vector<Observation> Measurements(const hardware::Device& device,
+                                      size_t runs) {
   std::vector<double> truth;
   for (const auto& info : hardware::ParametersOf(device.kind)) {
     truth.push_back(FromFitScale(
@@ -28,8 +30,9 @@ std::vector<Observation> Measurements(const hardware::Device& device) {
   const std::vector<model::Workload> candidates =
       CandidateRuns(device, {model::Precision::kFp32});
   std::vector<Observation> observations;
-  for (size_t run = 0; run < 25; ++run) {
-    const model::Workload& workload = candidates[run * candidates.size() / 25];
+  for (size_t run = 0; run < runs; ++run) {
+    const model::Workload& workload =
+        candidates[run * candidates.size() / runs];
     const auto time = StepModel(device, workload).Time(truth);
     for (const Quantity quantity : {Quantity::kStep,
                                     Quantity::kForward,
@@ -48,19 +51,29 @@ std::vector<Observation> Measurements(const hardware::Device& device) {
   return observations;
 }
 
-void FitHundredMeasurements(benchmark::State& state, bool leave_one_out) {
+void FitMeasurements(benchmark::State& state, bool leave_one_out) {
   const hardware::Device device = hardware::HostCpu();
-  const std::vector<Observation> observations = Measurements(device);
+  const std::vector<Observation> observations =
+      Measurements(device, static_cast<size_t>(state.range(0)) / 4);
   FitOptions options;
   options.leave_one_out = leave_one_out;
   for (auto _ : state) {
     benchmark::DoNotOptimize(FitDevice(device, observations, options));
   }
+  state.SetComplexityN(state.range(0));
 }
-BENCHMARK_CAPTURE(FitHundredMeasurements, all_at_once, false)
+BENCHMARK_CAPTURE(FitMeasurements, all_at_once, false)
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(5000)
+    ->Complexity()
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
-BENCHMARK_CAPTURE(FitHundredMeasurements, and_leave_one_out, true)
+BENCHMARK_CAPTURE(FitMeasurements, and_leave_one_out, true)
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(5000)
+    ->Complexity()
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
