@@ -43,8 +43,7 @@ Seconds<T> SendingTime(int64_t ranks,
                        const RingLevel<T>& across = {}) {
   if (piece.transfers == 0) return Seconds<T>();
   const auto reduced = [&](Bytes<> size) {
-    return HierarchicalAllReduceTime<T>(
-        ranks / hosts, hosts, size, ring, across);
+    return AllReduceTime<T>(ranks / hosts, hosts, size, ring, across);
   };
   return reduced(piece.sent) +
          static_cast<double>(piece.transfers - 1) * reduced(Bytes<>());

@@ -118,18 +118,18 @@ struct ShardGroups {
 };
 
 // All-gather or reduce-scatter of `size` bytes over the shards of one copy:
-// half of an all-reduce over the same ranks, which is both (Patarasuk & Yuan
-// 2009).
+// half of an all-reduce by a ring over the same ranks, which is both
+// (Patarasuk & Yuan 2009). There is no tree of it.
 template <class T>
 Seconds<T> GatherTime(const ShardGroups& groups,
                       Bytes<> size,
                       const RingLevel<T>& ring,
                       const RingLevel<T>& across) {
-  return 0.5 * HierarchicalAllReduceTime(groups.shards_in_host(),
-                                         groups.hosts_of_copy(),
-                                         size,
-                                         ring,
-                                         across);
+  return 0.5 * RingOverHostsTime(groups.shards_in_host(),
+                                 groups.hosts_of_copy(),
+                                 size,
+                                 ring,
+                                 across);
 }
 
 // Gradients of `size` bytes: reduce-scatter over the shards, then an
@@ -141,11 +141,11 @@ Seconds<T> ReduceTime(const ShardGroups& groups,
                       const RingLevel<T>& across) {
   const Bytes<> shard = size / static_cast<double>(groups.shards);
   return GatherTime(groups, size, ring, across) +
-         HierarchicalAllReduceTime(groups.copies_in_host(),
-                                   groups.hosts_of_shard(),
-                                   shard,
-                                   ring,
-                                   across);
+         AllReduceTime(groups.copies_in_host(),
+                       groups.hosts_of_shard(),
+                       shard,
+                       ring,
+                       across);
 }
 
 // What each rank sends of the two.

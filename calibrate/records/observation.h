@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ struct Observation {
   std::string group;   // what validate groups by (system, table)
   std::string device;  // catalog name, or as reported when unknown to it
   int64_t device_count = 1;
+  int64_t hosts = 1;  // that the devices are on, as many on each
+  // Of each host's network; absent: not said.
+  std::optional<model::BytesPerSecond<>> network;
   model::Workload workload;
   Quantity quantity = Quantity::kStep;
   model::Seconds<> measured;  // median over the steps that are not warm-up

@@ -89,8 +89,11 @@ const LinkFacts& FactsOfLinks() {
     read.ring_share = links.Number("ring_share", 0.01, 1.0);
     read.ring_share_sigma = links.Number("ring_share_sigma", 0.0, 3.0);
     read.through_processor = links.Bandwidth("through_processor");
+    read.unnamed_network_sigma =
+        links.Number("unnamed_network_sigma", 0.0, 3.0);
     read.peer_step = links.Time("peer_step");
     read.host_step = links.Time("host_step");
+    read.network_step = links.Time("network_step");
     root.Text("source");
     root.Date("date");
     root.Finish();

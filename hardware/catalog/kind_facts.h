@@ -37,8 +37,11 @@ struct LinkFacts {
   double ring_share_sigma = 0;  // of the logarithm of that share
   // Between devices on the host's bus, from one root port to the next.
   model::BytesPerSecond<> through_processor;
-  model::Seconds<> peer_step;  // of one step of a ring between peers
-  model::Seconds<> host_step;  // the same over the host's bus
+  // Of the bandwidth of a network between hosts that nobody named.
+  double unnamed_network_sigma = 0;
+  model::Seconds<> peer_step;     // of one step of a ring between peers
+  model::Seconds<> host_step;     // the same over the host's bus
+  model::Seconds<> network_step;  // between hosts
 };
 
 const LinkFacts& FactsOfLinks();  // read once

@@ -18,7 +18,9 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
                "predict my_job.yaml --device h100_sxm --format json",
                "predict --model llama-3.1-8b --samples 10000 --length 2048 "
                "--device h100_sxm --set trainable.lora.rank=16",
-               "predict squad_bert_large --instance aws/p4d.24xlarge"});
+               "predict squad_bert_large --instance aws/p4d.24xlarge",
+               "predict llama_8b_fsdp --instance aws/p5.48xlarge --hosts 2 "
+               "--set parallel.data=16"});
   sub->add_option("SCENARIO",
                   options->scenario,
                   "A file, the name of a shipped scenario, or FILE#RUN of "
@@ -41,6 +43,15 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
            options->devices,
            "Train data parallel on N devices (default: all of the instance, "
            "else 1)");
+  AddCount(*sub,
+           "--hosts",
+           options->hosts,
+           "Over N alike hosts, each with its share of the devices");
+  sub->add_option("--network",
+                  options->network,
+                  "Bandwidth of each host's network, such as 400Gbit/s "
+                  "(default: the instance's, else as the catalog's hosts)")
+      ->type_name("RATE");
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
   AddPriceFlags(*sub, options->prices, options->regions);
   AddOverrides(*sub, options->overrides);

@@ -41,6 +41,10 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   sub->add_flag("--all",
                 options.all,
                 "Show every candidate (csv and json always have them all)");
+  AddCount(*sub,
+           "--hosts",
+           options.hosts,
+           "Also on N of each instance, over its network");
   AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
   AddNames(*sub,
            "--also",

@@ -64,16 +64,23 @@ class Estimator {
 
   Candidate Estimate(const Instance& instance,
                      int64_t devices,
+                     int64_t hosts,
                      const RecommendOptions& options) {
     Candidate c;
     c.instance = &instance;
     c.device = instance.device;
-    c.devices = devices;
-    c.tariff = pricing_.Of(instance, options.spot);
+    c.devices = devices * hosts;
+    c.hosts = hosts;
+    c.tariff = pricing_.Of(instance, options.spot, hosts);
     try {
       const calibrate::Predictor& predictor = PredictorOf(instance.device);
-      c.job = EstimateJob(
-          scenario_, predictor, ClusterOf(instance, devices, predictor));
+      c.job = EstimateJob(scenario_,
+                          predictor,
+                          OverHosts(ClusterOf(instance, devices, predictor),
+                                    hosts,
+                                    predictor.device(),
+                                    &instance,
+                                    std::nullopt));
     } catch (const model::InputError& error) {
       c.objection = {Obstacle::kCannotRun, error.what()};
       return c;
@@ -131,6 +138,17 @@ class Estimator {
   Fits fits_;
   std::map<std::string, calibrate::Predictor> predictors_;
 };
+
+// Hosts besides one: as asked, else as many as have the ranks of the scenario.
+int64_t HostsOf(const Scenario& scenario,
+                const Instance& instance,
+                const RecommendOptions& options) {
+  if (options.hosts) return *options.hosts;
+  const int64_t ranks = scenario.workload.parallel.data;
+  return ranks > instance.count && ranks % instance.count == 0
+             ? ranks / instance.count
+             : 1;
+}
 
 void RequireKnownClouds(const std::vector<std::string>& asked) {
   std::set<std::string> clouds;
@@ -215,11 +233,16 @@ std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
                   instance.cloud) == options.clouds.end()) {
       continue;
     }
+    const int64_t hosts = HostsOf(scenario, instance, options);
+    if (hosts > 1) {
+      candidates.push_back(
+          estimator.Estimate(instance, instance.count, hosts, options));
+    }
     if (instance.count > 1) {
       candidates.push_back(
-          estimator.Estimate(instance, instance.count, options));
+          estimator.Estimate(instance, instance.count, 1, options));
     }
-    candidates.push_back(estimator.Estimate(instance, 1, options));
+    candidates.push_back(estimator.Estimate(instance, 1, 1, options));
   }
   for (const std::string& device : options.also) {
     candidates.push_back(estimator.EstimateAlone(device, options));

@@ -47,6 +47,7 @@ struct Candidate {
   const hardware::Instance* instance = nullptr;  // nullptr: a device by itself
   std::string device;
   int64_t devices = 1;
+  int64_t hosts = 1;               // as many of the instance
   std::optional<JobEstimate> job;  // absent: cannot be estimated
   std::optional<Tariff> tariff;
   // The cost of the run and of the ends of its interval.
@@ -64,13 +65,16 @@ struct Candidate {
     return viable() ? worse : objection.words;
   }
   std::string Name() const {
-    return instance != nullptr ? instance->FullName() : device;
+    if (instance == nullptr) return device;
+    return hosts > 1 ? std::to_string(hosts) + " x " + instance->FullName()
+                     : instance->FullName();
   }
   // The score of a viable one.
   ScoreRange Score(Objective objective) const;
 };
 
-// One or two of every instance, and of every device of `options.also`. Throws
+// One device, and all, of every instance, all of the several hosts that were
+// asked for, and of every device of `options.also`. Throws
 // InputError for clouds, devices and regions that nobody knows; `warnings`
 // names the files of fits that cannot be read.
 std::vector<Candidate> EstimateCandidates(const Scenario& scenario,

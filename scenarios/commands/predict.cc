@@ -43,6 +43,53 @@ bool IsPartOf(const std::string& name, const hardware::Instance& instance) {
   return device.name == instance.device || device.part_of == instance.device;
 }
 
+// Hosts that so many devices are on: as asked, else as many instances as have
+// them all, else one.
+int64_t HostsOf(const PredictOptions& options, int64_t devices, int64_t most) {
+  if (options.hosts) return *options.hosts;
+  return devices > most && devices % most == 0 ? devices / most : 1;
+}
+
+Cluster ClusterFor(const PredictOptions& options,
+                   const hardware::Instance* instance,
+                   const calibrate::Predictor& predictor) {
+  const hardware::Device& device = predictor.device();
+  const int64_t most = instance != nullptr ? DevicesOf(*instance, device) : 1;
+  const int64_t devices =
+      options.devices.value_or(most * options.hosts.value_or(1));
+  const int64_t hosts = instance != nullptr ? HostsOf(options, devices, most)
+                                            : options.hosts.value_or(1);
+  if (devices % hosts != 0) {
+    throw InputError(
+        fmt::format("--hosts: expected a divisor of the {} devices, got {}; "
+                    "hint: --devices {}",
+                    devices,
+                    hosts,
+                    (devices / hosts + 1) * hosts));
+  }
+  std::optional<model::BytesPerSecond<>> network;
+  if (options.network) {
+    if (hosts == 1) {
+      throw UsageError("--network: needs several hosts, --hosts 2");
+    }
+    network =
+        hardware::ParseQuantity<model::BytesPerSecond<>>(*options.network);
+    if (!network || !(*network > model::BytesPerSecond<>())) {
+      throw UsageError(
+          fmt::format("--network: expected a rate such as 400Gbit/s, got "
+                      "\"{}\"",
+                      *options.network));
+    }
+  }
+  return OverHosts(instance != nullptr
+                       ? ClusterOf(*instance, devices / hosts, predictor)
+                       : ClusterOf(predictor, devices / hosts),
+                   hosts,
+                   device,
+                   instance,
+                   network);
+}
+
 PredictionTarget TargetOf(const PredictOptions& options) {
   const hardware::Instance* instance =
       options.instance
@@ -70,16 +117,12 @@ PredictionTarget TargetOf(const PredictOptions& options) {
   calibrate::Predictor predictor =
       fit ? calibrate::Predictor(device, std::move(*fit))
           : calibrate::Predictor(device);
-  const int64_t devices = options.devices.value_or(
-      instance != nullptr ? DevicesOf(*instance, device) : 1);
-  const Cluster cluster = instance != nullptr
-                              ? ClusterOf(*instance, devices, predictor)
-                              : ClusterOf(predictor, devices);
+  const Cluster cluster = ClusterFor(options, instance, predictor);
   PredictionTarget target{
       std::move(predictor), fit_name, cluster, instance, {}, fits.left_out()};
   if (instance != nullptr) {
-    target.tariff =
-        Pricing(options.prices, options.regions).Of(*instance, options.spot);
+    target.tariff = Pricing(options.prices, options.regions)
+                        .Of(*instance, options.spot, target.cluster.hosts);
   }
   return target;
 }
@@ -94,7 +137,7 @@ std::string GroundName(const PredictionTarget& target) {
 void SetRanks(const model::Parallel& parallel, PredictOptions& options) {
   if (!options.devices && parallel.data > 0) options.devices = parallel.data;
   if (parallel.shard != model::Shard::kNone && !options.instance &&
-      options.devices.value_or(1) == 1) {
+      options.devices.value_or(options.hosts.value_or(1)) == 1) {
     throw InputError(fmt::format(
         "parallel.shard: expected several devices to share over with {}, got "
         "one; hint: --devices 8, or parallel.data",
@@ -193,6 +236,7 @@ Json HeadOf(const PredictionTarget& target, const Scenario& scenario) {
                          ? Json(target.instance->FullName())
                          : Json(nullptr);
   json["fit"] = target.fit_name.empty() ? Json(nullptr) : Json(target.fit_name);
+  json["hosts"] = target.cluster.hosts;
   json["price"] = ToJson(target.tariff);
   return json;
 }
@@ -235,6 +279,9 @@ Report Predict(const PredictOptions& asked) {
   const std::vector<Scenario> variants = Variants(scenario, options.overrides);
   if (options.devices) {
     RequireCount("--devices", *options.devices, model::kMostDevices);
+  }
+  if (options.hosts) {
+    RequireCount("--hosts", *options.hosts, model::kMostDevices);
   }
   SetRanks(scenario.workload.parallel, options);
   if (options.spot && !options.instance) {

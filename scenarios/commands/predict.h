@@ -30,6 +30,8 @@ struct PredictOptions {
   std::optional<std::string> instance;
   std::optional<std::string> fit;  // path
   std::optional<int64_t> devices;
+  std::optional<int64_t> hosts;        // as many devices on each
+  std::optional<std::string> network;  // "400Gbit/s", of each host
   bool spot = false;
   std::vector<std::string> prices;   // files, in place of the shipped clouds
   std::vector<std::string> regions;  // empty: any

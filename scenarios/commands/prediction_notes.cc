@@ -180,6 +180,16 @@ void AddLinkNotes(const PredictionTarget& target,
         "data parallel over {}: link from its datasheet, not measured",
         target.cluster.link->name));
   }
+  if (const auto& network = target.cluster.network) {
+    notes.push_back(fmt::format(
+        "{} hosts over {} of each, {}{}",
+        target.cluster.hosts,
+        hardware::FormatBandwidth(network->wire.bandwidth),
+        network->wire.name,
+        network->named ? ", not measured"
+                       : ": no network was named, so the interval is wider; "
+                         "say --network"));
+  }
   if (target.cluster.devices_per_chip > 1) {
     notes.push_back(fmt::format(
         "{} parts of each {}: what they send each other is in the "
@@ -232,7 +242,13 @@ std::string TargetName(const PredictionTarget& target) {
     name = fmt::format("{} x {}", target.cluster.devices, name);
   }
   if (target.instance != nullptr) {
-    name += fmt::format(" of {}", target.instance->FullName());
+    name += fmt::format(" of {}{}",
+                        target.cluster.hosts > 1
+                            ? fmt::format("{} x ", target.cluster.hosts)
+                            : "",
+                        target.instance->FullName());
+  } else if (target.cluster.hosts > 1) {
+    name += fmt::format(" on {} hosts", target.cluster.hosts);
   }
   return name;
 }

@@ -13,6 +13,7 @@
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/candidates.h"
 #include "scenarios/job/estimate.h"
@@ -214,9 +215,11 @@ Table CandidateTable(const std::vector<Candidate>& candidates,
 
 Json ToJson(const Candidate& c) {
   Json json;
-  json["instance"] = c.instance != nullptr ? Json(c.Name()) : Json(nullptr);
+  json["instance"] =
+      c.instance != nullptr ? Json(c.instance->FullName()) : Json(nullptr);
   json["device"] = c.device;
   json["devices"] = c.devices;
+  json["hosts"] = c.hosts;
   json["chosen"] = c.chosen;
   json["tied"] = c.tied;
   json["reason"] = c.chosen ? Json(nullptr) : Json(c.Reason());
@@ -406,7 +409,8 @@ Json JsonOf(const std::vector<Candidate>& candidates,
       options.budget ? Json(ToDollars(*options.budget)) : Json(nullptr);
   json["chosen"] = nullptr;
   if (!candidates.empty() && candidates.front().chosen) {
-    json["chosen"] = {{"instance", candidates.front().Name()},
+    json["chosen"] = {{"instance", candidates.front().instance->FullName()},
+                      {"hosts", candidates.front().hosts},
                       {"devices", candidates.front().devices},
                       {"ties", ties}};
   }
@@ -442,6 +446,9 @@ Report Recommend(const RecommendOptions& options) {
         "recommend: give one --batch and one --seq, it compares instances");
   }
   const Scenario& scenario = variants.front();
+  if (options.hosts) {
+    RequireCount("--hosts", *options.hosts, model::kMostDevices);
+  }
   Report report;
   std::vector<Candidate> candidates =
       EstimateCandidates(scenario, options, report.warnings);

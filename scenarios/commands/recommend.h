@@ -27,6 +27,7 @@ struct RecommendOptions {
   std::optional<int64_t> top;        // candidates to keep; none: all
   bool all = false;  // show people every candidate, not the best few
   std::vector<std::string> clouds;  // empty: all
+  std::optional<int64_t> hosts;     // also on so many of each instance
   // Devices that are answered for alone, whether anybody rents them out or not.
   std::vector<std::string> also;
   Overrides overrides;  // at most one batch and one length

@@ -134,8 +134,10 @@ class Validation {
     for (const Observation& o : observations) {
       Row row;
       row.observation = &o;
-      row.point = fmt::format(
-          "{} x {}", o.device_count, calibrate::Describe(o.workload));
+      row.point = fmt::format("{} on {} x {}",
+                              o.device_count,
+                              o.hosts,
+                              calibrate::Describe(o.workload));
       row.asked = o.quantity == Quantity::kStep || !with_step.contains(o.label);
       const auto found = index.find(o.device);
       if (found != index.end()) {
@@ -392,8 +394,8 @@ class Validation {
       if (!row.asked) continue;
       Attempt({index}, [&] {
         const Observation& o = *row.observation;
-        const StepEstimate step = EstimateStep(
-            predictor, o.workload, ClusterOf(predictor, o.device_count));
+        const StepEstimate step =
+            EstimateStep(predictor, o.workload, ClusterOf(predictor, o));
         const model::Seconds<> part = Part(step, o.quantity);
         row.predicted = part;
         row.low = part * step.low_factor;

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "calibrate/fit/rank_step.h"
 #include "hardware/catalog/kind_facts.h"
 #include "model/error.h"
+#include "model/limits.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -70,13 +72,22 @@ void Join(calibrate::RankFit ranks,
 }  // namespace
 
 calibrate::RankFit DatasheetRanks(const Cluster& cluster,
-                                  const Device& device,
-                                  double of_rate) {
+                                  const Device& device) {
   calibrate::RankFit ranks;
+  const double share = hardware::FactsOfLinks().ring_share;
   ranks.network.ranks = cluster.chips();
-  ranks.network.alone.ring = {
-      cluster.link->latency,
-      cluster.link->bandwidth * hardware::FactsOfLinks().ring_share * of_rate};
+  ranks.network.hosts = cluster.hosts;
+  if (cluster.network) {
+    const auto local = static_cast<double>(cluster.chips() / cluster.hosts);
+    const hardware::Interconnect& wire = cluster.network->wire;
+    ranks.network.across = {wire.latency, wire.bandwidth * (share / local)};
+  }
+  // A rank alone on its host has only the network.
+  ranks.network.alone.ring = ranks.network.across;
+  if (cluster.link) {
+    ranks.network.alone.ring = {cluster.link->latency,
+                                cluster.link->bandwidth * share};
+  }
   ranks.network.beside = ranks.network.alone;
   const hardware::KindFacts& facts = hardware::FactsOfKind(device.kind);
   ranks.host = ranks.host_prior = facts.rank_host;
@@ -189,6 +200,118 @@ Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices) {
   cluster.devices = devices;
   Join(std::move(*ranks), predictor.fit(), cluster);
   return cluster;
+}
+
+namespace {
+
+// A network that nobody named: as hosts of the catalog have it that carry the
+// device, with as many where there are any, else with the most; where none
+// carries it, as all hosts of several devices. The mean of the logarithms.
+HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
+  const std::string& carried = device.part_of ? *device.part_of : device.name;
+  const auto& catalog = hardware::InstanceCatalog::Shipped();
+  std::vector<const hardware::Instance*> hosts = catalog.OfDevice(carried);
+  std::erase_if(hosts, [](const auto* host) { return !host->network; });
+  const bool known = !hosts.empty();
+  if (!known) {
+    for (const hardware::Instance& host : catalog.instances()) {
+      if (host.network && host.count > 1) hosts.push_back(&host);
+    }
+  }
+  const auto keep = [&](int64_t count) {
+    std::erase_if(hosts,
+                  [&](const auto* host) { return host->count != count; });
+  };
+  const auto has = [&](int64_t count) {
+    return std::any_of(hosts.begin(), hosts.end(), [&](const auto* host) {
+      return host->count == count;
+    });
+  };
+  if (known) {
+    int64_t most = 0;
+    for (const auto* host : hosts) most = std::max(most, host->count);
+    keep(has(local) ? local : most);
+  }
+  double sum = 0;
+  double squares = 0;
+  for (const auto* host : hosts) {
+    const double log = std::log(host->network->Resolve().bandwidth.base());
+    sum += log;
+    squares += log * log;
+  }
+  const auto count = static_cast<double>(hosts.size());
+  const double mean = sum / count;
+  const double spread = std::sqrt(std::max(squares / count - mean * mean, 0.0));
+  const hardware::LinkFacts& facts = hardware::FactsOfLinks();
+  HostNetwork network;
+  network.wire.name = known ? fmt::format("as hosts of {} have it", carried)
+                            : "as hosts of other devices have it";
+  network.wire.reach = hardware::InterconnectReach::kNetwork;
+  network.wire.latency = facts.network_step;
+  network.wire.bandwidth = model::BytesPerSecond<>(std::exp(mean));
+  network.sigma = std::hypot(facts.ring_share_sigma,
+                             std::max(facts.unnamed_network_sigma, spread));
+  network.named = false;
+  return network;
+}
+
+}  // namespace
+
+Cluster OverHosts(Cluster host,
+                  int64_t hosts,
+                  const Device& device,
+                  const hardware::Instance* instance,
+                  std::optional<model::BytesPerSecond<>> bandwidth) {
+  if (hosts == 1) return host;
+  if (host.devices > model::kMostDevices / hosts) {
+    throw InputError(
+        fmt::format("hosts: expected at most {} devices, got {} hosts of {}",
+                    model::kMostDevices,
+                    hosts,
+                    host.devices));
+  }
+  const hardware::LinkFacts& facts = hardware::FactsOfLinks();
+  HostNetwork network{{}, facts.ring_share_sigma, true};
+  if (bandwidth) {
+    network.wire.name = "the network that was named";
+    network.wire.reach = hardware::InterconnectReach::kNetwork;
+    network.wire.bandwidth = *bandwidth;
+    network.wire.latency = facts.network_step;
+  } else if (instance != nullptr && instance->network) {
+    network.wire = instance->network->Resolve();
+  } else {
+    network = UnnamedNetwork(device, host.devices);
+  }
+  host.devices *= hosts;
+  host.hosts = hosts;
+  host.network = std::move(network);
+  if (host.ranks) {
+    // Measured in one host; between them is the network.
+    Cluster unmeasured = host;
+    unmeasured.ranks.reset();
+    const calibrate::RankNetwork over =
+        DatasheetRanks(unmeasured, device).network;
+    host.ranks->network.ranks = over.ranks;
+    host.ranks->network.hosts = over.hosts;
+    host.ranks->network.across = over.across;
+  }
+  return host;
+}
+
+Cluster ClusterOf(const calibrate::Predictor& predictor,
+                  const calibrate::Observation& observation) {
+  const int64_t hosts = observation.hosts;
+  if (observation.device_count % hosts != 0) {
+    throw InputError(
+        fmt::format("nodes: expected a divisor of the {} devices, got {}",
+                    observation.device_count,
+                    hosts));
+  }
+  return OverHosts(ClusterOf(predictor, observation.device_count / hosts),
+                   hosts,
+                   predictor.device(),
+                   nullptr,
+                   observation.network);
 }
 
 }  // namespace trainfare::scenarios

@@ -8,6 +8,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/catalog/interconnect.h"
@@ -15,9 +16,21 @@
 
 namespace trainfare::scenarios {
 
+// What joins the hosts of a cluster.
+struct HostNetwork {
+  hardware::Interconnect wire;  // bandwidth of a whole host
+  // How far a ring's share of it may be off, as the standard deviation of its
+  // logarithm: more where nobody said which network it is.
+  double sigma = 0;
+  bool named = true;
+};
+
 // Devices that train together, each a rank.
 struct Cluster {
   int64_t devices = 1;
+  // Alike ones, as many devices in each; several have a network.
+  int64_t hosts = 1;
+  std::optional<HostNetwork> network;
   // More than one have a link by its datasheet, or ranks as they were measured;
   // then these answer.
   std::optional<hardware::Interconnect> link;
@@ -33,6 +46,7 @@ struct Cluster {
 
   // Whose gradients go over the link.
   int64_t chips() const { return devices / devices_per_chip; }
+  int64_t devices_of_host() const { return devices / hosts; }
   // Ranks on one processor are one device.
   int64_t ranks_per_device() const {
     return ranks ? ranks->ranks_per_device : 1;
@@ -58,12 +72,24 @@ Cluster ClusterOf(const hardware::Instance& instance,
                   const calibrate::Predictor& predictor);
 Cluster ClusterOf(const calibrate::Predictor& predictor, int64_t devices);
 
+// So many of `host`, over a network of `bandwidth` a host, else of the one that
+// `instance` names (it may be nullptr), else of what hosts have in the catalog,
+// which is less sure. Throws InputError for more devices than anybody asks
+// about.
+Cluster OverHosts(Cluster host,
+                  int64_t hosts,
+                  const hardware::Device& device,
+                  const hardware::Instance* instance,
+                  std::optional<model::BytesPerSecond<>> bandwidth);
+
+// The cluster that a row of measurements names.
+Cluster ClusterOf(const calibrate::Predictor& predictor,
+                  const calibrate::Observation& observation);
+
 // Of ranks that nobody measured: the link by its datasheet, computation and
 // communication do not slow each other, and the host adds what it does on the
-// device's kind. The cluster has a link. `of_rate`: of what a ring gets of the
-// link, for how much hangs on it.
+// device's kind. The cluster has a link, or a device a host.
 calibrate::RankFit DatasheetRanks(const Cluster& cluster,
-                                  const hardware::Device& device,
-                                  double of_rate = 1.0);
+                                  const hardware::Device& device);
 
 }  // namespace trainfare::scenarios

@@ -63,6 +63,13 @@ calibrate::RankFit WithSlowerRing(calibrate::RankFit ranks) {
   return ranks;
 }
 
+// The same of the network between hosts.
+calibrate::RankFit WithSlowerNetwork(calibrate::RankFit ranks, double sigma) {
+  model::RingLevel<double>& across = ranks.network.across;
+  across.link = across.link * std::exp(-sigma);
+  return ranks;
+}
+
 // Standard deviation of the logarithm of its time, by what the device's
 // prediction and the ring leave open.
 double RanksSigma(const RanksPart& part,
@@ -479,6 +486,15 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
           workload, prediction.time, WithSlowerRing(ranks));
       part.link = std::log(slow.total() / total);
       backward_part.link = std::log(slow.backward() / backward);
+      if (cluster.network) {
+        const calibrate::RankStepTime far = calibrate::StepOverRanks(
+            workload,
+            prediction.time,
+            WithSlowerNetwork(ranks, cluster.network->sigma));
+        part.link = std::hypot(part.link, std::log(far.total() / total));
+        backward_part.link =
+            std::hypot(backward_part.link, std::log(far.backward() / backward));
+      }
     }
     const bool shares = model::ShardsOf(workload.parallel) > 1;
     step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
@@ -556,8 +572,9 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster) {
-  ENSURE(cluster.chips() == 1 || cluster.link || cluster.ranks,
-         "several devices have a link");
+  ENSURE(cluster.chips() == cluster.hosts || cluster.link || cluster.ranks,
+         "several devices of a host have a link");
+  ENSURE(cluster.hosts == 1 || cluster.network, "several hosts have a network");
   const Device& device = predictor.device();
   JobEstimate job = Begin(scenario, device, cluster);
   CountMemory(device, job);

@@ -43,7 +43,8 @@ std::optional<hardware::Price> Pricing::Find(const hardware::Instance& instance,
 }
 
 std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
-                                  bool spot) const {
+                                  bool spot,
+                                  int64_t count) const {
   const auto price = Find(instance, spot);
   if (!price) return std::nullopt;
   Tariff tariff;
@@ -56,6 +57,11 @@ std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
     if (!price->on_demand) return std::nullopt;
     tariff.price = *price->on_demand;
     tariff.price_low = tariff.price;
+  }
+  if (count > 1) {
+    tariff.price = tariff.price * static_cast<double>(count);
+    tariff.price_low = tariff.price_low * static_cast<double>(count);
+    tariff.instances = count;
   }
   tariff.region = price->region;
   tariff.date = price->date;
@@ -77,8 +83,11 @@ std::string Describe(const Tariff& tariff) {
                         hardware::FormatPrice(tariff.price_low),
                         hardware::FormatPrice(tariff.price));
   }
-  return fmt::format("{} {} in {} ({})",
+  return fmt::format("{}{} {} in {} ({})",
                      price,
+                     tariff.instances > 1
+                         ? fmt::format(" for {} instances", tariff.instances)
+                         : "",
                      tariff.spot ? "spot" : "on demand",
                      tariff.region,
                      tariff.date);

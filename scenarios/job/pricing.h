@@ -17,6 +17,7 @@ namespace trainfare::scenarios {
 // highest counts, so that a bill is not higher than was said.
 struct Tariff {
   model::UsdPerSecond<> price;
+  int64_t instances = 1;            // that it is the price of, together
   model::UsdPerSecond<> price_low;  // of the range; equal when there is none
   bool spot = false;
   std::string region;
@@ -36,8 +37,10 @@ class Pricing {
   Pricing(const std::vector<std::string>& files,
           std::vector<std::string> regions);
 
-  // nullopt: no price is known. Never 0.
-  std::optional<Tariff> Of(const hardware::Instance& instance, bool spot) const;
+  // Of so many of the instance. nullopt: no price is known. Never 0.
+  std::optional<Tariff> Of(const hardware::Instance& instance,
+                           bool spot,
+                           int64_t count = 1) const;
 
  private:
   std::optional<hardware::Price> Find(const hardware::Instance& instance,

@@ -48,8 +48,9 @@ std::vector<Repeats> MergeRepeats(
   std::map<std::string, size_t> index;
   for (const calibrate::Observation& o : observations) {
     const auto [found, is_new] =
-        index.emplace(fmt::format("{} x {} {} {}",
+        index.emplace(fmt::format("{} on {} x {} {} {}",
                                   o.device_count,
+                                  o.hosts,
                                   o.device,
                                   calibrate::Describe(o.workload),
                                   calibrate::ToText(o.quantity)),

@@ -31,18 +31,34 @@ TEST_CASE("without latency it is the bus bandwidth of nccl-tests") {
   }
 }
 
-TEST_CASE("two levels: each is its ring, and one level alone is one ring") {
+TEST_CASE("over hosts: one level alone is one ring, two pass both links") {
   const RingLevel<double> inside{Microseconds(2.0), GBPerSecond(100.0)};
   const RingLevel<double> across{Microseconds(20.0), GBPerSecond(5.0)};
   const Bytes<> size = MB(400.0);
-  CHECK(HierarchicalAllReduceTime(8, 1, size, inside, across) ==
+  CHECK(AllReduceTime(8, 1, size, inside, across) ==
         RingAllReduceTime<double>(8, size, inside.step_latency, inside.link));
-  CHECK(HierarchicalAllReduceTime(1, 4, size, inside, across) ==
+  CHECK(RingOverHostsTime(1, 4, size, inside, across) ==
         RingAllReduceTime<double>(4, size, across.step_latency, across.link));
-  // 8 x 4: 14 (2 us + 50 MB / 100 GB/s) + 6 (20 us + 12.5 MB / 5 GB/s)
-  //      = 28 us + 7 ms + 120 us + 15 ms.
-  CHECK(ToMilliseconds(HierarchicalAllReduceTime(8, 4, size, inside, across)) ==
-        doctest::Approx(22.148).epsilon(1e-12));
+  // 4 hosts of 8: 31 links, 3 of them between hosts, whose network is 40 GB/s:
+  // 2 (28 x 2 us + 3 x 20 us) + 2 x 31/32 x 400 MB / 40 GB/s
+  //     = 232 us + 19.375 ms.
+  CHECK(ToMilliseconds(RingOverHostsTime(8, 4, size, inside, across)) ==
+        doctest::Approx(19.607).epsilon(1e-12));
+  // Trees: 2 (7 x 2 us + 2 x 20 us) + 2 x 400 MB / 40 GB/s = 108 us + 20 ms.
+  CHECK(ToMilliseconds(TreeOverHostsTime(8, 4, size, inside, across)) ==
+        doctest::Approx(20.108).epsilon(1e-12));
+  // Three hosts need as many levels as four.
+  CHECK(ToMicroseconds(TreeOverHostsTime(8, 3, Bytes<>(), inside, across)) ==
+        doctest::Approx(108.0).epsilon(1e-12));
+  // Long messages go round, short ones over the trees.
+  CHECK(AllReduceTime(8, 4, size, inside, across) ==
+        RingOverHostsTime(8, 4, size, inside, across));
+  CHECK(AllReduceTime(8, 4, MB(1.0), inside, across) ==
+        TreeOverHostsTime(8, 4, MB(1.0), inside, across));
+  // A network wider than the links of a host does not help.
+  const RingLevel<double> wide{Microseconds(20.0), GBPerSecond(50.0)};
+  CHECK(ToMilliseconds(RingOverHostsTime(8, 4, size, inside, wide)) ==
+        doctest::Approx(0.232 + 7.75).epsilon(1e-12));
 }
 
 TEST_CASE("more bytes take longer, a faster link never does") {

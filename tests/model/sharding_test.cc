@@ -209,10 +209,18 @@ TEST_CASE("gathers and sums over hosts and copies") {
   CHECK(ToSeconds(ReduceTime(host, size, ring, across)) ==
         doctest::Approx(0.07007));
   CHECK(ToBytes(GatherTraffic(host, size)) == doctest::Approx(7e9));
-  // One copy over two hosts: and 1 (2e-5 + 8e9 / 16e10).
+  // One copy over two hosts: 14 steps inside, one between, 15 / 16 of the bytes
+  // through 8 x 10 GB/s.
   const ShardGroups wide{16, 1, 8};
   CHECK(ToSeconds(GatherTime(wide, size, ring, across)) ==
-        doctest::Approx(0.07007 + 0.05002));
+        doctest::Approx(14e-5 + 2e-5 + 15.0 * 8e9 / (16.0 * 80e9)));
+  // docs/models/sharding.md, "Over several hosts".
+  CHECK(ToMilliseconds(
+            GatherTime<double>(wide,
+                               Byte(436'224'000.0),
+                               {Microseconds(3.4), GBPerSecond(352.5)},
+                               {Microseconds(20), GBPerSecond(940.0 / 24)})) ==
+        doctest::Approx(1.37278).epsilon(1e-5));
   // A copy a host: shards of 1e9 averaged, 2 (2e-5 + 1e9 / 2e10).
   const ShardGroups hybrid{8, 2, 8};
   CHECK(ToSeconds(GatherTime(hybrid, size, ring, across)) ==

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "calibrate/records/import/table_model.h"
@@ -266,9 +267,6 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   }
   parallel.shard = known->second;
   if (parallel.shard == Shard::kNone) return parallel;
-  if (row.Count("nodes").value_or(1) > 1) {
-    throw Unused{fmt::format("not predicted: {} over several hosts", word)};
-  }
   parallel.data = devices;
   return parallel;
 }
@@ -448,6 +446,43 @@ model::Seconds<> TimeOf(const TableRow& row,
   return time;
 }
 
+// The rate before words of the notes, "4 x 100 Gbit/s RoCE between nodes": of
+// each host.
+std::optional<model::BytesPerSecond<>> NetworkOf(const TableRow& row) {
+  const std::string notes = row.AllNotes();
+  const size_t end = notes.find(kBetweenHosts);
+  if (end == std::string::npos) return std::nullopt;
+  const size_t begin = notes.find_last_of(";,", end);
+  const std::string words =
+      notes.substr(begin == std::string::npos ? 0 : begin + 1,
+                   end - (begin == std::string::npos ? 0 : begin + 1));
+  const size_t unit = words.find(kHostRate);
+  if (unit == std::string::npos) return std::nullopt;
+  double rate = 1;
+  std::istringstream numbers(words.substr(0, unit));
+  std::string word;
+  bool any = false;
+  while (numbers >> word) {
+    if (word == "x") continue;
+    const auto number = hardware::ParseNumber(word);
+    // "InfiniBand 100": what stands before the figures is a name.
+    any = number && *number > 0;
+    rate = any ? rate * *number : 1;
+  }
+  if (!any) return std::nullopt;
+  return model::GBPerSecond(rate / 8.0);
+}
+
+void SetHosts(const TableRow& row, Observation& observation) {
+  observation.hosts = row.Count("nodes").value_or(1);
+  if (observation.device_count % observation.hosts != 0) {
+    row.Fail(
+        "nodes",
+        fmt::format("a divisor of the {} devices", observation.device_count));
+  }
+  if (observation.hosts > 1) observation.network = NetworkOf(row);
+}
+
 UsedRow Read(const TableRow& row) {
   UsedRow used;
   const MetricWords& metric = MetricOf(row);
@@ -478,6 +513,7 @@ UsedRow Read(const TableRow& row) {
   }
   // Replicas of a forward pass do not talk to each other.
   observation.device_count = workload.work == Work::kForward ? 1 : devices;
+  if (observation.device_count > 1) SetHosts(row, observation);
   const std::string& device = row["device"];
   if (device.empty()) throw Unused{"device not stated"};
   observation.device = DeviceName(device);

@@ -128,6 +128,10 @@ inline constexpr auto kPrecisionWords = std::to_array<PrecisionWords>({
     {"int8", model::Precision::kBf16, 8},
 });
 
+// How notes say what joins hosts: "1600 Gbit/s RoCE between nodes".
+inline constexpr std::string_view kBetweenHosts = "between nodes";
+inline constexpr std::string_view kHostRate = "Gbit/s";
+
 // What `metric` is and in what unit. Of several times of one run the first
 // here is used: the others say the same again, or hold a start-up.
 enum class Metric {

@@ -74,6 +74,43 @@ TEST_CASE("an instance brings its device, its count and its price") {
             .epsilon(1e-9));
 }
 
+TEST_CASE("several hosts are several instances, by their network") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instance = "aws/p5.48xlarge";
+  const Json one = Json::parse(Predict(options).json);
+  CHECK(one.at("hosts") == 1);
+  options.overrides.settings = {"parallel.data=16"};
+  // As many hosts as have the ranks.
+  const Report two_report = Predict(options);
+  const Json two = Json::parse(two_report.json);
+  CHECK(two.at("hosts") == 2);
+  CHECK(two.at("predictions")[0].at("devices") == 16);
+  CHECK(two_report.headline[0].find("of 2 x aws/p5.48xlarge") !=
+        std::string::npos);
+  CHECK(two.at("price").at("price_usd_per_hour").get<double>() ==
+        doctest::Approx(
+            2 * one.at("price").at("price_usd_per_hour").get<double>()));
+  options.network = "100 Gbit/s";
+  const Json slow = Json::parse(Predict(options).json);
+  CHECK(slow.at("predictions")[0].at("step_time_s") >
+        two.at("predictions")[0].at("step_time_s"));
+  options.network = "fast";
+  CHECK_THROWS_AS(Predict(options), UsageError);
+  options.network.reset();
+  options.hosts = 3;
+  CHECK_THROWS_WITH_AS(Predict(options),
+                       "--hosts: expected a divisor of the 16 devices, got 3; "
+                       "hint: --devices 18",
+                       model::InputError);
+  options.hosts = 0;
+  CHECK_THROWS_AS(Predict(options), model::InputError);
+  options.hosts = 1;
+  options.network = "100 Gbit/s";
+  CHECK_THROWS_AS(Predict(options), UsageError);
+}
+
 TEST_CASE("a part of what an instance has may be asked about") {
   const FitFolder none;
   PredictOptions options = On("trainium1_core");

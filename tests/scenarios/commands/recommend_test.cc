@@ -218,6 +218,19 @@ TEST_CASE("what does not fit and what lacks the precision say so") {
   CHECK(precision);
 }
 
+TEST_CASE("a job of more ranks than an instance has goes over several") {
+  const FitFolder none;
+  RecommendOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.clouds = {"aws"};
+  options.overrides.settings = {"parallel.data=16"};
+  const Json json = Json::parse(Recommend(options).json);
+  CHECK(json.at("chosen").at("hosts") == 2);
+  CHECK(json.at("chosen").at("devices") == 16);
+  options.hosts = 0;
+  CHECK_THROWS_AS(Recommend(options), model::InputError);
+}
+
 TEST_CASE("clouds filter, unknown ones get the nearest") {
   const FitFolder none;
   RecommendOptions options = For("emotion_bert_base");

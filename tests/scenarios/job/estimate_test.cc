@@ -511,6 +511,55 @@ TEST_CASE("ranks that share state send what is counted by hand") {
                   model::InputError);
 }
 
+// docs/models/sharding.md, "Over several hosts".
+TEST_CASE("hosts share a network, and one that nobody named is less sure") {
+  const hardware::Device& h100 =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  const hardware::Instance& p5 =
+      hardware::InstanceCatalog::Shipped().Find("aws/p5.48xlarge");
+  const calibrate::Predictor predictor = Datasheet(h100);
+  const Cluster host = ClusterOf(p5, 8);
+  const Cluster one = OverHosts(host, 1, h100, &p5, std::nullopt);
+  CHECK(one.devices == 8);
+  CHECK_FALSE(one.network.has_value());
+  const Cluster two = OverHosts(host, 2, h100, &p5, std::nullopt);
+  CHECK(two.devices == 16);
+  CHECK(two.devices_of_host() == 8);
+  const calibrate::RankNetwork network = DatasheetRanks(two, h100).network;
+  CHECK(network.ranks == 16);
+  CHECK(network.hosts == 2);
+  // 3200 Gbit/s a host, 235 / 300 of it, 8 ranks: 39.17 GB/s each.
+  CHECK(network.across.link.base() ==
+        doctest::Approx(400e9 * (235.0 / 300.0) / 8.0));
+
+  model::Workload w = LoadScenario("llama_8b_fsdp").workload;
+  w.parallel.data = 16;
+  const StepEstimate wide = EstimateStep(predictor, w, two);
+  // The same without a name: as the catalog's hosts, and less sure.
+  const StepEstimate unnamed =
+      EstimateStep(predictor, w, OverHosts(host, 2, h100, nullptr, {}));
+  CHECK(unnamed.log_sigma > wide.log_sigma);
+  // Slow Ethernet is slower; copies in each host send less over it.
+  const Cluster slow =
+      OverHosts(host, 2, h100, nullptr, model::GBPerSecond(12.5));
+  const StepEstimate far = EstimateStep(predictor, w, slow);
+  CHECK(far.total() > wide.total());
+  w.parallel.replicate = 2;
+  CHECK(EstimateStep(predictor, w, slow).total() < far.total());
+  // Each host alone with one device: the network is all there is.
+  w.parallel.replicate = 1;
+  w.parallel.data = 2;
+  const Cluster single = OverHosts(ClusterOf(h100, 1), 2, h100, nullptr, {});
+  CHECK(EstimateStep(predictor, w, single).communication.base() > 0);
+  // A device that no host of the catalog carries has a network, too.
+  const hardware::Device& gh200 =
+      hardware::DeviceCatalog::Shipped().Find("gh200_96gb");
+  CHECK(OverHosts(Cluster(), 4, gh200, nullptr, {}).network->sigma >
+        two.network->sigma);
+  CHECK_THROWS_AS(OverHosts(host, int64_t{1} << 20, h100, nullptr, {}),
+                  model::InputError);
+}
+
 TEST_CASE("more is divided, less is held; the update is shorter") {
   Scenario scenario = LoadScenario("llama_1b_pretraining");
   const hardware::Device& h100 =

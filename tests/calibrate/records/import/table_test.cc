@@ -1,6 +1,7 @@
 #include "calibrate/records/import/table.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <map>
@@ -121,6 +122,25 @@ TEST_CASE("a decoder's row says blocks, adapters, recomputation, weights") {
   CHECK(w.stack.attention == model::Attention::kFlash);
   CHECK(w.stack.narrow_weights);
   CHECK(w.optimizer.implementation == OptimizerImplementation::kMultiTensor);
+}
+
+TEST_CASE("a row says on how many hosts, and what joins them") {
+  const auto row = [](std::string_view nodes, std::string_view stack) {
+    return fmt::format(
+        "src,readme,DGX-1,V100-SXM2-32GB,16,{},bert-large,1024,24,16,4096,"
+        "30522,128,32,1,fp32,PyTorch,\"{}\",pretrain,sequences_per_s,387,n",
+        nodes,
+        stack);
+  };
+  const Observation four =
+      One(row("2", "x; 4 x 100 Gbit/s RoCE between nodes"));
+  CHECK(four.hosts == 2);
+  CHECK(four.network->base() == doctest::Approx(50e9));
+  CHECK(One(row("2", "a 16, InfiniBand 100 Gbit/s between nodes"))
+            .network->base() == doctest::Approx(12.5e9));
+  CHECK_FALSE(One(row("2", "fast between nodes")).network.has_value());
+  CHECK(One(row("1", "100 Gbit/s between nodes")).hosts == 1);
+  CHECK_THROWS_AS(Parse(row("3", "x") + "\n"), InputError);
 }
 
 TEST_CASE("weights that are all of 16 bits have no masters") {
