@@ -16,6 +16,7 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   AddExamples(*sub,
               {"predict emotion_bert_base --batch 8,16,32 --seq 32,128",
                "predict my_job.yaml --device h100_sxm --format json",
+               "predict llama_8b_lora --device rtx_4090 --largest batch",
                "predict --model llama-3.1-8b --samples 10000 --length 2048 "
                "--device h100_sxm --set trainable.lora.rank=16",
                "predict squad_bert_large --instance aws/p4d.24xlarge",
@@ -52,6 +53,11 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
                   "Bandwidth of each host's network, such as 400Gbit/s "
                   "(default: the instance's, else as the catalog's hosts)")
       ->type_name("RATE");
+  sub->add_option("--largest",
+                  options->largest,
+                  "The largest batch, length or model that fits, all else as "
+                  "asked")
+      ->type_name("WHAT");
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
   AddPriceFlags(*sub, options->prices, options->regions);
   AddOverrides(*sub, options->overrides);

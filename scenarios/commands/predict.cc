@@ -12,6 +12,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/commands/asked_job.h"
+#include "scenarios/commands/largest.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
@@ -288,6 +289,13 @@ Report Predict(const PredictOptions& asked) {
     throw UsageError("--spot: needs --instance, whose price it is");
   }
   const PredictionTarget target = TargetOf(options);
+  if (options.largest) {
+    if (variants.size() != 1) {
+      throw UsageError("--largest: give one --batch and one --seq");
+    }
+    return LargestReport(
+        LargestFromText(*options.largest), variants.front(), target);
+  }
   std::vector<JobEstimate> jobs;
   Json predictions = Json::array();
   for (const Scenario& variant : variants) {

@@ -32,6 +32,7 @@ struct PredictOptions {
   std::optional<int64_t> devices;
   std::optional<int64_t> hosts;        // as many devices on each
   std::optional<std::string> network;  // "400Gbit/s", of each host
+  std::optional<std::string> largest;  // batch, length or model
   bool spot = false;
   std::vector<std::string> prices;   // files, in place of the shipped clouds
   std::vector<std::string> regions;  // empty: any

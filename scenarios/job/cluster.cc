@@ -78,7 +78,8 @@ calibrate::RankFit DatasheetRanks(const Cluster& cluster,
   ranks.network.ranks = cluster.chips();
   ranks.network.hosts = cluster.hosts;
   if (cluster.network) {
-    const auto local = static_cast<double>(cluster.chips() / cluster.hosts);
+    const int64_t of_host = cluster.chips() / cluster.hosts;
+    const auto local = static_cast<double>(of_host);
     const hardware::Interconnect& wire = cluster.network->wire;
     ranks.network.across = {wire.latency, wire.bandwidth * (share / local)};
   }

@@ -111,6 +111,46 @@ TEST_CASE("several hosts are several instances, by their network") {
   CHECK_THROWS_AS(Predict(options), UsageError);
 }
 
+TEST_CASE("the largest that fits: one more does not") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_lora";
+  options.device = "rtx_4090";
+  for (const std::string what : {"batch", "length", "model"}) {
+    CAPTURE(what);
+    options.largest = what;
+    const Json json = Json::parse(Predict(options).json);
+    const Json& trials = json.at("trials");
+    REQUIRE(trials.size() == 2);
+    CHECK(trials[0].at("fits") == true);
+    CHECK(trials[1].at("fits") == false);
+    if (what == "model") continue;
+    // The same question of predict.
+    PredictOptions again = options;
+    again.largest.reset();
+    const auto size = json.at("largest").get<int64_t>();
+    for (const int64_t more : {0, 1}) {
+      (what == "batch" ? again.overrides.batches
+                       : again.overrides.lengths) = {size + more};
+      const Json answer = Json::parse(Predict(again).json);
+      CHECK(answer.at("predictions")[0].at("fits") == (more == 0));
+    }
+  }
+  options.largest = "batch";
+  const Json lora = Json::parse(Predict(options).json);
+  CHECK(lora.at("trials")[0].at("trainable_parameters") <
+        lora.at("trials")[0].at("parameters"));
+  options.largest = "cluster";
+  CHECK_THROWS_WITH_AS(
+      Predict(options),
+      "--largest: expected batch, length or model, got \"cluster\"",
+      UsageError);
+  options.device = "t4";
+  options.overrides.precision = "fp16";
+  options.largest = "batch";
+  CHECK(Predict(options).exit_code == kNothingFits);
+}
+
 TEST_CASE("a part of what an instance has may be asked about") {
   const FitFolder none;
   PredictOptions options = On("trainium1_core");

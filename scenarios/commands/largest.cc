@@ -1,0 +1,219 @@
+#include "scenarios/commands/largest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hardware/files/unit_text.h"
+#include "model/architecture.h"
+#include "model/bisection.h"
+#include "model/error.h"
+#include "model/limits.h"
+#include "model/trainable.h"
+#include "scenarios/report/result_json.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+constexpr std::array kWords = {
+    std::pair{Largest::kBatch, std::string_view("batch")},
+    std::pair{Largest::kLength, std::string_view("length")},
+    std::pair{Largest::kModel, std::string_view("model")},
+};
+
+// One of the sizes that are compared.
+struct Trial {
+  std::string name;  // "batch 16"
+  Scenario scenario;
+  JobEstimate job;
+};
+
+// Sizes from 1 on; a model's is its place among the presets.
+class Sizes {
+ public:
+  Sizes(Largest what, const Scenario& scenario, const PredictionTarget& target)
+      : what_(what), scenario_(scenario), target_(target) {
+    if (what == Largest::kModel) {
+      const auto family = scenario.workload.architecture.family;
+      for (const model::Architecture& a : model::ArchitecturePresets()) {
+        const auto longest = a.max_sequence_length();
+        if (a.family != family ||
+            (longest && *longest < scenario.workload.sequence_length)) {
+          continue;
+        }
+        models_.push_back(a);
+        // What the job asks of its model stays.
+        models_.back().head = scenario.workload.architecture.head;
+      }
+      std::stable_sort(
+          models_.begin(), models_.end(), [](const auto& a, const auto& b) {
+            return model::TotalParameters(a) < model::TotalParameters(b);
+          });
+    }
+  }
+
+  int64_t most() const {
+    switch (what_) {
+      case Largest::kBatch:
+        return model::kLargestBatch;
+      case Largest::kLength:
+        return scenario_.workload.architecture.max_sequence_length().value_or(
+            model::kLongestSequence);
+      case Largest::kModel:
+        return static_cast<int64_t>(models_.size());
+    }
+    ENSURE(false, "a size without a limit");
+  }
+
+  Trial At(int64_t size) const {
+    Trial trial{{}, scenario_, {}};
+    model::Workload& w = trial.scenario.workload;
+    switch (what_) {
+      case Largest::kBatch:
+        w.batch = size;
+        break;
+      case Largest::kLength:
+        trial.scenario.PadTo(size);
+        break;
+      case Largest::kModel:
+        w.architecture = models_[static_cast<size_t>(size - 1)];
+        break;
+    }
+    trial.name = what_ == Largest::kModel
+                     ? w.architecture.name
+                     : fmt::format("{} {}", TextOf(what_), size);
+    trial.job = EstimateJob(trial.scenario, target_.predictor, target_.cluster);
+    return trial;
+  }
+
+  static std::string_view TextOf(Largest what) {
+    for (const auto& [value, text] : kWords) {
+      if (value == what) return text;
+    }
+    ENSURE(false, "a size without a name");
+  }
+
+ private:
+  Largest what_;
+  const Scenario& scenario_;
+  const PredictionTarget& target_;
+  std::vector<model::Architecture> models_;
+};
+
+// The largest that fits; 0: none does. Memory never falls with the size: twice
+// as large until it is too much, then by halving. Models may keep more than
+// larger ones do (lengths, experts), so each is asked.
+int64_t LargestOf(Largest what, const Sizes& sizes) {
+  const auto fits = [&](int64_t size) { return sizes.At(size).job.fits(); };
+  const int64_t most = sizes.most();
+  if (what == Largest::kModel) {
+    for (int64_t size = most; size > 0; --size) {
+      if (fits(size)) return size;
+    }
+    return 0;
+  }
+  if (!fits(1)) return 0;
+  int64_t low = 1;
+  while (low < most) {
+    const int64_t high = std::min(2 * low, most);
+    if (!fits(high)) return model::LargestThat(low, high, fits);
+    low = high;
+  }
+  return most;
+}
+
+void AddTrial(const Trial& trial, Table& table, Json& list) {
+  const JobEstimate& job = trial.job;
+  const model::Workload& w = job.workload;
+  const auto count = [](int64_t number) {
+    return Cell(fmt::format("{}", number), static_cast<double>(number));
+  };
+  table.Add({trial.name,
+             count(w.batch),
+             count(w.sequence_length),
+             count(model::TotalParameters(w.architecture)),
+             count(model::TrainableParameters(w)),
+             Cell(hardware::FormatBytes(job.memory.total()),
+                  ToBytes(job.memory.total())),
+             job.fits() ? "fits" : job.Obstacle()});
+  Json json = ToJson(job);
+  json["model"] = w.architecture.name;
+  json["parameters"] = model::TotalParameters(w.architecture);
+  json["trainable_parameters"] = model::TrainableParameters(w);
+  list.push_back(std::move(json));
+}
+
+}  // namespace
+
+Largest LargestFromText(std::string_view text) {
+  for (const auto& [value, word] : kWords) {
+    if (word == text) return value;
+  }
+  throw UsageError(fmt::format(
+      "--largest: expected batch, length or model, got \"{}\"", text));
+}
+
+Report LargestReport(Largest what,
+                     const Scenario& scenario,
+                     const PredictionTarget& target) {
+  const Sizes sizes(what, scenario, target);
+  const int64_t largest = LargestOf(what, sizes);
+  const std::string_view word = Sizes::TextOf(what);
+  Report report;
+  report.warnings = target.left_out_fits;
+  Table table;
+  table.columns = {{"asked", "name", Align::kLeft},
+                   {"batch", "batch", Align::kRight},
+                   {"length", "sequence_length", Align::kRight},
+                   {"parameters", "parameters", Align::kRight},
+                   {"trained", "trainable_parameters", Align::kRight},
+                   {"memory", "memory_bytes", Align::kRight},
+                   {"", "reason", Align::kLeft}};
+  Json json = ResultHead("trainfare.largest/1");
+  json["scenario"] = ToJson(scenario);
+  json["device"] = target.predictor.device().name;
+  json["devices"] = target.cluster.devices;
+  json["of"] = word;
+  Json list = Json::array();
+  std::optional<Trial> fitting;
+  if (largest > 0) {
+    fitting = sizes.At(largest);
+    AddTrial(*fitting, table, list);
+  }
+  if (largest < sizes.most()) AddTrial(sizes.At(largest + 1), table, list);
+  json["largest"] = Json(nullptr);
+  if (!fitting) {
+    report.exit_code = kNothingFits;
+    report.complaint = fmt::format("not even the smallest {} fits {}",
+                                   word,
+                                   target.predictor.device().name);
+    report.headline.push_back(report.complaint);
+  } else {
+    json["largest"] =
+        what == Largest::kModel ? Json(fitting->name) : Json(largest);
+    report.headline.push_back(
+        fmt::format("{}: {} is the largest {} that fits {}, {} of {}{}",
+                    scenario.title,
+                    fitting->name,
+                    word,
+                    TargetName(target),
+                    hardware::FormatBytes(fitting->job.memory.total()),
+                    hardware::FormatBytes(fitting->job.capacity),
+                    largest == sizes.most() ? "; none is larger" : ""));
+  }
+  report.tables.push_back(std::move(table));
+  if (what == Largest::kModel) {
+    report.notes.emplace_back(
+        "models are the presets of the same family; `trainfare list models`");
+  }
+  json["trials"] = std::move(list);
+  json["notes"] = report.notes;
+  report.json = JsonText(json);
+  return report;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,27 @@
+#pragma once
+
+// predict --largest: the largest batch, length or model that memory holds, all
+// else as asked.
+
+#include <string>
+#include <string_view>
+
+#include "scenarios/commands/predict.h"
+#include "scenarios/commands/prediction_report.h"
+#include "scenarios/job/scenario.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+enum class Largest { kBatch, kLength, kModel };
+Largest LargestFromText(std::string_view text);  // throws UsageError
+
+// The answer with the job that fits and the next one, which does not: both are
+// asked of the same memory model as every prediction. Models are the presets of
+// the scenario's family, by their parameters. Exit code 3 where not even the
+// smallest fits.
+Report LargestReport(Largest what,
+                     const Scenario& scenario,
+                     const PredictionTarget& target);
+
+}  // namespace trainfare::scenarios
