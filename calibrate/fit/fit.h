@@ -13,6 +13,7 @@
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fitted_run.h"
 #include "calibrate/fit/posterior.h"
+#include "calibrate/fit/power.h"
 #include "calibrate/fit/rank_group.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
@@ -68,7 +69,8 @@ struct Fit {
   double kernel_leave_one_out_error = 0;
   FittedRange range;
   std::vector<FittedRun> runs;
-  std::vector<RankFit> ranks;  // groups of ranks, by how many
+  std::vector<RankFit> ranks;        // groups of ranks, by how many
+  std::optional<FittedPower> power;  // absent: of no run is it known
   Provenance provenance;
   // Dimensions the device was found to have (a host's cores, clock).
   std::optional<hardware::Device> measured_device;

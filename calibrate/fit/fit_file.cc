@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/power_yaml.h"
 #include "calibrate/fit/rank_yaml.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/fit/yaml_text.h"
@@ -227,6 +228,7 @@ std::string ToYaml(const Fit& fit) {
   WriteParameters(fit, infos, out);
   if (fit.measured_device) WriteDevice(*fit.measured_device, out);
   internal::WriteRanks(fit.ranks, out);
+  internal::WritePower(fit.power, out);
   out += fit.runs.empty() ? "runs: []\n" : "runs:\n";
   for (const FittedRun& run : fit.runs) {
     out += fmt::format(
@@ -433,6 +435,7 @@ Fit ReadFit(const Reader& root, const std::string& path) {
     fit.measured_device = ReadDevice(*device, fit);
   }
   fit.ranks = internal::ReadRanks(root);
+  fit.power = internal::ReadPower(root);
   for (const Reader& map : root.OptionalMaps("runs")) {
     fit.runs.push_back(ReadRun(map));
   }

@@ -183,18 +183,39 @@ model::Seconds<> Predictor::KernelTime(const model::Workload& workload,
       device_, workload, phase, kernel, values_);
 }
 
-StepPrediction Predictor::Predict(const model::Workload& workload) const {
-  model::Validate(workload);
-  hardware::RequireSupported(device_, workload);
-  const model::KernelList kernels = model::ExpandKernels(workload);
-  StepPrediction prediction;
-  const Correction correction = discrepancy_.At(PlaceOf(workload));
-  prediction.time = Corrected(workload, kernels, correction.mean);
-  // Var(log t) = g^T C g + scatter^2, to first order in the parameters; with
-  // runs to correct by, scatter^2 is what they leave open here and their noise.
-  const LogTimes times =
-      EvaluateLogTimes(device_, workload, kernels, positions_);
-  const auto gradient = times.GradientOf(Quantity::kStep);
+// A part's errors are the step's as far as the part is the step, its own else:
+// those of a small part average out in a step and say little of it. Where the
+// part was measured by itself its residuals tell.
+//
+//   s_p^2 = w^2 s^2 + (1 - w^2) s_0^2       w: the part's share of the step
+//
+//   s_0  of a device that nobody measured
+double Predictor::PartScatter(const LogTimes& times,
+                              Quantity part,
+                              double step_scatter) const {
+  if (part == Quantity::kStep) return step_scatter;
+  const double share = std::exp(times[part] - times[Quantity::kStep]);
+  const double own = kDatasheetScatter * std::sqrt(1.0 - share * share);
+  const double unseen = std::hypot(share * step_scatter, own);
+  double squares = 0;
+  double count = 0;
+  for (const FittedRun& run : fit_.runs) {
+    if (run.quantity != part) continue;
+    squares += std::pow(std::log(run.modelled / run.measured), 2.0);
+    ++count;
+  }
+  return count > 0 ? ScatterWithPrior(squares, count, unseen) : unseen;
+}
+
+// Var(log t) = g^T C g + scatter^2, to first order in the parameters; with
+// runs to correct by, scatter^2 is what they leave open here and their noise.
+double Predictor::LogSigma(const model::Workload& workload,
+                           const LogTimes& times,
+                           Quantity part,
+                           Grade grade,
+                           double step_scatter) const {
+  const auto gradient = times.GradientOf(part);
+  const double scatter = PartScatter(times, part, step_scatter);
   const size_t count = positions_.size();
   double variance = 0.0;
   for (size_t i = 0; i < count; ++i) {
@@ -204,17 +225,12 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
     }
     variance += gradient[i] * moved;
   }
-  double scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
-  if (!discrepancy_.empty()) {
-    scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
-  }
-  prediction.grade = GradeOf(workload);
   double squares = std::max(variance, 0.0) + scatter * scatter;
   if (fitted_) {
     squares += kDatasheetScatter * kDatasheetScatter *
                UnseenShare(fit_, PlaceOf(workload), !discrepancy_.empty());
   }
-  if (prediction.grade == Grade::kExtrapolated) {
+  if (grade == Grade::kExtrapolated) {
     // What was measured says less of this than of its own kind: never surer
     // than the datasheet's priors alone, and less so with the distance.
     const auto infos = hardware::ParametersOf(device_);
@@ -226,7 +242,32 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
     const double beyond = ScatterBeyond(fit_.range, workload);
     squares = std::max(squares, prior) + beyond * beyond;
   }
-  prediction.log_sigma = std::sqrt(squares);
+  return std::sqrt(squares);
+}
+
+StepPrediction Predictor::Predict(const model::Workload& workload) const {
+  model::Validate(workload);
+  hardware::RequireSupported(device_, workload);
+  const model::KernelList kernels = model::ExpandKernels(workload);
+  StepPrediction prediction;
+  const Correction correction = discrepancy_.At(PlaceOf(workload));
+  prediction.time = Corrected(workload, kernels, correction.mean);
+  const LogTimes times =
+      EvaluateLogTimes(device_, workload, kernels, positions_);
+  double scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
+  if (!discrepancy_.empty()) {
+    scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
+  }
+  prediction.grade = GradeOf(workload);
+  const auto log_sigma = [&](Quantity part) {
+    // A part that is not there takes no time, surely.
+    if (!std::isfinite(times[part])) return 0.0;
+    return LogSigma(workload, times, part, prediction.grade, scatter);
+  };
+  prediction.log_sigma = log_sigma(Quantity::kStep);
+  prediction.forward_log_sigma = log_sigma(Quantity::kForward);
+  prediction.backward_log_sigma = log_sigma(Quantity::kBackward);
+  prediction.optimizer_log_sigma = log_sigma(Quantity::kOptimizer);
   if (!model::IsPlausible(prediction.time.total()) ||
       !std::isfinite(prediction.log_sigma)) {
     throw InputError(

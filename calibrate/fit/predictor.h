@@ -11,6 +11,7 @@
 
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/step_model.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/step_time.h"
 #include "model/kernels.h"
@@ -26,6 +27,10 @@ struct StepPrediction {
   hardware::StepTime<double> time;
   // Standard deviation of log(step time): parameters and residual scatter.
   double log_sigma = 0;
+  // The same of its parts, each by its own terms.
+  double forward_log_sigma = 0;
+  double backward_log_sigma = 0;
+  double optimizer_log_sigma = 0;
   // Multiply the time by these for the 80 % interval.
   double low_factor = 1;
   double high_factor = 1;
@@ -72,6 +77,16 @@ class Predictor {
 
  private:
   Grade GradeOf(const model::Workload& workload) const;
+  // Standard deviation of the log of a part of the step, or of all of it.
+  double LogSigma(const model::Workload& workload,
+                  const LogTimes& times,
+                  Quantity part,
+                  Grade grade,
+                  double step_scatter) const;
+  // What the formula leaves unexplained of a part.
+  double PartScatter(const LogTimes& times,
+                     Quantity part,
+                     double step_scatter) const;
   // The formula's time, divided by what the fit's runs say that it gets wrong.
   hardware::StepTime<double> Corrected(const model::Workload& workload,
                                        const model::KernelList& kernels,

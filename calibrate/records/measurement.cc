@@ -116,6 +116,18 @@ void ReadDisturbance(const JsonObject& record,
       waited.get<double>() / (wall_s * static_cast<double>(threads));
 }
 
+// The energy that a GPU counts is its board's; what a host counts is not of the
+// device alone.
+std::optional<model::Watts<>> ReadPower(const JsonObject& record) {
+  if (!record.Has("energy")) return std::nullopt;
+  const JsonObject energy = record.Object("energy");
+  if (energy.Text("source", "") != "nvml") return std::nullopt;
+  // A counter of millijoules may stand still over a run of no length.
+  if (energy.At("energy_j") == 0) return std::nullopt;
+  return model::Watts<>(energy.PositiveNumber("energy_j", "an energy above 0") /
+                        energy.PositiveNumber("wall_s", "a time above 0"));
+}
+
 MeasuredRun ReadRun(const JsonObject& record,
                     const nlohmann::json& value,
                     const std::string& name,
@@ -143,6 +155,7 @@ MeasuredRun ReadRun(const JsonObject& record,
   run.peak_memory =
       model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
   ReadDisturbance(record, run.threads, run);
+  run.mean_power = ReadPower(record);
   const nlohmann::json& samples = record.At("samples");
   if (!samples.is_array()) record.FailWith("samples", "expected a list");
   if (record.Has("ranks")) {
@@ -443,6 +456,20 @@ KernelObservation ObservationOf(const MeasuredKernel& measured) {
   observation.relative_noise =
       std::hypot(measured.relative_noise, DisturbanceNoise(measured));
   return observation;
+}
+
+std::vector<PowerObservation> PowersOf(const std::vector<MeasuredRun>& runs) {
+  std::vector<PowerObservation> powers;
+  for (const MeasuredRun& run : runs) {
+    if (!run.mean_power || run.device_count != 1 || run.disturbed) continue;
+    PowerObservation power;
+    power.label = run.id;
+    power.device = run.device;
+    power.workload = run.workload;
+    power.measured = *run.mean_power;
+    powers.push_back(std::move(power));
+  }
+  return powers;
 }
 
 std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs) {

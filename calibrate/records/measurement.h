@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calibrate/records/observation.h"
+#include "calibrate/records/power_observation.h"
 #include "model/kernels.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -46,6 +47,8 @@ struct MeasuredRun {
   bool disturbed = false;
   // Time that threads were ready and had no processor, of what they had.
   std::optional<double> waited_share;
+  // Of the device, by its own counter; absent where it has none.
+  std::optional<model::Watts<>> mean_power;
   std::vector<model::Bytes<>> buckets;  // of gradients; empty: not by ranks
   std::string backend;    // of the ranks: gloo, nccl; may be empty
   std::string transport;  // between them; may be empty
@@ -134,6 +137,9 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
 // A disturbed run's noise is larger (disturbance.h).
 std::vector<Observation> ObservationsOf(const MeasuredRun& run);
 std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs);
+// The power of each run on one device that counted its energy and that nothing
+// disturbed.
+std::vector<PowerObservation> PowersOf(const std::vector<MeasuredRun>& runs);
 // A kernel's median, its noise larger where it was disturbed.
 KernelObservation ObservationOf(const MeasuredKernel& measured);
 

@@ -538,6 +538,7 @@ class Session {
                                .source = "trainfare-trainer"});
     for (const std::string& note : ranks.notes) progress_.Note(note);
     fit.ranks = std::move(ranks.groups);
+    fit.power = FitPower(device_, fit, PowersOf(kept_.runs));
     fit.name = FitName();
     fit.provenance.source = "trainfare-trainer";
     fit.provenance.host = runs_.front().host;

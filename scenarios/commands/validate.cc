@@ -560,7 +560,7 @@ Table RowTable(const std::vector<Row>& rows, const Validation& validation) {
         Cell(hardware::FormatTime(o.measured), ToSeconds(o.measured)),
         Cell(hardware::FormatTime(*row.predicted), ToSeconds(*row.predicted)),
         Cell(fmt::format("{:+.1f} %", error.error), error.error),
-        error.covered ? "yes" : "no",
+        error.covered.value_or(false) ? "yes" : "no",
         std::string(calibrate::ToText(row.grade))};
     if (repeated) {
       cells.push_back(
@@ -594,7 +594,7 @@ Json RowJson(const Row& row, const Validation& validation) {
   json["predicted_low_s"] = ToSeconds(row.low);
   json["predicted_high_s"] = ToSeconds(row.high);
   json["error_percent"] = error.error;
-  json["covered"] = error.covered;
+  json["covered"] = error.covered.value_or(false);
   json["grade"] = calibrate::ToText(row.grade);
   json["fitted"] = row.fitted;
   if (row.repeat_spread) {

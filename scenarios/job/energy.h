@@ -4,15 +4,16 @@
 
 #include <optional>
 
-#include "hardware/catalog/device.h"
+#include "calibrate/fit/predictor.h"
 #include "model/units.h"
 #include "scenarios/job/estimate.h"
 
 namespace trainfare::scenarios {
 
 // Fills in the energy of a job whose step and run are estimated: nothing where
-// the device's power is not published. docs/models/energy.md
-void EstimateEnergy(const hardware::Device& device, JobEstimate& job);
+// the device's power is not published. What was measured
+// of it is in the predictor's fit. docs/models/energy.md
+void EstimateEnergy(const calibrate::Predictor& predictor, JobEstimate& job);
 
 // The 80 % interval of an energy: of the time that it is drawn for, and of the
 // power. nullopt where there is none, or an upper bound alone.

@@ -121,8 +121,10 @@ class MeanStep {
     AddTraffic(step.traffic, share);
     low_ += step.total() * (share * step.low_factor);
     high_ += step.total() * (share * step.high_factor);
-    sigma_ += step.log_sigma * share;
-    backward_sigma_ += step.backward_log_sigma * share;
+    mean_.log_sigma += step.log_sigma * share;
+    mean_.forward_log_sigma += step.forward_log_sigma * share;
+    mean_.backward_log_sigma += step.backward_log_sigma * share;
+    mean_.optimizer_log_sigma += step.optimizer_log_sigma * share;
     // The weakest ground that any part stands on.
     mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
     mean_.figures = step.figures;
@@ -131,8 +133,6 @@ class MeanStep {
   }
   StepEstimate Get() const {
     StepEstimate step = mean_;
-    step.log_sigma = sigma_;
-    step.backward_log_sigma = backward_sigma_;
     step.low_factor = low_ / step.total();
     step.high_factor = high_ / step.total();
     return step;
@@ -154,8 +154,6 @@ class MeanStep {
   StepEstimate mean_;
   Seconds<> low_;
   Seconds<> high_;
-  double sigma_ = 0;
-  double backward_sigma_ = 0;
   bool any_ = false;
 };
 
@@ -453,7 +451,10 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   const calibrate::StepPrediction prediction = predictor.Predict(workload);
   hardware::StepTime<double> computing = prediction.time;
   StepEstimate step;
-  step.log_sigma = step.backward_log_sigma = prediction.log_sigma;
+  step.log_sigma = prediction.log_sigma;
+  step.forward_log_sigma = prediction.forward_log_sigma;
+  step.backward_log_sigma = prediction.backward_log_sigma;
+  step.optimizer_log_sigma = prediction.optimizer_log_sigma;
   step.low_factor = prediction.low_factor;
   step.high_factor = prediction.high_factor;
   step.grade = prediction.grade;
@@ -499,7 +500,7 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
     const bool shares = model::ShardsOf(workload.parallel) > 1;
     step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
     step.backward_log_sigma =
-        RanksSigma(backward_part, prediction.log_sigma, cluster);
+        RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
     if (shares || !cluster.ranks) {
       const double open = shares ? kSharedStateSigma : kUnmeasuredRanksSigma;
       step.log_sigma = std::hypot(step.log_sigma, open);
@@ -521,6 +522,10 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
     // Nothing is sent, but the others compute, too.
     computing = computing * (1.0 / cluster.ranks->share);
   }
+  if (cluster.chips() == 1 && cluster.devices > 1) {
+    // Over how many parts of a chip a run went its fit does not say.
+    step.grade = std::max(step.grade, calibrate::Grade::kInterpolated);
+  }
   step.forward = computing.forward;
   step.backward = computing.backward;
   step.optimizer = computing.optimizer;
@@ -541,15 +546,22 @@ Seconds<> StepEstimate::total() const {
          communication + slowed_computation + input;
 }
 
+double StepEstimate::LowFactor(double part_log_sigma) const {
+  return log_sigma > 0 ? std::pow(low_factor, part_log_sigma / log_sigma) : 1.0;
+}
+
+double StepEstimate::HighFactor(double part_log_sigma) const {
+  return log_sigma > 0 ? std::pow(high_factor, part_log_sigma / log_sigma)
+                       : 1.0;
+}
+
 Seconds<> StepEstimate::matrix() const {
   return forward.matrix + backward.matrix + optimizer.matrix;
 }
 
 Seconds<> StepEstimate::busy() const {
-  const auto work = [](const hardware::PhaseTime<double>& phase) {
-    return phase.total() - phase.overhead;
-  };
-  return work(forward) + work(backward) + work(optimizer);
+  return calibrate::WorkingTime(forward) + calibrate::WorkingTime(backward) +
+         calibrate::WorkingTime(optimizer);
 }
 
 std::vector<Term> TermsOf(const StepEstimate& step) {
@@ -608,7 +620,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   job.engines =
       calibrate::EnginesOf(device, job.workload, predictor.fit().Values());
   job.bottleneck = BottleneckOf(job);
-  EstimateEnergy(device, job);
+  EstimateEnergy(predictor, job);
   return job;
 }
 

@@ -34,8 +34,11 @@ struct StepEstimate {
   model::Seconds<> slowed_computation;
   model::Seconds<> input;  // waiting for the batch
   double log_sigma = 0;
-  // The same of backward with its messages, which is less sure over ranks.
+  // The same of its parts, each by its own terms; of backward with its
+  // messages, which is less sure over ranks.
+  double forward_log_sigma = 0;
   double backward_log_sigma = 0;
+  double optimizer_log_sigma = 0;
   double low_factor = 1;  // times total(): the 80 % interval
   double high_factor = 1;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
@@ -47,6 +50,10 @@ struct StepEstimate {
   std::vector<calibrate::ShardTraffic> traffic;
 
   model::Seconds<> total() const;
+  // Times a part with that log_sigma: its 80 % interval. Half an interval is as
+  // many standard deviations as the step's.
+  double LowFactor(double part_log_sigma) const;
+  double HighFactor(double part_log_sigma) const;
   // What the device itself is busy with, and of this its matrix engines.
   model::Seconds<> busy() const;
   model::Seconds<> matrix() const;
@@ -118,6 +125,7 @@ struct JobEstimate {
   // limit all the time: an upper bound. Absent where no limit is published.
   std::optional<model::Joules<>> energy;
   bool energy_is_bound = false;
+  double power_log_sigma = 0;  // standard deviation of the log of mean power
 };
 
 // Throws InputError when the device cannot run the precision.

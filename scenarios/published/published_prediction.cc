@@ -49,6 +49,11 @@ std::set<std::string> RunsBehind(const Fit& fit) {
       runs.insert(RunOfLabel(run.label));
     }
   }
+  if (fit.power) {
+    for (const calibrate::FittedPowerRun& run : fit.power->runs) {
+      runs.insert(RunOfLabel(run.label));
+    }
+  }
   return runs;
 }
 
@@ -69,6 +74,12 @@ std::vector<std::string> DeterminedBy(const Fit& fit) {
     if (ranks.host_determined) {
       names.push_back(fmt::format("{}/{}/host", fit.device, count));
     }
+  }
+  if (fit.power && fit.power->products_determined()) {
+    names.push_back(fit.device + "/power of products");
+  }
+  if (fit.power && fit.power->others_determined()) {
+    names.push_back(fit.device + "/power of other work");
   }
   return names;
 }

@@ -498,10 +498,45 @@ ErrorSummary Overall(const Result& result, PublishedProtocol protocol) {
     for (const size_t i : result.rows) {
       const auto& error = answers.errors[i];
       if (!error || error->measure != PublishedMeasure::kPercent) continue;
-      errors.push_back({error->error, error->covered.value_or(false)});
+      errors.push_back({error->error, error->covered});
     }
   }
   return Summarise(errors);
+}
+
+// How many answers with an 80 % interval have it around the figure, whatever
+// they are of; those without one are counted apart.
+struct Coverage {
+  int64_t with_interval = 0;
+  int64_t inside = 0;
+  int64_t without = 0;
+};
+
+Coverage CoverageOf(const Result& result, PublishedProtocol protocol) {
+  Coverage coverage;
+  for (const Answers& answers : result.answers) {
+    if (answers.protocol != protocol) continue;
+    for (const size_t i : result.rows) {
+      const auto& error = answers.errors[i];
+      if (!error || error->measure == PublishedMeasure::kExact ||
+          error->measure == PublishedMeasure::kOutcome) {
+        continue;
+      }
+      if (!error->covered) {
+        ++coverage.without;
+        continue;
+      }
+      ++coverage.with_interval;
+      if (*error->covered) ++coverage.inside;
+    }
+  }
+  return coverage;
+}
+
+Json ToJson(const Coverage& coverage) {
+  return {{"with_interval", coverage.with_interval},
+          {"inside", coverage.inside},
+          {"without_interval", coverage.without}};
 }
 
 void AddNotes(const Result& result, Report& report) {
@@ -632,10 +667,30 @@ Report ValidatePublished(const ValidateOptions& options) {
       shipped.count,
       left_out.median,
       left_out.count));
+  const auto add_coverage = [&](std::string_view name, const Coverage& of) {
+    report.headline.push_back(fmt::format(
+        "80 % intervals {}: {} of {} rows inside ({:.0f} %), {} "
+        "without an interval",
+        name,
+        of.inside,
+        of.with_interval,
+        of.with_interval == 0 ? 0.0
+                              : 100.0 * static_cast<double>(of.inside) /
+                                    static_cast<double>(of.with_interval),
+        of.without));
+  };
+  const Coverage shipped_coverage =
+      CoverageOf(result, PublishedProtocol::kAsShipped);
+  const Coverage left_out_coverage =
+      CoverageOf(result, PublishedProtocol::kLeaveOneOut);
+  add_coverage("as shipped", shipped_coverage);
+  add_coverage("left out", left_out_coverage);
   const ErrorSummary& overall =
       protocol == PublishedProtocol::kAsShipped ? shipped : left_out;
   Json json;
   json["overall"] = ToJson(overall);
+  json["intervals"] = {{"as-shipped", ToJson(shipped_coverage)},
+                       {"leave-one-out", ToJson(left_out_coverage)}};
   json["groups"] = std::move(groups);
   json["data_checks"] = std::move(checks);
   json["rows"] = Json::array();

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "calibrate/fit/power.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -24,21 +25,24 @@ PublishedAnswer Of(double value) {
   return answer;
 }
 
-// A time of a step: its interval is the step's, or as many times as wide in
-// its logarithm.
-PublishedAnswer OfStep(const AskedJob& asked,
+// A time of a step, with that standard deviation of its logarithm.
+PublishedAnswer OfPart(const AskedJob& asked,
                        Seconds<> time,
-                       double as_wide = 1.0) {
+                       double log_sigma) {
   const StepEstimate& step = asked.estimate.step;
   PublishedAnswer answer = Of(ToSeconds(time));
-  answer.low = *answer.value * std::pow(step.low_factor, as_wide);
-  answer.high = *answer.value * std::pow(step.high_factor, as_wide);
+  answer.low = *answer.value * step.LowFactor(log_sigma);
+  answer.high = *answer.value * step.HighFactor(log_sigma);
   return answer;
 }
 
-// `amount` a step over its time.
-PublishedAnswer Rate(const AskedJob& asked, double amount, Seconds<> time) {
-  const PublishedAnswer of_time = OfStep(asked, time);
+// What is as sure as the step.
+PublishedAnswer OfStep(const AskedJob& asked, Seconds<> time) {
+  return OfPart(asked, time, asked.estimate.step.log_sigma);
+}
+
+// `amount` over a time of a step.
+PublishedAnswer Rate(double amount, const PublishedAnswer& of_time) {
   PublishedAnswer answer = Of(amount / *of_time.value);
   answer.low = amount / *of_time.high;
   answer.high = amount / *of_time.low;
@@ -80,26 +84,29 @@ PublishedAnswer StepTime(const AskedJob& asked) {
 }
 
 PublishedAnswer ForwardTime(const AskedJob& asked) {
-  return OfStep(asked, asked.estimate.step.forward.total());
+  const StepEstimate& step = asked.estimate.step;
+  return OfPart(asked, step.forward.total(), step.forward_log_sigma);
 }
 
 // With what the ranks wait for each other.
 PublishedAnswer BackwardTime(const AskedJob& asked) {
   const StepEstimate& step = asked.estimate.step;
-  return OfStep(
+  return OfPart(
       asked,
       step.backward.total() + step.communication + step.slowed_computation,
-      step.log_sigma > 0 ? step.backward_log_sigma / step.log_sigma : 1.0);
+      step.backward_log_sigma);
 }
 
 PublishedAnswer OptimizerTime(const AskedJob& asked) {
-  return OfStep(asked, asked.estimate.step.optimizer.total());
+  const StepEstimate& step = asked.estimate.step;
+  return OfPart(asked, step.optimizer.total(), step.optimizer_log_sigma);
 }
 
 // The time of an update, without what it waits for the host.
 PublishedAnswer ActiveTime(const AskedJob& asked) {
-  const auto& optimizer = asked.estimate.step.optimizer;
-  return OfStep(asked, optimizer.total() - optimizer.overhead);
+  const StepEstimate& step = asked.estimate.step;
+  return OfPart(
+      asked, calibrate::WorkingTime(step.optimizer), step.optimizer_log_sigma);
 }
 
 PublishedAnswer ActiveRatio(const AskedJob& asked) {
@@ -108,17 +115,17 @@ PublishedAnswer ActiveRatio(const AskedJob& asked) {
 }
 
 PublishedAnswer Throughput(const AskedJob& asked) {
-  return Rate(asked, StepSamples(asked), asked.estimate.step.total());
+  return Rate(StepSamples(asked), StepTime(asked));
 }
 
 PublishedAnswer TokenRate(const AskedJob& asked) {
   const auto length =
       static_cast<double>(asked.estimate.workload.sequence_length);
-  return Rate(asked, StepSamples(asked) * length, asked.estimate.step.total());
+  return Rate(StepSamples(asked) * length, StepTime(asked));
 }
 
 PublishedAnswer OnChipThroughput(const AskedJob& asked) {
-  return Rate(asked, StepSamples(asked), asked.estimate.step.forward.total());
+  return Rate(StepSamples(asked), ForwardTime(asked));
 }
 
 PublishedAnswer Energy(const AskedJob& asked) {
@@ -171,7 +178,7 @@ PublishedAnswer StepFlopsOf(const AskedJob& asked) {
 }
 
 PublishedAnswer AchievedFlops(const AskedJob& asked) {
-  return Rate(asked, StepFlops(asked), asked.estimate.step.total());
+  return Rate(StepFlops(asked), StepTime(asked));
 }
 
 PublishedAnswer Mfu(const AskedJob& asked) { return Of(asked.estimate.mfu); }

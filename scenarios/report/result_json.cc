@@ -103,6 +103,17 @@ Json ToJson(const JobEstimate& job) {
       {"communication_s", ToSeconds(step.communication)},
       {"slowed_computation_s", ToSeconds(step.slowed_computation)},
       {"input_s", ToSeconds(step.input)}};
+  const auto interval =
+      [&](std::string_view part, model::Seconds<> time, double log_sigma) {
+        json["phase_intervals"][part] = {
+            {"low_s", ToSeconds(time) * step.LowFactor(log_sigma)},
+            {"high_s", ToSeconds(time) * step.HighFactor(log_sigma)}};
+      };
+  interval("forward", step.forward.total(), step.forward_log_sigma);
+  interval("backward",
+           step.backward.total() + step.communication + step.slowed_computation,
+           step.backward_log_sigma);
+  interval("optimizer", step.optimizer.total(), step.optimizer_log_sigma);
   Json breakdown = Json::array();
   for (const Term& term : TermsOf(step)) {
     breakdown.push_back({{"name", term.name},

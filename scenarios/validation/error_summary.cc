@@ -59,11 +59,14 @@ void CheckLimits(const std::vector<FailIf>& limits,
 std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
   std::vector<Cell> cells = {
       name, Cell(fmt::format("{}", s.count), static_cast<double>(s.count))};
-  for (const double value :
-       {s.mape, s.median, s.p90, s.max, s.bias, s.coverage}) {
-    cells.push_back(s.count > 0 ? Cell(fmt::format("{:.1f} %", value), value)
-                                : Cell("-", std::string()));
+  const auto percent = [](double value, bool known) {
+    return known ? Cell(fmt::format("{:.1f} %", value), value)
+                 : Cell("-", std::string());
+  };
+  for (const double value : {s.mape, s.median, s.p90, s.max, s.bias}) {
+    cells.push_back(percent(value, s.count > 0));
   }
+  cells.push_back(percent(s.coverage, s.with_interval > 0));
   return cells;
 }
 
@@ -89,7 +92,8 @@ Json ToJson(const ErrorSummary& s) {
   json["max"] = number(s.max);
   json["n"] = s.count;
   json["bias"] = number(s.bias);
-  json["coverage"] = number(s.coverage);
+  json["coverage"] = s.with_interval > 0 ? Json(s.coverage) : Json(nullptr);
+  json["with_interval"] = s.with_interval;
   return json;
 }
 
@@ -135,12 +139,17 @@ ErrorSummary Summarise(const std::vector<RowError>& rows) {
     absolute.push_back(std::abs(row.error));
     summary.mape += std::abs(row.error);
     summary.bias += row.error;
-    if (row.covered) ++covered;
+    if (!row.covered) continue;
+    ++summary.with_interval;
+    if (*row.covered) ++covered;
   }
   const auto count = static_cast<double>(rows.size());
   summary.mape /= count;
   summary.bias /= count;
-  summary.coverage = 100.0 * covered / count;
+  if (summary.with_interval > 0) {
+    summary.coverage =
+        100.0 * covered / static_cast<double>(summary.with_interval);
+  }
   summary.median = calibrate::Median(absolute);
   summary.p90 = calibrate::Percentile(absolute, 0.9);
   summary.max = *std::max_element(absolute.begin(), absolute.end());

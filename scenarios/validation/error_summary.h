@@ -3,6 +3,7 @@
 // Errors of many predictions in a few numbers, and limits on them.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +20,13 @@ struct ErrorSummary {
   double p90 = 0;
   double max = 0;
   double bias = 0;
-  double coverage = 0;  // percent of rows inside their 80 % interval
+  double coverage = 0;  // percent of rows with an 80 % interval, inside it
+  int64_t with_interval = 0;
 };
 
 struct RowError {
-  double error = 0;  // percent, signed
-  bool covered = false;
+  double error = 0;             // percent, signed
+  std::optional<bool> covered;  // absent: the answer has no interval
 };
 ErrorSummary Summarise(const std::vector<RowError>& rows);
 

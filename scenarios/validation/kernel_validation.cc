@@ -200,7 +200,7 @@ struct Group {
   Seconds<> predicted;
 
   void Add(const Row& row) {
-    errors.push_back({row.error(), false});
+    errors.push_back({row.error(), std::nullopt});
     measured += row.measured_per_step();
     predicted += row.predicted_per_step();
   }
@@ -254,6 +254,7 @@ Json GroupJson(std::string_view name, const Group& group) {
   Json json;
   json["group"] = name;
   json.update(ToJson(Summarise(group.errors)));
+  json.erase("with_interval");
   json.erase("coverage");  // a kernel by itself has no interval
   json["measured_per_step_s"] = ToSeconds(group.measured);
   json["predicted_per_step_s"] = ToSeconds(group.predicted);

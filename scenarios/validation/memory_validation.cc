@@ -150,7 +150,7 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
     rows.push_back(RowJson(o, *device, plan));
     if (o.figure == MemoryFigure::kOutOfMemory) continue;
     const RowError error{100.0 * (Counted(plan, o.figure) / o.measured - 1.0),
-                         false};
+                         std::nullopt};
     errors.push_back(error);
     groups[fmt::format(
                "{}, {}", GroupOf(o, *device, group_by), ToText(o.figure))]

@@ -134,6 +134,7 @@ Json GroupJson(std::string_view name, const std::vector<RowError>& errors) {
   Json json;
   json["group"] = name;
   json.update(ToJson(Summarise(errors)));
+  json.erase("with_interval");
   json.erase("coverage");  // no intervals here
   return json;
 }
@@ -222,9 +223,11 @@ Report ValidateRanks(const ValidateOptions& options) {
   Json row_list = Json::array();
   for (const Row& row : rows) {
     backward.push_back(
-        {Error(row.predicted.backward, row.measured.backward), false});
-    step.push_back({Error(row.predicted.step, row.measured.step), false});
-    recursion.push_back({Error(row.recursion, row.measured.backward), false});
+        {Error(row.predicted.backward, row.measured.backward), std::nullopt});
+    step.push_back(
+        {Error(row.predicted.step, row.measured.step), std::nullopt});
+    recursion.push_back(
+        {Error(row.recursion, row.measured.backward), std::nullopt});
     row_list.push_back(RowJson(row));
   }
   std::vector<RowError> both = backward;

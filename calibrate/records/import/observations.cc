@@ -70,6 +70,8 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
     if (files.software.empty()) files.software = run.software;
   }
   Append(ObservationsOf(kept.runs), files);
+  std::vector<PowerObservation> powers = PowersOf(kept.runs);
+  std::move(powers.begin(), powers.end(), std::back_inserter(files.powers));
   std::move(
       kept.runs.begin(), kept.runs.end(), std::back_inserter(files.ranks.runs));
   std::move(measurements.all_reduces.begin(),
@@ -106,6 +108,7 @@ void AddPublished(const std::string& folder, ObservationFiles& files) {
   };
   move(published.observations, files.observations);
   move(published.profiles, files.profiles);
+  move(published.powers, files.powers);
   move(published.ranks.observations, files.ranks.observations);
   move(published.ranks.all_reduces, files.ranks.all_reduces);
   move(published.sources, files.sources);
@@ -221,6 +224,7 @@ Fit MakeFit(const hardware::Device& device,
   RankFits ranks = FitRanks(device, fit, files.ranks);
   std::move(ranks.notes.begin(), ranks.notes.end(), std::back_inserter(notes));
   fit.ranks = std::move(ranks.groups);
+  fit.power = FitPower(device, fit, files.powers);
   fit.provenance.source = SourceNames(files, &device);
   for (RankFit& group : fit.ranks) group.source = fit.provenance.source;
   return fit;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/power.h"
 #include "calibrate/fit/profile_fit.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/records/import/trainer_state.h"
@@ -28,6 +29,7 @@ struct ObservationFiles {
   std::vector<Observation> observations;
   std::vector<KernelObservation> kernels;  // operations by themselves
   std::vector<EngineProfile> profiles;     // of engines
+  std::vector<PowerObservation> powers;    // of runs of one device
   std::vector<MemoryObservation> memory;   // validated, in no fit
   // What several ranks are fitted to, from the trainer's own records.
   RankRecords ranks;
@@ -50,7 +52,7 @@ ObservationFiles ReadObservations(
     const std::optional<RunContext>& run = std::nullopt);
 
 // The fit of `device` to what of `files` is of it: profiles where there are
-// any, else times; and the ranks that it trains with. What was not used is
+// any, else times; the ranks that it trains with, and its power. What was not used is
 // added to `notes`. Throws InputError when nothing is of it.
 Fit MakeFit(const hardware::Device& device,
             const ObservationFiles& files,

@@ -1,6 +1,7 @@
 #include "calibrate/records/import/published_records.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -128,6 +129,10 @@ class Records {
       AddFigureOfProfile(row, device, workload);
       return;
     }
+    if (row.quantity == "energy") {
+      AddPower(row, run, device, workload);
+      return;
+    }
     if (!figure) return;
     Observation observation;
     observation.label = row.id;
@@ -179,6 +184,29 @@ class Records {
     profile.label = run;
     profile.workload = workload;
     return profile;
+  }
+
+  // Of the run's own time: an energy alone tells no power.
+  void AddPower(const PublishedRow& row,
+                const PublishedRun& run,
+                const Device& device,
+                const model::Workload& workload) {
+    const PublishedRow* time = published_.Find(row.run + "/run_time");
+    if (time == nullptr || time->use != PublishedUse::kFit ||
+        run.device_count != 1) {
+      return;
+    }
+    PowerObservation power;
+    power.label = row.id;
+    power.device = device.name;
+    power.workload = workload;
+    power.measured =
+        model::Joules<>(row.value.low) / Seconds<>(time->value.low);
+    power.relative_noise =
+        std::max(kRepeatNoise,
+                 std::hypot(row.value.tolerance / row.value.low,
+                            time->value.tolerance / time->value.low));
+    files_.powers.push_back(std::move(power));
   }
 
   void AddAllReduce(const PublishedRow& row, const PublishedRun& run) {

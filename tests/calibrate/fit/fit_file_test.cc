@@ -164,6 +164,37 @@ std::vector<RankFit> Groups() {
   return {two, eight};
 }
 
+TEST_CASE("the power of a fit stands in its file, and older files have none") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  const std::string path = folder / "example.yaml";
+  SaveFit(fit, path);
+  CHECK_FALSE(LoadFit(path).power.has_value());
+  FittedPower power;
+  power.products = 1.08;
+  power.products_error = 0.03;
+  power.others = 0.97;
+  power.others_error = 0.06;
+  power.correlation = -0.3;
+  power.scatter = 0.07;
+  power.runs = {
+      {"run: 1", "words", model::Watts<>(220.5), model::Watts<>(210.0)}};
+  fit.power = power;
+  SaveFit(fit, path);
+  const Fit read = LoadFit(path);
+  REQUIRE(read.power.has_value());
+  CHECK(read.power->products == 1.08);
+  CHECK(read.power->products_error == 0.03);
+  CHECK(read.power->others == 0.97);
+  CHECK(read.power->others_error == 0.06);
+  CHECK(read.power->correlation == -0.3);
+  CHECK(read.power->scatter == 0.07);
+  REQUIRE(read.power->runs.size() == 1);
+  CHECK(read.power->runs[0].label == "run: 1");
+  CHECK(read.power->runs[0].measured.base() == 220.5);
+  CHECK(read.power->runs[0].modelled.base() == 210.0);
+}
+
 TEST_CASE("groups of ranks stand in a fit file, and older files have none") {
   const Folder folder;
   Fit fit = SmallFit();

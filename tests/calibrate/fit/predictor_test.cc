@@ -47,6 +47,20 @@ Fit FitOfV100() {
   return FitDevice(V100(), observations);
 }
 
+TEST_CASE("a part of a step has an interval of its own") {
+  const Predictor fitted(V100(), FitOfV100());
+  Workload workload = Step("bert-base-uncased", 8, 64);
+  const StepPrediction known = fitted.Predict(workload);
+  // A small part's errors average out in the step.
+  CHECK(known.optimizer_log_sigma > known.log_sigma);
+  CHECK(known.forward_log_sigma > known.log_sigma);
+  CHECK(known.optimizer_log_sigma > known.backward_log_sigma);
+  workload.work = model::Work::kForward;
+  const StepPrediction pass = fitted.Predict(workload);
+  CHECK(pass.forward_log_sigma == doctest::Approx(pass.log_sigma));
+  CHECK(pass.optimizer_log_sigma == 0);
+}
+
 TEST_CASE("without a fit the datasheet answers, with the widest interval") {
   const Predictor datasheet(V100());
   const Workload workload = Step("bert-base-uncased", 8, 64);

@@ -71,6 +71,14 @@ TEST_CASE("shipped fits of published figures are what a command makes") {
     }
     CHECK(shipped.provenance.observations == made.provenance.observations);
     CHECK(shipped.ranks.size() == made.ranks.size());
+    REQUIRE(shipped.power.has_value() == made.power.has_value());
+    if (shipped.power) {
+      CHECK(shipped.power->runs.size() == made.power->runs.size());
+      CHECK(shipped.power->products ==
+            doctest::Approx(made.power->products).epsilon(2e-3));
+      CHECK(shipped.power->others ==
+            doctest::Approx(made.power->others).epsilon(2e-3));
+    }
     ++compared;
   }
   // V100, A10, A10G, TPU v2 and v3, Trainium and its core, Cerebras, Groq,

@@ -1,0 +1,76 @@
+#pragma once
+
+// What a device draws, fitted to the energies of measured runs
+// (docs/models/energy.md).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/records/power_observation.h"
+#include "hardware/catalog/device.h"
+#include "hardware/models/step_time.h"
+#include "model/energy.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// One observation of power as the fit sees it.
+struct FittedPowerRun {
+  std::string label;
+  std::string workload;  // as Describe writes it
+  model::Watts<> measured;
+  model::Watts<> modelled;
+};
+
+// How the power of both kinds of work differs from the datasheet's. Errors are
+// of the logarithms of the factors.
+struct FittedPower {
+  double products = 1;
+  double products_error = 0;
+  double others = 1;
+  double others_error = 0;
+  double correlation = 0;
+  double scatter = 0;  // standard deviation of log(model / measured)
+  std::vector<FittedPowerRun> runs;
+
+  bool products_determined() const;
+  bool others_determined() const;
+};
+
+// Mean power with how sure one is of it, as the standard deviation of its
+// logarithm.
+struct PowerAnswer {
+  model::Watts<> mean;
+  double log_sigma = 0;
+};
+
+// What the device itself is busy with in a phase: not the host.
+model::Seconds<> WorkingTime(const hardware::PhaseTime<double>& phase);
+
+// The device's mean power where `products` and `others` are the shares of its
+// time. Of a kind that tells them not apart, the line between rest and limit;
+// nullopt where rest or limit is not known. `fitted`: nullptr where nobody
+// measured it.
+std::optional<PowerAnswer> MeanPowerOf(const hardware::Device& device,
+                                       model::Precision precision,
+                                       double products,
+                                       double others,
+                                       const FittedPower* fitted);
+
+struct Fit;
+
+// Least squares over the logarithms of the two factors, with priors; shares of
+// time by the step of `fit`. nullopt where no run of the device's has a power,
+// or its kind does not tell products from other work.
+//
+//   r_i = log(P(f_p P_p, f_o P_o, u_i) / P_i) / sigma_i
+//
+// No level passes the limit or falls below rest. Check:
+// tests/calibrate/fit/power_test.cc.
+std::optional<FittedPower> FitPower(const hardware::Device& device,
+                                    const Fit& fit,
+                                    const std::vector<PowerObservation>& runs);
+
+}  // namespace trainfare::calibrate

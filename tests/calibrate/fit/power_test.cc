@@ -1,0 +1,99 @@
+// The power of a device from the energies of its runs.
+
+#include "calibrate/fit/power.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/predictor.h"
+#include "hardware/catalog/device.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+using hardware::DeviceCatalog;
+using model::Precision;
+using model::Watt;
+using model::Watts;
+
+const Device& V100() { return DeviceCatalog::Shipped().Find("v100_pcie_16gb"); }
+
+model::Workload Job(Precision precision, int64_t batch) {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-uncased");
+  w.batch = batch;
+  w.sequence_length = 512;
+  w.precision = precision;
+  return w;
+}
+
+// What a board draws whose factors are these, by the shares of the fit.
+PowerObservation Drawn(const model::Workload& workload,
+                       const FittedPower& truth) {
+  const auto step = Predictor(V100(), PriorFit(V100())).Time(workload);
+  const double products =
+      (step.forward.matrix + step.backward.matrix + step.optimizer.matrix) /
+      step.total();
+  const double busy = (WorkingTime(step.forward) + WorkingTime(step.backward) +
+                       WorkingTime(step.optimizer)) /
+                      step.total();
+  PowerObservation observation;
+  observation.label = "drawn";
+  observation.device = V100().name;
+  observation.workload = workload;
+  observation.measured =
+      MeanPowerOf(V100(), workload.precision, products, busy - products, &truth)
+          ->mean;
+  observation.relative_noise = 0.001;
+  return observation;
+}
+
+}  // namespace
+
+TEST_CASE("a board's power is found again from its runs") {
+  FittedPower truth;
+  truth.products = 1.08;
+  truth.others = 0.9;
+  std::vector<PowerObservation> runs;
+  for (const int64_t batch : {1, 2, 4, 8, 16, 32, 48, 64}) {
+    runs.push_back(Drawn(Job(Precision::kFp32, batch), truth));
+    runs.push_back(Drawn(Job(Precision::kFp16, batch), truth));
+  }
+  const auto power = FitPower(V100(), PriorFit(V100()), runs);
+  REQUIRE(power.has_value());
+  // The priors hold a little.
+  CHECK(power->products == doctest::Approx(1.08).epsilon(0.02));
+  CHECK(power->others == doctest::Approx(0.9).epsilon(0.02));
+  CHECK(power->products_determined());
+  CHECK(power->others_determined());
+  CHECK(power->runs.size() == runs.size());
+}
+
+TEST_CASE("power without a run of the device is the datasheet's") {
+  CHECK_FALSE(FitPower(V100(), PriorFit(V100()), {}).has_value());
+  PowerObservation other = Drawn(Job(Precision::kFp32, 16), {});
+  other.device = "t4";
+  CHECK_FALSE(FitPower(V100(), PriorFit(V100()), {other}).has_value());
+}
+
+TEST_CASE("power stays between rest and limit, and errors widen it") {
+  FittedPower most;
+  most.products = 9.0;
+  most.others = 9.0;
+  const auto limit = MeanPowerOf(V100(), Precision::kFp32, 0.7, 0.3, &most);
+  CHECK(limit->mean.base() == doctest::Approx(V100().max_power->base()));
+  const auto rest = MeanPowerOf(V100(), Precision::kFp32, 0.0, 0.0, &most);
+  CHECK(rest->mean.base() == doctest::Approx(V100().idle_power->base()));
+  FittedPower sure;
+  sure.scatter = 0.05;
+  FittedPower unsure = sure;
+  unsure.products_error = 0.1;
+  CHECK(MeanPowerOf(V100(), Precision::kFp32, 0.7, 0.2, &unsure)->log_sigma >
+        MeanPowerOf(V100(), Precision::kFp32, 0.7, 0.2, &sure)->log_sigma);
+}
+
+}  // namespace trainfare::calibrate
