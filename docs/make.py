@@ -203,6 +203,13 @@ def results_of_published(program):
                + (f" ({', '.join(wrong)})." if wrong else "."))
     printed("validation_published.md", [
         textwrap.fill(said.split("\n", 1)[0] + ".", 100) + "\n",
+        textwrap.fill("80 % intervals around the figure: " + "; ".join(
+            f"{words} {i['inside']} of {i['with_interval']} rows, "
+            f"{i['without_interval']} without one"
+            for words, i in (
+                ("as shipped", answer["intervals"]["as-shipped"]),
+                ("left out", answer["intervals"]["leave-one-out"])))
+            + ".", 100) + "\n",
         *table(["group", "rows", "seen", "free", "chosen", "as shipped",
                 "limit", "left out", "limit", "inside"], "lrrrllllll", rows),
         "", textwrap.fill(checked, 100)])

@@ -396,26 +396,29 @@ class Validation {
         const Observation& o = *row.observation;
         const StepEstimate step =
             EstimateStep(predictor, o.workload, ClusterOf(predictor, o));
-        const model::Seconds<> part = Part(step, o.quantity);
+        const auto [part, log_sigma] = Part(step, o.quantity);
         row.predicted = part;
-        row.low = part * step.low_factor;
-        row.high = part * step.high_factor;
+        row.low = part * step.LowFactor(log_sigma);
+        row.high = part * step.HighFactor(log_sigma);
         row.grade = grade.value_or(step.grade);
       });
     }
   }
 
-  static model::Seconds<> Part(const StepEstimate& step, Quantity quantity) {
+  // Its time, and the standard deviation of its logarithm.
+  static std::pair<model::Seconds<>, double> Part(const StepEstimate& step,
+                                                  Quantity quantity) {
     switch (quantity) {
       case Quantity::kStep:
-        return step.total();
+        return {step.total(), step.log_sigma};
       case Quantity::kForward:
-        return step.forward.total();
+        return {step.forward.total(), step.forward_log_sigma};
       case Quantity::kBackward:
-        return step.backward.total() + step.communication +
-               step.slowed_computation;
+        return {step.backward.total() + step.communication +
+                    step.slowed_computation,
+                step.backward_log_sigma};
       case Quantity::kOptimizer:
-        return step.optimizer.total();
+        return {step.optimizer.total(), step.optimizer_log_sigma};
       case Quantity::kKernel:
         break;  // compared by kernel_validation.h
     }
