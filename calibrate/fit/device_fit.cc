@@ -138,7 +138,7 @@ FitProblem ProblemOf(const FitData& data, double robust_scale) {
     }
     problem.Add(
         std::make_unique<TimeResiduals>(data, model, std::move(figures[model])),
-        std::move(runs));
+        runs);
   }
   return problem;
 }

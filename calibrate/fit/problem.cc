@@ -232,7 +232,7 @@ FitProblem::FitProblem(std::vector<BoundedParameter> parameters,
 }
 
 void FitProblem::Add(std::unique_ptr<ResidualBlock> block,
-                     std::vector<size_t> groups) {
+                     const std::vector<size_t>& groups) {
   ENSURE(groups.size() == block->size(), "one group a residual");
   for (const size_t group : groups) {
     groups_ = std::max(groups_, group + 1);
@@ -242,8 +242,8 @@ void FitProblem::Add(std::unique_ptr<ResidualBlock> block,
 }
 
 void FitProblem::Add(std::unique_ptr<ResidualBlock> block) {
-  std::vector<size_t> groups(block->size(), groups_);
-  Add(std::move(block), std::move(groups));
+  const std::vector<size_t> groups(block->size(), groups_);
+  Add(std::move(block), groups);
 }
 
 bool FitProblem::Evaluate(std::span<const double> positions,

@@ -65,7 +65,8 @@ class FitProblem {
   FitProblem(std::vector<BoundedParameter> parameters, double robust_scale);
 
   // `groups`: which run each residual is of; runs are left out as a whole.
-  void Add(std::unique_ptr<ResidualBlock> block, std::vector<size_t> groups);
+  void Add(std::unique_ptr<ResidualBlock> block,
+           const std::vector<size_t>& groups);
   // As one group of its own.
   void Add(std::unique_ptr<ResidualBlock> block);
 
