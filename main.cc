@@ -75,7 +75,9 @@ int Run(int argc, char** argv) {
       scenarios::AddInit(app),
       AddPrices(app, common),
       scenarios::AddCompletion(app)};
-  const auto exit_code = Parse(app, Arguments(argc, argv));
+  const std::vector<std::string> arguments = Arguments(argc, argv);
+  common.SetCommand(arguments);
+  const auto exit_code = Parse(app, arguments);
   if (exit_code) return *exit_code;
   for (const scenarios::Command& command : commands) {
     const int code = command();

@@ -25,10 +25,16 @@ class CommonOptions {
   // Throws UsageError.
   const OutputOptions& Resolve();
   bool quiet() const { return output_.quiet; }
+  // Whether a page with charts is asked for.
+  bool page() const { return HasPage(output_.exports); }
+  // What was typed behind the program's name, for reports to be made again.
+  void SetCommand(const std::vector<std::string>& arguments);
+  const std::string& command() const { return command_; }
 
  private:
   std::string format_ = "table";
   std::string colour_ = "auto";
+  std::string command_;
   OutputOptions output_;
 };
 

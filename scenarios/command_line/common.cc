@@ -17,8 +17,8 @@ void CommonOptions::AddTo(CLI::App& app) {
   AddFiles(app,
            "--export",
            output_.exports,
-           "Also write FILE; .json, .csv or .md decides what; may be "
-           "repeated. Machine formats have base units (s, B, J, USD)");
+           "Also write FILE; .html, .json, .csv or .md decides what; may "
+           "be repeated. Machine formats have base units (s, B, J, USD)");
   app.add_option("--color", colour_, "auto, always or never")
       ->type_name("WHEN");
   app.add_flag(
@@ -50,6 +50,30 @@ const OutputOptions& CommonOptions::Resolve() {
   return output_;
 }
 
+void CommonOptions::SetCommand(const std::vector<std::string>& arguments) {
+  // As a shell reads it back: quoted where a word has more than plain letters.
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "_-+=:,./%@";
+  command_ = "trainfare";
+  for (const std::string& word : arguments) {
+    command_ += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      command_ += word;
+      continue;
+    }
+    command_ += '\'';
+    for (const char c : word) {
+      if (c == '\'') {
+        command_ += "'\\''";
+      } else {
+        command_ += c;
+      }
+    }
+    command_ += '\'';
+  }
+}
+
 int Fail(std::string_view message, int code) {
   std::cerr << "trainfare: " << hardware::OneLine(message) << "\n";
   return code;
@@ -62,7 +86,8 @@ const char* const kStreamsAndCodes =
 
 int Show(CommonOptions& common, const std::function<Report()>& make) {
   const OutputOptions& output = common.Resolve();
-  const Report report = make();
+  Report report = make();
+  report.command = common.command();
   Write(report, output, std::cout, std::cerr);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
   return report.exit_code;

@@ -64,6 +64,7 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   common.AddTo(*sub);
   return [options, &common, sub] {
     if (!*sub) return -1;
+    options->charts = common.page();
     return Show(common, [&] { return Predict(*options); });
   };
 }

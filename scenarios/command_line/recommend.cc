@@ -62,6 +62,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
     if (!flags->budget.empty()) {
       options.budget = MoneyFlag("--budget", flags->budget);
     }
+    options.charts = common.page();
     return Show(common, [&] { return Recommend(options); });
   };
 }

@@ -13,6 +13,7 @@
 #include "model/limits.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/largest.h"
+#include "scenarios/commands/prediction_charts.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
@@ -322,6 +323,9 @@ Report Predict(const PredictOptions& asked) {
   if (jobs.size() == 1) {
     for (Table& table : DetailTables(jobs.front(), first.epochs)) {
       report.tables.push_back(std::move(table));
+    }
+    if (options.charts) {
+      report.charts = PredictionCharts(target, first, jobs.front());
     }
   }
   report.notes = PredictionNotes(target, jobs, first, options.spot);

@@ -37,6 +37,7 @@ struct PredictOptions {
   std::vector<std::string> prices;   // files, in place of the shipped clouds
   std::vector<std::string> regions;  // empty: any
   Overrides overrides;
+  bool charts = false;  // for a page
 };
 
 // Throws InputError that names the flag.

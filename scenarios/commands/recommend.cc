@@ -15,6 +15,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/commands/asked_job.h"
+#include "scenarios/commands/candidate_charts.h"
 #include "scenarios/commands/candidates.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
@@ -436,6 +437,38 @@ std::string SettingsLine(const Scenario& scenario, size_t candidates) {
       candidates);
 }
 
+// The page also says where the time and the memory of the choice go, and what
+// they rest on: what `predict` says of it.
+void AddPage(const std::vector<Candidate>& candidates,
+             const RecommendOptions& options,
+             Report& report) {
+  report.charts = CandidateCharts(candidates, options.objective);
+  if (candidates.empty() || !candidates.front().chosen) return;
+  const Candidate& best = candidates.front();
+  PredictOptions of_choice;
+  of_choice.scenario = options.scenario;
+  if (best.instance != nullptr) {
+    of_choice.instance = best.instance->FullName();
+    of_choice.hosts = best.hosts;
+  } else {
+    of_choice.device = best.device;
+  }
+  of_choice.devices = best.devices;
+  of_choice.spot = options.spot;
+  of_choice.prices = options.prices;
+  of_choice.regions = options.regions;
+  of_choice.overrides = options.overrides;
+  of_choice.charts = true;
+  Report choice = Predict(of_choice);
+  for (Chart& chart : choice.charts) report.charts.push_back(std::move(chart));
+  for (size_t i = 1; i < choice.tables.size(); ++i) {
+    report.page_tables.push_back(std::move(choice.tables[i]));
+  }
+  for (std::string& note : choice.notes) {
+    report.page_notes.push_back(std::move(note));
+  }
+}
+
 }  // namespace
 
 Report Recommend(const RecommendOptions& options) {
@@ -460,6 +493,7 @@ Report Recommend(const RecommendOptions& options) {
   }
   report.closing = report.headline.front();
   const size_t ties = CountTies(candidates);  // before any is left out
+  if (options.charts) AddPage(candidates, options, report);
   AddNotes(candidates, scenario, options, report);
   if (options.top) {
     RequireCount("--top", *options.top, kMostCandidates);

@@ -31,6 +31,7 @@ struct RecommendOptions {
   // Devices that are answered for alone, whether anybody rents them out or not.
   std::vector<std::string> also;
   Overrides overrides;  // at most one batch and one length
+  bool charts = false;  // for a page
 };
 
 // Every instance twice where it has several devices: with all of them, data

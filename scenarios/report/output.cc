@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "hardware/files/whole_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "scenarios/report/html.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -28,13 +30,10 @@ Format ExportFormat(const std::string& path) {
   if (suffix == ".json") return Format::kJson;
   if (suffix == ".csv") return Format::kCsv;
   if (suffix == ".md") return Format::kMarkdown;
-  if (suffix == ".html") {
-    throw UsageError(fmt::format(
-        "--export {}: the HTML report is not built yet; use .md or .json",
-        path));
-  }
+  if (suffix == ".html") return Format::kHtml;
   throw UsageError(fmt::format(
-      "--export {}: expected a file ending in .json, .csv or .md", path));
+      "--export {}: expected a file ending in .html, .json, .csv or .md",
+      path));
 }
 
 }  // namespace
@@ -51,6 +50,12 @@ Format FormatFromText(std::string_view text) {
 
 void CheckExports(const std::vector<std::string>& files) {
   for (const std::string& file : files) ExportFormat(file);
+}
+
+bool HasPage(const std::vector<std::string>& files) {
+  return std::any_of(files.begin(), files.end(), [](const std::string& file) {
+    return ExportFormat(file) == Format::kHtml;
+  });
 }
 
 std::string Render(const Report& report,
@@ -98,6 +103,8 @@ std::string Render(const Report& report,
       }
       return out;
     }
+    case Format::kHtml:
+      return HtmlPage(report);
   }
   ENSURE(false, "a format without a writer");
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/report/chart.h"
 #include "scenarios/report/table.h"
 
 namespace trainfare::scenarios {
@@ -33,8 +34,9 @@ class UsageError : public std::runtime_error {
       : std::runtime_error(message) {}
 };
 
-enum class Format { kTable, kJson, kCsv, kMarkdown };
-Format FormatFromText(std::string_view text);  // throws UsageError
+enum class Format { kTable, kJson, kCsv, kMarkdown, kHtml };
+// Of standard output, which has no HTML. Throws UsageError.
+Format FormatFromText(std::string_view text);
 
 struct OutputOptions {
   Format format = Format::kTable;
@@ -46,6 +48,8 @@ struct OutputOptions {
 
 // Throws UsageError for a suffix that no format has.
 void CheckExports(const std::vector<std::string>& files);
+// Whether one of them is a page with charts.
+bool HasPage(const std::vector<std::string>& files);
 
 // A result in all its forms.
 struct Report {
@@ -53,6 +57,11 @@ struct Report {
   std::vector<std::string> headline;
   std::vector<Table> tables;  // the first one is what CSV has
   std::vector<std::string> notes;
+  // Of the page alone; made where one is asked for.
+  std::vector<Chart> charts;
+  std::vector<Table> page_tables;
+  std::vector<std::string> page_notes;
+  std::string command;  // that gives the report again
   // The answer once more, below everything that a person reads; may be empty.
   std::string closing;
   // For standard error: "warning: ..." lines.

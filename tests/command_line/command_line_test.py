@@ -395,7 +395,7 @@ class BadInput(Case):
             ),
             (
                 ("predict", "emotion_bert_base", "--export", "a.txt"),
-                "--export a.txt: expected a file ending in .json, .csv or .md",
+                "--export a.txt: expected a file ending in .html, .json, .csv or .md",
             ),
             (
                 ("predict", "emotion_bert_base", "--color", "blue"),
@@ -648,9 +648,10 @@ SUFFIXES = (
 )  # fmt: skip
 COUNTS = {
     "accumulation", "batch", "data", "devices", "distinct_shapes", "epochs",
-    "eval_samples", "fit_figures", "largest_batch", "mean_length", "n",
+    "eval_samples", "fit_figures", "hosts", "inside", "largest_batch", "mean_length", "n",
     "parameters", "rows", "runs", "seed", "sequence_length", "steps_per_epoch",
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
+    "with_interval", "without_interval",
     # Of the workload, as docs/guide/scenarios.md lists them.
     "base_bits", "compiler_level", "decoder_layers", "dense_layers",
     "expert_intermediate", "experts", "experts_per_token", "frozen_layers",

@@ -73,8 +73,8 @@ TEST_CASE("a suffix that no format has is refused before anything is written") {
   CHECK(out.str().empty());
   CHECK_FALSE(std::filesystem::exists(folder.Path("a.json")));
   CHECK_THROWS_WITH_AS(
-      CheckExports({"r.html"}),
-      "--export r.html: the HTML report is not built yet; use .md or .json",
+      CheckExports({"r.pdf"}),
+      "--export r.pdf: expected a file ending in .html, .json, .csv or .md",
       UsageError);
 }
 

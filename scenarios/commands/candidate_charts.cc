@@ -1,0 +1,95 @@
+#include "scenarios/commands/candidate_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace trainfare::scenarios {
+namespace {
+
+constexpr size_t kBest = 10;
+
+std::string LabelOf(const Candidate& c) {
+  return fmt::format("{} x {}", c.Name(), c.devices);
+}
+
+double Minutes(const Candidate& c) {
+  return ToSeconds(c.job->run.total()) / 60.0;
+}
+
+Chart BestChart(const std::vector<Candidate>& candidates, Objective objective) {
+  Chart chart;
+  chart.title = "the best candidates, with their 80 % intervals";
+  const double unit = objective == Objective::kTime     ? 60.0
+                      : objective == Objective::kEnergy ? 3600.0
+                                                        : 1.0;
+  chart.x.title = objective == Objective::kTime     ? "run (min)"
+                  : objective == Objective::kEnergy ? "energy (Wh)"
+                                                    : "cost ($)";
+  for (const Candidate& c : candidates) {
+    if (!c.viable() || chart.bars.size() == kBest) break;
+    const ScoreRange score = c.Score(objective);
+    chart.bars.push_back({LabelOf(c),
+                          score.low / unit,
+                          score.high / unit,
+                          score.value / unit,
+                          c.chosen});
+  }
+  chart.caption = "The mark is the prediction, the bar its interval.";
+  return chart;
+}
+
+Chart FrontChart(const std::vector<Candidate>& candidates) {
+  Chart chart;
+  chart.title = "cost against time";
+  chart.x = {"run (min)", true};
+  chart.y = {"cost ($)", true};
+  for (const Candidate& c : candidates) {
+    if (!c.viable() || !c.cost) continue;
+    chart.points.push_back(
+        {LabelOf(c), Minutes(c), ToDollars(*c.cost), c.chosen});
+  }
+  ChartLine line{"Pareto front", {}};
+  for (const Candidate* c : ParetoFront(candidates)) {
+    line.points.push_back(
+        {LabelOf(*c), Minutes(*c), ToDollars(*c->cost), false});
+  }
+  if (!line.points.empty()) chart.lines.push_back(std::move(line));
+  chart.caption =
+      "All candidates that fit and meet the limits. No other one is both "
+      "cheaper and faster than one on the line.";
+  return chart;
+}
+
+}  // namespace
+
+std::vector<const Candidate*> ParetoFront(
+    const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> viable;
+  for (const Candidate& c : candidates) {
+    if (c.viable() && c.cost) viable.push_back(&c);
+  }
+  std::stable_sort(
+      viable.begin(), viable.end(), [](const Candidate* a, const Candidate* b) {
+        const auto place = [](const Candidate* c) {
+          return std::pair(c->job->run.total().base(), c->cost->base());
+        };
+        return place(a) < place(b);
+      });
+  std::vector<const Candidate*> front;
+  for (const Candidate* c : viable) {
+    if (front.empty() || *c->cost < *front.back()->cost) front.push_back(c);
+  }
+  return front;
+}
+
+std::vector<Chart> CandidateCharts(const std::vector<Candidate>& candidates,
+                                   Objective objective) {
+  std::vector<Chart> charts = {BestChart(candidates, objective),
+                               FrontChart(candidates)};
+  std::erase_if(charts, [](const Chart& chart) { return chart.empty(); });
+  return charts;
+}
+
+}  // namespace trainfare::scenarios

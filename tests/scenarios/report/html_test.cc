@@ -1,0 +1,141 @@
+#include "scenarios/report/html.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "scenarios/commands/predict.h"
+#include "scenarios/commands/recommend.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+constexpr std::string_view kForeign = "<script>alert('x')</script>&\"";
+
+Report Foreign() {
+  const std::string name(kForeign);
+  Report report;
+  nlohmann::json json;
+  json["name"] = name;
+  report.json = json.dump();
+  report.headline = {name, name};
+  Table table;
+  table.title = name;
+  table.columns = {{name, "name"}};
+  table.Add({Cell(name)});
+  table.Add({Cell("elided")});
+  table.elided = {1};
+  table.rest = name;
+  report.tables = {table};
+  Chart plane;
+  plane.title = plane.caption = name;
+  plane.x = plane.y = {name, true};
+  plane.points = {{name, 1, 1, true}, {"left out", -1, 1, false}};
+  plane.lines = {{name, {{name, 1, 1, false}, {name, 10, 5, false}}}};
+  Chart bars;
+  bars.title = bars.x.title = name;
+  bars.bars = {{name, 0, 1, 0.5, true}};
+  bars.limit = 2;
+  bars.limit_label = name;
+  report.charts = {plane, bars};
+  report.notes = {name};
+  report.command = name;
+  return report;
+}
+
+size_t CountOf(std::string_view text, std::string_view word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// No script that runs, nothing fetched.
+void CheckSelfContained(const std::string& page) {
+  CHECK(CountOf(page, "<script") == 1);
+  CHECK(CountOf(page, "</script") == 1);
+  CHECK(page.find("<script type=\"application/json\"") != std::string::npos);
+  for (const char* fetch : {"src=", "href=", "url(", "@import", "<link"}) {
+    CAPTURE(fetch);
+    CHECK(page.find(fetch) == std::string::npos);
+  }
+  CHECK(page.find("=\"nan\"") == std::string::npos);
+  CHECK(page.size() < 1'000'000);
+}
+
+std::string Data(const std::string& page) {
+  const std::string_view begin = "id=\"result\">";
+  const size_t from = page.find(begin) + begin.size();
+  return page.substr(from, page.find("</script>", from) - from);
+}
+
+}  // namespace
+
+TEST_CASE("what others wrote stays text in a page") {
+  const std::string page = HtmlPage(Foreign());
+  CheckSelfContained(page);
+  CHECK(page.find("alert('x')<") == std::string::npos);
+  CHECK(CountOf(page, Escaped(kForeign)) > 12);
+  // The data come back as they were.
+  CHECK(nlohmann::json::parse(Data(page)).at("name") == kForeign);
+}
+
+TEST_CASE("a page of a recommendation has its choice, charts and data") {
+  const FitFolder none;
+  RecommendOptions options;
+  options.scenario = "squad_bert_large";
+  options.charts = true;
+  const Report report = Recommend(options);
+  const std::string page = HtmlPage(report);
+  CheckSelfContained(page);
+  CHECK(page.find(Escaped(report.headline.front())) != std::string::npos);
+  CHECK(nlohmann::json::parse(Data(page)) ==
+        nlohmann::json::parse(report.json));
+  for (const char* title : {"cost against time",
+                            "where a step goes",
+                            "roofline",
+                            "memory of one device",
+                            "what the answer hangs on"}) {
+    CAPTURE(title);
+    CHECK(page.find(title) != std::string::npos);
+  }
+  // Charts are of the page alone: the answer is the same without them.
+  options.charts = false;
+  CHECK(Recommend(options).json == report.json);
+}
+
+TEST_CASE("the parts of a step and of memory add up in their charts") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "squad_bert_large";
+  options.instance = "aws/p4d.24xlarge";
+  options.charts = true;
+  const Report report = Predict(options);
+  const nlohmann::json job =
+      nlohmann::json::parse(report.json).at("predictions").at(0);
+  bool scaling = false;
+  for (const Chart& chart : report.charts) {
+    if (chart.title == "where a step goes") {
+      CHECK(chart.bars.back().high ==
+            doctest::Approx(1e3 * job.at("step_time_s").get<double>()));
+    }
+    if (chart.limit) {
+      CHECK(chart.bars.back().high * 1024 * 1024 * 1024 ==
+            doctest::Approx(job.at("memory_bytes").get<double>()));
+    }
+    if (chart.title == "scaling over devices") {
+      scaling = true;
+      REQUIRE(chart.points.size() == 4);  // 1, 2, 4, 8
+      CHECK(chart.points.back().marked);
+      CHECK(chart.points.back().y ==
+            doctest::Approx(job.at("samples_per_s").get<double>()));
+    }
+  }
+  CHECK(scaling);
+}
+
+}  // namespace trainfare::scenarios
