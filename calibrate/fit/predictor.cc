@@ -230,7 +230,8 @@ double Predictor::LogSigma(const model::Workload& workload,
     squares += kDatasheetScatter * kDatasheetScatter *
                UnseenShare(fit_, PlaceOf(workload), !discrepancy_.empty());
   }
-  if (grade == Grade::kExtrapolated) {
+  // A fit without runs is what others of the kind tell: it has no distance.
+  if (grade == Grade::kExtrapolated && fit_.range.max_tokens > 0) {
     // What was measured says less of this than of its own kind: never surer
     // than the datasheet's priors alone, and less so with the distance.
     const auto infos = hardware::ParametersOf(device_);

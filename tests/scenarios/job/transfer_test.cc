@@ -4,7 +4,9 @@
 
 #include <stdexcept>
 
+#include "calibrate/fit/predictor.h"
 #include "hardware/models/device_models.h"
+#include "model/architecture.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -57,6 +59,21 @@ TEST_CASE("the wider the fits spread, the wider the answer") {
   const calibrate::Fit d = Fitted("l4", 0.8);
   CHECK(TransferFit(device, {&c, &d}).covariance[0] >
         TransferFit(device, {&a, &b}).covariance[0]);
+}
+
+TEST_CASE("a fit of nothing is as sure as the datasheet, near and far") {
+  const hardware::Device& device = Find("a100_sxm4_80gb");
+  const calibrate::Predictor transferred(device, TransferFit(device, {}));
+  const calibrate::Predictor datasheet(device);
+  model::Workload workload;
+  workload.architecture = model::FindArchitecture("bert-base-uncased");
+  workload.precision = model::Precision::kBf16;
+  for (const int64_t batch : {1, 64, 4096}) {
+    workload.batch = batch;
+    workload.sequence_length = 128;
+    CHECK(transferred.Predict(workload).log_sigma ==
+          doctest::Approx(datasheet.Predict(workload).log_sigma));
+  }
 }
 
 TEST_CASE("a device must not be among the others") {
