@@ -106,14 +106,14 @@ Seconds<T> TreeOverHostsTime(int64_t local,
          2.0 * (size / link);
 }
 
-// Of an all-reduce over hosts: the faster of the two, as NCCL chooses.
+// The time of an all-reduce over hosts: the faster of the two, as NCCL chooses.
 template <class T>
 Seconds<T> AllReduceTime(int64_t local,
                          int64_t hosts,
                          Bytes<> size,
                          const RingLevel<T>& inside,
                          const RingLevel<T>& across) {
-  const Seconds<T> ring = RingOverHostsTime(local, hosts, size, inside, across);
+  Seconds<T> ring = RingOverHostsTime(local, hosts, size, inside, across);
   if (hosts == 1) return ring;
   return std::min(ring, TreeOverHostsTime(local, hosts, size, inside, across));
 }
