@@ -8,59 +8,10 @@
 
 #include "model/decoder_presets.h"
 #include "model/error.h"
-#include "model/internal/enum_names.h"
 #include "model/nearest.h"
 
 namespace trainfare::model {
 namespace {
-
-constexpr std::array kFamilies = {
-    std::pair{Family::kEncoder, std::string_view("encoder")},
-    std::pair{Family::kDecoder, std::string_view("decoder")},
-    std::pair{Family::kEncoderDecoder, std::string_view("encoder-decoder")},
-};
-
-constexpr std::array kHeads = {
-    std::pair{Head::kSequenceClassification,
-              std::string_view("sequence-classification")},
-    std::pair{Head::kQuestionAnswering, std::string_view("question-answering")},
-    std::pair{Head::kMaskedLanguageModel,
-              std::string_view("masked-language-model")},
-    std::pair{Head::kCausalLanguageModel,
-              std::string_view("causal-language-model")},
-    std::pair{Head::kPreTraining, std::string_view("pre-training")},
-    std::pair{Head::kNone, std::string_view("none")},
-};
-
-constexpr std::array kNorms = {
-    std::pair{Norm::kLayer, std::string_view("layer")},
-    std::pair{Norm::kRms, std::string_view("rms")},
-};
-constexpr std::array kPlacements = {
-    std::pair{NormPlacement::kByFamily, std::string_view("by_family")},
-    std::pair{NormPlacement::kBefore, std::string_view("before")},
-    std::pair{NormPlacement::kAfter, std::string_view("after")},
-    std::pair{NormPlacement::kBoth, std::string_view("both")},
-    std::pair{NormPlacement::kOutputs, std::string_view("outputs")},
-};
-constexpr std::array kQueryKeyNorms = {
-    std::pair{QueryKeyNorm::kNone, std::string_view("none")},
-    std::pair{QueryKeyNorm::kHead, std::string_view("head")},
-    std::pair{QueryKeyNorm::kWhole, std::string_view("whole")},
-};
-constexpr std::array kPositionKinds = {
-    std::pair{PositionKind::kTable, std::string_view("table")},
-    std::pair{PositionKind::kRotary, std::string_view("rotary")},
-    std::pair{PositionKind::kAlibi, std::string_view("alibi")},
-    std::pair{PositionKind::kRelative, std::string_view("relative")},
-    std::pair{PositionKind::kNone, std::string_view("none")},
-};
-constexpr std::array kActivations = {
-    std::pair{Activation::kGelu, std::string_view("gelu")},
-    std::pair{Activation::kGeluTanh, std::string_view("gelu_tanh")},
-    std::pair{Activation::kRelu, std::string_view("relu")},
-    std::pair{Activation::kSilu, std::string_view("silu")},
-};
 
 Architecture Bert(std::string name,
                   int64_t layers,
@@ -535,54 +486,6 @@ const Architecture& FindArchitecture(std::string_view name) {
                                name,
                                DidYouMean(name, names),
                                JoinNames(names, names.size())));
-}
-
-std::string_view ToText(Family family) {
-  return internal::EnumName(family, kFamilies);
-}
-std::string_view ToText(Head head) { return internal::EnumName(head, kHeads); }
-std::string_view ToText(Norm value) {
-  return internal::EnumName(value, kNorms);
-}
-std::string_view ToText(NormPlacement value) {
-  return internal::EnumName(value, kPlacements);
-}
-std::string_view ToText(QueryKeyNorm value) {
-  return internal::EnumName(value, kQueryKeyNorms);
-}
-std::string_view ToText(PositionKind value) {
-  return internal::EnumName(value, kPositionKinds);
-}
-std::string_view ToText(Activation value) {
-  return internal::EnumName(value, kActivations);
-}
-Family FamilyFromText(std::string_view text) {
-  return internal::EnumFromName(text, kFamilies, "family");
-}
-Head HeadFromText(std::string_view text) {
-  return internal::EnumFromName(text, kHeads, "head");
-}
-void FromText(std::string_view text, Family& value) {
-  value = FamilyFromText(text);
-}
-void FromText(std::string_view text, Head& value) {
-  value = HeadFromText(text);
-}
-void FromText(std::string_view text, Norm& value) {
-  value = internal::EnumFromName(text, kNorms, "norm");
-}
-void FromText(std::string_view text, NormPlacement& value) {
-  value = internal::EnumFromName(text, kPlacements, "place of norms");
-}
-void FromText(std::string_view text, QueryKeyNorm& value) {
-  value =
-      internal::EnumFromName(text, kQueryKeyNorms, "norm of queries and keys");
-}
-void FromText(std::string_view text, PositionKind& value) {
-  value = internal::EnumFromName(text, kPositionKinds, "kind of positions");
-}
-void FromText(std::string_view text, Activation& value) {
-  value = internal::EnumFromName(text, kActivations, "activation");
 }
 
 }  // namespace trainfare::model

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/words.h"
+
 namespace trainfare::model {
 
 enum class Family {
@@ -16,6 +18,12 @@ enum class Family {
   kDecoder,         // GPT: causal attention, LayerNorm before the block
   kEncoderDecoder,  // Transformer base/big: cross-attention in the decoder
 };
+template <>
+inline constexpr auto kWords<Family> =
+    Words<Family>("family",
+                  {{Family::kEncoder, "encoder"},
+                   {Family::kDecoder, "decoder"},
+                   {Family::kEncoderDecoder, "encoder-decoder"}});
 
 enum class Head {
   kSequenceClassification,  // pooled first token -> labels
@@ -25,11 +33,23 @@ enum class Head {
   kPreTraining,             // masked language model + next sentence
   kNone,                    // encoder (with pooler, where it has one) alone
 };
+template <>
+inline constexpr auto kWords<Head> =
+    Words<Head>("head",
+                {{Head::kSequenceClassification, "sequence-classification"},
+                 {Head::kQuestionAnswering, "question-answering"},
+                 {Head::kMaskedLanguageModel, "masked-language-model"},
+                 {Head::kCausalLanguageModel, "causal-language-model"},
+                 {Head::kPreTraining, "pre-training"},
+                 {Head::kNone, "none"}});
 
 enum class Norm {
   kLayer,  // Ba et al. 2016
   kRms,    // Zhang & Sennrich 2019: no mean, no shift
 };
+template <>
+inline constexpr auto kWords<Norm> =
+    Words<Norm>("norm", {{Norm::kLayer, "layer"}, {Norm::kRms, "rms"}});
 enum class NormPlacement {
   kByFamily,  // before attention and feed-forward in a decoder, else after
   kBefore,
@@ -37,11 +57,25 @@ enum class NormPlacement {
   kBoth,     // before, and over what each gives (Gemma 2)
   kOutputs,  // over what each gives alone (OLMo 2)
 };
+template <>
+inline constexpr auto kWords<NormPlacement> =
+    Words<NormPlacement>("place of norms",
+                         {{NormPlacement::kByFamily, "by_family"},
+                          {NormPlacement::kBefore, "before"},
+                          {NormPlacement::kAfter, "after"},
+                          {NormPlacement::kBoth, "both"},
+                          {NormPlacement::kOutputs, "outputs"}});
 enum class QueryKeyNorm {
   kNone,
   kHead,   // over each head (Qwen3)
   kWhole,  // over all heads together (OLMo 2)
 };
+template <>
+inline constexpr auto kWords<QueryKeyNorm> =
+    Words<QueryKeyNorm>("norm of queries and keys",
+                        {{QueryKeyNorm::kNone, "none"},
+                         {QueryKeyNorm::kHead, "head"},
+                         {QueryKeyNorm::kWhole, "whole"}});
 enum class PositionKind {
   kTable,     // learned, or fixed sinusoids where it has no rows
   kRotary,    // Su et al. 2021
@@ -49,7 +83,22 @@ enum class PositionKind {
   kRelative,  // Raffel et al. 2020: a bias a head and bucket of distances
   kNone,
 };
+template <>
+inline constexpr auto kWords<PositionKind> =
+    Words<PositionKind>("kind of positions",
+                        {{PositionKind::kTable, "table"},
+                         {PositionKind::kRotary, "rotary"},
+                         {PositionKind::kAlibi, "alibi"},
+                         {PositionKind::kRelative, "relative"},
+                         {PositionKind::kNone, "none"}});
 enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+template <>
+inline constexpr auto kWords<Activation> =
+    Words<Activation>("activation",
+                      {{Activation::kGelu, "gelu"},
+                       {Activation::kGeluTanh, "gelu_tanh"},
+                       {Activation::kRelu, "relu"},
+                       {Activation::kSilu, "silu"}});
 
 // Dimensions of one model. Counts, not bytes: precision belongs to Workload.
 // The block is described by its parts, not by the name of a model.
@@ -69,7 +118,7 @@ struct Architecture {
   int64_t token_types = 0;      // rows of the token-type table
   bool embedding_layer_norm = true;
   bool pooler = true;  // dense + tanh over the first token
-  // Of a decoder: query, key and value are three matrices (OPT) and not one
+  // A decoder has three matrices for query, key and value (OPT) and not one
   // (GPT-2's c_attn).
   bool separate_projections = false;
   // DistilBERT and RoBERTa classify through one more dense layer.
@@ -166,7 +215,7 @@ int64_t TotalParameters(const Architecture& architecture);
 // Those that one token passes through: of the experts those that it is sent to.
 int64_t ActiveParameters(const Architecture& architecture);
 
-// Of these, in the matrices of the blocks: neither tables nor norms nor biases.
+// Those in the matrices of the blocks: neither tables nor norms nor biases.
 int64_t BlockMatrixElements(const Architecture& architecture);
 
 // Every parameter tensor of one model, in model order: how many optimizer
@@ -187,23 +236,5 @@ std::span<const Architecture> ArchitecturePresets();
 // By exact name or alias; throws InputError naming the nearest presets.
 const Architecture& FindArchitecture(std::string_view name);
 std::optional<Architecture> TryFindArchitecture(std::string_view name);
-
-std::string_view ToText(Family family);
-std::string_view ToText(Head head);
-std::string_view ToText(Norm value);
-std::string_view ToText(NormPlacement value);
-std::string_view ToText(QueryKeyNorm value);
-std::string_view ToText(PositionKind value);
-std::string_view ToText(Activation value);
-Family FamilyFromText(std::string_view text);  // throws InputError
-Head HeadFromText(std::string_view text);      // throws InputError
-// The same of the other words of a block.
-void FromText(std::string_view text, Family& value);
-void FromText(std::string_view text, Head& value);
-void FromText(std::string_view text, Norm& value);
-void FromText(std::string_view text, NormPlacement& value);
-void FromText(std::string_view text, QueryKeyNorm& value);
-void FromText(std::string_view text, PositionKind& value);
-void FromText(std::string_view text, Activation& value);
 
 }  // namespace trainfare::model

@@ -231,6 +231,7 @@ Architecture Opt(std::string name,
 
 }  // namespace
 
+// Long because it is a table: a row a model.
 std::vector<Architecture> DecoderPresets() {
   return {
 

@@ -52,40 +52,6 @@ Watts<T> MeanPower(const PowerLevels& levels,
                   (levels.others.base() - idle) * others);
 }
 
-// What work costs a device, on top of what it draws at rest.
-template <class T>
-struct WorkCosts {
-  Watts<T> rest;
-  JoulesPerFlop<T> lanes;
-  JoulesPerFlop<T> tensor_cores;
-  JoulesPerByte<T> traffic;
-};
-
-// Work of one device, and the time that it took.
-struct WorkDone {
-  Seconds<> time;
-  Flops<> lanes;  // of products, by the engine that they ran on
-  Flops<> tensor_cores;
-  Bytes<> traffic;  // read and written by all kernels
-};
-
-// Energy of work by what it does, however long it takes.
-//
-//   E = P_rest t + e_l F_l + e_t F_t + e_b B
-//
-//   e_l, e_t  a FLOP of products, all else of it included  [J/FLOP]
-//   e_b       a byte, elementwise arithmetic on it included  [J/B]
-//
-// Unlike the two above it tells a kernel that keeps memory busy from one that
-// takes as long and moves little. Clock and voltage are taken as fixed.
-// Source: Horowitz 2014; Kandiah et al. 2021. Check: docs/models/energy.md,
-// tests/model/energy_test.cc.
-template <class T>
-Joules<T> EnergyOf(const WorkCosts<T>& costs, const WorkDone& work) {
-  return costs.rest * work.time + costs.lanes * work.lanes +
-         costs.tensor_cores * work.tensor_cores + costs.traffic * work.traffic;
-}
-
 // Energy of `time` at a share of work. E = P t.
 template <class T>
 Joules<T> Energy(Watts<> idle, Watts<> max, const T& busy, Seconds<T> time) {

@@ -34,34 +34,6 @@ class TextArchive {
 
 }  // namespace
 
-void FromText(std::string_view text, Precision& value) {
-  value = PrecisionFromText(text);
-}
-void FromText(std::string_view text, OptimizerKind& value) {
-  value = OptimizerKindFromText(text);
-}
-void FromText(std::string_view text, OptimizerImplementation& value) {
-  value = OptimizerImplementationFromText(text);
-}
-void FromText(std::string_view text, Masters& value) {
-  value = MastersFromText(text);
-}
-void FromText(std::string_view text, Fusion& value) {
-  value = FusionFromText(text);
-}
-void FromText(std::string_view text, Attention& value) {
-  value = AttentionFromText(text);
-}
-void FromText(std::string_view text, Work& value) {
-  value = WorkFromText(text);
-}
-void FromText(std::string_view text, CompressionKind& value) {
-  value = CompressionFromText(text);
-}
-void FromText(std::string_view text, Shard& value) {
-  value = ShardFromText(text);
-}
-
 void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices) {
   matrices = {};
   for (const std::string& word : words) AddLoraMatrix(word, matrices);

@@ -38,16 +38,7 @@ struct Field {
   double high = 1.0;
 };
 
-// The words of enums and sets, for archives.
-void FromText(std::string_view text, Precision& value);
-void FromText(std::string_view text, OptimizerKind& value);
-void FromText(std::string_view text, OptimizerImplementation& value);
-void FromText(std::string_view text, Masters& value);
-void FromText(std::string_view text, Fusion& value);
-void FromText(std::string_view text, Attention& value);
-void FromText(std::string_view text, Work& value);
-void FromText(std::string_view text, CompressionKind& value);
-void FromText(std::string_view text, Shard& value);
+// The words of sets, for archives.
 void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices);
 
 template <class T>

@@ -127,7 +127,7 @@ class JsonFieldReader {
   void ReadWords(const Field& field, const Json& json, T& value) {
     try {
       if constexpr (std::is_enum_v<T>) {
-        FromText(Text(field, json), value);
+        value = FromText<T>(Text(field, json));
       } else {
         if (!json.is_array()) Expected(field, "a list of words", json);
         std::vector<std::string> words;

@@ -183,7 +183,7 @@ class KernelName {
   // NOLINTNEXTLINE(google-explicit-constructor): a literal is the name.
   consteval KernelName(const char* text) : index_(IndexOf(text)) {}
 
-  // Of a text that is not known before the program runs.
+  // The name that a text is which is not known before the program runs.
   static constexpr std::optional<KernelName> Find(std::string_view text) {
     const auto* const found =
         std::lower_bound(kKernelNames.begin(), kKernelNames.end(), text);

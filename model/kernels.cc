@@ -2,29 +2,10 @@
 
 #include <array>
 
-#include "model/internal/enum_names.h"
 #include "model/internal/pass_kernels.h"
 
 namespace trainfare::model {
-namespace {
-
-constexpr std::array kKinds = {
-    std::pair{KernelKind::kGemm, std::string_view("gemm")},
-    std::pair{KernelKind::kBatchedGemm, std::string_view("batched gemm")},
-    std::pair{KernelKind::kAttention, std::string_view("attention")},
-    std::pair{KernelKind::kElementwise, std::string_view("elementwise")},
-    std::pair{KernelKind::kReduction, std::string_view("reduction")},
-    std::pair{KernelKind::kEmbedding, std::string_view("embedding")},
-    std::pair{KernelKind::kOptimizer, std::string_view("optimizer")},
-    std::pair{KernelKind::kCopy, std::string_view("copy")},
-};
-constexpr std::array kPhases = {
-    std::pair{Phase::kForward, std::string_view("forward")},
-    std::pair{Phase::kBackward, std::string_view("backward")},
-    std::pair{Phase::kOptimizer, std::string_view("optimizer")},
-};
-
-}  // namespace
+namespace {}  // namespace
 
 PhaseCounts KernelList::Counts(Phase phase) const {
   PhaseCounts sum;
@@ -70,19 +51,6 @@ int64_t ForwardModelFlops(const Workload& workload) {
   // them, causal or not, and the logits of all positions once.
   forward.stack.attention = Attention::kMaterialised;
   return ExpandKernels(forward).Counts(Phase::kForward).matrix_flops;
-}
-
-std::string_view ToText(KernelKind kind) {
-  return internal::EnumName(kind, kKinds);
-}
-std::string_view ToText(Phase phase) {
-  return internal::EnumName(phase, kPhases);
-}
-KernelKind KernelKindFromText(std::string_view text) {
-  return internal::EnumFromName(text, kKinds, "kind of kernel");
-}
-Phase PhaseFromText(std::string_view text) {
-  return internal::EnumFromName(text, kPhases, "phase");
 }
 
 }  // namespace trainfare::model

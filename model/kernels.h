@@ -26,8 +26,25 @@ enum class KernelKind {
   kOptimizer,
   kCopy,  // transposes, casts, fills
 };
+template <>
+inline constexpr auto kWords<KernelKind> =
+    Words<KernelKind>("kind of kernel",
+                      {{KernelKind::kGemm, "gemm"},
+                       {KernelKind::kBatchedGemm, "batched gemm"},
+                       {KernelKind::kAttention, "attention"},
+                       {KernelKind::kElementwise, "elementwise"},
+                       {KernelKind::kReduction, "reduction"},
+                       {KernelKind::kEmbedding, "embedding"},
+                       {KernelKind::kOptimizer, "optimizer"},
+                       {KernelKind::kCopy, "copy"}});
 
 enum class Phase { kForward, kBackward, kOptimizer };
+template <>
+inline constexpr auto kWords<Phase> =
+    Words<Phase>("phase",
+                 {{Phase::kForward, "forward"},
+                  {Phase::kBackward, "backward"},
+                  {Phase::kOptimizer, "optimizer"}});
 
 // C (m, n) = A (m, k) B (k, n), `batch` times.
 struct GemmExtents {
@@ -47,7 +64,7 @@ struct Kernel {
   int64_t random_draws = 0;  // of dropout
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
-  // Of these bytes, those of parameters, their gradients and optimizer state:
+  // The bytes among these of parameters, their gradients and optimizer state:
   // touched once a pass, so never found in a cache smaller than the model.
   int64_t parameter_bytes = 0;
   int64_t parameter_bytes_written = 0;  // of these, gradients and updates
@@ -107,11 +124,5 @@ int64_t ForwardModelFlops(const Workload& workload);
 // three forward passes in full training, less where gradients of frozen weights
 // are not computed.
 int64_t StepModelFlops(const Workload& workload);
-
-std::string_view ToText(KernelKind kind);
-std::string_view ToText(Phase phase);
-// Both throw InputError that lists the known names.
-KernelKind KernelKindFromText(std::string_view text);
-Phase PhaseFromText(std::string_view text);
 
 }  // namespace trainfare::model

@@ -20,11 +20,11 @@ inline constexpr int64_t kLongestSequence = int64_t{1} << 20;
 inline constexpr int64_t kMostDevices = int64_t{1} << 20;
 inline constexpr int64_t kMostEpochs = 1'000'000;
 inline constexpr int64_t kMostSamples = 1'000'000'000'000;
-// Of anything else that is counted: bytes of memory, milliseconds since 1970.
+// The largest of any other count: bytes of memory, milliseconds since 1970.
 inline constexpr int64_t kLargestCount = 1'000'000'000'000'000;
 
-// Of what was measured and of what is answered, in seconds: a kernel takes
-// nanoseconds, a run months.
+// Times that are measured or answered lie between these, in seconds: a kernel
+// takes nanoseconds, a run months.
 inline constexpr double kShortestTime = 1e-12;
 inline constexpr double kLongestTime = 1e12;
 

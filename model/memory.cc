@@ -1,13 +1,11 @@
 #include "model/memory.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 
 #include "model/bisection.h"
 #include "model/error.h"
-#include "model/internal/enum_names.h"
 #include "model/optimizer_kernels.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
@@ -15,15 +13,6 @@
 
 namespace trainfare::model {
 namespace {
-
-constexpr std::array kMoments = {
-    std::pair{MemoryMoment::kForward, std::string_view("forward pass")},
-    std::pair{MemoryMoment::kBackwardStart,
-              std::string_view("start of the backward pass")},
-    std::pair{MemoryMoment::kBackwardEnd,
-              std::string_view("end of the backward pass")},
-    std::pair{MemoryMoment::kOptimizerStep, std::string_view("optimizer step")},
-};
 
 constexpr int64_t kSingle = 4;      // bytes of an fp32 number
 constexpr int64_t kMask = 1;        // of a dropout mask's element
@@ -87,6 +76,45 @@ int64_t NormTemporaries(const Workload& w, int64_t tokens) {
   return tokens * a.hidden * 2 * kSingle;
 }
 
+// Rows of `hidden` that the three projections keep as their inputs, from
+// `queries` and, for keys and values, `others`: one tensor, or under autocast a
+// narrow copy for each. The encoder's output, which cross-attention reads, is
+// kept once for all layers when it needs no copy.
+int64_t ProjectionInputs(const Workload& w, int64_t queries, int64_t others) {
+  const bool query = KeepsInput(w, &LoraMatrices::query);
+  const bool key = KeepsInput(w, &LoraMatrices::key);
+  const bool value = KeepsInput(w, &LoraMatrices::value);
+  if (Widths(w).autocast) {
+    return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0);
+  }
+  return query || key || value ? queries : 0;
+}
+
+// What is kept of scores: statistics of a row of flash attention; else
+// probabilities, the mask, and what dropout or the cast made of them.
+int64_t ScoreBytes(const Workload& w,
+                   int64_t query_length,
+                   int64_t key_length) {
+  const Widths width(w);
+  const int64_t rows = w.batch * w.architecture.heads * query_length;
+  if (w.stack.attention == Attention::kFlash) return rows * kSingle;
+  const int64_t scores = rows * key_length;
+  switch (RulesOf(w).block) {
+    case BlockKernels::kByOperation: {
+      const bool changed = width.mask > 0 || width.autocast;
+      return scores * (width.wide + width.mask + (changed ? width.element : 0));
+    }
+    case BlockKernels::kFusedPasses:
+    case BlockKernels::kHandFused:
+      return scores * (width.element + width.mask +
+                       (width.mask > 0 ? width.element : 0));
+    case BlockKernels::kCompiled:
+      // Dropout is applied again in the backward pass.
+      return scores * (width.element + width.mask);
+  }
+  ENSURE(false, "a block without scores");
+}
+
 // One attention block and the residual and LayerNorm behind it.
 int64_t AttentionBytes(const Workload& w,
                        int64_t query_length,
@@ -97,23 +125,8 @@ int64_t AttentionBytes(const Workload& w,
   const int64_t h = a.hidden;
   const int64_t queries = w.batch * query_length;
   const int64_t keys = w.batch * key_length;
-  const int64_t scores =
-      w.batch * w.architecture.heads * query_length * key_length;
-
-  // Inputs of the three projections: one tensor, or under autocast a narrow
-  // copy for each. The encoder's output, which cross-attention reads, is kept
-  // once for all layers when it needs no copy.
-  const int64_t other = cross ? keys : queries;
-  const bool query = KeepsInput(w, &LoraMatrices::query);
-  const bool key = KeepsInput(w, &LoraMatrices::key);
-  const bool value = KeepsInput(w, &LoraMatrices::value);
-  int64_t inputs = 0;
-  if (width.autocast) {
-    inputs = (query ? queries : 0) + (key ? other : 0) + (value ? other : 0);
-  } else if (query || key || value) {
-    inputs = queries;
-  }
-  int64_t bytes = inputs * h * width.element;
+  int64_t bytes =
+      ProjectionInputs(w, queries, cross ? keys : queries) * h * width.element;
   bytes += AdapterBytes(w, queries, &LoraMatrices::query) +
            AdapterBytes(w, keys, &LoraMatrices::key) +
            AdapterBytes(w, keys, &LoraMatrices::value) +
@@ -127,28 +140,7 @@ int64_t AttentionBytes(const Workload& w,
     bytes += (queries * a.query_width() + keys * a.key_width()) * width.element;
   }
 
-  if (w.stack.attention == Attention::kFlash) {
-    bytes += w.batch * w.architecture.heads * query_length * kSingle;
-  } else {
-    switch (RulesOf(w).block) {
-      case BlockKernels::kByOperation: {
-        // Probabilities; mask; what dropout or the cast made of them.
-        const bool changed = width.mask > 0 || width.autocast;
-        bytes +=
-            scores * (width.wide + width.mask + (changed ? width.element : 0));
-        break;
-      }
-      case BlockKernels::kFusedPasses:
-      case BlockKernels::kHandFused:
-        bytes += scores * (width.element + width.mask +
-                           (width.mask > 0 ? width.element : 0));
-        break;
-      case BlockKernels::kCompiled:  // dropout is applied again in the backward
-                                     // pass
-        bytes += scores * (width.element + width.mask);
-        break;
-    }
-  }
+  bytes += ScoreBytes(w, query_length, key_length);
   if (KeepsInput(w, &LoraMatrices::output)) {
     bytes += queries * a.context_width() * width.element;  // context, merged
   }
@@ -412,6 +404,14 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
   ENSURE(false, "an implementation without temporaries");
 }
 
+// Bytes of a parameter as the passes take it. LightSeq2 trains narrow ones
+// without fp32 masters: 2 + 2 bytes a parameter
+// (published/s003_mixed_precision_bytes_per_parameter); others that keep
+// weights narrow have masters; the rest casts fp32 weights.
+int64_t ParameterWidth(const Workload& w) {
+  return NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
+}
+
 // What ranks that share the state hold besides their shares.
 struct Gathered {
   int64_t parameters = 0;  // in whole, while blocks go by
@@ -449,8 +449,7 @@ Gathered GatheredOf(const Workload& w) {
   const int64_t two = std::min(blocks, 2 * block);
   held.parameters = root + (w.parallel.reshard_after_forward ? two : blocks);
   held.at_end = root;
-  const int64_t width =
-      NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
+  const int64_t width = ParameterWidth(w);
   held.gradients = trained * width;
   held.root_gradients = units.root.trained * width;
   held.buffers = block + summed;
@@ -467,6 +466,190 @@ MemoryEstimate Make(MemoryMoment moment, const std::vector<MemoryTerm>& terms) {
     if (term.size.base() > 0) estimate.terms.push_back(term);
   }
   return estimate;
+}
+
+// What one rank holds, moment by moment.
+class RankMemory {
+ public:
+  RankMemory(const Workload& w, const MemorySurroundings& surroundings)
+      : w_(w),
+        surroundings_(surroundings),
+        shares_(ShardsOf(w.parallel) > 1),
+        divided_(shares_ && ShardsParameters(w.parallel)),
+        updates_(w.work == Work::kTraining),
+        gathered_(GatheredOf(w)),
+        elements_(TotalParameters(w.architecture) + AdapterParameters(w)),
+        quantised_(w.trainable.base_bits > 0
+                       ? BlockMatrixElements(w.architecture)
+                       : 0),
+        trained_(TrainableParameters(w)),
+        updated_(Share(trained_, shares_)) {}
+
+  MemoryEstimate ForwardPass() const;
+  MemoryEstimate BackwardStart() const;
+  MemoryEstimate BackwardEnd() const;
+  MemoryEstimate OptimizerStep() const;
+
+ private:
+  // Of so many elements those that this rank has, where ranks divide them.
+  int64_t Share(int64_t elements, bool divided) const {
+    return divided ? ShareOf(elements, w_.parallel) : elements;
+  }
+  int64_t ParameterBytes() const;
+  int64_t WeightCopyBytes() const;
+  int64_t GradientBytes() const;
+  // What is sent to other ranks, and what of it stands to the end.
+  int64_t BucketBytes() const;
+  int64_t LastBucketBytes() const {
+    return shares_ ? gathered_.buffers_at_end : BucketBytes();
+  }
+  int64_t StateBytes() const {
+    if (!updates_) return 0;
+    return OperationsOf(w_.optimizer.kind).state_tensors * updated_ *
+           BytesOfState(w_);
+  }
+  int64_t MasterBytes() const {
+    return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;
+  }
+  // Fairseq's gradients in fp32 are beside the masters all the time.
+  int64_t UnscaledBytes() const {
+    return RulesOf(w_).flat_masters ? MasterBytes() : 0;
+  }
+  // All gradients in fp32 at once, unless the update widens them itself.
+  int64_t WidenedBytes() const {
+    const bool widens =
+        MastersInUpdate(w_) &&
+        w_.optimizer.implementation != OptimizerImplementation::kMultiTensor;
+    return MastersAreShard(w_) || widens ? 0 : MasterBytes();
+  }
+
+  const Workload& w_;
+  const MemorySurroundings& surroundings_;
+  bool shares_;   // the state is divided over ranks
+  bool divided_;  // and so are the parameters
+  bool updates_;
+  Gathered gathered_;
+  // Elements: of all parameters, adapters included; of these, those of matrices
+  // beside adapters that are kept in few bits; those that train, and of them
+  // those that this rank updates.
+  int64_t elements_;
+  int64_t quantised_;
+  int64_t trained_;
+  int64_t updated_;
+};
+
+// What trains is kept as masters where these are the shard.
+int64_t RankMemory::ParameterBytes() const {
+  const int64_t as_masters = MastersAreShard(w_) && updates_ ? trained_ : 0;
+  return Share(elements_ - as_masters - quantised_, divided_) *
+             ParameterWidth(w_) +
+         QuantisedBytes(Share(quantised_, divided_), w_.trainable.base_bits);
+}
+
+// Narrow copies of fp32 weights: of what is gathered, where that is less than
+// all.
+int64_t RankMemory::WeightCopyBytes() const {
+  const int64_t width = BytesPerElement(w_.precision);
+  if (width >= kSingle || NarrowWeights(w_)) return 0;
+  const int64_t copied =
+      divided_ ? gathered_.parameters / kSingle : elements_ - quantised_;
+  return copied * width;
+}
+
+int64_t RankMemory::GradientBytes() const {
+  return Share(trained_, shares_ && ShardsGradients(w_.parallel)) *
+         (shares_ ? GradientWidth(w_) : ParameterWidth(w_));
+}
+
+int64_t RankMemory::BucketBytes() const {
+  if (shares_) return gathered_.buffers;
+  return surroundings_.communication_buckets ? GradientBytes() : 0;
+}
+
+MemoryEstimate RankMemory::ForwardPass() const {
+  return Make(MemoryMoment::kForward,
+              {{"parameters", Size(ParameterBytes())},
+               {"gathered parameters", Size(gathered_.parameters)},
+               {"weight copies", Size(WeightCopyBytes())},
+               {"activations", Size(ForwardTransients(w_))},
+               {"logits", Size(LogitBytes(w_))},
+               {"workspace", surroundings_.workspace},
+               {"framework context", surroundings_.context}});
+}
+
+MemoryEstimate RankMemory::BackwardStart() const {
+  // A first micro-batch makes its gradients layer by layer, while activations
+  // go; a later one adds to gradients that are already there, and so do
+  // buckets that stand from the beginning.
+  const bool standing =
+      w_.accumulation > 1 || (surroundings_.communication_buckets && !shares_);
+  // Where blocks are computed anew the logits are gone by then, so that one or
+  // the other is the peak.
+  const ActivationBytes activations = Activations(w_);
+  int64_t logits = LogitBytes(w_);
+  int64_t transients = BackwardTransients(w_);
+  int64_t held = activations.kept;
+  if (w_.gradient_checkpointing) {
+    if (logits > activations.anew + transients) {
+      transients = 0;
+    } else {
+      held += activations.anew;
+      logits = 0;
+    }
+  }
+  return Make(MemoryMoment::kBackwardStart,
+              {{"parameters", Size(ParameterBytes())},
+               {"gathered parameters", Size(gathered_.parameters)},
+               {"weight copies", Size(WeightCopyBytes())},
+               {"gradients", Size(standing ? GradientBytes() : 0)},
+               {"gathered gradients", Size(gathered_.gradients)},
+               {"communication buckets", Size(BucketBytes())},
+               {"master weights", Size(MasterBytes())},
+               {"unscaled gradients", Size(UnscaledBytes())},
+               {"optimizer state", Size(StateBytes())},
+               {"activations", Size(held)},
+               {"logits", Size(logits)},
+               {"backward transients", Size(transients)},
+               {"workspace", surroundings_.workspace},
+               {"framework context", surroundings_.context}});
+}
+
+MemoryEstimate RankMemory::BackwardEnd() const {
+  const Architecture& a = w_.architecture;
+  const bool everything = w_.trainable.everything();
+  // Sums of a divided table are of its share.
+  const bool whole_table = w_.accumulation > 1 && everything && !divided_;
+  return Make(
+      MemoryMoment::kBackwardEnd,
+      {{"parameters", Size(ParameterBytes())},
+       {"gathered parameters", Size(gathered_.at_end)},
+       {"gradients", Size(GradientBytes())},
+       {"gathered gradients", Size(gathered_.root_gradients)},
+       {"communication buckets", Size(LastBucketBytes())},
+       {"master weights", Size(MasterBytes())},
+       {"unscaled gradients", Size(UnscaledBytes())},
+       {"optimizer state", Size(StateBytes())},
+       {"activations", Size(everything ? EmbeddingBytes(w_, w_.tokens()) : 0)},
+       {"embedding gradient",
+        Size(whole_table ? a.vocabulary * a.hidden * kSingle : 0)},
+       {"backward transients",
+        Size(2 * w_.tokens() * a.hidden * Widths(w_).wide)},
+       {"workspace", surroundings_.workspace},
+       {"framework context", surroundings_.context}});
+}
+
+MemoryEstimate RankMemory::OptimizerStep() const {
+  const int64_t temporaries = updates_ ? OptimizerTemporaries(w_, updated_) : 0;
+  return Make(MemoryMoment::kOptimizerStep,
+              {{"parameters", Size(ParameterBytes())},
+               {"gradients", Size(GradientBytes())},
+               {"communication buckets", Size(divided_ ? 0 : BucketBytes())},
+               {"master weights", Size(MasterBytes())},
+               {"optimizer state", Size(StateBytes())},
+               {"unscaled gradients", Size(WidenedBytes())},
+               {"optimizer temporaries", Size(temporaries)},
+               {"workspace", surroundings_.workspace},
+               {"framework context", surroundings_.context}});
 }
 
 }  // namespace
@@ -511,153 +694,13 @@ int64_t DecoderLayerActivationBytes(const Workload& w) {
 
 MemoryEstimate EstimateMemory(const Workload& w,
                               const MemorySurroundings& surroundings) {
-  const Widths width(w);
-  const Architecture& a = w.architecture;
-  const int64_t count = TotalParameters(a) + AdapterParameters(w);
-  const int64_t trained = TrainableParameters(w);
-  // LightSeq2 trains narrow parameters without fp32 masters: 2 + 2 bytes
-  // a parameter (published/s003_mixed_precision_bytes_per_parameter); others
-  // that keep weights narrow have masters; the rest casts fp32 weights.
-  const bool half = width.element < kSingle;
-  const bool masters = KeepsMasters(w);
-  const bool narrow = NarrowWeights(w);
-  const int64_t parameter_width = narrow ? width.element : kSingle;
-
-  // Matrices of blocks that adapters stand beside may be kept in few bits.
-  const int64_t quantised =
-      w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
-  const Parallel& shared = w.parallel;
-  const bool shares = ShardsOf(shared) > 1;
-  const auto share = [&](int64_t elements, bool divided) {
-    return divided ? ShareOf(elements, shared) : elements;
-  };
-  const bool divided = shares && ShardsParameters(shared);
-  const Gathered gathered = GatheredOf(w);
-  // What trains is kept as masters where these are the shard.
-  const int64_t kept =
-      MastersAreShard(w) && w.work == Work::kTraining ? count - trained : count;
-  const Bytes<> parameters =
-      Size(share(kept - quantised, divided) * parameter_width +
-           QuantisedBytes(share(quantised, divided), w.trainable.base_bits));
-  // Copies are made of what is gathered, where that is less than all.
-  const int64_t copied =
-      divided ? gathered.parameters / kSingle : count - quantised;
-  const Bytes<> copies = Size(half && !narrow ? copied * width.element : 0);
-  const MemoryTerm context{"framework context", surroundings.context};
-  const MemoryTerm workspace{"workspace", surroundings.workspace};
-  const MemoryTerm logits{"logits", Size(LogitBytes(w))};
-
-  if (w.work == Work::kForward) {
-    return Make(MemoryMoment::kForward,
-                {{"parameters", parameters},
-                 {"gathered parameters", Size(gathered.parameters)},
-                 {"weight copies", copies},
-                 {"activations", Size(ForwardTransients(w))},
-                 logits,
-                 workspace,
-                 context});
-  }
-
-  const Bytes<> gradients =
-      Size(share(trained, shares && ShardsGradients(shared)) *
-           (shares ? GradientWidth(w) : parameter_width));
-  const Bytes<> buckets = shares ? Size(gathered.buffers)
-                          : surroundings.communication_buckets ? gradients
-                                                               : Bytes<>();
-  const Bytes<> end_buckets = shares ? Size(gathered.buffers_at_end) : buckets;
-  const bool updates = w.work == Work::kTraining;
-  // What a rank updates.
-  const int64_t updated = share(trained, shares);
-  const Bytes<> state =
-      updates ? Size(OperationsOf(w.optimizer.kind).state_tensors * updated *
-                     BytesOfState(w))
-              : Bytes<>();
-  const MemoryTerm master{"master weights",
-                          Size(updates && masters ? updated * kSingle : 0)};
-  // Fairseq's are beside the masters all the time.
-  const MemoryTerm unscaled{
-      "unscaled gradients",
-      Size(updates && masters && RulesOf(w).flat_masters ? updated * kSingle
-                                                         : 0)};
-  // A first micro-batch makes its gradients layer by layer, while activations
-  // go; a later one adds to gradients that are already there, and so do
-  // buckets that stand from the beginning.
-  const bool standing =
-      w.accumulation > 1 || (surroundings.communication_buckets && !shares);
-  // Sums of a divided table are of its share.
-  const bool whole_table =
-      w.accumulation > 1 && w.trainable.everything() && !divided;
-  const Bytes<> table_gradient =
-      whole_table ? Size(a.vocabulary * a.hidden * kSingle) : Bytes<>();
-
-  // Where blocks are computed anew the logits are gone by then, so that one or
-  // the other is the peak.
-  const ActivationBytes activations = Activations(w);
-  int64_t logit_bytes = LogitBytes(w);
-  int64_t transients = BackwardTransients(w);
-  int64_t held = activations.kept;
-  if (w.gradient_checkpointing) {
-    if (logit_bytes > activations.anew + transients) {
-      transients = 0;
-    } else {
-      held += activations.anew;
-      logit_bytes = 0;
-    }
-  }
-  const MemoryEstimate start =
-      Make(MemoryMoment::kBackwardStart,
-           {{"parameters", parameters},
-            {"gathered parameters", Size(gathered.parameters)},
-            {"weight copies", copies},
-            {"gradients", standing ? gradients : Bytes<>()},
-            {"gathered gradients", Size(gathered.gradients)},
-            {"communication buckets", buckets},
-            master,
-            unscaled,
-            {"optimizer state", state},
-            {"activations", Size(held)},
-            {"logits", Size(logit_bytes)},
-            {"backward transients", Size(transients)},
-            workspace,
-            context});
-  const MemoryEstimate end = Make(
-      MemoryMoment::kBackwardEnd,
-      {{"parameters", parameters},
-       {"gathered parameters", Size(gathered.at_end)},
-       {"gradients", gradients},
-       {"gathered gradients", Size(gathered.root_gradients)},
-       {"communication buckets", end_buckets},
-       master,
-       unscaled,
-       {"optimizer state", state},
-       {"activations",
-        w.trainable.everything() ? Size(EmbeddingBytes(w, w.tokens()))
-                                 : Bytes<>()},
-       {"embedding gradient", table_gradient},
-       {"backward transients", Size(2 * w.tokens() * a.hidden * width.wide)},
-       workspace,
-       context});
-  // All gradients in fp32 at once, unless the update widens them itself.
-  const bool widened =
-      masters && !MastersAreShard(w) &&
-      !(MastersInUpdate(w) &&
-        w.optimizer.implementation != OptimizerImplementation::kMultiTensor);
-  const MemoryEstimate update = Make(
-      MemoryMoment::kOptimizerStep,
-      {{"parameters", parameters},
-       {"gradients", gradients},
-       {"communication buckets", divided ? Bytes<>() : buckets},
-       master,
-       {"optimizer state", state},
-       {"unscaled gradients", Size(updates && widened ? updated * kSingle : 0)},
-       {"optimizer temporaries",
-        updates ? Size(OptimizerTemporaries(w, updated)) : Bytes<>()},
-       workspace,
-       context});
-  return std::max({start, end, update},
-                  [](const MemoryEstimate& x, const MemoryEstimate& y) {
-                    return x.total() < y.total();
-                  });
+  const RankMemory rank(w, surroundings);
+  if (w.work == Work::kForward) return rank.ForwardPass();
+  return std::max(
+      {rank.BackwardStart(), rank.BackwardEnd(), rank.OptimizerStep()},
+      [](const MemoryEstimate& x, const MemoryEstimate& y) {
+        return x.total() < y.total();
+      });
 }
 
 std::optional<int64_t> LargestBatch(const Workload& workload,
@@ -678,10 +721,6 @@ std::optional<int64_t> LargestBatch(const Workload& workload,
     high *= 2;
   }
   return LargestThat(low, high, fits);
-}
-
-std::string_view ToText(MemoryMoment moment) {
-  return internal::EnumName(moment, kMoments);
 }
 
 }  // namespace trainfare::model

@@ -36,6 +36,13 @@ enum class MemoryMoment {
   kBackwardEnd,    // every gradient is held
   kOptimizerStep,
 };
+template <>
+inline constexpr auto kWords<MemoryMoment> = Words<MemoryMoment>(
+    "moment of a step",
+    {{MemoryMoment::kForward, "forward pass"},
+     {MemoryMoment::kBackwardStart, "start of the backward pass"},
+     {MemoryMoment::kBackwardEnd, "end of the backward pass"},
+     {MemoryMoment::kOptimizerStep, "optimizer step"}});
 
 struct MemoryEstimate {
   MemoryMoment moment = MemoryMoment::kBackwardStart;
@@ -70,7 +77,5 @@ int64_t QuantisedBytes(int64_t elements, int64_t bits);
 std::optional<int64_t> LargestBatch(const Workload& workload,
                                     const MemorySurroundings& surroundings,
                                     Bytes<> capacity);
-
-std::string_view ToText(MemoryMoment moment);
 
 }  // namespace trainfare::model

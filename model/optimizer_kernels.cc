@@ -1,7 +1,5 @@
 #include "model/optimizer_kernels.h"
 
-#include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -101,9 +99,6 @@ struct Pass {
   int64_t operations = 1;
   int64_t tensors_read = 0;  // summed over the operations
   int64_t tensors_written = 0;
-  // How many of both no operation of the update had touched before, and
-  // what goes back to memory in the end.
-  int64_t tensors_from_memory = 0;
   int64_t flops = 0;    // an element
   int64_t special = 0;  // an element
   // The lists of a multi-tensor kernel; without them its launches are those of
@@ -114,20 +109,17 @@ struct Pass {
 std::vector<Pass> PassesOf(const Workload& w) {
   const OptimizerOperations o = OperationsOf(w.optimizer.kind);
   const bool adan = w.optimizer.kind == OptimizerKind::kAdan;
-  const int64_t once = o.fused_tensors_read + o.fused_tensors_written;
   if (w.optimizer.implementation != OptimizerImplementation::kFused) {
     return {{.name = "optimizer",
              .operations = o.operations,
              .tensors_read = o.tensors_read,
              .tensors_written = o.tensors_written,
-             .tensors_from_memory = once,
              .flops = o.flops,
              .special = o.special}};
   }
   std::vector<Pass> passes = {{.name = "optimizer",
                                .tensors_read = o.fused_tensors_read,
                                .tensors_written = o.fused_tensors_written,
-                               .tensors_from_memory = once,
                                .flops = o.flops,
                                .special = o.special}};
   // The trainer's own kernel keeps the last gradient in that pass.
@@ -139,13 +131,11 @@ std::vector<Pass> PassesOf(const Workload& w) {
   passes.push_back({.name = "zero the last gradient",
                     .kind = KernelKind::kElementwise,
                     .tensors_written = 1,
-                    .tensors_from_memory = 1,
                     .lists = 1});
   passes.push_back({.name = "keep the gradient",
                     .kind = KernelKind::kElementwise,
                     .tensors_read = 2,
                     .tensors_written = 1,
-                    .tensors_from_memory = 1,
                     .flops = 2,
                     .lists = 2});
   return passes;
@@ -187,79 +177,80 @@ Kernel KernelOf(const Pass& pass,
   return kernel;
 }
 
+// With momentum: m = mu m + g; p -= lr m.
+constexpr OptimizerOperations kSgdOperations = {.operations = 2,
+                                                .tensors_read = 4,
+                                                .tensors_written = 2,
+                                                .fused_tensors_read = 3,
+                                                .fused_tensors_written = 2,
+                                                .flops = 4,
+                                                .special = 0,
+                                                .state_tensors = 1};
+// Loshchilov & Hutter 2019, as PyTorch's single-tensor path runs it:
+// p *= 1 - lr wd (1 read, 1 write); m lerp g (2, 1); v *= b2 (1, 1);
+// v += (1 - b2) g g (2, 1); d = sqrt v (1, 1); d /= c (1, 1);
+// d += eps (1, 1); p -= s m / d (3, 1).
+constexpr OptimizerOperations kAdamWOperations = {.operations = 8,
+                                                  .tensors_read = 12,
+                                                  .tensors_written = 8,
+                                                  .fused_tensors_read = 4,
+                                                  .fused_tensors_written = 3,
+                                                  .flops = 14,
+                                                  .special = 2,
+                                                  .state_tensors = 2};
+// Xie et al. 2022, algorithm 1, a line at a time: g *= clip (1 read, 1
+// write); d += g (2, 1); m *= b1 (1, 1); m += g (2, 1); v *= b2 (1, 1);
+// v += d (2, 1); d *= b2 (1, 1); d += g (2, 1); n *= b3 (1, 1);
+// n += d d (2, 1); s = sqrt n (1, 1); s /= c (1, 1); s += eps (1, 1);
+// p *= decay (1, 1); p -= m / s (3, 1); p -= v / s (3, 1); d = 0 (0, 1);
+// d -= g (2, 1). One pass clips on the fly and leaves the last two out.
+constexpr OptimizerOperations kAdanOperations = {.operations = 18,
+                                                 .tensors_read = 27,
+                                                 .tensors_written = 18,
+                                                 .fused_tensors_read = 6,
+                                                 .fused_tensors_written = 5,
+                                                 .flops = 26,
+                                                 .special = 2,
+                                                 .state_tensors = 4};
+// You et al. 2020: Adam's moments, then two norms a tensor.
+constexpr OptimizerOperations kLambOperations = {.operations = 12,
+                                                 .tensors_read = 17,
+                                                 .tensors_written = 10,
+                                                 .fused_tensors_read = 7,
+                                                 .fused_tensors_written = 4,
+                                                 .flops = 20,
+                                                 .special = 2,
+                                                 .state_tensors = 2};
+// Devlin et al. 2019 in PyTorch, a line at a time. Clip: norm (1 read),
+// root, quotient, comparison (scalars), g *= c (1, 1). m *= b1 (1, 1);
+// m += (1 - b1) g (2, 1); v *= b2 (1, 1); v += (1 - b2) g g (2, 1);
+// u = sqrt v (1, 1); u += eps (1, 1); u = m / u (2, 1); d = wd p (1, 1);
+// u += d (2, 1); u *= lr (1, 1); u = -u (1, 1); p += u (2, 1).
+constexpr OptimizerOperations kBertAdamOperations = {.operations = 17,
+                                                     .tensors_read = 19,
+                                                     .tensors_written = 13,
+                                                     .fused_tensors_read = 5,
+                                                     .fused_tensors_written = 3,
+                                                     .flops = 17,
+                                                     .special = 2,
+                                                     .state_tensors = 2};
+
 }  // namespace
 
 OptimizerOperations OperationsOf(OptimizerKind kind) {
-  OptimizerOperations o;
   switch (kind) {
     case OptimizerKind::kNone:
-      return o;
-    case OptimizerKind::kSgd:  // with momentum: m = mu m + g; p -= lr m
-      o = {.operations = 2,
-           .tensors_read = 4,
-           .tensors_written = 2,
-           .fused_tensors_read = 3,
-           .fused_tensors_written = 2,
-           .flops = 4,
-           .special = 0,
-           .state_tensors = 1};
-      return o;
+      return {};
+    case OptimizerKind::kSgd:
+      return kSgdOperations;
     case OptimizerKind::kAdamW:
-      // Loshchilov & Hutter 2019, as PyTorch's single-tensor path runs it:
-      // p *= 1 - lr wd (1 read, 1 write); m lerp g (2, 1); v *= b2 (1, 1);
-      // v += (1 - b2) g g (2, 1); d = sqrt v (1, 1); d /= c (1, 1);
-      // d += eps (1, 1); p -= s m / d (3, 1).
-      o = {.operations = 8,
-           .tensors_read = 12,
-           .tensors_written = 8,
-           .fused_tensors_read = 4,
-           .fused_tensors_written = 3,
-           .flops = 14,
-           .special = 2,
-           .state_tensors = 2};
-      return o;
+      return kAdamWOperations;
     case OptimizerKind::kAdan:
-      // Xie et al. 2022, algorithm 1, a line at a time: g *= clip (1 read, 1
-      // write); d += g (2, 1); m *= b1 (1, 1); m += g (2, 1); v *= b2 (1, 1);
-      // v += d (2, 1); d *= b2 (1, 1); d += g (2, 1); n *= b3 (1, 1);
-      // n += d d (2, 1); s = sqrt n (1, 1); s /= c (1, 1); s += eps (1, 1);
-      // p *= decay (1, 1); p -= m / s (3, 1); p -= v / s (3, 1); d = 0 (0, 1);
-      // d -= g (2, 1). One pass clips on the fly and leaves the last two out.
-      o = {.operations = 18,
-           .tensors_read = 27,
-           .tensors_written = 18,
-           .fused_tensors_read = 6,
-           .fused_tensors_written = 5,
-           .flops = 26,
-           .special = 2,
-           .state_tensors = 4};
-      return o;
+      return kAdanOperations;
     case OptimizerKind::kLamb:
-      // You et al. 2020: Adam's moments, then two norms a tensor.
-      o = {.operations = 12,
-           .tensors_read = 17,
-           .tensors_written = 10,
-           .fused_tensors_read = 7,
-           .fused_tensors_written = 4,
-           .flops = 20,
-           .special = 2,
-           .state_tensors = 2};
-      return o;
+      return kLambOperations;
     case OptimizerKind::kBertAdam:
-      // Devlin et al. 2019 in PyTorch, a line at a time. Clip: norm (1 read),
-      // root, quotient, comparison (scalars), g *= c (1, 1). m *= b1 (1, 1);
-      // m += (1 - b1) g (2, 1); v *= b2 (1, 1); v += (1 - b2) g g (2, 1);
-      // u = sqrt v (1, 1); u += eps (1, 1); u = m / u (2, 1); d = wd p (1, 1);
-      // u += d (2, 1); u *= lr (1, 1); u = -u (1, 1); p += u (2, 1).
-      o = {.operations = 17,
-           .tensors_read = 19,
-           .tensors_written = 13,
-           .fused_tensors_read = 5,
-           .fused_tensors_written = 3,
-           .flops = 17,
-           .special = 2,
-           .state_tensors = 2};
-      return o;
+      return kBertAdamOperations;
   }
   ENSURE(false, "an optimizer without operations");
 }
@@ -324,30 +315,6 @@ void AppendOptimizerKernels(const Workload& w,
     kernels.push_back(kernel);
   }
   if (casts) sweep("narrow parameters", launches, kWidth, narrow);
-}
-
-std::vector<Kernel> UpdateTensorByTensor(const Workload& w) {
-  ENSURE(w.optimizer.implementation != OptimizerImplementation::kMultiTensor,
-         "an update of all tensors at once");
-  // Largest first, as the embeddings are in the model.
-  std::map<int64_t, int64_t, std::greater<>> sizes;
-  for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
-    ++sizes[tensor.elements];
-  }
-  std::vector<Kernel> kernels;
-  for (const auto& [elements, tensors] : sizes) {
-    for (const Pass& pass : PassesOf(w)) {
-      const int64_t width = BytesOfState(w);
-      Kernel kernel =
-          KernelOf(pass, elements * tensors, pass.operations * tensors, width);
-      kernel.parameter_bytes =
-          elements * width * pass.tensors_from_memory / pass.operations;
-      kernel.parameter_bytes_written =
-          std::min(kernel.bytes_written, kernel.parameter_bytes);
-      kernels.push_back(kernel);
-    }
-  }
-  return kernels;
 }
 
 }  // namespace trainfare::model

@@ -43,14 +43,6 @@ void AppendOptimizerKernels(const Workload& workload,
                             std::vector<Kernel>& kernels,
                             FusedAccess access = FusedAccess::kAllTensors);
 
-// The same update, of an implementation that visits one tensor after another
-// (for-loop, or fused with FusedAccess::kOneTensor): a kernel for each size of
-// tensor, largest first. Of a tensor's bytes only those are parameter bytes
-// that no operation of its update touched before; the others are found in a
-// cache as far as the tensor fits (UncachedShare). For profiles of an update
-// by itself; a step has the sums.
-std::vector<Kernel> UpdateTensorByTensor(const Workload& workload);
-
 // Launches of the very first step besides its update: every state tensor is
 // made and zeroed. Published (s003, table 4.4): 804 = 4 x 201 for Adan.
 int64_t FirstStepLaunches(const Workload& workload);

@@ -25,7 +25,8 @@ struct RunPlan {
   Seconds<> compile_per_shape;  // of every distinct shape; 0 = eager
   bool warm_cache = false;      // every shape was compiled by an earlier run
   Seconds<> checkpoint;         // of one, after every epoch
-  // Of the input pipeline, to make one sample ready; 0 = never waited for.
+  // What the input pipeline takes to make one sample ready; 0 = never waited
+  // for.
   Seconds<> load_per_sample;
 };
 

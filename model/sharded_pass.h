@@ -109,10 +109,10 @@ struct ShardGroups {
   int64_t copies = 1;
   int64_t local = 1;  // ranks of a host
 
-  // Of one copy, in a host and hosts that it is over.
+  // The shards of one copy that are in a host, and the hosts that it is over.
   int64_t shards_in_host() const { return std::min(shards, local); }
   int64_t hosts_of_copy() const { return shards / shards_in_host(); }
-  // Of the ranks that have the same shard.
+  // The same of the ranks that have one shard.
   int64_t copies_in_host() const { return local / shards_in_host(); }
   int64_t hosts_of_shard() const { return copies / copies_in_host(); }
 };

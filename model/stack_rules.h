@@ -2,7 +2,7 @@
 
 // What a software stack makes of a step, as data: one row a stack. The counts
 // of kernels and memory read rules, not the names of stacks, so that another
-// stack is another row of kStackRules (and its word in workload.cc).
+// stack is another row of kStackRules (and its word in workload.h).
 
 #include <array>
 
@@ -41,7 +41,13 @@ struct StackRules {
   bool smooths_labels = false;          // a criterion of its own, two terms
   bool one_kernel_criterion = false;    // of translation models
 
+  // --- host ---
+  // Host time of a launch over an eager framework's: hand-fused layers launch
+  // from C++, compiled graphs replay.
+  double launch_share = 1.0;
+
   // --- optimizer ---
+  bool flat_layers = false;        // all parameters of a layer: one tensor
   bool flat_masters = false;       // one tensor, copied to and from
   bool widens_parameters = false;  // before the update, without masters
 
@@ -88,8 +94,12 @@ inline constexpr std::array kStackRules = {
                .joins_projections = true,
                .drops_activation = true,
                .one_kernel_criterion = true,
+               .launch_share = 0.6,
+               .flat_layers = true,
                .widens_parameters = true},
-    StackRules{.fusion = Fusion::kCompiled, .block = BlockKernels::kCompiled},
+    StackRules{.fusion = Fusion::kCompiled,
+               .block = BlockKernels::kCompiled,
+               .launch_share = 0.25},
     // Hsu et al. 2024 (Liger Kernel) in an eager model.
     StackRules{.fusion = Fusion::kLiger,
                .eager_outside = true,
@@ -109,8 +119,15 @@ constexpr const StackRules& RulesOf(Fusion fusion) {
   for (const StackRules& rules : kStackRules) {
     if (rules.fusion == fusion) return rules;
   }
-  return kStackRules.front();  // every stack has a row: stack_rules_test.cc
+  return kStackRules.front();  // never: EveryStackHasARow()
 }
+constexpr bool EveryStackHasARow() {
+  for (const Word<Fusion>& word : kWords<Fusion>.words) {
+    if (RulesOf(word.value).fusion != word.value) return false;
+  }
+  return true;
+}
+static_assert(EveryStackHasARow(), "a stack without a row in kStackRules");
 constexpr const StackRules& RulesOf(const Workload& workload) {
   return RulesOf(workload.stack.fusion);
 }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "model/error.h"
-#include "model/internal/enum_names.h"
 #include "model/limits.h"
 #include "model/nearest.h"
 #include "model/stack_rules.h"
@@ -17,60 +16,6 @@
 namespace trainfare::model {
 namespace {
 
-template <class Enum>
-using Name = std::pair<Enum, std::string_view>;
-
-constexpr std::array kPrecisions = {
-    Name<Precision>{Precision::kFp32, "fp32"},
-    Name<Precision>{Precision::kTf32, "tf32"},
-    Name<Precision>{Precision::kFp16, "fp16"},
-    Name<Precision>{Precision::kBf16, "bf16"},
-};
-constexpr std::array kOptimizers = {
-    Name<OptimizerKind>{OptimizerKind::kNone, "none"},
-    Name<OptimizerKind>{OptimizerKind::kSgd, "sgd"},
-    Name<OptimizerKind>{OptimizerKind::kAdamW, "adamw"},
-    Name<OptimizerKind>{OptimizerKind::kAdan, "adan"},
-    Name<OptimizerKind>{OptimizerKind::kLamb, "lamb"},
-    Name<OptimizerKind>{OptimizerKind::kBertAdam, "bert_adam"},
-};
-constexpr std::array kImplementations = {
-    Name<OptimizerImplementation>{OptimizerImplementation::kForLoop,
-                                  "for_loop"},
-    Name<OptimizerImplementation>{OptimizerImplementation::kMultiTensor,
-                                  "multi_tensor"},
-    Name<OptimizerImplementation>{OptimizerImplementation::kFused, "fused"},
-};
-constexpr std::array kMasters = {
-    Name<Masters>{Masters::kApart, "apart"},
-    Name<Masters>{Masters::kInUpdate, "in_update"},
-    Name<Masters>{Masters::kNone, "none"},
-};
-constexpr std::array kFusions = {
-    Name<Fusion>{Fusion::kEager, "eager"},
-    Name<Fusion>{Fusion::kFairseq, "fairseq"},
-    Name<Fusion>{Fusion::kFused, "fused"},
-    Name<Fusion>{Fusion::kLightSeq, "lightseq"},
-    Name<Fusion>{Fusion::kCompiled, "compiled"},
-    Name<Fusion>{Fusion::kLiger, "liger"},
-    Name<Fusion>{Fusion::kUnsloth, "unsloth"},
-};
-constexpr std::array kAttentions = {
-    Name<Attention>{Attention::kMaterialised, "materialised"},
-    Name<Attention>{Attention::kFlash, "flash"},
-};
-constexpr std::array kCompressions = {
-    Name<CompressionKind>{CompressionKind::kNone, "none"},
-    Name<CompressionKind>{CompressionKind::kHalf, "half"},
-    Name<CompressionKind>{CompressionKind::kPowerSgd, "power_sgd"},
-};
-constexpr std::array kShards = {
-    Name<Shard>{Shard::kNone, "none"},
-    Name<Shard>{Shard::kZero1, "zero1"},
-    Name<Shard>{Shard::kZero2, "zero2"},
-    Name<Shard>{Shard::kZero3, "zero3"},
-    Name<Shard>{Shard::kFsdp, "fsdp"},
-};
 constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 7>
     kLoraMatrices = {{
         {"query", &LoraMatrices::query},
@@ -81,11 +26,6 @@ constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 7>
         {"feed_forward_in", &LoraMatrices::feed_forward_in},
         {"feed_forward_out", &LoraMatrices::feed_forward_out},
     }};
-constexpr std::array kWorks = {
-    Name<Work>{Work::kTraining, "training"},
-    Name<Work>{Work::kForwardBackward, "forward-backward"},
-    Name<Work>{Work::kForward, "forward"},
-};
 
 void RequireCount(int64_t value,
                   int64_t least,
@@ -231,20 +171,7 @@ void ValidateArchitecture(const Architecture& a) {
   ValidateBlock(a);
 }
 
-}  // namespace
-
-void Validate(const Workload& w) {
-  const Architecture& a = w.architecture;
-  RequireCount(w.batch, 1, kLargestBatch, "batch");
-  RequireCount(w.sequence_length, 1, kLongestSequence, "sequence_length");
-  RequireCount(w.target_length, 0, kLongestSequence, "target_length");
-  RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
-  RequireCount(w.predictions_per_sequence,
-               0,
-               kLongestSequence,
-               "predictions_per_sequence");
-  ValidateArchitecture(a);
-  const Trainable& t = w.trainable;
+void ValidateTrainable(const Trainable& t, const Architecture& a) {
   if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
     throw InputError(
         fmt::format("trainable.frozen_layers: expected 0 to {}, the layers of "
@@ -287,6 +214,22 @@ void Validate(const Workload& w) {
         "trainable.lora.base_bits: expected 4 or 8 beside adapters, got {}",
         t.base_bits));
   }
+}
+
+}  // namespace
+
+void Validate(const Workload& w) {
+  const Architecture& a = w.architecture;
+  RequireCount(w.batch, 1, kLargestBatch, "batch");
+  RequireCount(w.sequence_length, 1, kLongestSequence, "sequence_length");
+  RequireCount(w.target_length, 0, kLongestSequence, "target_length");
+  RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
+  RequireCount(w.predictions_per_sequence,
+               0,
+               kLongestSequence,
+               "predictions_per_sequence");
+  ValidateArchitecture(a);
+  ValidateTrainable(w.trainable, a);
   if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));
@@ -419,63 +362,6 @@ bool Autocasts(const Workload& workload) {
          BytesPerElement(workload.precision) < 4;
 }
 
-std::string_view ToText(Precision value) {
-  return internal::EnumName(value, kPrecisions);
-}
-std::string_view ToText(OptimizerKind value) {
-  return internal::EnumName(value, kOptimizers);
-}
-std::string_view ToText(OptimizerImplementation value) {
-  return internal::EnumName(value, kImplementations);
-}
-std::string_view ToText(Masters value) {
-  return internal::EnumName(value, kMasters);
-}
-std::string_view ToText(Fusion value) {
-  return internal::EnumName(value, kFusions);
-}
-std::string_view ToText(Attention value) {
-  return internal::EnumName(value, kAttentions);
-}
-std::string_view ToText(Work value) {
-  return internal::EnumName(value, kWorks);
-}
-std::string_view ToText(CompressionKind value) {
-  return internal::EnumName(value, kCompressions);
-}
-
-std::string_view ToText(Shard value) {
-  return internal::EnumName(value, kShards);
-}
-
-Precision PrecisionFromText(std::string_view text) {
-  return internal::EnumFromName(text, kPrecisions, "precision");
-}
-OptimizerKind OptimizerKindFromText(std::string_view text) {
-  return internal::EnumFromName(text, kOptimizers, "optimizer");
-}
-OptimizerImplementation OptimizerImplementationFromText(std::string_view text) {
-  return internal::EnumFromName(
-      text, kImplementations, "optimizer implementation");
-}
-Masters MastersFromText(std::string_view text) {
-  return internal::EnumFromName(text, kMasters, "place of masters");
-}
-Fusion FusionFromText(std::string_view text) {
-  return internal::EnumFromName(text, kFusions, "stack");
-}
-Attention AttentionFromText(std::string_view text) {
-  return internal::EnumFromName(text, kAttentions, "attention");
-}
-CompressionKind CompressionFromText(std::string_view text) {
-  return internal::EnumFromName(text, kCompressions, "gradient compression");
-}
-Work WorkFromText(std::string_view text) {
-  return internal::EnumFromName(text, kWorks, "work");
-}
-Shard ShardFromText(std::string_view text) {
-  return internal::EnumFromName(text, kShards, "shard");
-}
 std::vector<std::string> ToWords(const LoraMatrices& matrices) {
   std::vector<std::string> words;
   for (const auto& [name, member] : kLoraMatrices) {

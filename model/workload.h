@@ -9,10 +9,18 @@
 #include <vector>
 
 #include "model/architecture.h"
+#include "model/words.h"
 
 namespace trainfare::model {
 
 enum class Precision { kFp32, kTf32, kFp16, kBf16 };
+template <>
+inline constexpr auto kWords<Precision> =
+    Words<Precision>("precision",
+                     {{Precision::kFp32, "fp32"},
+                      {Precision::kTf32, "tf32"},
+                      {Precision::kFp16, "fp16"},
+                      {Precision::kBf16, "bf16"}});
 
 enum class OptimizerKind {
   kNone,
@@ -20,15 +28,31 @@ enum class OptimizerKind {
   kAdamW,
   kAdan,
   kLamb,
-  // Of the first BERT repositories: no bias correction, and each tensor is
+  // As in the first BERT repositories: no bias correction, and each tensor is
   // clipped to its own norm before its update.
   kBertAdam,
 };
+template <>
+inline constexpr auto kWords<OptimizerKind> =
+    Words<OptimizerKind>("optimizer",
+                         {{OptimizerKind::kNone, "none"},
+                          {OptimizerKind::kSgd, "sgd"},
+                          {OptimizerKind::kAdamW, "adamw"},
+                          {OptimizerKind::kAdan, "adan"},
+                          {OptimizerKind::kLamb, "lamb"},
+                          {OptimizerKind::kBertAdam, "bert_adam"}});
 enum class OptimizerImplementation {
   kForLoop,      // one small kernel per operation and tensor
   kMultiTensor,  // one kernel per operation over chunks of tensors (_foreach)
   kFused,        // one kernel for the whole update
 };
+template <>
+inline constexpr auto kWords<OptimizerImplementation> =
+    Words<OptimizerImplementation>(
+        "optimizer implementation",
+        {{OptimizerImplementation::kForLoop, "for_loop"},
+         {OptimizerImplementation::kMultiTensor, "multi_tensor"},
+         {OptimizerImplementation::kFused, "fused"}});
 
 // Where narrow gradients meet the fp32 masters of narrow weights.
 enum class Masters {
@@ -43,6 +67,12 @@ enum class Masters {
   // narrow as they ("pure bf16": PyTorch over weights loaded in 16 bits).
   kNone,
 };
+template <>
+inline constexpr auto kWords<Masters> =
+    Words<Masters>("place of masters",
+                   {{Masters::kApart, "apart"},
+                    {Masters::kInUpdate, "in_update"},
+                    {Masters::kNone, "none"}});
 
 enum class Fusion {
   kEager,     // one kernel per framework operation
@@ -55,10 +85,24 @@ enum class Fusion {
   kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
   kUnsloth,   // eager but for fused norms and positions, one kernel for a loss
 };
+template <>
+inline constexpr auto kWords<Fusion> =
+    Words<Fusion>("stack",
+                  {{Fusion::kEager, "eager"},
+                   {Fusion::kFairseq, "fairseq"},
+                   {Fusion::kFused, "fused"},
+                   {Fusion::kLightSeq, "lightseq"},
+                   {Fusion::kCompiled, "compiled"},
+                   {Fusion::kLiger, "liger"},
+                   {Fusion::kUnsloth, "unsloth"}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip
 };
+template <>
+inline constexpr auto kWords<Attention> = Words<Attention>(
+    "attention",
+    {{Attention::kMaterialised, "materialised"}, {Attention::kFlash, "flash"}});
 
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::kAdamW;
@@ -81,7 +125,8 @@ struct Stack {
   bool narrow_weights = false;
   // -O1 to -O3 of a graph compiler that has levels (Neuron); others ignore it.
   int64_t compiler_level = 2;
-  // Of results that are narrowed, instead of to the nearest.
+  // Results that are narrowed are rounded up or down by chance, instead of to
+  // the nearest.
   bool stochastic_rounding = false;
   friend bool operator==(const Stack&, const Stack&) = default;
 };
@@ -106,8 +151,8 @@ struct Trainable {
   // Rank of adapters; all else but the task's own layer is frozen then.
   int64_t lora_rank = 0;
   LoraMatrices lora;
-  // Of the frozen matrices of blocks beside adapters, with constants a group
-  // (QLoRA: 4); 0 = as the stack keeps weights.
+  // Bits of the frozen matrices of blocks beside adapters, with constants a
+  // group (QLoRA: 4); 0 = as the stack keeps weights.
   int64_t base_bits = 0;
 
   bool everything() const { return frozen_layers == 0 && lora_rank == 0; }
@@ -120,6 +165,12 @@ enum class CompressionKind {
   kHalf,      // cast to 16 bits and back
   kPowerSgd,  // a low-rank approximation of every matrix
 };
+template <>
+inline constexpr auto kWords<CompressionKind> =
+    Words<CompressionKind>("gradient compression",
+                           {{CompressionKind::kNone, "none"},
+                            {CompressionKind::kHalf, "half"},
+                            {CompressionKind::kPowerSgd, "power_sgd"}});
 struct GradientCompression {
   CompressionKind kind = CompressionKind::kNone;
   int64_t rank = 0;  // of kPowerSgd
@@ -136,6 +187,13 @@ enum class Shard {
   kFsdp,   // the same as PyTorch has it: the shard of narrow parameters is that
            // of their fp32 masters, gradients are summed in fp32
 };
+template <>
+inline constexpr auto kWords<Shard> = Words<Shard>("shard",
+                                                   {{Shard::kNone, "none"},
+                                                    {Shard::kZero1, "zero1"},
+                                                    {Shard::kZero2, "zero2"},
+                                                    {Shard::kZero3, "zero3"},
+                                                    {Shard::kFsdp, "fsdp"}});
 
 // Ranks that train data parallel, and what they share (model/sharding.h).
 struct Parallel {
@@ -144,20 +202,26 @@ struct Parallel {
   // Copies of the whole state, each over data / replicate ranks; their
   // gradients are averaged (hybrid sharding).
   int64_t replicate = 1;
-  // Of kZero3 and kFsdp: gathered again for the backward pass. Without it a
-  // rank holds all gathered parameters in between.
+  // Under kZero3 and kFsdp parameters are gathered again for the backward pass.
+  // Without it a rank holds all gathered parameters in between.
   bool reshard_after_forward = true;
   friend bool operator==(const Parallel&, const Parallel&) = default;
 };
 
 // What of a step is run: inference tables have a forward pass only.
 enum class Work { kTraining, kForwardBackward, kForward };
+template <>
+inline constexpr auto kWords<Work> = Words<Work>("work",
+                                                 {{Work::kTraining, "training"},
+                                                  {Work::kForwardBackward,
+                                                   "forward-backward"},
+                                                  {Work::kForward, "forward"}});
 
 struct Workload {
   Architecture architecture;
   int64_t batch = 1;            // sequences per device and micro-batch
   int64_t sequence_length = 1;  // tokens per sequence, padding included
-  // Of the decoder side of an encoder-decoder; 0 = sequence_length.
+  // Tokens on the decoder side of an encoder-decoder; 0 = sequence_length.
   int64_t target_length = 0;
   int64_t accumulation = 1;  // micro-batches per optimizer step
   Precision precision = Precision::kFp32;
@@ -168,8 +232,8 @@ struct Workload {
   int64_t predictions_per_sequence = 0;
   bool gradient_checkpointing = false;
   Trainable trainable;
-  // Of data-parallel training; its kernels are part of every step, so that a
-  // caller with one device leaves it out.
+  // What data-parallel training does to gradients; its kernels are part of
+  // every step, so that a caller with one device leaves it out.
   GradientCompression compression;
   Parallel parallel;
 
@@ -215,25 +279,6 @@ bool MastersInUpdate(const Workload& workload);
 // Whether the stack casts fp32 tensors to a narrow type for matrix products.
 bool Autocasts(const Workload& workload);
 
-std::string_view ToText(Precision value);
-std::string_view ToText(OptimizerKind value);
-std::string_view ToText(OptimizerImplementation value);
-std::string_view ToText(Masters value);
-std::string_view ToText(Fusion value);
-std::string_view ToText(Attention value);
-std::string_view ToText(Work value);
-std::string_view ToText(CompressionKind value);
-std::string_view ToText(Shard value);
-// All throw InputError that lists the known names.
-Precision PrecisionFromText(std::string_view text);
-OptimizerKind OptimizerKindFromText(std::string_view text);
-OptimizerImplementation OptimizerImplementationFromText(std::string_view text);
-Masters MastersFromText(std::string_view text);
-Fusion FusionFromText(std::string_view text);
-Attention AttentionFromText(std::string_view text);
-CompressionKind CompressionFromText(std::string_view text);
-Work WorkFromText(std::string_view text);
-Shard ShardFromText(std::string_view text);
 // Turns on one of the matrices, by its member's name; the names of those on.
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
 std::vector<std::string> ToWords(const LoraMatrices& matrices);

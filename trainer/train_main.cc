@@ -239,28 +239,28 @@ void AddTrain(CLI::App& app,
   AddWord(train,
           "--precision",
           options->precision,
-          trainfare::model::PrecisionFromText,
+          trainfare::model::FromText<trainfare::model::Precision>,
           "fp32, bf16, fp16, or on a GPU tf32");
   AddWord(train,
           "--optimizer",
           options->optimizer.kind,
-          trainfare::model::OptimizerKindFromText,
+          trainfare::model::FromText<trainfare::model::OptimizerKind>,
           "adamw, adan or sgd");
   AddWord(train,
           "--implementation",
           options->optimizer.implementation,
-          trainfare::model::OptimizerImplementationFromText,
+          trainfare::model::FromText<trainfare::model::OptimizerImplementation>,
           "Of the optimizer: for_loop, multi_tensor or fused");
   AddWord(train,
           "--stack",
           options->fusion,
-          trainfare::model::FusionFromText,
+          trainfare::model::FromText<trainfare::model::Fusion>,
           "eager, or fused (bias, activation, dropout, residual and LayerNorm "
           "in one pass)");
   AddWord(train,
           "--attention",
           options->attention,
-          trainfare::model::AttentionFromText,
+          trainfare::model::FromText<trainfare::model::Attention>,
           "materialised or flash");
   train->add_flag("--narrow-weights",
                   options->narrow_weights,
@@ -320,7 +320,8 @@ void AddBench(CLI::App& app,
             for (const std::string& name : names) {
               try {
                 options->bench.kinds.push_back(
-                    trainfare::model::KernelKindFromText(name));
+                    trainfare::model::FromText<trainfare::model::KernelKind>(
+                        name));
               } catch (const trainfare::model::InputError& error) {
                 throw CLI::ValidationError("--kind", error.what());
               }

@@ -32,7 +32,7 @@ using hardware::ParameterInfo;
 using model::InputError;
 using model::Seconds;
 
-// Of one workload's step, or of one operation by itself.
+// The times of one workload's step, or of one operation by itself.
 using TimeModel = std::variant<StepModel, KernelModel>;
 
 LogTimes Evaluate(const TimeModel& model, std::span<const double> positions) {
@@ -76,14 +76,15 @@ struct FitData {
   std::vector<std::string> runs;
 };
 
-// Of the robust loss before outliers are told from a bad start, widest first.
+// Scales of the robust loss before outliers are told from a bad start, widest
+// first.
 constexpr std::array kWiderScales = {16.0, 4.0};
 // A formula that misses by more than this times the error assumed is not told
 // from outliers any more: without the limit nothing would count as determined,
 // and back at the priors it would miss by more still.
 constexpr double kLargestModelSigma = 2.0;
-// Of a kernel by itself, of its log. One that misses by more says little, but
-// is no outlier.
+// The deviation of the logarithm of a kernel's time by itself. One that misses
+// by more says little, but is no outlier.
 constexpr double kLargestKernelSigma = 0.5;
 
 // log(model / measured) / sigma of the figures of one workload or operation,
@@ -608,7 +609,7 @@ Fit FitDevice(const hardware::Device& device,
   Fit fit = EmptyFit(device);
   FillParameters(device, data, *posterior, errors.step, options.name_runs, fit);
   FillRuns(data, posterior->positions, fit);
-  // Of one run there is nothing left without it.
+  // Where there is one run, nothing is left without it.
   if (options.leave_one_out && data.runs.size() > 1) {
     LeaveOneOut(data, problem, *posterior, options.largest_leverage, fit);
   }

@@ -13,7 +13,7 @@
 namespace trainfare::calibrate {
 namespace {
 
-// Of every fit. The cost is half a sum of squared standard deviations.
+// When every fit stops. The cost is half a sum of squared standard deviations.
 constexpr int kMostIterations = 500;
 constexpr double kFunctionTolerance = 1e-6;
 constexpr double kParameterTolerance = 1e-8;
@@ -74,7 +74,8 @@ class SharedEvaluation : public ceres::EvaluationCallback {
     finite_ = problem_.Evaluate(positions_, evaluate_jacobians, rows_);
   }
 
-  // Of one residual over what the solver moves: the chain rule, here alone.
+  // One residual and its slopes over what the solver moves: the chain rule,
+  // here alone.
   bool ResidualAt(size_t row, double* residual, double* jacobian) const {
     *residual = rows_.residuals[row];
     const size_t count = positions_.size();

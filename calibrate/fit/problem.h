@@ -49,8 +49,8 @@ class ResidualBlock {
                         std::span<double> slopes) const = 0;
 };
 
-// Of a function without derivatives, by central differences. It fills the
-// residuals at the positions.
+// A function without derivatives as a block, by central differences. It fills
+// the residuals at the positions.
 using ResidualFunction =
     std::function<void(std::span<const double>, std::span<double>)>;
 std::unique_ptr<ResidualBlock> ByDifferences(size_t residuals,

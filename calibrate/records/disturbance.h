@@ -32,8 +32,8 @@ struct KeptRuns {
   int64_t left_out = 0;  // disturbed, with a better run of the same workload
   int64_t weighed_down = 0;  // disturbed and kept
 };
-// Of the runs of one workload on one device that were disturbed, those are left
-// out that a less disturbed one stands for. The order stays.
+// Leaves out disturbed runs of a workload on a device that a less disturbed one
+// stands for. The order stays.
 KeptRuns WithoutWorseRepeats(std::vector<MeasuredRun> runs);
 
 // The workload whose undisturbed runs lie furthest apart: what a machine that

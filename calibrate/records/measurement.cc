@@ -199,7 +199,7 @@ MeasuredRun ReadRun(const JsonObject& record,
 
 model::Kernel ReadKernel(const JsonObject& object) {
   model::Kernel kernel;
-  kernel.kind = object.Word("kind", model::KernelKindFromText);
+  kernel.kind = object.Word("kind", model::FromText<model::KernelKind>);
   kernel.matrix_flops = object.LargeCount("matrix_flops");
   kernel.vector_flops = object.LargeCount("vector_flops");
   kernel.special_ops = object.LargeCount("special_ops");
@@ -261,8 +261,9 @@ MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
   }
   measured.workload = ReadWorkload(record);
   measured.operation = record.Text("operation");
-  measured.kind = record.Word("kernel_kind", model::KernelKindFromText);
-  measured.phase = record.Word("phase", model::PhaseFromText);
+  measured.kind =
+      record.Word("kernel_kind", model::FromText<model::KernelKind>);
+  measured.phase = record.Word("phase", model::FromText<model::Phase>);
   measured.per_step = record.Count("per_step", 1);
   ReadDisturbance(record, device.Count("threads", 0, 0), measured);
   ForEachItem(record, "kernels", name, line, [&](const JsonObject& kernel) {

@@ -24,7 +24,8 @@ struct Sample {
   std::optional<model::Seconds<>> forward;
   std::optional<model::Seconds<>> backward;
   std::optional<model::Seconds<>> optimizer;
-  // Of one of several ranks, since its backward pass began; a value a bucket.
+  // Times on one of several ranks, since its backward pass began; a value a
+  // bucket.
   std::vector<model::Seconds<>> bucket_ready;
   std::vector<model::Seconds<>> bucket_start;
   std::vector<model::Seconds<>> bucket_end;
@@ -47,7 +48,7 @@ struct MeasuredRun {
   bool disturbed = false;
   // Time that threads were ready and had no processor, of what they had.
   std::optional<double> waited_share;
-  // Of the device, by its own counter; absent where it has none.
+  // What the device drew, by its own counter; absent where it has none.
   std::optional<model::Watts<>> mean_power;
   std::vector<model::Bytes<>> buckets;  // of gradients; empty: not by ranks
   std::string backend;    // of the ranks: gloo, nccl; may be empty

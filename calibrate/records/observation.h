@@ -35,7 +35,7 @@ struct Observation {
   std::string device;  // catalog name, or as reported when unknown to it
   int64_t device_count = 1;
   int64_t hosts = 1;  // that the devices are on, as many on each
-  // Of each host's network; absent: not said.
+  // The bandwidth of each host's network; absent: not said.
   std::optional<model::BytesPerSecond<>> network;
   model::Workload workload;
   Quantity quantity = Quantity::kStep;

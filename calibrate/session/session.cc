@@ -55,8 +55,8 @@ constexpr double kPatienceSeconds = 60.0;
 constexpr double kBusyShare = 0.5;
 // For the step in progress when interrupted.
 constexpr double kGraceSeconds = 10.0;
-// Of the budget, for all-reduces and runs over several ranks where they are
-// asked for.
+// What of the budget goes to all-reduces and runs over several ranks where they
+// are asked for.
 constexpr double kRankShare = 0.3;
 
 // A machine's speed is watched by the first run with steps of this many
@@ -136,7 +136,7 @@ class Session {
         Plural(device_.cores, "core")));
   }
 
-  // Of a processor that neighbours slow down, or a device that heats up.
+  // A processor that neighbours slow down drifts, or a device that heats up.
   void WarnOfDrift() {
     const std::optional<Drift> drift = GreatestDrift(runs_);
     if (!drift || drift->share() < kUnsteady) return;
@@ -270,7 +270,7 @@ class Session {
     }
   }
 
-  // Of the trainer, on the device that is calibrated.
+  // Starts the trainer, on the device that is calibrated.
   TrainerCommand Command(std::vector<std::string> arguments,
                          int64_t ranks) const {
     if (target_.trainer_device != "cpu") {

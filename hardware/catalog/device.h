@@ -40,10 +40,10 @@ struct Peaks {
 
 // What arithmetic costs a GPU of one generation.
 struct ArithmeticEnergy {
-  // Of a multiply-add's FLOP in fp32 on the lanes, all else that a core does
-  // for it included.
+  // A multiply-add's FLOP in fp32 on the lanes, all else that a core does for
+  // it included.
   model::JoulesPerFlop<> lanes;
-  // Of a FLOP on tensor cores, as shares of it.
+  // A FLOP on tensor cores, as shares of it.
   double tensor_tf32 = 1.0;
   double tensor_half = 1.0;
   // It is more on tensor cores, by an amount that nobody knows: their products
@@ -53,7 +53,7 @@ struct ArithmeticEnergy {
 
 // What a compiler of whole graphs costs besides time on the device.
 struct CompilerFacts {
-  // Of one run at optimisation levels 1, 2, ..: their ratios count.
+  // What one run takes at optimisation levels 1, 2, ..: their ratios count.
   std::vector<model::Seconds<>> level_times;
   // Memory that compiling one graph takes on the host, a token of a micro-batch
   // of a model of so many layers times hidden size.

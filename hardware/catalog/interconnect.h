@@ -22,7 +22,7 @@ struct Interconnect {
   // Where it passes the processor from one root port to the next, no more than
   // that carries.
   model::BytesPerSecond<> bandwidth;
-  // Of one step of a collective, before any fit.
+  // What one step of a collective takes, before any fit.
   model::Seconds<> latency;
   std::string source;  // with date
   std::vector<std::string> recalled;
@@ -33,8 +33,8 @@ std::string_view ToText(InterconnectReach reach);
 
 Interconnect LoadInterconnect(const std::string& path);
 
-// Of the catalog that ships with the tool. Throws InputError with the nearest
-// names. Reads the one file, once.
+// The one of this name in the catalog that ships with the tool. Throws
+// InputError with the nearest names. Reads the one file, once.
 Interconnect FindInterconnect(std::string_view name);
 // All of it, by name.
 std::vector<Interconnect> ShippedInterconnects();

@@ -28,16 +28,17 @@ struct KindFacts {
   std::optional<CompilerFacts> compiler;
 };
 
-// Of the kind that files name so; none where the kind has no file. Read once.
+// What the file of a kind says; nothing where the kind has none. Read once.
 const KindFacts& FactsOfKind(DeviceKind kind);
 
-// Of links between devices that nobody measured.
+// What is taken of links between devices that nobody measured.
 struct LinkFacts {
   double ring_share = 0;        // of a link's bandwidth that a ring gets
   double ring_share_sigma = 0;  // of the logarithm of that share
   // Between devices on the host's bus, from one root port to the next.
   model::BytesPerSecond<> through_processor;
-  // Of the bandwidth of a network between hosts that nobody named.
+  // The deviation of the logarithm of a network's bandwidth between hosts where
+  // nobody named it.
   double unnamed_network_sigma = 0;
   model::Seconds<> peer_step;     // of one step of a ring between peers
   model::Seconds<> host_step;     // the same over the host's bus

@@ -33,11 +33,7 @@ class YamlFieldReader {
     }
     if (!field.required && !map_.Has(field.name)) return;
     if constexpr (std::is_enum_v<T>) {
-      value = map_.Parsed(field.name, [](const std::string& text) {
-        T parsed{};
-        FromText(text, parsed);
-        return parsed;
-      });
+      value = map_.Parsed(field.name, model::FromText<T>);
     } else if constexpr (model::HasWords<T>) {
       const std::vector<std::string> words = map_.Texts(field.name);
       if (words.empty()) {

@@ -98,7 +98,7 @@ class Reader {
   T Choice(std::string_view key,
            std::initializer_list<std::pair<std::string_view, T>> choices) const;
   // Text through a function that throws InputError without a position, which
-  // is added: Parsed("precision", model::PrecisionFromText).
+  // is added: Parsed("precision", model::FromText<model::Precision>).
   template <class Parse>
   auto Parsed(std::string_view key, Parse parse) const;
 

@@ -76,8 +76,8 @@ MemoryPlan PlanPipelineMemory(const Device& device,
 // What the framework and the driver take on a device.
 model::MemorySurroundings SurroundingsOf(const Device& device, int64_t devices);
 
-// Of one of `devices` ranks, `ranks_per_device` of which share a device's
-// memory.
+// The plan of one of `devices` ranks, `ranks_per_device` of which share a
+// device's memory.
 MemoryPlan PlanMemory(const Device& device,
                       const model::Workload& workload,
                       int64_t devices = 1,

@@ -68,7 +68,8 @@ struct StepTime {
   PhaseTime<T> forward;
   PhaseTime<T> backward;
   PhaseTime<T> optimizer;
-  // Of the host and between phases: input, zeroing, bookkeeping.
+  // What the host takes, and what lies between phases: input, zeroing,
+  // bookkeeping.
   model::Seconds<T> other;
 
   PassUnits<T> forward_units;

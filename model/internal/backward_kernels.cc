@@ -369,74 +369,49 @@ void PassKernels::LatentBackward(int64_t tokens) {
   Elementwise("input gradient add", tokens * h, 2 * wide_, wide_, 1);
 }
 
-void PassKernels::AttentionBackward(Attends attends,
-                                    const AttentionShape& shape,
-                                    int64_t query_tokens,
-                                    int64_t key_tokens) {
+void PassKernels::FlashAttentionBackward(const AttentionShape& shape) {
+  const int64_t rows = shape.products() * shape.query_length;
+  if (EagerOutside()) {
+    // Dao et al. 2022, algorithm 4: D = rowsum(dO o O), before.
+    Reduction("flash attention row sums",
+              rows,
+              shape.context_elements(),
+              2 * element_,
+              0,
+              2);
+    list_.kernels.back().bytes_written = rows * 4;
+  }
+  // Scores are computed anew: five products instead of four.
+  Kernel& kernel = Push("flash attention gradient",
+                        KernelKind::kAttention,
+                        shape.query_elements());
+  kernel.gemm = {
+      shape.products(), shape.query_length, shape.key_length, shape.head_size};
+  // Scores, queries' and keys' gradients of one size; probabilities' and
+  // values' of the other.
+  kernel.matrix_flops =
+      2 * shape.seen_scores() * (3 * shape.head_size + 2 * shape.value_size);
+  kernel.vector_flops =
+      (kSoftmaxForwardFlops + kSoftmaxBackwardFlops + DropoutFlops()) *
+      shape.seen_scores();
+  kernel.special_ops = shape.seen_scores();
+  kernel.random_draws = DropoutDraws() * shape.seen_scores();
+  kernel.bytes_read = (shape.query_elements() + 2 * shape.context_elements() +
+                       shape.key_value_elements()) *
+                      element_;
+  kernel.bytes_written =
+      (shape.query_elements() + shape.key_value_elements()) * element_;
+  if (EagerOutside()) {
+    // Sums of blocks of keys meet in fp32.
+    Copy("flash attention query gradient", shape.query_elements(), 4, element_);
+  }
+}
+
+// Gradients of the projections, and through them of what they read.
+void PassKernels::ProjectionsBackward(Attends attends,
+                                      int64_t query_tokens,
+                                      int64_t key_tokens) {
   const int64_t h = a_.hidden;
-  const int64_t queries = query_tokens * a_.query_width();
-  const int64_t keys = key_tokens * a_.key_width();
-  const int64_t values = key_tokens * a_.value_width();
-  const int64_t context = query_tokens * a_.context_width();
-  ResidualAndNormBackward(query_tokens);
-  LinearBackward(Matrix::kOutput,
-                 query_tokens,
-                 h,
-                 a_.context_width(),
-                 a_.output_bias && !FusedPasses());
-  if (CopiesHeads()) {
-    Copy("split head gradients", context, element_, element_);
-  }
-  if (w_.stack.attention == Attention::kFlash) {
-    if (EagerOutside()) {
-      // Dao et al. 2022, algorithm 4: D = rowsum(dO o O), before.
-      Reduction("flash attention row sums",
-                query_tokens * a_.heads,
-                context,
-                2 * element_,
-                0,
-                2);
-      list_.kernels.back().bytes_written = query_tokens * a_.heads * 4;
-    }
-    // Scores are computed anew: five products instead of four.
-    Kernel& kernel = Push("flash attention gradient",
-                          KernelKind::kAttention,
-                          shape.query_elements());
-    kernel.gemm = {shape.products(),
-                   shape.query_length,
-                   shape.key_length,
-                   shape.head_size};
-    // Scores, queries' and keys' gradients of one size; probabilities' and
-    // values' of the other.
-    kernel.matrix_flops =
-        2 * shape.seen_scores() * (3 * shape.head_size + 2 * shape.value_size);
-    kernel.vector_flops =
-        (kSoftmaxForwardFlops + kSoftmaxBackwardFlops + DropoutFlops()) *
-        shape.seen_scores();
-    kernel.special_ops = shape.seen_scores();
-    kernel.random_draws = DropoutDraws() * shape.seen_scores();
-    kernel.bytes_read = (shape.query_elements() + 2 * shape.context_elements() +
-                         shape.key_value_elements()) *
-                        element_;
-    kernel.bytes_written =
-        (shape.query_elements() + shape.key_value_elements()) * element_;
-    if (EagerOutside()) {
-      // Sums of blocks of keys meet in fp32.
-      Copy("flash attention query gradient", queries, 4, element_);
-    }
-  } else {
-    MaterialisedAttentionBackward(shape);
-  }
-  if (CopiesHeads()) {
-    Copy("merge head gradients", queries, element_, element_);
-    Copy("merge head gradients", keys, element_, element_);
-    Copy("merge head gradients", values, element_, element_);
-  }
-  if (a_.latent()) {
-    LatentBackward(query_tokens);
-    ResidualGradientAdd(query_tokens);
-    return;
-  }
   Rotary("rotary gradient", query_tokens, key_tokens);
   HeadNormsBackward(query_tokens, key_tokens);
   const bool bias = a_.attention_bias;
@@ -444,7 +419,8 @@ void PassKernels::AttentionBackward(Attends attends,
   if (Joint(attends)) {
     if (EagerOutside()) {
       Copy("join projection gradients",
-           queries + keys + values,
+           query_tokens * a_.query_width() +
+               key_tokens * (a_.key_width() + a_.value_width()),
            element_,
            element_);
     }
@@ -462,6 +438,35 @@ void PassKernels::AttentionBackward(Attends attends,
       Elementwise("input gradient add", query_tokens * h, 2 * wide_, wide_, 1);
       Elementwise("input gradient add", key_tokens * h, 2 * wide_, wide_, 1);
     }
+  }
+}
+
+void PassKernels::AttentionBackward(Attends attends,
+                                    const AttentionShape& shape,
+                                    int64_t query_tokens,
+                                    int64_t key_tokens) {
+  ResidualAndNormBackward(query_tokens);
+  LinearBackward(Matrix::kOutput,
+                 query_tokens,
+                 a_.hidden,
+                 a_.context_width(),
+                 a_.output_bias && !FusedPasses());
+  const auto copy = [&](KernelName name, int64_t elements) {
+    if (CopiesHeads()) Copy(name, elements, element_, element_);
+  };
+  copy("split head gradients", query_tokens * a_.context_width());
+  if (w_.stack.attention == Attention::kFlash) {
+    FlashAttentionBackward(shape);
+  } else {
+    MaterialisedAttentionBackward(shape);
+  }
+  copy("merge head gradients", query_tokens * a_.query_width());
+  copy("merge head gradients", key_tokens * a_.key_width());
+  copy("merge head gradients", key_tokens * a_.value_width());
+  if (a_.latent()) {
+    LatentBackward(query_tokens);
+  } else {
+    ProjectionsBackward(attends, query_tokens, key_tokens);
   }
   ResidualGradientAdd(query_tokens);
 }
@@ -495,19 +500,9 @@ void PassKernels::MergedLinearBackward(std::span<const Matrix> matrices,
   WidenGradient(tokens * h);
 }
 
-void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
+void PassKernels::SoftmaxBackward(const AttentionShape& shape) {
   const int64_t scores = shape.scores();
   const int64_t rows = shape.products() * shape.query_length;
-  Gemm("probability gradient",
-       shape.query_length,
-       shape.key_length,
-       shape.value_size,
-       shape.products());
-  Gemm("value gradient",
-       shape.key_length,
-       shape.value_size,
-       shape.query_length,
-       shape.products());
   if (ByOperation()) {
     WidenGradient(scores);
     DropoutBackward(scores, wide_);
@@ -535,6 +530,20 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
   if (a_.attention_soft_cap && !Compiled()) {
     Elementwise("soft cap gradient", scores, 2 * element_, element_, 3);
   }
+}
+
+void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
+  Gemm("probability gradient",
+       shape.query_length,
+       shape.key_length,
+       shape.value_size,
+       shape.products());
+  Gemm("value gradient",
+       shape.key_length,
+       shape.value_size,
+       shape.query_length,
+       shape.products());
+  SoftmaxBackward(shape);
   Gemm("query gradient",
        shape.query_length,
        shape.head_size,

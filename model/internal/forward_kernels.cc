@@ -83,45 +83,41 @@ void PassKernels::EmbeddingsForward(int64_t tokens) {
   if (dropout_ && !Compiled()) Dropout(elements, wide_);
 }
 
-// Autocast keeps a narrow copy of every matrix and bias for the length of a
-// pass.
-void PassKernels::CastWeights() {
+// What autocast narrows of the blocks: a launch a matrix, and one a bias.
+PassKernels::WeightCasts PassKernels::CastsOfBlocks() const {
   const int64_t h = a_.hidden;
-  const int64_t projections = a_.joint_projection() ? 1 : 3;
   const int64_t feed_forward = a_.gated ? 3 : 2;
-  int64_t elements = 0;
-  int64_t launches = 0;
+  WeightCasts casts;
   const auto attention = [&](int64_t layers, int64_t products) {
     if (a_.latent()) {
-      elements += layers * (h * (a_.latent_key_value + a_.rotary_head_size) +
-                            (a_.latent_query > 0
-                                 ? a_.latent_query * (h + a_.query_width())
-                                 : h * a_.query_width()) +
-                            a_.latent_key_value * a_.heads *
-                                (a_.query_head_size() - a_.rotary_head_size +
-                                 a_.context_head_size()) +
-                            a_.context_width() * h);
-      launches += layers * (a_.latent_query > 0 ? 5 : 4);
+      const int64_t query = a_.latent_query > 0
+                                ? a_.latent_query * (h + a_.query_width())
+                                : h * a_.query_width();
+      const int64_t head_size =
+          a_.query_head_size() - a_.rotary_head_size + a_.context_head_size();
+      casts.Add(layers * (h * (a_.latent_key_value + a_.rotary_head_size) +
+                          query + a_.latent_key_value * a_.heads * head_size +
+                          a_.context_width() * h),
+                layers * (a_.latent_query > 0 ? 5 : 4));
       return;
     }
-    elements += layers * h *
-                (a_.query_width() + a_.key_width() + a_.value_width() +
-                 a_.context_width());
-    launches += layers * (products * (a_.attention_bias ? 2 : 1) +
-                          (a_.output_bias ? 2 : 1));
+    casts.Add(layers * h *
+                  (a_.query_width() + a_.key_width() + a_.value_width() +
+                   a_.context_width()),
+              layers * (products * (a_.attention_bias ? 2 : 1) +
+                        (a_.output_bias ? 2 : 1)));
   };
   const auto dense = [&](int64_t layers, int64_t intermediate, bool bias) {
-    elements += layers * feed_forward * h * intermediate;
-    launches += layers * feed_forward * (bias ? 2 : 1);
+    casts.Add(layers * feed_forward * h * intermediate,
+              layers * feed_forward * (bias ? 2 : 1));
   };
-  attention(a_.layers, projections);
+  attention(a_.layers, a_.joint_projection() ? 1 : 3);
   attention(2 * a_.decoder_layers, 3);
   dense(a_.layers - a_.expert_layers() + a_.decoder_layers,
         a_.intermediate,
         a_.feed_forward_bias);
   if (a_.experts > 0) {
-    elements += a_.expert_layers() * h * a_.experts;
-    launches += a_.expert_layers();
+    casts.Add(a_.expert_layers() * h * a_.experts, a_.expert_layers());
     dense(a_.expert_layers() * a_.experts,
           a_.expert_intermediate,
           a_.expert_bias);
@@ -130,28 +126,43 @@ void PassKernels::CastWeights() {
     }
   }
   if (FusedPasses()) {
-    // The fused layers add these in fp32.
-    launches -= 2 * a_.layers + 3 * a_.decoder_layers;  // outputs
-    launches -= a_.layers + a_.decoder_layers;          // feed-forward in
+    // The fused layers add the biases of outputs, and of what goes into the
+    // feed-forward, in fp32.
+    casts.launches -= 2 * a_.layers + 3 * a_.decoder_layers;
+    casts.launches -= a_.layers + a_.decoder_layers;
   }
-  const auto add = [&](int64_t rows, int64_t columns, bool bias = true) {
-    elements += rows * columns;
-    launches += bias ? 2 : 1;
+  return casts;
+}
+
+PassKernels::WeightCasts PassKernels::CastsOfHead() const {
+  const int64_t h = a_.hidden;
+  WeightCasts casts;
+  const auto matrix = [&](int64_t rows, int64_t columns, bool bias = true) {
+    casts.Add(rows * columns, bias ? 2 : 1);
   };
-  if (a_.has_pooler()) add(h, h);
+  if (a_.has_pooler()) matrix(h, h);
   if (a_.head == Head::kSequenceClassification) {
-    if (a_.classifier_dense) add(h, h);
-    add(a_.labels, h);
+    if (a_.classifier_dense) matrix(h, h);
+    matrix(a_.labels, h);
   } else if (a_.head == Head::kQuestionAnswering) {
-    add(2, h);
+    matrix(2, h);
   } else if (VocabularyHead()) {
-    if (a_.head == Head::kPreTraining) add(2, h);
-    if (a_.head != Head::kCausalLanguageModel) add(h, h);
-    add(a_.vocabulary, h, a_.head != Head::kCausalLanguageModel);
+    if (a_.head == Head::kPreTraining) matrix(2, h);
+    if (a_.head != Head::kCausalLanguageModel) matrix(h, h);
+    matrix(a_.vocabulary, h, a_.head != Head::kCausalLanguageModel);
   }
-  Copy("cast weights", elements / launches, 4, element_);
+  return casts;
+}
+
+// Autocast keeps a narrow copy of every matrix and bias for the length of a
+// pass.
+void PassKernels::CastWeights() {
+  WeightCasts casts = CastsOfBlocks();
+  const WeightCasts head = CastsOfHead();
+  casts.Add(head.elements, head.launches);
+  Copy("cast weights", casts.elements / casts.launches, 4, element_);
   Kernel& kernel = list_.kernels.back();
-  kernel.launches = launches;
+  kernel.launches = casts.launches;
   kernel.parameter_bytes = kernel.bytes();
   kernel.parameter_bytes_written = kernel.bytes_written;
 }
@@ -288,17 +299,11 @@ void PassKernels::LatentProjections(int64_t tokens) {
   Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
 }
 
-// Projections, scores, softmax, context, output projection, residual, norm.
-void PassKernels::AttentionForward(Attends attends,
-                                   const AttentionShape& shape,
-                                   int64_t query_tokens,
-                                   int64_t key_tokens) {
+// Queries, keys and values, with their biases and adapters.
+void PassKernels::ProjectionsForward(Attends attends,
+                                     int64_t query_tokens,
+                                     int64_t key_tokens) {
   const int64_t h = a_.hidden;
-  const int64_t queries = query_tokens * a_.query_width();
-  const int64_t keys = key_tokens * a_.key_width();
-  const int64_t values = key_tokens * a_.value_width();
-  const int64_t context = query_tokens * a_.context_width();
-  CastOperand(query_tokens * h);
   if (a_.latent()) {
     LatentProjections(query_tokens);
   } else if (Joint(attends)) {
@@ -321,6 +326,9 @@ void PassKernels::AttentionForward(Attends attends,
       BlockGemm("value projection", key_tokens, a_.value_width(), h);
     }
   }
+  const int64_t queries = query_tokens * a_.query_width();
+  const int64_t keys = key_tokens * a_.key_width();
+  const int64_t values = key_tokens * a_.value_width();
   if (HandFused()) {
     Elementwise(
         "bias and head split", queries + keys + values, element_, element_, 1);
@@ -333,29 +341,27 @@ void PassKernels::AttentionForward(Attends attends,
     LaidOutBias(keys);
     LaidOutBias(values);
   }
+}
+
+// Projections, scores, softmax, context, output projection, residual, norm.
+void PassKernels::AttentionForward(Attends attends,
+                                   const AttentionShape& shape,
+                                   int64_t query_tokens,
+                                   int64_t key_tokens) {
+  const int64_t h = a_.hidden;
+  const int64_t queries = query_tokens * a_.query_width();
+  const int64_t context = query_tokens * a_.context_width();
+  CastOperand(query_tokens * h);
+  ProjectionsForward(attends, query_tokens, key_tokens);
   HeadNormsForward(query_tokens, key_tokens);
   if (!a_.latent()) Rotary("rotary positions", query_tokens, key_tokens);
   if (rules_.scales_queries) {
     Elementwise("scale queries", queries, element_, element_, 1);
   }
   if (w_.stack.attention == Attention::kFlash) {
-    Kernel& kernel = Push(
-        "flash attention", KernelKind::kAttention, shape.context_elements());
-    kernel.gemm = {shape.products(),
-                   shape.query_length,
-                   shape.key_length,
-                   shape.head_size};
-    kernel.matrix_flops =
-        2 * shape.seen_scores() * (shape.head_size + shape.value_size);
-    kernel.vector_flops =
-        (kSoftmaxForwardFlops + 1 + DropoutFlops()) * shape.seen_scores();
-    kernel.special_ops = shape.seen_scores() * (a_.attention_soft_cap ? 2 : 1);
-    kernel.random_draws = DropoutDraws() * shape.seen_scores();
-    kernel.bytes_read =
-        (shape.query_elements() + shape.key_value_elements()) * element_;
-    kernel.bytes_written = shape.context_elements() * element_;
+    FlashAttentionForward(shape);
   } else {
-    MaterialisedAttentionForward(shape, queries, keys);
+    MaterialisedAttentionForward(shape, queries, key_tokens * a_.key_width());
   }
   if (CopiesHeads()) Copy("merge heads", context, element_, element_);
   BlockGemm("attention output projection", query_tokens, h, a_.context_width());
@@ -364,17 +370,32 @@ void PassKernels::AttentionForward(Attends attends,
   ResidualAndNormForward(query_tokens);
 }
 
+void PassKernels::FlashAttentionForward(const AttentionShape& shape) {
+  Kernel& kernel =
+      Push("flash attention", KernelKind::kAttention, shape.context_elements());
+  kernel.gemm = {
+      shape.products(), shape.query_length, shape.key_length, shape.head_size};
+  kernel.matrix_flops =
+      2 * shape.seen_scores() * (shape.head_size + shape.value_size);
+  kernel.vector_flops =
+      (kSoftmaxForwardFlops + 1 + DropoutFlops()) * shape.seen_scores();
+  kernel.special_ops = shape.seen_scores() * (a_.attention_soft_cap ? 2 : 1);
+  kernel.random_draws = DropoutDraws() * shape.seen_scores();
+  kernel.bytes_read =
+      (shape.query_elements() + shape.key_value_elements()) * element_;
+  kernel.bytes_written = shape.context_elements() * element_;
+}
+
 // LibTorch's flash attention takes heads where the projections left them.
 bool PassKernels::CopiesHeads() const {
   const bool flash = w_.stack.attention == Attention::kFlash;
   return !Compiled() && !(flash && EagerOutside());
 }
 
-void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
-                                               int64_t queries,
-                                               int64_t keys) {
-  const int64_t scores = shape.scores();
-  const int64_t rows = shape.products() * shape.query_length;
+// Operands of batched products, where heads are not where these take them.
+void PassKernels::CopyHeads(const AttentionShape& shape,
+                            int64_t queries,
+                            int64_t keys) {
   if (EagerOutside() && !rules_.heads_are_strides) {
     // Strided heads are not one batched product: each operand is copied.
     // (Fairseq's tokens come before its sentences: heads are one stride.)
@@ -394,14 +415,11 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
            element_);
     }
   }
-  Gemm("attention scores",
-       shape.query_length,
-       shape.key_length,
-       shape.head_size,
-       shape.products());
-  if (a_.attention_soft_cap && !Compiled()) {
-    Elementwise("soft cap", scores, element_, element_, 2, 1);
-  }
+}
+
+void PassKernels::SoftmaxForward(const AttentionShape& shape) {
+  const int64_t scores = shape.scores();
+  const int64_t rows = shape.products() * shape.query_length;
   if (ByOperation()) {
     if (!rules_.scales_queries) {
       Elementwise("scale scores", scores, element_, element_, 1);
@@ -440,6 +458,21 @@ void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
               1,
               DropoutDraws());
   }
+}
+
+void PassKernels::MaterialisedAttentionForward(const AttentionShape& shape,
+                                               int64_t queries,
+                                               int64_t keys) {
+  CopyHeads(shape, queries, keys);
+  Gemm("attention scores",
+       shape.query_length,
+       shape.key_length,
+       shape.head_size,
+       shape.products());
+  if (a_.attention_soft_cap && !Compiled()) {
+    Elementwise("soft cap", shape.scores(), element_, element_, 2, 1);
+  }
+  SoftmaxForward(shape);
   Gemm("attention context",
        shape.query_length,
        shape.value_size,

@@ -180,6 +180,17 @@ class PassKernels {
            a_.positions == 0;
   }
   void EmbeddingsForward(int64_t tokens);
+  // fp32 weights that are narrowed in so many launches.
+  struct WeightCasts {
+    int64_t elements = 0;
+    int64_t launches = 0;
+    void Add(int64_t more_elements, int64_t more_launches) {
+      elements += more_elements;
+      launches += more_launches;
+    }
+  };
+  WeightCasts CastsOfBlocks() const;
+  WeightCasts CastsOfHead() const;
   void CastWeights();
   void NormForward(int64_t rows, int64_t width);
   void RmsNormForward(int64_t rows, int64_t width);
@@ -205,11 +216,17 @@ class PassKernels {
   void Dropout(int64_t elements, int64_t width);
   void LayerForward(const LayerGroup& group, int64_t tokens);
   void DecoderLayerForward();
+  void ProjectionsForward(Attends attends,
+                          int64_t query_tokens,
+                          int64_t key_tokens);
   void AttentionForward(Attends attends,
                         const AttentionShape& shape,
                         int64_t query_tokens,
                         int64_t key_tokens);
   bool CopiesHeads() const;
+  void FlashAttentionForward(const AttentionShape& shape);
+  void CopyHeads(const AttentionShape& shape, int64_t queries, int64_t keys);
+  void SoftmaxForward(const AttentionShape& shape);
   void MaterialisedAttentionForward(const AttentionShape& shape,
                                     int64_t queries,
                                     int64_t keys);
@@ -251,12 +268,17 @@ class PassKernels {
   void ResidualAndNormBackward(int64_t tokens);
   void ResidualGradientAdd(int64_t tokens);
   void FeedForwardBackward(int64_t tokens, bool experts = false);
+  void FlashAttentionBackward(const AttentionShape& shape);
+  void ProjectionsBackward(Attends attends,
+                           int64_t query_tokens,
+                           int64_t key_tokens);
   void AttentionBackward(Attends attends,
                          const AttentionShape& shape,
                          int64_t query_tokens,
                          int64_t key_tokens);
   int64_t WidthOf(Matrix matrix) const;
   void MergedLinearBackward(std::span<const Matrix> matrices, int64_t tokens);
+  void SoftmaxBackward(const AttentionShape& shape);
   void MaterialisedAttentionBackward(const AttentionShape& shape);
   void HeadBackward();
   void ScatterFirstTokens();

@@ -128,7 +128,7 @@ void Resolve(Flags& flags) {
   if (flags.precisions.empty()) return;
   options.precisions.clear();
   for (const std::string& name : flags.precisions) {
-    options.precisions.push_back(model::PrecisionFromText(name));
+    options.precisions.push_back(model::FromText<model::Precision>(name));
   }
 }
 

@@ -169,8 +169,8 @@ std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides) {
   Scenario base = scenario;
   if (overrides.precision) {
-    base.workload.precision =
-        OfFlag("--precision", *overrides.precision, model::PrecisionFromText);
+    base.workload.precision = OfFlag(
+        "--precision", *overrides.precision, model::FromText<model::Precision>);
   }
   if (overrides.work) {
     base.workload.work = OfFlag("--work", *overrides.work, WorkFromText);

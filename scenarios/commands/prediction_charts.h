@@ -9,9 +9,9 @@
 
 namespace trainfare::scenarios {
 
-// Of one job that fits: step, roofline, memory, scaling over devices, and what
-// the answer hangs on. A chart that the device or its links do not allow is
-// left out.
+// Charts of one job that fits: step, roofline, memory, scaling over devices,
+// and what the answer hangs on. A chart that the device or its links do not
+// allow is left out.
 std::vector<Chart> PredictionCharts(const PredictionTarget& target,
                                     const Scenario& scenario,
                                     const JobEstimate& job);

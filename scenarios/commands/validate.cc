@@ -100,7 +100,8 @@ class Validation {
     }
   }
 
-  // Of the points that the rows are, in their order; none: rows are no points.
+  // Takes the points that the rows are, in their order; none: rows are no
+  // points.
   void NoteRepeats(const std::vector<Repeats>& points) {
     for (size_t i = 0; i < points.size(); ++i) {
       if (points[i].measured.size() < 2) continue;
@@ -245,7 +246,8 @@ class Validation {
     std::set<std::string> distinct;
     for (const size_t row : fittable) distinct.insert(rows_[row].point);
     std::vector<std::string> points(distinct.begin(), distinct.end());
-    // Of the device's own name, so that another file changes no draw.
+    // Seeds come of the device's own name, so that another file changes no
+    // draw.
     std::seed_seq seeds(devices_[d].device.name.begin(),
                         devices_[d].device.name.end());
     std::mt19937_64 random(seeds);

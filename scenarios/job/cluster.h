@@ -64,8 +64,8 @@ int64_t DevicesOf(const hardware::Instance& instance,
                   const hardware::Device& device);
 
 // The same, by what the predictor's fit knows of several ranks where it does.
-// Of an instance only ranks inside a host, and none whose ring is faster than
-// the instance's own link: it was measured over another one. The predictor's
+// An instance takes only ranks inside a host, and none whose ring is faster
+// than its own link: it was measured over another one. The predictor's
 // device may be a part of the instance's.
 Cluster ClusterOf(const hardware::Instance& instance,
                   int64_t devices,
@@ -86,7 +86,7 @@ Cluster OverHosts(Cluster host,
 Cluster ClusterOf(const calibrate::Predictor& predictor,
                   const calibrate::Observation& observation);
 
-// Of ranks that nobody measured: the link by its datasheet, computation and
+// Ranks that nobody measured: the link by its datasheet, computation and
 // communication do not slow each other, and the host adds what it does on the
 // device's kind. The cluster has a link, or a device a host.
 calibrate::RankFit DatasheetRanks(const Cluster& cluster,

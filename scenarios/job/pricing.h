@@ -37,7 +37,7 @@ class Pricing {
   Pricing(const std::vector<std::string>& files,
           std::vector<std::string> regions);
 
-  // Of so many of the instance. nullopt: no price is known. Never 0.
+  // The tariff of so many of the instance. nullopt: no price is known. Never 0.
   std::optional<Tariff> Of(const hardware::Instance& instance,
                            bool spot,
                            int64_t count = 1) const;

@@ -35,7 +35,7 @@ class UsageError : public std::runtime_error {
 };
 
 enum class Format { kTable, kJson, kCsv, kMarkdown, kHtml };
-// Of standard output, which has no HTML. Throws UsageError.
+// The format of standard output, which has no HTML. Throws UsageError.
 Format FormatFromText(std::string_view text);
 
 struct OutputOptions {
@@ -57,7 +57,7 @@ struct Report {
   std::vector<std::string> headline;
   std::vector<Table> tables;  // the first one is what CSV has
   std::vector<std::string> notes;
-  // Of the page alone; made where one is asked for.
+  // Charts are of the page alone; made where one is asked for.
   std::vector<Chart> charts;
   std::vector<Table> page_tables;
   std::vector<std::string> page_notes;

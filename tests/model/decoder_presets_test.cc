@@ -138,7 +138,7 @@ TEST_CASE("adapters of Llama 3.1 8B by hand") {
 
 TEST_CASE("a stack is a row: what it fuses decides its launches") {
   for (const StackRules& rules : kStackRules) {
-    CHECK(FusionFromText(ToText(rules.fusion)) == rules.fusion);
+    CHECK(FromText<Fusion>(ToText(rules.fusion)) == rules.fusion);
   }
   for (const Fusion fusion : {Fusion::kEager,
                               Fusion::kFairseq,

@@ -26,24 +26,6 @@ TEST_CASE("two kinds of work draw different power") {
   CHECK_THROWS_AS(MeanPower(levels, -0.1, 0.4), std::logic_error);
 }
 
-TEST_CASE("work costs by the operation and the byte") {
-  // docs/models/energy.md: 60 W x 100 s + 16.5 pJ x 500 TFLOP + 4 pJ x 200
-  // TFLOP
-  // + 85 pJ x 10 TB = 6000 + 8250 + 800 + 850 J.
-  const WorkCosts<double> costs{Watt(60.0),
-                                JoulesPerFlop<>(16.5e-12),
-                                JoulesPerFlop<>(4e-12),
-                                JoulesPerByte<>(85e-12)};
-  const WorkDone work{Second(100.0), Flop(500e12), Flop(200e12), Byte(10e12)};
-  CHECK(ToJoules(EnergyOf(costs, work)) ==
-        doctest::Approx(15'900.0).epsilon(1e-12));
-  // The same work in twice the time costs what rest costs more.
-  WorkDone slow = work;
-  slow.time = Second(200.0);
-  CHECK(ToJoules(EnergyOf(costs, slow) - EnergyOf(costs, work)) ==
-        doctest::Approx(6000.0).epsilon(1e-12));
-}
-
 TEST_CASE("a share beyond 1 is a defect") {
   CHECK_THROWS_AS(MeanPower(Watt(40.0), Watt(300.0), 1.01), std::logic_error);
   CHECK_THROWS_AS(MeanPower(Watt(40.0), Watt(300.0), -0.1), std::logic_error);

@@ -344,47 +344,6 @@ TEST_CASE("layer-wise decay updates each layer by itself") {
   CHECK(std::abs(whole.bytes_written - apart.bytes_written) <= apart.launches);
 }
 
-// docs/models/counts.md, "Bytes", by hand.
-TEST_CASE("an update tensor by tensor has the sums of the update") {
-  Workload w = BertBase(1, 8);
-  w.architecture = FindArchitecture("bert-base-cased");
-  using enum OptimizerImplementation;
-  for (const auto implementation : {kForLoop, kFused}) {
-    w.optimizer = {OptimizerKind::kAdan, implementation};
-    std::vector<Kernel> whole;
-    AppendOptimizerKernels(w, whole, FusedAccess::kOneTensor);
-    const auto sum = [](const std::vector<Kernel>& kernels, auto of) {
-      int64_t total = 0;
-      for (const Kernel& kernel : kernels) {
-        total += kernel.launches * of(kernel);
-      }
-      return total;
-    };
-    const std::vector<Kernel> sizes = UpdateTensorByTensor(w);
-    const auto launches = [](const Kernel&) { return int64_t{1}; };
-    const auto bytes = [](const Kernel& kernel) { return kernel.bytes(); };
-    CHECK(sum(sizes, launches) == sum(whole, launches));
-    const int64_t difference = sum(sizes, bytes) - sum(whole, bytes);
-    CHECK(std::abs(difference) <= 2 * sum(whole, launches));
-    // The word embeddings come first: 28996 x 768.
-    CHECK(sizes.front().bytes() ==
-          (implementation == kForLoop ? 10 : 44) * 28'996LL * 768);
-  }
-  w.optimizer = {OptimizerKind::kAdan, kForLoop};
-  for (const Kernel& kernel : UpdateTensorByTensor(w)) {
-    if (kernel.bytes() != 5'898'240) continue;
-    // 12 blocks have four maps of 768 x 768, and the pooler one.
-    CHECK(kernel.launches == 18 * 49);
-    CHECK(kernel.parameter_bytes == 1'441'792);
-  }
-  // Fused, the last gradient is read from where it was just zeroed.
-  w.optimizer.implementation = kFused;
-  for (const Kernel& kernel : UpdateTensorByTensor(w)) {
-    if (kernel.name != "keep the gradient") continue;
-    CHECK(3 * kernel.parameter_bytes == kernel.bytes());
-  }
-}
-
 TEST_CASE("dropout draws one number an element, and none without it") {
   Workload w = BertBase(2, 16);
   const int64_t hidden = 2 * 16 * 768;

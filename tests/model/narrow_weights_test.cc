@@ -134,7 +134,7 @@ TEST_CASE("without masters it does not matter where they are") {
   CHECK(MastersInUpdate(w));
   w.stack.fusion = Fusion::kFairseq;  // has a way of its own
   CHECK_FALSE(MastersInUpdate(w));
-  CHECK(MastersFromText("in_update") == Masters::kInUpdate);
+  CHECK(FromText<Masters>("in_update") == Masters::kInUpdate);
   CHECK(ToText(Masters::kApart) == "apart");
 }
 

@@ -317,7 +317,7 @@ void ReadArchitecture(const RunReader& reader, PublishedRun& run) {
   run.architecture = reader.Parsed("model", [](const std::string& name) {
     return model::FindArchitecture(name);
   });
-  const auto head = reader.Parsed("head", model::HeadFromText);
+  const auto head = reader.Parsed("head", model::FromText<model::Head>);
   const auto labels = reader.Count("labels");
   const auto layers = reader.Count("layers");
   if (!run.architecture) {
@@ -340,10 +340,10 @@ void ReadArchitecture(const RunReader& reader, PublishedRun& run) {
 
 PublishedOptimizer ReadOptimizer(const Reader& map) {
   PublishedOptimizer optimizer;
-  optimizer.kind = map.Parsed("name", model::OptimizerKindFromText);
+  optimizer.kind = map.Parsed("name", model::FromText<model::OptimizerKind>);
   if (map.Has("implementation")) {
-    optimizer.implementation =
-        map.Parsed("implementation", model::OptimizerImplementationFromText);
+    optimizer.implementation = map.Parsed(
+        "implementation", model::FromText<model::OptimizerImplementation>);
   }
   if (map.Has("access")) {
     optimizer.single_tensor =
@@ -431,7 +431,7 @@ PublishedRun ReadRun(const std::string& name,
   run.samples_from = reader.At("samples_from").OptionalTexts("samples_from");
   run.samples_in_run = reader.Count("samples_in_run");
   run.steps = reader.Count("steps");
-  run.precision = reader.Parsed("precision", model::PrecisionFromText);
+  run.precision = reader.Parsed("precision", model::FromText<model::Precision>);
   if (reader.At("optimizer").Has("optimizer")) {
     run.optimizer = ReadOptimizer(reader.At("optimizer").Map("optimizer"));
   }

@@ -186,7 +186,7 @@ class Records {
     return profile;
   }
 
-  // Of the run's own time: an energy alone tells no power.
+  // Over the run's own time: an energy alone tells no power.
   void AddPower(const PublishedRow& row,
                 const PublishedRun& run,
                 const Device& device,

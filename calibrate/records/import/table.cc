@@ -224,7 +224,7 @@ void SetPrecision(const TableRow& row, Workload& workload) {
     return;
   }
   try {
-    workload.precision = model::PrecisionFromText(precision);
+    workload.precision = model::FromText<model::Precision>(precision);
   } catch (const InputError&) {
     throw Unused{fmt::format("not predicted: precision {}", precision)};
   }

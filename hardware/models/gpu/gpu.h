@@ -27,6 +27,7 @@
 #include "model/kernel_time.h"
 #include "model/kernels.h"
 #include "model/launch_queue.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::hardware::models {
@@ -170,10 +171,6 @@ inline constexpr double kGpuFlopsPerRandomDraw = 20.0;
 // its block waits in between. Median over layer norms and softmaxes of seven
 // devices in neusight_kernels_fp32.csv (docs/models/gpu.md).
 inline constexpr double kGpuReductionShare = 0.75;
-// Host cost of a launch relative to an eager framework's: hand-fused layers
-// launch from C++, compiled graphs replay.
-inline constexpr double kGpuFusedLaunchShare = 0.6;
-inline constexpr double kGpuCompiledLaunchShare = 0.25;
 
 // What of a device and a precision all kernels of a step share.
 struct GpuRates {
@@ -321,10 +318,8 @@ model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
   if (workload.work != model::Work::kTraining) return model::Seconds<T>(T(0.0));
   const int64_t layers =
       workload.architecture.layers + workload.architecture.decoder_layers;
-  // Hand-fused layers keep all their parameters in one flat tensor.
-  const int64_t of_layer = workload.stack.fusion == model::Fusion::kLightSeq
-                               ? 1
-                               : kGpuTensorsPerLayer;
+  const int64_t of_layer =
+      model::RulesOf(workload).flat_layers ? 1 : kGpuTensorsPerLayer;
   const int64_t tensors = workload.trainable.everything()
                               ? of_layer * layers + kGpuOtherTensors
                               : model::TrainableTensorCount(workload);
@@ -338,14 +333,9 @@ StepTime<T> GpuStep(const Device& device,
                     std::span<const T> p) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const GpuRates rates = RatesOf(device, workload.precision);
-  const bool compiled = workload.stack.fusion == model::Fusion::kCompiled;
-  double launch_share = 1.0;
-  if (workload.stack.fusion == model::Fusion::kLightSeq) {
-    launch_share = kGpuFusedLaunchShare;
-  } else if (compiled) {
-    launch_share = kGpuCompiledLaunchShare;
-  }
-  const model::Seconds<T> launch(p[kGpuLaunchCost] * launch_share);
+  const model::StackRules& stack = model::RulesOf(workload);
+  const bool compiled = stack.block == model::BlockKernels::kCompiled;
+  const model::Seconds<T> launch(p[kGpuLaunchCost] * stack.launch_share);
 
   // The two clocks run on through the phases of a step; what a phase waits
   // for the host is its overhead.

@@ -44,21 +44,22 @@ model::Workload WorkloadOf(const std::string& words) {
   REQUIRE(word.size() >= 8);
   model::Workload w;
   w.architecture.name = word[0];
-  w.architecture.head = model::HeadFromText(word[1]);
+  w.architecture.head = model::FromText<model::Head>(word[1]);
   if (w.architecture.head == model::Head::kCausalLanguageModel) {
     w.architecture.family = model::Family::kDecoder;
   }
   ReadSizes(word[2], w.architecture);
   w.batch = NumberOf(word[3].substr(1));
   w.sequence_length = NumberOf(word[4].substr(1));
-  w.precision = model::PrecisionFromText(word[5]);
+  w.precision = model::FromText<model::Precision>(word[5]);
   const size_t dash = word[6].find('-');
-  w.optimizer = {
-      model::OptimizerKindFromText(word[6].substr(0, dash)),
-      model::OptimizerImplementationFromText(word[6].substr(dash + 1))};
+  w.optimizer = {model::FromText<model::OptimizerKind>(word[6].substr(0, dash)),
+                 model::FromText<model::OptimizerImplementation>(
+                     word[6].substr(dash + 1))};
   const size_t between = word[7].find('-');
-  w.stack.fusion = model::FusionFromText(word[7].substr(0, between));
-  w.stack.attention = model::AttentionFromText(word[7].substr(between + 1));
+  w.stack.fusion = model::FromText<model::Fusion>(word[7].substr(0, between));
+  w.stack.attention =
+      model::FromText<model::Attention>(word[7].substr(between + 1));
   // The words leave out that the tables' runs in fp16 keep narrow weights.
   w.stack.narrow_weights = w.precision == model::Precision::kFp16;
   for (size_t i = 8; i < word.size(); ++i) {

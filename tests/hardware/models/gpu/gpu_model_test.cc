@@ -327,7 +327,7 @@ TEST_CASE("a compiled graph launches for less") {
   const double eager = StepOf(d, w, p).forward.total().base();
   w.stack.fusion = model::Fusion::kCompiled;
   CHECK(StepOf(d, w, p).forward.total().base() <
-        kGpuCompiledLaunchShare * eager);
+        model::RulesOf(w).launch_share * eager);
 }
 
 TEST_CASE("a faster device never takes longer") {
