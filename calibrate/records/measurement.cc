@@ -128,6 +128,49 @@ std::optional<model::Watts<>> ReadPower(const JsonObject& record) {
                         energy.PositiveNumber("wall_s", "a time above 0"));
 }
 
+// What the ranks of a run sent, and over what.
+void ReadRanks(const JsonObject& record, MeasuredRun& run) {
+  if (!record.Has("ranks")) return;
+  const JsonObject ranks = record.Object("ranks");
+  run.backend = ranks.Text("backend", "");
+  run.transport = ranks.Text("transport", "");
+  if (!ranks.Has("bucket_bytes")) return;
+  const nlohmann::json& sizes = ranks.At("bucket_bytes");
+  const auto is_size = [](const nlohmann::json& one) {
+    return one.is_number_integer() && one.get<int64_t>() > 0 &&
+           one.get<int64_t>() <= model::kLargestCount;
+  };
+  if (!sizes.is_array() || !std::all_of(sizes.begin(), sizes.end(), is_size)) {
+    ranks.FailWith("bucket_bytes", "expected a list of sizes in bytes");
+  }
+  for (const nlohmann::json& size : sizes) {
+    run.buckets.push_back(model::Byte(size.get<double>()));
+  }
+}
+
+void ReadSamples(const JsonObject& record,
+                 const std::string& name,
+                 MeasuredRun& run) {
+  const nlohmann::json& samples = record.At("samples");
+  int64_t counted = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    run.samples.push_back(ReadSample(
+        {samples[i], name, run.line, fmt::format("samples[{}]", i)}));
+    counted += run.samples.back().warmup ? 0 : 1;
+    const size_t timed = run.samples.back().bucket_ready.size();
+    if (timed != 0 && timed != run.buckets.size()) {
+      record.FailWith(fmt::format("samples[{}].bucket_ready_s", i),
+                      fmt::format("expected {} times, as ranks.bucket_bytes "
+                                  "has, got {}",
+                                  run.buckets.size(),
+                                  timed));
+    }
+  }
+  if (counted == 0) {
+    record.FailWith("samples", "expected a step that is not warm-up, got none");
+  }
+}
+
 MeasuredRun ReadRun(const JsonObject& record,
                     const nlohmann::json& value,
                     const std::string& name,
@@ -158,42 +201,8 @@ MeasuredRun ReadRun(const JsonObject& record,
   run.mean_power = ReadPower(record);
   const nlohmann::json& samples = record.At("samples");
   if (!samples.is_array()) record.FailWith("samples", "expected a list");
-  if (record.Has("ranks")) {
-    run.backend = record.Object("ranks").Text("backend", "");
-    run.transport = record.Object("ranks").Text("transport", "");
-  }
-  if (record.Has("ranks") && record.Object("ranks").Has("bucket_bytes")) {
-    const JsonObject ranks = record.Object("ranks");
-    const nlohmann::json& sizes = ranks.At("bucket_bytes");
-    const auto is_size = [](const nlohmann::json& one) {
-      return one.is_number_integer() && one.get<int64_t>() > 0 &&
-             one.get<int64_t>() <= model::kLargestCount;
-    };
-    if (!sizes.is_array() ||
-        !std::all_of(sizes.begin(), sizes.end(), is_size)) {
-      ranks.FailWith("bucket_bytes", "expected a list of sizes in bytes");
-    }
-    for (const nlohmann::json& size : sizes) {
-      run.buckets.push_back(model::Byte(size.get<double>()));
-    }
-  }
-  int64_t counted = 0;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    run.samples.push_back(
-        ReadSample({samples[i], name, line, fmt::format("samples[{}]", i)}));
-    counted += run.samples.back().warmup ? 0 : 1;
-    const size_t timed = run.samples.back().bucket_ready.size();
-    if (timed != 0 && timed != run.buckets.size()) {
-      record.FailWith(fmt::format("samples[{}].bucket_ready_s", i),
-                      fmt::format("expected {} times, as ranks.bucket_bytes "
-                                  "has, got {}",
-                                  run.buckets.size(),
-                                  timed));
-    }
-  }
-  if (counted == 0) {
-    record.FailWith("samples", "expected a step that is not warm-up, got none");
-  }
+  ReadRanks(record, run);
+  ReadSamples(record, name, run);
   return run;
 }
 

@@ -8,14 +8,29 @@
 
 namespace trainfare::scenarios {
 
+namespace {
+
+struct Flags {
+  ValidateOptions options;
+  std::string protocol = "as-shipped";
+  std::string group_by = "device";
+  std::string repeats = "each";
+  std::vector<std::string> fail_if;
+
+  // The words as options. Throws UsageError.
+  void Parse() {
+    SetProtocol(protocol, options);
+    options.group_by = GroupByFromText(group_by);
+    options.repeats = RepeatRuleFromText(repeats);
+    for (const std::string& limit : fail_if) {
+      options.fail_if.push_back(FailIfFromText(limit));
+    }
+  }
+};
+
+}  // namespace
+
 Command AddValidate(CLI::App& app, CommonOptions& common) {
-  struct Flags {
-    ValidateOptions options;
-    std::string protocol = "as-shipped";
-    std::string group_by = "device";
-    std::string repeats = "each";
-    std::vector<std::string> fail_if;
-  };
   auto flags = std::make_shared<Flags>();
   ValidateOptions& options = flags->options;
   CLI::App* sub =
@@ -60,12 +75,7 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
-    SetProtocol(flags->protocol, options);
-    options.group_by = GroupByFromText(flags->group_by);
-    options.repeats = RepeatRuleFromText(flags->repeats);
-    for (const std::string& limit : flags->fail_if) {
-      options.fail_if.push_back(FailIfFromText(limit));
-    }
+    flags->Parse();
     return Show(common, [&] { return Validate(options); });
   };
 }

@@ -4,6 +4,7 @@
 
 #include "hardware/files/unit_text.h"
 #include "model/sharding.h"
+#include "scenarios/commands/job_units.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/report/column_unit.h"
 
@@ -22,33 +23,7 @@ std::string Count(double value) {
                      : fmt::format("{:.0f}", value);
 }
 
-// The units of the columns, by the jobs that fit.
-struct Units {
-  ColumnUnit step;
-  ColumnUnit run;
-  ColumnUnit energy;
-  ColumnUnit memory;
-};
-
-Units UnitsOf(const std::vector<JobEstimate>& jobs) {
-  std::vector<double> steps;
-  std::vector<double> runs;
-  std::vector<double> energies;
-  std::vector<double> memories;
-  for (const JobEstimate& job : jobs) {
-    memories.push_back(ToBytes(job.memory.total()));
-    if (!job.fits()) continue;
-    steps.push_back(ToSeconds(job.step.total()));
-    runs.push_back(ToSeconds(job.run.total()));
-    if (job.energy) energies.push_back(ToJoules(*job.energy));
-  }
-  return {TimeUnit(std::move(steps)),
-          TimeUnit(std::move(runs)),
-          EnergyUnit(std::move(energies)),
-          MemoryUnit(std::move(memories))};
-}
-
-std::vector<Column> Columns(const Units& units) {
+std::vector<Column> Columns(const JobUnits& units) {
   return {{"batch", "batch", Align::kRight},
           {"length", "sequence_length", Align::kRight},
           {units.step.Title("step"), "step_time_s", Align::kDecimal},
@@ -80,7 +55,7 @@ std::vector<Cell> ShapeCells(const JobEstimate& job) {
 std::vector<Cell> Row(const JobEstimate& job,
                       const std::optional<Tariff>& tariff,
                       int64_t epochs,
-                      const Units& units) {
+                      const JobUnits& units) {
   std::vector<Cell> row = ShapeCells(job);
   const Cell none("-", std::string());
   const auto add = [&](const ColumnUnit& unit, double base_value) {
@@ -237,7 +212,10 @@ Table PredictionTable(const std::vector<JobEstimate>& jobs,
                       const std::optional<Tariff>& tariff,
                       int64_t epochs) {
   Table table;
-  const Units units = UnitsOf(jobs);
+  std::vector<const JobEstimate*> all;
+  all.reserve(jobs.size());
+  for (const JobEstimate& job : jobs) all.push_back(&job);
+  const JobUnits units = UnitsOf(all);
   table.columns = Columns(units);
   for (const JobEstimate& job : jobs) {
     table.Add(Row(job, tariff, epochs, units));

@@ -17,6 +17,7 @@
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/candidate_charts.h"
 #include "scenarios/commands/candidates.h"
+#include "scenarios/commands/job_units.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/report/column_unit.h"
@@ -52,29 +53,15 @@ std::string Shorten(std::vector<Candidate>& candidates, int64_t top) {
 }
 
 // The units that the table has, by what it shows people.
-struct TableUnits {
-  ColumnUnit time;
-  ColumnUnit energy;
-  ColumnUnit memory;
-};
-
-TableUnits UnitsOf(const std::vector<Candidate>& candidates, size_t shown) {
-  std::vector<double> times;
-  std::vector<double> energies;
-  std::vector<double> memories;
+JobUnits UnitsOf(const std::vector<Candidate>& candidates, size_t shown) {
+  std::vector<const JobEstimate*> jobs;
   for (size_t i = 0; i < std::min(shown, candidates.size()); ++i) {
-    if (!candidates[i].timed()) continue;
-    const JobEstimate& job = *candidates[i].job;
-    times.push_back(ToSeconds(job.run.total()));
-    memories.push_back(job.memory.total().base());
-    if (job.energy) energies.push_back(ToJoules(*job.energy));
+    if (candidates[i].timed()) jobs.push_back(&*candidates[i].job);
   }
-  return {TimeUnit(std::move(times)),
-          EnergyUnit(std::move(energies)),
-          MemoryUnit(std::move(memories))};
+  return UnitsOf(jobs);
 }
 
-std::vector<Column> CandidateColumns(const TableUnits& units) {
+std::vector<Column> CandidateColumns(const JobUnits& units) {
   constexpr Audience kPeople = Audience::kPeople;
   constexpr Audience kMachines = Audience::kMachines;
   return {{"", "chosen", Align::kLeft},
@@ -84,7 +71,7 @@ std::vector<Column> CandidateColumns(const TableUnits& units) {
           {"devices", "devices", Align::kRight, 0, kMachines},
           {"region", "region", Align::kLeft, 0, kMachines},
           {"$/h", "price_usd_per_hour", Align::kDecimal, 5},
-          {units.time.Title("time"), "run_time_s", Align::kDecimal},
+          {units.run.Title("time"), "run_time_s", Align::kDecimal},
           {"80 % from", "run_time_low_s", Align::kDecimal, 3},
           {"to", "run_time_high_s", Align::kDecimal, 3},
           {"cost ($)", "cost_usd", Align::kDecimal},
@@ -117,7 +104,7 @@ Cell DollarCell(const std::optional<model::Usd<>>& cost) {
 }
 
 void AddTimeCells(const Candidate& c,
-                  const TableUnits& units,
+                  const JobUnits& units,
                   std::vector<Cell>& row) {
   if (!c.timed()) {
     row.insert(row.end(), 3, NoCell());
@@ -125,18 +112,18 @@ void AddTimeCells(const Candidate& c,
   }
   for (const model::Seconds<> time :
        {c.job->run.total(), c.job->run_low, c.job->run_high}) {
-    row.emplace_back(units.time.Text(ToSeconds(time)), ToSeconds(time));
+    row.emplace_back(units.run.Text(ToSeconds(time)), ToSeconds(time));
   }
 }
 
-Cell EnergyCell(const Candidate& c, const TableUnits& units) {
+Cell EnergyCell(const Candidate& c, const JobUnits& units) {
   if (!c.timed() || !c.job->energy) return NoCell();
   const double joules = ToJoules(*c.job->energy);
   return {(c.job->energy_is_bound ? "< " : "") + units.energy.Text(joules),
           joules};
 }
 
-std::vector<Cell> CandidateRow(const Candidate& c, const TableUnits& units) {
+std::vector<Cell> CandidateRow(const Candidate& c, const JobUnits& units) {
   std::vector<Cell> row;
   row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
   row.emplace_back(c.instance != nullptr ? c.Name() : "-");
@@ -205,7 +192,7 @@ Table CandidateTable(const std::vector<Candidate>& candidates,
   Table table;
   if (!options.all && !options.top) table.elided = ElidedOf(candidates);
   table.rest = RestOf(candidates, table.elided);
-  const TableUnits units = UnitsOf(candidates, kShownViable);
+  const JobUnits units = UnitsOf(candidates, kShownViable);
   table.columns = CandidateColumns(units);
   for (const Candidate& c : candidates) {
     if (c.chosen) table.marked = table.rows.size();

@@ -608,6 +608,132 @@ Json RowJson(const Row& row, const Validation& validation) {
   return json;
 }
 
+// The errors of the rows that count, and why others do not.
+struct Tally {
+  std::vector<RowError> errors;
+  std::map<std::string, std::vector<RowError>> groups;
+  std::map<std::string, int64_t> reasons;  // rows that were skipped for each
+  Json rows = Json::array();
+  Json skipped = Json::array();
+  Json fitted = Json::array();  // labels of rows that a fit was made from
+};
+
+Tally TallyOf(const Validation& validation, const ValidateOptions& options) {
+  Tally tally;
+  const bool drawn = options.protocol == Protocol::kRunsPerDevice;
+  for (const Row& row : validation.rows()) {
+    if (row.fitted) tally.fitted.push_back(row.observation->label);
+    if (!row.asked || (row.fitted && drawn)) continue;
+    if (!row.predicted) {
+      ++tally.reasons[row.reason];
+      tally.skipped.push_back(
+          {{"label", row.observation->label}, {"reason", row.reason}});
+      continue;
+    }
+    tally.errors.push_back(row.Error());
+    tally.groups[GroupOf(row, validation, options.group_by)].push_back(
+        row.Error());
+    tally.rows.push_back(RowJson(row, validation));
+  }
+  return tally;
+}
+
+std::string Headline(const ErrorSummary& overall,
+                     const calibrate::ObservationFiles& files,
+                     const ValidateOptions& options) {
+  if (overall.count == 0) {
+    return fmt::format("no row of {} predicted ({})",
+                       calibrate::SourceNames(files),
+                       ToText(options));
+  }
+  return fmt::format(
+      "{} rows of {} ({}): median error {:.1f} %, mean {:.1f} "
+      "%, 90 % below {:.1f} %, worst {:.1f} %; {:.0f} % "
+      "inside their 80 % interval",
+      overall.count,
+      calibrate::SourceNames(files),
+      ToText(options),
+      overall.median,
+      overall.mape,
+      overall.p90,
+      overall.max,
+      overall.coverage);
+}
+
+Table SummaryTable(const Tally& tally, const ErrorSummary& overall) {
+  Table summary;
+  summary.columns = SummaryColumns();
+  for (const auto& [name, members] : tally.groups) {
+    summary.Add(SummaryCells(name, Summarise(members)));
+  }
+  summary.Add(SummaryCells("all", overall));
+  summary.marked = summary.rows.size() - 1;
+  return summary;
+}
+
+Json GroupList(const Tally& tally) {
+  Json list = Json::array();
+  for (const auto& [name, members] : tally.groups) {
+    Json json;
+    json["group"] = name;
+    json.update(ToJson(Summarise(members)));
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+std::vector<std::string> NotesOf(const Tally& tally,
+                                 const std::optional<RepeatErrors>& repeats,
+                                 const calibrate::ObservationFiles& files,
+                                 const ValidateOptions& options) {
+  std::vector<std::string> notes = {Explain(options)};
+  if (repeats) {
+    notes.push_back(fmt::format(
+        "noise: {} points were measured {} times; a measurement predicted by "
+        "the median of its repeats errs by {:.1f} % in the median, {:.1f} % at "
+        "worst",
+        repeats->points,
+        repeats->times,
+        100.0 * repeats->median,
+        100.0 * repeats->worst));
+  }
+  if (options.protocol == Protocol::kAsShipped && !tally.fitted.empty()) {
+    notes.push_back(
+        fmt::format("{} of these rows are among those that the fits at hand "
+                    "were made from: for them it is no test of prediction; "
+                    "--protocol leave-one-out is one",
+                    tally.fitted.size()));
+  }
+  for (const auto& [reason, count] : tally.reasons) {
+    notes.push_back(fmt::format("{} rows skipped: {}", count, reason));
+  }
+  notes.insert(notes.end(), files.notes.begin(), files.notes.end());
+  return notes;
+}
+
+Json ResultOf(const ValidateOptions& options,
+              const ErrorSummary& overall,
+              const std::optional<RepeatErrors>& repeats,
+              Tally tally) {
+  Json json;
+  json["overall"] = ToJson(overall);
+  json["groups"] = GroupList(tally);
+  json["rows"] = std::move(tally.rows);
+  json["schema"] = "trainfare.validation/1";
+  json["tool_version"] = Version();
+  json["protocol"] = ToText(options);
+  json["seed"] = options.seed;
+  if (repeats) {
+    json["repeats"] = {{"points", repeats->points},
+                       {"median", 100.0 * repeats->median},
+                       {"max", 100.0 * repeats->worst}};
+  }
+  json["files"] = options.files;
+  json["fitted"] = std::move(tally.fitted);
+  json["skipped"] = std::move(tally.skipped);
+  return json;
+}
+
 }  // namespace
 
 Report Validate(const ValidateOptions& options) {
@@ -631,105 +757,17 @@ Report Validate(const ValidateOptions& options) {
   Validation validation(options, points.empty() ? files.observations : merged);
   validation.Run();
   validation.NoteRepeats(points);
-  const std::vector<Row>& rows = validation.rows();
 
-  std::vector<RowError> errors;
-  std::map<std::string, std::vector<RowError>> groups;
-  std::map<std::string, int64_t> reasons;
-  Json row_list = Json::array();
-  Json skipped = Json::array();
-  Json fitted = Json::array();
-  const bool drawn = options.protocol == Protocol::kRunsPerDevice;
-  for (const Row& row : rows) {
-    if (row.fitted) fitted.push_back(row.observation->label);
-    if (!row.asked || (row.fitted && drawn)) continue;
-    if (!row.predicted) {
-      ++reasons[row.reason];
-      skipped.push_back(
-          {{"label", row.observation->label}, {"reason", row.reason}});
-      continue;
-    }
-    errors.push_back(row.Error());
-    groups[GroupOf(row, validation, options.group_by)].push_back(row.Error());
-    row_list.push_back(RowJson(row, validation));
-  }
-  const ErrorSummary overall = Summarise(errors);
-
+  Tally tally = TallyOf(validation, options);
+  const ErrorSummary overall = Summarise(tally.errors);
+  const std::optional<RepeatErrors> repeats = ErrorsOf(points);
   Report report;
   report.warnings = validation.left_out_fits();
-  report.headline.push_back(
-      overall.count == 0
-          ? fmt::format("no row of {} predicted ({})",
-                        calibrate::SourceNames(files),
-                        ToText(options))
-          : fmt::format(
-                "{} rows of {} ({}): median error {:.1f} %, mean {:.1f} "
-                "%, 90 % below {:.1f} %, worst {:.1f} %; {:.0f} % "
-                "inside their 80 % interval",
-                overall.count,
-                calibrate::SourceNames(files),
-                ToText(options),
-                overall.median,
-                overall.mape,
-                overall.p90,
-                overall.max,
-                overall.coverage));
-  Table summary;
-  summary.columns = SummaryColumns();
-  Json group_list = Json::array();
-  for (const auto& [name, members] : groups) {
-    const ErrorSummary group = Summarise(members);
-    summary.Add(SummaryCells(name, group));
-    Json json;
-    json["group"] = name;
-    json.update(ToJson(group));
-    group_list.push_back(std::move(json));
-  }
-  summary.Add(SummaryCells("all", overall));
-  summary.marked = summary.rows.size() - 1;
-
-  report.tables.push_back(RowTable(rows, validation));
-  report.tables.push_back(std::move(summary));
-  report.notes.push_back(Explain(options));
-  const std::optional<RepeatErrors> repeats = ErrorsOf(points);
-  if (repeats) {
-    report.notes.push_back(fmt::format(
-        "noise: {} points were measured {} times; a measurement predicted by "
-        "the median of its repeats errs by {:.1f} % in the median, {:.1f} % at "
-        "worst",
-        repeats->points,
-        repeats->times,
-        100.0 * repeats->median,
-        100.0 * repeats->worst));
-  }
-  if (options.protocol == Protocol::kAsShipped && !fitted.empty()) {
-    report.notes.push_back(
-        fmt::format("{} of these rows are among those that the fits at hand "
-                    "were made from: for them it is no test of prediction; "
-                    "--protocol leave-one-out is one",
-                    fitted.size()));
-  }
-  for (const auto& [reason, count] : reasons) {
-    report.notes.push_back(fmt::format("{} rows skipped: {}", count, reason));
-  }
-  for (const std::string& note : files.notes) report.notes.push_back(note);
-
-  Json json;
-  json["overall"] = ToJson(overall);
-  json["groups"] = std::move(group_list);
-  json["rows"] = std::move(row_list);
-  json["schema"] = "trainfare.validation/1";
-  json["tool_version"] = Version();
-  json["protocol"] = ToText(options);
-  json["seed"] = options.seed;
-  if (repeats) {
-    json["repeats"] = {{"points", repeats->points},
-                       {"median", 100.0 * repeats->median},
-                       {"max", 100.0 * repeats->worst}};
-  }
-  json["files"] = options.files;
-  json["fitted"] = std::move(fitted);
-  json["skipped"] = std::move(skipped);
+  report.headline.push_back(Headline(overall, files, options));
+  report.tables.push_back(RowTable(validation.rows(), validation));
+  report.tables.push_back(SummaryTable(tally, overall));
+  report.notes = NotesOf(tally, repeats, files, options);
+  Json json = ResultOf(options, overall, repeats, std::move(tally));
   AppendMemory(files.memory, options.group_by, report, json);
   json["notes"] = report.notes;
   report.json = JsonText(json);

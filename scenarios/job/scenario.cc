@@ -229,6 +229,46 @@ int64_t LongestBatch(const Reader& root, const Scenario& scenario) {
   return longest;
 }
 
+// Whether every layer has a learning rate of its own.
+bool ReadLayerRates(const Reader& root) {
+  const auto rates = root.OptionalMap("learning_rate");
+  if (!rates) return false;
+  // The host works out one number a step and group: no time of its own.
+  if (rates->Has("schedule")) {
+    rates->Choice<bool>("schedule",
+                        {{"constant", true},
+                         {"linear", true},
+                         {"cosine", true},
+                         {"polynomial", true}});
+  }
+  const double decay = rates->OptionalNumber("layer_decay", 0, 1).value_or(1);
+  if (decay == 0.0) {
+    rates->Fail("layer_decay", "expected a factor above 0, got 0");
+  }
+  return decay < 1.0;
+}
+
+// Times that only the user knows.
+RunExtras ReadRunExtras(const Reader& root) {
+  RunExtras extras;
+  const auto run = root.OptionalMap("run");
+  if (!run) return extras;
+  using Sign = Reader::Sign;
+  const auto read = [&](std::string_view key) {
+    return run->OptionalTime(key, Sign::kZeroOrMore)
+        .value_or(model::Seconds<>());
+  };
+  extras.start_up = read("start_up");
+  extras.compile_per_shape =
+      run->OptionalTime("compile_per_shape", Sign::kZeroOrMore);
+  extras.warm_cache = run->OptionalFlag("warm_cache").value_or(false);
+  extras.checkpoint = read("checkpoint");
+  extras.load_per_sample = read("load_per_sample");
+  extras.swap =
+      run->OptionalBytes("swap", Sign::kZeroOrMore).value_or(model::Bytes<>());
+  return extras;
+}
+
 Scenario ReadScenario(const Reader& root) {
   Scenario s;
   s.path = root.file();
@@ -257,41 +297,13 @@ Scenario ReadScenario(const Reader& root) {
     root.Fail("accumulation",
               "expected 1 with work: forward, which has no update");
   }
-  if (const auto rates = root.OptionalMap("learning_rate")) {
-    // The host works out one number a step and group: no time of its own.
-    if (rates->Has("schedule")) {
-      rates->Choice<bool>("schedule",
-                          {{"constant", true},
-                           {"linear", true},
-                           {"cosine", true},
-                           {"polynomial", true}});
-    }
-    const double decay = rates->OptionalNumber("layer_decay", 0, 1).value_or(1);
-    if (decay == 0.0) {
-      rates->Fail("layer_decay", "expected a factor above 0, got 0");
-    }
-    w.optimizer.by_layer = decay < 1.0;
-  }
+  w.optimizer.by_layer = ReadLayerRates(root);
   CheckTrainable(root, w.architecture);
   CheckParallel(root, w.parallel);
   w.compression = ReadCompression(root);
   s.drop_last = root.OptionalFlag("drop_last").value_or(false);
 
-  if (const auto run = root.OptionalMap("run")) {
-    using Sign = Reader::Sign;
-    const auto read = [&](std::string_view key) {
-      return run->OptionalTime(key, Sign::kZeroOrMore)
-          .value_or(model::Seconds<>());
-    };
-    s.extras.start_up = read("start_up");
-    s.extras.compile_per_shape =
-        run->OptionalTime("compile_per_shape", Sign::kZeroOrMore);
-    s.extras.warm_cache = run->OptionalFlag("warm_cache").value_or(false);
-    s.extras.checkpoint = read("checkpoint");
-    s.extras.load_per_sample = read("load_per_sample");
-    s.extras.swap = run->OptionalBytes("swap", Sign::kZeroOrMore)
-                        .value_or(model::Bytes<>());
-  }
+  s.extras = ReadRunExtras(root);
   root.OptionalText("notes");
   root.Finish();
 

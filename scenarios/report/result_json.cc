@@ -6,6 +6,97 @@
 #include "scenarios/job/energy.h"
 
 namespace trainfare::scenarios {
+namespace {
+
+// Each part of the answer adds its keys to it.
+
+void AddMemory(const JobEstimate& job, Json& json) {
+  Json terms = Json::array();
+  for (const model::MemoryTerm& term : job.memory.terms) {
+    terms.push_back(
+        {{"name", term.name}, {"memory_bytes", ToBytes(term.size)}});
+  }
+  json["memory_bytes"] = ToBytes(job.memory.total());
+  json["memory_capacity_bytes"] = ToBytes(job.capacity);
+  json["memory_moment"] = model::ToText(job.memory.moment);
+  json["memory_terms"] = terms;
+  json["largest_batch"] = OrNull(job.largest_batch);
+  json["compiler_memory_bytes"] =
+      job.compilation ? Json(ToBytes(job.compilation->memory)) : Json(nullptr);
+}
+
+void AddStep(const StepEstimate& step, Json& json) {
+  json["step_time_s"] = ToSeconds(step.total());
+  json["step_time_low_s"] = ToSeconds(step.total()) * step.low_factor;
+  json["step_time_high_s"] = ToSeconds(step.total()) * step.high_factor;
+  json["interval"] = 0.8;
+  json["grade"] = calibrate::ToText(step.grade);
+  json["fit_figures"] = step.figures;
+  json["ring_ranks"] =
+      step.ring_ranks > 0 ? Json(step.ring_ranks) : Json(nullptr);
+  json["phases"] = {
+      {"forward_s", ToSeconds(step.forward.total())},
+      {"backward_s", ToSeconds(step.backward.total())},
+      {"optimizer_s", ToSeconds(step.optimizer.total())},
+      {"other_s", ToSeconds(step.other)},
+      {"communication_s", ToSeconds(step.communication)},
+      {"slowed_computation_s", ToSeconds(step.slowed_computation)},
+      {"input_s", ToSeconds(step.input)}};
+  const auto interval =
+      [&](std::string_view part, model::Seconds<> time, double log_sigma) {
+        json["phase_intervals"][part] = {
+            {"low_s", ToSeconds(time) * step.LowFactor(log_sigma)},
+            {"high_s", ToSeconds(time) * step.HighFactor(log_sigma)}};
+      };
+  interval("forward", step.forward.total(), step.forward_log_sigma);
+  interval("backward",
+           step.backward.total() + step.communication + step.slowed_computation,
+           step.backward_log_sigma);
+  interval("optimizer", step.optimizer.total(), step.optimizer_log_sigma);
+}
+
+void AddBreakdown(const StepEstimate& step, Json& json) {
+  Json breakdown = Json::array();
+  for (const Term& term : TermsOf(step)) {
+    breakdown.push_back({{"name", term.name},
+                         {"time_s", ToSeconds(term.time)},
+                         {"share", term.time / step.total()}});
+  }
+  json["breakdown"] = breakdown;
+  if (!step.traffic.empty()) {
+    Json traffic = Json::array();
+    for (const calibrate::ShardTraffic& part : step.traffic) {
+      traffic.push_back({{"name", part.part},
+                         {"sent_bytes", ToBytes(part.sent)},
+                         {"time_s", ToSeconds(part.sending)},
+                         {"exposed_s", ToSeconds(part.exposed)}});
+    }
+    json["shard_traffic"] = traffic;
+  }
+}
+
+void AddRun(const JobEstimate& job, Json& json) {
+  json["run"] = {{"start_up_s", ToSeconds(job.run.start_up)},
+                 {"compile_s", ToSeconds(job.run.compile)},
+                 {"training_s", ToSeconds(job.run.training)},
+                 {"evaluation_s", ToSeconds(job.run.evaluation)},
+                 {"checkpoint_s", ToSeconds(job.run.checkpoint)},
+                 {"input_wait_s", ToSeconds(job.run.input_wait)},
+                 {"distinct_shapes", job.run.distinct_shapes},
+                 {"compile_known", job.compile_known}};
+  json["run_time_s"] = ToSeconds(job.run.total());
+  json["run_time_low_s"] = ToSeconds(job.run_low);
+  json["run_time_high_s"] = ToSeconds(job.run_high);
+  json["energy_j"] = job.energy ? Json(ToJoules(*job.energy)) : Json(nullptr);
+  const auto energy_range = EnergyRangeOf(job);
+  json["energy_low_j"] =
+      energy_range ? Json(ToJoules(energy_range->low)) : Json(nullptr);
+  json["energy_high_j"] =
+      energy_range ? Json(ToJoules(energy_range->high)) : Json(nullptr);
+  json["energy_is_upper_bound"] = job.energy && job.energy_is_bound;
+}
+
+}  // namespace
 
 Json ResultHead(std::string_view schema) {
   Json head;
@@ -70,67 +161,13 @@ Json ToJson(const JobEstimate& job) {
   json["mean_length"] = model::MeanLength(job.lengths);
   json["devices"] = job.devices;
   json["fits"] = job.fits();
-  Json terms = Json::array();
-  for (const model::MemoryTerm& term : job.memory.terms) {
-    terms.push_back(
-        {{"name", term.name}, {"memory_bytes", ToBytes(term.size)}});
-  }
-  json["memory_bytes"] = ToBytes(job.memory.total());
-  json["memory_capacity_bytes"] = ToBytes(job.capacity);
-  json["memory_moment"] = model::ToText(job.memory.moment);
-  json["memory_terms"] = terms;
-  json["largest_batch"] = OrNull(job.largest_batch);
-  json["compiler_memory_bytes"] =
-      job.compilation ? Json(ToBytes(job.compilation->memory)) : Json(nullptr);
+  AddMemory(job, json);
   if (!job.fits()) {
     json["reason"] = job.Obstacle();
     return json;
   }
-  const StepEstimate& step = job.step;
-  json["step_time_s"] = ToSeconds(step.total());
-  json["step_time_low_s"] = ToSeconds(step.total()) * step.low_factor;
-  json["step_time_high_s"] = ToSeconds(step.total()) * step.high_factor;
-  json["interval"] = 0.8;
-  json["grade"] = calibrate::ToText(step.grade);
-  json["fit_figures"] = step.figures;
-  json["ring_ranks"] =
-      step.ring_ranks > 0 ? Json(step.ring_ranks) : Json(nullptr);
-  json["phases"] = {
-      {"forward_s", ToSeconds(step.forward.total())},
-      {"backward_s", ToSeconds(step.backward.total())},
-      {"optimizer_s", ToSeconds(step.optimizer.total())},
-      {"other_s", ToSeconds(step.other)},
-      {"communication_s", ToSeconds(step.communication)},
-      {"slowed_computation_s", ToSeconds(step.slowed_computation)},
-      {"input_s", ToSeconds(step.input)}};
-  const auto interval =
-      [&](std::string_view part, model::Seconds<> time, double log_sigma) {
-        json["phase_intervals"][part] = {
-            {"low_s", ToSeconds(time) * step.LowFactor(log_sigma)},
-            {"high_s", ToSeconds(time) * step.HighFactor(log_sigma)}};
-      };
-  interval("forward", step.forward.total(), step.forward_log_sigma);
-  interval("backward",
-           step.backward.total() + step.communication + step.slowed_computation,
-           step.backward_log_sigma);
-  interval("optimizer", step.optimizer.total(), step.optimizer_log_sigma);
-  Json breakdown = Json::array();
-  for (const Term& term : TermsOf(step)) {
-    breakdown.push_back({{"name", term.name},
-                         {"time_s", ToSeconds(term.time)},
-                         {"share", term.time / step.total()}});
-  }
-  json["breakdown"] = breakdown;
-  if (!step.traffic.empty()) {
-    Json traffic = Json::array();
-    for (const calibrate::ShardTraffic& part : step.traffic) {
-      traffic.push_back({{"name", part.part},
-                         {"sent_bytes", ToBytes(part.sent)},
-                         {"time_s", ToSeconds(part.sending)},
-                         {"exposed_s", ToSeconds(part.exposed)}});
-    }
-    json["shard_traffic"] = traffic;
-  }
+  AddStep(job.step, json);
+  AddBreakdown(job.step, json);
   json["bottleneck"] = job.bottleneck;
   if (job.engines) {
     const calibrate::EngineProfile& engines = *job.engines;
@@ -146,24 +183,7 @@ Json ToJson(const JobEstimate& job) {
   json["mfu"] = job.mfu;
   json["mfu_rule"] = "palm";
   json["steps_per_epoch"] = job.run.steps_per_epoch;
-  json["run"] = {{"start_up_s", ToSeconds(job.run.start_up)},
-                 {"compile_s", ToSeconds(job.run.compile)},
-                 {"training_s", ToSeconds(job.run.training)},
-                 {"evaluation_s", ToSeconds(job.run.evaluation)},
-                 {"checkpoint_s", ToSeconds(job.run.checkpoint)},
-                 {"input_wait_s", ToSeconds(job.run.input_wait)},
-                 {"distinct_shapes", job.run.distinct_shapes},
-                 {"compile_known", job.compile_known}};
-  json["run_time_s"] = ToSeconds(job.run.total());
-  json["run_time_low_s"] = ToSeconds(job.run_low);
-  json["run_time_high_s"] = ToSeconds(job.run_high);
-  json["energy_j"] = job.energy ? Json(ToJoules(*job.energy)) : Json(nullptr);
-  const auto energy_range = EnergyRangeOf(job);
-  json["energy_low_j"] =
-      energy_range ? Json(ToJoules(energy_range->low)) : Json(nullptr);
-  json["energy_high_j"] =
-      energy_range ? Json(ToJoules(energy_range->high)) : Json(nullptr);
-  json["energy_is_upper_bound"] = job.energy && job.energy_is_bound;
+  AddRun(job, json);
   return json;
 }
 

@@ -683,6 +683,14 @@ void ReadRows(const OpenFile& file,
   }
 }
 
+void RequireOutcome(std::string_view text) {
+  if (text == "fits" || text == "does not fit" || text == "not supported") {
+    return;
+  }
+  throw InputError(fmt::format(
+      "expected {}, got \"{}\"", ExampleOf(Measure::kOutcome), text));
+}
+
 }  // namespace
 
 PublishedValue ParsePublishedValue(std::string_view quantity,
@@ -700,10 +708,7 @@ PublishedValue ParsePublishedValue(std::string_view quantity,
   value.text = text;
   if (measure == Measure::kOutcome) {
     value.kind = PublishedValue::Kind::kOutcome;
-    if (text != "fits" && text != "does not fit" && text != "not supported") {
-      throw InputError(
-          fmt::format("expected {}, got \"{}\"", ExampleOf(measure), text));
-    }
+    RequireOutcome(text);
     return value;
   }
   std::string_view rest = text;

@@ -561,10 +561,7 @@ MemoryObservation MemoryOf(UsedRow used) {
   return memory;
 }
 
-}  // namespace
-
-Table ParseTable(std::string_view text, const std::string& name) {
-  const CsvFile csv = CsvFile::Parse(text, name, CsvFile::Rows::kAsHeader);
+void RequireColumns(const CsvFile& csv, const std::string& name) {
   constexpr auto kRequired = std::to_array<std::string_view>(
       {"device", "model", "seq_len", "precision", "metric", "value"});
   for (const std::string_view column : kRequired) {
@@ -586,6 +583,13 @@ Table ParseTable(std::string_view text, const std::string& name) {
                      "\"micro_batch\", got neither; see "
                      "docs/guide/measurements.md");
   }
+}
+
+}  // namespace
+
+Table ParseTable(std::string_view text, const std::string& name) {
+  const CsvFile csv = CsvFile::Parse(text, name, CsvFile::Rows::kAsHeader);
+  RequireColumns(csv, name);
   Table table;
   table.rows = static_cast<int64_t>(csv.rows().size());
   std::vector<UsedRow> used;

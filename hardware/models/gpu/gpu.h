@@ -220,47 +220,34 @@ model::Seconds<T> GpuVectorTime(const Device& device,
   return model::Flop(flops) / (device.VectorPeak() * efficiency);
 }
 
+// Time of a kernel's products, at the rate that its tiles reach.
 template <class T>
-model::ExposedTime<T> GpuKernelTime(const Device& device,
-                                    const GpuRates& rates,
-                                    const model::Kernel& kernel,
-                                    std::span<const T> p) {
-  using model::KernelKind;
-  // Warps on an SM; threads of elementwise work move 16 bytes each.
-  double active_warps =
-      std::clamp(static_cast<double>(kernel.bytes()) /
-                     static_cast<double>(kGpuBytesPerThread *
-                                         kGpuThreadsPerWarp * device.cores),
-                 1.0,
-                 static_cast<double>(device.warps_per_core));
-  model::Seconds<T> compute;
-  if (kernel.matrix_flops > 0) {
-    const TileChoice choice = ChooseTile(kernel.gemm,
-                                         device,
-                                         rates.engine,
-                                         rates.matrix.base(),
-                                         rates.element_bytes);
-    active_warps = choice.active_warps;
-    T rate = rates.matrix.base() * p[rates.efficiency];
-    // On the lanes a batched product is as fast as its tiles.
-    if (kernel.kind == KernelKind::kBatchedGemm &&
-        rates.engine == GpuEngine::kTensorCores) {
-      rate *= p[kGpuBatchedGemmRatio];
-    }
-    const T cache = device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio];
-    rate *= FusedOnChip(rates, kernel)
-                ? T(choice.share)
-                : choice.share *
-                      FedShare(rate, choice.operand_bytes_per_flop, cache);
-    compute += model::Flop(static_cast<double>(kernel.matrix_flops)) /
-               model::FlopsPerSecond<T>(rate);
+model::Seconds<T> GpuMatrixTime(const Device& device,
+                                const GpuRates& rates,
+                                const model::Kernel& kernel,
+                                const TileChoice& choice,
+                                std::span<const T> p) {
+  T rate = rates.matrix.base() * p[rates.efficiency];
+  // On the lanes a batched product is as fast as its tiles.
+  if (kernel.kind == model::KernelKind::kBatchedGemm &&
+      rates.engine == GpuEngine::kTensorCores) {
+    rate *= p[kGpuBatchedGemmRatio];
   }
-  // Scores in registers take the lanes at their full rate.
-  compute += GpuVectorTime<T>(
-      device,
-      kernel,
-      FusedOnChip(rates, kernel) ? T(1.0) : p[kGpuVectorEfficiency]);
+  const T cache = device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio];
+  rate *=
+      FusedOnChip(rates, kernel)
+          ? T(choice.share)
+          : choice.share * FedShare(rate, choice.operand_bytes_per_flop, cache);
+  return model::Flop(static_cast<double>(kernel.matrix_flops)) /
+         model::FlopsPerSecond<T>(rate);
+}
 
+// Time of a kernel's bytes, of which a cache finds some, and which latency may
+// keep below the bandwidth.
+template <class T>
+model::Seconds<T> GpuMemoryTime(const Device& device,
+                                const model::Kernel& kernel,
+                                std::span<const T> p) {
   const auto bytes = [](int64_t count) {
     return model::Byte(static_cast<double>(count));
   };
@@ -278,15 +265,47 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
       model::UncachedShare(activations, device.on_chip_memory);
   const T share = uncached + (1.0 - uncached) / p[kGpuCacheBandwidthRatio];
   const double streaming =
-      kernel.kind == KernelKind::kReduction ? kGpuReductionShare : 1.0;
-  const model::Seconds<T> memory =
-      (bytes(kernel.parameter_bytes) + activations * share) /
-      (peak_bandwidth * (p[kGpuBandwidthEfficiency] * bound * streaming));
+      kernel.kind == model::KernelKind::kReduction ? kGpuReductionShare : 1.0;
+  return (bytes(kernel.parameter_bytes) + activations * share) /
+         (peak_bandwidth * (p[kGpuBandwidthEfficiency] * bound * streaming));
+}
 
-  T overlap = active_warps / WarpsToHideLatency<T>(device, latency);
+template <class T>
+model::ExposedTime<T> GpuKernelTime(const Device& device,
+                                    const GpuRates& rates,
+                                    const model::Kernel& kernel,
+                                    std::span<const T> p) {
+  // Warps on an SM; threads of elementwise work move 16 bytes each.
+  double active_warps =
+      std::clamp(static_cast<double>(kernel.bytes()) /
+                     static_cast<double>(kGpuBytesPerThread *
+                                         kGpuThreadsPerWarp * device.cores),
+                 1.0,
+                 static_cast<double>(device.warps_per_core));
+  model::Seconds<T> compute;
+  if (kernel.matrix_flops > 0) {
+    const TileChoice choice = ChooseTile(kernel.gemm,
+                                         device,
+                                         rates.engine,
+                                         rates.matrix.base(),
+                                         rates.element_bytes);
+    active_warps = choice.active_warps;
+    compute += GpuMatrixTime<T>(device, rates, kernel, choice, p);
+  }
+  // Scores in registers take the lanes at their full rate.
+  compute += GpuVectorTime<T>(
+      device,
+      kernel,
+      FusedOnChip(rates, kernel) ? T(1.0) : p[kGpuVectorEfficiency]);
+
+  T overlap =
+      active_warps /
+      WarpsToHideLatency<T>(device, model::Seconds<T>(p[kGpuMemoryLatency]));
   if (overlap > T(1.0)) overlap = T(1.0);
-  return model::KernelTime<T>(
-      compute, memory, overlap, model::Seconds<T>(p[kGpuKernelOverhead]));
+  return model::KernelTime<T>(compute,
+                              GpuMemoryTime<T>(device, kernel, p),
+                              overlap,
+                              model::Seconds<T>(p[kGpuKernelOverhead]));
 }
 
 // A kernel by itself, launched again and again: the device works on one launch

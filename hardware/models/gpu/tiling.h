@@ -98,6 +98,31 @@ T FedShare(T rate, double operand_bytes_per_flop, T cache_bandwidth) {
   return 1.0 / sqrt(1.0 + load * load);
 }
 
+// Parts that tiles are split into along k where they are fewer than cores.
+inline double SplitsOf(double tiles, double cores, double k) {
+  if (!(tiles < cores)) return 1.0;
+  return std::clamp(std::floor(std::min(cores / tiles, k / kGemmSplitDepth)),
+                    1.0,
+                    kGemmSplits);
+}
+
+// Warps on a core at once, of the tiles that it holds.
+inline double ActiveWarps(const TileChoice& choice, const Device& device) {
+  const GemmTile& tile = *choice.tile;
+  const BlockResources block = {
+      .threads = tile.threads,
+      .registers_per_thread =
+          tile.rows * tile.columns / tile.threads + kGemmOtherRegisters,
+      .shared_memory = 0};
+  const Occupancy occupancy = OccupancyOf(device, block);
+  const double resident = std::clamp(
+      choice.tiles * choice.splits / static_cast<double>(device.cores),
+      1.0,
+      static_cast<double>(std::max<int64_t>(1, occupancy.blocks)));
+  return resident * static_cast<double>(tile.threads) /
+         static_cast<double>(kGpuThreadsPerWarp);
+}
+
 // The tile with the largest share of useful work for C (m, n) = A (m, k) B.
 //
 //   tiles  = batch ceil(m / rows) ceil(n / columns), each k split s times
@@ -140,13 +165,7 @@ inline TileChoice ChooseTile(const model::GemmExtents& g,
     const auto turned = static_cast<double>(
         g.batch * pieces(g.m, tile.columns) * pieces(g.n, tile.rows));
     const double count = std::min(upright, turned);
-    double splits = 1.0;
-    if (count < cores) {
-      splits =
-          std::clamp(std::floor(std::min(cores / count, k / kGemmSplitDepth)),
-                     1.0,
-                     kGemmSplits);
-    }
+    const double splits = SplitsOf(count, cores, k);
     const double waves = std::ceil(count * splits / cores);
     const double part = k / splits;
     const double share =
@@ -163,19 +182,7 @@ inline TileChoice ChooseTile(const model::GemmExtents& g,
     }
   }
   if (best.tile == nullptr) return best;
-  const BlockResources block = {
-      .threads = best.tile->threads,
-      .registers_per_thread =
-          best.tile->rows * best.tile->columns / best.tile->threads +
-          kGemmOtherRegisters,
-      .shared_memory = 0};
-  const Occupancy occupancy = OccupancyOf(device, block);
-  const double resident =
-      std::clamp(best.tiles * best.splits / cores,
-                 1.0,
-                 static_cast<double>(std::max<int64_t>(1, occupancy.blocks)));
-  best.active_warps = resident * static_cast<double>(best.tile->threads) /
-                      static_cast<double>(kGpuThreadsPerWarp);
+  best.active_warps = ActiveWarps(best, device);
   // What holds the engine back is added with the fitted figures.
   best.share /= FedShare(peak, best.operand_bytes_per_flop, cache);
   return best;
