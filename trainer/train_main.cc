@@ -137,135 +137,186 @@ class Ranks {
   double join_within_s_ = 120.0;
 };
 
-template <class AddDevice, class OpenDevice>
+// The device that a command computes on.
+class DeviceOptions {
+ public:
+  explicit DeviceOptions(const Ranks& ranks) : ranks_(ranks) {}
+
+  void AddOptions(CLI::App* command) {
+    command->add_option("--device", device_, "cpu or cuda")
+        ->check(CLI::IsMember({"cpu", "cuda"}))
+        ->capture_default_str();
+    command->add_option("--threads", threads_, "Compute threads; 0: one a core")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str();
+  }
+
+  at::Device Open() const {
+    const auto& place = ranks_.place();
+    if (threads_ > 0) {
+      at::set_num_threads(threads_);
+    } else if (place && place->local_world_size > 1 &&
+               !trainer::EnvironmentVariable("OMP_NUM_THREADS")) {
+      at::set_num_threads(
+          std::max(1, at::get_num_threads() / place->local_world_size));
+    }
+    return trainer::OpenDevice(device_, place ? place->local_rank : 0);
+  }
+
+ private:
+  const Ranks& ranks_;
+  std::string device_ = "cpu";
+  int threads_ = 0;
+};
+
+CLI::Range Counts() { return CLI::Range(int64_t{1}, int64_t{1'000'000'000}); }
+
+void AddModelAndExamples(CLI::App* train, trainer::TrainOptions& options) {
+  train
+      ->add_option("--model",
+                   options.model,
+                   "A preset (random weights) or a Hugging Face folder")
+      ->required();
+  auto* data = train->add_option_group("examples");
+  data->add_option(
+      "--data",
+      options.data,
+      "JSON Lines: text (or input_ids) and label (or target_text)");
+  data->add_option("--lengths",
+                   options.lengths,
+                   "CSV length,count: random examples of these lengths");
+  data->require_option(1);
+  train->add_option("--eval", options.evaluation, "JSON Lines to test on");
+  train->add_option("--tokenizer",
+                    options.tokenizer,
+                    "Folder with vocab.txt or tokenizer.json");
+  train->add_option("--labels", options.labels, "Labels of the classifier")
+      ->check(Counts());
+}
+
+void AddSchedule(CLI::App* train, trainer::TrainOptions& options) {
+  train->add_option("--epochs", options.epochs, "Passes over the data")
+      ->check(Counts())
+      ->capture_default_str();
+  train->add_option("--steps", options.steps, "Steps, instead of epochs")
+      ->check(Counts());
+  auto* batch =
+      train->add_option("--batch", options.batch, "Sequences a micro-batch")
+          ->check(Counts())
+          ->capture_default_str();
+  train
+      ->add_option("--batch-tokens",
+                   options.batch_tokens,
+                   "Tokens a micro-batch, with padding, instead of sequences")
+      ->check(Counts())
+      ->excludes(batch);
+  train
+      ->add_option("--accumulation",
+                   options.accumulation,
+                   "Micro-batches an optimizer step")
+      ->check(Counts())
+      ->capture_default_str();
+  train
+      ->add_option("--length",
+                   options.length,
+                   "Tokens of the longest sequence; longer texts are cut")
+      ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}))
+      ->capture_default_str();
+}
+
+void AddLearning(CLI::App* train, trainer::TrainOptions& options) {
+  train->add_option("--learning-rate", options.learning_rate, "At its highest")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  train->add_option("--weight-decay", options.weight_decay, "Of matrices")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  train
+      ->add_option("--warmup-fraction",
+                   options.warmup_fraction,
+                   "Share of the steps with a rising learning rate")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  train
+      ->add_option("--layer-decay",
+                   options.layer_decay,
+                   "Learning rate of a layer, as a share of the one above's")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  train
+      ->add_option("--clip-norm",
+                   options.largest_gradient_norm,
+                   "Largest global norm of the gradients; 0: any")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  AddWord(train,
+          "--padding",
+          options.padding,
+          trainer::PaddingFromText,
+          "static (to --length), dynamic (to the longest of a batch) or "
+          "bucketed (and batches of similar lengths)");
+}
+
+void AddCheckpoint(CLI::App* train, trainer::TrainOptions& options) {
+  train->add_option("--checkpoint",
+                    options.checkpoint,
+                    "File to save the run to, and to go on from if it is "
+                    "there");
+  train
+      ->add_option("--checkpoint-every",
+                   options.checkpoint_every,
+                   "Steps between checkpoints; 0: at the end or when stopped")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}))
+      ->needs("--checkpoint")
+      ->capture_default_str();
+}
+
+void AddStack(CLI::App* train, trainer::TrainOptions& options) {
+  AddWord(train,
+          "--precision",
+          options.precision,
+          trainfare::model::FromText<trainfare::model::Precision>,
+          "fp32, bf16, fp16, or on a GPU tf32");
+  AddWord(train,
+          "--optimizer",
+          options.optimizer.kind,
+          trainfare::model::FromText<trainfare::model::OptimizerKind>,
+          "adamw, adan or sgd");
+  AddWord(train,
+          "--implementation",
+          options.optimizer.implementation,
+          trainfare::model::FromText<trainfare::model::OptimizerImplementation>,
+          "Of the optimizer: for_loop, multi_tensor or fused");
+  AddWord(train,
+          "--stack",
+          options.fusion,
+          trainfare::model::FromText<trainfare::model::Fusion>,
+          "eager, or fused (bias, activation, dropout, residual and LayerNorm "
+          "in one pass)");
+  AddWord(train,
+          "--attention",
+          options.attention,
+          trainfare::model::FromText<trainfare::model::Attention>,
+          "materialised or flash");
+  train->add_flag("--narrow-weights",
+                  options.narrow_weights,
+                  "Weights and gradients in bf16 or fp16, fp32 master copies "
+                  "in the optimizer; without it autocast over fp32 weights");
+}
+
 void AddTrain(CLI::App& app,
-              const AddDevice& add_device_options,
-              const OpenDevice& open_device,
+              DeviceOptions& device,
               Ranks& ranks,
               int& exit_code) {
   CLI::App* train =
       app.add_subcommand("train", "Train a model on labelled examples");
   // Lives as long as the parser that fills it.
   const auto options = std::make_shared<trainer::TrainOptions>();
-  const auto positive = CLI::Range(int64_t{1}, int64_t{1'000'000'000});
-  train
-      ->add_option("--model",
-                   options->model,
-                   "A preset (random weights) or a Hugging Face folder")
-      ->required();
-  auto* data = train->add_option_group("examples");
-  data->add_option(
-      "--data",
-      options->data,
-      "JSON Lines: text (or input_ids) and label (or target_text)");
-  data->add_option("--lengths",
-                   options->lengths,
-                   "CSV length,count: random examples of these lengths");
-  data->require_option(1);
-  train->add_option("--eval", options->evaluation, "JSON Lines to test on");
-  train->add_option("--tokenizer",
-                    options->tokenizer,
-                    "Folder with vocab.txt or tokenizer.json");
-  train->add_option("--labels", options->labels, "Labels of the classifier")
-      ->check(positive);
-  train->add_option("--epochs", options->epochs, "Passes over the data")
-      ->check(positive)
-      ->capture_default_str();
-  train->add_option("--steps", options->steps, "Steps, instead of epochs")
-      ->check(positive);
-  auto* batch =
-      train->add_option("--batch", options->batch, "Sequences a micro-batch")
-          ->check(positive)
-          ->capture_default_str();
-  train
-      ->add_option("--batch-tokens",
-                   options->batch_tokens,
-                   "Tokens a micro-batch, with padding, instead of sequences")
-      ->check(positive)
-      ->excludes(batch);
-  train
-      ->add_option("--accumulation",
-                   options->accumulation,
-                   "Micro-batches an optimizer step")
-      ->check(positive)
-      ->capture_default_str();
-  train
-      ->add_option("--length",
-                   options->length,
-                   "Tokens of the longest sequence; longer texts are cut")
-      ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}))
-      ->capture_default_str();
-  train->add_option("--learning-rate", options->learning_rate, "At its highest")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str();
-  train->add_option("--weight-decay", options->weight_decay, "Of matrices")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str();
-  train
-      ->add_option("--warmup-fraction",
-                   options->warmup_fraction,
-                   "Share of the steps with a rising learning rate")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  train
-      ->add_option("--layer-decay",
-                   options->layer_decay,
-                   "Learning rate of a layer, as a share of the one above's")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  train
-      ->add_option("--clip-norm",
-                   options->largest_gradient_norm,
-                   "Largest global norm of the gradients; 0: any")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str();
-  AddWord(train,
-          "--padding",
-          options->padding,
-          trainer::PaddingFromText,
-          "static (to --length), dynamic (to the longest of a batch) or "
-          "bucketed (and batches of similar lengths)");
-  train->add_option("--checkpoint",
-                    options->checkpoint,
-                    "File to save the run to, and to go on from if it is "
-                    "there");
-  train
-      ->add_option("--checkpoint-every",
-                   options->checkpoint_every,
-                   "Steps between checkpoints; 0: at the end or when stopped")
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}))
-      ->needs("--checkpoint")
-      ->capture_default_str();
-  AddWord(train,
-          "--precision",
-          options->precision,
-          trainfare::model::FromText<trainfare::model::Precision>,
-          "fp32, bf16, fp16, or on a GPU tf32");
-  AddWord(train,
-          "--optimizer",
-          options->optimizer.kind,
-          trainfare::model::FromText<trainfare::model::OptimizerKind>,
-          "adamw, adan or sgd");
-  AddWord(train,
-          "--implementation",
-          options->optimizer.implementation,
-          trainfare::model::FromText<trainfare::model::OptimizerImplementation>,
-          "Of the optimizer: for_loop, multi_tensor or fused");
-  AddWord(train,
-          "--stack",
-          options->fusion,
-          trainfare::model::FromText<trainfare::model::Fusion>,
-          "eager, or fused (bias, activation, dropout, residual and LayerNorm "
-          "in one pass)");
-  AddWord(train,
-          "--attention",
-          options->attention,
-          trainfare::model::FromText<trainfare::model::Attention>,
-          "materialised or flash");
-  train->add_flag("--narrow-weights",
-                  options->narrow_weights,
-                  "Weights and gradients in bf16 or fp16, fp32 master copies "
-                  "in the optimizer; without it autocast over fp32 weights");
+  AddModelAndExamples(train, *options);
+  AddSchedule(train, *options);
+  AddLearning(train, *options);
+  AddCheckpoint(train, *options);
+  AddStack(train, *options);
   train->add_option("--seed", options->seed, "Of weights, order and dropout")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
@@ -275,27 +326,17 @@ void AddTrain(CLI::App& app,
   train->add_flag(
       "--layers", options->layers, "Time each part of the model, too");
   train->add_option("--save", options->save, "Folder for the trained weights");
-  add_device_options(train);
+  device.AddOptions(train);
   ranks.AddOptions(train);
-  train->callback([options, &open_device, &ranks, &exit_code] {
-    const at::Device device = open_device();
-    exit_code = ranks.Run(device, [&](trainer::Communicator* communicator) {
-      return trainer::Train(*options, device, communicator, ranks.buckets());
+  train->callback([options, &device, &ranks, &exit_code] {
+    const at::Device opened = device.Open();
+    exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
+      return trainer::Train(*options, opened, communicator, ranks.buckets());
     });
   });
 }
 
-// Each thing that is timed by itself is a subcommand of `bench`.
-template <class AddDevice, class OpenDevice>
-void AddBench(CLI::App& app,
-              const AddDevice& add_device_options,
-              const OpenDevice& open_device,
-              Ranks& ranks,
-              int& exit_code) {
-  CLI::App* bench = app.add_subcommand(
-      "bench", "Time the parts of a step by themselves, one record each");
-  bench->require_subcommand(1);
-
+void AddKernelBench(CLI::App* bench, DeviceOptions& device, int& exit_code) {
   struct Options {
     std::string plan = "-";
     std::string out = "-";
@@ -339,12 +380,14 @@ void AddBench(CLI::App& app,
         options->bench.access = trainfare::model::FusedAccess::kOneTensor;
       },
       "Of a fused Adan: one launch a tensor, instead of one for all");
-  add_device_options(kernels);
-  kernels->callback([options, &open_device, &exit_code] {
+  device.AddOptions(kernels);
+  kernels->callback([options, &device, &exit_code] {
     exit_code = trainer::RunKernelBench(
-        options->plan, options->out, open_device(), options->bench);
+        options->plan, options->out, device.Open(), options->bench);
   });
+}
 
+void AddCopyBench(CLI::App* bench, DeviceOptions& device, int& exit_code) {
   const auto copying = std::make_shared<trainer::CopyBenchOptions>();
   CLI::App* copy =
       bench->add_subcommand("copy", "A copy within the device's memory");
@@ -354,11 +397,16 @@ void AddBench(CLI::App& app,
   copy->add_option(
           "--out", copying->out, "The record is appended here; - is stdout")
       ->capture_default_str();
-  add_device_options(copy);
-  copy->callback([copying, &open_device, &exit_code] {
-    exit_code = trainer::RunCopyBench(*copying, open_device());
+  device.AddOptions(copy);
+  copy->callback([copying, &device, &exit_code] {
+    exit_code = trainer::RunCopyBench(*copying, device.Open());
   });
+}
 
+void AddCollectiveBench(CLI::App* bench,
+                        DeviceOptions& device,
+                        Ranks& ranks,
+                        int& exit_code) {
   const auto collective = std::make_shared<trainer::CollectiveBenchOptions>();
   CLI::App* collectives = bench->add_subcommand(
       "collectives", "All-reduces over the ranks that a launcher started");
@@ -375,19 +423,32 @@ void AddBench(CLI::App& app,
       ->add_option(
           "--out", collective->out, "Records are appended here; - is stdout")
       ->capture_default_str();
-  add_device_options(collectives);
+  device.AddOptions(collectives);
   ranks.AddOptions(collectives);
-  collectives->callback([collective, &open_device, &ranks, &exit_code] {
-    const at::Device device = open_device();
-    exit_code = ranks.Run(device, [&](trainer::Communicator* communicator) {
+  collectives->callback([collective, &device, &ranks, &exit_code] {
+    const at::Device opened = device.Open();
+    exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
       if (communicator == nullptr) {
         throw trainfare::model::InputError(
             "bench collectives: expected ranks, as torchrun, mpirun or srun "
             "start them");
       }
-      return trainer::RunCollectiveBench(*collective, device, *communicator);
+      return trainer::RunCollectiveBench(*collective, opened, *communicator);
     });
   });
+}
+
+// Each thing that is timed by itself is a subcommand of `bench`.
+void AddBench(CLI::App& app,
+              DeviceOptions& device,
+              Ranks& ranks,
+              int& exit_code) {
+  CLI::App* bench = app.add_subcommand(
+      "bench", "Time the parts of a step by themselves, one record each");
+  bench->require_subcommand(1);
+  AddKernelBench(bench, device, exit_code);
+  AddCopyBench(bench, device, exit_code);
+  AddCollectiveBench(bench, device, ranks, exit_code);
 }
 
 void AddTrace(CLI::App& app) {
@@ -407,10 +468,7 @@ void AddTrace(CLI::App& app) {
 }
 
 // What the comparison with the reference implementation needs; not for users.
-template <class AddDevice, class OpenDevice>
-void AddReferenceCommands(CLI::App& app,
-                          const AddDevice& add_device_options,
-                          const OpenDevice& open_device) {
+void AddReferenceCommands(CLI::App& app, DeviceOptions& device) {
   struct Options {
     std::string model;
     std::string data;
@@ -427,13 +485,13 @@ void AddReferenceCommands(CLI::App& app,
   gradients->add_option("--length", options->length)
       ->required()
       ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}));
-  add_device_options(gradients);
-  gradients->callback([options, &open_device] {
+  device.AddOptions(gradients);
+  gradients->callback([options, &device] {
     trainer::WriteGradients(options->model,
                             options->data,
                             options->length,
                             options->out,
-                            open_device());
+                            device.Open());
   });
 
   CLI::App* tokenize =
@@ -453,6 +511,42 @@ void AddReferenceCommands(CLI::App& app,
   });
 }
 
+void AddMeasure(CLI::App& app,
+                DeviceOptions& device,
+                Ranks& ranks,
+                int& exit_code) {
+  struct Options {
+    std::string plan = "-";
+    std::string out = "-";
+    bool layers = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* measure = app.add_subcommand(
+      "measure", "Run training steps as a plan asks, one record a run");
+  measure
+      ->add_option(
+          "--plan", options->plan, "Requests, JSON Lines; - reads stdin")
+      ->capture_default_str();
+  measure
+      ->add_option(
+          "--out", options->out, "Records are appended here; - is stdout")
+      ->capture_default_str();
+  measure->add_flag(
+      "--layers", options->layers, "Time each part of the model, too");
+  device.AddOptions(measure);
+  ranks.AddOptions(measure);
+  measure->callback([options, &device, &ranks, &exit_code] {
+    const at::Device opened = device.Open();
+    exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
+      return trainer::RunMeasurePlan(options->plan,
+                                     options->out,
+                                     opened,
+                                     options->layers,
+                                     {communicator, ranks.buckets()});
+    });
+  });
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Trains Transformers for real, and measures its steps.",
                "trainfare-trainer");
@@ -463,49 +557,9 @@ int Run(int argc, char** argv) {
   });
   int exit_code = 0;
 
-  std::string device = "cpu";
-  int threads = 0;
-  const auto add_device_options = [&](CLI::App* command) {
-    command->add_option("--device", device, "cpu or cuda")
-        ->check(CLI::IsMember({"cpu", "cuda"}))
-        ->capture_default_str();
-    command->add_option("--threads", threads, "Compute threads; 0: one a core")
-        ->check(CLI::Range(0, 4096))
-        ->capture_default_str();
-  };
   Ranks ranks;
-  const auto open_device = [&] {
-    const auto& place = ranks.place();
-    if (threads > 0) {
-      at::set_num_threads(threads);
-    } else if (place && place->local_world_size > 1 &&
-               !trainer::EnvironmentVariable("OMP_NUM_THREADS")) {
-      at::set_num_threads(
-          std::max(1, at::get_num_threads() / place->local_world_size));
-    }
-    return trainer::OpenDevice(device, place ? place->local_rank : 0);
-  };
-
-  CLI::App* measure = app.add_subcommand(
-      "measure", "Run training steps as a plan asks, one record a run");
-  std::string plan = "-";
-  std::string out = "-";
-  bool layers = false;
-  measure->add_option("--plan", plan, "Requests, JSON Lines; - reads stdin")
-      ->capture_default_str();
-  measure->add_option("--out", out, "Records are appended here; - is stdout")
-      ->capture_default_str();
-  measure->add_flag("--layers", layers, "Time each part of the model, too");
-  add_device_options(measure);
-  ranks.AddOptions(measure);
-  measure->callback([&] {
-    const at::Device opened = open_device();
-    exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
-      return trainer::RunMeasurePlan(
-          plan, out, opened, layers, {communicator, ranks.buckets()});
-    });
-  });
-
+  DeviceOptions device(ranks);
+  AddMeasure(app, device, ranks, exit_code);
   app.add_subcommand("devices",
                      "What there is to compute on, a line of JSON each")
       ->callback([] {
@@ -513,10 +567,10 @@ int Run(int argc, char** argv) {
           std::cout << line << '\n';
         }
       });
-  AddTrain(app, add_device_options, open_device, ranks, exit_code);
-  AddBench(app, add_device_options, open_device, ranks, exit_code);
+  AddTrain(app, device, ranks, exit_code);
+  AddBench(app, device, ranks, exit_code);
   AddTrace(app);
-  AddReferenceCommands(app, add_device_options, open_device);
+  AddReferenceCommands(app, device);
 
   try {
     app.parse(argc, argv);

@@ -160,6 +160,39 @@ Timed TimeAllReducesOnGpu(const at::Tensor& message,
       "bench collectives: the messages outlast all computation beside them");
 }
 
+// Its times again while every rank computes: they share processors and memory,
+// a GPU its multiprocessors and memory with NCCL's kernels.
+void TimeBesideComputation(const at::Tensor& message,
+                           int64_t samples,
+                           DeviceClock& clock,
+                           Computation& computation,
+                           Communicator& ranks,
+                           CollectiveRecord& record) {
+  const double alone_s =
+      *std::max_element(record.samples_s.begin(), record.samples_s.end());
+  record.samples_s.clear();
+  record.rounds_alone = message.is_cpu()
+                            ? RoundsAlone(computation, ranks)
+                            : RoundsAloneOnGpu(computation, clock, ranks);
+  double rounds = 0;
+  for (int64_t i = 0; i < samples; ++i) {
+    const Timed timed =
+        message.is_cpu()
+            ? TimeAllReduces(
+                  message, record.iterations, clock, &computation, ranks)
+            : TimeAllReducesOnGpu(message,
+                                  record.iterations,
+                                  alone_s,
+                                  *record.rounds_alone,
+                                  clock,
+                                  computation,
+                                  ranks);
+    record.samples_s.push_back(timed.seconds);
+    rounds += timed.rounds_a_second;
+  }
+  record.rounds_beside = rounds / static_cast<double>(samples);
+}
+
 }  // namespace
 
 std::optional<double> RoundsBeside(int64_t rounds,
@@ -203,31 +236,8 @@ int RunCollectiveBench(const CollectiveBenchOptions& options,
               .seconds);
     }
     if (records) records->Write(ToJsonLine(record));
-    // Again while every rank computes: they share processors and memory, a GPU
-    // its multiprocessors and memory with NCCL's kernels.
-    const double alone_s =
-        *std::max_element(record.samples_s.begin(), record.samples_s.end());
-    record.samples_s.clear();
-    record.rounds_alone = device.is_cpu()
-                              ? RoundsAlone(computation, ranks)
-                              : RoundsAloneOnGpu(computation, clock, ranks);
-    double rounds = 0;
-    for (int64_t i = 0; i < options.samples; ++i) {
-      const Timed timed =
-          device.is_cpu()
-              ? TimeAllReduces(
-                    message, record.iterations, clock, &computation, ranks)
-              : TimeAllReducesOnGpu(message,
-                                    record.iterations,
-                                    alone_s,
-                                    *record.rounds_alone,
-                                    clock,
-                                    computation,
-                                    ranks);
-      record.samples_s.push_back(timed.seconds);
-      rounds += timed.rounds_a_second;
-    }
-    record.rounds_beside = rounds / static_cast<double>(options.samples);
+    TimeBesideComputation(
+        message, options.samples, clock, computation, ranks, record);
     if (records) records->Write(ToJsonLine(record));
     if (StopRequested()) return kInterruptedExit;
   }

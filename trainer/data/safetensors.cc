@@ -50,6 +50,121 @@ std::optional<uint64_t> Unsigned(const Json& value) {
   return value.get<uint64_t>();
 }
 
+// The tensors that a header tells of, within the data behind it.
+class TensorReader {
+ public:
+  TensorReader(const std::string& path, const std::byte* data, uint64_t size)
+      : path_(path), data_(data), size_(size) {}
+
+  // nullopt: of a type that no parameter has.
+  std::optional<TensorBytes> Read(const std::string& name, const Json& entry);
+  // Throws InputError unless those that were read fill the data.
+  void RequireNoGaps();
+
+ private:
+  [[noreturn]] void Fail(const std::string& message) const {
+    throw InputError(fmt::format("{}: {}", path_, message));
+  }
+  std::vector<int64_t> ReadShape(const std::string& name,
+                                 const Json& shape,
+                                 uint64_t element_bytes,
+                                 uint64_t tensor_bytes) const;
+
+  const std::string& path_;
+  const std::byte* data_;
+  uint64_t size_;
+  std::vector<std::pair<uint64_t, uint64_t>> ranges_;  // first byte, behind it
+};
+
+std::optional<TensorBytes> TensorReader::Read(const std::string& name,
+                                              const Json& entry) {
+  if (!entry.is_object() || !entry.contains("dtype") ||
+      !entry.contains("shape") || !entry.contains("data_offsets")) {
+    Fail(fmt::format("{}: expected dtype, shape and data_offsets", name));
+  }
+  const Json& dtype = entry["dtype"];
+  const auto* type =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) {
+        return dtype == t.name;
+      });
+  // Buffers such as position ids may be integers: no parameter is.
+  if (type == std::end(kTypes) && dtype != "I64" && dtype != "I32" &&
+      dtype != "U8" && dtype != "BOOL") {
+    Fail(fmt::format("{}: dtype: expected F32, F16 or BF16, got {}",
+                     name,
+                     hardware::ShownJson(dtype)));
+  }
+  const Json& shape = entry["shape"];
+  const Json& offsets = entry["data_offsets"];
+  if (!shape.is_array() || !offsets.is_array() || offsets.size() != 2) {
+    Fail(fmt::format("{}: expected lists for shape and data_offsets", name));
+  }
+  const auto begin = Unsigned(offsets[0]);
+  const auto end = Unsigned(offsets[1]);
+  if (!begin || !end || *begin > *end || *end > size_) {
+    Fail(
+        fmt::format("{}: data_offsets: expected a range within {} bytes, "
+                    "got {}; cut short?",
+                    name,
+                    size_,
+                    hardware::ShownJson(offsets)));
+  }
+  ranges_.emplace_back(*begin, *end);
+  if (type == std::end(kTypes)) return std::nullopt;
+
+  TensorBytes tensor;
+  tensor.type = type->type;
+  tensor.shape = ReadShape(name, shape, type->bytes, *end - *begin);
+  tensor.data = data_ + *begin;
+  tensor.size = *end - *begin;
+  return tensor;
+}
+
+std::vector<int64_t> TensorReader::ReadShape(const std::string& name,
+                                             const Json& shape,
+                                             uint64_t element_bytes,
+                                             uint64_t tensor_bytes) const {
+  std::vector<int64_t> extents;
+  uint64_t bytes = element_bytes;
+  for (const Json& extent : shape) {
+    const auto count = Unsigned(extent);
+    if (!count ||
+        (*count > 0 &&
+         bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) /
+                     *count)) {
+      Fail(fmt::format("{}: shape: expected counts, got {}",
+                       name,
+                       hardware::ShownJson(shape)));
+    }
+    bytes *= *count;
+    extents.push_back(static_cast<int64_t>(*count));
+  }
+  if (bytes != tensor_bytes) {
+    Fail(fmt::format("{}: expected {} bytes for shape {}, got {}",
+                     name,
+                     bytes,
+                     hardware::ShownJson(shape),
+                     tensor_bytes));
+  }
+  return extents;
+}
+
+void TensorReader::RequireNoGaps() {
+  std::sort(ranges_.begin(), ranges_.end());
+  uint64_t covered = 0;
+  for (const auto& [begin, end] : ranges_) {
+    if (begin != covered) {
+      Fail(fmt::format("data_offsets: {} at byte {}",
+                       begin < covered ? "overlap" : "gap",
+                       std::min(begin, covered)));
+    }
+    covered = end;
+  }
+  if (covered != size_) {
+    Fail(fmt::format("expected {} bytes of data, got {}", covered, size_));
+  }
+}
+
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
@@ -92,13 +207,13 @@ void SafetensorsFile::ReadHeader() {
                      header_size));
   }
   const auto* text = reinterpret_cast<const char*>(mapping_ + kLengthBytes);
-  const nlohmann::json header =
+  const Json header =
       hardware::ParseJson({text, header_size}, path_ + ": header");
   if (!header.is_object()) fail("header: expected a JSON object");
 
-  const std::byte* data = mapping_ + kLengthBytes + header_size;
-  const uint64_t data_size = size_ - kLengthBytes - header_size;
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  TensorReader reader(path_,
+                      mapping_ + kLengthBytes + header_size,
+                      size_ - kLengthBytes - header_size);
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       for (const auto& [key, attached] : entry.items()) {
@@ -106,82 +221,11 @@ void SafetensorsFile::ReadHeader() {
           metadata_[key] = attached.get<std::string>();
         }
       }
-      continue;
+    } else if (auto tensor = reader.Read(name, entry)) {
+      tensors_.emplace(name, *std::move(tensor));
     }
-    if (!entry.is_object() || !entry.contains("dtype") ||
-        !entry.contains("shape") || !entry.contains("data_offsets")) {
-      fail(fmt::format("{}: expected dtype, shape and data_offsets", name));
-    }
-    const Json& dtype = entry["dtype"];
-    const auto* type =
-        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) {
-          return dtype == t.name;
-        });
-    // Buffers such as position ids may be integers: no parameter is.
-    if (type == std::end(kTypes) && dtype != "I64" && dtype != "I32" &&
-        dtype != "U8" && dtype != "BOOL") {
-      fail(fmt::format("{}: dtype: expected F32, F16 or BF16, got {}",
-                       name,
-                       hardware::ShownJson(dtype)));
-    }
-    const Json& shape = entry["shape"];
-    const Json& offsets = entry["data_offsets"];
-    if (!shape.is_array() || !offsets.is_array() || offsets.size() != 2) {
-      fail(fmt::format("{}: expected lists for shape and data_offsets", name));
-    }
-    const auto begin = Unsigned(offsets[0]);
-    const auto end = Unsigned(offsets[1]);
-    if (!begin || !end || *begin > *end || *end > data_size) {
-      fail(
-          fmt::format("{}: data_offsets: expected a range within {} bytes, "
-                      "got {}; cut short?",
-                      name,
-                      data_size,
-                      hardware::ShownJson(offsets)));
-    }
-    ranges.emplace_back(*begin, *end);
-    if (type == std::end(kTypes)) continue;
-
-    TensorBytes tensor;
-    tensor.type = type->type;
-    uint64_t bytes = type->bytes;
-    for (const Json& extent : shape) {
-      const auto count = Unsigned(extent);
-      if (!count ||
-          (*count > 0 &&
-           bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) /
-                       *count)) {
-        fail(fmt::format("{}: shape: expected counts, got {}",
-                         name,
-                         hardware::ShownJson(shape)));
-      }
-      bytes *= *count;
-      tensor.shape.push_back(static_cast<int64_t>(*count));
-    }
-    if (bytes != *end - *begin) {
-      fail(fmt::format("{}: expected {} bytes for shape {}, got {}",
-                       name,
-                       bytes,
-                       hardware::ShownJson(shape),
-                       *end - *begin));
-    }
-    tensor.data = data + *begin;
-    tensor.size = bytes;
-    tensors_.emplace(name, std::move(tensor));
   }
-  std::sort(ranges.begin(), ranges.end());
-  uint64_t covered = 0;
-  for (const auto& [begin, end] : ranges) {
-    if (begin != covered) {
-      fail(fmt::format("data_offsets: {} at byte {}",
-                       begin < covered ? "overlap" : "gap",
-                       std::min(begin, covered)));
-    }
-    covered = end;
-  }
-  if (covered != data_size) {
-    fail(fmt::format("expected {} bytes of data, got {}", covered, data_size));
-  }
+  reader.RequireNoGaps();
 }
 
 void WriteSafetensors(const std::string& path,

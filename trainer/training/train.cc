@@ -1,18 +1,14 @@
 #include "trainer/training/train.h"
 
-#include <c10/core/DeviceGuard.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <future>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <numeric>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -29,6 +25,7 @@
 #include "trainer/runtime/line_writer.h"
 #include "trainer/runtime/signals.h"
 #include "trainer/training/checkpoint.h"
+#include "trainer/training/feed.h"
 #include "trainer/training/session.h"
 
 namespace trainfare::trainer {
@@ -81,288 +78,6 @@ std::string TokenizerFolder(const std::string& chosen,
              ? model
              : "";
 }
-
-// The lengths of a micro-batch, padding included.
-struct Lengths {
-  int64_t source = 0;
-  int64_t target = 0;  // of a model of two sides
-};
-
-// Target ids of examples [first, last) of `order`, kNoLabel behind them.
-at::Tensor TargetLabels(const std::vector<Example>& examples,
-                        const std::vector<size_t>& order,
-                        size_t first,
-                        size_t last,
-                        int64_t length) {
-  at::Tensor labels = at::full(
-      {static_cast<int64_t>(last - first), length}, kNoLabel, at::kLong);
-  for (size_t i = first; i < last; ++i) {
-    const std::vector<int64_t>& ids = examples[order[i]].target_ids;
-    std::copy(ids.begin(),
-              ids.end(),
-              labels.mutable_data_ptr<int64_t>() +
-                  static_cast<int64_t>(i - first) * length);
-  }
-  return labels;
-}
-
-// To a GPU through pinned memory, so that the copy is a request in its queue
-// and not a wait for it.
-Batch ToDevice(Batch batch, at::Device device) {
-  if (device.is_cpu()) return batch;
-  const c10::DeviceGuard guard(device);  // of this thread too
-  for (at::Tensor* tensor : {&batch.input_ids,
-                             &batch.target_ids,
-                             &batch.attention_mask,
-                             &batch.labels,
-                             &batch.start_positions,
-                             &batch.end_positions}) {
-    if (!tensor->defined()) continue;
-    *tensor = tensor->pin_memory().to(device, /*non_blocking=*/true);
-  }
-  return batch;
-}
-
-// Examples [first, last) of `order`, padded.
-Batch MakeBatch(const std::vector<Example>& examples,
-                const std::vector<size_t>& order,
-                size_t first,
-                size_t last,
-                const Lengths& lengths,
-                const Transformer& transformer) {
-  const int64_t length = lengths.source;
-  const auto count = static_cast<int64_t>(last - first);
-  Batch batch;
-  batch.input_ids =
-      at::full({count, length}, transformer.options().padding_id, at::kLong);
-  at::Tensor mask = at::zeros({count, length}, at::kBool);
-  at::Tensor labels = at::empty({count}, at::kLong);
-  at::Tensor starts = at::empty({count}, at::kLong);
-  at::Tensor ends = at::empty({count}, at::kLong);
-  bool padded = false;
-  for (size_t i = first; i < last; ++i) {
-    const Example& example = examples[order[i]];
-    const auto row = static_cast<int64_t>(i - first);
-    const auto tokens = static_cast<int64_t>(example.ids.size());
-    std::copy(example.ids.begin(),
-              example.ids.end(),
-              batch.input_ids.mutable_data_ptr<int64_t>() + row * length);
-    std::fill_n(mask.mutable_data_ptr<bool>() + row * length, tokens, true);
-    labels.mutable_data_ptr<int64_t>()[row] = example.label;
-    starts.mutable_data_ptr<int64_t>()[row] = example.start;
-    ends.mutable_data_ptr<int64_t>()[row] = example.end;
-    padded = padded || tokens < length;
-  }
-  const model::Family family = transformer.architecture().family;
-  if (family == model::Family::kEncoderDecoder) {
-    const at::Tensor targets =
-        TargetLabels(examples, order, first, last, lengths.target);
-    batch.target_ids = ShiftRight(targets,
-                                  transformer.options().decoder_start_id,
-                                  transformer.options().padding_id);
-    batch.labels = targets;
-  } else if (family == model::Family::kDecoder) {
-    batch.labels = NextTokens(batch.input_ids, mask);
-  }
-  if (padded) batch.attention_mask = mask;
-  if (family != model::Family::kEncoder) {
-    return ToDevice(std::move(batch), transformer.device());
-  }
-  if (transformer.architecture().head == model::Head::kQuestionAnswering) {
-    batch.start_positions = starts;
-    batch.end_positions = ends;
-  } else {
-    batch.labels = labels;
-  }
-  return ToDevice(std::move(batch), transformer.device());
-}
-
-std::vector<size_t> InOrder(size_t count) {
-  std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), size_t{0});
-  return order;
-}
-
-// What to pad examples [first, last) of `order` to.
-Lengths PaddedLengths(const std::vector<Example>& examples,
-                      const std::vector<size_t>& order,
-                      size_t first,
-                      size_t last,
-                      const TrainOptions& options) {
-  if (options.padding == Padding::kStatic) {
-    return {options.length, options.length};
-  }
-  size_t source = 1;
-  size_t target = 1;
-  for (size_t i = first; i < last; ++i) {
-    source = std::max(source, examples[order[i]].ids.size());
-    target = std::max(target, examples[order[i]].target_ids.size());
-  }
-  return {static_cast<int64_t>(source), static_cast<int64_t>(target)};
-}
-
-// Fisher-Yates on the raw generator: the same order everywhere.
-template <class Value>
-void Shuffle(std::vector<Value>& values, std::mt19937_64& random) {
-  for (size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1], values[random() % i]);
-  }
-}
-
-// Which of how many equal parts of the work is this process's.
-struct Share {
-  size_t rank = 0;
-  size_t world_size = 1;
-
-  explicit Share(const Communicator* ranks) {
-    if (ranks == nullptr) return;
-    rank = static_cast<size_t>(ranks->rank());
-    world_size = static_cast<size_t>(ranks->world_size());
-  }
-  // This rank's part of [first, last), in parts that differ by one at most.
-  std::pair<size_t, size_t> Of(size_t first, size_t last) const {
-    const size_t count = last - first;
-    return {first + count * rank / world_size,
-            first + count * (rank + 1) / world_size};
-  }
-};
-
-// Micro-batches of an endless walk over the examples, in an order that seed and
-// epoch decide; of each, this rank's part. The last of an epoch may be smaller.
-class Feed {
- public:
-  Feed(const std::vector<Example>& examples,
-       const TrainOptions& options,
-       const Share& share)
-      : examples_(examples), options_(options), share_(share) {
-    Seek(0, 0);
-  }
-
-  // Behind `position` micro-batches of an epoch.
-  void Seek(int64_t epoch, int64_t position) {
-    if (next_.valid()) next_.get();  // made in vain
-    epoch_ = epoch;
-    position_ = position;
-    Order();
-  }
-  int64_t epoch() const { return epoch_; }
-  int64_t position() const { return position_; }
-
-  Batch Next(const Transformer& transformer) {
-    if (position_ >= batches()) Seek(epoch_ + 1, 0);
-    Batch batch = next_.valid() ? next_.get() : Make(position_, transformer);
-    ++position_;
-    // A GPU computes while the host pads what comes next; a CPU would have to
-    // stop for it.
-    if (!transformer.device().is_cpu() && position_ < batches()) {
-      next_ = std::async(std::launch::async,
-                         [this, &transformer, position = position_] {
-                           return Make(position, transformer);
-                         });
-    }
-    return batch;
-  }
-  // The batches of this epoch: with a batch in tokens another may have others.
-  int64_t batches() const { return static_cast<int64_t>(ranges_.size()); }
-
- private:
-  // Number `position` of the epoch.
-  Batch Make(int64_t position, const Transformer& transformer) const {
-    const auto [first, last] = ranges_[static_cast<size_t>(position)];
-    auto [own_first, own_last] = share_.Of(first, last);
-    const model::Family family = transformer.architecture().family;
-    const double own = LabelsIn(own_first, own_last, family);
-    // Fewer examples than ranks: one that counts nothing, so that the ranks
-    // without any stay in step.
-    if (own_first == own_last) {
-      own_first = first;
-      own_last = first + 1;
-    }
-    Batch batch = MakeBatch(
-        examples_,
-        order_,
-        own_first,
-        own_last,
-        PaddedLengths(examples_, order_, own_first, own_last, options_),
-        transformer);
-    batch.weight = own * static_cast<double>(share_.world_size) /
-                   LabelsIn(first, last, family);
-    return batch;
-  }
-
-  // Labels that the loss of examples [first, last) of the order is the mean of.
-  double LabelsIn(size_t first, size_t last, model::Family family) const {
-    if (family == model::Family::kEncoder) {
-      return static_cast<double>(last - first);
-    }
-    size_t labels = 0;
-    for (size_t i = first; i < last; ++i) {
-      const Example& example = examples_[order_[i]];
-      labels += family == model::Family::kDecoder ? example.ids.size() - 1
-                                                  : example.target_ids.size();
-    }
-    return static_cast<double>(labels);
-  }
-
-  // Micro-batches within which bucketed padding sorts by length: as many as
-  // Transformers' group_by_length takes.
-  static constexpr size_t kBucketBatches = 50;
-
-  void Order() {
-    std::mt19937_64 random(options_.seed + 0x9e3779b97f4a7c15ULL *
-                                               static_cast<uint64_t>(epoch_));
-    order_ = InOrder(examples_.size());
-    Shuffle(order_, random);
-    const size_t batch =
-        static_cast<size_t>(options_.batch) * share_.world_size;
-    if (options_.padding == Padding::kBucketed) {
-      for (size_t i = 0; i < order_.size(); i += kBucketBatches * batch) {
-        const size_t end = std::min(i + kBucketBatches * batch, order_.size());
-        std::stable_sort(order_.begin() + static_cast<std::ptrdiff_t>(i),
-                         order_.begin() + static_cast<std::ptrdiff_t>(end),
-                         [&](size_t a, size_t b) {
-                           return examples_[a].ids.size() >
-                                  examples_[b].ids.size();
-                         });
-      }
-    }
-    ranges_.clear();
-    for (size_t i = 0; i < order_.size();) {
-      const size_t end = options_.batch_tokens > 0
-                             ? EndOfTokens(i)
-                             : std::min(i + batch, order_.size());
-      ranges_.emplace_back(i, end);
-      i = end;
-    }
-    if (options_.padding == Padding::kBucketed) Shuffle(ranges_, random);
-  }
-
-  // Behind the last example that fits beside `first` into the tokens of every
-  // rank's part of a micro-batch, padding included.
-  size_t EndOfTokens(size_t first) const {
-    size_t end = first + 1;
-    for (; end < order_.size(); ++end) {
-      const Lengths lengths =
-          PaddedLengths(examples_, order_, first, end + 1, options_);
-      const auto rows = static_cast<int64_t>((end + share_.world_size - first) /
-                                             share_.world_size);
-      if (rows * std::max(lengths.source, lengths.target) >
-          options_.batch_tokens) {
-        break;
-      }
-    }
-    return end;
-  }
-
-  const std::vector<Example>& examples_;
-  const TrainOptions& options_;
-  Share share_;
-  std::vector<size_t> order_;
-  std::vector<std::pair<size_t, size_t>> ranges_;  // of a micro-batch
-  int64_t epoch_ = 0;
-  int64_t position_ = 0;
-  std::future<Batch> next_;  // number position_, in the making
-};
 
 double Accuracy(const Session& session,
                 const Transformer& transformer,
@@ -524,6 +239,305 @@ void CheckSameStep(Communicator& ranks,
   }
 }
 
+// With the sequences of a batch that was given in tokens, as a record says
+// them: of the longest length.
+TrainOptions Resolved(TrainOptions options) {
+  if (options.batch_tokens == 0) return options;
+  if (options.batch_tokens < options.length) {
+    throw InputError(
+        fmt::format("--batch-tokens: expected at least --length ({}), got {}",
+                    options.length,
+                    options.batch_tokens));
+  }
+  options.batch = options.batch_tokens / options.length;
+  return options;
+}
+
+// Throws InputError where it is no workload.
+model::Workload WorkloadOf(const TrainOptions& options,
+                           const model::Architecture& architecture) {
+  model::Workload workload;
+  workload.architecture = architecture;
+  workload.batch = options.batch;
+  workload.sequence_length = options.length;
+  workload.accumulation = options.accumulation;
+  workload.precision = options.precision;
+  workload.optimizer = options.optimizer;
+  workload.optimizer.by_layer = options.layer_decay != 1.0;
+  workload.stack.fusion = options.fusion;
+  workload.stack.attention = options.attention;
+  workload.stack.narrow_weights = options.narrow_weights;
+  if (options.narrow_weights) {
+    workload.optimizer.masters = model::Masters::kInUpdate;
+  }
+  model::Validate(workload);
+  return workload;
+}
+
+// As many examples as the steps take, of random tokens and drawn lengths.
+std::vector<Example> DrawExamples(const TrainOptions& options,
+                                  const PretrainedConfig& config,
+                                  const Share& share) {
+  const int64_t wanted =
+      model::CheckedProduct({options.steps.value_or(1),
+                             options.batch,
+                             options.accumulation,
+                             static_cast<int64_t>(share.world_size)},
+                            "--steps x --batch x --accumulation");
+  constexpr int64_t kMostDrawn = 1'000'000'000;
+  if (wanted > kMostDrawn) {
+    throw InputError(fmt::format(
+        "--steps x --batch x --accumulation: expected at most {} random "
+        "examples, got {}",
+        kMostDrawn,
+        wanted));
+  }
+  return LengthHistogram::FromFile(options.lengths)
+      .Draw(wanted,
+            config.architecture,
+            config.options.padding_id + 1,
+            options.length,
+            options.seed);
+}
+
+struct TrainingData {
+  std::vector<Example> examples;
+  std::vector<Example> evaluation;  // may be empty
+};
+
+TrainingData ReadData(const TrainOptions& options,
+                      const PretrainedConfig& config,
+                      const Share& share) {
+  const model::Architecture& architecture = config.architecture;
+  const std::optional<WordPiece> tokenizer = OpenTokenizer(
+      TokenizerFolder(options.tokenizer, options.model), architecture);
+  const WordPiece* words = tokenizer ? &*tokenizer : nullptr;
+  TrainingData data;
+  data.examples =
+      options.data.empty()
+          ? DrawExamples(options, config, share)
+          : ReadExamples(options.data, words, architecture, options.length);
+  if (options.evaluation.empty()) return data;
+  if (architecture.head != model::Head::kSequenceClassification) {
+    throw InputError("--eval: expected a sequence classifier");
+  }
+  data.evaluation =
+      ReadExamples(options.evaluation, words, architecture, options.length);
+  return data;
+}
+
+// The model as it stands before the first step: of the folder's weights, else
+// of random numbers.
+std::unique_ptr<Transformer> OpenModel(const TrainOptions& options,
+                                       const PretrainedConfig& config,
+                                       at::ScalarType parameter_type,
+                                       at::Device device,
+                                       const Share& share) {
+  TransformerOptions transformer_options = config.options;
+  transformer_options.fusion = options.fusion;
+  transformer_options.attention = options.attention;
+  transformer_options.type = parameter_type;
+  std::unique_ptr<Transformer> transformer = MakeTransformer(
+      config.architecture, transformer_options, device, options.seed);
+  if (!IsModelFolder(options.model)) return transformer;
+  const std::string missing = LoadWeights(options.model, *transformer);
+  if (!missing.empty() && share.first()) {
+    std::cerr << "note: not in " << options.model
+              << ", starts from random numbers: " << missing << '\n';
+  }
+  return transformer;
+}
+
+OptimizerOptions OptimizerOf(const TrainOptions& options) {
+  OptimizerOptions optimizer;
+  optimizer.kind = options.optimizer;
+  optimizer.weight_decay = options.weight_decay;
+  optimizer.layer_decay = options.layer_decay;
+  optimizer.largest_gradient_norm = options.largest_gradient_norm;
+  return optimizer;
+}
+
+// All ranks start from the parameters of the first.
+void JoinRanks(Communicator& ranks,
+               const BucketOptions& buckets,
+               Session& session) {
+  session.Join(ranks, buckets);
+  session.ranks()->BroadcastParameters();
+  session.optimizer().Reset();  // masters of rank 0's parameters
+}
+
+// Ranks draw different masks, the first those of a run alone.
+uint64_t DropoutSeed(const TrainOptions& options, const Share& share) {
+  return options.seed + share.rank;
+}
+
+int64_t StepsOf(const TrainOptions& options, const Feed& feed) {
+  const int64_t an_epoch =
+      (feed.batches() + options.accumulation - 1) / options.accumulation;
+  return options.steps.value_or(options.epochs * an_epoch);
+}
+
+// The file that a run goes on from and saves to; without a name it does
+// nothing.
+class CheckpointFile {
+ public:
+  // `run`: what must be the same to go on. Options must outlive it.
+  CheckpointFile(const TrainOptions& options,
+                 std::map<std::string, std::string> run,
+                 const Share& share)
+      : options_(options), run_(std::move(run)), share_(share) {}
+
+  // The step that the file is of; 0 where there is none yet.
+  int64_t step() const { return step_; }
+
+  // Model, optimizer, data and dropout as they were when it was saved.
+  void Resume(int64_t steps, Session& session, Feed& feed) {
+    const std::string& path = options_.checkpoint;
+    if (path.empty() || !std::filesystem::exists(path)) return;
+    const Checkpoint checkpoint =
+        LoadCheckpoint(path, run_, session.transformer(), session.optimizer());
+    if (checkpoint.step > steps) {
+      throw InputError(
+          fmt::format("{}: step: expected at most the {} of this run, got {}",
+                      path,
+                      steps,
+                      checkpoint.step));
+    }
+    feed.Seek(checkpoint.epoch, checkpoint.position);
+    if (feed.position() > feed.batches()) {
+      throw InputError(fmt::format(
+          "{}: position: expected at most the {} batches of epoch {}, got {}",
+          path,
+          feed.batches(),
+          feed.epoch(),
+          feed.position()));
+    }
+    SeedDropout(DropoutSeed(options_, share_), checkpoint.dropout_calls);
+    if (session.loss_scale()) session.set_loss_scale(checkpoint.loss_scale);
+    if (share_.first()) {
+      std::cerr << fmt::format(
+          "note: goes on from step {} of {}\n", checkpoint.step, path);
+    }
+    step_ = checkpoint.step;
+  }
+
+  // Where `every` steps are asked for between two files, behind such a step.
+  void SaveWhenDue(int64_t step, Session& session, const Feed& feed) {
+    const int64_t every = options_.checkpoint_every;
+    if (every > 0 && step % every == 0) Save(step, session, feed);
+  }
+  void Save(int64_t step, Session& session, const Feed& feed) {
+    if (options_.checkpoint.empty() || step == step_ || !share_.first()) {
+      return;
+    }
+    SaveCheckpoint(options_.checkpoint,
+                   {run_,
+                    step,
+                    feed.epoch(),
+                    feed.position(),
+                    DropoutCalls(),
+                    session.loss_scale().value_or(LossScale{})},
+                   session.transformer(),
+                   session.optimizer());
+    step_ = step;
+  }
+
+ private:
+  const TrainOptions& options_;
+  std::map<std::string, std::string> run_;
+  Share share_;
+  int64_t step_ = 0;
+};
+
+// What a record says before the first step.
+StepRecord RecordOf(const TrainOptions& options,
+                    const model::Workload& workload,
+                    at::Device device,
+                    Session& session) {
+  StepRecord record;
+  record.device = Describe(device);
+  record.workload = workload;
+  record.seed = options.seed;
+  record.parameters = session.transformer().parameter_count();
+  record.ranks = session.DescribeRanks();
+  return record;
+}
+
+// What it says behind the last.
+void FinishRecord(Session& session, StepRecord& record) {
+  record.parts = session.parts();
+  record.optimizer_launches = session.optimizer_launches();
+  if (const auto scale = session.loss_scale()) {
+    record.skipped_steps = scale->skipped_steps;
+  }
+  const PeakMemory peak = PeakMemoryOf(session.transformer().device());
+  record.peak_memory_bytes = peak.held_bytes;
+  record.peak_allocated_bytes = peak.allocated_bytes;
+}
+
+enum class Ending {
+  kDone,
+  kStopped,   // asked to, behind a step
+  kDiverged,  // the loss is no number: weights are lost, too
+};
+
+// The steps that the checkpoint leaves, with a sample of each in the record.
+Ending TrainSteps(const TrainOptions& options,
+                  int64_t steps,
+                  const Share& share,
+                  Feed& feed,
+                  Session& session,
+                  CheckpointFile& checkpoint,
+                  StepRecord& record) {
+  const int64_t first_step = checkpoint.step();
+  RunMonitor monitor(record.device.bus_id);
+  const Progress progress(steps, share.first());
+  // Several ranks stop behind the same step, or the rest would wait for ever.
+  DataParallel* const parallel = session.ranks();
+  bool stopped = parallel == nullptr && StopRequested();
+  bool diverged = false;
+  int64_t step = first_step;
+  while (step < steps && !stopped) {
+    const bool warmup =
+        step - first_step < kWarmupSteps && steps - first_step > kWarmupSteps;
+    if (!warmup && !monitor.begun()) monitor.Begin();
+    session.optimizer().set_learning_rate(LearningRate(options, step, steps));
+    if (parallel != nullptr) parallel->AskToStop(StopRequested());
+    const StepTimes times =
+        WithMemoryReport(record.workload, record.device.name, [&] {
+          return session.Step(options.accumulation, [&](int64_t) {
+            return feed.Next(session.transformer());
+          });
+        });
+    record.samples.push_back({step, warmup, times});
+    stopped = parallel != nullptr ? times.stop : StopRequested();
+    monitor.AfterStep();
+    progress.Show(record.samples.back());
+    // With a scaled loss the update was left out and the scale is lowered.
+    diverged = !session.loss_scale() && !std::isfinite(times.loss);
+    if (diverged) break;
+    ++step;
+    checkpoint.SaveWhenDue(step, session, feed);
+  }
+  if (!diverged) checkpoint.Save(step, session, feed);
+  if (monitor.begun()) {
+    record.conditions = monitor.End();
+    RequireDeviceTime(record);
+  }
+  if (diverged) return Ending::kDiverged;
+  return stopped ? Ending::kStopped : Ending::kDone;
+}
+
+void PrintResult(const StepRecord& record) {
+  std::cout << fmt::format("steps {}  loss {:.6f}",
+                           record.samples.size(),
+                           record.samples.back().times.loss);
+  if (record.evaluation_accuracy) {
+    std::cout << fmt::format("  accuracy {:.4f}", *record.evaluation_accuracy);
+  }
+  std::cout << '\n';
+}
+
 }  // namespace
 
 std::string_view ToText(Padding padding) {
@@ -552,239 +566,57 @@ int Train(const TrainOptions& given,
           Communicator* ranks,
           const BucketOptions& buckets) {
   const Share share(ranks);
-  const bool first_rank = share.rank == 0;
-  TrainOptions options = given;
-  if (options.batch_tokens > 0) {
-    if (options.batch_tokens < options.length) {
-      throw InputError(
-          fmt::format("--batch-tokens: expected at least --length ({}), got {}",
-                      options.length,
-                      options.batch_tokens));
-    }
-    // What a record says: sequences of the longest length.
-    options.batch = options.batch_tokens / options.length;
-  }
+  const TrainOptions options = Resolved(given);
   const PretrainedConfig config = Configure(options.model, options.labels);
-  const model::Architecture& architecture = config.architecture;
-  model::Workload workload;
-  workload.architecture = architecture;
-  workload.batch = options.batch;
-  workload.sequence_length = options.length;
-  workload.accumulation = options.accumulation;
-  workload.precision = options.precision;
-  workload.optimizer = options.optimizer;
-  workload.optimizer.by_layer = options.layer_decay != 1.0;
-  workload.stack.fusion = options.fusion;
-  workload.stack.attention = options.attention;
-  workload.stack.narrow_weights = options.narrow_weights;
-  if (options.narrow_weights) {
-    workload.optimizer.masters = model::Masters::kInUpdate;
-  }
-  model::Validate(workload);
+  const model::Workload workload = WorkloadOf(options, config.architecture);
   const at::ScalarType parameter_type = ParameterType(workload);
-
-  const std::optional<WordPiece> tokenizer = OpenTokenizer(
-      TokenizerFolder(options.tokenizer, options.model), architecture);
-  const WordPiece* words = tokenizer ? &*tokenizer : nullptr;
-  std::vector<Example> examples;
-  if (!options.data.empty()) {
-    examples = ReadExamples(options.data, words, architecture, options.length);
-  } else {
-    const int64_t wanted =
-        model::CheckedProduct({options.steps.value_or(1),
-                               options.batch,
-                               options.accumulation,
-                               static_cast<int64_t>(share.world_size)},
-                              "--steps x --batch x --accumulation");
-    constexpr int64_t kMostDrawn = 1'000'000'000;
-    if (wanted > kMostDrawn) {
-      throw InputError(fmt::format(
-          "--steps x --batch x --accumulation: expected at most {} random "
-          "examples, got {}",
-          kMostDrawn,
-          wanted));
-    }
-    examples = LengthHistogram::FromFile(options.lengths)
-                   .Draw(wanted,
-                         architecture,
-                         config.options.padding_id + 1,
-                         options.length,
-                         options.seed);
-  }
-  std::vector<Example> evaluation;
-  if (!options.evaluation.empty()) {
-    if (architecture.head != model::Head::kSequenceClassification) {
-      throw InputError("--eval: expected a sequence classifier");
-    }
-    evaluation =
-        ReadExamples(options.evaluation, words, architecture, options.length);
-  }
+  const TrainingData data = ReadData(options, config, share);
   // Opened before training, so that a wrong path fails in the first second.
   std::unique_ptr<LineWriter> records;
   if (!options.out.empty()) records = OpenRecords(options.out, ranks);
 
-  TransformerOptions transformer_options = config.options;
-  transformer_options.fusion = options.fusion;
-  transformer_options.attention = options.attention;
-  transformer_options.type = parameter_type;
-  std::unique_ptr<Transformer> owned =
-      MakeTransformer(architecture, transformer_options, device, options.seed);
-  const Transformer& transformer = *owned;
-  if (IsModelFolder(options.model)) {
-    const std::string missing = LoadWeights(options.model, transformer);
-    if (!missing.empty() && first_rank) {
-      std::cerr << "note: not in " << options.model
-                << ", starts from random numbers: " << missing << '\n';
-    }
-  }
-  OptimizerOptions optimizer;
-  optimizer.kind = options.optimizer;
-  optimizer.weight_decay = options.weight_decay;
-  optimizer.layer_decay = options.layer_decay;
-  optimizer.largest_gradient_norm = options.largest_gradient_norm;
-  Session session(std::move(owned), options.precision, optimizer);
-  if (ranks != nullptr) {
-    session.Join(*ranks, buckets);
-    session.ranks()->BroadcastParameters();
-    session.optimizer().Reset();  // masters of rank 0's parameters
-  }
-  // Ranks draw different masks, the first those of a run alone.
-  const uint64_t dropout_seed = options.seed + share.rank;
-  SeedDropout(dropout_seed);
+  Session session(OpenModel(options, config, parameter_type, device, share),
+                  options.precision,
+                  OptimizerOf(options));
+  if (ranks != nullptr) JoinRanks(*ranks, buckets, session);
+  SeedDropout(DropoutSeed(options, share));
+  Feed feed(data.examples, options, share);
+  const int64_t steps = StepsOf(options, feed);
+  StepRecord record = RecordOf(options, workload, device, session);
 
-  Feed feed(examples, options, share);
-  const int64_t steps_per_epoch =
-      (feed.batches() + options.accumulation - 1) / options.accumulation;
-  const int64_t steps =
-      options.steps.value_or(options.epochs * steps_per_epoch);
-  StepRecord record;
-  record.device = Describe(device);
-  record.workload = workload;
-  record.seed = options.seed;
-  record.parameters = transformer.parameter_count();
-  record.ranks = session.DescribeRanks();
-  const std::map<std::string, std::string> run =
-      RunIdentity(options, workload, steps, share.world_size, examples);
-  int64_t first_step = 0;
-  if (!options.checkpoint.empty() &&
-      std::filesystem::exists(options.checkpoint)) {
-    const Checkpoint checkpoint = LoadCheckpoint(
-        options.checkpoint, run, transformer, session.optimizer());
-    first_step = checkpoint.step;
-    if (first_step > steps) {
-      throw InputError(
-          fmt::format("{}: step: expected at most the {} of this run, got {}",
-                      options.checkpoint,
-                      steps,
-                      first_step));
-    }
-    feed.Seek(checkpoint.epoch, checkpoint.position);
-    if (feed.position() > feed.batches()) {
-      throw InputError(fmt::format(
-          "{}: position: expected at most the {} batches of epoch {}, got {}",
-          options.checkpoint,
-          feed.batches(),
-          feed.epoch(),
-          feed.position()));
-    }
-    SeedDropout(dropout_seed, checkpoint.dropout_calls);
-    if (session.loss_scale()) session.set_loss_scale(checkpoint.loss_scale);
-    if (first_rank) {
-      std::cerr << fmt::format(
-          "note: goes on from step {} of {}\n", first_step, options.checkpoint);
-    }
+  CheckpointFile checkpoint(
+      options,
+      RunIdentity(options, workload, steps, share.world_size, data.examples),
+      share);
+  checkpoint.Resume(steps, session, feed);
+  if (ranks != nullptr) {
+    CheckSameStep(*ranks, checkpoint.step(), options, device);
   }
-  if (ranks != nullptr) CheckSameStep(*ranks, first_step, options, device);
-  int64_t saved_step = first_step;
-  const auto save_checkpoint = [&](int64_t step) {
-    if (options.checkpoint.empty() || step == saved_step || !first_rank) {
-      return;
-    }
-    SaveCheckpoint(options.checkpoint,
-                   {run,
-                    step,
-                    feed.epoch(),
-                    feed.position(),
-                    DropoutCalls(),
-                    session.loss_scale().value_or(LossScale{})},
-                   transformer,
-                   session.optimizer());
-    saved_step = step;
-  };
-  int64_t done = first_step;
-  // Several ranks stop behind the same step, or the rest would wait for ever.
-  DataParallel* const parallel = session.ranks();
-  bool stopped = parallel == nullptr && StopRequested();
-  bool diverged = false;  // the loss is no number: weights are lost, too
-  RunMonitor monitor(record.device.bus_id);
+
   session.set_time_parts(options.layers);
-  ResetPeakMemory(transformer.device());
-  {
-    const Progress progress(steps, first_rank);
-    for (int64_t step = first_step; step < steps && !stopped; ++step) {
-      const bool warmup =
-          step - first_step < kWarmupSteps && steps - first_step > kWarmupSteps;
-      if (!warmup && !monitor.begun()) monitor.Begin();
-      session.optimizer().set_learning_rate(LearningRate(options, step, steps));
-      if (parallel != nullptr) parallel->AskToStop(StopRequested());
-      const StepTimes times =
-          WithMemoryReport(workload, record.device.name, [&] {
-            return session.Step(options.accumulation, [&](int64_t) {
-              return feed.Next(transformer);
-            });
-          });
-      record.samples.push_back({step, warmup, times});
-      stopped = parallel != nullptr ? record.samples.back().times.stop
-                                    : StopRequested();
-      monitor.AfterStep();
-      progress.Show(record.samples.back());
-      // With a scaled loss the update was left out and the scale is lowered.
-      diverged = !session.loss_scale() && !std::isfinite(times.loss);
-      if (diverged) break;
-      done = step + 1;
-      if (options.checkpoint_every > 0 &&
-          done % options.checkpoint_every == 0) {
-        save_checkpoint(done);
-      }
-    }
-  }
-  if (!diverged) save_checkpoint(done);
-  if (monitor.begun()) {
-    record.conditions = monitor.End();
-    RequireDeviceTime(record);
-  }
-  record.parts = session.parts();
-  record.optimizer_launches = session.optimizer_launches();
-  if (const auto scale = session.loss_scale()) {
-    record.skipped_steps = scale->skipped_steps;
-  }
-  const PeakMemory peak = PeakMemoryOf(transformer.device());
-  record.peak_memory_bytes = peak.held_bytes;
-  record.peak_allocated_bytes = peak.allocated_bytes;
-  if (!evaluation.empty() && !stopped && !diverged) {
-    record.evaluation_accuracy =
-        Accuracy(session, transformer, evaluation, options, ranks);
+  ResetPeakMemory(session.transformer().device());
+  const Ending ending =
+      TrainSteps(options, steps, share, feed, session, checkpoint, record);
+  FinishRecord(session, record);
+  if (!data.evaluation.empty() && ending == Ending::kDone) {
+    record.evaluation_accuracy = Accuracy(
+        session, session.transformer(), data.evaluation, options, ranks);
   }
   if (records && !record.samples.empty()) records->Write(ToJsonLine(record));
-  if (diverged) {
+  if (ending == Ending::kDiverged) {
     throw InputError(fmt::format(
         "step {}: the loss is {}; nothing is saved from here on; hint: a lower "
         "--learning-rate, or --clip-norm",
         record.samples.back().step + 1,
         record.samples.back().times.loss));
   }
-  if (!options.save.empty() && first_rank) Save(options, transformer);
-  if (!record.samples.empty() && options.out != "-" && first_rank) {
-    std::cout << fmt::format("steps {}  loss {:.6f}",
-                             record.samples.size(),
-                             record.samples.back().times.loss);
-    if (record.evaluation_accuracy) {
-      std::cout << fmt::format("  accuracy {:.4f}",
-                               *record.evaluation_accuracy);
-    }
-    std::cout << '\n';
+  if (!options.save.empty() && share.first()) {
+    Save(options, session.transformer());
   }
-  return stopped ? kInterruptedExit : 0;
+  if (!record.samples.empty() && options.out != "-" && share.first()) {
+    PrintResult(record);
+  }
+  return ending == Ending::kStopped ? kInterruptedExit : 0;
 }
 
 void WriteGradients(const std::string& model,
