@@ -14,6 +14,7 @@
 #include "hardware/files/text_file.h"
 #include "model/error.h"
 #include "model/json_fields.h"
+#include "model/kernel_fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
 
@@ -209,22 +210,17 @@ MeasuredRun ReadRun(const JsonObject& record,
 model::Kernel ReadKernel(const JsonObject& object) {
   model::Kernel kernel;
   kernel.kind = object.Word("kind", model::FromText<model::KernelKind>);
-  kernel.matrix_flops = object.LargeCount("matrix_flops");
-  kernel.vector_flops = object.LargeCount("vector_flops");
-  kernel.special_ops = object.LargeCount("special_ops");
-  kernel.random_draws = object.LargeCount("random_draws");
-  kernel.bytes_read = object.LargeCount("bytes_read");
-  kernel.bytes_written = object.LargeCount("bytes_written");
-  kernel.parameter_bytes = object.LargeCount("parameter_bytes");
-  kernel.parameter_bytes_written = object.LargeCount("parameter_bytes_written");
-  kernel.work_items = object.LargeCount("work_items");
+  const auto large = [&](const model::Field& field, int64_t& value) {
+    value = object.LargeCount(std::string(field.name).c_str());
+  };
+  VisitCounts(large, kernel);
   kernel.launches = object.Count("launches", 1);
   if (object.Has("gemm")) {
     const JsonObject gemm = object.Object("gemm");
-    kernel.gemm = {gemm.Count("batch", 1),
-                   gemm.Count("m", 1),
-                   gemm.Count("n", 1),
-                   gemm.Count("k", 1)};
+    const auto count = [&](const model::Field& field, int64_t& value) {
+      value = gemm.Count(std::string(field.name).c_str(), field.least);
+    };
+    VisitFields(count, kernel.gemm);
     const model::GemmExtents& of = kernel.gemm;
     try {
       // Twice for the FLOPs, and tiles are rounded up.

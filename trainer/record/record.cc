@@ -17,6 +17,7 @@
 #include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "model/json_fields.h"
+#include "model/kernel_fields.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -152,21 +153,14 @@ Json Provenance(const char* kind,
 
 Json KernelJson(const model::Kernel& kernel) {
   Json json = {{"name", std::string(kernel.name.text())},
-               {"kind", model::ToText(kernel.kind)},
-               {"matrix_flops", kernel.matrix_flops},
-               {"vector_flops", kernel.vector_flops},
-               {"special_ops", kernel.special_ops},
-               {"random_draws", kernel.random_draws},
-               {"bytes_read", kernel.bytes_read},
-               {"bytes_written", kernel.bytes_written},
-               {"parameter_bytes", kernel.parameter_bytes},
-               {"parameter_bytes_written", kernel.parameter_bytes_written},
-               {"work_items", kernel.work_items},
-               {"launches", kernel.launches}};
-  const model::GemmExtents& gemm = kernel.gemm;
-  if (gemm.batch > 0) {
-    json["gemm"] = {
-        {"batch", gemm.batch}, {"m", gemm.m}, {"n", gemm.n}, {"k", gemm.k}};
+               {"kind", model::ToText(kernel.kind)}};
+  model::JsonFieldWriter writer(json);
+  VisitCounts(writer, kernel);
+  json["launches"] = kernel.launches;
+  if (kernel.gemm.batch > 0) {
+    json["gemm"] = Json::object();
+    model::JsonFieldWriter extents(json["gemm"]);
+    VisitFields(extents, kernel.gemm);
   }
   return json;
 }
