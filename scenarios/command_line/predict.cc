@@ -17,11 +17,11 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
               {"predict emotion_bert_base --batch 8,16,32 --seq 32,128",
                "predict my_job.yaml --device h100_sxm --format json",
                "predict llama_8b_lora --device rtx_4090 --largest batch",
-               "predict --model llama-3.1-8b --samples 10000 --length 2048 "
-               "--device h100_sxm --set trainable.lora.rank=16",
+               ("predict --model llama-3.1-8b --samples 10000 --length 2048 "
+                "--device h100_sxm --set trainable.lora.rank=16"),
                "predict squad_bert_large --instance aws/p4d.24xlarge",
-               "predict llama_8b_fsdp --instance aws/p5.48xlarge --hosts 2 "
-               "--set parallel.data=16"});
+               ("predict llama_8b_fsdp --instance aws/p5.48xlarge --hosts 2 "
+                "--set parallel.data=16")});
   sub->add_option("SCENARIO",
                   options->scenario,
                   "A file, the name of a shipped scenario, or FILE#RUN of "
