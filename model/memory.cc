@@ -549,11 +549,10 @@ int64_t RankMemory::ParameterBytes() const {
 // Narrow copies of fp32 weights: of what is gathered, where that is less than
 // all.
 int64_t RankMemory::WeightCopyBytes() const {
-  const int64_t width = BytesPerElement(w_.precision);
-  if (width >= kSingle || NarrowWeights(w_)) return 0;
+  if (!CastsWeights(w_)) return 0;
   const int64_t copied =
       divided_ ? gathered_.parameters / kSingle : elements_ - quantised_;
-  return copied * width;
+  return copied * BytesPerElement(w_.precision);
 }
 
 int64_t RankMemory::GradientBytes() const {

@@ -362,6 +362,10 @@ bool Autocasts(const Workload& workload) {
          BytesPerElement(workload.precision) < 4;
 }
 
+bool CastsWeights(const Workload& workload) {
+  return BytesPerElement(workload.precision) < 4 && !NarrowWeights(workload);
+}
+
 std::vector<std::string> ToWords(const LoraMatrices& matrices) {
   std::vector<std::string> words;
   for (const auto& [name, member] : kLoraMatrices) {

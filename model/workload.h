@@ -279,6 +279,10 @@ bool MastersInUpdate(const Workload& workload);
 // Whether the stack casts fp32 tensors to a narrow type for matrix products.
 bool Autocasts(const Workload& workload);
 
+// Whether weights are wide and a pass makes narrow copies of them: autocast,
+// and compiled graphs of mixed precision.
+bool CastsWeights(const Workload& workload);
+
 // Turns on one of the matrices, by its member's name; the names of those on.
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
 std::vector<std::string> ToWords(const LoraMatrices& matrices);

@@ -7,6 +7,7 @@
 
 #include "model/kernels.h"
 #include "model/optimizer_kernels.h"
+#include "model/stack_rules.h"
 #include "model/workload.h"
 
 namespace trainfare::hardware::models {
@@ -45,6 +46,16 @@ inline double FusedOptimizerBytes(const model::Workload& workload,
   return static_cast<double>(kernel.work_items) * kWidth *
          static_cast<double>(operations.fused_tensors_read +
                              operations.fused_tensors_written);
+}
+
+// Whether a kernel is only written down: where a whole graph is compiled for
+// such a chip, a weight changes its width as a product loads it. Its model
+// leaves such a kernel out.
+inline bool CastInProduct(const model::Workload& workload,
+                          const model::Kernel& kernel) {
+  return model::RulesOf(workload).block == model::BlockKernels::kCompiled &&
+         (kernel.name == "cast weights" ||
+          kernel.name == "cast weight gradient");
 }
 
 }  // namespace trainfare::hardware::models

@@ -150,6 +150,7 @@ StepTime<T> DataflowStep(const Device& device,
         double stages = 0;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+          if (CastInProduct(workload, kernel)) continue;
           const auto times = static_cast<double>(kernel.launches);
           if (kernel.matrix_flops > 0) {
             const double filled = SystolicShare(

@@ -199,6 +199,7 @@ StepTime<T> SystolicStep(const Device& device,
         PhaseTime<T> time;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+          if (CastInProduct(workload, kernel)) continue;
           AddKernel(
               time, kernel, SystolicKernelTime<T>(device, workload, kernel, p));
         }

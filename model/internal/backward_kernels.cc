@@ -62,7 +62,7 @@ void PassKernels::LinearBackward(
   WidenParameterGradient(k * n);
   if (bias) {
     BiasGradient(m, n);
-    WidenParameterGradient(n);
+    if (!Compiled()) WidenParameterGradient(n);
   }
 }
 
@@ -74,7 +74,7 @@ void PassKernels::NarrowGradient(int64_t elements) {
   if (autocast_) Copy("cast gradient", elements, 4, element_);
 }
 void PassKernels::WidenParameterGradient(int64_t elements) {
-  if (!autocast_) return;
+  if (!casts_weights_) return;
   Copy("cast weight gradient", elements, element_, 4);
   list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
   list_.kernels.back().parameter_bytes_written =

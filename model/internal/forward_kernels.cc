@@ -9,7 +9,7 @@ void PassKernels::Forward() {
   Open(Phase::kForward, SegmentRole::kEmbeddings, 1);
   EmbeddingsForward(SourceTokens());
   if (TwoSided()) EmbeddingsForward(w_.batch * TargetLength());
-  if (autocast_) CastWeights();
+  if (casts_weights_) CastWeights();
   Close();
 
   for (const LayerGroup& group : LayerGroupsOf(a_, 0)) {
@@ -83,7 +83,7 @@ void PassKernels::EmbeddingsForward(int64_t tokens) {
   if (dropout_ && !Compiled()) Dropout(elements, wide_);
 }
 
-// What autocast narrows of the blocks: a launch a matrix, and one a bias.
+// What is narrowed of the blocks: a launch a matrix, and one a bias.
 PassKernels::WeightCasts PassKernels::CastsOfBlocks() const {
   const int64_t h = a_.hidden;
   const int64_t feed_forward = a_.gated ? 3 : 2;
@@ -104,12 +104,12 @@ PassKernels::WeightCasts PassKernels::CastsOfBlocks() const {
     casts.Add(layers * h *
                   (a_.query_width() + a_.key_width() + a_.value_width() +
                    a_.context_width()),
-              layers * (products * (a_.attention_bias ? 2 : 1) +
-                        (a_.output_bias ? 2 : 1)));
+              layers * (products * CastLaunches(a_.attention_bias) +
+                        CastLaunches(a_.output_bias)));
   };
   const auto dense = [&](int64_t layers, int64_t intermediate, bool bias) {
     casts.Add(layers * feed_forward * h * intermediate,
-              layers * feed_forward * (bias ? 2 : 1));
+              layers * feed_forward * CastLaunches(bias));
   };
   attention(a_.layers, a_.joint_projection() ? 1 : 3);
   attention(2 * a_.decoder_layers, 3);
@@ -138,7 +138,7 @@ PassKernels::WeightCasts PassKernels::CastsOfHead() const {
   const int64_t h = a_.hidden;
   WeightCasts casts;
   const auto matrix = [&](int64_t rows, int64_t columns, bool bias = true) {
-    casts.Add(rows * columns, bias ? 2 : 1);
+    casts.Add(rows * columns, CastLaunches(bias));
   };
   if (a_.has_pooler()) matrix(h, h);
   if (a_.head == Head::kSequenceClassification) {
@@ -154,8 +154,8 @@ PassKernels::WeightCasts PassKernels::CastsOfHead() const {
   return casts;
 }
 
-// Autocast keeps a narrow copy of every matrix and bias for the length of a
-// pass.
+// A stack whose weights stay wide keeps a narrow copy of every matrix and bias
+// for the length of a pass.
 void PassKernels::CastWeights() {
   WeightCasts casts = CastsOfBlocks();
   const WeightCasts head = CastsOfHead();

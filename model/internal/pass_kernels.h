@@ -104,6 +104,7 @@ class PassKernels {
         // compiled stacks keep them in the narrow type.
         wide_(Autocasts(w) ? 4 : element_),
         autocast_(Autocasts(w)),
+        casts_weights_(CastsWeights(w)),
         dropout_(a_.dropout > 0 && w.work != Work::kForward) {
     list_.kernels.reserve(128);
     list_.segments.reserve(12);
@@ -189,6 +190,8 @@ class PassKernels {
       launches += more_launches;
     }
   };
+  // A compiled graph casts a bias in passing.
+  int64_t CastLaunches(bool bias) const { return bias && !Compiled() ? 2 : 1; }
   WeightCasts CastsOfBlocks() const;
   WeightCasts CastsOfHead() const;
   void CastWeights();
@@ -291,6 +294,7 @@ class PassKernels {
   const int64_t element_;  // bytes of a matrix-product operand
   const int64_t wide_;     // bytes of a LayerNorm or softmax result
   const bool autocast_;
+  const bool casts_weights_;
   const bool dropout_;
   KernelList list_;
 };

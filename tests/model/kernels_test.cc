@@ -248,6 +248,30 @@ TEST_CASE("autocast casts each operand of each product") {
   CHECK(casts(Phase::kBackward, "cast weight gradient") == 12);
 }
 
+// A compiled graph of mixed precision narrows each matrix once a pass, 2 x 6 of
+// bert-tiny's layers and those of pooler and classifier, and widens each one's
+// gradient; activations stay narrow and biases are cast in passing. With
+// narrow weights nothing is cast.
+TEST_CASE("compiled graphs cast wide weights") {
+  Workload w = BertBase(2, 16);
+  w.architecture = FindArchitecture("bert-tiny");
+  w.precision = Precision::kFp16;
+  w.stack.fusion = Fusion::kCompiled;
+  const auto casts = [&w](SegmentRole role, Phase phase, KernelName name) {
+    return CountOf(ExpandKernels(w), role, phase, name.text());
+  };
+  constexpr auto kEmbeddings = SegmentRole::kEmbeddings;
+  constexpr auto kLayer = SegmentRole::kLayer;
+  CHECK(CastsWeights(w));
+  CHECK(casts(kEmbeddings, Phase::kForward, "cast weights") == 2 * 6 + 2);
+  CHECK(casts(kLayer, Phase::kBackward, "cast weight gradient") == 6);
+  CHECK(casts(kLayer, Phase::kForward, "cast activation") == 0);
+  w.stack.narrow_weights = true;
+  CHECK_FALSE(CastsWeights(w));
+  CHECK(casts(kEmbeddings, Phase::kForward, "cast weights") == 0);
+  CHECK(casts(kLayer, Phase::kBackward, "cast weight gradient") == 0);
+}
+
 // Add-and-norm of 2 x 16 x 768 elements, fp32: reads the product and the
 // residual, 8 bytes; writes the sum, its norm and a byte of mask, 9 bytes.
 TEST_CASE("bytes of the fused residual and LayerNorm") {

@@ -99,6 +99,8 @@ inline constexpr auto kFlashWords = std::to_array<std::string_view>({
     "torchtitan",
     "torchtune",
     "nanotron",
+    "litgpt",
+    "xtuner",
 });
 
 // Matrices that adapters stand beside, by their names in Transformers.
@@ -223,6 +225,7 @@ inline constexpr auto kUnequalLengths = std::to_array<std::string_view>({
     "variable-length",
     "samples are shorter",
     "real lengths vary",
+    "unpacked",
 });
 
 // What a run does that no Workload says, by words of stack_notes in lower case.

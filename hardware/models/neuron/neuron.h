@@ -221,6 +221,7 @@ inline NeuronWork NeuronWorkOf(const Device& device,
   NeuronWork work;
   for (int64_t i = segment.begin; i < segment.end; ++i) {
     const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+    if (CastInProduct(workload, kernel)) continue;
     const auto times = static_cast<double>(kernel.launches);
     const bool update = kernel.kind == model::KernelKind::kOptimizer;
     // Every core updates all parameters.

@@ -95,6 +95,19 @@ TEST_CASE("an eager stack is traced on the host, a compiled one is not") {
   CHECK(eager > 1.2 * overhead(model::Fusion::kEager, model::Precision::kFp32));
 }
 
+TEST_CASE("a compiled graph casts a weight in the product that loads it") {
+  const std::vector<double> p = RoundParameters();
+  const auto passes = [&](bool narrow) {
+    model::Workload w = Bert(32, model::Fusion::kCompiled);
+    w.stack.narrow_weights = narrow;
+    const auto step =
+        SystolicStep<double>(TpuV2(), w, model::ExpandKernels(w), p);
+    return (step.forward.total() + step.backward.total()).base();
+  };
+  REQUIRE(model::CastsWeights(Bert(32, model::Fusion::kCompiled)));
+  CHECK(passes(false) == passes(true));
+}
+
 TEST_CASE("the compiler fuses an optimizer however it is written") {
   const std::vector<double> p = RoundParameters();
   const auto memory = [&](model::OptimizerImplementation implementation) {
