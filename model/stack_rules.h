@@ -46,6 +46,11 @@ struct StackRules {
   // from C++, compiled graphs replay.
   double launch_share = 1.0;
 
+  // --- device ---
+  // Kernels reach a share of the memory rate of hand-written ones that is
+  // fitted: GPUs' `compiled_efficiency`.
+  bool slower_kernels = false;
+
   // --- optimizer ---
   bool flat_layers = false;        // all parameters of a layer: one tensor
   bool flat_masters = false;       // one tensor, copied to and from
@@ -100,6 +105,10 @@ inline constexpr std::array kStackRules = {
     StackRules{.fusion = Fusion::kCompiled,
                .block = BlockKernels::kCompiled,
                .launch_share = 0.25},
+    StackRules{.fusion = Fusion::kXla,
+               .block = BlockKernels::kCompiled,
+               .launch_share = 0.25,
+               .slower_kernels = true},
     // Hsu et al. 2024 (Liger Kernel) in an eager model.
     StackRules{.fusion = Fusion::kLiger,
                .eager_outside = true,

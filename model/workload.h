@@ -81,7 +81,9 @@ enum class Fusion {
   kFused,     // of trainfare-trainer: eager but for bias, activation, dropout,
               // residual and LayerNorm, and softmax, in one pass each
   kLightSeq,  // hand-fused layers over narrow weights: LightSeq2, DeepSpeed
-  kCompiled,  // elementwise chains fused by a compiler (XLA, Inductor, Neuron)
+  kCompiled,  // elementwise chains fused by a compiler: Inductor and others of
+              // PyTorch, the graph compilers of chips
+  kXla,       // the same by XLA for GPUs: TensorFlow, JAX
   kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
   kUnsloth,   // eager but for fused norms and positions, one kernel for a loss
 };
@@ -93,6 +95,7 @@ inline constexpr auto kWords<Fusion> =
                    {Fusion::kFused, "fused"},
                    {Fusion::kLightSeq, "lightseq"},
                    {Fusion::kCompiled, "compiled"},
+                   {Fusion::kXla, "xla"},
                    {Fusion::kLiger, "liger"},
                    {Fusion::kUnsloth, "unsloth"}});
 enum class Attention {

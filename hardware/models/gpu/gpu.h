@@ -155,13 +155,13 @@ inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
        .determined_by = "a training step of batch 1"},
       {.name = "compiled_efficiency",
        .unit = "1",
-       .meaning = "memory rate of a compiler's kernels over hand-written ones'",
+       .meaning = "memory rate of XLA's kernels over hand-written ones'",
        .transform = Transform::kLog,
        .prior = 0.5,
        .prior_sigma = 0.4,
        .lower = 0.2,
        .upper = 1.2,
-       .determined_by = "a step of a compiled stack, batch 16 or more"}}};
+       .determined_by = "a step of stack xla, batch 16 or more"}}};
 
 // Special-function units an SM answer 16 a clock beside 128 lanes of 2 FLOPs.
 inline constexpr double kGpuFlopsPerSpecialOp = 16.0;
@@ -353,7 +353,6 @@ StepTime<T> GpuStep(const Device& device,
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const GpuRates rates = RatesOf(device, workload.precision);
   const model::StackRules& stack = model::RulesOf(workload);
-  const bool compiled = stack.block == model::BlockKernels::kCompiled;
   const model::Seconds<T> launch(p[kGpuLaunchCost] * stack.launch_share);
 
   // The two clocks run on through the phases of a step; what a phase waits
@@ -368,7 +367,7 @@ StepTime<T> GpuStep(const Device& device,
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
           auto exposed = GpuKernelTime<T>(device, rates, kernel, p);
-          if (compiled) {
+          if (stack.slower_kernels) {
             exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
           }
           AddKernel(time, kernel, exposed);

@@ -330,6 +330,20 @@ TEST_CASE("a compiled graph launches for less") {
         model::RulesOf(w).launch_share * eager);
 }
 
+TEST_CASE("XLA's kernels move their bytes at a share of the rate") {
+  const Device d = Volta();
+  model::Workload w = BertBase(16, 128);
+  auto p = Priors();
+  p[kGpuCompiledEfficiency] = 0.5;
+  w.stack.fusion = model::Fusion::kCompiled;
+  const StepTime<double> compiled = StepOf(d, w, p);
+  w.stack.fusion = model::Fusion::kXla;
+  const StepTime<double> xla = StepOf(d, w, p);
+  CHECK(xla.forward.memory.base() ==
+        doctest::Approx(2 * compiled.forward.memory.base()));
+  CHECK(xla.forward.matrix.base() == compiled.forward.matrix.base());
+}
+
 TEST_CASE("a faster device never takes longer") {
   const model::Workload w = BertBase(16, 128);
   const auto p = Priors();
