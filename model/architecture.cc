@@ -53,26 +53,6 @@ Architecture DistilBert() {
   return a;
 }
 
-// Radford et al. 2019.
-Architecture Gpt2(std::string name,
-                  int64_t layers,
-                  int64_t hidden,
-                  int64_t heads) {
-  Architecture a;
-  a.name = std::move(name);
-  a.family = Family::kDecoder;
-  a.layers = layers;
-  a.hidden = hidden;
-  a.heads = heads;
-  a.intermediate = 4 * hidden;
-  a.vocabulary = 50257;
-  a.positions = 1024;
-  a.embedding_layer_norm = false;
-  a.pooler = false;
-  a.head = Head::kCausalLanguageModel;
-  return a;
-}
-
 // Vaswani et al. 2017, table 3; one vocabulary shared by both sides and the
 // output projection, sinusoidal positions.
 Architecture Transformer(std::string name, int64_t hidden, int64_t heads) {

@@ -211,6 +211,21 @@ Architecture Opt(std::string name,
                  int64_t layers,
                  int64_t hidden,
                  int64_t heads) {
+  Architecture a = Gpt2(std::move(name), layers, hidden, heads);
+  a.vocabulary = 50272;
+  a.positions = 2050;
+  a.position_offset = 2;
+  a.separate_projections = true;
+  a.activation = Activation::kRelu;
+  return a;
+}
+
+}  // namespace
+
+Architecture Gpt2(std::string name,
+                  int64_t layers,
+                  int64_t hidden,
+                  int64_t heads) {
   Architecture a;
   a.name = std::move(name);
   a.family = Family::kDecoder;
@@ -218,18 +233,13 @@ Architecture Opt(std::string name,
   a.hidden = hidden;
   a.heads = heads;
   a.intermediate = 4 * hidden;
-  a.vocabulary = 50272;
-  a.positions = 2050;
-  a.position_offset = 2;
+  a.vocabulary = 50257;
+  a.positions = 1024;
   a.embedding_layer_norm = false;
   a.pooler = false;
-  a.separate_projections = true;
-  a.activation = Activation::kRelu;
   a.head = Head::kCausalLanguageModel;
   return a;
 }
-
-}  // namespace
 
 // Long because it is a table: a row a model.
 std::vector<Architecture> DecoderPresets() {

@@ -5,6 +5,8 @@
 // Face, as `source` of the row says; tests/model/parameter_counts.py compares
 // the parameters with Transformers.
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/architecture.h"
@@ -12,5 +14,11 @@
 namespace trainfare::model {
 
 std::vector<Architecture> DecoderPresets();
+
+// Radford et al. 2019.
+Architecture Gpt2(std::string name,
+                  int64_t layers,
+                  int64_t hidden,
+                  int64_t heads);
 
 }  // namespace trainfare::model

@@ -172,17 +172,33 @@ void ReadSamples(const JsonObject& record,
   }
 }
 
+// Which record it is, of which device, and what it ran on. Returns the device's
+// object.
+template <class Measured>
+JsonObject ReadHead(const JsonObject& record,
+                    const nlohmann::json& value,
+                    const std::string& name,
+                    int line,
+                    Measured& measured) {
+  measured.line = line;
+  measured.id = record.Text("id", "");
+  if (measured.id.empty()) measured.id = fmt::format("{}:{}", name, line);
+  JsonObject device = record.Object("device");
+  measured.device = device.Text("name");
+  if (value.contains("host")) measured.host = Summary(value["host"]);
+  if (value.contains("software")) {
+    measured.software = Summary(value["software"]);
+  }
+  return device;
+}
+
 MeasuredRun ReadRun(const JsonObject& record,
                     const nlohmann::json& value,
                     const std::string& name,
                     int line) {
   MeasuredRun run;
-  run.line = line;
-  run.id = record.Text("id", "");
-  if (run.id.empty()) run.id = fmt::format("{}:{}", name, line);
+  const JsonObject device = ReadHead(record, value, name, line, run);
   run.time = record.Text("time", "");
-  const JsonObject device = record.Object("device");
-  run.device = device.Text("name");
   if (run.device.empty()) device.FailWith("name", "expected a text, got \"\"");
   run.device_kind = device.Text("kind", "");
   run.device_count = record.Count("world_size", 1, device.Count("count", 1, 1));
@@ -193,8 +209,6 @@ MeasuredRun ReadRun(const JsonObject& record,
                                 run.device_count));
   }
   run.threads = device.Count("threads", 0, 0);
-  if (value.contains("host")) run.host = Summary(value["host"]);
-  if (value.contains("software")) run.software = Summary(value["software"]);
   run.workload = ReadWorkload(record);
   run.peak_memory =
       model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
@@ -255,15 +269,7 @@ MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
                                   const std::string& name,
                                   int line) {
   MeasuredKernel measured;
-  measured.line = line;
-  measured.id = record.Text("id", "");
-  if (measured.id.empty()) measured.id = fmt::format("{}:{}", name, line);
-  const JsonObject device = record.Object("device");
-  measured.device = device.Text("name");
-  if (value.contains("host")) measured.host = Summary(value["host"]);
-  if (value.contains("software")) {
-    measured.software = Summary(value["software"]);
-  }
+  const JsonObject device = ReadHead(record, value, name, line, measured);
   measured.workload = ReadWorkload(record);
   measured.operation = record.Text("operation");
   measured.kind =

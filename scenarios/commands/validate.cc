@@ -433,25 +433,6 @@ class Validation {
   std::vector<DeviceRows> devices_;
 };
 
-std::string GroupOf(const Row& row,
-                    const Validation& validation,
-                    GroupBy group_by) {
-  const Observation& o = *row.observation;
-  switch (group_by) {
-    case GroupBy::kDevice:
-      return validation.DeviceOf(row)->name;
-    case GroupBy::kPrecision:
-      return std::string(model::ToText(o.workload.precision));
-    case GroupBy::kModel:
-      return o.workload.architecture.name;
-    case GroupBy::kFramework:
-      return o.framework.empty() ? "not said" : o.framework;
-    case GroupBy::kSource:
-      return o.group.empty() ? "not said" : o.group;
-  }
-  ENSURE(false, "a grouping without groups");
-}
-
 std::string ToText(const ValidateOptions& options) {
   switch (options.protocol) {
     case Protocol::kAsShipped:
@@ -631,8 +612,10 @@ Tally TallyOf(const Validation& validation, const ValidateOptions& options) {
       continue;
     }
     tally.errors.push_back(row.Error());
-    tally.groups[GroupOf(row, validation, options.group_by)].push_back(
-        row.Error());
+    tally
+        .groups[GroupOf(
+            *row.observation, validation.DeviceOf(row)->name, options.group_by)]
+        .push_back(row.Error());
     tally.rows.push_back(RowJson(row, validation));
   }
   return tally;

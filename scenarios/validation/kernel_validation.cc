@@ -309,6 +309,52 @@ Read ReadKernels(const std::vector<std::string>& files) {
   return read;
 }
 
+// Throws UsageError for what has no meaning of kernels by themselves.
+void RequireKernelOptions(const ValidateOptions& options) {
+  if (options.protocol != Protocol::kAsShipped &&
+      options.protocol != Protocol::kLeaveOneOut &&
+      options.protocol != Protocol::kInSample) {
+    throw UsageError(
+        "--protocol: kernels by themselves are compared as-shipped, in-sample "
+        "or leave-one-out");
+  }
+  for (const FailIf& limit : options.fail_if) {
+    if (limit.metric == "coverage") {
+      throw UsageError(
+          "--fail-if: kernels by themselves have no interval to cover them");
+    }
+  }
+}
+
+std::string Headline(const ErrorSummary& overall, const Group& all) {
+  return fmt::format(
+      "{} operations timed by themselves: together {} a step, predicted {} "
+      "({:+.1f} %); median error of one {:.1f} %",
+      overall.count,
+      hardware::FormatTime(all.measured),
+      hardware::FormatTime(all.predicted),
+      100.0 * (all.predicted / all.measured - 1.0),
+      overall.median);
+}
+
+void AddProtocolNotes(Protocol protocol,
+                      int64_t fitted,
+                      std::vector<std::string>& notes) {
+  const bool as_shipped = protocol == Protocol::kAsShipped;
+  const bool left_out = protocol == Protocol::kLeaveOneOut;
+  notes.emplace_back(
+      as_shipped ? "by the formula of the fit at hand, or of the datasheet, "
+                   "without what a fit learns from whole runs nearby"
+      : left_out ? "each by a fit to all other kernels of its device here"
+                 : "by a fit to these very kernels");
+  if (as_shipped && fitted > 0) {
+    notes.push_back(
+        fmt::format("{} of them are among those that the fit at hand was made "
+                    "from; --protocol leave-one-out tests prediction",
+                    fitted));
+  }
+}
+
 }  // namespace
 
 bool HoldKernels(const std::vector<std::string>& files) {
@@ -324,19 +370,9 @@ bool HoldKernels(const std::vector<std::string>& files) {
 }
 
 Report ValidateKernels(const ValidateOptions& options) {
+  RequireKernelOptions(options);
   const bool left_out = options.protocol == Protocol::kLeaveOneOut;
   const bool as_shipped = options.protocol == Protocol::kAsShipped;
-  if (!as_shipped && !left_out && options.protocol != Protocol::kInSample) {
-    throw UsageError(
-        "--protocol: kernels by themselves are compared as-shipped, in-sample "
-        "or leave-one-out");
-  }
-  for (const FailIf& limit : options.fail_if) {
-    if (limit.metric == "coverage") {
-      throw UsageError(
-          "--fail-if: kernels by themselves have no interval to cover them");
-    }
-  }
   Read read = ReadKernels(options.files);
   Report report;
   const std::vector<Row> rows =
@@ -358,28 +394,11 @@ Report ValidateKernels(const ValidateOptions& options) {
   }
   const ErrorSummary overall = Summarise(sums.all.errors);
 
-  report.headline.push_back(fmt::format(
-      "{} operations timed by themselves: together {} a step, predicted {} "
-      "({:+.1f} %); median error of one {:.1f} %",
-      overall.count,
-      hardware::FormatTime(sums.all.measured),
-      hardware::FormatTime(sums.all.predicted),
-      100.0 * (sums.all.predicted / sums.all.measured - 1.0),
-      overall.median));
+  report.headline.push_back(Headline(overall, sums.all));
   report.tables.push_back(RowTable(rows));
   report.tables.push_back(KindTable(sums));
   report.notes = read.notes;
-  report.notes.emplace_back(
-      as_shipped ? "by the formula of the fit at hand, or of the datasheet, "
-                   "without what a fit learns from whole runs nearby"
-      : left_out ? "each by a fit to all other kernels of its device here"
-                 : "by a fit to these very kernels");
-  if (as_shipped && fitted > 0) {
-    report.notes.push_back(
-        fmt::format("{} of them are among those that the fit at hand was made "
-                    "from; --protocol leave-one-out tests prediction",
-                    fitted));
-  }
+  AddProtocolNotes(options.protocol, fitted, report.notes);
   Json groups = Json::array();
   for (const auto& [kind, group] : sums.kinds) {
     groups.push_back(GroupJson(model::ToText(kind), group));

@@ -53,24 +53,6 @@ model::Bytes<> Counted(const hardware::MemoryPlan& plan, MemoryFigure figure) {
              : total - plan.needed.Of("framework context");
 }
 
-std::string GroupOf(const MemoryObservation& o,
-                    const hardware::Device& device,
-                    GroupBy group_by) {
-  switch (group_by) {
-    case GroupBy::kDevice:
-      return device.name;
-    case GroupBy::kPrecision:
-      return std::string(model::ToText(o.workload.precision));
-    case GroupBy::kModel:
-      return o.workload.architecture.name;
-    case GroupBy::kFramework:
-      return o.framework.empty() ? "not said" : o.framework;
-    case GroupBy::kSource:
-      return o.group.empty() ? "not said" : o.group;
-  }
-  ENSURE(false, "a grouping without groups");
-}
-
 void Judge(bool fits, const MemoryObservation& o, Verdicts& verdicts) {
   const bool fitted = o.figure != MemoryFigure::kOutOfMemory;
   ++(fitted ? verdicts.fitted : verdicts.ran_out);
@@ -125,6 +107,67 @@ std::vector<Cell> Cells(const std::string& name, const ErrorSummary& summary) {
   return cells;
 }
 
+// The errors of what can be compared, and why the rest cannot.
+struct MemoryTally {
+  std::map<std::string, std::vector<RowError>> groups;
+  std::vector<RowError> errors;
+  std::map<std::string, int64_t> reasons;  // rows that were skipped for each
+  Verdicts verdicts;
+  Json rows = Json::array();
+};
+
+MemoryTally TallyOf(const std::vector<MemoryObservation>& memory,
+                    GroupBy group_by) {
+  MemoryTally tally;
+  for (const MemoryObservation& o : memory) {
+    const hardware::Device* device =
+        hardware::DeviceCatalog::Shipped().TryFind(o.device);
+    if (device == nullptr) {
+      ++tally.reasons[fmt::format("unknown device \"{}\"", o.device)];
+      continue;
+    }
+    const hardware::MemoryPlan plan =
+        hardware::PlanMemory(*device, o.workload, o.device_count, 1);
+    Judge(plan.fits(), o, tally.verdicts);
+    tally.rows.push_back(RowJson(o, *device, plan));
+    if (o.figure == MemoryFigure::kOutOfMemory) continue;
+    const RowError error{100.0 * (Counted(plan, o.figure) / o.measured - 1.0),
+                         std::nullopt};
+    tally.errors.push_back(error);
+    tally
+        .groups[fmt::format(
+            "{}, {}", GroupOf(o, device->name, group_by), ToText(o.figure))]
+        .push_back(error);
+  }
+  return tally;
+}
+
+Table SummaryTable(const MemoryTally& tally) {
+  Table table;
+  table.columns = Columns();
+  for (const auto& [name, members] : tally.groups) {
+    table.Add(Cells(name, Summarise(members)));
+  }
+  table.Add(Cells("all", Summarise(tally.errors)));
+  table.marked = table.rows.size() - 1;
+  return table;
+}
+
+// Memory has no interval, so that nothing is covered.
+Json SummaryJson(const std::vector<RowError>& errors) {
+  Json json = ToJson(Summarise(errors));
+  json.erase("coverage");
+  return json;
+}
+
+Json ToJson(const Verdicts& verdicts) {
+  return {{"fitted", verdicts.fitted},
+          {"ran_out", verdicts.ran_out},
+          {"right", verdicts.right},
+          {"wrongly_fits", verdicts.wrongly_fits},
+          {"wrongly_out", verdicts.wrongly_out}};
+}
+
 }  // namespace
 
 void AppendMemory(const std::vector<MemoryObservation>& memory,
@@ -132,46 +175,9 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
                   Report& report,
                   Json& json) {
   if (memory.empty()) return;
-  std::map<std::string, std::vector<RowError>> groups;
-  std::vector<RowError> errors;
-  std::map<std::string, int64_t> reasons;
-  Verdicts verdicts;
-  Json rows = Json::array();
-  for (const MemoryObservation& o : memory) {
-    const hardware::Device* device =
-        hardware::DeviceCatalog::Shipped().TryFind(o.device);
-    if (device == nullptr) {
-      ++reasons[fmt::format("unknown device \"{}\"", o.device)];
-      continue;
-    }
-    const hardware::MemoryPlan plan =
-        hardware::PlanMemory(*device, o.workload, o.device_count, 1);
-    Judge(plan.fits(), o, verdicts);
-    rows.push_back(RowJson(o, *device, plan));
-    if (o.figure == MemoryFigure::kOutOfMemory) continue;
-    const RowError error{100.0 * (Counted(plan, o.figure) / o.measured - 1.0),
-                         std::nullopt};
-    errors.push_back(error);
-    groups[fmt::format(
-               "{}, {}", GroupOf(o, *device, group_by), ToText(o.figure))]
-        .push_back(error);
-  }
-  const ErrorSummary overall = Summarise(errors);
-  Table table;
-  table.columns = Columns();
-  Json group_list = Json::array();
-  for (const auto& [name, members] : groups) {
-    const ErrorSummary summary = Summarise(members);
-    table.Add(Cells(name, summary));
-    Json group;
-    group["group"] = name;
-    group.update(ToJson(summary));
-    group.erase("coverage");
-    group_list.push_back(std::move(group));
-  }
-  table.Add(Cells("all", overall));
-  table.marked = table.rows.size() - 1;
-  report.tables.push_back(std::move(table));
+  MemoryTally tally = TallyOf(memory, group_by);
+  const Verdicts& verdicts = tally.verdicts;
+  report.tables.push_back(SummaryTable(tally));
   report.notes.push_back(fmt::format(
       "memory: of {} runs that fitted and {} that ran out, {} are said right: "
       "{} are said to fit and ran out, {} to run out and fitted",
@@ -180,21 +186,22 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
       verdicts.right,
       verdicts.wrongly_fits,
       verdicts.wrongly_out));
-  for (const auto& [reason, count] : reasons) {
+  for (const auto& [reason, count] : tally.reasons) {
     report.notes.push_back(
         fmt::format("{} rows of memory skipped: {}", count, reason));
   }
   Json result;
-  Json all = ToJson(overall);
-  all.erase("coverage");
-  result["overall"] = std::move(all);
-  result["groups"] = std::move(group_list);
-  result["verdicts"] = {{"fitted", verdicts.fitted},
-                        {"ran_out", verdicts.ran_out},
-                        {"right", verdicts.right},
-                        {"wrongly_fits", verdicts.wrongly_fits},
-                        {"wrongly_out", verdicts.wrongly_out}};
-  result["rows"] = std::move(rows);
+  result["overall"] = SummaryJson(tally.errors);
+  Json groups = Json::array();
+  for (const auto& [name, members] : tally.groups) {
+    Json group;
+    group["group"] = name;
+    group.update(SummaryJson(members));
+    groups.push_back(std::move(group));
+  }
+  result["groups"] = std::move(groups);
+  result["verdicts"] = ToJson(verdicts);
+  result["rows"] = std::move(tally.rows);
   json["memory"] = std::move(result);
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/error.h"
+#include "model/workload.h"
 #include "scenarios/validation/error_summary.h"
 
 namespace trainfare::scenarios {
@@ -27,6 +29,26 @@ enum class RepeatRule {
 };
 
 enum class GroupBy { kDevice, kPrecision, kModel, kFramework, kSource };
+
+// What an observation of a device is grouped under.
+template <class Observation>
+std::string GroupOf(const Observation& o,
+                    const std::string& device,
+                    GroupBy group_by) {
+  switch (group_by) {
+    case GroupBy::kDevice:
+      return device;
+    case GroupBy::kPrecision:
+      return std::string(model::ToText(o.workload.precision));
+    case GroupBy::kModel:
+      return o.workload.architecture.name;
+    case GroupBy::kFramework:
+      return o.framework.empty() ? "not said" : o.framework;
+    case GroupBy::kSource:
+      return o.group.empty() ? "not said" : o.group;
+  }
+  ENSURE(false, "a grouping without groups");
+}
 
 struct ValidateOptions {
   std::vector<std::string> files;

@@ -38,7 +38,7 @@ TEST_CASE("power_sgd sends two thin factors a matrix and vectors whole") {
   const SentGradients sent = SentOf({CompressionKind::kPowerSgd, 4}, block, 4);
   CHECK(sent.bytes == 4 * (4 * 6144 + 2 * 15360 + 9984));
   CHECK(sent.transfers == 3);
-  // Of a rank too high to save a half, everything goes whole.
+  // Where a rank is too high to save a half, everything goes whole.
   const SentGradients whole =
       SentOf({CompressionKind::kPowerSgd, 400}, block, 4);
   CHECK(whole.bytes == 4 * 7'087'872);

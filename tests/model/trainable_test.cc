@@ -155,9 +155,10 @@ TEST_CASE("gradients and state are of what trains, weights of all") {
         head_and_blocks.base());
 }
 
-// Of one block in fp32 without dropout's changes: x 4 B for the adapters of
-// query and value, but neither context, nor the input of the feed-forward, nor
-// its activation's result (h + h + i elements), and X A twice.
+// What one block keeps in fp32 without dropout's changes: x 4 B for the
+// adapters of query and value, but neither context, nor the input of the
+// feed-forward, nor its activation's result (h + h + i elements), and X A
+// twice.
 TEST_CASE("a frozen matrix keeps no input") {
   const int64_t tokens = 1024;
   const int64_t saved = tokens * (768 + 768 + 3072) * 4;

@@ -87,7 +87,8 @@ constexpr ElementType kTypeOf =
     std::is_same_v<T, float>    ? ElementType::kFloat
     : std::is_same_v<T, __half> ? ElementType::kHalf
                                 : ElementType::kBfloat16;
-// Of a value that is kept as T: some roundings of it, in fp32 of a long sum.
+// How far a value that is kept as T may be off: some roundings of it, in fp32
+// of a long sum.
 template <class T>
 constexpr double kTolerance = std::is_same_v<T, float>    ? 2e-5
                               : std::is_same_v<T, __half> ? 2e-3

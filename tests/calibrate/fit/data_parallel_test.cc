@@ -11,7 +11,7 @@
 namespace trainfare::calibrate {
 namespace {
 
-// Of docs/models/data_parallel.md: two buckets, one rank.
+// The run of docs/models/data_parallel.md: two buckets, one rank.
 MeasuredRun OneRank() {
   MeasuredRun run;
   run.id = "one";

@@ -344,7 +344,7 @@ std::string Message(const std::string& text,
   return "was read";
 }
 
-// Of SmallFit() with standard errors of 0.1 and no correlation, but `changed`.
+// SmallFit() with standard errors of 0.1 and no correlation, but `changed`.
 Fit WithCovariance(std::initializer_list<std::pair<size_t, double>> changed) {
   Fit fit = SmallFit();
   const size_t count = fit.parameters.size();

@@ -105,7 +105,7 @@ TEST_CASE("of a mean the left-out mean is that of the others, exactly") {
       FindPosterior(problem, PriorPositions(problem), &message);
   REQUIRE(posterior.has_value());
   CHECK(posterior->positions[0] == Approx(23.0 / 6.0).epsilon(1e-4));
-  // Of six values with a standard deviation of 1.
+  // The variance of the mean of six values with a standard deviation of 1.
   CHECK(posterior->covariance(0, 0) == Approx(1.0 / 6.0).epsilon(1e-6));
   const auto without =
       LeaveOutEachGroup(problem, *posterior, /*largest_leverage=*/0.5);

@@ -309,7 +309,7 @@ TEST_CASE("on a machine that stays busy runs weigh less, and that is said") {
   std::ostringstream log;
   const CalibrateResult result = Calibrate(fake.Options(), log);
   REQUIRE(result.fit.has_value());
-  // Of equally bad repeats both are kept.
+  // Both of two equally bad repeats are kept.
   CHECK(result.fit->provenance.runs == Lines(result.records_path));
   CHECK(log.str().find("runs were disturbed by something else on this machine "
                        "and weigh less in the fit") != std::string::npos);
@@ -355,7 +355,7 @@ TEST_CASE("what changed while it was interrupted is seen") {
   if (NoPython()) return;
   const FakeTrainer fake("interrupt");
   CalibrateOptions options = fake.Options();
-  // Of steps that are long enough to tell.
+  // Steps are long enough to tell.
   ::setenv("FAKE_SLOWNESS", "100", 1);
   std::ostringstream log;
   CHECK(Calibrate(options, log).interrupted);

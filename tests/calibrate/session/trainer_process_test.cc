@@ -42,7 +42,7 @@ TEST_CASE("a program that cannot be started says why") {
 
 TEST_CASE("a trainer does not inherit what we do with signals") {
   const SignalGuard guard;
-  // Of a shell that blocks and ignores nothing.
+  // The signals of a shell that blocks and ignores none.
   TrainerProcess process(
       Shell("grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\n'; echo"));
   const auto line = process.Receive(seconds(10));

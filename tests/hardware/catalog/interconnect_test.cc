@@ -21,7 +21,7 @@ TEST_CASE("every shipped interconnect loads") {
 
 TEST_CASE("bandwidths are of one direction") {
   CHECK(FormatBandwidth(FindInterconnect("nvlink4").bandwidth) == "450 GB/s");
-  // Of its 31.5 GB/s what passes the processor between two root ports.
+  // What passes the processor between two root ports, out of 31.5 GB/s.
   CHECK(FormatBandwidth(FindInterconnect("pcie4").bandwidth) == "10 GB/s");
   // 100 Gbit/s are 12.5 GB/s.
   CHECK(FormatBandwidth(FindInterconnect("ethernet_100g").bandwidth) ==

@@ -57,7 +57,7 @@ TEST_CASE("Google's catalog: everything dropped is counted" *
       ImportSkyPilotCatalog(*path, "gcp", "2026-05-20");
   CHECK(imported.rows == 31285);
   CHECK(imported.used + Sum(imported.dropped) == imported.rows);
-  // Of the 154 duplicates 8 are of sentinels, and counted as these.
+  // 8 of the 154 duplicates are of sentinels, and counted as these.
   CHECK(imported.dropped ==
         Counts{{"accelerator of no instance in the catalog", 1434},
                {"duplicate row", 154 - 8},

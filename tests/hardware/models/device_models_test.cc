@@ -306,7 +306,7 @@ TEST_CASE("kernels by themselves add up to the step, where nothing overlaps") {
            step.optimizer.total();
   };
   CHECK(sum_of(cpu) / phases_of(cpu) == doctest::Approx(1.0).epsilon(1e-12));
-  // Of a GPU a kernel is not faster by itself than its launch, so the sum is
+  // On a GPU a kernel is not faster by itself than its launch, so the sum is
   // the step's at least; a full queue hides launches.
   CHECK(sum_of(gpu) / phases_of(gpu) >= 1.0 - 1e-9);
   CHECK(sum_of(gpu) / phases_of(gpu) < 1.5);

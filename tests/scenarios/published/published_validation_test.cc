@@ -249,7 +249,8 @@ TEST_CASE("records of a device are what a fit is made of") {
   CHECK(of_device["sambanova_sn10"] == 2);
   CHECK(records.profiles.size() == 18);  // 9 of a core, 9 of the chip
   CHECK(records.ranks.all_reduces.size() == 6);
-  // Of 2 and of 4: the step, its backward pass, its update, and the run.
+  // For 2 and for 4 ranks: the step, its backward pass, its update, and the
+  // run.
   CHECK(records.ranks.observations.size() == 8);
   // Seconds of 1000 steps.
   for (const auto& observation : records.observations) {

@@ -266,7 +266,7 @@ DOCTEST_TEST_CASE("a model of the fused stack is the eager one") {
   }
 }
 
-// Of narrow operands: what double gives of the same values, rounded once.
+// Narrow operands give what double gives of the same values, rounded once.
 DOCTEST_TEST_CASE("narrow weights have narrow results, rounded once") {
   for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
     const double epsilon = type == at::kBFloat16 ? 0x1p-8 : 0x1p-11;

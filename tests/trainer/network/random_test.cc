@@ -12,7 +12,7 @@ DOCTEST_TEST_CASE("weights are normal, whatever the number of threads") {
   const auto draw = [](int threads, uint64_t seed) {
     const int before = at::get_num_threads();
     at::set_num_threads(threads);
-    // Of several chunks and a tail, of one chunk, and of a few elements.
+    // Several chunks and a tail, one chunk, and a few elements.
     std::vector<at::Tensor> tensors = {
         at::empty({1000, 1001}), at::empty({64, 64}), at::empty({3, 3})};
     DrawNormal(tensors, {0.02, 0.5, 1.0}, seed);

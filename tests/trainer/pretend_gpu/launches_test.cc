@@ -48,7 +48,7 @@ Batch BatchOf(const model::Workload& w) {
   return batch;
 }
 
-// Of one optimizer step, after those that set things up.
+// The launches of one optimizer step, after those that set things up.
 int64_t LaunchesOfStep(const model::Workload& w) {
   TransformerOptions options = DefaultOptions(w.architecture);
   options.fusion = w.stack.fusion;

@@ -155,7 +155,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 1;
   return cudaSuccess;
 }
-// Of an H100 SXM, as far as LibTorch asks.
+// The properties of an H100 SXM, as far as LibTorch asks.
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   *p = {};
   std::strcpy(p->name, "Pretended H100");

@@ -84,7 +84,7 @@ TEST_CASE("MLPerf log: how much was trained stands in one of three places") {
   const auto step_s = [](const std::string& text) {
     return model::ToSeconds(Parse(text).observation.measured);
   };
-  // Of the data, before the run: twice in two epochs.
+  // The samples of the data stand before the run: twice in two epochs.
   CHECK(step_s(kBegin + Event(1500, "train_samples", "22400") + kRun +
                Event(30000, "epoch_stop") + Event(61000, "epoch_stop") +
                kStop) == doctest::Approx(half).epsilon(1e-12).scale(0));

@@ -362,7 +362,7 @@ TEST_CASE("figures set aside are wrong by more than their digits") {
     wrong(run + "/cost/as first printed",
           CostOf(All().runs.at(run), Value(run + "/run_time")));
   }
-  // Of the GPUs the printed rate is one epoch over the time of three.
+  // On GPUs the printed rate is one epoch over the time of three.
   for (const std::string device : {"t4", "l4", "a100"}) {
     const std::string run = "emotion_" + device + "_optimized";
     CHECK(std::abs(16000.0 / Value(run + "/run_time") -

@@ -152,7 +152,7 @@ TEST_CASE("weights that are all of 16 bits have no masters") {
   const model::Workload& w = table.observations[0].workload;
   CHECK(w.optimizer.masters == model::Masters::kNone);
   CHECK(w.stack.narrow_weights);
-  // Of 16 sequences a step on one replica, two at a time.
+  // There are 16 sequences a step on one replica, two at a time.
   CHECK(w.accumulation == 8);
   CHECK(w.architecture.layers == 16);
   CHECK(w.architecture.head_size == 0);
