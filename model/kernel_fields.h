@@ -8,7 +8,7 @@
 
 namespace trainfare::model {
 
-// Of the fields only name and least are said: a count may be large.
+// A field has its name here, and its least; a count may be large.
 template <class Archive, Of<Kernel> K>
 void VisitCounts(Archive& archive, K& kernel) {
   archive(Field{.name = "matrix_flops"}, kernel.matrix_flops);

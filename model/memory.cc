@@ -491,7 +491,7 @@ class RankMemory {
   MemoryEstimate OptimizerStep() const;
 
  private:
-  // Of so many elements those that this rank has, where ranks divide them.
+  // Elements that this rank has of so many, where ranks divide them.
   int64_t Share(int64_t elements, bool divided) const {
     return divided ? ShareOf(elements, w_.parallel) : elements;
   }

@@ -2,18 +2,23 @@
 
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "hardware/models/device_models.h"
 #include "model/units.h"
 
 namespace trainfare::calibrate {
 
-std::string FitJson(const Fit& fit) {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ParametersJson(const Fit& fit) {
   const auto infos = hardware::ParametersOf(fit.kind);
-  nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
+  Json parameters = Json::array();
   for (size_t i = 0; i < fit.parameters.size(); ++i) {
     const FittedParameter& parameter = fit.parameters[i];
-    nlohmann::ordered_json row = {
+    Json row = {
         {"name", parameter.name},
         {"unit", infos[i].unit},
         {"value", parameter.value},
@@ -25,36 +30,46 @@ std::string FitJson(const Fit& fit) {
     if (!parameter.determined) row["determined_by"] = parameter.determined_by;
     parameters.push_back(std::move(row));
   }
-  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-  for (const RankFit& group : fit.ranks) {
-    const RankNetwork& network = group.network;
-    const auto ring = [](const RingFit& one) {
-      return nlohmann::ordered_json{
-          {"step_latency_s", model::ToSeconds(one.ring.step_latency)},
+  return parameters;
+}
+
+Json RingJson(const RingFit& one) {
+  return {{"step_latency_s", model::ToSeconds(one.ring.step_latency)},
           {"step_latency_error_s", model::ToSeconds(one.latency_error)},
           {"link_bytes_per_s", one.ring.link.base()},
           {"link_error", one.link_error},
           {"scatter", one.scatter}};
-    };
-    nlohmann::ordered_json row = {{"ranks", network.ranks},
-                                  {"ranks_per_device", group.ranks_per_device},
-                                  {"backend", group.backend},
-                                  {"transport", group.transport},
-                                  {"alone", ring(network.alone)},
-                                  {"beside", nullptr},
-                                  {"speed", network.speed},
-                                  {"share", group.share},
-                                  {"share_error", group.share_error},
-                                  {"share_prior", group.share_prior},
-                                  {"host_s", model::ToSeconds(group.host)},
-                                  {"host_error", group.host_error},
-                                  {"scatter", group.scatter},
-                                  {"all_reduces", group.all_reduces.size()},
-                                  {"observations", group.runs.size()}};
-    if (network.beside_timed) row["beside"] = ring(network.beside);
+}
+
+Json RanksJson(const std::vector<RankFit>& groups) {
+  Json ranks = Json::array();
+  for (const RankFit& group : groups) {
+    const RankNetwork& network = group.network;
+    Json row = {{"ranks", network.ranks},
+                {"ranks_per_device", group.ranks_per_device},
+                {"backend", group.backend},
+                {"transport", group.transport},
+                {"alone", RingJson(network.alone)},
+                {"beside", nullptr},
+                {"speed", network.speed},
+                {"share", group.share},
+                {"share_error", group.share_error},
+                {"share_prior", group.share_prior},
+                {"host_s", model::ToSeconds(group.host)},
+                {"host_error", group.host_error},
+                {"scatter", group.scatter},
+                {"all_reduces", group.all_reduces.size()},
+                {"observations", group.runs.size()}};
+    if (network.beside_timed) row["beside"] = RingJson(network.beside);
     ranks.push_back(std::move(row));
   }
-  const nlohmann::ordered_json json = {
+  return ranks;
+}
+
+}  // namespace
+
+std::string FitJson(const Fit& fit) {
+  const Json json = {
       {"schema_version", 1},
       {"device", fit.device},
       {"reported_name", fit.reported_name},
@@ -67,10 +82,9 @@ std::string FitJson(const Fit& fit) {
       {"kernel_in_sample_error", fit.kernel_in_sample_error},
       {"kernel_leave_one_out_error", fit.kernel_leave_one_out_error},
       {"residual_scatter", fit.residual_scatter},
-      {"parameters", std::move(parameters)},
-      {"ranks", std::move(ranks)}};
-  return json.dump(
-      2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      {"parameters", ParametersJson(fit)},
+      {"ranks", RanksJson(fit.ranks)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace trainfare::calibrate

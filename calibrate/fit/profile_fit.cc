@@ -244,6 +244,32 @@ void FillRuns(const std::vector<EngineProfile>& profiles,
   }
 }
 
+// The profiles and their kernels, and how many figures they have. Throws
+// InputError where one has none.
+std::vector<Prepared> Prepare(const Device& device,
+                              const std::vector<EngineProfile>& profiles,
+                              const ProfileFitOptions& options,
+                              int64_t& figures) {
+  std::vector<Prepared> prepared;
+  for (const EngineProfile& profile : profiles) {
+    model::Validate(profile.workload);
+    hardware::RequirePrecision(device, profile.workload.precision);
+    prepared.push_back({profile, model::ExpandKernels(profile.workload)});
+    const size_t count =
+        ProfileResiduals(device, prepared.back(), options).size();
+    if (count == 0) {
+      throw InputError(
+          fmt::format("{}: expected a figure of the profile", profile.label));
+    }
+    figures += static_cast<int64_t>(count);
+  }
+  if (prepared.empty()) {
+    throw InputError(fmt::format(
+        "fit of {} to profiles: expected profiles, got none", device.name));
+  }
+  return prepared;
+}
+
 }  // namespace
 
 EngineProfile ModelProfile(const Device& device,
@@ -283,24 +309,9 @@ ProfileFit FitProfiles(const Device& device,
         fmt::format("fit of {} to profiles: expected a device of NeuronCores",
                     device.name));
   }
-  std::vector<Prepared> prepared;
   int64_t figures = 0;
-  for (const EngineProfile& profile : profiles) {
-    model::Validate(profile.workload);
-    hardware::RequirePrecision(device, profile.workload.precision);
-    prepared.push_back({profile, model::ExpandKernels(profile.workload)});
-    const size_t count =
-        ProfileResiduals(device, prepared.back(), options).size();
-    if (count == 0) {
-      throw InputError(
-          fmt::format("{}: expected a figure of the profile", profile.label));
-    }
-    figures += static_cast<int64_t>(count);
-  }
-  if (prepared.empty()) {
-    throw InputError(fmt::format(
-        "fit of {} to profiles: expected profiles, got none", device.name));
-  }
+  const std::vector<Prepared> prepared =
+      Prepare(device, profiles, options, figures);
   const FitProblem problem = ProblemOf(device, prepared, options);
   std::string message;
   std::optional<Solution> solved =

@@ -238,21 +238,23 @@ void FillRows(const Group& group,
       squares, static_cast<double>(steps - 1), FitOptions().model_sigma);
 }
 
-}  // namespace
+// Records of a device's ranks: what each number of them over each backend did.
+struct RankGroups {
+  std::map<std::pair<int64_t, std::string>, Group> all;
+  int64_t threads_alone = 0;  // of a run without other ranks; 0: none
+};
 
-RankFits FitRanks(const hardware::Device& device,
-                  const Fit& fit,
-                  const RankRecords& records) {
-  RankFits result;
-  std::map<std::pair<int64_t, std::string>, Group> groups;
-  int64_t threads_alone = 0;
+RankGroups GroupsOf(const hardware::Device& device,
+                    const RankRecords& records,
+                    std::vector<std::string>& notes) {
+  RankGroups groups;
   int64_t of_others = 0;
   for (const MeasuredRun& run : records.runs) {
     if (!IsDevice(device, run.device)) continue;
     if (run.device_count == 1) {
-      threads_alone = std::max(threads_alone, run.threads);
+      groups.threads_alone = std::max(groups.threads_alone, run.threads);
     } else {
-      groups[{run.device_count, run.backend}].runs.push_back(run);
+      groups.all[{run.device_count, run.backend}].runs.push_back(run);
     }
   }
   for (const MeasuredAllReduce& one : records.all_reduces) {
@@ -261,20 +263,30 @@ RankFits FitRanks(const hardware::Device& device,
       ++of_others;
       continue;
     }
-    groups[{one.ranks, one.backend}].all_reduces.push_back(one);
+    groups.all[{one.ranks, one.backend}].all_reduces.push_back(one);
   }
   for (const Observation& one : records.observations) {
     if (!IsDevice(device, one.device)) continue;
-    groups[{one.device_count, ""}].observations.push_back(one);
+    groups.all[{one.device_count, ""}].observations.push_back(one);
   }
   if (of_others > 0) {
-    result.notes.push_back(fmt::format(
+    notes.push_back(fmt::format(
         "{} all-reduces between other devices are not used", of_others));
   }
-  if (groups.empty()) return result;
+  return groups;
+}
+
+}  // namespace
+
+RankFits FitRanks(const hardware::Device& device,
+                  const Fit& fit,
+                  const RankRecords& records) {
+  RankFits result;
+  const RankGroups groups = GroupsOf(device, records, result.notes);
+  if (groups.all.empty()) return result;
   const Predictor predictor(device, fit);
   const hardware::KindFacts& facts = hardware::FactsOfKind(device.kind);
-  for (const auto& [key, group] : groups) {
+  for (const auto& [key, group] : groups.all) {
     const auto& [count, backend] = key;
     RankFit ranks;
     ranks.backend = backend;
@@ -292,7 +304,7 @@ RankFits FitRanks(const hardware::Device& device,
       continue;
     }
     ranks.transport = group.transport();
-    PlaceRanks(device, group, threads_alone, ranks);
+    PlaceRanks(device, group, groups.threads_alone, ranks);
     ranks.host = ranks.host_prior = facts.rank_host;
     const std::vector<Figure> figures =
         FiguresOf(group, predictor, result.notes);
