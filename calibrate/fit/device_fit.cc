@@ -52,8 +52,9 @@ LogTimes EvaluateValues(const TimeModel& model,
 }
 
 struct Datum {
-  size_t model = 0;  // index of its TimeModel
-  size_t run = 0;    // index of its run's label
+  size_t model = 0;     // index of its TimeModel
+  size_t run = 0;       // index of its run's label
+  int64_t devices = 1;  // that the run went over
   Quantity quantity = Quantity::kStep;
   Seconds<> measured;
   double log_measured = 0;
@@ -185,6 +186,7 @@ struct Figure {
   Quantity quantity = Quantity::kStep;
   Seconds<> measured;
   double noise = 0;
+  int64_t devices = 1;
 };
 
 FitData Collect(const hardware::Device& device,
@@ -222,6 +224,7 @@ FitData Collect(const hardware::Device& device,
     if (new_run) data.runs.push_back(figure.label);
     data.data.push_back({.model = model->second,
                          .run = run->second,
+                         .devices = figure.devices,
                          .quantity = figure.quantity,
                          .measured = figure.measured,
                          .log_measured = std::log(measured),
@@ -239,12 +242,12 @@ FitData Collect(const hardware::Device& device,
     datum.sigma = Sigma(datum, {options.model_sigma, options.kernel_sigma});
   };
   for (const Observation& o : observations) {
-    add({o.label, o.quantity, o.measured, o.relative_noise},
+    add({o.label, o.quantity, o.measured, o.relative_noise, o.run_devices},
         Describe(o.workload),
         [&] { return StepModel(device, o.workload); });
   }
   for (const KernelObservation& o : kernels) {
-    add({o.label, Quantity::kKernel, o.measured, o.relative_noise},
+    add({o.label, Quantity::kKernel, o.measured, o.relative_noise, 1},
         Describe(o),
         [&] { return KernelModel(device, o); });
   }
@@ -491,6 +494,8 @@ void FillRuns(const FitData& data,
                                                           of_step->workload()))
                                                     : std::nullopt,
                         .quantity = datum.quantity,
+                        .devices = datum.devices,
+                        .hosts = 1,
                         .measured = datum.measured,
                         .modelled = Seconds<>(std::exp(times[datum.quantity])),
                         .left_out = std::nullopt});

@@ -15,6 +15,7 @@
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/power_yaml.h"
 #include "calibrate/fit/rank_yaml.h"
+#include "calibrate/fit/run_yaml.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/fit/yaml_text.h"
 #include "calibrate/records/files.h"
@@ -159,17 +160,6 @@ void WriteParameters(const Fit& fit,
   }
 }
 
-void WritePlace(const Place& place, std::string& out) {
-  out += fmt::format(
-      "    place: {{ batch: {}, length: {}, hidden: {}, layers: {}, "
-      "settings: {} }}\n",
-      place.batch,
-      place.sequence_length,
-      place.hidden,
-      place.layers,
-      Quoted(place.settings));
-}
-
 std::string ToYaml(const Fit& fit) {
   const auto infos = hardware::ParametersOf(fit.kind);
   ENSURE(infos.size() == fit.parameters.size() &&
@@ -230,35 +220,8 @@ std::string ToYaml(const Fit& fit) {
   internal::WriteRanks(fit.ranks, out);
   internal::WritePower(fit.power, out);
   out += fit.runs.empty() ? "runs: []\n" : "runs:\n";
-  for (const FittedRun& run : fit.runs) {
-    out += fmt::format(
-        "  - run: {}\n"
-        "    workload: {}\n",
-        Quoted(run.label),
-        Quoted(run.workload));
-    if (run.place) WritePlace(*run.place, out);
-    out += fmt::format(
-        "    quantity: {}\n"
-        "    measured: {}\n"
-        "    modelled: {}\n",
-        ToText(run.quantity),
-        Seconds(run.measured),
-        Seconds(run.modelled));
-    if (run.left_out) {
-      out += fmt::format("    left_out: {}\n", Seconds(*run.left_out));
-    }
-  }
+  internal::WriteRuns(fit.runs, "  ", out);
   return out;
-}
-
-Place ReadPlace(const Reader& map) {
-  Place place;
-  place.batch = map.Integer("batch", 1, kMostCount);
-  place.sequence_length = map.Integer("length", 1, kMostCount);
-  place.hidden = map.Integer("hidden", 1, kMostCount);
-  place.layers = map.Integer("layers", 1, kMostCount);
-  place.settings = map.Text("settings");
-  return place;
 }
 
 // The covariance must be one: variances that are the squares of the standard
@@ -401,19 +364,6 @@ void ReadErrors(const Reader& errors, Fit& fit) {
   fit.degrees_of_freedom = errors.Integer("degrees_of_freedom", 0, kMostCount);
 }
 
-FittedRun ReadRun(const Reader& map) {
-  FittedRun run;
-  run.label = map.Text("run");
-  run.workload = map.Text("workload");
-  if (const auto place = map.OptionalMap("place"))
-    run.place = ReadPlace(*place);
-  run.quantity = map.Parsed("quantity", QuantityFromText);
-  run.measured = map.Time("measured");
-  run.modelled = map.Time("modelled");
-  run.left_out = map.OptionalTime("left_out");
-  return run;
-}
-
 Fit ReadFit(const Reader& root, const std::string& path) {
   Fit fit;
   fit.name = hardware::Stem(path);
@@ -437,7 +387,7 @@ Fit ReadFit(const Reader& root, const std::string& path) {
   fit.ranks = internal::ReadRanks(root);
   fit.power = internal::ReadPower(root);
   for (const Reader& map : root.OptionalMaps("runs")) {
-    fit.runs.push_back(ReadRun(map));
+    fit.runs.push_back(internal::ReadRun(map));
   }
   root.Finish();
   return fit;

@@ -2,6 +2,7 @@
 
 // What was measured beside what a fit makes of it.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,10 @@ struct FittedRun {
   // error.
   std::optional<Place> place;
   Quantity quantity = Quantity::kStep;
+  // How many devices the run went over, and over how many hosts. 0: over a part
+  // of one, which stands for all of it. Absent: the file does not say.
+  std::optional<int64_t> devices;
+  int64_t hosts = 1;
   model::Seconds<> measured;
   model::Seconds<> modelled;
   // Modelled by a fit to all other runs, where that was made.

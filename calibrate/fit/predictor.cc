@@ -89,6 +89,13 @@ double ScatterBeyond(const FittedRange& range, const model::Workload& w) {
 
 }  // namespace
 
+std::string WordsOfRun(const model::Workload& workload) {
+  if (workload.parallel.shard != model::Shard::kNone) return Describe(workload);
+  model::Workload of_one = workload;
+  of_one.parallel = {};
+  return Describe(of_one);
+}
+
 std::string_view ToText(Grade grade) {
   switch (grade) {
     case Grade::kMeasured:
@@ -133,11 +140,36 @@ Predictor::Predictor(hardware::Device device, Fit fit)
                                 kScatterPriorWeight);
   discrepancy_ = fit_.ModelDiscrepancy();
   for (const FittedRun& run : fit_.runs) {
-    if (run.quantity == Quantity::kStep) measured_.insert(run.workload);
+    const int64_t devices = run.devices.value_or(1);
+    if (run.quantity == Quantity::kKernel || devices == 0) continue;
+    least_devices_ =
+        least_devices_ == 0 ? devices : std::min(least_devices_, devices);
+    most_devices_ = std::max(most_devices_, devices);
+    if (run.quantity == Quantity::kStep) {
+      measured_.emplace(run.workload, devices);
+    }
   }
 }
 
-Grade Predictor::GradeOf(const model::Workload& workload) const {
+Grade Predictor::GradeOver(const model::Workload& workload,
+                           int64_t devices) const {
+  const Grade of_shape = ShapeGrade(workload);
+  if (of_shape != Grade::kInterpolated) return of_shape;
+  if (measured_.contains({WordsOfRun(workload), devices})) {
+    return Grade::kMeasured;
+  }
+  // Where only a part of a device ran it stands for one.
+  const int64_t least = std::max<int64_t>(least_devices_, 1);
+  return Within(devices, least, std::max(most_devices_, least))
+             ? Grade::kInterpolated
+             : Grade::kExtrapolated;
+}
+
+bool Predictor::HasExchangeOf(int64_t devices) const {
+  return least_devices_ > 1 && Within(devices, least_devices_, most_devices_);
+}
+
+Grade Predictor::ShapeGrade(const model::Workload& workload) const {
   if (!fitted_) return Grade::kDatasheetOnly;
   const FittedRange& range = fit_.range;
   const bool inside =
@@ -151,10 +183,7 @@ Grade Predictor::GradeOf(const model::Workload& workload) const {
       std::find(range.settings.begin(),
                 range.settings.end(),
                 SettingsOf(workload)) != range.settings.end();
-  // What was measured lies inside.
-  if (!inside) return Grade::kExtrapolated;
-  return measured_.contains(Describe(workload)) ? Grade::kMeasured
-                                                : Grade::kInterpolated;
+  return inside ? Grade::kInterpolated : Grade::kExtrapolated;
 }
 
 hardware::StepTime<double> Predictor::Corrected(
@@ -259,11 +288,12 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   if (!discrepancy_.empty()) {
     scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
   }
-  prediction.grade = GradeOf(workload);
+  prediction.grade = GradeOver(workload, 1);
+  const Grade of_shape = ShapeGrade(workload);
   const auto log_sigma = [&](Quantity part) {
     // A part that is not there takes no time, surely.
     if (!std::isfinite(times[part])) return 0.0;
-    return LogSigma(workload, times, part, prediction.grade, scatter);
+    return LogSigma(workload, times, part, of_shape, scatter);
   };
   prediction.log_sigma = log_sigma(Quantity::kStep);
   prediction.forward_log_sigma = log_sigma(Quantity::kForward);

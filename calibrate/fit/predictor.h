@@ -4,9 +4,10 @@
 // interval and a grade.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "calibrate/fit/discrepancy.h"
@@ -43,6 +44,10 @@ inline constexpr int64_t kFewFigures = 3;
 // "interpolated", or "extrapolated from 2 figures".
 std::string GradeText(Grade grade, int64_t figures);
 
+// The words by which a fit knows a run: where nothing is shared, how many
+// devices it went over is beside them.
+std::string WordsOfRun(const model::Workload& workload);
+
 // What the formulas leave unexplained on a device that nobody measured, as a
 // standard deviation of log(time), besides the spread of its priors; and on one
 // that was, away from what was measured: at other precisions, stacks and kinds
@@ -72,11 +77,21 @@ class Predictor {
                               model::Phase phase,
                               const model::Kernel& kernel) const;
 
+  // How far a step of `devices` alike ones stands from what was measured, where
+  // the exchange between them is in the step of one: measured is that workload
+  // over so many, interpolated lies within the counts of the fit's runs. Runs
+  // of which the fit does not say the count were of one.
+  Grade GradeOver(const model::Workload& workload, int64_t devices) const;
+  // Whether the fit's runs went over several devices, so many among them: then
+  // their exchange is in the step of one.
+  bool HasExchangeOf(int64_t devices) const;
+
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
 
  private:
-  Grade GradeOf(const model::Workload& workload) const;
+  // By the workload alone, on whatever number of devices; never measured.
+  Grade ShapeGrade(const model::Workload& workload) const;
   // Standard deviation of the log of a part of the step, or of all of it.
   double LogSigma(const model::Workload& workload,
                   const LogTimes& times,
@@ -99,7 +114,11 @@ class Predictor {
   std::vector<double> positions_;  // the same in the scale of the fit
   Discrepancy discrepancy_;        // of the formula at the fit's runs
   double quantile_ = 0;            // half an 80 % interval, in log_sigma
-  std::unordered_set<std::string> measured_;  // workloads of the fit's runs
+  // Workloads of the fit's runs, and over how many devices.
+  std::set<std::pair<std::string, int64_t>> measured_;
+  // Of these runs; 0: there are none.
+  int64_t least_devices_ = 0;
+  int64_t most_devices_ = 0;
 };
 
 }  // namespace trainfare::calibrate

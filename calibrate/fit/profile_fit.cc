@@ -211,6 +211,7 @@ void FillRuns(const std::vector<EngineProfile>& profiles,
     run.label = profiles[i].label;
     run.workload = Describe(profiles[i].workload);
     run.place = PlaceOf(profiles[i].workload);
+    run.devices = profiles[i].devices;
     run.measured = *profiles[i].step;
     run.modelled = *result.modelled[i].step;
     if (!result.left_out.empty()) run.left_out = result.left_out[i].step;

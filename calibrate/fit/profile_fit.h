@@ -21,6 +21,8 @@ struct EngineProfile {
   std::string label;
   std::string device;        // catalog name; may be empty
   model::Workload workload;  // of one device
+  // That the run went over; 0: over a part of one, which stands for all of it.
+  int64_t devices = 1;
   std::optional<model::Seconds<>> step;
   std::optional<double> tensor;
   std::optional<double> vector;

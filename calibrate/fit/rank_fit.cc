@@ -224,6 +224,8 @@ void FillRows(const Group& group,
                           .workload = Describe(o.workload),
                           .place = std::nullopt,
                           .quantity = o.quantity,
+                          .devices = o.device_count,
+                          .hosts = o.hosts,
                           .measured = o.measured,
                           .modelled = modelled,
                           .left_out = std::nullopt});

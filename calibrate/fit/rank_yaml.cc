@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/fit/step_model.h"
+#include "calibrate/fit/run_yaml.h"
 #include "calibrate/fit/yaml_text.h"
 
 namespace trainfare::calibrate::internal {
@@ -80,13 +80,7 @@ RankFit ReadGroup(const Reader& map) {
                                  row.Time("modelled")});
   }
   for (const Reader& row : map.OptionalMaps("runs")) {
-    FittedRun run;
-    run.label = row.Text("run");
-    run.workload = row.Text("workload");
-    run.quantity = row.Parsed("quantity", QuantityFromText);
-    run.measured = row.Time("measured");
-    run.modelled = row.Time("modelled");
-    group.runs.push_back(std::move(run));
+    group.runs.push_back(ReadRun(row));
   }
   return group;
 }
@@ -150,19 +144,7 @@ void WriteRanks(const std::vector<RankFit>& groups, std::string& out) {
           Seconds(row.modelled));
     }
     if (!group.runs.empty()) out += "    runs:\n";
-    for (const FittedRun& run : group.runs) {
-      out += fmt::format(
-          "      - run: {}\n"
-          "        workload: {}\n"
-          "        quantity: {}\n"
-          "        measured: {}\n"
-          "        modelled: {}\n",
-          Quoted(run.label),
-          Quoted(run.workload),
-          ToText(run.quantity),
-          Seconds(run.measured),
-          Seconds(run.modelled));
-    }
+    WriteRuns(group.runs, "      ", out);
   }
 }
 

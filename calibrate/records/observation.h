@@ -35,6 +35,9 @@ struct Observation {
   std::string device;  // catalog name, or as reported when unknown to it
   int64_t device_count = 1;
   int64_t hosts = 1;  // that the devices are on, as many on each
+  // Of the run, where that is more: the figure is of one device, and what the
+  // devices send each other is in it, as in a graph that spans chips.
+  int64_t run_devices = 1;
   // The bandwidth of each host's network; absent: not said.
   std::optional<model::BytesPerSecond<>> network;
   model::Workload workload;

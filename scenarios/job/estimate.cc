@@ -82,7 +82,7 @@ double RanksSigma(const RanksPart& part,
   // What the runs over the ranks scatter by has the device's own error in it.
   double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
                             std::max(part.log_sigma, part.link));
-  if (cluster.measured_ranks != cluster.devices) {
+  if (!cluster.measured()) {
     const double doublings =
         std::abs(std::log2(static_cast<double>(cluster.devices) /
                            static_cast<double>(cluster.measured_ranks)));
@@ -97,12 +97,13 @@ calibrate::Grade RanksGrade(calibrate::Grade one,
                             const Cluster& cluster) {
   using calibrate::Grade;
   if (one == Grade::kDatasheetOnly) return one;
-  if (!cluster.ranks || cluster.measured_ranks != cluster.devices) {
-    return Grade::kExtrapolated;
-  }
-  const std::string words = calibrate::Describe(workload);
+  if (!cluster.ranks || !cluster.measured()) return Grade::kExtrapolated;
+  const std::string words = calibrate::WordsOfRun(workload);
   for (const calibrate::FittedRun& run : cluster.ranks->runs) {
-    if (run.workload == words) return Grade::kMeasured;
+    if (run.workload == words && run.hosts == cluster.hosts &&
+        run.devices.value_or(cluster.measured_ranks) == cluster.devices) {
+      return Grade::kMeasured;
+    }
   }
   return std::max(one, Grade::kInterpolated);
 }
@@ -393,6 +394,99 @@ double StepFlops(const model::Workload& job, int64_t length) {
                                  : model::StepModelFlops(workload));
 }
 
+// Whether chips send each other what is not in the step of one.
+bool Sends(const calibrate::Predictor& predictor,
+           const model::Workload& workload,
+           const Cluster& cluster) {
+  if (cluster.chips() == 1) return false;
+  if (model::ShardsOf(workload.parallel) > 1) {
+    // Passes alone send nothing, unless their parameters have to be gathered.
+    return workload.work == model::Work::kTraining ||
+           model::ShardsParameters(workload.parallel);
+  }
+  return workload.work == model::Work::kTraining &&
+         !(cluster.hosts == 1 && predictor.HasExchangeOf(cluster.devices));
+}
+
+// What a link, and a network, that nobody measured leave open.
+void AddLinkErrors(const model::Workload& workload,
+                   const hardware::StepTime<double>& alone,
+                   const calibrate::RankFit& ranks,
+                   const Cluster& cluster,
+                   RanksPart& step,
+                   RanksPart& backward) {
+  const calibrate::RankStepTime as_is =
+      calibrate::StepOverRanks(workload, alone, ranks);
+  const auto add = [&](const calibrate::RankFit& slower) {
+    // What hides at this rate may not at a lower one.
+    const calibrate::RankStepTime slow =
+        calibrate::StepOverRanks(workload, alone, slower);
+    step.link = std::hypot(step.link, std::log(slow.total() / as_is.total()));
+    backward.link =
+        std::hypot(backward.link, std::log(slow.backward() / as_is.backward()));
+  };
+  add(WithSlowerRing(ranks));
+  if (cluster.network) {
+    add(WithSlowerNetwork(ranks, cluster.network->sigma));
+  }
+}
+
+// A step's computation beside other ranks, and into `step` what they send, how
+// sure all of that is, and its grade.
+hardware::StepTime<double> AddRanks(const calibrate::Predictor& predictor,
+                                    const model::Workload& workload,
+                                    const Cluster& cluster,
+                                    const calibrate::StepPrediction& prediction,
+                                    StepEstimate& step) {
+  const calibrate::RankFit ranks =
+      cluster.ranks ? *cluster.ranks
+                    : DatasheetRanks(cluster, predictor.device());
+  const calibrate::RankStepTime over_ranks =
+      calibrate::StepOverRanks(workload, prediction.time, ranks);
+  hardware::StepTime<double> computing = over_ranks.computing;
+  computing.other += over_ranks.host;
+  step.communication = over_ranks.exposed;
+  step.slowed_computation = over_ranks.slowed;
+  step.ring_ranks = cluster.measured_ranks;
+  step.traffic = over_ranks.traffic;
+  const Seconds<> total = over_ranks.total();
+  RanksPart part{over_ranks.exposed / total,
+                 over_ranks.host / total,
+                 over_ranks.log_sigma,
+                 0.0};
+  RanksPart backward_part{over_ranks.exposed / over_ranks.backward(),
+                          0.0,
+                          over_ranks.backward_log_sigma,
+                          0.0};
+  if (!cluster.measured()) {
+    AddLinkErrors(
+        workload, prediction.time, ranks, cluster, part, backward_part);
+  }
+  step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
+  step.backward_log_sigma =
+      RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
+  const bool shares = model::ShardsOf(workload.parallel) > 1;
+  if (shares || !cluster.ranks) {
+    const double open = shares ? kSharedStateSigma : kUnmeasuredRanksSigma;
+    step.log_sigma = std::hypot(step.log_sigma, open);
+    step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
+  }
+  if (prediction.log_sigma > 0 && step.log_sigma > 0) {
+    const double ratio = step.log_sigma / prediction.log_sigma;
+    step.low_factor = std::pow(prediction.low_factor, ratio);
+    step.high_factor = std::pow(prediction.high_factor, ratio);
+  } else {
+    const double half = calibrate::kNormalQuantile90 * step.log_sigma;
+    step.low_factor = std::exp(-half);
+    step.high_factor = std::exp(half);
+  }
+  step.grade =
+      RanksGrade(predictor.GradeOver(workload, cluster.devices_per_chip),
+                 workload,
+                 cluster);
+  return computing;
+}
+
 // The mean step over the lengths, and the rates that it comes to.
 void AverageSteps(const Device& device,
                   const model::RunPlan& plan,
@@ -457,74 +551,14 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   step.optimizer_log_sigma = prediction.optimizer_log_sigma;
   step.low_factor = prediction.low_factor;
   step.high_factor = prediction.high_factor;
-  step.grade = prediction.grade;
+  step.grade = predictor.GradeOver(workload, cluster.devices);
   step.figures = prediction.figures;
-  // Passes alone send nothing, unless their parameters have to be gathered.
-  if (cluster.chips() > 1 && (workload.work == model::Work::kTraining ||
-                              model::ShardsParameters(workload.parallel))) {
-    const calibrate::RankFit ranks =
-        cluster.ranks ? *cluster.ranks
-                      : DatasheetRanks(cluster, predictor.device());
-    const calibrate::RankStepTime over_ranks =
-        calibrate::StepOverRanks(workload, prediction.time, ranks);
-    computing = over_ranks.computing;
-    computing.other += over_ranks.host;
-    step.communication = over_ranks.exposed;
-    step.slowed_computation = over_ranks.slowed;
-    step.ring_ranks = cluster.measured_ranks;
-    step.traffic = over_ranks.traffic;
-    const Seconds<> total = over_ranks.total();
-    const Seconds<> backward = over_ranks.backward();
-    RanksPart part{over_ranks.exposed / total,
-                   over_ranks.host / total,
-                   over_ranks.log_sigma,
-                   0.0};
-    RanksPart backward_part{
-        over_ranks.exposed / backward, 0.0, over_ranks.backward_log_sigma, 0.0};
-    if (cluster.measured_ranks != cluster.devices) {
-      // What hides at this rate may not at a lower one.
-      const calibrate::RankStepTime slow = calibrate::StepOverRanks(
-          workload, prediction.time, WithSlowerRing(ranks));
-      part.link = std::log(slow.total() / total);
-      backward_part.link = std::log(slow.backward() / backward);
-      if (cluster.network) {
-        const calibrate::RankStepTime far = calibrate::StepOverRanks(
-            workload,
-            prediction.time,
-            WithSlowerNetwork(ranks, cluster.network->sigma));
-        part.link = std::hypot(part.link, std::log(far.total() / total));
-        backward_part.link =
-            std::hypot(backward_part.link, std::log(far.backward() / backward));
-      }
-    }
-    const bool shares = model::ShardsOf(workload.parallel) > 1;
-    step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
-    step.backward_log_sigma =
-        RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
-    if (shares || !cluster.ranks) {
-      const double open = shares ? kSharedStateSigma : kUnmeasuredRanksSigma;
-      step.log_sigma = std::hypot(step.log_sigma, open);
-      step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
-    }
-    const double ratio =
-        prediction.log_sigma > 0 ? step.log_sigma / prediction.log_sigma : 0;
-    if (ratio > 0) {
-      step.low_factor = std::pow(prediction.low_factor, ratio);
-      step.high_factor = std::pow(prediction.high_factor, ratio);
-    } else {
-      step.low_factor =
-          std::exp(-calibrate::kNormalQuantile90 * step.log_sigma);
-      step.high_factor =
-          std::exp(calibrate::kNormalQuantile90 * step.log_sigma);
-    }
-    step.grade = RanksGrade(prediction.grade, workload, cluster);
+  if (Sends(predictor, workload, cluster)) {
+    computing = AddRanks(predictor, workload, cluster, prediction, step);
   } else if (cluster.ranks) {
     // Nothing is sent, but the others compute, too.
     computing = computing * (1.0 / cluster.ranks->share);
-  }
-  if (cluster.chips() == 1 && cluster.devices > 1) {
-    // Over how many parts of a chip a run went its fit does not say.
-    step.grade = std::max(step.grade, calibrate::Grade::kInterpolated);
+    step.grade = RanksGrade(prediction.grade, workload, cluster);
   }
   step.forward = computing.forward;
   step.backward = computing.backward;

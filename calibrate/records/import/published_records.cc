@@ -146,6 +146,7 @@ class Records {
     observation.framework = run.stack.value_or("");
     // A chip's graph has the exchange between its cores in it.
     if (run.device_count == 1 || device.static_shapes) {
+      observation.run_devices = run.device_count;
       files_.observations.push_back(std::move(observation));
       return;
     }
@@ -166,14 +167,18 @@ class Records {
   void AddFigureOfProfile(const PublishedRow& row,
                           const Device& device,
                           const model::Workload& workload) {
-    AddToProfile(row, 1, ProfileOf(row.run, device.name, workload));
+    const int64_t devices = published_.RunOf(row).device_count;
+    EngineProfile& own = ProfileOf(row.run, device.name, workload);
+    own.devices = devices;
+    AddToProfile(row, 1, own);
     if (!device.part_of) return;
     const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
     const int64_t parts = chip.cores / device.cores;
     model::Workload whole = workload;
     whole.batch *= parts;
-    AddToProfile(
-        row, static_cast<double>(parts), ProfileOf(row.run, chip.name, whole));
+    EngineProfile& of_chip = ProfileOf(row.run, chip.name, whole);
+    of_chip.devices = devices / parts;
+    AddToProfile(row, static_cast<double>(parts), of_chip);
   }
 
   EngineProfile& ProfileOf(const std::string& run,

@@ -83,10 +83,18 @@ Fit SmallFit() {
 
 TEST_CASE("a fit file reads back as it was, byte for byte") {
   const Folder folder;
-  const Fit fit = SmallFit();
+  Fit fit = SmallFit();
+  CHECK(fit.runs[0].devices == 1);
+  fit.runs[0].devices.reset();
+  fit.runs[1].devices = 16;
+  fit.runs[1].hosts = 2;
   const std::string path = folder / "example.yaml";
   SaveFit(fit, path);
   const Fit read = LoadFit(path);
+  CHECK_FALSE(read.runs[0].devices.has_value());
+  CHECK(read.runs[0].hosts == 1);
+  CHECK(read.runs[1].devices == 16);
+  CHECK(read.runs[1].hosts == 2);
   CHECK(read.name == "example");
   CHECK(read.device == "cpu");
   CHECK(read.reported_name == fit.reported_name);

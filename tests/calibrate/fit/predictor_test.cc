@@ -151,6 +151,35 @@ TEST_CASE("grades: measured, inside the range, outside it") {
   CHECK(grade(accumulated) == Grade::kInterpolated);
 }
 
+TEST_CASE("measured is only what ran on as many devices") {
+  const Workload workload = Step("bert-base-uncased", 8, 128);
+  Fit fit = FitOfV100();
+  const auto grade = [&](int64_t devices) {
+    return Predictor(V100(), fit).GradeOver(workload, devices);
+  };
+  CHECK(grade(1) == Grade::kMeasured);
+  CHECK(grade(2) == Grade::kExtrapolated);
+  // A file that does not say the count is no witness of several.
+  for (FittedRun& run : fit.runs) run.devices.reset();
+  CHECK(grade(1) == Grade::kMeasured);
+  CHECK(grade(4) == Grade::kExtrapolated);
+  CHECK_FALSE(Predictor(V100(), fit).HasExchangeOf(4));
+  // Of four, whose exchange is in the step of one.
+  for (FittedRun& run : fit.runs) run.devices = 4;
+  CHECK(grade(4) == Grade::kMeasured);
+  CHECK(grade(1) == Grade::kExtrapolated);
+  CHECK(Predictor(V100(), fit).Predict(workload).grade == Grade::kExtrapolated);
+  CHECK(Predictor(V100(), fit).HasExchangeOf(4));
+  CHECK_FALSE(Predictor(V100(), fit).HasExchangeOf(1));
+  // Counts on both sides, none like it.
+  fit.runs.front().devices = 1;
+  CHECK(grade(2) == Grade::kInterpolated);
+  CHECK_FALSE(Predictor(V100(), fit).HasExchangeOf(2));
+  // A part that stands for a whole device was not one.
+  for (FittedRun& run : fit.runs) run.devices = 0;
+  CHECK(grade(1) == Grade::kInterpolated);
+}
+
 TEST_CASE("an extrapolated answer is no surer than the datasheet") {
   const Predictor fitted(V100(), FitOfV100());
   const Predictor datasheet(V100());

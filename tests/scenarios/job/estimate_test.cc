@@ -11,6 +11,8 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/fits.h"
+#include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -625,6 +627,58 @@ TEST_CASE("cores of one chip are the chip") {
       "--devices: trainium1_core is one of 2 parts of trainium1; expected up "
       "to 2, or whole chips, got 5; hint: 4 or 6",
       model::InputError);
+}
+
+// Runs of TPUs went over four chips, whose exchange is in their steps.
+TEST_CASE("a run over four chips is measured on four, with nothing added") {
+  const FitFolder none;
+  Fits fits;
+  const hardware::Device& tpu =
+      hardware::DeviceCatalog::Shipped().Find("tpu_v2");
+  const calibrate::Fit* fit = fits.Of(tpu);
+  REQUIRE(fit != nullptr);
+  const calibrate::Predictor predictor(tpu, *fit);
+  Scenario scenario = LoadScenario("imdb_bert_base");
+  model::Workload& workload = scenario.workload;
+  workload.architecture = model::FindArchitecture("bert-base-cased");
+  workload.precision = model::Precision::kBf16;
+  workload.stack.fusion = model::Fusion::kCompiled;
+  workload.stack.attention = model::Attention::kMaterialised;
+  workload.optimizer.kind = model::OptimizerKind::kAdamW;
+  workload.optimizer.implementation =
+      model::OptimizerImplementation::kMultiTensor;
+  workload.batch = 32;
+  workload.sequence_length = 512;
+  const auto step = [&](int64_t chips) {
+    return EstimateStep(predictor, workload, ClusterOf(predictor, chips));
+  };
+  const StepEstimate four = step(4);
+  CHECK(four.grade == calibrate::Grade::kMeasured);
+  CHECK(four.communication.base() == 0.0);
+  CHECK(step(1).grade == calibrate::Grade::kExtrapolated);
+  const StepEstimate eight = step(8);
+  CHECK(eight.grade == calibrate::Grade::kExtrapolated);
+  CHECK(eight.communication.base() > 0.0);
+  CHECK(eight.log_sigma > four.log_sigma);
+}
+
+TEST_CASE("ranks as many as were measured, but over hosts, were not") {
+  const Scenario scenario = LoadScenario("imdb_bert_base");
+  calibrate::Fit fit = calibrate::PriorFit(A100());
+  calibrate::RankFit eight;
+  eight.network.ranks = 8;
+  eight.network.alone.ring = {model::Microseconds(10), model::GBPerSecond(20)};
+  eight.network.beside = eight.network.alone;
+  fit.ranks = {eight};
+  const calibrate::Predictor predictor(A100(), fit);
+  const Cluster inside = ClusterOf(predictor, 8);
+  const Cluster across = OverHosts(
+      ClusterOf(predictor, 4), 2, A100(), nullptr, model::GBPerSecond(20));
+  REQUIRE(across.devices == 8);
+  CHECK(inside.measured());
+  CHECK_FALSE(across.measured());
+  CHECK(EstimateStep(predictor, scenario.workload, across).log_sigma >
+        EstimateStep(predictor, scenario.workload, inside).log_sigma);
 }
 
 TEST_CASE("two and four of every device") {
