@@ -2,6 +2,7 @@
 """Makes what the pages of docs/ and the README show of the program's output.
 
   docs/make.py --trainfare build/release/bin/trainfare [--tables FOLDER]
+               [--untouched FOLDER]
 
 An output is the block after a comment such as
 
@@ -10,12 +11,13 @@ An output is the block after a comment such as
 and is put in anew, as a person sees it in a terminal of 100 columns; `output
 lines=8:` keeps the first eight lines. With
 --tables, the folder of the measurement tables, it also writes
-docs/results/tables.md. The tables of docs/results/fits.md and of
-docs/results/validation_published.md are made each time. The figures:
-docs/figures/make.py.
+docs/results/tables.md, and with --untouched docs/results/untouched.md. The
+tables of docs/results/fits.md and of docs/results/validation_published.md are made each
+time. The figures: docs/figures/make.py.
 """
 
 import argparse
+import csv
 import datetime
 import pathlib
 import re
@@ -146,6 +148,52 @@ def printed(page, lines):
         encoding="utf-8")
 
 
+def reason_of(refusal):
+    """The commonest reason why no row is used, of the refusal's list."""
+    said = re.sub(r"\s+", " ", str(refusal).split("trainfare: ")[-1])
+    listed = re.search(r"rows are not used: (.*)", said)
+    counts = [(int(n), why) for n, why in
+              re.findall(r"(\d+) ([^,;:0-9][^,;:]*)", listed[1] if listed
+                         else "")]
+    return max(counts)[1].strip() if counts else said.split(": ", 1)[-1]
+
+
+def results_of_untouched(program, tables):
+    """As shipped, the tables on whose rows nothing was chosen."""
+    path = ROOT / "calibrate/records/import/tables_chosen.csv"
+    with open(path, encoding="utf-8", newline="") as file:
+        chosen = {row["table"]: row for row in csv.DictReader(file)}
+    here = {str(found.relative_to(tables).with_suffix(""))
+            for found in tables.rglob("*.csv")}
+    if here != set(chosen):
+        sys.exit(f"{path}: expected the tables of {tables}, got others: "
+                 f"{sorted(here ^ set(chosen))}")
+    read, unread, touched = [], [], []
+    for name, row in sorted(chosen.items()):
+        if row["chosen_on_these_rows"] != "no":
+            touched.append([name, row["chosen_on_these_rows"], row["what"]])
+            continue
+        try:
+            answer = program.json("validate", str(tables / f"{name}.csv"),
+                                  "--protocol", PROTOCOLS[0])
+        except SystemExit as refusal:
+            unread.append([name, reason_of(refusal)])
+            continue
+        e = answer["overall"]
+        read.append([name, str(e["n"]), str(len(answer["skipped"])),
+                     *(f"{e[key]:.1f}" for key in ("median", "p90", "max")),
+                     f"{e['coverage']:.0f}"])
+    printed("untouched.md", [
+        "## As they arrive\n",
+        *table(["table", "rows", "not predicted", "median, %", "90 % below, %",
+                "worst, %", "inside 80 %, %"], "lrrrrrr", read),
+        "\nNo row of these tells a step's time of one device or of data "
+        "parallel ones; by far the most\nrows: the reason.\n",
+        *table(["table", "why"], "ll", unread),
+        "\n## Chosen on them\n",
+        *table(["table", "chosen", "what"], "lll", touched)])
+
+
 def errors_of(group):
     """Median and worst, those of the rows without an assumption in brackets."""
     unit = "pt" if group["measure"] == "points" else "%"
@@ -273,10 +321,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--trainfare", default="build/release/bin/trainfare")
     parser.add_argument("--tables", type=pathlib.Path)
+    parser.add_argument("--untouched", type=pathlib.Path)
     options = parser.parse_args()
     program = Program(options.trainfare)
     if options.tables:
         results_of_tables(program, options.tables.resolve())
+    if options.untouched:
+        results_of_untouched(program, options.untouched.resolve())
     with tempfile.TemporaryDirectory() as folder:
         for name in ("docs", "scenarios"):
             (pathlib.Path(folder) / name).symlink_to(ROOT / name)

@@ -191,10 +191,16 @@ struct Verdict {
 
 Verdict VerdictOf(const PublishedGroup::Limit& limit,
                   const GroupResult& result) {
-  if (LimitText(limit) == "none set" || result.empty()) return {{}, "-"};
+  if (LimitText(limit) == "none set") return {{}, "-"};
+  if (result.empty()) return {false, "missed: no row is answered"};
   const std::vector<std::string> missed = MissesOf(limit, result);
   if (missed.empty()) return {true, "met"};
   return {false, fmt::format("missed: {}", fmt::join(missed, ", "))};
+}
+
+bool IsLimited(const PublishedGroup& group) {
+  return LimitText(group.as_shipped) != "none set" ||
+         LimitText(group.leave_one_out) != "none set";
 }
 
 Cell Count(int64_t value) {
@@ -453,8 +459,10 @@ Table GroupTable(const Result& result, Json& list, Limits& limits) {
   table.columns = GroupColumns();
   const auto add = [&](const PublishedGroup& group,
                        const Answers& answers,
-                       const GroupResult& of_group) {
-    if (of_group.empty()) return;
+                       const GroupResult& of_group,
+                       bool asked) {
+    // What something is asked of, and nothing is answered, is not left out.
+    if (of_group.empty() && !asked) return;
     const PublishedGroup::Limit& limit =
         answers.protocol == PublishedProtocol::kAsShipped ? group.as_shipped
                                                           : group.leave_one_out;
@@ -474,7 +482,7 @@ Table GroupTable(const Result& result, Json& list, Limits& limits) {
       const auto& free = answers.predictions.free_parameters;
       const auto found = free.find(group.name);
       of_group.parameters = found == free.end() ? 0 : found->second;
-      add(group, answers, of_group);
+      add(group, answers, of_group, !rows.empty() && IsLimited(group));
     }
   }
   const std::array<std::pair<std::string_view, std::string_view>, 2> orders = {
@@ -484,7 +492,8 @@ Table GroupTable(const Result& result, Json& list, Limits& limits) {
     for (const Answers& answers : result.answers) {
       add(RankGroup(quantity, title),
           answers,
-          RankResult(answers.ranks, quantity));
+          RankResult(answers.ranks, quantity),
+          false);
     }
   }
   return table;
