@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -216,6 +218,57 @@ TEST_CASE("other runs of a device do move a prediction that is left out") {
     CHECK(std::abs(*after.rows[i].answer.value / *before.rows[i].answer.value -
                    1.0) > 1e-3);
   }
+}
+
+// Names of runs, of files of published figures and of tables; those without a
+// "_" are words like any other.
+std::set<std::string> NamesOfData() {
+  std::set<std::string> names;
+  for (const auto& run : All().runs) names.insert(run.first);
+  for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
+    if (file.path().extension() == ".yaml") {
+      names.insert(file.path().stem().string());
+    }
+  }
+  std::ifstream tables(TRAINFARE_ROOT
+                       "/calibrate/records/import/tables_chosen.csv");
+  REQUIRE(tables.is_open());
+  std::string line;
+  std::getline(tables, line);
+  while (std::getline(tables, line)) {
+    const std::string table = line.substr(0, line.find(','));
+    names.insert(std::filesystem::path(table).filename().string());
+  }
+  std::erase_if(names, [](const std::string& name) {
+    return name.find('_') == std::string::npos;
+  });
+  return names;
+}
+
+TEST_CASE("no line of code is there for a run, a document or a table") {
+  const std::set<std::string> names = NamesOfData();
+  REQUIRE(names.size() > 100);
+  int64_t files = 0;
+  for (const char* layer : {"model", "hardware", "calibrate", "scenarios"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(
+             std::filesystem::path(TRAINFARE_ROOT) / layer)) {
+      const std::string type = entry.path().extension().string();
+      if (type != ".cc" && type != ".h") continue;
+      ++files;
+      std::ifstream source(entry.path());
+      std::string line;
+      while (std::getline(source, line)) {
+        // A comment may name a source.
+        const std::string code = line.substr(0, line.find("//"));
+        if (code.find('_') == std::string::npos) continue;
+        for (const std::string& name : names) {
+          if (code.find(name) == std::string::npos) continue;
+          FAIL_CHECK(entry.path().string() << ": " << name << ": " << line);
+        }
+      }
+    }
+  }
+  CHECK(files > 200);
 }
 
 TEST_CASE("every row is answered, or says why not") {
