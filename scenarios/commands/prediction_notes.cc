@@ -165,9 +165,10 @@ void AddLinkNotes(const PredictionTarget& target,
         hardware::FormatBandwidth(ring.ring.link),
         100.0 * ring.link_error,
         target.fit_name);
-    if (target.cluster.measured_ranks != target.cluster.devices) {
-      line += fmt::format("; measured over {} ranks, not {}",
+    if (!target.cluster.measured()) {
+      line += fmt::format("; measured over {} ranks{}, not {}",
                           target.cluster.measured_ranks,
+                          target.cluster.hosts > 1 ? " of one host" : "",
                           target.cluster.devices);
     }
     if (ranks->ranks_per_device > 1) {
@@ -175,6 +176,13 @@ void AddLinkNotes(const PredictionTarget& target,
                           ranks->share);
     }
     notes.push_back(line);
+  } else if (target.cluster.hosts == 1 &&
+             target.predictor.HasExchangeOf(target.cluster.devices)) {
+    notes.push_back(fmt::format(
+        "what {} devices that share no state send each other is in the steps "
+        "that made fit {}, which went over several; it is not added again",
+        target.cluster.devices,
+        target.fit_name));
   } else if (target.cluster.link) {
     notes.push_back(fmt::format(
         "data parallel over {}: link from its datasheet, not measured",

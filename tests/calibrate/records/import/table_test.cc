@@ -304,7 +304,7 @@ TEST_CASE("words of the stack decide how the graph becomes kernels") {
       {"TensorFlow",
        "XLA + AMP; SQuAD v1.1 fine-tuning; Adam",
        "fp16",
-       Fusion::kCompiled,
+       Fusion::kXla,
        OptimizerImplementation::kFused},
       {"PyTorch NeuronX",
        "Autocast:BF16+SR; optimizer AdamW",
