@@ -65,6 +65,53 @@ KindFacts ReadFacts(const std::string& path) {
   return facts;
 }
 
+LinkFacts ReadLinks(const Reader& links) {
+  LinkFacts read;
+  read.ring_share = links.Number("ring_share", 0.01, 1.0);
+  read.ring_share_sigma = links.Number("ring_share_sigma", 0.0, 3.0);
+  read.through_processor = links.Bandwidth("through_processor");
+  read.unnamed_network_sigma = links.Number("unnamed_network_sigma", 0.0, 3.0);
+  read.peer_step = links.Time("peer_step");
+  read.host_step = links.Time("host_step");
+  read.network_step = links.Time("network_step");
+  return read;
+}
+
+RunFacts ReadRuns(const Reader& root) {
+  RunFacts read;
+  const Reader start_up = root.Map("start_up");
+  read.process_start = start_up.Time("process");
+  read.parameters_read = start_up.Bandwidth("parameters");
+  read.start_factor = start_up.Number("within_factor", 1.0, 100.0);
+  const Reader renting = start_up.Map("renting");
+  read.shortest_renting = renting.Time("from");
+  read.longest_renting = renting.Time("to");
+  if (read.shortest_renting.base() <= 0 ||
+      read.longest_renting < read.shortest_renting) {
+    renting.Fail("to", "expected no less than from, which is above 0 s");
+  }
+  read.slowest_write = root.Map("checkpoints").Bandwidth("slowest_write");
+  return read;
+}
+
+struct AnyFacts {
+  LinkFacts links;
+  RunFacts runs;
+};
+
+// What every device has, of one file, which is read once.
+const AnyFacts& FactsOfAny() {
+  static const AnyFacts facts = [] {
+    const Reader root = Reader::FromFile(FileOf("any"));
+    AnyFacts read{ReadLinks(root.Map("links")), ReadRuns(root)};
+    root.Text("source");
+    root.Date("date");
+    root.Finish();
+    return read;
+  }();
+  return facts;
+}
+
 }  // namespace
 
 const KindFacts& FactsOfKind(DeviceKind kind) {
@@ -81,25 +128,8 @@ const KindFacts& FactsOfKind(DeviceKind kind) {
   return facts.at(index);
 }
 
-const LinkFacts& FactsOfLinks() {
-  static const LinkFacts facts = [] {
-    const Reader root = Reader::FromFile(FileOf("any"));
-    const Reader links = root.Map("links");
-    LinkFacts read;
-    read.ring_share = links.Number("ring_share", 0.01, 1.0);
-    read.ring_share_sigma = links.Number("ring_share_sigma", 0.0, 3.0);
-    read.through_processor = links.Bandwidth("through_processor");
-    read.unnamed_network_sigma =
-        links.Number("unnamed_network_sigma", 0.0, 3.0);
-    read.peer_step = links.Time("peer_step");
-    read.host_step = links.Time("host_step");
-    read.network_step = links.Time("network_step");
-    root.Text("source");
-    root.Date("date");
-    root.Finish();
-    return read;
-  }();
-  return facts;
-}
+const LinkFacts& FactsOfLinks() { return FactsOfAny().links; }
+
+const RunFacts& FactsOfRuns() { return FactsOfAny().runs; }
 
 }  // namespace trainfare::hardware

@@ -47,4 +47,20 @@ struct LinkFacts {
 
 const LinkFacts& FactsOfLinks();  // read once
 
+// What is taken of the times besides the steps that a scenario leaves open.
+struct RunFacts {
+  // A process to its first step: `process_start`, and every parameter in 16
+  // bits at that rate; 80 % of processes within a factor of it, both ways.
+  model::Seconds<> process_start;
+  model::BytesPerSecond<> parameters_read;
+  double start_factor = 1;
+  // From asking for an instance to its first process, 80 %.
+  model::Seconds<> shortest_renting;
+  model::Seconds<> longest_renting;
+  // Of a checkpoint, by one host.
+  model::BytesPerSecond<> slowest_write;
+};
+
+const RunFacts& FactsOfRuns();  // read once
+
 }  // namespace trainfare::hardware

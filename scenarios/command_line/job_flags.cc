@@ -45,6 +45,11 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
   app.add_option("--precision", overrides.precision, "fp32, tf32, fp16 or bf16")
       ->type_name("NAME");
   AddCount(app, "--epochs", overrides.epochs, "Instead of the scenario's");
+  app.add_option("--start-up",
+                 overrides.start_up,
+                 "From renting to the first step, such as 5min, or 0 (default: "
+                 "the scenario's, else as usual)")
+      ->type_name("TIME");
   app.add_option("--work",
                  overrides.work,
                  "training, or forward: passes of inference alone")

@@ -64,6 +64,11 @@ std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
     settings.push_back(
         {"dataset.train", std::to_string(*overrides.samples), "--samples"});
   }
+  if (overrides.start_up) {
+    const std::string& time = *overrides.start_up;
+    settings.push_back(
+        {"run.start_up", time == "0" ? time + " s" : time, "--start-up"});
+  }
   for (const std::string& text : overrides.settings) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {

@@ -22,6 +22,7 @@ struct Overrides {
   std::optional<std::string> precision;
   std::optional<int64_t> epochs;
   std::optional<std::string> work;
+  std::optional<std::string> start_up;  // a time, or 0
 };
 
 struct PredictOptions {

@@ -7,6 +7,7 @@
 #include "hardware/files/unit_text.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/open_times.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -274,10 +275,11 @@ std::string Answer(const PredictionTarget& target,
                        FormatBytes(job.memory.total()),
                        FormatBytes(job.memory.total() - job.capacity));
   }
-  std::string line = fmt::format("{} takes {} (80 % interval {}) on {}",
+  std::string line = fmt::format("{} takes {} (80 % interval {}{}) on {}",
                                  scenario.title,
                                  FormatTime(job.run.total()),
                                  Interval(job.run_low, job.run_high),
+                                 StartUpWords(job),
                                  TargetName(target));
   if (const auto cost = CostOf(job, target.tariff)) {
     line += fmt::format(" and costs {}", hardware::FormatMoney(*cost));
@@ -292,6 +294,9 @@ std::vector<std::string> PredictionNotes(const PredictionTarget& target,
   std::vector<std::string> notes;
   AddMemoryNotes(jobs, notes);
   AddEnergyNotes(target, jobs, notes);
+  if (!scenario.extras.start_up) {
+    notes.push_back(StartUpNote(target.cluster.rented));
+  }
   AddCompileNotes(target, jobs, scenario, notes);
   AddFitNotes(target, notes);
   AddBatchNotes(target, jobs, scenario, notes);

@@ -19,6 +19,7 @@
 #include "scenarios/commands/candidates.h"
 #include "scenarios/commands/job_units.h"
 #include "scenarios/job/estimate.h"
+#include "scenarios/job/open_times.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/report/column_unit.h"
 #include "scenarios/report/result_json.h"
@@ -273,10 +274,7 @@ void AddNotes(const std::vector<Candidate>& candidates,
         "measured; the whole instance is paid for, also for one device",
         scenario.workload.batch));
   }
-  if (scenario.extras.start_up.base() == 0) {
-    report.notes.emplace_back(
-        "renting and setting up is not counted: set run.start_up");
-  }
+  if (!scenario.extras.start_up) report.notes.push_back(StartUpNote(true));
   const bool compiles =
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
         return c.job && c.job->compiles;
@@ -313,16 +311,18 @@ std::string Answer(const std::vector<Candidate>& candidates,
                        scenario.title);
   }
   const Candidate& best = candidates.front();
-  return fmt::format("{}: {} is {} ({} x {}): {}, {} (80 % interval {} .. {})",
-                     scenario.title,
-                     Superlative(objective),
-                     best.Name(),
-                     best.devices,
-                     best.device,
-                     FormatMoney(*best.cost),
-                     FormatTime(best.job->run.total()),
-                     FormatTime(best.job->run_low),
-                     FormatTime(best.job->run_high));
+  return fmt::format(
+      "{}: {} is {} ({} x {}): {}, {} (80 % interval {} .. {}{})",
+      scenario.title,
+      Superlative(objective),
+      best.Name(),
+      best.devices,
+      best.device,
+      FormatMoney(*best.cost),
+      FormatTime(best.job->run.total()),
+      FormatTime(best.job->run_low),
+      FormatTime(best.job->run_high),
+      StartUpWords(*best.job));
 }
 
 // How sure the choice is among the others; empty where nothing comes near.

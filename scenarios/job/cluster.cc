@@ -113,6 +113,7 @@ Cluster PartsOf(const hardware::Instance& instance,
                     parts));
   }
   Cluster cluster = ClusterOf(part, parts);
+  cluster.rented = true;
   cluster.host_memory = instance.host_memory;
   if (cluster.link && instance.between_devices) {
     cluster.link = instance.between_devices->Resolve();
@@ -125,6 +126,7 @@ Cluster PartsOf(const hardware::Instance& instance,
 Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
   Cluster cluster;
   cluster.devices = devices;
+  cluster.rented = true;
   cluster.host_memory = instance.host_memory;
   if (devices > instance.count) {
     throw InputError(

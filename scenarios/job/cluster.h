@@ -38,6 +38,8 @@ struct Cluster {
   int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
   // Whether just so many were, in one host.
   bool measured() const { return hosts == 1 && measured_ranks == devices; }
+  // Of an instance that is rented for the job, so that it has to start first.
+  bool rented = false;
   // The memory of the host that they are in; absent: not known.
   std::optional<model::Bytes<>> host_memory;
   // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and

@@ -20,6 +20,7 @@
 #include "model/limits.h"
 #include "model/sharding.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/open_times.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -268,6 +269,7 @@ JobEstimate Begin(const Scenario& scenario,
   shapes.compile_time_known = stated || device.compiler;
   hardware::RequireSupported(device, job.workload, shapes);
   job.compile_known = !job.compiles || stated;
+  job.start_up_known = scenario.extras.start_up.has_value();
   return job;
 }
 
@@ -281,51 +283,9 @@ void CountMemory(const Device& device, JobEstimate& job) {
       device, job.workload, kMostBatch, job.devices, job.ranks_per_device);
 }
 
-// Whether lengths come as they are drawn, so that no run before has compiled
-// them all.
-bool ShapesAreNew(const Scenario& scenario, const JobEstimate& job) {
-  return scenario.padding.kind == PaddingKind::kDynamic &&
-         job.lengths.size() > 1;
-}
-
-// Time that compiling takes where the scenario does not say it: from `low` to
-// `high`, 80 %. The graphs of fixed shapes may have been compiled by a run
-// before, so it may be nothing; at most each takes the longest of its kind.
-// New lengths are compiled at least once each, and at most whenever a step has
-// another than the one before.
-struct CompileRange {
-  Seconds<> low;
-  Seconds<> high;
-};
-CompileRange UnknownCompile(const Scenario& scenario,
-                            const Device& device,
-                            const JobEstimate& job) {
-  if (job.compile_known || !device.compiler) return {};
-  const hardware::CompilerFacts& compiler = *device.compiler;
-  if (!ShapesAreNew(scenario, job)) {
-    return {{}, compiler.longest_compile * job.run.distinct_shapes};
-  }
-  return {compiler.shortest_compile * job.run.distinct_shapes,
-          compiler.longest_compile *
-              std::max(job.run.distinct_shapes, job.run.shape_changes)};
-}
-
-// What compiling a shape takes in the answer itself: as the scenario says; else
-// of new lengths the middle of what is known of the kind, and of fixed ones
-// nothing, which the first run alone pays for.
-Seconds<> CompileTime(const Scenario& scenario,
-                      const Device& device,
-                      const JobEstimate& job) {
-  if (scenario.extras.compile_per_shape) {
-    return *scenario.extras.compile_per_shape;
-  }
-  if (!device.compiler || !ShapesAreNew(scenario, job)) return {};
-  return Seconds<>(std::sqrt(device.compiler->shortest_compile.base() *
-                             device.compiler->longest_compile.base()));
-}
-
 model::RunPlan PlanOf(const Scenario& scenario,
                       const Device& device,
+                      const Cluster& cluster,
                       const JobEstimate& job) {
   const bool trains = scenario.workload.work != model::Work::kForward;
   model::RunPlan plan;
@@ -338,8 +298,8 @@ model::RunPlan PlanOf(const Scenario& scenario,
   plan.devices = job.devices;
   plan.lengths = job.lengths;
   plan.drop_last = scenario.drop_last;
-  plan.start_up = scenario.extras.start_up;
-  plan.checkpoint = scenario.extras.checkpoint;
+  plan.start_up = StartUpTime(scenario, cluster).usual;
+  plan.checkpoint = CheckpointTime(scenario, cluster).usual;
   plan.load_per_sample = scenario.extras.load_per_sample;
   if (job.compiles) {
     plan.compile_per_shape = CompileTime(scenario, device, job);
@@ -518,6 +478,28 @@ void AverageSteps(const Device& device,
             peak->base();
 }
 
+// The 80 % interval of the run: its steps are one error, each time that the
+// scenario leaves open another, and none hangs on the others.
+void BoundRun(const Scenario& scenario,
+              const Device& device,
+              const Cluster& cluster,
+              JobEstimate& job) {
+  const Seconds<> stepping =
+      job.run.training - job.run.input_wait + job.run.evaluation;
+  double below = std::pow((stepping * (1.0 - job.step.low_factor)).base(), 2.0);
+  double above =
+      std::pow((stepping * (job.step.high_factor - 1.0)).base(), 2.0);
+  const auto add = [&](const OpenTime& open, double times) {
+    below += std::pow(times * (open.usual - open.low).base(), 2.0);
+    above += std::pow(times * (open.high - open.usual).base(), 2.0);
+  };
+  add(StartUpTime(scenario, cluster), 1.0);
+  add(CompilingTime(scenario, device, job), 1.0);
+  add(CheckpointTime(scenario, cluster), static_cast<double>(scenario.epochs));
+  job.run_low = job.run.total() - Seconds<>(std::sqrt(below));
+  job.run_high = job.run.total() + Seconds<>(std::sqrt(above));
+}
+
 }  // namespace
 
 std::string JobEstimate::Obstacle() const {
@@ -627,7 +609,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   LimitToHost(scenario, device, cluster, job);
   if (!job.fits()) return job;
 
-  const model::RunPlan plan = PlanOf(scenario, device, job);
+  const model::RunPlan plan = PlanOf(scenario, device, cluster, job);
   const model::Work work = job.workload.work;
   Steps steps(predictor, scenario.workload, cluster);
   job.run = model::EstimateRun(
@@ -640,16 +622,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
       });
   AverageSteps(device, plan, steps, job);
 
-  const Seconds<> stepping =
-      job.run.training - job.run.input_wait + job.run.evaluation;
-  const Seconds<> fixed = job.run.total() - stepping;
-  job.run_low = fixed + stepping * job.step.low_factor;
-  job.run_high = fixed + stepping * job.step.high_factor;
-  if (!job.compile_known) {
-    const CompileRange range = UnknownCompile(scenario, device, job);
-    job.run_low += range.low - job.run.compile;
-    job.run_high += range.high - job.run.compile;
-  }
+  BoundRun(scenario, device, cluster, job);
   RequireAnswer(job);
   job.engines =
       calibrate::EnginesOf(device, job.workload, predictor.fit().Values());

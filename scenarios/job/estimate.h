@@ -94,6 +94,9 @@ struct JobEstimate {
   bool compiles = false;  // every distinct shape anew
   // How long that takes was said; else it is not counted.
   bool compile_known = false;
+  // Whether start-up was said; else it is as usual
+  // (scenarios/job/open_times.h).
+  bool start_up_known = true;
 
   model::MemoryEstimate memory;
   model::Bytes<> capacity;

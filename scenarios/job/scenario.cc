@@ -255,15 +255,13 @@ RunExtras ReadRunExtras(const Reader& root) {
   if (!run) return extras;
   using Sign = Reader::Sign;
   const auto read = [&](std::string_view key) {
-    return run->OptionalTime(key, Sign::kZeroOrMore)
-        .value_or(model::Seconds<>());
+    return run->OptionalTime(key, Sign::kZeroOrMore);
   };
   extras.start_up = read("start_up");
-  extras.compile_per_shape =
-      run->OptionalTime("compile_per_shape", Sign::kZeroOrMore);
+  extras.compile_per_shape = read("compile_per_shape");
   extras.warm_cache = run->OptionalFlag("warm_cache").value_or(false);
   extras.checkpoint = read("checkpoint");
-  extras.load_per_sample = read("load_per_sample");
+  extras.load_per_sample = read("load_per_sample").value_or(model::Seconds<>());
   extras.swap =
       run->OptionalBytes("swap", Sign::kZeroOrMore).value_or(model::Bytes<>());
   return extras;

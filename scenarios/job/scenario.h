@@ -28,17 +28,18 @@ struct Padding {
   std::vector<int64_t> buckets;  // rising
 };
 
-// What the clock adds to the steps, as the user knows it; 0 = not counted.
+// What the clock adds to the steps, as the user knows it; what is absent is
+// taken as usual, and less sure (scenarios/job/open_times.h).
 struct RunExtras {
-  model::Seconds<> start_up;  // from renting to the first step
+  std::optional<model::Seconds<>> start_up;  // from renting to the first step
   // What a device with static shapes takes to compile a shape; absent: not
   // known. 0 is as good as known.
   std::optional<model::Seconds<>> compile_per_shape;
   // Every shape was compiled by an earlier run and is found again.
   bool warm_cache = false;
-  model::Seconds<> checkpoint;       // of one, after every epoch
-  model::Seconds<> load_per_sample;  // of the input pipeline
-  model::Bytes<> swap;               // of the host, for a compiler
+  std::optional<model::Seconds<>> checkpoint;  // of one, after every epoch
+  model::Seconds<> load_per_sample;            // of the input pipeline
+  model::Bytes<> swap;                         // of the host, for a compiler
 };
 
 struct Scenario {

@@ -55,6 +55,8 @@ PublishedJob JobOf(const Published& published, const PublishedRun& run) {
     s.lengths_source = std::move(lengths.source);
     s.padding = {PaddingKind::kDynamic, *run.sequence_length, {}};
   }
+  // The time of a run is printed from where training begins.
+  s.extras.start_up = model::Seconds<>();
   s.extras.swap = run.swap.value_or(model::Bytes<>());
   return job;
 }

@@ -77,6 +77,7 @@ void AddBreakdown(const StepEstimate& step, Json& json) {
 
 void AddRun(const JobEstimate& job, Json& json) {
   json["run"] = {{"start_up_s", ToSeconds(job.run.start_up)},
+                 {"start_up_known", job.start_up_known},
                  {"compile_s", ToSeconds(job.run.compile)},
                  {"training_s", ToSeconds(job.run.training)},
                  {"evaluation_s", ToSeconds(job.run.evaluation)},

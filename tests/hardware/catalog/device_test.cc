@@ -14,6 +14,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/shared_data.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -173,12 +174,9 @@ TEST_CASE("a device is found by name, reported name or alias") {
 }
 
 TEST_CASE("device names of the measurement tables are known" *
-          doctest::test_suite("shared")) {
-  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
-  if (!fs::is_directory(folder)) {
-    MESSAGE("skipped: no measurements beside the repository");
-    return;
-  }
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("measurements"))) {
+  const fs::path folder = SharedPath("measurements");
   // No facts about these are at hand.
   std::set<std::string> missing = {
       "Ascend 910 Premium A",

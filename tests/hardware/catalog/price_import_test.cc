@@ -7,6 +7,7 @@
 #include "hardware/catalog/price.h"
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/shared_data.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -14,12 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using Counts = std::map<std::string, int64_t>;
 
-std::optional<std::string> Catalog(const std::string& cloud) {
-  const fs::path path =
-      fs::path(TRAINFARE_SHARED) / "prices" / cloud / "vms.csv";
-  if (fs::exists(path)) return path.string();
-  MESSAGE("skipped: no prices beside the repository");
-  return std::nullopt;
+std::string Catalog(const std::string& cloud) {
+  return "prices/" + cloud + "/vms.csv";
 }
 
 int64_t Sum(const Counts& counts) {
@@ -50,11 +47,10 @@ const std::string kGoogleHeader =
 }  // namespace
 
 TEST_CASE("Google's catalog: everything dropped is counted" *
-          doctest::test_suite("shared")) {
-  const std::optional<std::string> path = Catalog("gcp");
-  if (!path) return;
-  const ImportedPrices imported =
-      ImportSkyPilotCatalog(*path, "gcp", "2026-05-20");
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("gcp")))) {
+  const ImportedPrices imported = ImportSkyPilotCatalog(
+      SharedPath(Catalog("gcp")).string(), "gcp", "2026-05-20");
   CHECK(imported.rows == 31285);
   CHECK(imported.used + Sum(imported.dropped) == imported.rows);
   // 8 of the 154 duplicates are of sentinels, and counted as these.
@@ -82,11 +78,10 @@ TEST_CASE("Google's catalog: everything dropped is counted" *
 }
 
 TEST_CASE("Google's offers in the place of on-demand are marked" *
-          doctest::test_suite("shared")) {
-  const std::optional<std::string> path = Catalog("gcp");
-  if (!path) return;
-  const ImportedPrices imported =
-      ImportSkyPilotCatalog(*path, "gcp", "2026-05-20");
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("gcp")))) {
+  const ImportedPrices imported = ImportSkyPilotCatalog(
+      SharedPath(Catalog("gcp")).string(), "gcp", "2026-05-20");
   for (const char* region :
        {"us-central1", "us-west1", "us-west4", "asia-northeast1"}) {
     CAPTURE(region);
@@ -106,11 +101,10 @@ TEST_CASE("Google's offers in the place of on-demand are marked" *
 }
 
 TEST_CASE("Azure's lines of 11 fields are read" *
-          doctest::test_suite("shared")) {
-  const std::optional<std::string> path = Catalog("azure");
-  if (!path) return;
-  const ImportedPrices imported =
-      ImportSkyPilotCatalog(*path, "azure", "2026-05-20");
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("azure")))) {
+  const ImportedPrices imported = ImportSkyPilotCatalog(
+      SharedPath(Catalog("azure")).string(), "azure", "2026-05-20");
   CHECK(imported.rows == 829);
   CHECK(imported.used + Sum(imported.dropped) == imported.rows);
   CHECK(imported.dropped == Counts{{"fraction of an accelerator", 108},
@@ -126,22 +120,20 @@ TEST_CASE("Azure's lines of 11 fields are read" *
 }
 
 TEST_CASE("Lambda's machines without a GPU are left out" *
-          doctest::test_suite("shared")) {
-  const std::optional<std::string> path = Catalog("lambda");
-  if (!path) return;
-  const ImportedPrices imported =
-      ImportSkyPilotCatalog(*path, "lambda", "2026-05-07");
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("lambda")))) {
+  const ImportedPrices imported = ImportSkyPilotCatalog(
+      SharedPath(Catalog("lambda")).string(), "lambda", "2026-05-07");
   CHECK(imported.rows == 425);
   CHECK(imported.used == 391);
   CHECK(imported.dropped == Counts{{"no accelerator", 34}});
 }
 
 TEST_CASE("a cloud that is not in the catalog keeps its instances" *
-          doctest::test_suite("shared")) {
-  const std::optional<std::string> path = Catalog("nebius");
-  if (!path) return;
-  const ImportedPrices imported =
-      ImportSkyPilotCatalog(*path, "nebius", "2026-11-20");
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("nebius")))) {
+  const ImportedPrices imported = ImportSkyPilotCatalog(
+      SharedPath(Catalog("nebius")).string(), "nebius", "2026-11-20");
   CHECK(imported.used == imported.rows);
   CHECK_FALSE(imported.prices.prices.empty());
   // Nobody said how it bills: by the hour.

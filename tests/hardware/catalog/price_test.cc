@@ -12,6 +12,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/shared_data.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -121,13 +122,10 @@ TEST_CASE("what is not known is no price, and an unknown cloud an error") {
 }
 
 TEST_CASE("the shipped prices are those of the quick table" *
-          doctest::test_suite("shared")) {
-  const fs::path table = fs::path(TRAINFARE_SHARED) / "prices/quick_table.csv";
-  if (!fs::exists(table)) {
-    MESSAGE("skipped: no prices beside the repository");
-    return;
-  }
-  const CsvFile file = CsvFile::Read(table.string());
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("prices/quick_table.csv"))) {
+  const CsvFile file =
+      CsvFile::Read(SharedPath("prices/quick_table.csv").string());
   const auto field = [&](const CsvRow& row, std::string_view column) {
     return row.fields[file.Column(column)];
   };

@@ -115,6 +115,7 @@ TEST_CASE("no price is no price: never 0, never the winner") {
 TEST_CASE("limits rule out what passes them and say by how much") {
   const FitFolder none;
   RecommendOptions options = For("imdb_bert_base");
+  options.overrides.start_up.emplace("0");
   const Json cheapest = Winner(Recommend(options));
   const double run = cheapest.at("estimate").at("run_time_s").get<double>();
   options.deadline = model::Second(run / 4.0);

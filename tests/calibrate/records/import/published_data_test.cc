@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/overlap.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/shared_data.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 
 const std::string kFolder =
     std::string(TRAINFARE_ROOT) + "/scenarios/published";
-const fs::path kSource = fs::path(TRAINFARE_SHARED) / "published";
+const fs::path kSource = SharedPath("published");
 
 const Published& All() {
   static const Published published = LoadPublished(kFolder);
@@ -234,11 +235,8 @@ TEST_CASE("a bad file is refused where it is wrong") {
 }
 
 TEST_CASE("every record of the source is a row or has a reason, unchanged" *
-          doctest::test_suite("shared")) {
-  if (!fs::is_directory(kSource)) {
-    MESSAGE("skipped: no ../shared/published beside this tree");
-    return;
-  }
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("published"))) {
   // Words, not figures of the run: a time printed twice, a count of repeats,
   // outcomes.
   const std::set<std::string> words = {"time_printed", "runs"};

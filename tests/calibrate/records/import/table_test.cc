@@ -17,6 +17,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "tests/shared_data.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -452,12 +453,9 @@ TEST_CASE("a table that is not right says where") {
 }
 
 TEST_CASE("every published table is read, and every row accounted for" *
-          doctest::test_suite("shared")) {
-  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
-  if (!fs::is_directory(folder)) {
-    MESSAGE("skipped: no " << folder.string());
-    return;
-  }
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("measurements"))) {
+  const fs::path folder = SharedPath("measurements");
   struct Expected {
     const char* file;
     int64_t rows;
@@ -488,12 +486,9 @@ TEST_CASE("every published table is read, and every row accounted for" *
 
 // A fit that another version of the model made would say so nowhere.
 TEST_CASE("shipped fits of GPUs are of the model that ships" *
-          doctest::test_suite("shared")) {
-  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
-  if (!fs::is_directory(folder)) {
-    MESSAGE("skipped: no " << folder.string());
-    return;
-  }
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("measurements"))) {
+  const fs::path folder = SharedPath("measurements");
   std::map<std::pair<std::string, Quantity>, Observation> known;
   for (const char* file : {"nvidia_dle_training.csv",
                            "lambda_deeplearning_benchmark.csv",
@@ -542,12 +537,9 @@ TEST_CASE("shipped fits of GPUs are of the model that ships" *
 // The refits tell how far the leverages may be trusted: not further than the
 // rows scatter anyway.
 TEST_CASE("rows left out by leverage are as their refits" *
-          doctest::test_suite("shared")) {
-  const fs::path folder = fs::path(TRAINFARE_SHARED) / "measurements";
-  if (!fs::is_directory(folder)) {
-    MESSAGE("skipped: no " << folder.string());
-    return;
-  }
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("measurements"))) {
+  const fs::path folder = SharedPath("measurements");
   FitOptions by_leverage;
   by_leverage.name_runs = false;
   FitOptions by_refits = by_leverage;

@@ -1,0 +1,121 @@
+#include "scenarios/job/open_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "hardware/catalog/kind_facts.h"
+#include "hardware/files/unit_text.h"
+#include "model/architecture.h"
+#include "model/optimizer_kernels.h"
+#include "model/trainable.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::Device;
+using model::Seconds;
+
+OpenTime Known(Seconds<> time) { return {time, time, time}; }
+
+// Whether lengths come as they are drawn, so that no run before has compiled
+// them all.
+bool ShapesAreNew(const Scenario& scenario, const JobEstimate& job) {
+  return scenario.padding.kind == PaddingKind::kDynamic &&
+         job.lengths.size() > 1;
+}
+
+// Of two that do not hang on each other: distances to the bounds add as their
+// squares.
+OpenTime Sum(const OpenTime& a, const OpenTime& b) {
+  const Seconds<> usual = a.usual + b.usual;
+  const Seconds<> below(
+      std::hypot((a.usual - a.low).base(), (b.usual - b.low).base()));
+  const Seconds<> above(
+      std::hypot((a.high - a.usual).base(), (b.high - b.usual).base()));
+  return {usual - below, usual, usual + above};
+}
+
+}  // namespace
+
+OpenTime StartUpTime(const Scenario& scenario, const Cluster& cluster) {
+  if (scenario.extras.start_up) return Known(*scenario.extras.start_up);
+  const hardware::RunFacts& facts = hardware::FactsOfRuns();
+  const auto parameters = static_cast<double>(
+      model::TotalParameters(scenario.workload.architecture));
+  const Seconds<> usual = facts.process_start +
+                          model::Byte(2.0 * parameters) / facts.parameters_read;
+  const OpenTime process{
+      usual / facts.start_factor, usual, usual * facts.start_factor};
+  if (!cluster.rented) return process;
+  const Seconds<> renting(
+      std::sqrt(facts.shortest_renting.base() * facts.longest_renting.base()));
+  return Sum(process, {facts.shortest_renting, renting, facts.longest_renting});
+}
+
+std::string StartUpWords(const JobEstimate& job) {
+  if (job.start_up_known) return "";
+  return fmt::format("; {} of start-up assumed, --start-up 0 leaves it out",
+                     hardware::FormatTime(job.run.start_up));
+}
+
+std::string StartUpNote(bool rented) {
+  using hardware::FormatTime;
+  const hardware::RunFacts& facts = hardware::FactsOfRuns();
+  const std::string renting =
+      rented ? fmt::format("{} to {} of renting, ",
+                           FormatTime(facts.shortest_renting),
+                           FormatTime(facts.longest_renting))
+             : "";
+  return fmt::format(
+      "start-up is assumed: {}{} of a process and its parameters at {}, within "
+      "a factor of {:.2g}; say what it takes by --start-up or run.start_up",
+      renting,
+      FormatTime(facts.process_start),
+      hardware::FormatBandwidth(facts.parameters_read),
+      facts.start_factor);
+}
+
+OpenTime CheckpointTime(const Scenario& scenario, const Cluster& cluster) {
+  if (scenario.extras.checkpoint) return Known(*scenario.extras.checkpoint);
+  const model::Workload& w = scenario.workload;
+  if (w.work != model::Work::kTraining) return {};
+  const auto tensors = static_cast<double>(
+      1 + model::OperationsOf(w.optimizer.kind).state_tensors);
+  const model::Bytes<> size = model::Byte(
+      4.0 * tensors * static_cast<double>(model::TrainableParameters(w)));
+  return {{},
+          {},
+          size / (hardware::FactsOfRuns().slowest_write *
+                  static_cast<double>(cluster.hosts))};
+}
+
+Seconds<> CompileTime(const Scenario& scenario,
+                      const Device& device,
+                      const JobEstimate& job) {
+  if (scenario.extras.compile_per_shape) {
+    return *scenario.extras.compile_per_shape;
+  }
+  if (!device.compiler || !ShapesAreNew(scenario, job)) return {};
+  return Seconds<>(std::sqrt(device.compiler->shortest_compile.base() *
+                             device.compiler->longest_compile.base()));
+}
+
+OpenTime CompilingTime(const Scenario& scenario,
+                       const Device& device,
+                       const JobEstimate& job) {
+  if (job.compile_known || !device.compiler) return Known(job.run.compile);
+  const hardware::CompilerFacts& compiler = *device.compiler;
+  if (!ShapesAreNew(scenario, job)) {
+    return {{},
+            job.run.compile,
+            compiler.longest_compile * job.run.distinct_shapes};
+  }
+  return {compiler.shortest_compile * job.run.distinct_shapes,
+          job.run.compile,
+          compiler.longest_compile *
+              std::max(job.run.distinct_shapes, job.run.shape_changes)};
+}
+
+}  // namespace trainfare::scenarios

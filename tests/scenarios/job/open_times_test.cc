@@ -1,0 +1,100 @@
+#include "scenarios/job/open_times.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "calibrate/fit/predictor.h"
+#include "hardware/catalog/instance.h"
+#include "model/architecture.h"
+#include "scenarios/job/scenario.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::Seconds;
+
+Cluster OneDevice() { return {}; }
+
+Cluster Rented() {
+  return ClusterOf(hardware::InstanceCatalog::Shipped().Find("aws/g4dn.xlarge"),
+                   1);
+}
+
+// docs/guide/scenarios.md: 0.75 billion parameters are read in a second.
+TEST_CASE("a start-up that nobody states: the process, and renting") {
+  Scenario scenario = LoadScenario("llama_8b_lora");
+  const auto parameters = static_cast<double>(
+      model::TotalParameters(scenario.workload.architecture));
+  const double process = 10.0 + parameters / 0.75e9;
+  CHECK(process == doctest::Approx(20.7).epsilon(0.001));
+  const OpenTime here = StartUpTime(scenario, OneDevice());
+  CHECK(ToSeconds(here.usual) == doctest::Approx(process));
+  CHECK(ToSeconds(here.low) == doctest::Approx(process / 2.4));
+  CHECK(ToSeconds(here.high) == doctest::Approx(process * 2.4));
+
+  // From 1 to 10 min, so sqrt(60 x 600) = 189.7 s; both are open by themselves.
+  const OpenTime rented = StartUpTime(scenario, Rented());
+  const double renting = std::sqrt(60.0 * 600.0);
+  CHECK(ToSeconds(rented.usual) == doctest::Approx(process + renting));
+  CHECK(ToSeconds(rented.usual - rented.low) ==
+        doctest::Approx(std::hypot(renting - 60.0, process - process / 2.4)));
+  CHECK(ToSeconds(rented.high - rented.usual) ==
+        doctest::Approx(std::hypot(600.0 - renting, process * 1.4)));
+
+  scenario.extras.start_up = Seconds<>();
+  CHECK(StartUpTime(scenario, Rented()).high == Seconds<>());
+}
+
+TEST_CASE("a checkpoint that nobody states is in the interval alone") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.extras.start_up = Seconds<>();
+  const OpenTime open = CheckpointTime(scenario, OneDevice());
+  CHECK(open.usual == Seconds<>());
+  // 109.5 million parameters with AdamW's two tensors, 4 bytes each, 12 of them
+  // at 131 MB/s: 10 s.
+  CHECK(ToSeconds(open.high) == doctest::Approx(10.0).epsilon(0.01));
+  Cluster two = OneDevice();
+  two.hosts = 2;
+  CHECK(ToSeconds(CheckpointTime(scenario, two).high) ==
+        doctest::Approx(0.5 * ToSeconds(open.high)));
+
+  const hardware::Device& a100 =
+      hardware::DeviceCatalog::Shipped().Find("a100_sxm4_40gb");
+  const auto answer = [&] {
+    return EstimateJob(scenario, calibrate::Predictor(a100), OneDevice());
+  };
+  const JobEstimate unstated = answer();
+  scenario.extras.checkpoint = Seconds<>();
+  const JobEstimate none = answer();
+  CHECK(unstated.run.total() == none.run.total());
+  CHECK(unstated.run_low == none.run_low);
+  const auto above = [](const JobEstimate& job) {
+    return ToSeconds(job.run_high - job.run.total());
+  };
+  CHECK(above(unstated) ==
+        doctest::Approx(std::hypot(
+            above(none),
+            static_cast<double>(scenario.epochs) * ToSeconds(open.high))));
+
+  scenario.extras.checkpoint.reset();
+  scenario.workload.work = model::Work::kForward;
+  CHECK(CheckpointTime(scenario, OneDevice()).high == Seconds<>());
+}
+
+TEST_CASE("what is assumed of a start-up is said") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  const hardware::Device& a100 =
+      hardware::DeviceCatalog::Shipped().Find("a100_sxm4_40gb");
+  const auto words = [&] {
+    return StartUpWords(
+        EstimateJob(scenario, calibrate::Predictor(a100), OneDevice()));
+  };
+  CHECK(words() == "; 10.15 s of start-up assumed, --start-up 0 leaves it out");
+  scenario.extras.start_up = Seconds<>();
+  CHECK(words().empty());
+}
+
+}  // namespace
+}  // namespace trainfare::scenarios
