@@ -215,6 +215,8 @@ void VisitFields(Archive& archive, W& w) {
           w.sequence_length);
   archive(Field{.name = "target_length", .most = kLongestSequence},
           w.target_length);
+  archive(Field{.name = "documents", .least = 1, .most = kLongestSequence},
+          w.documents);
   archive(Field{.name = "accumulation", .least = 1, .most = kLargestBatch},
           w.accumulation);
   archive(Field{.name = "precision", .required = true}, w.precision);

@@ -69,6 +69,7 @@ struct Kernel {
   int64_t parameter_bytes = 0;
   int64_t parameter_bytes_written = 0;  // of these, gradients and updates
   GemmExtents gemm;                     // of the two gemm kinds
+  bool eight_bits = false;              // operands of a product, in fp8
   int64_t work_items = 0;  // independent outputs: elements, or rows reduced
   int64_t launches = 1;    // alike and in a row (a for-loop over tensors)
 

@@ -223,6 +223,7 @@ void Validate(const Workload& w) {
   RequireCount(w.batch, 1, kLargestBatch, "batch");
   RequireCount(w.sequence_length, 1, kLongestSequence, "sequence_length");
   RequireCount(w.target_length, 0, kLongestSequence, "target_length");
+  RequireCount(w.documents, 1, w.sequence_length, "documents");
   RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
   RequireCount(w.predictions_per_sequence,
                0,
@@ -321,9 +322,14 @@ int64_t BytesPerElement(Precision precision) {
       return 4;
     case Precision::kFp16:
     case Precision::kBf16:
+    case Precision::kFp8:
       return 2;
   }
   ENSURE(false, "a precision without a width");
+}
+
+Precision OutsideBlockProducts(Precision precision) {
+  return precision == Precision::kFp8 ? Precision::kBf16 : precision;
 }
 
 bool OperationByOperation(const Stack& stack) {

@@ -13,14 +13,23 @@
 
 namespace trainfare::model {
 
-enum class Precision { kFp32, kTf32, kFp16, kBf16 };
+enum class Precision {
+  kFp32,
+  kTf32,
+  kFp16,
+  kBf16,
+  // The products of the blocks have operands of 8 bits, cast for each of them;
+  // all else is as in bf16 (Micikevicius et al. 2022; Transformer Engine).
+  kFp8,
+};
 template <>
 inline constexpr auto kWords<Precision> =
     Words<Precision>("precision",
                      {{Precision::kFp32, "fp32"},
                       {Precision::kTf32, "tf32"},
                       {Precision::kFp16, "fp16"},
-                      {Precision::kBf16, "bf16"}});
+                      {Precision::kBf16, "bf16"},
+                      {Precision::kFp8, "fp8"}});
 
 enum class OptimizerKind {
   kNone,
@@ -226,6 +235,8 @@ struct Workload {
   int64_t sequence_length = 1;  // tokens per sequence, padding included
   // Tokens on the decoder side of an encoder-decoder; 0 = sequence_length.
   int64_t target_length = 0;
+  // Packed into each sequence, equally long; attention stays inside them.
+  int64_t documents = 1;
   int64_t accumulation = 1;  // micro-batches per optimizer step
   Precision precision = Precision::kFp32;
   Optimizer optimizer;
@@ -256,8 +267,12 @@ struct ParallelFault {
 };
 std::optional<ParallelFault> FaultOf(const Parallel& parallel);
 
-// Bytes of one element of the tensors that the matrix engines read.
+// Bytes of one element of the tensors that go from kernel to kernel.
 int64_t BytesPerElement(Precision precision);
+// Of a product whose operands were cast for it.
+inline constexpr int64_t kBytesOfFp8 = 1;
+// What all but the products of the blocks are in: bf16 for fp8, else the same.
+Precision OutsideBlockProducts(Precision precision);
 
 // One kernel per framework operation in the layers.
 bool OperationByOperation(const Stack& stack);

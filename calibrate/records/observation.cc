@@ -157,6 +157,9 @@ std::string Describe(const model::Workload& workload) {
   if (workload.target_length > 0) {
     text += fmt::format(" t{}", workload.target_length);
   }
+  if (workload.documents > 1) {
+    text += fmt::format(" d{}", workload.documents);
+  }
   if (workload.work != model::Work::kTraining) {
     text += fmt::format(" {}", model::ToText(workload.work));
   }

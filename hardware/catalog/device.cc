@@ -85,6 +85,10 @@ void ReadPeak(const Reader& root, Device& device) {
   device.peak.tf32 = rate("tf32_dense");
   device.peak.fp16 = rate("fp16_dense");
   device.peak.bf16 = rate("bf16_dense");
+  device.peak.fp8 = rate("fp8_dense");
+  if (device.peak.fp8 && !device.peak.bf16) {
+    peak.Fail("fp8_dense", "expected bf16_dense beside it, got none");
+  }
   device.peak.vector = rate("vector_fp32");
 }
 
@@ -201,6 +205,9 @@ void ReadLinks(const Reader& root, Device& device) {
   const std::optional<Reader> links = root.OptionalMap("links");
   if (!links) return;
   device.peer_bandwidth = links->OptionalBandwidth("peer");
+  if (links->Has("peer_domain")) {
+    device.peer_domain = links->Integer("peer_domain", 2, 1'000'000);
+  }
   device.host_bandwidth = links->OptionalBandwidth("host");
   device.through_host_bandwidth = links->OptionalBandwidth("through_host");
   device.weight_bandwidth = links->OptionalBandwidth("weights");
@@ -243,6 +250,8 @@ std::optional<model::FlopsPerSecond<>> Device::MatrixPeak(
       return peak.fp16;
     case model::Precision::kBf16:
       return peak.bf16;
+    case model::Precision::kFp8:
+      return peak.fp8;
   }
   ENSURE(false, "every precision has a peak");
 }

@@ -33,6 +33,7 @@ struct Peaks {
   std::optional<model::FlopsPerSecond<>> tf32;
   std::optional<model::FlopsPerSecond<>> fp16;
   std::optional<model::FlopsPerSecond<>> bf16;
+  std::optional<model::FlopsPerSecond<>> fp8;  // there is bf16, too
   // fp32 arithmetic outside the matrix engines (elementwise, reductions).
   // Absent: fp32, and without that the lowest peak there is.
   std::optional<model::FlopsPerSecond<>> vector;
@@ -124,6 +125,8 @@ struct Device {
   std::optional<std::string> part_of;
   // One direction, to a peer on the same host; absent: through the host.
   std::optional<model::BytesPerSecond<>> peer_bandwidth;
+  // Devices that the peer links join beyond a host (a rack); 0: those of one.
+  int64_t peer_domain = 0;
   std::optional<model::BytesPerSecond<>> host_bandwidth;
   // From one to the next on a host where the driver allows no peer access: down
   // into the host's memory and up again.

@@ -129,8 +129,6 @@ StepTime<T> DataflowStep(const Device& device,
                          const model::KernelList& kernels,
                          std::span<const T> p) {
   ENSURE(p.size() == kDataflowParameterCount, "parameters of another model");
-  const auto peak = device.MatrixPeak(workload.precision);
-  ENSURE(peak.has_value(), "a precision that the device does not have");
   // Training renews the weights every step; a forward pass keeps those that
   // the chip has room for.
   const auto stream_rate = WeightStream(device);
@@ -157,7 +155,7 @@ StepTime<T> DataflowStep(const Device& device,
                 kernel.gemm, device.systolic_rows, device.systolic_columns);
             at_peak += model::Flop(static_cast<double>(kernel.matrix_flops) *
                                    times / filled) /
-                       *peak;
+                       MatrixPeakOf(device, workload, kernel);
           }
           weight_bytes += static_cast<double>(kernel.parameter_bytes) * times;
           stages += times;

@@ -34,7 +34,8 @@ void RequirePrecision(const Device& device, model::Precision precision) {
   for (const auto candidate : {model::Precision::kFp32,
                                model::Precision::kTf32,
                                model::Precision::kFp16,
-                               model::Precision::kBf16}) {
+                               model::Precision::kBf16,
+                               model::Precision::kFp8}) {
     if (!device.MatrixPeak(candidate)) continue;
     if (!known.empty()) known += ", ";
     known += model::ToText(candidate);

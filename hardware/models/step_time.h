@@ -4,12 +4,26 @@
 
 #include <cstdint>
 
+#include "hardware/catalog/device.h"
+#include "model/error.h"
 #include "model/kernel_time.h"
 #include "model/kernels.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::hardware {
+
+// What the matrix engines do at most for `kernel`: products of 8 bits are no
+// more than a part of a step in fp8. The device has the workload's precision.
+inline model::FlopsPerSecond<> MatrixPeakOf(const Device& device,
+                                            const model::Workload& workload,
+                                            const model::Kernel& kernel) {
+  const auto peak = device.MatrixPeak(
+      kernel.eight_bits ? model::Precision::kFp8
+                        : model::OutsideBlockProducts(workload.precision));
+  ENSURE(peak.has_value(), "a precision that the device does not have");
+  return *peak;
+}
 
 // Exposed time by cause: what overlaps with something longer is not in it, so
 // that the terms add up to the time that passes.

@@ -119,8 +119,7 @@ model::ExposedTime<T> SystolicKernelTime(const Device& device,
                                          const model::Workload& workload,
                                          const model::Kernel& kernel,
                                          std::span<const T> p) {
-  const auto peak = device.MatrixPeak(workload.precision);
-  ENSURE(peak.has_value(), "a precision that the device does not have");
+  const auto peak = MatrixPeakOf(device, workload, kernel);
   const auto cores =
       static_cast<double>(std::min(device.cores, workload.batch));
   const auto of_chip = static_cast<double>(device.cores);
@@ -136,7 +135,7 @@ model::ExposedTime<T> SystolicKernelTime(const Device& device,
         kernel.gemm, device.systolic_rows, device.systolic_columns);
     compute += model::Flop(static_cast<double>(kernel.matrix_flops) * share *
                            of_chip) /
-               (*peak * (p[kSystolicGemmEfficiency] * array));
+               (peak * (p[kSystolicGemmEfficiency] * array));
   }
   compute += model::Flop(static_cast<double>(kernel.vector_flops +
                                              8 * kernel.special_ops +

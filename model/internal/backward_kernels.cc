@@ -53,12 +53,16 @@ bool IsOfBlock(Matrix matrix) { return matrix <= Matrix::kFeedForwardOut; }
 // for this product, so that its gradient is widened.
 void PassKernels::LinearBackward(
     Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias, Input input) {
+  const bool fp8 = fp8_ && IsOfBlock(matrix);
   if (IsOfBlock(matrix)) Dequantise(n * k);
+  if (fp8) CastToFp8("cast gradient", m * n);
   Gemm("input gradient", m, k, n);
+  if (fp8) ReadFp8(Reads::kWeights);
   AdapterBackward(matrix, m, n, k);
   if (input == Input::kNarrowed) WidenGradient(m * k);
   if (!Trains(matrix)) return;
   WeightGradientGemm("weight gradient", k, n, m);
+  if (fp8) ReadFp8(Reads::kGradient);
   WidenParameterGradient(k * n);
   if (bias) {
     BiasGradient(m, n);
@@ -297,6 +301,7 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
       list_.kernels.back().parameter_bytes_written =
           r.groups * k * n * element_;
     }
+    if (fp8_) ReadFp8(Reads::kGradient);
   };
   SharedExpertBackward(tokens);
   Elementwise("unpermute gradient", r.rows * h, 2 * element_, element_, 2);

@@ -36,14 +36,17 @@ AttentionShape PassKernels::SelfAttention(int64_t length, bool windowed) const {
                        a_.query_head_size(),
                        a_.key_heads(),
                        a_.context_head_size(),
-                       length * length};
+                       0};
+  const int64_t document = std::max<int64_t>(1, length / w_.documents);
+  int64_t seen = document * document;
   if (a_.family == Family::kDecoder) {
-    const int64_t window = windowed ? std::min(a_.window, length) : length;
-    shape.seen = window * (window + 1) / 2 + (length - window) * window;
+    const int64_t window = windowed ? std::min(a_.window, document) : document;
+    seen = window * (window + 1) / 2 + (document - window) * window;
   } else if (windowed) {
     // To both sides.
-    shape.seen = length * std::min(length, 2 * (a_.window / 2) + 1);
+    seen = document * std::min(document, 2 * (a_.window / 2) + 1);
   }
+  shape.seen = seen * w_.documents;
   return shape;
 }
 
@@ -242,9 +245,44 @@ void PassKernels::Dequantise(int64_t elements) {
   kernel.parameter_bytes = kernel.bytes();
 }
 
+// An operand in 8 bits, and transposed for the pass back, in one kernel; of a
+// pass forward alone only the first. Scales are of the steps before (delayed
+// scaling), so that nothing is read for its largest value. Source: NVIDIA
+// TransformerEngine, cast_transpose.
+void PassKernels::CastToFp8(KernelName name,
+                            int64_t elements,
+                            int64_t launches) {
+  const int64_t copies = w_.work == Work::kForward ? 1 : 2;
+  Copy(name, elements, element_, copies * kBytesOfFp8);
+  Kernel& kernel = list_.kernels.back();
+  kernel.launches = launches;
+  if (kernel.name == "cast weights") kernel.parameter_bytes = kernel.bytes();
+}
+
+// Makes the last kernel a product of operands in 8 bits, the second of which
+// may be a weight; its result is wide.
+void PassKernels::ReadFp8(Reads second) {
+  Kernel& kernel = list_.kernels.back();
+  const GemmExtents& g = kernel.gemm;
+  kernel.eight_bits = true;
+  kernel.bytes_read = g.batch * (g.m * g.k + g.k * g.n) * kBytesOfFp8;
+  if (second == Reads::kWeights) {
+    kernel.parameter_bytes = g.batch * g.k * g.n * kBytesOfFp8;
+  }
+}
+
 void PassKernels::BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k) {
   Dequantise(n * k);
+  if (fp8_) {
+    // Hand-fused norms and activations leave 8 bits, twice, in the place of 16;
+    // attention does not.
+    if (!HandFused() || name == "attention output projection") {
+      CastToFp8("cast activation", m * k);
+    }
+    CastToFp8("cast weights", n * k);
+  }
   Gemm(name, m, n, k);
+  if (fp8_) ReadFp8(Reads::kWeights);
 }
 
 // Autocast narrows what a product reads, each time that one reads it.
@@ -601,13 +639,17 @@ void PassKernels::ExpertGemm(KernelName name,
                              const Routed& r,
                              int64_t n,
                              int64_t k) {
-  if (ByOperation()) {
-    Gemm(name, r.each, n, k);
-    list_.kernels.back().launches = r.groups;
-    return;
+  const int64_t launches = ByOperation() ? r.groups : 1;
+  const int64_t groups = ByOperation() ? 1 : r.groups;
+  if (fp8_) {
+    CastToFp8("cast activation", groups * r.each * k, launches);
+    CastToFp8("cast weights", groups * n * k, launches);
   }
-  Gemm(name, r.each, n, k, r.groups);
-  list_.kernels.back().parameter_bytes = r.groups * n * k * element_;
+  Gemm(name, r.each, n, k, groups);
+  Kernel& kernel = list_.kernels.back();
+  kernel.launches = launches;
+  kernel.parameter_bytes = groups * n * k * element_;
+  if (fp8_) ReadFp8(Reads::kWeights);
 }
 
 // Shazeer et al. 2017, Fedus et al. 2022: scores of all experts, the best k,

@@ -105,6 +105,7 @@ class PassKernels {
         wide_(Autocasts(w) ? 4 : element_),
         autocast_(Autocasts(w)),
         casts_weights_(CastsWeights(w)),
+        fp8_(w.precision == Precision::kFp8),
         dropout_(a_.dropout > 0 && w.work != Work::kForward) {
     list_.kernels.reserve(128);
     list_.segments.reserve(12);
@@ -202,6 +203,9 @@ class PassKernels {
   void Rotary(KernelName name, int64_t query_tokens, int64_t key_tokens);
   void Dequantise(int64_t elements);
   void BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k);
+  void CastToFp8(KernelName name, int64_t elements, int64_t launches = 1);
+  enum class Reads { kWeights, kGradient };
+  void ReadFp8(Reads second);
   void LatentProjections(int64_t tokens);
   void GatedActivation(int64_t elements);
   void ActivationForward(int64_t elements);
@@ -295,6 +299,7 @@ class PassKernels {
   const int64_t wide_;     // bytes of a LayerNorm or softmax result
   const bool autocast_;
   const bool casts_weights_;
+  const bool fp8_;  // the operands of the blocks' products
   const bool dropout_;
   KernelList list_;
 };

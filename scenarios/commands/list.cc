@@ -56,6 +56,7 @@ Table Devices() {
                    {"tf32", "tf32_flops_per_s", Align::kRight},
                    {"fp16", "fp16_flops_per_s", Align::kRight},
                    {"bf16", "bf16_flops_per_s", Align::kRight},
+                   {"fp8", "fp8_flops_per_s", Align::kRight},
                    {"power", "max_power_w", Align::kRight}};
   const auto add = [&](const hardware::Device& d) {
     table.Add({d.name,
@@ -70,6 +71,7 @@ Table Devices() {
                Rate(d.peak.tf32),
                Rate(d.peak.fp16),
                Rate(d.peak.bf16),
+               Rate(d.peak.fp8),
                d.max_power ? Cell(hardware::FormatPower(*d.max_power),
                                   ToWatts(*d.max_power))
                            : None()});

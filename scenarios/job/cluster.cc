@@ -273,6 +273,13 @@ Cluster OverHosts(Cluster host,
                     hosts,
                     host.devices));
   }
+  if (!bandwidth && device.peer_domain >= host.devices * hosts) {
+    // One rack of peer links: no network between them.
+    Cluster rack = ClusterOf(device, host.devices * hosts);
+    rack.rented = host.rented;
+    rack.host_memory = host.host_memory;
+    return rack;
+  }
   const hardware::LinkFacts& facts = hardware::FactsOfLinks();
   HostNetwork network{{}, facts.ring_share_sigma, true};
   if (bandwidth) {

@@ -653,7 +653,7 @@ COUNTS = {
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
     "with_interval", "without_interval",
     # Of the workload, as docs/guide/scenarios.md lists them.
-    "base_bits", "compiler_level", "decoder_layers", "dense_layers",
+    "base_bits", "compiler_level", "decoder_layers", "dense_layers", "documents",
     "expert_intermediate", "experts", "experts_per_token", "frozen_layers",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "latent_key_value", "latent_query", "layers", "position_offset",

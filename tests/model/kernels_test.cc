@@ -394,7 +394,8 @@ TEST_CASE("every preset expands with every stack and precision") {
                               Fusion::kFused,
                               Fusion::kLightSeq,
                               Fusion::kCompiled}) {
-      for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+      for (const auto precision :
+           {Precision::kFp32, Precision::kBf16, Precision::kFp8}) {
         for (const auto attention :
              {Attention::kMaterialised, Attention::kFlash}) {
           Workload w;
@@ -421,6 +422,91 @@ TEST_CASE("every preset expands with every stack and precision") {
       }
     }
   }
+}
+
+// docs/models/counts.md, "8 bits": Llama-like blocks of 64 with 32 tokens. The
+// query projection reads 32 x 64 + 64 x 64 bytes; its operands are cast before,
+// 2 bytes in and 2 x 1 out, once as they are and once transposed.
+TEST_CASE("products of blocks have operands of 8 bits in fp8") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.2-1b");
+  w.architecture.layers = 2;
+  w.architecture.hidden = 64;
+  w.architecture.heads = 4;
+  w.architecture.key_value_heads = 4;
+  w.architecture.head_size = 16;
+  w.sequence_length = 32;
+  w.precision = Precision::kBf16;
+  w.stack = {Fusion::kLightSeq, Attention::kFlash};
+  const KernelList wide = ExpandKernels(w);
+  w.precision = Precision::kFp8;
+  Validate(w);
+  const KernelList narrow = ExpandKernels(w);
+  const auto& kernels = narrow.kernels;
+  size_t projection = 0;
+  int64_t products = 0;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const Kernel& kernel = kernels[i];
+    if (kernel.eight_bits) ++products;
+    const bool of_head =
+        kernel.name == "vocabulary logits" || kernel.name == "flash attention";
+    CHECK_FALSE((kernel.eight_bits && of_head));
+    if (projection == 0 && kernel.name == "query, key and value projection") {
+      projection = i;
+    }
+  }
+  REQUIRE(projection > 1);
+  // One product for queries, keys and values: 192 columns.
+  CHECK(kernels[projection].bytes_read == 32 * 64 + 64 * 192);
+  CHECK(kernels[projection].bytes_written == 2 * 32 * 192);
+  const bool weights_before = kernels[projection - 1].name == "cast weights";
+  CHECK(weights_before);
+  CHECK(kernels[projection - 1].bytes_read == 2 * 64 * 192);
+  CHECK(kernels[projection - 1].bytes_written == 2 * 64 * 192);
+  // 5 products of a block forward, two for each of them back.
+  CHECK(products == 15);
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    CHECK(narrow.Counts(phase).matrix_flops == wide.Counts(phase).matrix_flops);
+  }
+  // Forward the weights of a product and, as norms and activations leave 8
+  // bits, what attention leaves; back the gradient; in two blocks.
+  CHECK(narrow.Counts(Phase::kForward).launches ==
+        wide.Counts(Phase::kForward).launches + 2 * (5 + 1));
+  CHECK(narrow.Counts(Phase::kBackward).launches ==
+        wide.Counts(Phase::kBackward).launches + 2 * 5);
+  // Nothing is transposed for a pass back that does not come.
+  w.work = Work::kForward;
+  w.optimizer.kind = OptimizerKind::kNone;
+  const KernelList forward = ExpandKernels(w);
+  CHECK(forward.kernels[projection - 1].bytes() == 3 * 64 * 192);
+  // Operation by operation every input is cast.
+  w.stack.fusion = Fusion::kUnsloth;
+  const KernelList eager = ExpandKernels(w);
+  w.precision = Precision::kBf16;
+  CHECK(eager.Counts(Phase::kForward).launches >=
+        ExpandKernels(w).Counts(Phase::kForward).launches + 2 * 2 * 5);
+}
+
+// Two documents of 16 in a row of 32 see half the pairs.
+TEST_CASE("attention stays inside packed documents") {
+  Workload w = BertBase(3, 32);
+  w.stack.attention = Attention::kFlash;
+  const auto attention_flops = [&] {
+    int64_t flops = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      if (kernel.name == "flash attention") flops = kernel.matrix_flops;
+    }
+    return flops;
+  };
+  const int64_t whole = attention_flops();
+  CHECK(whole == 4 * int64_t{3} * 32 * 32 * 768);
+  w.documents = 2;
+  Validate(w);
+  CHECK(attention_flops() == whole / 2);
+  w.documents = 33;
+  CHECK_THROWS_WITH_AS(Validate(w),
+                       "documents: expected a count of at most 32, got 33",
+                       InputError);
 }
 
 TEST_CASE("a workload is refused with the limit it passes") {

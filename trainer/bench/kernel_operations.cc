@@ -57,6 +57,10 @@ at::ScalarType NarrowTypeOf(model::Precision precision) {
     case model::Precision::kFp32:
     case model::Precision::kTf32:
       return at::kFloat;
+    case model::Precision::kFp8:
+      throw model::InputError(
+          "precision: kernels are measured in fp32, tf32, bf16 and fp16, got "
+          "fp8");
   }
   ENSURE(false, "a precision without a type");
 }

@@ -167,6 +167,8 @@ void CheckSupported(const model::Workload& workload) {
           "optimizer.masters: this trainer has in_update, got apart");
   require(!workload.gradient_checkpointing,
           "gradient_checkpointing: this trainer has none");
+  require(workload.documents == 1,
+          "documents: this trainer packs none into a sequence");
   require(workload.predictions_per_sequence == 0,
           "predictions_per_sequence: this trainer predicts everywhere");
   require(workload.trainable.everything(),

@@ -44,6 +44,10 @@ class Autocast {
 }  // namespace
 
 void CheckPrecision(Precision precision, at::Device device) {
+  if (precision == Precision::kFp8) {
+    throw model::InputError(
+        "precision: trainfare-trainer has fp32, tf32, bf16 and fp16, got fp8");
+  }
   if (precision != Precision::kTf32 || device.is_cuda()) return;
   throw model::InputError(
       "precision: a CPU has fp32, bf16 and fp16 here, got tf32");

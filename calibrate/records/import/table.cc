@@ -103,7 +103,7 @@ void SetHead(const TableRow& row, Workload& workload) {
         !Contains(row["framework"], "NVIDIA BERT") &&
         !(row["framework"] == "PyTorch" && Contains(words, "apex"))) {
       workload.predictions_per_sequence =
-          MaskedPositions(workload.sequence_length);
+          MaskedPositions(workload.sequence_length) * workload.documents;
     }
   } else if (Contains(words, "squad") || Contains(words, "ner ")) {
     a.head = Head::kQuestionAnswering;
@@ -203,7 +203,7 @@ void SetAdapter(const TableRow& row, Workload& workload) {
   trainable.lora_rank = std::llround(*rank);
   const std::string notes = row.AllNotes();
   for (const AdapterWords& word : kAdapterWords) {
-    trainable.lora.*word.matrix =
+    trainable.lora.*word.matrix |=
         Contains(notes, word.word) || Contains(notes, "all linear layers");
   }
   if (!workload.architecture.gated) trainable.lora.feed_forward_gate = false;
@@ -218,7 +218,7 @@ void SetPrecision(const TableRow& row, Workload& workload) {
   if (precision.empty()) throw Unused{"precision not stated"};
   for (const PrecisionWords& words : kPrecisionWords) {
     if (precision != words.word) continue;
-    if (workload.trainable.lora_rank == 0) break;
+    if (words.base_bits > 0 && workload.trainable.lora_rank == 0) break;
     workload.precision = words.precision;
     workload.trainable.base_bits = words.base_bits;
     return;
@@ -254,6 +254,7 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   if (!row.Has("sharding") || devices == 1) return parallel;
   const std::string& sharding = row["sharding"];
   if (sharding.empty()) {
+    if (Contains(row["stack_notes"], kReplicas)) return parallel;
     throw Unused{"how its devices share the model is not stated"};
   }
   const std::string_view word =
@@ -276,9 +277,6 @@ void RefuseDoubtful(const TableRow& row) {
   const std::string& notes = row["notes"];
   if (Contains(notes, "BINNED")) {
     throw Unused{"length-binned data: real length not known"};
-  }
-  if (Contains(row["stack_notes"], "MLPerf")) {
-    throw Unused{"unpadded or packed sequences: real length not known"};
   }
   if (Contains(notes, "SUSPECT")) throw Unused{"doubted by its source's notes"};
   if (Contains(notes, "INCONSISTENT") &&
@@ -357,15 +355,32 @@ struct UsedRow {
   double value = 0;
 };
 
-// Whether it is the whole of a sequence that is computed.
-void RefuseUnequalLengths(const TableRow& row, int64_t length) {
+// Length and documents of a sequence as it is computed: whole, packed of
+// several documents, or bare of padding, as long as they are in the mean.
+void SetLengths(const TableRow& row, Workload& workload) {
+  const int64_t length = row.WholeNumber("seq_len", "sequence length");
+  workload.sequence_length = length;
   const std::string notes = Lowered(row.AllNotes());
-  if (ContainsAny(notes, kUnequalLengths)) {
-    throw Unused{"samples of unequal length: real length not known"};
-  }
   const auto real = hardware::ParseNumber(row["tokens_per_sample"]);
+  const double share = real ? *real / static_cast<double>(length) : 1.0;
+  const bool known = real && share > 0.0 && share <= 1.0;
+  if (known && Contains(notes, kPackedDocuments)) {
+    workload.documents = std::llround(1.0 / share);
+    return;
+  }
+  if (known && Contains(notes, kUnpadded)) {
+    workload.sequence_length = std::max<int64_t>(1, std::llround(*real));
+    return;
+  }
+  // The benchmark's sequences of BERT are half padding, which no submission
+  // computes.
+  const bool half_padding = !real && Contains(row["stack_notes"], "MLPerf") &&
+                            Contains(Lowered(row["model"]), "bert");
+  if (half_padding) {
+    throw Unused{"unpadded or packed sequences: real length not known"};
+  }
   constexpr double kSame = 0.01;
-  if (real && std::abs(*real / static_cast<double>(length) - 1.0) > kSame) {
+  if (ContainsAny(notes, kUnequalLengths) || std::abs(share - 1.0) > kSame) {
     throw Unused{"samples of unequal length: real length not known"};
   }
 }
@@ -375,11 +390,10 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   workload.architecture = ArchitectureOf(row);
   RefuseDoubtful(row);
   workload.work = measured.work;
-  workload.sequence_length = row.WholeNumber("seq_len", "sequence length");
+  SetLengths(row, workload);
   workload.batch = row.WholeNumber(
       row.Has("micro_batch") ? "micro_batch" : "batch_per_device",
       "batch per device");
-  RefuseUnequalLengths(row, workload.sequence_length);
   SetAdapter(row, workload);
   SetPrecision(row, workload);
   workload.stack.fusion = FusionOf(row.StackWords());
@@ -420,7 +434,8 @@ model::Seconds<> TimeOf(const TableRow& row,
       seconds = 1.0 / value;
       break;
     case Metric::kSequences:
-      seconds = sequences / value;
+      // Documents are what is counted where several are packed.
+      seconds = sequences * static_cast<double>(workload.documents) / value;
       break;
     case Metric::kTokens:
       seconds = tokens / value;

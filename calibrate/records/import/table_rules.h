@@ -50,6 +50,7 @@ inline constexpr auto kFusionWords = std::to_array<FusionWords>({
     {"Megatron",
      model::Fusion::kLightSeq,
      "fused softmax, bias and GELU kernels"},
+    {"MLPerf", model::Fusion::kLightSeq, "fused layers of the submissions"},
     {"", model::Fusion::kEager, "one kernel an operation"},
 });
 
@@ -71,6 +72,7 @@ inline constexpr auto kWeightWords = std::to_array<WeightWords>({
     {"O2 AMP", true, model::Masters::kApart},
     {"DeepSpeed", true, model::Masters::kApart},
     {"Megatron", true, model::Masters::kApart},
+    {"MLPerf", true, model::Masters::kApart},
     {"NVIDIA BERT", true, model::Masters::kApart},
     {"Bing", true, model::Masters::kApart},
     {"nanotron", true, model::Masters::kApart},
@@ -101,7 +103,17 @@ inline constexpr auto kFlashWords = std::to_array<std::string_view>({
     "nanotron",
     "litgpt",
     "xtuner",
+    "mlperf",
+    // cuDNN's attention by Transformer Engine.
+    "nemo",
+    "megatron-core",
+    "maxtext",
+    "paxml",
 });
+
+// Words of `stack_notes` where every device has the model and a column for
+// sharding says nothing.
+inline constexpr std::string_view kReplicas = "MLPerf";
 
 // Matrices that adapters stand beside, by their names in Transformers.
 struct AdapterWords {
@@ -116,6 +128,11 @@ inline constexpr auto kAdapterWords = std::to_array<AdapterWords>({
     {"gate_proj", &model::LoraMatrices::feed_forward_gate},
     {"up_proj", &model::LoraMatrices::feed_forward_in},
     {"down_proj", &model::LoraMatrices::feed_forward_out},
+    // The benchmark's reference: beside all four of attention.
+    {"llama2_70b_lora", &model::LoraMatrices::query},
+    {"llama2_70b_lora", &model::LoraMatrices::key},
+    {"llama2_70b_lora", &model::LoraMatrices::value},
+    {"llama2_70b_lora", &model::LoraMatrices::output},
 });
 
 // What a column `precision` says that is no precision of products.
@@ -128,6 +145,8 @@ inline constexpr auto kPrecisionWords = std::to_array<PrecisionWords>({
     // The bits of a frozen base beside adapters; its products are in 16 bits.
     {"int4", model::Precision::kBf16, 4},
     {"int8", model::Precision::kBf16, 8},
+    // Scaled a block of 32 (OCP MX): the same products, more scales.
+    {"mxfp8", model::Precision::kFp8, 0},
 });
 
 // How notes say what joins hosts: "1600 Gbit/s RoCE between nodes".
@@ -218,6 +237,11 @@ inline constexpr bool IsMemory(Metric metric) {
          metric == Metric::kPeakUsed || metric == Metric::kOutOfMemory;
 }
 
+// Words of the notes, in lower case: a sequence is a row of several documents,
+// or only real tokens are computed; tokens_per_sample says how many they have.
+inline constexpr std::string_view kPackedDocuments = "packed: a row of";
+inline constexpr std::string_view kUnpadded = "unpadded";
+
 // Words of the notes, in lower case, that say that samples are shorter than
 // seq_len.
 inline constexpr auto kUnequalLengths = std::to_array<std::string_view>({
@@ -226,6 +250,7 @@ inline constexpr auto kUnequalLengths = std::to_array<std::string_view>({
     "samples are shorter",
     "real lengths vary",
     "unpacked",
+    "packing or unpadding not stated",
 });
 
 // What a run does that no Workload says, by words of stack_notes in lower case.
@@ -239,10 +264,10 @@ inline constexpr auto kUnknownMechanisms = std::to_array<UnknownMechanism>({
     {"optimizer step into backward", "an update inside the backward pass"},
     {"offload", "activations or weights on the host"},
     {"dora", "DoRA"},
-    {"float8", "fp8"},
     {"muon", "Muon"},
     {"soap", "SOAP"},
     {"scattermoe", "ScatterMoE"},
+    {"tinygrad", "tinygrad"},
 });
 
 // Models whose blocks are those of a preset, dimensions by columns: by how the

@@ -185,7 +185,9 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
   ENSURE(peak.has_value(), "a precision that the device does not have");
   GpuRates rates;
   rates.engine = EngineOf(device, precision);
-  rates.element_bytes = static_cast<double>(model::BytesPerElement(precision));
+  rates.element_bytes = static_cast<double>(
+      precision == model::Precision::kFp8 ? model::kBytesOfFp8
+                                          : model::BytesPerElement(precision));
   rates.matrix = *peak * SustainedShare(device, precision, *peak);
   if (rates.engine == GpuEngine::kLanes) {
     rates.matrix = rates.matrix * IssueShare(device);
@@ -197,6 +199,23 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
   }
   return rates;
 }
+
+// The rates of a workload's kernels: products of 8 bits have their own.
+class GpuKernelRates {
+ public:
+  GpuKernelRates(const Device& device, model::Precision precision)
+      : most_(RatesOf(device, model::OutsideBlockProducts(precision))),
+        eight_bits_(precision == model::Precision::kFp8
+                        ? RatesOf(device, precision)
+                        : most_) {}
+  const GpuRates& Of(const model::Kernel& kernel) const {
+    return kernel.eight_bits ? eight_bits_ : most_;
+  }
+
+ private:
+  GpuRates most_;
+  GpuRates eight_bits_;
+};
 
 // Attention in one kernel on tensor cores: queries, scores and probabilities
 // stay in registers and shared memory, so that neither the last-level cache
@@ -319,7 +338,10 @@ model::Seconds<T> GpuKernelAlone(const Device& device,
                                  std::span<const T> p) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const model::Seconds<T> busy =
-      GpuKernelTime<T>(device, RatesOf(device, workload.precision), kernel, p)
+      GpuKernelTime<T>(device,
+                       GpuKernelRates(device, workload.precision).Of(kernel),
+                       kernel,
+                       p)
           .total();
   const model::Seconds<T> launch(p[kGpuLaunchCost]);
   return (busy < launch ? launch : busy) * static_cast<double>(kernel.launches);
@@ -351,7 +373,7 @@ StepTime<T> GpuStep(const Device& device,
                     const model::KernelList& kernels,
                     std::span<const T> p) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
-  const GpuRates rates = RatesOf(device, workload.precision);
+  const GpuKernelRates rates(device, workload.precision);
   const model::StackRules& stack = model::RulesOf(workload);
   const model::Seconds<T> launch(p[kGpuLaunchCost] * stack.launch_share);
 
@@ -366,7 +388,7 @@ StepTime<T> GpuStep(const Device& device,
         model::LaunchMap<T> map;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
-          auto exposed = GpuKernelTime<T>(device, rates, kernel, p);
+          auto exposed = GpuKernelTime<T>(device, rates.Of(kernel), kernel, p);
           if (stack.slower_kernels) {
             exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
           }

@@ -79,6 +79,8 @@ inline std::optional<model::Watts<>> DemandedPower(
     reach = kTensorReach;
     ratio = precision == model::Precision::kTf32 ? device.energy->tensor_tf32
                                                  : device.energy->tensor_half;
+    // Half the operand bits and twice the rate. An assumption.
+    if (precision == model::Precision::kFp8) ratio *= 0.5;
   } else {
     reach *= IssueShare(device);
   }

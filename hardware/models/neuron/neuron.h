@@ -213,8 +213,6 @@ inline NeuronWork NeuronWorkOf(const Device& device,
                                const model::Workload& workload,
                                const model::KernelList& kernels,
                                const model::Segment& segment) {
-  const auto peak = device.MatrixPeak(workload.precision);
-  ENSURE(peak.has_value(), "a precision that the device does not have");
   const auto cores =
       static_cast<double>(std::min(device.cores, workload.batch));
   const auto of_chip = static_cast<double>(device.cores);
@@ -231,7 +229,7 @@ inline NeuronWork NeuronWorkOf(const Device& device,
           kernel.gemm, device.systolic_rows, device.systolic_columns);
       work.tensor += model::Flop(static_cast<double>(kernel.matrix_flops) *
                                  share * of_chip / array) /
-                     *peak;
+                     MatrixPeakOf(device, workload, kernel);
     }
     work.vector += model::Flop(static_cast<double>(kernel.vector_flops +
                                                    kernel.random_draws) *

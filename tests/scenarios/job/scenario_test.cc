@@ -190,6 +190,7 @@ TEST_CASE("bad files say what is wrong, where") {
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepoch: 4")) ==
         "s.yaml:7:1: unknown key \"epoch\"; did you mean \"epochs\"? "
         "known: accumulation, attention, batch, compiler_level, dataset, "
+        "documents, "
         "drop_last, dropout, epochs, gradient_checkpointing, "
         "gradient_compression, labels, learning_rate, model, name, "
         "narrow_weights, notes, optimizer, padding, parallel, precision, "
@@ -209,7 +210,7 @@ TEST_CASE("bad files say what is wrong, where") {
   CHECK(
       Message(Replaced("fp32", "fp23")) ==
       "s.yaml:9:12: precision: unknown precision \"fp23\"; known: fp32, tf32, "
-      "fp16, bf16");
+      "fp16, bf16, fp8");
   CHECK(
       Message(Replaced("{ static: 32 }", "{ static: 32, dynamic: 8 }")) ==
       "s.yaml:8:10: padding: expected dynamic, { static: LENGTH }, { dynamic: "

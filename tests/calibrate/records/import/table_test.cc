@@ -57,6 +57,44 @@ std::string Reason(const std::string& row) {
   return table.unused.begin()->first;
 }
 
+// MLPerf's BERT: sequences of 512 hold 254.2 real tokens in the mean. Packed
+// rows hold two; 48 of them on 8 devices are 768 sequences a step.
+TEST_CASE("packed and unpadded sequences have their real lengths") {
+  const std::string header =
+      "source,device,n_devices,nodes,model,hidden,layers,heads,intermediate,"
+      "vocab,seq_len,batch_per_device,grad_accum,precision,framework,"
+      "stack_notes,task,metric,value,tokens_per_sample,notes\n";
+  const auto parse = [&](const std::string& stack,
+                         const std::string& metric,
+                         const std::string& notes) {
+    const Table table = ParseTable(
+        header +
+            "mlperf,H100-SXM5-80GB,8,1,bert-large,1024,24,16,4096,30522,512,48,"
+            "1,fp8,NGC 23.09," +
+            stack + ",pretrain," + metric + ",254.2," + notes + "\n",
+        "t.csv");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0];
+  };
+  const Observation packed = parse("MLPerf BERT; LAMB; packed 512-token rows",
+                                   "step_ms,96",
+                                   "packed: a row of 512 holds 1.999");
+  CHECK(packed.workload.precision == model::Precision::kFp8);
+  CHECK(packed.workload.sequence_length == 512);
+  CHECK(packed.workload.documents == 2);
+  CHECK(packed.workload.predictions_per_sequence == 160);
+  CHECK(packed.workload.optimizer.kind == OptimizerKind::kLamb);
+  CHECK(ToSeconds(packed.measured) == doctest::Approx(0.096));
+  const Observation rate = parse("MLPerf BERT; LAMB; packed 512-token rows",
+                                 "sequences_per_s,8000",
+                                 "packed: a row of 512 holds 1.999");
+  CHECK(ToSeconds(rate.measured) == doctest::Approx(768.0 / 8000.0));
+  const Observation bare = parse(
+      "MLPerf BERT; LAMB; unpadded (one sequence a row)", "step_ms,96", "");
+  CHECK(bare.workload.sequence_length == 254);
+  CHECK(bare.workload.documents == 1);
+}
+
 TEST_CASE("a throughput becomes the time of a step, by hand") {
   // 32 sequences a device, 128 micro-batches, 8 devices at 387 sequences/s:
   // 32768 / 387 s. Length 128: 20 masked positions.
@@ -208,8 +246,8 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   CHECK(ReasonOfDecoder(model + "1,1,none,selective,bf16,none,,P,,pretrain,"
                                 "step_s,1,") ==
         "not predicted: recomputation selective");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,fp8,none,,P,,pretrain,step_s,1,"
-                                "") == "not predicted: precision fp8");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,nvfp4,none,,P,,pretrain,step_s,"
+                                "1,") == "not predicted: precision nvfp4");
   CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,ia3,,P,,pretrain,step_s,1,"
                                 "") == "not predicted: adapters ia3");
   CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,lora rank 8,,P,,finetune,"
