@@ -60,6 +60,10 @@ void AddEnergyNotes(const PredictionTarget& target,
     std::string note =
         "energy is of the devices, without the host, at the power of each kind "
         "of work";
+    if (const int64_t idle = target.cluster.idle_devices; idle > 0) {
+      note += fmt::format(", and of {} at rest beside them",
+                          hardware::Plural(idle, "device"));
+    }
     if (jobs.size() == 1) {
       if (const auto range = EnergyRangeOf(jobs.front())) {
         const model::Joules<> energy = *jobs.front().energy;

@@ -136,9 +136,9 @@ Table TrafficTable(const JobEstimate& job) {
 
 Table RunTable(const JobEstimate& job, int64_t epochs) {
   Table table;
-  table.title = fmt::format("where the run goes ({} epochs, {} steps each)",
-                            epochs,
-                            job.run.steps_per_epoch);
+  table.title = fmt::format("where the run goes ({}, {} each)",
+                            hardware::Plural(epochs, "epoch"),
+                            hardware::Plural(job.run.steps_per_epoch, "step"));
   table.columns = {{"term", "name", Align::kLeft},
                    {"time", "time_s", Align::kRight}};
   const std::vector<std::pair<std::string, model::Seconds<>>> terms = {

@@ -114,6 +114,7 @@ Cluster PartsOf(const hardware::Instance& instance,
   }
   Cluster cluster = ClusterOf(part, parts);
   cluster.rented = true;
+  cluster.idle_devices = most - parts;
   cluster.host_memory = instance.host_memory;
   if (cluster.link && instance.between_devices) {
     cluster.link = instance.between_devices->Resolve();
@@ -127,6 +128,7 @@ Cluster ClusterOf(const hardware::Instance& instance, int64_t devices) {
   Cluster cluster;
   cluster.devices = devices;
   cluster.rented = true;
+  cluster.idle_devices = std::max<int64_t>(0, instance.count - devices);
   cluster.host_memory = instance.host_memory;
   if (devices > instance.count) {
     throw InputError(
@@ -277,6 +279,7 @@ Cluster OverHosts(Cluster host,
     // One rack of peer links: no network between them.
     Cluster rack = ClusterOf(device, host.devices * hosts);
     rack.rented = host.rented;
+    rack.idle_devices = host.idle_devices * hosts;
     rack.host_memory = host.host_memory;
     return rack;
   }
@@ -293,6 +296,7 @@ Cluster OverHosts(Cluster host,
     network = UnnamedNetwork(device, host.devices);
   }
   host.devices *= hosts;
+  host.idle_devices *= hosts;
   host.hosts = hosts;
   host.network = std::move(network);
   if (host.ranks) {

@@ -40,6 +40,8 @@ struct Cluster {
   bool measured() const { return hosts == 1 && measured_ranks == devices; }
   // Of an instance that is rented for the job, so that it has to start first.
   bool rented = false;
+  // Of that instance, beside those that train.
+  int64_t idle_devices = 0;
   // The memory of the host that they are in; absent: not known.
   std::optional<model::Bytes<>> host_memory;
   // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and

@@ -46,6 +46,10 @@ void EstimateEnergy(const calibrate::Predictor& predictor, JobEstimate& job) {
   job.energy = (power ? power->mean : *device.max_power) * job.run.total() *
                (static_cast<double>(job.devices) /
                 static_cast<double>(job.ranks_per_device));
+  if (power && device.idle_power) {
+    *job.energy += *device.idle_power * job.run.total() *
+                   static_cast<double>(job.idle_devices);
+  }
 }
 
 std::optional<EnergyRange> EnergyRangeOf(const JobEstimate& job) {

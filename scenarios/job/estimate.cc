@@ -256,6 +256,7 @@ JobEstimate Begin(const Scenario& scenario,
   }
   job.devices = cluster.devices;
   job.ranks_per_device = cluster.ranks_per_device();
+  job.idle_devices = cluster.idle_devices;
   job.compiles = device.static_shapes;
   job.lengths = scenario.BatchLengths(scenario.workload.batch);
   // A few buckets are compiled once each; a length a batch is another matter.

@@ -91,7 +91,8 @@ struct JobEstimate {
   std::vector<model::PaddedLength> lengths;
   int64_t devices = 1;  // ranks
   int64_t ranks_per_device = 1;
-  bool compiles = false;  // every distinct shape anew
+  int64_t idle_devices = 0;  // rented beside them
+  bool compiles = false;     // every distinct shape anew
   // How long that takes was said; else it is not counted.
   bool compile_known = false;
   // Whether start-up was said; else it is as usual
@@ -124,8 +125,10 @@ struct JobEstimate {
   std::optional<calibrate::EngineProfile> engines;
   std::string bottleneck;  // "memory-bound: memory traffic is 61 % of a step"
 
-  // The energy of the devices, without their host. With no idle power known the
-  // limit all the time: an upper bound. Absent where no limit is published.
+  // The energy of the devices, without their host, and of those of the rented
+  // instance that rest meanwhile. With no idle power known the limit all the
+  // time, of those that train: an upper bound. Absent where no limit is
+  // published.
   std::optional<model::Joules<>> energy;
   bool energy_is_bound = false;
   double power_log_sigma = 0;  // standard deviation of the log of mean power

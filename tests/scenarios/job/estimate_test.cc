@@ -237,6 +237,29 @@ TEST_CASE("ranks on one processor have its memory and its power between them") {
         doctest::Approx(both.run.total() / one.run.total()).epsilon(1e-9));
 }
 
+// What is rented beside the device that trains rests, and draws that: 7 x 61 W
+// is more than the eighth at work.
+TEST_CASE("idle devices of a rented instance count in energy") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.extras.start_up = model::Seconds<>();
+  const hardware::Instance& instance =
+      hardware::InstanceCatalog::Shipped().Find("aws/p4d.24xlarge");
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find(instance.device);
+  REQUIRE(device.idle_power.has_value());
+  const JobEstimate rented =
+      EstimateJob(scenario, Datasheet(device), ClusterOf(instance, 1));
+  const JobEstimate alone =
+      EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1));
+  CHECK(rented.idle_devices == 7);
+  CHECK(alone.idle_devices == 0);
+  const double rest =
+      7.0 * ToWatts(*device.idle_power) * ToSeconds(alone.run.total());
+  CHECK(ToJoules(*rented.energy - *alone.energy) ==
+        doctest::Approx(rest).epsilon(1e-9));
+  CHECK(ClusterOf(instance, 8).idle_devices == 0);
+}
+
 TEST_CASE("what does not fit has a memory and no time") {
   Scenario scenario = LoadScenario("squad_bert_large");
   scenario.workload.batch = 512;
