@@ -42,7 +42,8 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
             "--seq,--length",
             overrides.lengths,
             "Pad to this length, or to several: 32,128");
-  app.add_option("--precision", overrides.precision, "fp32, tf32, fp16, bf16 or fp8")
+  app.add_option(
+         "--precision", overrides.precision, "fp32, tf32, fp16, bf16 or fp8")
       ->type_name("NAME");
   AddCount(app, "--epochs", overrides.epochs, "Instead of the scenario's");
   app.add_option("--start-up",

@@ -163,10 +163,11 @@ TEST_CASE("a device is found by name, reported name or alias") {
   CHECK(catalog.TryFind("nvidia h100 80gb hbm3") == nullptr);
   CHECK(catalog.TryFind("../devices/t4") == nullptr);
   CHECK(catalog.TryFind("") == nullptr);
-  CHECK_THROWS_WITH_AS(catalog.Find("h100"),
-                       "unknown device \"h100\"; did you mean \"h100_sxm\", "
-                       "\"h100_pcie\" or \"h100_sxm_96gb\"? see: trainfare list devices",
-                       model::InputError);
+  CHECK_THROWS_WITH_AS(
+      catalog.Find("h100"),
+      "unknown device \"h100\"; did you mean \"h100_sxm\", "
+      "\"h100_pcie\" or \"h100_sxm_96gb\"? see: trainfare list devices",
+      model::InputError);
   CHECK_THROWS_WITH_AS(
       catalog.Find("quantum"),
       "unknown device \"quantum\"; see: trainfare list devices",

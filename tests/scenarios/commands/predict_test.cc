@@ -347,7 +347,8 @@ TEST_CASE("runs of a guide: times, and memory that the tensors stay below") {
                     run.precision,
                     run.checkpointing));
     options.device = "v100_sxm2_16gb";
-    options.overrides.start_up.emplace("0");  // the guide's times are of training
+    options.overrides.start_up.emplace(
+        "0");  // the guide's times are of training
     const Json p = Json::parse(Predict(options).json).at("predictions").at(0);
     CHECK(p.at("run_time_s").get<double>() ==
           doctest::Approx(run.seconds).epsilon(run.limit).scale(0));
