@@ -88,6 +88,17 @@ def table(header, align, rows):
             for cells in (header, [bars[a] for a in align], *rows)]
 
 
+def grouped(rows):
+    """A list item for each value of the second column: the names that it has."""
+    names = {}
+    for name, value in rows:
+        names.setdefault(value, []).append(name)
+    return [textwrap.fill(f"- {value}: {'; '.join(of)}", 99,
+                          subsequent_indent="  ", break_long_words=False,
+                          break_on_hyphens=False)
+            for value, of in names.items()]
+
+
 def page_of_tables(answers, skipped):
     """A row for each table, a column for each protocol of validate."""
     def cell(name, protocol):
@@ -103,17 +114,16 @@ def page_of_tables(answers, skipped):
         return [name, str(answer["overall"]["n"]), str(len(answer["skipped"])),
                 *(cell(name, protocol) for protocol in PROTOCOLS)]
 
-    refused = [f"- {what}: {reason}" for what, reason in skipped.items()]
+    refused = grouped(skipped.items())
     return [
         "# Measurements of others, table by table\n",
         made_by("docs/make.py --tables FOLDER"),
         "`trainfare validate TABLE.csv --protocol PROTOCOL` ([protocols](../"
-        "guide/commands.md#validate)).\nA cell: absolute error in percent of"
-        " the measured time, its median, what 90 % of the rows stay\nbelow,"
-        " and the worst; percent of the rows inside their 80 % interval. Many"
-        " rows of the first four\ntables made the shipped fits, so"
-        " `as-shipped` is no test of these. What misses, and why:\n"
-        "[sessions.md](sessions.md#what-misses-in-the-tables).\n",
+        "guide/commands.md#validate)).\nA cell: absolute error in percent,"
+        " median, what 90 % of the rows stay below, worst; percent of the\n"
+        "rows inside their 80 % interval. Many rows of the first four tables"
+        " made the shipped fits:\n`as-shipped` is no test of these. [What"
+        " misses](sessions.md#what-misses-in-the-tables).\n",
         *table(["table", "rows", "not predicted", *PROTOCOLS],
                "lrr" + "l" * len(PROTOCOLS),
                [count(name) for name in TABLES]),
@@ -171,7 +181,7 @@ def results_of_untouched(program, tables):
     read, unread, touched = [], [], []
     for name, row in sorted(chosen.items()):
         if row["chosen_on_these_rows"] != "no":
-            touched.append([name, row["chosen_on_these_rows"], row["what"]])
+            touched.append([name, row["chosen_on_these_rows"]])
             continue
         try:
             answer = program.json("validate", str(tables / f"{name}.csv"),
@@ -188,10 +198,8 @@ def results_of_untouched(program, tables):
         *table(["table", "rows", "not predicted", "median, %", "90 % below, %",
                 "worst, %", "inside 80 %, %"], "lrrrrrr", read),
         "\nNo row of these tells a step's time of one device or of data "
-        "parallel ones; by far the most\nrows: the reason.\n",
-        *table(["table", "why"], "ll", unread),
-        "\n## Chosen on them\n",
-        *table(["table", "chosen", "what"], "lll", touched)])
+        "parallel ones; most are\n",
+        *grouped(unread), "\n## Chosen on them\n", *grouped(touched)])
 
 
 def errors_of(group):
