@@ -70,6 +70,7 @@ int Run(int argc, char** argv) {
       AddPredict(app, common),
       AddRecommend(app, common),
       AddValidate(app, common),
+      AddDiff(app, common),
       AddList(app, common),
       scenarios::AddImport(app),
       scenarios::AddInit(app),

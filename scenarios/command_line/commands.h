@@ -47,6 +47,7 @@ Command AddCalibrate(CLI::App& app, CommonOptions& common);
 Command AddPredict(CLI::App& app, CommonOptions& common);
 Command AddRecommend(CLI::App& app, CommonOptions& common);
 Command AddValidate(CLI::App& app, CommonOptions& common);
+Command AddDiff(CLI::App& app, CommonOptions& common);
 Command AddList(CLI::App& app, CommonOptions& common);
 Command AddCompletion(CLI::App& app);
 Command AddImport(CLI::App& app);

@@ -68,6 +68,7 @@ std::string HtmlTable(const Table& table, bool elided) {
 }
 
 std::string TableSection(const Table& table) {
+  if (!IsForPeople(table)) return "";
   std::string out = "<section>\n";
   if (!table.title.empty()) {
     out += fmt::format("<h2>{}</h2>\n", Escaped(table.title));

@@ -74,6 +74,7 @@ std::string Render(const Report& report,
         out += Wrapped(line, width, "  ");
       }
       for (const Table& table : report.tables) {
+        if (!IsForPeople(table)) continue;
         if (!out.empty()) out += "\n";
         out += TextTable(table, width, colour);
       }
@@ -94,6 +95,7 @@ std::string Render(const Report& report,
         out += Wrapped(line, std::nullopt, "");
       }
       for (const Table& table : report.tables) {
+        if (!IsForPeople(table)) continue;
         if (!out.empty()) out += "\n";
         out += MarkdownTable(table);
       }

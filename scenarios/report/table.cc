@@ -201,6 +201,13 @@ void Table::Add(std::vector<Cell> cells) {
 
 std::string ShortestNumber(double value) { return fmt::format("{}", value); }
 
+bool IsForPeople(const Table& table) {
+  return std::any_of(
+      table.columns.begin(), table.columns.end(), [](const Column& column) {
+        return IsFor(column, Audience::kPeople);
+      });
+}
+
 std::string TextTable(const Table& given,
                       std::optional<size_t> width,
                       bool colour) {

@@ -59,6 +59,9 @@ class Table {
   void Add(std::vector<Cell> cells);
 };
 
+// Whether a person sees any column of it.
+bool IsForPeople(const Table& table);
+
 // Without a limit a line is as long as it is; with one, columns are left out in
 // the order of their `drop`, and then cells of the last column are cut, to keep
 // lines within it.
