@@ -304,6 +304,46 @@ void AddStack(CLI::App* train, trainer::TrainOptions& options) {
                   "in the optimizer; without it autocast over fp32 weights");
 }
 
+void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
+  using trainfare::model::AddLoraMatrix;
+  auto* frozen =
+      train
+          ->add_option("--freeze-layers",
+                       options.trainable.frozen_layers,
+                       "The embeddings and so many first blocks keep their "
+                       "weights; 0: all train")
+          ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+          ->capture_default_str();
+  auto* rank =
+      train
+          ->add_option("--lora-rank",
+                       options.trainable.lora_rank,
+                       "Train adapters of this rank alone (LoRA); 0: none")
+          ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+          ->excludes(frozen)
+          ->capture_default_str();
+  train
+      ->add_option_function<std::vector<std::string>>(
+          "--lora-matrices",
+          [&options](const std::vector<std::string>& names) {
+            for (const std::string& name : names) {
+              try {
+                AddLoraMatrix(name, options.trainable.lora);
+              } catch (const trainfare::model::InputError& error) {
+                throw CLI::ValidationError("--lora-matrices", error.what());
+              }
+            }
+          },
+          "That adapters stand beside: query, key, value, output, "
+          "feed_forward_gate, feed_forward_in, feed_forward_out")
+      ->delimiter(',')
+      ->needs(rank);
+  train->add_flag("--gradient-checkpointing",
+                  options.gradient_checkpointing,
+                  "Keep only the input of each block, and compute the block "
+                  "again in the backward pass");
+}
+
 void AddTrain(CLI::App& app,
               DeviceOptions& device,
               Ranks& ranks,
@@ -317,6 +357,7 @@ void AddTrain(CLI::App& app,
   AddLearning(train, *options);
   AddCheckpoint(train, *options);
   AddStack(train, *options);
+  AddTrainable(train, *options);
   train->add_option("--seed", options->seed, "Of weights, order and dropout")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
@@ -469,13 +510,7 @@ void AddTrace(CLI::App& app) {
 
 // What the comparison with the reference implementation needs; not for users.
 void AddReferenceCommands(CLI::App& app, DeviceOptions& device) {
-  struct Options {
-    std::string model;
-    std::string data;
-    std::string out;
-    int64_t length = 0;
-  };
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<trainer::GradientOptions>();
   CLI::App* gradients = app.add_subcommand(
       "gradients", "Loss, logits and gradients of one batch");
   gradients->group("");
@@ -485,14 +520,12 @@ void AddReferenceCommands(CLI::App& app, DeviceOptions& device) {
   gradients->add_option("--length", options->length)
       ->required()
       ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}));
+  gradients->add_flag("--fp64", options->wide);
+  gradients->add_flag("--gradient-checkpointing",
+                      options->gradient_checkpointing);
   device.AddOptions(gradients);
-  gradients->callback([options, &device] {
-    trainer::WriteGradients(options->model,
-                            options->data,
-                            options->length,
-                            options->out,
-                            device.Open());
-  });
+  gradients->callback(
+      [options, &device] { trainer::WriteGradients(*options, device.Open()); });
 
   CLI::App* tokenize =
       app.add_subcommand("tokenize", "Token ids of each line of stdin");

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/files/model_config.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
 #include "model/error.h"
-#include "scenarios/job/model_config.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -22,7 +22,7 @@ using model::InputError;
 bool IsConfig(std::string_view model) { return model.ends_with(".json"); }
 
 model::Architecture ArchitectureOf(const std::string& model) {
-  if (IsConfig(model)) return ReadModelConfig(model);
+  if (IsConfig(model)) return hardware::ReadModelConfig(model);
   try {
     return model::FindArchitecture(model);
   } catch (const InputError& error) {

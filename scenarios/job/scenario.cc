@@ -11,13 +11,13 @@
 #include <utility>
 
 #include "hardware/files/data_directory.h"
+#include "hardware/files/model_config.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/nearest.h"
-#include "scenarios/job/model_config.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -37,7 +37,7 @@ model::Architecture ReadArchitecture(const Reader& root) {
     return root.Parsed("model", [&](const std::string& name) {
       if (!name.ends_with(".json")) return model::FindArchitecture(name);
       // Beside the scenario, unless the path is whole.
-      return ReadModelConfig(
+      return hardware::ReadModelConfig(
           (fs::path(root.file()).parent_path() / name).string());
     });
   }

@@ -396,8 +396,9 @@ class Command(unittest.TestCase):
         path.write_text(json.dumps(config)[:20])
         fails("config.json:1:21: expected a JSON value")
         path.write_text(json.dumps({**config, "model_type": "t5"}))
-        fails("model_type: expected bert, roberta, distilbert, "
-              "gpt2 or marian, got t5")
+        fails("model_type: expected bert, roberta, distilbert, gpt2, "
+              "marian, llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 or "
+              "qwen3_moe, got t5")
         path.write_text(json.dumps({**config, "hidden_size": "8"}))
         fails('hidden_size: expected a count, got "8"')
         path.write_text(json.dumps({**config, "pad_token_id": 20}))

@@ -2,12 +2,18 @@
 
     gradients_test.py TRAINER
 
-Same weights, same token ids, no dropout, fp32. Weights are drawn at random and
-saved by Transformers; the trainer loads its folder. The difference allowed is
-relative to the largest element of each tensor: both sides round sums of
-thousands of fp32 products in another order.
+Same weights, same token ids, no dropout, fp32, and decoders like Llama's in fp64
+too. Weights are drawn at random and saved by Transformers; the trainer loads its
+folder. The difference allowed is relative to the largest element of each tensor:
+both sides round sums of thousands of products in another order.
+
+Transformers computes norms, softmax, positions and the loss in fp32 whatever the
+weights are in; for the comparison in fp64 these are widened (wide_islands).
 """
 
+import contextlib
+import copy
+import importlib
 import json
 import subprocess
 import sys
@@ -19,9 +25,11 @@ import transformers
 from safetensors.torch import load_file
 
 TOLERANCE = 2e-5  # of the largest element; fp32 epsilon is 1.2e-7
+WIDE_TOLERANCE = 1e-12  # of fp64, whose epsilon is 2.2e-16
 # A gradient that is zero in exact arithmetic (that of a key's bias: softmax
 # does not change when all scores move together) is rounding on both sides.
 ABSOLUTE = 1e-7
+WIDE_ABSOLUTE = 1e-14
 
 BERT = dict(vocab_size=211, hidden_size=48, num_hidden_layers=3,
             num_attention_heads=4, intermediate_size=96,
@@ -65,6 +73,21 @@ def marian(**changes):
                forced_eos_token_id=None), **changes}))
 
 
+LLAMA = dict(vocab_size=211, hidden_size=48, num_hidden_layers=3,
+             num_attention_heads=4, num_key_value_heads=2, intermediate_size=80,
+             max_position_embeddings=64, pad_token_id=0)
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+              high_freq_factor=4.0, original_max_position_embeddings=16)
+
+
+def llama(kind, **changes):
+    """A decoder like Llama's: kind is Transformers' name of it."""
+    config = getattr(transformers, f"{kind}Config")(**{**LLAMA, **changes})
+    # The eager attention is the one whose softmax is told its type.
+    config._attn_implementation = "eager"
+    return getattr(transformers, f"{kind}ForCausalLM")(config)
+
+
 CLASSIFY, ANSWER = "SequenceClassification", "QuestionAnswering"
 # name, model, batch, padded length, shortest sequence
 CASES = [
@@ -92,9 +115,58 @@ CASES = [
         max_position_embeddings=512), 2, 16, 9),
 ]
 
+# name, kind, changes, batch, padded length, shortest sequence; in fp32 and fp64
+LLAMAS = [
+    ("Llama", "Llama", {}, 6, 24, 5),
+    ("Llama 3, scaled positions, no padding token", "Llama",
+     dict(rope_theta=500000.0, rope_scaling=LLAMA3, pad_token_id=None,
+          num_key_value_heads=1), 4, 40, 40),
+    ("Llama, tied, biases", "Llama",
+     dict(tie_word_embeddings=True, attention_bias=True, mlp_bias=True,
+          rope_scaling=dict(rope_type="linear", factor=2.0)), 6, 24, 5),
+    ("Mistral, a window", "Mistral", dict(sliding_window=7, head_dim=16),
+     6, 24, 5),
+    ("Mixtral", "Mixtral", dict(num_local_experts=5, num_experts_per_tok=2,
+                                sliding_window=None), 6, 24, 5),
+    ("Qwen2", "Qwen2", dict(tie_word_embeddings=True), 6, 24, 5),
+    ("Qwen3", "Qwen3", dict(head_dim=24), 6, 24, 5),
+    ("Qwen2 with experts", "Qwen2Moe",
+     dict(num_experts=6, num_experts_per_tok=3, moe_intermediate_size=40,
+          shared_expert_intermediate_size=56), 6, 24, 5),
+    ("Qwen3 with experts", "Qwen3Moe",
+     dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40,
+          head_dim=16, norm_topk_prob=True), 6, 24, 5),
+]
+
+
+class Widened:
+    """The module torch, with fp64 where fp32 is asked for."""
+
+    def __getattr__(self, name):
+        return getattr(torch, {"float32": "float64", "float": "float64"}.get(
+            name, name))
+
+
+@contextlib.contextmanager
+def wide_islands(kind):
+    name = kind.lower().replace("moe", "_moe")
+    modules = [importlib.import_module(f"transformers.{module}") for module in (
+        f"models.{name}.modeling_{name}", "modeling_rope_utils",
+        "loss.loss_utils")]
+    narrow = torch.Tensor.float
+    for module in modules:
+        module.torch = Widened()
+    torch.Tensor.float = torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.Tensor.float = narrow
+        for module in modules:
+            module.torch = torch
+
 
 def draw_examples(model, batch, length, shortest):
-    pad = model.config.pad_token_id
+    pad = model.config.pad_token_id or 0
     examples = []
     for i in range(batch):
         tokens = length if i == 0 else int(
@@ -111,14 +183,14 @@ def draw_examples(model, batch, length, shortest):
                 torch.randint(shortest, length + 1, ()))
             example["target_ids"] = torch.randint(
                 pad + 1, model.config.vocab_size, (count,)).tolist()
-        elif "GPT2" not in type(model).__name__:
+        elif "Classification" in type(model).__name__:
             example["label"] = int(torch.randint(0, model.config.num_labels, ()))
         examples.append(example)
     return examples
 
 
 def reference(model, examples, length):
-    pad = model.config.pad_token_id
+    pad = model.config.pad_token_id or 0
     ids = torch.full((len(examples), length), pad)
     mask = torch.zeros_like(ids)
     for row, example in enumerate(examples):
@@ -151,11 +223,12 @@ def reference(model, examples, length):
     expected = {"logits": logits.detach(), "loss": output.loss.detach()}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:  # positions of a fixed table have none
-            expected[name] = parameter.grad
+            expected[name] = parameter.grad if parameter.grad is not None \
+                else torch.zeros_like(parameter)
     return expected
 
 
-def compare(name, expected, actual):
+def compare(name, expected, actual, wide=False):
     missing = sorted(set(expected) ^ set(actual))
     if missing:
         return [f"{name}: not on both sides: {', '.join(missing)}"], 0.0
@@ -165,7 +238,9 @@ def compare(name, expected, actual):
         if key == "logits" and want.dim() == 3:
             got = torch.where(want == 0, 0, got)
         difference = float((got - want).abs().max())
-        allowed = TOLERANCE * float(want.abs().max()) + ABSOLUTE
+        relative, absolute = (WIDE_TOLERANCE, WIDE_ABSOLUTE) if wide else (
+            TOLERANCE, ABSOLUTE)
+        allowed = relative * float(want.abs().max()) + absolute
         worst = max(worst, difference / allowed)
         if not difference <= allowed:  # also catches NaN
             failures.append(
@@ -174,33 +249,55 @@ def compare(name, expected, actual):
     return failures, worst
 
 
+def move(model):
+    """Biases and norms start at 0 and 1: a swapped pair would go unseen."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:  # sines stay what they are
+                parameter.add_(0.05 * torch.randn_like(parameter))
+
+
+def check(trainer, folder, name, model, shape, flags=(), wide=False):
+    """What differs, a line each."""
+    batch, length, shortest = shape
+    model.save_pretrained(folder)
+    examples = draw_examples(model, batch, length, shortest)
+    data = Path(folder, "data.jsonl")
+    data.write_text("".join(json.dumps(e) + "\n" for e in examples))
+    out = Path(folder, "gradients.safetensors")
+    subprocess.run(
+        [trainer, "gradients", "--model", folder, "--data", data,
+         "--length", str(length), "--out", out, *flags], check=True)
+    expected = reference(model, examples, length)
+    problems, worst = compare(name, expected, load_file(out), wide)
+    print(f"{name}: {len(expected)} tensors, loss "
+          f"{float(expected['loss']):.6f}, largest difference "
+          f"{worst:.3f} of what is allowed")
+    return problems
+
+
 def main():
     trainer = sys.argv[1]
     torch.manual_seed(7)
     failures = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, make, batch, length, shortest in CASES:
+    for name, make, *shape in CASES:
+        with tempfile.TemporaryDirectory() as folder:
             model = make()
-            # Biases and LayerNorm start at 0 and 1: move them, or a swapped
-            # pair of them would go unseen.
-            with torch.no_grad():
-                for parameter in model.parameters():
-                    if parameter.requires_grad:  # sines stay what they are
-                        parameter.add_(0.05 * torch.randn_like(parameter))
-            model.save_pretrained(folder)
-            examples = draw_examples(model, batch, length, shortest)
-            data = Path(folder, "data.jsonl")
-            data.write_text("".join(json.dumps(e) + "\n" for e in examples))
-            out = Path(folder, "gradients.safetensors")
-            subprocess.run(
-                [trainer, "gradients", "--model", folder, "--data", data,
-                 "--length", str(length), "--out", out], check=True)
-            expected = reference(model, examples, length)
-            problems, worst = compare(name, expected, load_file(out))
-            failures += problems
-            print(f"{name}: {len(expected)} tensors, loss "
-                  f"{float(expected['loss']):.6f}, largest difference "
-                  f"{worst:.2f} of what is allowed")
+            move(model)
+            failures += check(trainer, folder, name, model, shape)
+    for name, kind, changes, *shape in LLAMAS:
+        with tempfile.TemporaryDirectory() as folder:
+            model = llama(kind, **changes)
+            move(model)
+            failures += check(trainer, folder, name, copy.deepcopy(model),
+                              shape)
+            failures += check(trainer, folder, f"{name}, computed again",
+                              model, shape, ["--gradient-checkpointing"])
+        with tempfile.TemporaryDirectory() as folder, wide_islands(kind):
+            model = llama(kind, **changes).double()
+            move(model)
+            failures += check(trainer, folder, f"{name}, fp64", model, shape,
+                              ["--fp64"], wide=True)
     print("\n".join(failures))
     return 1 if failures else 0
 

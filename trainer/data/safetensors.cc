@@ -35,7 +35,15 @@ struct TypeName {
 };
 constexpr TypeName kTypes[] = {{"F32", TensorType::kF32, 4},
                                {"F16", TensorType::kF16, 2},
-                               {"BF16", TensorType::kBf16, 2}};
+                               {"BF16", TensorType::kBf16, 2},
+                               {"F64", TensorType::kF64, 8}};
+
+const char* NameOf(TensorType type) {
+  return std::find_if(std::begin(kTypes),
+                      std::end(kTypes),
+                      [type](const TypeName& one) { return one.type == type; })
+      ->name;
+}
 
 uint64_t LittleEndian(const std::byte* bytes) {
   uint64_t value = 0;
@@ -90,7 +98,7 @@ std::optional<TensorBytes> TensorReader::Read(const std::string& name,
   // Buffers such as position ids may be integers: no parameter is.
   if (type == std::end(kTypes) && dtype != "I64" && dtype != "I32" &&
       dtype != "U8" && dtype != "BOOL") {
-    Fail(fmt::format("{}: dtype: expected F32, F16 or BF16, got {}",
+    Fail(fmt::format("{}: dtype: expected F32, F16, BF16 or F64, got {}",
                      name,
                      hardware::ShownJson(dtype)));
   }
@@ -235,7 +243,7 @@ void WriteSafetensors(const std::string& path,
   header["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    header[name] = {{"dtype", "F32"},
+    header[name] = {{"dtype", NameOf(tensor.type)},
                     {"shape", tensor.shape},
                     {"data_offsets", {offset, offset + tensor.size}}};
     offset += tensor.size;

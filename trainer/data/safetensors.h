@@ -12,7 +12,7 @@
 
 namespace trainfare::trainer {
 
-enum class TensorType { kF32, kF16, kBf16 };
+enum class TensorType { kF32, kF16, kBf16, kF64 };
 
 struct TensorBytes {
   TensorType type = TensorType::kF32;
@@ -47,7 +47,7 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// Writes single-precision tensors, beside `path` first, flushed to the disk and
+// Writes tensors, beside `path` first, flushed to the disk and
 // then renamed: there is a whole file at `path` at any time.
 struct NamedTensorBytes {
   std::string name;

@@ -21,11 +21,6 @@ namespace {
 constexpr int64_t kBlock = 4096;
 constexpr int kLanes = 16;
 
-struct DropoutSequence {
-  uint64_t seed = 0;
-  uint64_t calls = 0;
-};
-
 DropoutSequence& Sequence() {
   static DropoutSequence sequence;
   return sequence;
@@ -225,6 +220,8 @@ class HostDropout : public torch::autograd::Function<HostDropout> {
 }  // namespace
 
 void SeedDropout(uint64_t seed, uint64_t calls) { Sequence() = {seed, calls}; }
+
+DropoutSequence DropoutState() { return Sequence(); }
 
 uint64_t NextDropoutKey() {
   DropoutSequence& sequence = Sequence();

@@ -24,6 +24,12 @@ uint64_t NextDropoutKey();
 // The bound, among 2^32 equally likely draws, below which they are dropped.
 uint32_t DropoutThreshold(double probability);
 
+// Where the sequence of masks stands.
+struct DropoutSequence {
+  uint64_t seed = 0;
+  uint64_t calls = 0;  // since the sequence started
+};
+DropoutSequence DropoutState();
 // Starts the sequence of masks again, behind so many `calls` of it.
 void SeedDropout(uint64_t seed, uint64_t calls = 0);
 // Calls since the sequence started.

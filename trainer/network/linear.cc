@@ -83,7 +83,7 @@ bool TakesOneDnn(const at::Tensor& rows, int64_t out, int64_t in) {
   // Small heads (a handful of labels) fall off oneDNN's fast paths.
   constexpr int64_t kLeastFeatures = 16;
   return out >= kLeastFeatures && in >= kLeastFeatures && rows.is_cpu() &&
-         rows.scalar_type() == at::kFloat &&
+         rows.size(0) > 0 && rows.scalar_type() == at::kFloat &&
          !at::autocast::is_autocast_enabled(at::kCPU) &&
          OneDnnLinear().has_value();
 }
@@ -128,14 +128,18 @@ class HostLinear : public torch::autograd::Function<HostLinear<layout>> {
     if (context->needs_input_grad(0)) {
       input_gradient = LinearInputGradient(gradient, weight);
     }
-    // In the layout of the weight: another would be copied.
-    const at::Tensor weight_gradient =
-        layout == WeightLayout::kOutIn ? LinearWeightGradient(gradient, input)
-                                       : Product(input.t(), gradient.t());
+    at::Tensor weight_gradient;  // a frozen weight has none
+    if (context->needs_input_grad(1)) {
+      // In the layout of the weight: another would be copied.
+      weight_gradient = layout == WeightLayout::kOutIn
+                            ? LinearWeightGradient(gradient, input)
+                            : Product(input.t(), gradient.t());
+    }
+    const bool bias = context->saved_data["bias"].toBool();
     return {
         input_gradient,
         weight_gradient,
-        context->saved_data["bias"].toBool() ? gradient.sum(0) : at::Tensor()};
+        bias && context->needs_input_grad(2) ? gradient.sum(0) : at::Tensor()};
   }
 
  private:

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "hardware/files/json_text.h"
+#include "hardware/files/model_config.h"
 #include "model/error.h"
 #include "trainer/data/json_file.h"
 #include "trainer/data/safetensors.h"
@@ -26,6 +28,7 @@ class Config {
   explicit Config(const std::string& folder)
       : path_((std::filesystem::path(folder) / "config.json").string()),
         value_(ReadJsonFile(path_)) {}
+  const std::string& path() const { return path_; }
 
   [[noreturn]] void Fail(const std::string& message) const {
     throw InputError(fmt::format("{}: {}", path_, message));
@@ -59,6 +62,28 @@ class Config {
                        hardware::ShownJson(value)));
     }
     return number;
+  }
+  double Positive(const char* key, double fallback) const {
+    if (!Has(key)) return fallback;
+    return PositiveNumber(key, At(key));
+  }
+  double PositiveNumber(const std::string& key, const json& value) const {
+    const double number = value.is_number() ? value.get<double>() : -1.0;
+    if (!(number > 0.0 && number <= 1e12)) {
+      Fail(fmt::format("{}: expected a number above 0, got {}",
+                       key,
+                       hardware::ShownJson(value)));
+    }
+    return number;
+  }
+  bool Flag(const char* key, bool fallback) const {
+    if (!Has(key)) return fallback;
+    if (!At(key).is_boolean()) {
+      Fail(fmt::format("{}: expected true or false, got {}",
+                       key,
+                       hardware::ShownJson(At(key))));
+    }
+    return At(key).get<bool>();
   }
   std::string Text(const char* key, const char* fallback) const {
     if (!Has(key)) return fallback;
@@ -112,6 +137,8 @@ at::ScalarType ScalarOf(TensorType type) {
       return at::kHalf;
     case TensorType::kBf16:
       return at::kBFloat16;
+    case TensorType::kF64:
+      return at::kDouble;
   }
   ENSURE(false, "unknown tensor type");
 }
@@ -250,6 +277,99 @@ void ReadMarian(const Config& config, PretrainedConfig& result) {
   config.Expect("tie_word_embeddings", true);
 }
 
+RotaryOptions RotaryOf(const Config& config, double base) {
+  RotaryOptions rotary;
+  rotary.base = config.Positive("rope_theta", base);
+  if (!config.Has("rope_scaling")) return rotary;
+  const json& scaling = config.At("rope_scaling");
+  const auto number = [&](const char* key) {
+    if (!scaling.contains(key)) {
+      config.Fail(fmt::format("rope_scaling.{}: missing", key));
+    }
+    return config.PositiveNumber(fmt::format("rope_scaling.{}", key),
+                                 scaling[key]);
+  };
+  json type = "nothing";
+  if (scaling.is_object()) {
+    type = scaling.value("rope_type", scaling.value("type", type));
+  }
+  if (type == "default") return rotary;
+  if (type == "linear") {
+    rotary.scaling = RotaryScaling::kLinear;
+    rotary.factor = number("factor");
+  } else if (type == "llama3") {
+    rotary.scaling = RotaryScaling::kLlama3;
+    rotary.factor = number("factor");
+    rotary.low_frequency_factor = number("low_freq_factor");
+    rotary.high_frequency_factor = number("high_freq_factor");
+    rotary.original_positions = number("original_max_position_embeddings");
+  } else {
+    config.Fail(
+        fmt::format("rope_scaling.rope_type: expected default, linear or "
+                    "llama3, got {}",
+                    hardware::ShownJson(type)));
+  }
+  return rotary;
+}
+
+// Types of decoders like Llama's, and what tells them apart beside their
+// dimensions (hardware/files/model_config.h).
+struct LlamaType {
+  std::string_view type;
+  // Where the file does not say: of norms, and of rotary positions.
+  double epsilon;
+  double base;
+  const char* expert_block;
+  bool chooses_norm;  // norm_topk_prob; false where it is not there
+};
+constexpr LlamaType kLlamaTypes[] = {
+    {"llama", 1e-6, 1e4, kMixtralExperts, false},
+    {"mistral", 1e-6, 1e4, kMixtralExperts, false},
+    {"mixtral", 1e-5, 1e6, kMixtralExperts, false},
+    {"qwen2", 1e-6, 1e4, kMixtralExperts, false},
+    {"qwen2_moe", 1e-6, 1e4, kMlpExperts, true},
+    {"qwen3", 1e-6, 1e4, kMixtralExperts, false},
+    {"qwen3_moe", 1e-6, 1e4, kMlpExperts, true},
+};
+
+const LlamaType* LlamaTypeOf(std::string_view type) {
+  for (const LlamaType& known : kLlamaTypes) {
+    if (known.type == type) return &known;
+  }
+  return nullptr;
+}
+
+void RequirePaddingInVocabulary(const Config& config,
+                                const PretrainedConfig& result) {
+  const int64_t vocabulary = result.architecture.vocabulary;
+  if (result.options.padding_id < vocabulary) return;
+  config.Fail(fmt::format(
+      "pad_token_id: expected a token of the vocabulary of {}, got {}",
+      vocabulary,
+      result.options.padding_id));
+}
+
+void ReadLlama(const Config& config,
+               const LlamaType& type,
+               PretrainedConfig& result) {
+  const std::string name = result.architecture.name;
+  result.architecture = hardware::ReadModelConfig(config.path());
+  result.architecture.name = name;
+  TransformerOptions& options = result.options;
+  options = DefaultOptions(result.architecture);
+  options.layer_norm_epsilon = config.Fraction("rms_norm_eps", type.epsilon);
+  options.rotary = RotaryOf(config, type.base);
+  options.expert_block = type.expert_block;
+  options.normalised_experts =
+      !type.chooses_norm || config.Flag("norm_topk_prob", false);
+  options.freezes_padding = config.Has("pad_token_id");
+  options.padding_id = config.Count("pad_token_id", 0);
+  if (config.Has("router_jitter_noise") &&
+      config.At("router_jitter_noise") != 0.0) {
+    config.Fail("router_jitter_noise: expected 0, this trainer adds none");
+  }
+}
+
 }  // namespace
 
 void CopyTensor(const TensorBytes& source, const at::Tensor& target) {
@@ -268,17 +388,17 @@ PretrainedConfig ReadConfig(const std::string& folder) {
   std::filesystem::path path(folder);
   if (path.filename().empty()) path = path.parent_path();
   a.name = path.filename().string();
+  if (const LlamaType* llama = LlamaTypeOf(type)) {
+    ReadLlama(config, *llama, result);
+    RequirePaddingInVocabulary(config, result);
+    return result;
+  }
   a.vocabulary = config.Count("vocab_size");
   a.head = HeadOf(config);
   a.labels = LabelsOf(config);
   result.options.padding_id =
       config.Count("pad_token_id", type == "roberta" ? 1 : 0);
-  if (result.options.padding_id >= a.vocabulary) {
-    config.Fail(fmt::format(
-        "pad_token_id: expected a token of the vocabulary of {}, got {}",
-        a.vocabulary,
-        result.options.padding_id));
-  }
+  RequirePaddingInVocabulary(config, result);
   if (type == "bert" || type == "roberta") {
     ReadBert(config, type, result);
   } else if (type == "distilbert") {
@@ -289,8 +409,9 @@ PretrainedConfig ReadConfig(const std::string& folder) {
     ReadMarian(config, result);
   } else {
     config.Fail(
-        fmt::format("model_type: expected bert, roberta, distilbert, "
-                    "gpt2 or marian, got {}",
+        fmt::format("model_type: expected bert, roberta, distilbert, gpt2, "
+                    "marian, llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 "
+                    "or qwen3_moe, got {}",
                     type));
   }
   const bool encoder = a.family == model::Family::kEncoder;
@@ -317,34 +438,78 @@ void RefuseLogitsBias(const SafetensorsFile& file) {
   }
 }
 
+// The files of a folder's weights: one, or those that its index names.
+std::vector<std::string> WeightFiles(const std::string& folder) {
+  const std::filesystem::path root(folder);
+  const auto index = root / "model.safetensors.index.json";
+  if (!std::filesystem::exists(index)) {
+    return {(root / "model.safetensors").string()};
+  }
+  const json listed = ReadJsonFile(index.string());
+  const auto map = listed.find("weight_map");
+  if (map == listed.end() || !map->is_object()) {
+    throw InputError(fmt::format(
+        "{}: weight_map: expected names of tensors and files", index.string()));
+  }
+  std::vector<std::string> files;
+  for (const json& file : *map) {
+    const auto name =
+        file.is_string() ? file.get<std::string>() : std::string();
+    // In the folder itself, whatever the index says.
+    if (name.empty() || name.find('/') != std::string::npos) {
+      throw InputError(
+          fmt::format("{}: weight_map: expected a file of the folder, got {}",
+                      index.string(),
+                      hardware::ShownJson(file)));
+    }
+    const std::string path = (root / name).string();
+    if (std::find(files.begin(), files.end(), path) == files.end()) {
+      files.push_back(path);
+    }
+  }
+  return files;
+}
+
+// An adapter is none of the model's own tensors.
+bool IsAdapter(const std::string& name) {
+  return name.find(".lora_") != std::string::npos;
+}
+
 }  // namespace
 
 std::string LoadWeights(const std::string& folder,
                         const Transformer& transformer) {
-  const SafetensorsFile file(
-      (std::filesystem::path(folder) / "model.safetensors").string());
+  std::vector<std::unique_ptr<SafetensorsFile>> files;
+  for (const std::string& path : WeightFiles(folder)) {
+    files.push_back(std::make_unique<SafetensorsFile>(path));
+  }
+  const std::string shown = files.size() == 1 ? files.front()->path() : folder;
   const at::NoGradGuard no_grad;
   std::string missing;
   for (const Parameter& parameter : transformer.parameters()) {
-    const TensorBytes* tensor = Find(file, parameter.name);
+    if (IsAdapter(parameter.name)) continue;
+    const TensorBytes* tensor = nullptr;
+    for (const auto& file : files) {
+      if (tensor == nullptr) tensor = Find(*file, parameter.name);
+    }
     if (tensor == nullptr) {
       if (!IsHead(parameter.name)) {
         throw InputError(fmt::format(
-            "{}: expected a tensor {}, got none", file.path(), parameter.name));
+            "{}: expected a tensor {}, got none", shown, parameter.name));
       }
       missing += (missing.empty() ? "" : ", ") + parameter.name;
       continue;
     }
     if (tensor->shape != parameter.value.sizes().vec()) {
       throw InputError(fmt::format("{}: {}: expected shape [{}], got [{}]",
-                                   file.path(),
+                                   shown,
                                    parameter.name,
                                    fmt::join(parameter.value.sizes(), ", "),
                                    fmt::join(tensor->shape, ", ")));
     }
     CopyTensor(*tensor, parameter.value);
   }
-  RefuseLogitsBias(file);
+  for (const auto& file : files) RefuseLogitsBias(*file);
   return missing;
 }
 
@@ -354,10 +519,13 @@ void SaveTensors(const std::string& path,
   std::vector<at::Tensor> held;  // what the bytes below point into
   std::vector<NamedTensorBytes> bytes;
   for (const Parameter& tensor : tensors) {
-    held.push_back(tensor.value.detach().to(at::kCPU, at::kFloat).contiguous());
+    const bool wide = tensor.value.scalar_type() == at::kDouble;
+    held.push_back(tensor.value.detach()
+                       .to(at::kCPU, wide ? at::kDouble : at::kFloat)
+                       .contiguous());
     const at::Tensor& host = held.back();
     bytes.push_back({tensor.name,
-                     {TensorType::kF32,
+                     {wide ? TensorType::kF64 : TensorType::kF32,
                       host.sizes().vec(),
                       static_cast<const std::byte*>(host.const_data_ptr()),
                       host.nbytes()}});

@@ -17,17 +17,19 @@ struct PretrainedConfig {
   TransformerOptions options;
 };
 
-// Reads config.json of a BERT, RoBERTa, DistilBERT, GPT-2 or Marian. Throws
-// InputError.
+// Reads config.json of a BERT, RoBERTa, DistilBERT, GPT-2, Marian, or a decoder
+// like Llama's (network/llama_decoder.h). Throws InputError.
 PretrainedConfig ReadConfig(const std::string& folder);
 
-// Copies model.safetensors of `folder` into the transformer. Every tensor
-// of it must be there with the right shape; a task head may be missing and
-// then keeps its random start. Returns what was missing, comma-separated.
+// Copies model.safetensors of `folder`, or the files that
+// model.safetensors.index.json names, into the transformer. Every tensor of it
+// but its adapters must be there with the right shape; a task head may be
+// missing and then keeps its random start. Returns what was missing,
+// comma-separated.
 std::string LoadWeights(const std::string& folder,
                         const Transformer& transformer);
 
-// Writes tensors by their names, as fp32.
+// Writes tensors by their names, as fp32, or fp64 where they are.
 void SaveTensors(const std::string& path,
                  const std::vector<Parameter>& tensors,
                  const std::map<std::string, std::string>& metadata = {

@@ -15,6 +15,7 @@
 #include "trainer/network/encoder_decoder.h"
 #include "trainer/network/fused_layers.h"
 #include "trainer/network/linear.h"
+#include "trainer/network/llama_decoder.h"
 #include "trainer/network/random.h"
 
 namespace trainfare::trainer {
@@ -42,7 +43,9 @@ void CheckDimensions(const Architecture& architecture) {
   if (architecture.family == Family::kEncoderDecoder) {
     require_positive("decoder_layers", architecture.decoder_layers);
   } else {
-    require_positive("positions", architecture.positions);
+    if (architecture.position_kind == model::PositionKind::kTable) {
+      require_positive("positions", architecture.positions);
+    }
     if (architecture.decoder_layers != 0) {
       throw InputError(fmt::format(
           "model {}: decoder_layers: expected an encoder-decoder, got {}",
@@ -50,7 +53,8 @@ void CheckDimensions(const Architecture& architecture) {
           model::ToText(architecture.family)));
     }
   }
-  if (architecture.hidden % architecture.heads != 0) {
+  if (architecture.head_size == 0 &&
+      architecture.hidden % architecture.heads != 0) {
     throw InputError(fmt::format(
         "model {}: hidden: expected a multiple of heads ({}), got {}",
         architecture.name,
@@ -119,12 +123,13 @@ at::Tensor ShiftRight(const at::Tensor& labels,
 
 at::Tensor LanguageModelLoss(const at::Tensor& logits,
                              const at::Tensor& labels) {
-  return at::cross_entropy_loss(
-      logits.view({-1, logits.size(-1)}).to(at::kFloat),
-      labels.view(-1),
-      {},
-      at::Reduction::Mean,
-      kNoLabel);
+  const at::ScalarType wide =
+      logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}).to(wide),
+                                labels.view(-1),
+                                {},
+                                at::Reduction::Mean,
+                                kNoLabel);
 }
 
 void RequireOwnStack(model::Fusion stack) {
@@ -163,7 +168,7 @@ at::Tensor Transformer::Add(const std::string& name,
                             double deviation) {
   at::Tensor value =
       at::empty(sizes, at::TensorOptions(options_.type).device(device_))
-          .requires_grad_(true);
+          .requires_grad_(!frozen_);
   parameters_.push_back({name, value});
   deviations_.push_back(deviation);
   return value;
@@ -211,6 +216,14 @@ void Transformer::Reset(uint64_t seed) {
   }
 }
 
+std::vector<Parameter> Transformer::TrainedParameters() const {
+  std::vector<Parameter> trained;
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.value.requires_grad()) trained.push_back(parameter);
+  }
+  return trained;
+}
+
 int64_t Transformer::parameter_count() const {
   int64_t count = 0;
   for (const Parameter& parameter : parameters_) {
@@ -240,24 +253,24 @@ at::Tensor Transformer::Activate(const at::Tensor& input) const {
   ENSURE(false, "unknown activation");
 }
 
-at::Tensor Transformer::SplitHeads(const at::Tensor& input) const {
-  const int64_t heads = architecture_.heads;
-  const int64_t head_size = architecture_.hidden / heads;
-  return input.unflatten(-1, {heads, head_size}).transpose(1, 2);
+at::Tensor Transformer::SplitHeads(const at::Tensor& input, int64_t heads) {
+  return input.unflatten(-1, {heads, input.size(-1) / heads}).transpose(1, 2);
 }
 
 at::Tensor Transformer::Project(const Dense& dense, const at::Tensor& input) {
-  return dense.transposed ? Affine(input, dense.weight, dense.bias)
-                          : Linear(input, dense.weight, dense.bias);
+  const at::Tensor product = dense.transposed
+                                 ? Affine(input, dense.weight, dense.bias)
+                                 : Linear(input, dense.weight, dense.bias);
+  if (!dense.adapter_down.defined()) return product;
+  const at::Tensor inner = Linear(input, dense.adapter_down, {});
+  return product.add(Linear(inner, dense.adapter_up, {}), kAdapterScale);
 }
 
 at::Tensor Transformer::ProjectAndActivate(const Dense& dense,
                                            const at::Tensor& input) const {
   if (options_.fusion == model::Fusion::kFused) {
     return FusedBiasActivation(
-        Project({dense.weight, {}, dense.transposed}, input),
-        dense.bias,
-        options_.activation);
+        Project(WithoutBias(dense), input), dense.bias, options_.activation);
   }
   return Activate(Project(dense, input));
 }
@@ -269,7 +282,7 @@ Transformer::Residual Transformer::ProjectAndAdd(const Dense& dense,
                                                  bool training) const {
   if (options_.fusion == model::Fusion::kFused) {
     const SumAndNorm result =
-        FusedAddNorm(Project({dense.weight, {}, dense.transposed}, input),
+        FusedAddNorm(Project(WithoutBias(dense), input),
                      dense.bias,
                      residual,
                      norm.weight,
@@ -290,7 +303,9 @@ at::Tensor Transformer::Probabilities(const Heads& heads,
                                       bool training) const {
   const auto& [query, key, value] = heads;
   const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
-  if (options_.fusion == model::Fusion::kFused) {
+  // The fused operator has masks of padding and causality, not of windows.
+  const bool window = mask.defined() && mask.dim() == 2;
+  if (options_.fusion == model::Fusion::kFused && !window) {
     return FusedSoftmaxDropout(at::matmul(query, key.transpose(-1, -2)),
                                mask,
                                causal,
@@ -323,8 +338,7 @@ at::Tensor Transformer::Attend(const Heads& heads,
   } else {
     context = at::matmul(Probabilities(heads, mask, causal, training), value);
   }
-  return context.transpose(1, 2).reshape(
-      {query.size(0), query.size(2), architecture_.hidden});
+  return context.transpose(1, 2).flatten(2);
 }
 
 at::Tensor Transformer::PaddingMask(const at::Tensor& attention_mask) const {
@@ -335,6 +349,8 @@ at::Tensor Transformer::PaddingMask(const at::Tensor& attention_mask) const {
                    at::TensorOptions(options_.type).device(device_))
       .masked_fill_(padding, Lowest(options_.type));
 }
+
+double Transformer::LowestValue() const { return Lowest(options_.type); }
 
 at::Tensor Transformer::CausalMask(int64_t length) const {
   if (options_.attention == model::Attention::kFlash ||
@@ -351,11 +367,21 @@ std::unique_ptr<Transformer> MakeTransformer(const Architecture& architecture,
                                              const TransformerOptions& options,
                                              at::Device device,
                                              uint64_t seed) {
-  if (!model::HasPlainBlock(architecture)) {
+  const bool plain = model::HasPlainBlock(architecture);
+  if (!plain && architecture.family == Family::kDecoder) {
+    return std::make_unique<LlamaDecoder>(architecture, options, device, seed);
+  }
+  if (!plain) {
     throw InputError(fmt::format(
-        "model {}: this trainer has the blocks of BERT, GPT-2 and Transformer "
-        "base and big alone",
+        "model {}: this trainer has the blocks of BERT, GPT-2, Transformer "
+        "base and big, and of decoders like Llama's",
         architecture.name));
+  }
+  if (!options.trainable.everything() || options.recompute) {
+    throw InputError(
+        fmt::format("model {}: this trainer has frozen weights, adapters and "
+                    "gradient_checkpointing in decoders like Llama's alone",
+                    architecture.name));
   }
   switch (architecture.family) {
     case Family::kEncoder:

@@ -16,9 +16,14 @@
 #include "model/architecture.h"
 #include "model/workload.h"
 #include "trainer/kernels/fused_kernels.h"
+#include "trainer/network/rotary.h"
 #include "trainer/runtime/aten.h"
 
 namespace trainfare::trainer {
+
+// What the part of a block with experts is called: by Mixtral, and by others.
+inline constexpr const char* kMixtralExperts = "block_sparse_moe";
+inline constexpr const char* kMlpExperts = "mlp";
 
 // What Architecture does not say, because no count depends on it.
 struct TransformerOptions {
@@ -30,7 +35,18 @@ struct TransformerOptions {
   double attention_dropout = 0.1;
   double classifier_dropout = 0.1;
   int64_t padding_id = 0;
+  // The padding token's word embedding has no gradient; encoders of BERT's kind
+  // and decoders of two sides always do so.
+  bool freezes_padding = false;
   int64_t decoder_start_id = 0;  // first token a decoder of two sides is given
+  RotaryOptions rotary;
+  // The weights of a token's experts add up to 1.
+  bool normalised_experts = true;
+  std::string expert_block = kMixtralExperts;
+  // What of the model trains, and whether the backward pass computes each block
+  // again instead of keeping it.
+  model::Trainable trainable;
+  bool recompute = false;
   // The type of parameters, activations and gradients. Narrower than fp32, the
   // optimizer has fp32 masters of them.
   at::ScalarType type = at::kFloat;
@@ -112,8 +128,10 @@ class Transformer {
   // otherwise, biases 0, LayerNorm 1 and 0.
   void Reset(uint64_t seed);
 
-  // In the order of Hugging Face's state_dict.
+  // In the order of Hugging Face's state_dict; adapters behind their matrices.
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  // Those that get a gradient.
+  std::vector<Parameter> TrainedParameters() const;
   int64_t parameter_count() const;
   const model::Architecture& architecture() const { return architecture_; }
   const TransformerOptions& options() const { return options_; }
@@ -122,12 +140,15 @@ class Transformer {
  protected:
   struct Dense {
     at::Tensor weight;        // (out, in)
-    at::Tensor bias;          // (out)
+    at::Tensor bias;          // (out); undefined: none
     bool transposed = false;  // the weight is (in, out), as GPT-2 keeps it
+    // An adapter beside the weight (model/trainable.h); undefined: none.
+    at::Tensor adapter_down;  // (rank, in)
+    at::Tensor adapter_up;    // (out, rank)
   };
   struct Norm {
-    at::Tensor weight;  // (H)
-    at::Tensor bias;    // (H)
+    at::Tensor weight;  // (H), or as wide as what it norms
+    at::Tensor bias;    // the same; undefined of RMSNorm
   };
   struct Heads {
     at::Tensor query, key, value;  // (B, heads, T, head_size)
@@ -135,12 +156,16 @@ class Transformer {
   // Initial deviation of weights: Devlin et al. 2019, Radford et al. 2019;
   // initializer_range of the published configurations.
   static constexpr double kDeviation = 0.02;
+  // Of what an adapter adds: its alpha over its rank (Hu et al. 2021), here 2.
+  static constexpr double kAdapterScale = 2.0;
 
   // Throws InputError for dimensions or attention that cannot be run.
   Transformer(const model::Architecture& architecture,
               const TransformerOptions& options,
               at::Device device);
 
+  // Parameters that are added from here on get no gradient.
+  void Freeze(bool frozen) { frozen_ = frozen; }
   at::Tensor Add(const std::string& name,
                  at::IntArrayRef sizes,
                  double deviation = kDeviation);
@@ -155,6 +180,10 @@ class Transformer {
 
   at::Tensor Normalise(const Norm& norm, const at::Tensor& input) const;
   static at::Tensor Project(const Dense& dense, const at::Tensor& input);
+  static Dense WithoutBias(Dense dense) {
+    dense.bias.reset();
+    return dense;
+  }
   // The activation of a projection: the inner half of a feed-forward block.
   at::Tensor ProjectAndActivate(const Dense& dense,
                                 const at::Tensor& input) const;
@@ -164,11 +193,14 @@ class Transformer {
                          const at::Tensor& residual,
                          const Norm& norm,
                          bool training) const;
-  // (B, T, H) to (B, heads, T, head_size).
-  at::Tensor SplitHeads(const at::Tensor& input) const;
+  // (B, T, heads * head_size) to (B, heads, T, head_size).
+  static at::Tensor SplitHeads(const at::Tensor& input, int64_t heads);
+  at::Tensor SplitHeads(const at::Tensor& input) const {
+    return SplitHeads(input, architecture_.heads);
+  }
   // Softmax(Q K^T / sqrt(head_size) + mask) V with the heads side by side
-  // again, (B, T, H). `mask` is added to the scores; undefined: none. `causal`
-  // says that it is CausalMask().
+  // again, (B, T, heads * head_size). `mask` is added to the scores; undefined:
+  // none. `causal` says that it is CausalMask().
   at::Tensor Attend(const Heads& heads,
                     const at::Tensor& mask,
                     bool causal,
@@ -178,6 +210,8 @@ class Transformer {
   // (T, T): lowest above the diagonal, where a position would see its future;
   // undefined where attention knows it without.
   at::Tensor CausalMask(int64_t length) const;
+  // The lowest finite value of the parameters' type.
+  double LowestValue() const;
 
  private:
   at::Tensor Activate(const at::Tensor& input) const;
@@ -195,6 +229,7 @@ class Transformer {
   at::Device device_;
   std::vector<Parameter> parameters_;
   std::vector<double> deviations_;  // at the start, of each parameter
+  bool frozen_ = false;
 };
 
 // The model of an architecture. Throws InputError for one that this trainer

@@ -28,8 +28,7 @@ bool Decays(const std::string& name) {
   };
   // GPT-2 calls its norms ln_1, ln_2 and ln_f.
   return !ends_with(".bias") && !ends_with("LayerNorm.weight") &&
-         !ends_with("layer_norm.weight") &&
-         name.find(".ln_") == std::string::npos;
+         !ends_with("norm.weight") && name.find(".ln_") == std::string::npos;
 }
 
 // The number of the block that a parameter stands in; -1 outside of blocks.

@@ -159,20 +159,17 @@ void CheckSupported(const model::Workload& workload) {
   require(a.vocabulary >= 8,
           fmt::format("model.vocabulary: expected at least 8, got {}",
                       a.vocabulary));
-  require(a.family == model::Family::kEncoderDecoder || a.positions > 0,
+  require(a.family == model::Family::kEncoderDecoder || a.positions > 0 ||
+              a.position_kind != model::PositionKind::kTable,
           "model.positions: expected a table of positions, got 0 rows");
   require(workload.work != model::Work::kForward,
           "work: this trainer has no passes of inference alone");
   require(!model::KeepsMasters(workload) || model::MastersInUpdate(workload),
           "optimizer.masters: this trainer has in_update, got apart");
-  require(!workload.gradient_checkpointing,
-          "gradient_checkpointing: this trainer has none");
   require(workload.documents == 1,
           "documents: this trainer packs none into a sequence");
   require(workload.predictions_per_sequence == 0,
           "predictions_per_sequence: this trainer predicts everywhere");
-  require(workload.trainable.everything(),
-          "trainable: this trainer trains the whole model");
   require(workload.compression.kind == model::CompressionKind::kNone,
           "gradient_compression: this trainer has none");
   require(workload.parallel.shard == model::Shard::kNone,
@@ -207,6 +204,9 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   const model::Workload& workload = request.workload;
   if (session_ && session_workload_->architecture == workload.architecture &&
       session_workload_->stack == workload.stack &&
+      session_workload_->trainable == workload.trainable &&
+      session_workload_->gradient_checkpointing ==
+          workload.gradient_checkpointing &&
       session_workload_->precision == workload.precision &&
       session_workload_->optimizer == workload.optimizer) {
     session_->transformer().Reset(SeedOf(request));
@@ -221,6 +221,8 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   options.fusion = workload.stack.fusion;
   options.attention = workload.stack.attention;
   options.type = ParameterType(workload);
+  options.trainable = workload.trainable;
+  options.recompute = workload.gradient_checkpointing;
   OptimizerOptions optimizer;
   optimizer.kind = workload.optimizer;
   // Any factor but 1: its groups take the time, not the rates.

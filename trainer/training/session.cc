@@ -2,44 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "model/error.h"
 #include "trainer/device/launch_counter.h"
+#include "trainer/network/autocast.h"
 
 namespace trainfare::trainer {
 namespace {
 
 using model::Precision;
 
-// Matrix products in a narrow type, everything else where it was:
-// torch.autocast.
-class Autocast {
- public:
-  Autocast(at::DeviceType device, Precision precision)
-      : device_(device),
-        enabled_(precision == Precision::kBf16 ||
-                 precision == Precision::kFp16) {
-    if (!enabled_) return;
-    at::autocast::set_autocast_dtype(
-        device_, precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf);
-    at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::increment_nesting();
-  }
-  ~Autocast() {
-    if (!enabled_) return;
-    at::autocast::decrement_nesting();
-    at::autocast::clear_cache();  // casts of weights that are about to change
-    at::autocast::set_autocast_enabled(device_, false);
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  at::DeviceType device_;
-  bool enabled_;
-};
+std::optional<at::ScalarType> AutocastType(Precision precision) {
+  if (precision == Precision::kBf16) return at::kBFloat16;
+  if (precision == Precision::kFp16) return at::kHalf;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -65,7 +45,7 @@ Session::Session(std::unique_ptr<Transformer> transformer,
     at::globalContext().setAllowTF32CuBLAS(precision == Precision::kTf32);
   }
   if (precision == Precision::kFp16) scaler_.emplace();
-  optimizer_ = MakeOptimizer(transformer_->parameters(), optimizer);
+  optimizer_ = MakeOptimizer(transformer_->TrainedParameters(), optimizer);
 }
 
 void Session::Join(Communicator& communicator, const BucketOptions& buckets) {
@@ -96,8 +76,9 @@ void RequireRanOn(at::Device asked, const at::Tensor& result) {
 Output Session::Forward(const Batch& batch,
                         bool training,
                         const PartEnd& end) const {
-  const Autocast autocast(transformer_->device().type(),
-                          NarrowWeights() ? Precision::kFp32 : precision_);
+  const Autocast autocast(
+      transformer_->device().type(),
+      NarrowWeights() ? std::nullopt : AutocastType(precision_));
   return transformer_->Forward(batch, training, end);
 }
 

@@ -267,6 +267,8 @@ model::Workload WorkloadOf(const TrainOptions& options,
   workload.stack.fusion = options.fusion;
   workload.stack.attention = options.attention;
   workload.stack.narrow_weights = options.narrow_weights;
+  workload.trainable = options.trainable;
+  workload.gradient_checkpointing = options.gradient_checkpointing;
   if (options.narrow_weights) {
     workload.optimizer.masters = model::Masters::kInUpdate;
   }
@@ -337,6 +339,8 @@ std::unique_ptr<Transformer> OpenModel(const TrainOptions& options,
   transformer_options.fusion = options.fusion;
   transformer_options.attention = options.attention;
   transformer_options.type = parameter_type;
+  transformer_options.trainable = options.trainable;
+  transformer_options.recompute = options.gradient_checkpointing;
   std::unique_ptr<Transformer> transformer = MakeTransformer(
       config.architecture, transformer_options, device, options.seed);
   if (!IsModelFolder(options.model)) return transformer;
@@ -619,16 +623,18 @@ int Train(const TrainOptions& given,
   return ending == Ending::kStopped ? kInterruptedExit : 0;
 }
 
-void WriteGradients(const std::string& model,
-                    const std::string& data,
-                    int64_t length,
-                    const std::string& out,
-                    at::Device device) {
-  const PretrainedConfig config = Configure(model, std::nullopt);
+void WriteGradients(const GradientOptions& options, at::Device device) {
+  const std::string& model = options.model;
+  PretrainedConfig config = Configure(model, std::nullopt);
+  if (options.wide) config.options.type = at::kDouble;
+  config.options.recompute = options.gradient_checkpointing;
   const std::optional<WordPiece> tokenizer =
       OpenTokenizer(TokenizerFolder("", model), config.architecture);
-  const std::vector<Example> examples = ReadExamples(
-      data, tokenizer ? &*tokenizer : nullptr, config.architecture, length);
+  const std::vector<Example> examples =
+      ReadExamples(options.data,
+                   tokenizer ? &*tokenizer : nullptr,
+                   config.architecture,
+                   options.length);
   const std::unique_ptr<Transformer> owned =
       MakeTransformer(config.architecture, config.options, device, 1);
   const Transformer& transformer = *owned;
@@ -640,16 +646,20 @@ void WriteGradients(const std::string& model,
                                 InOrder(examples.size()),
                                 0,
                                 examples.size(),
-                                {length, length},
+                                {options.length, options.length},
                                 transformer);
   const Output output = transformer.Forward(batch, /*training=*/false);
   output.loss.backward();
   std::vector<Parameter> results = {{"logits", output.logits},
                                     {"loss", output.loss}};
   for (const Parameter& parameter : transformer.parameters()) {
-    results.push_back({parameter.name, parameter.value.grad()});
+    const at::Tensor& gradient = parameter.value.grad();
+    // An expert that no token was sent to has none.
+    results.push_back(
+        {parameter.name,
+         gradient.defined() ? gradient : at::zeros_like(parameter.value)});
   }
-  SaveTensors(out, results);
+  SaveTensors(options.out, results);
 }
 
 }  // namespace trainfare::trainer

@@ -56,6 +56,8 @@ struct TrainOptions {
   // Parameters and gradients in `precision`, with fp32 masters in the
   // optimizer, instead of autocast over fp32 parameters.
   bool narrow_weights = false;
+  model::Trainable trainable;
+  bool gradient_checkpointing = false;  // blocks are computed again
   uint64_t seed = 1;
   bool layers = false;  // time each part of the model
 };
@@ -71,10 +73,14 @@ int Train(const TrainOptions& options,
 // Loss, logits and the gradient of every parameter for one batch of all the
 // examples, without dropout, as a safetensors file: what tests/trainer compares
 // with the reference implementation.
-void WriteGradients(const std::string& model,
-                    const std::string& data,
-                    int64_t length,
-                    const std::string& out,
-                    at::Device device);
+struct GradientOptions {
+  std::string model;
+  std::string data;
+  std::string out;
+  int64_t length = 0;
+  bool wide = false;  // all in fp64
+  bool gradient_checkpointing = false;
+};
+void WriteGradients(const GradientOptions& options, at::Device device);
 
 }  // namespace trainfare::trainer

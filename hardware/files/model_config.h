@@ -6,7 +6,7 @@
 
 #include "model/architecture.h"
 
-namespace trainfare::scenarios {
+namespace trainfare::hardware {
 
 // Throws InputError "file: key: ..": a file that is cut short, a model_type
 // that is not known, a key that is missing, has a value that these counts do
@@ -14,4 +14,4 @@ namespace trainfare::scenarios {
 // type's own configuration class in Transformers.
 model::Architecture ReadModelConfig(const std::string& path);
 
-}  // namespace trainfare::scenarios
+}  // namespace trainfare::hardware

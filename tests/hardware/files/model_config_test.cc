@@ -1,4 +1,4 @@
-#include "scenarios/job/model_config.h"
+#include "hardware/files/model_config.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include "model/architecture.h"
 #include "model/error.h"
 
-namespace trainfare::scenarios {
+namespace trainfare::hardware {
 namespace {
 
 namespace fs = std::filesystem;
@@ -173,4 +173,4 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
 }
 
 }  // namespace
-}  // namespace trainfare::scenarios
+}  // namespace trainfare::hardware

@@ -1,4 +1,4 @@
-#include "scenarios/job/model_config.h"
+#include "hardware/files/model_config.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "model/limits.h"
 #include "model/nearest.h"
 
-namespace trainfare::scenarios {
+namespace trainfare::hardware {
 namespace {
 
 using model::Architecture;
@@ -70,8 +70,7 @@ class Config {
  public:
   explicit Config(const std::string& path)
       : path_(path),
-        value_(hardware::ParseJson(
-            hardware::ReadTextFile(path, "a config.json"), path)) {
+        value_(ParseJson(ReadTextFile(path, "a config.json"), path)) {
     if (!value_.is_object()) Fail("expected an object");
   }
 
@@ -91,7 +90,7 @@ class Config {
       Fail(fmt::format("{}: expected a count from 0 to {}, got {}",
                        key,
                        model::kLargestDimension,
-                       hardware::ShownJson(value)));
+                       ShownJson(value)));
     }
     return value.get<int64_t>();
   }
@@ -101,18 +100,16 @@ class Config {
   bool Flag(const char* key, bool fallback) {
     if (!Has(key)) return fallback;
     if (!value_[key].is_boolean()) {
-      Fail(fmt::format("{}: expected true or false, got {}",
-                       key,
-                       hardware::ShownJson(value_[key])));
+      Fail(fmt::format(
+          "{}: expected true or false, got {}", key, ShownJson(value_[key])));
     }
     return value_[key].get<bool>();
   }
   double Number(const char* key, double fallback) {
     if (!Has(key)) return fallback;
     if (!value_[key].is_number()) {
-      Fail(fmt::format("{}: expected a number, got {}",
-                       key,
-                       hardware::ShownJson(value_[key])));
+      Fail(fmt::format(
+          "{}: expected a number, got {}", key, ShownJson(value_[key])));
     }
     return value_[key].get<double>();
   }
@@ -123,16 +120,15 @@ class Config {
     if (!(share >= 0.0 && share < 1.0)) {
       Fail(fmt::format("{}: expected a number from 0 to below 1, got {}",
                        key,
-                       hardware::ShownJson(value)));
+                       ShownJson(value)));
     }
     return share;
   }
   std::string Text(const char* key, const std::string& fallback) {
     if (!Has(key)) return fallback;
     if (!value_[key].is_string()) {
-      Fail(fmt::format("{}: expected a text, got {}",
-                       key,
-                       hardware::ShownJson(value_[key])));
+      Fail(fmt::format(
+          "{}: expected a text, got {}", key, ShownJson(value_[key])));
     }
     return value_[key].get<std::string>();
   }
@@ -161,8 +157,8 @@ class Config {
     if (Has(key) && value_[key] != wanted) {
       Fail(fmt::format("{}: expected {}, got {}; nothing else is counted",
                        key,
-                       hardware::ShownJson(wanted),
-                       hardware::ShownJson(value_[key])));
+                       ShownJson(wanted),
+                       ShownJson(value_[key])));
     }
   }
   // Names a key that nobody asked for and that may change the computation.
@@ -287,6 +283,7 @@ Architecture ReadQwenMoe(Config& c, bool version_3) {
   c.Expect("decoder_sparse_step", 1);
   c.Expect("mlp_only_layers", json::array());
   if (!version_3) {
+    a.attention_bias = c.Flag("qkv_bias", true);
     a.shared_intermediate = c.Count("shared_expert_intermediate_size", 5632);
     a.shared_expert_gate = true;
   }
@@ -688,4 +685,4 @@ model::Architecture ReadModelConfig(const std::string& path) {
   return a;
 }
 
-}  // namespace trainfare::scenarios
+}  // namespace trainfare::hardware

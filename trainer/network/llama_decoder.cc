@@ -1,0 +1,372 @@
+#include "trainer/network/llama_decoder.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/error.h"
+#include "trainer/network/dropout.h"
+#include "trainer/network/experts.h"
+#include "trainer/network/linear.h"
+#include "trainer/network/recompute.h"
+#include "trainer/runtime/signals.h"
+
+namespace trainfare::trainer {
+namespace {
+
+using model::Architecture;
+
+// The parts of a block that Architecture can ask for and that are not here.
+struct Missing {
+  const char* part;
+  bool asked;
+};
+
+void CheckBlock(const Architecture& a) {
+  const auto& placement = a.norm_placement;
+  const Missing missing[] = {
+      {"a head other than causal-language-model",
+       a.head != model::Head::kCausalLanguageModel},
+      {"LayerNorm with gated or rotary blocks", a.norm != model::Norm::kRms},
+      {"norms elsewhere than before",
+       placement != model::NormPlacement::kBefore &&
+           placement != model::NormPlacement::kByFamily},
+      {"a norm over all queries or keys at once",
+       a.query_key_norm == model::QueryKeyNorm::kWhole},
+      {"positions that are not rotary",
+       a.position_kind != model::PositionKind::kRotary},
+      {"rotary positions of a part of a head",
+       a.rotary_head_size != 0 && !a.latent()},
+      {"latent attention", a.latent()},
+      {"attention sinks", a.attention_sinks},
+      {"blocks with a window between those without",
+       a.window > 0 && a.windowed_layers != a.layers},
+      {"a feed-forward without a gate", !a.gated},
+      {"attention and feed-forward side by side", a.parallel_block},
+      {"biases of experts or their router", a.expert_bias || a.router_bias},
+      {"capped logits", a.output_soft_cap || a.attention_soft_cap},
+      {"a block without a final norm", !a.final_norm},
+      {"a norm of embeddings", a.embedding_layer_norm},
+      {"token types", a.token_types != 0},
+      {"values narrower or wider than keys",
+       a.context_head_size() != a.query_head_size()},
+      {"heads of an odd size", a.query_head_size() % 2 != 0},
+      {"queries that are no multiple of the keys",
+       a.heads % a.key_heads() != 0},
+  };
+  for (const Missing& one : missing) {
+    if (!one.asked) continue;
+    throw model::InputError(
+        fmt::format("model {}: this trainer has decoders like Llama's, "
+                    "without {}",
+                    a.name,
+                    one.part));
+  }
+}
+
+void CheckOptions(const Architecture& architecture,
+                  const TransformerOptions& options,
+                  at::Device device) {
+  const model::LoraMatrices& lora = options.trainable.lora;
+  if (options.trainable.lora_rank > 0 && architecture.experts > 0 &&
+      (lora.feed_forward_gate || lora.feed_forward_in ||
+       lora.feed_forward_out)) {
+    throw model::InputError(
+        "trainable.lora.matrices: this trainer has no adapters beside experts; "
+        "take query, key, value, output");
+  }
+  if (options.fusion == model::Fusion::kFused && !device.is_cpu()) {
+    throw model::InputError(
+        "stack: decoders like Llama's have eager alone on a GPU, got fused");
+  }
+  if (options.trainable.base_bits != 0) {
+    throw model::InputError(
+        fmt::format("trainable.base_bits: this trainer keeps frozen weights "
+                    "as they are, got {}",
+                    options.trainable.base_bits));
+  }
+  if (options.recompute && options.attention_dropout > 0 && !device.is_cpu()) {
+    throw model::InputError(
+        "gradient_checkpointing: with dropout on a CPU alone; take a model "
+        "with dropout 0");
+  }
+}
+
+at::Tensor GateOf(model::Activation activation, const at::Tensor& input) {
+  switch (activation) {
+    case model::Activation::kGelu:
+      return at::gelu(input);
+    case model::Activation::kGeluTanh:
+      return at::gelu(input, "tanh");
+    case model::Activation::kRelu:
+      return at::relu(input);
+    case model::Activation::kSilu:
+      return at::silu(input);
+  }
+  ENSURE(false, "unknown activation");
+}
+
+// (B, keys, T, D) as often side by side as there are queries to a key.
+at::Tensor RepeatHeads(const at::Tensor& heads, int64_t times) {
+  if (times == 1) return heads;
+  return heads.unsqueeze(2)
+      .expand({-1, -1, times, -1, -1})
+      .reshape({heads.size(0), -1, heads.size(2), heads.size(3)});
+}
+
+}  // namespace
+
+LlamaDecoder::LlamaDecoder(const Architecture& architecture,
+                           const TransformerOptions& options,
+                           at::Device device,
+                           uint64_t seed)
+    : Transformer(architecture, options, device) {
+  CheckBlock(architecture);
+  CheckOptions(architecture, options, device);
+  const model::Trainable& trainable = options.trainable;
+  const bool adapters = trainable.lora_rank > 0;
+  const int64_t hidden = architecture.hidden;
+  Freeze(!trainable.everything());
+  word_embeddings_ =
+      Add("model.embed_tokens.weight", {architecture.vocabulary, hidden});
+  for (int64_t index = 0; index < architecture.layers; ++index) {
+    ThrowIfStopRequested();
+    Freeze(adapters || index < trainable.frozen_layers);
+    layers_.push_back(AddLayer(index));
+  }
+  Freeze(adapters);
+  final_norm_ = AddRmsNorm("model.norm", hidden);
+  output_ = architecture.untied_output
+                ? Add("lm_head.weight", {architecture.vocabulary, hidden})
+                : word_embeddings_;
+  Reset(seed);
+}
+
+LlamaDecoder::Layer LlamaDecoder::AddLayer(int64_t index) {
+  const Architecture& a = architecture();
+  const model::LoraMatrices& lora = options().trainable.lora;
+  const std::string at = fmt::format("model.layers.{}.", index);
+  Layer layer;
+  const auto project =
+      [&](const char* name, int64_t out, int64_t in, bool bias, bool adapts) {
+        return AddProjection(at + "self_attn." + name, out, in, bias, adapts);
+      };
+  const bool bias = a.attention_bias;
+  layer.query = project("q_proj", a.query_width(), a.hidden, bias, lora.query);
+  layer.key = project("k_proj", a.key_width(), a.hidden, bias, lora.key);
+  layer.value = project("v_proj", a.value_width(), a.hidden, bias, lora.value);
+  layer.output = project(
+      "o_proj", a.hidden, a.context_width(), a.output_bias, lora.output);
+  if (a.query_key_norm == model::QueryKeyNorm::kHead) {
+    layer.query_norm = AddRmsNorm(at + "self_attn.q_norm", a.query_head_size());
+    layer.key_norm = AddRmsNorm(at + "self_attn.k_norm", a.query_head_size());
+  }
+  if (a.experts > 0 && index >= a.dense_layers) {
+    AddExperts(at, layer);
+  } else {
+    layer.dense = AddFeedForward(at + "mlp.", a.intermediate, true);
+  }
+  layer.attention_norm = AddRmsNorm(at + "input_layernorm", a.hidden);
+  layer.feed_forward_norm =
+      AddRmsNorm(at + "post_attention_layernorm", a.hidden);
+  return layer;
+}
+
+void LlamaDecoder::AddExperts(const std::string& at, Layer& layer) {
+  const Architecture& a = architecture();
+  const std::string block = at + options().expert_block + ".";
+  layer.router =
+      AddProjection(block + "gate", a.experts, a.hidden, false, false);
+  for (int64_t e = 0; e < a.experts; ++e) {
+    layer.experts.push_back(AddFeedForward(
+        fmt::format("{}experts.{}.", block, e), a.expert_intermediate, false));
+  }
+  if (a.shared_intermediate == 0) return;
+  layer.shared =
+      AddFeedForward(block + "shared_expert.", a.shared_intermediate, false);
+  if (a.shared_expert_gate) {
+    layer.shared_gate =
+        AddProjection(block + "shared_expert_gate", 1, a.hidden, false, false);
+  }
+}
+
+LlamaDecoder::GatedFeedForward LlamaDecoder::AddFeedForward(
+    const std::string& at, int64_t width, bool adapts) {
+  const Architecture& a = architecture();
+  const model::LoraMatrices& lora = options().trainable.lora;
+  // Mixtral numbers an expert's matrices and has the inner ones' product last.
+  const bool numbered = options().expert_block == kMixtralExperts &&
+                        at.find(".experts.") != std::string::npos;
+  const auto add = [&](const char* name,
+                       const char* number,
+                       int64_t out,
+                       int64_t in,
+                       bool adapted) {
+    return AddProjection(at + (numbered ? number : name),
+                         out,
+                         in,
+                         a.feed_forward_bias,
+                         adapts && adapted);
+  };
+  GatedFeedForward part;
+  part.gate = add("gate_proj", "w1", width, a.hidden, lora.feed_forward_gate);
+  if (numbered) {
+    part.out = add("down_proj", "w2", a.hidden, width, lora.feed_forward_out);
+  }
+  part.in = add("up_proj", "w3", width, a.hidden, lora.feed_forward_in);
+  if (!numbered) {
+    part.out = add("down_proj", "w2", a.hidden, width, lora.feed_forward_out);
+  }
+  return part;
+}
+
+LlamaDecoder::Dense LlamaDecoder::AddProjection(
+    const std::string& name, int64_t out, int64_t in, bool bias, bool adapts) {
+  Dense dense;
+  dense.weight = Add(name + ".weight", {out, in});
+  if (bias) dense.bias = Add(name + ".bias", {out});
+  const int64_t rank = options().trainable.lora_rank;
+  if (rank == 0 || !adapts) return dense;
+  Freeze(false);
+  dense.adapter_down = Add(name + ".lora_A.weight", {rank, in});
+  // Nothing is added at the start (Hu et al. 2021).
+  dense.adapter_up = Add(name + ".lora_B.weight", {out, rank}, 0.0);
+  Freeze(true);
+  return dense;
+}
+
+LlamaDecoder::Norm LlamaDecoder::AddRmsNorm(const std::string& name,
+                                            int64_t width) {
+  Norm norm;
+  norm.weight = Add(name + ".weight", {width});
+  return norm;
+}
+
+// x / sqrt(mean(x^2) + e) * g, the middle of it in fp32, an operation at a time
+// as Transformers has it.
+at::Tensor LlamaDecoder::RmsNorm(const Norm& norm,
+                                 const at::Tensor& input) const {
+  const at::ScalarType type = input.scalar_type();
+  const at::Tensor wide = type == at::kDouble ? input : input.to(at::kFloat);
+  const at::Tensor scale = at::rsqrt(wide.pow(2).mean(-1, /*keepdim=*/true) +
+                                     options().layer_norm_epsilon);
+  return norm.weight * (wide * scale).to(type);
+}
+
+LlamaDecoder::Sequence LlamaDecoder::SequenceOf(int64_t length) const {
+  const Architecture& a = architecture();
+  const at::TensorOptions kind =
+      at::TensorOptions(options().type).device(device());
+  Sequence sequence;
+  sequence.rotary =
+      MakeRotaryTable(options().rotary, a.query_head_size(), length, kind);
+  if (a.window == 0 || length <= a.window) {
+    sequence.mask = CausalMask(length);
+    return sequence;
+  }
+  // A position sees itself and the window - 1 before it.
+  const at::Tensor seen = at::ones({length, length}, kind.dtype(at::kBool))
+                              .tril()
+                              .triu(1 - a.window);
+  sequence.mask = at::zeros({length, length}, kind)
+                      .masked_fill_(seen.logical_not(), LowestValue());
+  sequence.causal = false;
+  return sequence;
+}
+
+at::Tensor LlamaDecoder::SelfAttention(const Layer& layer,
+                                       const at::Tensor& normed,
+                                       const Sequence& sequence,
+                                       bool training) const {
+  const Architecture& a = architecture();
+  at::Tensor query = SplitHeads(Project(layer.query, normed), a.heads);
+  at::Tensor key = SplitHeads(Project(layer.key, normed), a.key_heads());
+  const at::Tensor value =
+      SplitHeads(Project(layer.value, normed), a.key_heads());
+  if (layer.query_norm.weight.defined()) {
+    query = RmsNorm(layer.query_norm, query);
+    key = RmsNorm(layer.key_norm, key);
+  }
+  const int64_t times = a.heads / a.key_heads();
+  return Attend({Rotate(query, sequence.rotary),
+                 RepeatHeads(Rotate(key, sequence.rotary), times),
+                 RepeatHeads(value, times)},
+                sequence.mask,
+                sequence.causal,
+                training);
+}
+
+at::Tensor LlamaDecoder::FeedForward(const GatedFeedForward& part,
+                                     const at::Tensor& input) const {
+  const at::Tensor gate =
+      GateOf(architecture().activation, Project(part.gate, input));
+  return Project(part.out, gate * Project(part.in, input));
+}
+
+at::Tensor LlamaDecoder::FeedForward(const Layer& layer,
+                                     const at::Tensor& normed) const {
+  if (layer.experts.empty()) return FeedForward(layer.dense, normed);
+  const at::Tensor tokens = normed.flatten(0, 1);
+  at::Tensor sum = RouteToExperts(
+      tokens,
+      Project(layer.router, tokens),
+      {architecture().experts_per_token, options().normalised_experts},
+      [&](int64_t expert, const at::Tensor& rows) {
+        return FeedForward(layer.experts[static_cast<size_t>(expert)], rows);
+      });
+  if (layer.shared.in.weight.defined()) {
+    at::Tensor shared = FeedForward(layer.shared, tokens);
+    if (layer.shared_gate.weight.defined()) {
+      shared = at::sigmoid(Project(layer.shared_gate, tokens)) * shared;
+    }
+    sum = sum + shared;
+  }
+  return sum.view(normed.sizes());
+}
+
+at::Tensor LlamaDecoder::RunLayer(const Layer& layer,
+                                  const at::Tensor& hidden,
+                                  const Sequence& sequence,
+                                  bool training) const {
+  const at::Tensor context = SelfAttention(
+      layer, RmsNorm(layer.attention_norm, hidden), sequence, training);
+  const at::Tensor middle = hidden + Project(layer.output, context);
+  return middle + FeedForward(layer, RmsNorm(layer.feed_forward_norm, middle));
+}
+
+Output LlamaDecoder::Run(const Batch& batch,
+                         bool training,
+                         const PartEnd& part_end) const {
+  const Sequence sequence = SequenceOf(batch.input_ids.size(1));
+  constexpr int64_t kNone = -1;
+  at::Tensor hidden =
+      at::embedding(word_embeddings_,
+                    batch.input_ids,
+                    options().freezes_padding ? options().padding_id : kNone);
+  if (part_end) part_end("embeddings", hidden);
+  const bool recompute = options().recompute && at::GradMode::is_enabled();
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const auto run = [this, &layer = layers_[i], sequence, training](
+                         const at::Tensor& input) {
+      return RunLayer(layer, input, sequence, training);
+    };
+    if (recompute) {
+      // Frozen embeddings ask for no gradient, the block's parameters may.
+      if (!hidden.requires_grad()) {
+        hidden = hidden.detach().requires_grad_(true);
+      }
+      hidden = Recomputed(run, hidden);
+    } else {
+      hidden = run(hidden);
+    }
+    if (part_end) part_end(fmt::format("layer {}", i), hidden);
+  }
+  Output output;
+  output.logits = Linear(RmsNorm(final_norm_, hidden), output_, {});
+  if (batch.labels.defined()) {
+    output.loss = LanguageModelLoss(output.logits, batch.labels);
+  }
+  return output;
+}
+
+}  // namespace trainfare::trainer
