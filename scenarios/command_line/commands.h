@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/report/limits.h"
 #include "scenarios/report/output.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
@@ -21,9 +22,13 @@ namespace trainfare::scenarios {
 class CommonOptions {
  public:
   void AddTo(CLI::App& app);
+  // --fail-if, of commands that answer.
+  void AddLimitsTo(CLI::App& app);
   // Once the command line is read: looks at the terminal and the environment.
   // Throws UsageError.
   const OutputOptions& Resolve();
+  // Throws UsageError.
+  std::vector<Limit> limits() const;
   bool quiet() const { return output_.quiet; }
   // Whether a page with charts is asked for.
   bool page() const { return HasPage(output_.exports); }
@@ -35,6 +40,7 @@ class CommonOptions {
   std::string format_ = "table";
   std::string colour_ = "auto";
   std::string command_;
+  std::vector<std::string> limits_;
   OutputOptions output_;
 };
 

@@ -25,6 +25,24 @@ void CommonOptions::AddTo(CLI::App& app) {
       "--quiet", output_.quiet, "Nothing on standard error but errors");
 }
 
+void CommonOptions::AddLimitsTo(CLI::App& app) {
+  app.add_option("--fail-if",
+                 limits_,
+                 "Exit 4 past a limit on a figure of the JSON answer, such as "
+                 "'cost_usd>100' or 'run_time_s>4h'; may be repeated")
+      ->type_name("LIMIT")
+      ->expected(1)
+      ->take_all();
+}
+
+std::vector<Limit> CommonOptions::limits() const {
+  std::vector<Limit> limits;
+  for (const std::string& text : limits_) {
+    limits.push_back(LimitFromText(text));
+  }
+  return limits;
+}
+
 const OutputOptions& CommonOptions::Resolve() {
   output_.format = FormatFromText(format_);
   CheckExports(output_.exports);
@@ -86,7 +104,9 @@ const char* const kStreamsAndCodes =
 
 int Show(CommonOptions& common, const std::function<Report()>& make) {
   const OutputOptions& output = common.Resolve();
+  const std::vector<Limit> limits = common.limits();
   Report report = make();
+  CheckLimits(limits, report);
   report.command = common.command();
   Write(report, output, std::cout, std::cerr);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);

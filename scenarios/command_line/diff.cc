@@ -25,6 +25,7 @@ Command AddDiff(CLI::App& app, CommonOptions& common) {
       ->required();
   sub->add_option("AFTER", files->after, "The same of another time or job")
       ->required();
+  common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   return [files, &common, sub] {
     if (!*sub) return -1;

@@ -61,6 +61,7 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
   AddPriceFlags(*sub, options->prices, options->regions);
   AddOverrides(*sub, options->overrides);
+  common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   return [options, &common, sub] {
     if (!*sub) return -1;

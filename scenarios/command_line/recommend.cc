@@ -52,6 +52,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
            "Also these devices by themselves, rented out or not: "
            "cerebras_wse2,groq_lpu");
   AddOverrides(*sub, options.overrides);
+  common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;

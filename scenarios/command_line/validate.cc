@@ -15,16 +15,12 @@ struct Flags {
   std::string protocol = "as-shipped";
   std::string group_by = "device";
   std::string repeats = "each";
-  std::vector<std::string> fail_if;
 
   // The words as options. Throws UsageError.
   void Parse() {
     SetProtocol(protocol, options);
     options.group_by = GroupByFromText(group_by);
     options.repeats = RepeatRuleFromText(repeats);
-    for (const std::string& limit : fail_if) {
-      options.fail_if.push_back(FailIfFromText(limit));
-    }
   }
 };
 
@@ -65,17 +61,12 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
                   "Of the draw in one-run-per-device and k-runs=N")
       ->type_name("N")
       ->transform(CLI::Validator(WholeNumber, ""));
-  sub->add_option("--fail-if",
-                  flags->fail_if,
-                  "Exit 4 past a limit such as 'mape>5%' of mape, median, p90, "
-                  "max, bias, coverage; may be repeated")
-      ->type_name("LIMIT")
-      ->expected(1)
-      ->take_all();
+  common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
     flags->Parse();
+    RequireFigures(common.limits(), SummaryFigures());
     return Show(common, [&] { return Validate(options); });
   };
 }

@@ -350,26 +350,25 @@ Json SideJson(const SavedRow& row) {
   return json;
 }
 
-Json PairJson(const Pair& pair) {
+// A side that is nullptr has nothing to compare.
+Json PairJson(const SavedRow* before, const SavedRow* after) {
+  const bool both = before != nullptr && after != nullptr;
   Json change;
   for (size_t i = 0; i < kFigures.size(); ++i) {
-    change[kFigures[i].Key("percent")] = OrNull(pair.Change(i));
+    change[kFigures[i].Key("percent")] =
+        both ? OrNull(Pair{before, after}.Change(i)) : Json(nullptr);
   }
-  return {{"before", SideJson(*pair.before)},
-          {"after", SideJson(*pair.after)},
+  return {{"before", before != nullptr ? SideJson(*before) : Json(nullptr)},
+          {"after", after != nullptr ? SideJson(*after) : Json(nullptr)},
           {"change", change}};
 }
 
 Json ChoiceJson(const SavedRow* before, const SavedRow* after) {
-  if (before != nullptr && after != nullptr) {
-    Json json = PairJson({before, after});
-    json["moved"] = before->parts != after->parts;
-    return json;
-  }
-  return {{"before", before != nullptr ? SideJson(*before) : Json(nullptr)},
-          {"after", after != nullptr ? SideJson(*after) : Json(nullptr)},
-          {"change", nullptr},
-          {"moved", before != after}};
+  Json json = PairJson(before, after);
+  json["moved"] = before != nullptr && after != nullptr
+                      ? before->parts != after->parts
+                      : before != after;
+  return json;
 }
 
 Json JsonOf(const SavedAnswer& before,
@@ -391,7 +390,9 @@ Json JsonOf(const SavedAnswer& before,
   }
   json["settings"] = std::move(settings);
   Json changes = Json::array();
-  for (const Pair& pair : comparison.pairs) changes.push_back(PairJson(pair));
+  for (const Pair& pair : comparison.pairs) {
+    changes.push_back(PairJson(pair.before, pair.after));
+  }
   json["changes"] = std::move(changes);
   const auto sides = [](const std::vector<const SavedRow*>& rows) {
     Json list = Json::array();
@@ -468,7 +469,11 @@ Report Diff(const std::string& before_file, const std::string& after_file) {
   if (comparison.pairs.size() == 1) {
     report.tables.push_back(FigureTable(comparison.pairs.front(), ""));
   }
+  for (size_t i = 0; i < comparison.pairs.size(); ++i) {
+    report.answers.push_back(fmt::format("/changes/{}", i));
+  }
   if (after.recommends) {
+    report.answers = {"/choice"};
     const SavedRow* from = ChoiceOf(before);
     const SavedRow* to = ChoiceOf(after);
     report.headline.push_back(ChoiceLine(from, to));

@@ -182,6 +182,7 @@ Report LargestReport(Largest what,
   std::optional<Trial> fitting;
   if (largest > 0) {
     fitting = sizes.At(largest);
+    report.answers = {"/trials/0"};
     AddTrial(*fitting, table, list);
   }
   if (largest < sizes.most()) AddTrial(sizes.At(largest + 1), table, list);

@@ -303,9 +303,12 @@ Report Predict(const PredictOptions& asked) {
     jobs.push_back(EstimateJob(variant, target.predictor, target.cluster));
     predictions.push_back(JsonOf(jobs.back(), variant, target.tariff));
   }
+  Report report;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    report.answers.push_back(fmt::format("/predictions/{}", i));
+  }
 
   const Scenario& first = variants.front();
-  Report report;
   report.warnings = target.left_out_fits;
   if (std::none_of(jobs.begin(), jobs.end(), [](const JobEstimate& job) {
         return job.fits();

@@ -490,6 +490,8 @@ Report Recommend(const RecommendOptions& options) {
   if (candidates.empty() || !candidates.front().chosen) {
     report.exit_code = kNothingFits;
     report.complaint = "no instance fits and meets the limits";
+  } else {
+    report.answers = {"/candidates/0"};
   }
   report.json = JsonText(JsonOf(candidates, scenario, options, ties, report));
   return report;

@@ -712,7 +712,7 @@ Report ValidatePublished(const ValidateOptions& options) {
   json["limits_met"] = limits.met;
   json["notes"] = report.notes;
   report.json = JsonText(json);
-  CheckLimits(options.fail_if, overall, report);
+  AnswerWithOverall(overall, report);
   return report;
 }
 

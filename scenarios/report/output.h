@@ -54,6 +54,10 @@ bool HasPage(const std::vector<std::string>& files);
 // A result in all its forms.
 struct Report {
   std::string json;
+  // Where in it the figures stand that --fail-if names first: JSON pointers of
+  // objects, "/predictions/0".
+  std::vector<std::string> answers;
+  bool answers_in_percent = false;  // their numbers, whatever their keys say
   std::vector<std::string> headline;
   std::vector<Table> tables;  // the first one is what CSV has
   std::vector<std::string> notes;

@@ -4,56 +4,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "calibrate/records/statistics.h"
-#include "hardware/files/unit_text.h"
-#include "model/error.h"
 #include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
-namespace {
 
-double MetricOf(const ErrorSummary& s, std::string_view metric) {
-  if (metric == "mape") return s.mape;
-  if (metric == "median") return s.median;
-  if (metric == "p90") return s.p90;
-  if (metric == "max") return s.max;
-  if (metric == "bias") return s.bias;
-  ENSURE(metric == "coverage", "every metric has a value");
-  return s.coverage;
+std::vector<std::string> SummaryFigures() {
+  const Json json = ToJson(ErrorSummary());
+  std::vector<std::string> names;
+  for (const auto& item : json.items()) {
+    names.push_back(item.key());
+  }
+  return names;
 }
 
-bool Passed(const FailIf& limit, const ErrorSummary& summary) {
-  const double value = MetricOf(summary, limit.metric);
-  // What is no number cannot be shown to be within a limit.
-  if (!std::isfinite(value)) return true;
-  if (limit.inclusive && value == limit.limit) return true;
-  return limit.above ? value > limit.limit : value < limit.limit;
-}
-
-}  // namespace
-
-void CheckLimits(const std::vector<FailIf>& limits,
-                 const ErrorSummary& overall,
-                 Report& report) {
-  if (overall.count == 0) {
-    report.exit_code = kInput;
-    report.complaint = "no row could be predicted; the result lists why";
-    return;
-  }
-  std::vector<std::string> passed;
-  for (const FailIf& limit : limits) {
-    if (!Passed(limit, overall)) continue;
-    passed.push_back(fmt::format("{} is {:.2f} %, limit {}",
-                                 limit.metric,
-                                 MetricOf(overall, limit.metric),
-                                 limit.text));
-  }
-  if (!passed.empty()) {
-    report.exit_code = kLimitPassed;
-    report.complaint = fmt::format("--fail-if: {}", fmt::join(passed, "; "));
-  }
+void AnswerWithOverall(const ErrorSummary& overall, Report& report) {
+  report.answers = {"/overall"};
+  report.answers_in_percent = true;
+  if (overall.count > 0) return;
+  report.exit_code = kInput;
+  report.complaint = "no row could be predicted; the result lists why";
 }
 
 std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
@@ -95,38 +66,6 @@ Json ToJson(const ErrorSummary& s) {
   json["coverage"] = s.with_interval > 0 ? Json(s.coverage) : Json(nullptr);
   json["with_interval"] = s.with_interval;
   return json;
-}
-
-FailIf FailIfFromText(std::string_view text) {
-  const auto refuse = [&] {
-    throw UsageError(fmt::format(
-        "--fail-if: expected a limit such as \"mape>5%\" of mape, median, p90, "
-        "max, bias or coverage, got \"{}\"",
-        text));
-  };
-  FailIf limit;
-  limit.text = text;
-  std::string compact;
-  for (const char letter : text) {
-    if (letter != ' ') compact += letter;
-  }
-  const size_t sign = compact.find_first_of("<>");
-  if (sign == std::string::npos) refuse();
-  limit.metric = compact.substr(0, sign);
-  limit.above = compact[sign] == '>';
-  size_t number = sign + 1;
-  if (number < compact.size() && compact[number] == '=') {
-    limit.inclusive = true;
-    ++number;
-  }
-  std::string value = compact.substr(number);
-  if (value.ends_with('%')) value.pop_back();
-  const auto parsed = hardware::ParseNumber(value);
-  static const std::set<std::string> metrics = {
-      "mape", "median", "p90", "max", "bias", "coverage"};
-  if (!parsed || !metrics.contains(limit.metric)) refuse();
-  limit.limit = *parsed;
-  return limit;
 }
 
 ErrorSummary Summarise(const std::vector<RowError>& rows) {

@@ -30,26 +30,17 @@ struct RowError {
 };
 ErrorSummary Summarise(const std::vector<RowError>& rows);
 
-// A limit such as "mape>5%": passed when the result is beyond it.
-struct FailIf {
-  std::string text;
-  std::string metric;  // mape, median, p90, max, bias, coverage
-  bool above = true;   // beyond: > or >=; below: < or <=
-  bool inclusive = false;
-  double limit = 0;  // percent
-};
-FailIf FailIfFromText(std::string_view text);  // throws UsageError
-
 // A row of a table: the name, the count and the six figures.
 std::vector<Cell> SummaryCells(const std::string& name,
                                const ErrorSummary& summary);
 // The headings of such rows.
 std::vector<Column> SummaryColumns();
 
-// Sets the exit code and the complaint of a report where a limit is passed, or
-// where no row could be predicted.
-void CheckLimits(const std::vector<FailIf>& limits,
-                 const ErrorSummary& overall,
-                 Report& report);
+// The keys of its JSON, which a limit may name.
+std::vector<std::string> SummaryFigures();
+
+// Makes the "overall" of the report's JSON what limits are on, and sets exit
+// code and complaint where no row could be predicted.
+void AnswerWithOverall(const ErrorSummary& overall, Report& report);
 
 }  // namespace trainfare::scenarios

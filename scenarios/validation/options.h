@@ -57,7 +57,6 @@ struct ValidateOptions {
   uint64_t seed = 1;
   RepeatRule repeats = RepeatRule::kEach;
   GroupBy group_by = GroupBy::kDevice;
-  std::vector<FailIf> fail_if;
 };
 
 // Throw UsageError.

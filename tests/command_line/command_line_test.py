@@ -434,8 +434,14 @@ class BadInput(Case):
             ),
             (
                 ("validate", "x.csv", "--fail-if", "mape>>5"),
-                '--fail-if: expected a limit such as "mape>5%" of mape, median, '
-                'p90, max, bias or coverage, got "mape>>5"',
+                '--fail-if: expected a limit such as "cost_usd>100" or '
+                '"mape>5%", a figure of the JSON answer, got "mape>>5"',
+            ),
+            (
+                ("validate", "x.csv", "--fail-if", "mdian>5"),
+                '--fail-if: unknown figure "mdian"; did you mean "median"? '
+                "known: bias, coverage, mape, max, median, n, p90, "
+                "with_interval",
             ),
         )
         for command, message in cases:
@@ -1174,6 +1180,60 @@ class Diff(Case):
         cut = self.write("cut.json", json.dumps(answer)[:200])
         result = self.run_it("diff", good, cut)
         self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+
+
+class Limits(Case):
+    def passed(self, complaint, *command):
+        """Exit code 4, and all that is written without a limit."""
+        result = self.run_it(*command, "--quiet")
+        self.assertEqual(result.returncode, 4)
+        self.assertRegex(result.stderr, f"^trainfare: --fail-if: {complaint}\n$")
+        at = command.index("--fail-if")
+        without = (*command[:at], *command[at + 2:], "--quiet")
+        self.assertEqual(result.stdout, self.good(*without).stdout)
+
+    def test_predict(self):
+        asked = ("predict", "emotion_bert_base", "--instance", "aws/g5.xlarge")
+        self.good(*asked, "--fail-if", "cost_usd>100")
+        self.good(*asked, "--fail-if", "run_time_s>4h", "--fail-if", "mfu<0.1%")
+        self.passed(r"cost_usd is 0\.\d+, limit cost_usd>0\.001",
+                    *asked, "--fail-if", "cost_usd>0.001")  # fmt: skip
+        self.passed(r"run_time_s is \d+\.\d, limit run_time_s > 1 min",
+                    *asked, "--fail-if", "run_time_s > 1 min")  # fmt: skip
+        self.passed(
+            r"batch of predictions/1 is 16\.00, limit batch>8",
+            *asked, "--batch", "8,16", "--fail-if", "batch>8")  # fmt: skip
+        # Nobody rents this device by itself: no price, no cost.
+        self.passed(r"cost_usd is not known, limit cost_usd>9999",
+                    "predict", "emotion_bert_base", "--device", "h100_sxm",
+                    "--fail-if", "cost_usd>9999")  # fmt: skip
+        grade = self.json_of(*asked)["predictions"][0]["grade"]
+        self.refused(2, f'--fail-if: expected a figure, "grade" is "{grade}"',
+                     *asked, "--fail-if", "grade>1")  # fmt: skip
+        said = self.run_it(*asked, "--fail-if", "cots_usd>1").stderr
+        self.assertIn('unknown figure "cots_usd"; did you mean "cost_usd"', said)
+
+    def test_recommend_holds_the_choice_to_it(self):
+        asked = ("recommend", "emotion_bert_base")
+        chosen = self.json_of(*asked)["candidates"][0]
+        cost = chosen["cost_usd"]
+        self.good(*asked, "--fail-if", f"cost_usd>{cost}")
+        self.passed(r"cost_usd is .*", *asked, "--fail-if", f"cost_usd>={cost}")
+        self.passed(r"run_time_s is .*", *asked, "--fail-if", "run_time_s>1s")
+        late = self.run_it(*asked, "--deadline", "1ms", "--fail-if", "cost_usd>1")
+        self.assertEqual(late.returncode, 3)
+
+    def test_diff(self):
+        files = []
+        for batch in ("8", "16"):
+            files.append(self.path(f"{batch}.json"))
+            self.good("predict", "emotion_bert_base", "--device", "h100_sxm",
+                      "--batch", batch, "--export", files[-1])  # fmt: skip
+        self.good("diff", *files, "--fail-if", "run_time_percent>5%")
+        self.passed(r"step_time_percent is \d+\.\d+, limit .*",
+                    "diff", *files, "--fail-if", "step_time_percent>1")  # fmt: skip
+        self.passed(r"cost_percent is not known, limit .*",
+                    "diff", *files, "--fail-if", "cost_percent>1")  # fmt: skip
 
 
 class Validate(Case):

@@ -9,6 +9,7 @@
 #include "calibrate/records/import/observations.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "scenarios/report/limits.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -214,27 +215,18 @@ TEST_CASE("a passed limit is exit code 4 and says by how much") {
   const TemporaryFolder folder;
   ValidateOptions options;
   options.files = {folder.Write("slow.csv", SlowedTable(1.3))};
-  options.fail_if = {FailIfFromText("mape>5%"), FailIfFromText("max > 99")};
-  const Report report = Validate(options);
+  Report report = Validate(options);
+  CheckLimits({LimitFromText("mape>5%"), LimitFromText("max > 99")}, report);
   CHECK(report.exit_code == kLimitPassed);
   CHECK(report.complaint.starts_with("--fail-if: mape is "));
   CHECK(report.complaint.find("max") == std::string::npos);
   CHECK_FALSE(report.json.empty());
-  options.fail_if = {FailIfFromText("coverage<0")};
-  CHECK(Validate(options).exit_code == kOk);
+  report = Validate(options);
+  CheckLimits({LimitFromText("coverage<0")}, report);
+  CHECK(report.exit_code == kOk);
 }
 
-TEST_CASE("limits, protocols and groupings are read strictly") {
-  const FailIf limit = FailIfFromText(" coverage <= 70 % ");
-  CHECK(limit.metric == "coverage");
-  CHECK_FALSE(limit.above);
-  CHECK(limit.inclusive);
-  CHECK(limit.limit == 70.0);
-  for (const char* bad :
-       {"mape", "mape>", "mape>x", "mape=5", "mean>5", ">5", "mape>>5"}) {
-    CAPTURE(bad);
-    CHECK_THROWS_AS(FailIfFromText(bad), UsageError);
-  }
+TEST_CASE("protocols and groupings are read strictly") {
   ValidateOptions options;
   CHECK_THROWS_AS(SetProtocol("k-runs=0", options), UsageError);
   CHECK_THROWS_AS(SetProtocol("k-runs=x", options), UsageError);

@@ -1,0 +1,261 @@
+#include "scenarios/report/limits.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "hardware/files/unit_text.h"
+#include "model/nearest.h"
+#include "scenarios/report/column_unit.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::Dimension;
+using Json = nlohmann::json;
+
+// What the number of a limit may be written in, by the end of the key.
+constexpr auto kUnits = std::to_array<std::pair<std::string_view, Dimension>>({
+    {"_s", Dimension::kTime},
+    {"_bytes", Dimension::kBytes},
+    {"_j", Dimension::kEnergy},
+    {"_w", Dimension::kPower},
+    {"_usd", Dimension::kMoney},
+});
+
+std::optional<Dimension> DimensionOf(std::string_view figure) {
+  if (figure.ends_with("_per_s")) return std::nullopt;
+  for (const auto& [end, dimension] : kUnits) {
+    if (figure.ends_with(end)) return dimension;
+  }
+  return std::nullopt;
+}
+
+// The number behind the sign; nullopt: it is none.
+std::optional<double> ValueOf(std::string text, Limit& limit) {
+  if (const auto number = hardware::ParseNumber(text)) return number;
+  const std::optional<Dimension> dimension = DimensionOf(limit.figure);
+  if (!dimension) {
+    if (!text.ends_with('%')) return std::nullopt;
+    limit.percent = true;
+    text.pop_back();
+    return hardware::ParseNumber(text);
+  }
+  if (*dimension == Dimension::kMoney) {
+    // "20usd" is how one types it; the reader's unit is USD.
+    std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
+  }
+  return hardware::ParseBase(*dimension, text);
+}
+
+bool IsFigureName(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+  });
+}
+
+// A value of an answer and its path within it.
+struct Found {
+  std::string path;
+  const Json* value = nullptr;
+};
+
+// All values of `object` and of the objects in it, by level: lists are of many
+// things, and no figure.
+std::vector<Found> ValuesOf(const Json& object) {
+  std::vector<Found> values;
+  std::vector<Found> level = {{"", &object}};
+  while (!level.empty()) {
+    std::vector<Found> next;
+    for (const Found& at : level) {
+      for (const auto& item : at.value->items()) {
+        Found found{at.path.empty() ? item.key()
+                                    : fmt::format("{}.{}", at.path, item.key()),
+                    &item.value()};
+        if (item.value().is_object()) {
+          next.push_back(std::move(found));
+        } else if (!item.value().is_array()) {
+          values.push_back(std::move(found));
+        }
+      }
+    }
+    level = std::move(next);
+  }
+  return values;
+}
+
+size_t DepthOf(std::string_view path) {
+  return static_cast<size_t>(std::count(path.begin(), path.end(), '.'));
+}
+
+// The value of that name that is least deep; throws UsageError where several
+// are.
+const Json* Find(const std::string& figure, const Json& object) {
+  const Found* first = nullptr;
+  const std::vector<Found> values = ValuesOf(object);
+  for (const Found& found : values) {
+    if (found.path != figure && !found.path.ends_with("." + figure)) continue;
+    if (first == nullptr) {
+      first = &found;
+    } else if (DepthOf(found.path) == DepthOf(first->path)) {
+      throw UsageError(fmt::format("--fail-if: \"{}\" is {} and {}; say which",
+                                   figure,
+                                   first->path,
+                                   found.path));
+    }
+  }
+  return first != nullptr ? first->value : nullptr;
+}
+
+bool IsPassed(const Limit& limit, double value, bool in_percent) {
+  const bool is_share =
+      limit.percent && !in_percent && !limit.figure.ends_with("_percent");
+  const double most = is_share ? limit.value / 100.0 : limit.value;
+  if (!std::isfinite(value)) return true;
+  if (limit.inclusive && value == most) return true;
+  return limit.above ? value > most : value < most;
+}
+
+// "cost_usd is 120.3, limit cost_usd>100"; "" where the limit holds.
+std::string Judge(const Limit& limit,
+                  const Json* value,
+                  const std::string& of,
+                  bool in_percent) {
+  const std::string what =
+      of.empty() ? limit.figure : fmt::format("{} of {}", limit.figure, of);
+  if (value == nullptr || value->is_null()) {
+    return fmt::format("{} is not known, limit {}", what, limit.text);
+  }
+  if (!value->is_number()) {
+    throw UsageError(fmt::format("--fail-if: expected a figure, \"{}\" is {}",
+                                 limit.figure,
+                                 value->dump()));
+  }
+  const double number = value->get<double>();
+  if (!IsPassed(limit, number, in_percent)) return "";
+  return fmt::format("{} is {}{}, limit {}",
+                     what,
+                     PlainNumber(number, 4),
+                     in_percent ? " %" : "",
+                     limit.text);
+}
+
+[[noreturn]] void RefuseUnknown(const std::string& figure,
+                                const std::set<std::string>& known) {
+  throw UsageError(
+      fmt::format("--fail-if: unknown figure \"{}\"{}",
+                  figure,
+                  model::OfKnown(figure, model::NameViews(known))));
+}
+
+// The last names of all figures of the answers and of what stands beside them.
+std::set<std::string> NamesOf(const std::vector<const Json*>& objects) {
+  std::set<std::string> names;
+  for (const Json* object : objects) {
+    for (const Found& found : ValuesOf(*object)) {
+      if (!found.value->is_number() && !found.value->is_null()) continue;
+      names.insert(found.path.substr(found.path.rfind('.') + 1));
+    }
+  }
+  return names;
+}
+
+// What is passed of one limit.
+std::vector<std::string> JudgeAll(const Limit& limit,
+                                  const Json& whole,
+                                  const Report& report) {
+  std::vector<const Json*> objects;
+  std::vector<const Json*> values;
+  for (const std::string& pointer : report.answers) {
+    objects.push_back(&whole.at(Json::json_pointer(pointer)));
+    values.push_back(Find(limit.figure, *objects.back()));
+  }
+  std::vector<std::string> passed;
+  const auto judge =
+      [&](const Json* value, const std::string& of, bool percent) {
+        std::string words = Judge(limit, value, of, percent);
+        if (!words.empty()) passed.push_back(std::move(words));
+      };
+  if (std::all_of(values.begin(), values.end(), [](const Json* value) {
+        return value == nullptr;
+      })) {
+    const Json* beside = Find(limit.figure, whole);
+    objects.push_back(&whole);
+    if (beside == nullptr) RefuseUnknown(limit.figure, NamesOf(objects));
+    judge(beside, "", report.answers_in_percent);
+    return passed;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    judge(values[i],
+          values.size() > 1 ? report.answers[i].substr(1) : "",
+          report.answers_in_percent);
+  }
+  return passed;
+}
+
+}  // namespace
+
+Limit LimitFromText(std::string_view text) {
+  const auto refuse = [&] {
+    throw UsageError(fmt::format(
+        "--fail-if: expected a limit such as \"cost_usd>100\" or \"mape>5%\", "
+        "a figure of the JSON answer, got \"{}\"",
+        text));
+  };
+  Limit limit;
+  limit.text = text;
+  std::string compact;
+  for (const char letter : text) {
+    if (letter != ' ') compact += letter;
+  }
+  const size_t sign = compact.find_first_of("<>");
+  if (sign == std::string::npos) refuse();
+  limit.figure = compact.substr(0, sign);
+  limit.above = compact[sign] == '>';
+  size_t number = sign + 1;
+  if (number < compact.size() && compact[number] == '=') {
+    limit.inclusive = true;
+    ++number;
+  }
+  const std::optional<double> value = ValueOf(compact.substr(number), limit);
+  if (!value || !IsFigureName(limit.figure)) refuse();
+  limit.value = *value;
+  return limit;
+}
+
+void RequireFigures(const std::vector<Limit>& limits,
+                    const std::vector<std::string>& known) {
+  const std::set<std::string> names(known.begin(), known.end());
+  for (const Limit& limit : limits) {
+    if (limit.figure.find('.') == std::string::npos &&
+        !names.contains(limit.figure)) {
+      RefuseUnknown(limit.figure, names);
+    }
+  }
+}
+
+void CheckLimits(const std::vector<Limit>& limits, Report& report) {
+  if (limits.empty() || report.exit_code != kOk) return;
+  const Json whole = Json::parse(report.json);
+  std::vector<std::string> passed;
+  for (const Limit& limit : limits) {
+    for (std::string& words : JudgeAll(limit, whole, report)) {
+      passed.push_back(std::move(words));
+    }
+  }
+  if (passed.empty()) return;
+  report.exit_code = kLimitPassed;
+  report.complaint = fmt::format("--fail-if: {}", fmt::join(passed, "; "));
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,125 @@
+#include "scenarios/report/limits.h"
+
+#include <doctest/doctest.h>
+
+#include "scenarios/validation/error_summary.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+// Two answers, one of which does not know its cost, and what is beside them.
+Report Answered(std::string_view second_cost = "80") {
+  Report report;
+  report.json = R"({"price": {"price_usd_per_hour": 2},
+    "device": "t4",
+    "list": [{"hidden_s": 1}],
+    "predictions": [
+      {"cost_usd": 120.5, "mfu": 0.4, "grade": "measured",
+       "run": {"compile_s": 60, "low_s": 1}, "other": {"low_s": 2}},
+      {"cost_usd": )" +
+                std::string(second_cost) + R"(, "mfu": 0.5,
+       "run": {"compile_s": 3000, "low_s": 1}, "other": {"low_s": 2}}]})";
+  report.answers = {"/predictions/0", "/predictions/1"};
+  return report;
+}
+
+std::string Complaint(const char* limit, Report report = Answered()) {
+  CheckLimits({LimitFromText(limit)}, report);
+  CHECK((report.exit_code == kLimitPassed) == !report.complaint.empty());
+  return report.complaint;
+}
+
+}  // namespace
+
+TEST_CASE("every answer is held to a limit") {
+  CHECK(Complaint("cost_usd>100") ==
+        "--fail-if: cost_usd of predictions/0 is 120.5, limit cost_usd>100");
+  CHECK(Complaint("cost_usd<100") ==
+        "--fail-if: cost_usd of predictions/1 is 80.00, limit cost_usd<100");
+  CHECK(Complaint("cost_usd>120.5").empty());
+  CHECK_FALSE(Complaint("cost_usd>=120.5").empty());
+  CHECK(Complaint("price_usd_per_hour>1") ==
+        "--fail-if: price_usd_per_hour is 2.000, limit price_usd_per_hour>1");
+}
+
+TEST_CASE("what is not known is not within a limit") {
+  for (const char* limit : {"cost_usd>1000", "cost_usd<0"}) {
+    CAPTURE(limit);
+    CHECK(Complaint(limit, Answered("null"))
+              .find("cost_usd of predictions/1 is not known") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a limit is written in units of its figure") {
+  CHECK(Complaint("compile_s>1h").empty());
+  CHECK_FALSE(Complaint("run.compile_s > 49 min").empty());
+  CHECK(Complaint("cost_usd>121usd").empty());
+  CHECK_FALSE(Complaint("mfu<45%").empty());
+  CHECK(Complaint("mfu<0.4").empty());
+  Report report = Answered();
+  report.answers_in_percent = true;
+  CHECK_FALSE(Complaint("mfu<45%", report).empty());
+  CHECK(Complaint("mfu>1%", report).empty());  // 0.4 % and 0.5 %
+}
+
+TEST_CASE("a figure that is not there, no number, or two is refused") {
+  for (const char* limit : {"cots_usd>1", "hidden_s>1", "grade>1", "low_s>1"}) {
+    CAPTURE(limit);
+    CHECK_THROWS_AS(Complaint(limit), UsageError);
+  }
+  CHECK(Complaint("run.low_s>1").empty());
+  CHECK_THROWS_WITH_AS(Complaint("low_s>1"),
+                       "--fail-if: \"low_s\" is other.low_s and run.low_s; "
+                       "say which",
+                       UsageError);
+  for (const char* bad : {"mape",
+                          "mape>",
+                          "mape>x",
+                          "mape=5",
+                          ">5",
+                          "mape>>5",
+                          "cost_usd>5%",
+                          "cost_usd>5s",
+                          "mape>nan",
+                          "run_time_s>4parsecs"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(LimitFromText(bad), UsageError);
+  }
+}
+
+TEST_CASE("an answer that has failed already keeps its code") {
+  Report report = Answered();
+  report.exit_code = kNothingFits;
+  CheckLimits({LimitFromText("cost_usd>100")}, report);
+  CHECK(report.exit_code == kNothingFits);
+}
+
+TEST_CASE("limits on errors are in percent") {
+  const Limit limit = LimitFromText(" coverage <= 70 % ");
+  CHECK(limit.figure == "coverage");
+  CHECK_FALSE(limit.above);
+  CHECK(limit.inclusive);
+  CHECK(limit.value == 70.0);
+  CHECK_NOTHROW(RequireFigures({limit}, SummaryFigures()));
+  CHECK_THROWS_AS(RequireFigures({LimitFromText("mean>5")}, SummaryFigures()),
+                  UsageError);
+  const ErrorSummary summary = Summarise({{4.0, true}, {-6.0, false}});
+  const auto code = [&](const char* text) {
+    Report report;
+    report.json = R"({"overall": {"mape": 5, "max": 6, "coverage": 50}})";
+    AnswerWithOverall(summary, report);
+    CheckLimits({LimitFromText(text)}, report);
+    return report.exit_code;
+  };
+  CHECK(code("mape>5%") == kOk);
+  CHECK(code("mape>=5%") == kLimitPassed);
+  CHECK(code("coverage<60") == kLimitPassed);
+  CHECK(code("max>6") == kOk);
+  Report none;
+  none.json = R"({"overall": {"mape": null}})";
+  AnswerWithOverall(Summarise({}), none);
+  CHECK(none.exit_code == kInput);
+}
+
+}  // namespace trainfare::scenarios
