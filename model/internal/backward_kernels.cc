@@ -11,7 +11,10 @@ void PassKernels::Backward() {
   Close();
   if (TwoSided()) {
     Open(Phase::kBackward, SegmentRole::kDecoderLayer, a_.decoder_layers);
-    if (w_.gradient_checkpointing) DecoderLayerForward();
+    if (w_.gradient_checkpointing) {
+      CastWeightsAgain();
+      DecoderLayerForward();
+    }
     const int64_t tokens = w_.batch * TargetLength();
     FeedForwardBackward(tokens);
     AttentionBackward(
@@ -26,7 +29,10 @@ void PassKernels::Backward() {
   const auto groups = LayerGroupsOf(a_, a_.layers - LayersWithBackward(w_));
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     Open(Phase::kBackward, SegmentRole::kLayer, group->count);
-    if (w_.gradient_checkpointing) LayerForward(*group, SourceTokens());
+    if (w_.gradient_checkpointing) {
+      CastWeightsAgain();
+      LayerForward(*group, SourceTokens());
+    }
     FeedForwardBackward(SourceTokens(), group->experts);
     AttentionBackward(Attends::kSelf,
                       SelfAttention(w_.sequence_length, group->windowed),
@@ -91,63 +97,100 @@ void PassKernels::AddPartialSums(int64_t sums) {
   list_.kernels.back().bytes_written = sums * 4;
 }
 
-void PassKernels::NormBackward(int64_t rows, int64_t width) {
+void PassKernels::NormBackward(int64_t rows, int64_t width, int64_t read) {
   if (a_.norm == Norm::kRms) {
-    RmsNormBackward(rows, width);
+    RmsNormBackward(rows, width, read);
     return;
   }
   const int64_t elements = rows * width;
   Reduction("layer norm gradient",
             rows,
             elements,
-            2 * wide_,
-            wide_,
+            2 * read,
+            read,
             kLayerNormBackwardFlops);
   if (!NormsTrain()) return;
   // Scale and shift: column sums over the same tensors.
-  Reduction("layer norm weight gradient", width, elements, 2 * wide_, 0, 4);
+  Reduction("layer norm weight gradient", width, elements, 2 * read, 0, 4);
   list_.kernels.back().bytes_written = 2 * width * 4;
 }
 
-// The backward pass of RmsNormForward(), in one pass, or an operation at a
-// time: g's gradient (a product and its sum), times g, a cast, through x r (two
-// products, a sum), through 1 / sqrt and the mean (rows), through x^2, both
-// added, a cast.
-void PassKernels::RmsNormBackward(int64_t rows, int64_t width) {
+// The backward pass of RmsNormForward(), in one pass, or an operation at a time
+// as autograd runs it: g's gradient (a product and its sum), times g, a cast;
+// through x r (two products, a sum of the second), through 1 / sqrt (three over
+// the rows), through the mean (a quotient for each element), through x^2 (a
+// power, two products), both paths added, a cast.
+void PassKernels::RmsNormBackward(int64_t rows, int64_t width, int64_t read) {
   const int64_t elements = rows * width;
+  const int64_t written = NormWidth(read);  // of the pass forward
   constexpr KernelName kName = "rms norm gradient";
-  const auto weight_sum = [&](int64_t read) {
-    Reduction("rms norm weight gradient", width, elements, read, 0, 1);
+  const auto weight_sum = [&](int64_t bytes) {
+    Reduction("rms norm weight gradient", width, elements, bytes, 0, 1);
     list_.kernels.back().bytes_written = width * 4;
   };
   if (rules_.fuses_norm) {
-    Reduction(kName, rows, elements, 2 * wide_, wide_, kRmsNormBackwardFlops);
-    if (NormsTrain()) weight_sum(2 * wide_);
+    Reduction(
+        kName, rows, elements, read + written, read, kRmsNormBackwardFlops);
+    if (NormsTrain()) weight_sum(read + written);
     return;
   }
   if (NormsTrain()) {
-    Elementwise(kName, elements, 2 * wide_, wide_, 1);
-    weight_sum(wide_);
+    Elementwise(kName, elements, read + written, written, 1);
+    weight_sum(written);
   }
-  Elementwise(kName, elements, wide_, wide_, 1);
-  if (wide_ < 4) Copy(kName, elements, wide_, 4);
+  Elementwise(kName, elements, written, written, 1);
+  if (autocast_ && read < 4) Copy(kName, elements, 4, read);
+  if (read < 4) Copy(kName, elements, read, 4);
   Elementwise(kName, elements, 4, 4, 1);
   Elementwise(kName, elements, 8, 4, 1);
   Reduction(kName, rows, elements, 4, 0, 1);
   list_.kernels.back().bytes_written = rows * 4;
-  Elementwise(kName, rows, 8, 4, 3);
-  Elementwise(kName, elements, 8, 4, 2);
+  Elementwise(kName, rows, 4, 4, 2);
+  Elementwise(kName, rows, 4, 4, 1);
+  Elementwise(kName, rows, 8, 4, 1);
+  Elementwise(kName, elements, 0, 4, 1);
+  Copy(kName, elements, 4, 4);
+  Elementwise(kName, elements, 4, 4, 1);
   Elementwise(kName, elements, 8, 4, 1);
-  if (wide_ < 4) Copy(kName, elements, 4, wide_);
+  Elementwise(kName, elements, 8, 4, 1);
+  if (read < 4) Copy(kName, elements, 4, read);
 }
 
 void PassKernels::HeadNormsBackward(int64_t query_tokens, int64_t key_tokens) {
   if (a_.query_key_norm == QueryKeyNorm::kHead) {
-    NormBackward(query_tokens * a_.heads, a_.query_head_size());
-    NormBackward(key_tokens * a_.key_heads(), a_.query_head_size());
+    NormBackward(query_tokens * a_.heads, a_.query_head_size(), element_);
+    NormBackward(key_tokens * a_.key_heads(), a_.query_head_size(), element_);
   } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
-    NormBackward(query_tokens, a_.query_width());
-    NormBackward(key_tokens, a_.key_width());
+    NormBackward(query_tokens, a_.query_width(), element_);
+    NormBackward(key_tokens, a_.key_width(), element_);
+  }
+}
+
+// The backward pass of RotaryForward(). Operation by operation: the gradient
+// times sin, its halves apart, - of one, each half laid into zeros, times cos,
+// and all three added.
+void PassKernels::RotaryBackward(int64_t query_tokens, int64_t key_tokens) {
+  if (a_.position_kind != PositionKind::kRotary) return;
+  constexpr KernelName kName = "rotary gradient";
+  const Rotated r = RotatedElements(query_tokens, key_tokens);
+  if (rules_.fuses_positions) {
+    Elementwise(kName, r.queries + r.keys, r.written, r.read, kRotaryFlops);
+    return;
+  }
+  const auto times_table = [&](int64_t elements) {
+    Elementwise(kName, elements, r.written, r.written, 1);
+    if (r.read < r.written) NarrowGradient(elements);
+  };
+  for (const int64_t elements : {r.queries, r.keys}) {
+    times_table(elements);
+    Elementwise(kName, elements / 2, r.read, r.read, 1);
+    for (int half = 0; half < 2; ++half) {
+      Elementwise(kName, elements, 0, r.read, 0);
+      Copy(kName, elements / 2, r.read, r.read);
+    }
+    times_table(elements);
+    Elementwise(kName, elements, 2 * r.read, r.read, 1);
+    Elementwise(kName, elements, 2 * r.read, r.read, 1);
   }
 }
 
@@ -348,13 +391,13 @@ void PassKernels::LatentBackward(int64_t tokens) {
   const int64_t h = a_.hidden;
   const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
   Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
-  Rotary("rotary gradient", tokens, tokens);
+  RotaryBackward(tokens, tokens);
   LinearBackward(Matrix::kKey,
                  tokens,
                  a_.heads * (plain + a_.context_head_size()),
                  a_.latent_key_value,
                  false);
-  NormBackward(tokens, a_.latent_key_value);
+  NormBackward(tokens, a_.latent_key_value, element_);
   LinearBackward(Matrix::kKey,
                  tokens,
                  a_.latent_key_value + a_.rotary_head_size,
@@ -364,7 +407,7 @@ void PassKernels::LatentBackward(int64_t tokens) {
   if (a_.latent_query > 0) {
     LinearBackward(
         Matrix::kQuery, tokens, a_.query_width(), a_.latent_query, false);
-    NormBackward(tokens, a_.latent_query);
+    NormBackward(tokens, a_.latent_query, element_);
     LinearBackward(
         Matrix::kQuery, tokens, a_.latent_query, h, false, Input::kNarrowed);
   } else {
@@ -417,7 +460,7 @@ void PassKernels::ProjectionsBackward(Attends attends,
                                       int64_t query_tokens,
                                       int64_t key_tokens) {
   const int64_t h = a_.hidden;
-  Rotary("rotary gradient", query_tokens, key_tokens);
+  RotaryBackward(query_tokens, key_tokens);
   HeadNormsBackward(query_tokens, key_tokens);
   const bool bias = a_.attention_bias;
   using enum Matrix;
@@ -462,6 +505,9 @@ void PassKernels::AttentionBackward(Attends attends,
   copy("split head gradients", query_tokens * a_.context_width());
   if (w_.stack.attention == Attention::kFlash) {
     FlashAttentionBackward(shape);
+    if (EagerOutside()) SumRepeatedHeads(shape);
+    WidenRotatedGradient(query_tokens * a_.query_width());
+    WidenRotatedGradient(key_tokens * a_.key_width());
   } else {
     MaterialisedAttentionBackward(shape);
   }
@@ -559,19 +605,29 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
        shape.head_size,
        shape.query_length,
        shape.products());
-  if (shape.key_heads < shape.heads && !Compiled()) {
-    for (const int64_t size : {shape.head_size, shape.value_size}) {
-      const int64_t elements = shape.products() * shape.key_length * size;
-      Reduction("repeated head gradients",
-                elements / shape.heads * shape.key_heads,
-                elements,
-                element_,
-                0,
-                1);
-      list_.kernels.back().bytes_written =
-          elements / shape.heads * shape.key_heads * element_;
-    }
-  }
+  WidenRotatedGradient(shape.products() * shape.query_length * shape.head_size);
+  WidenRotatedGradient(shape.products() * shape.key_length * shape.head_size);
+  SumRepeatedHeads(shape);
+}
+
+// The gradients of a key or value that several queries read: one a query, then
+// their sum.
+void PassKernels::SumRepeatedHeads(const AttentionShape& shape) {
+  if (shape.key_heads == shape.heads || Compiled()) return;
+  const bool flash = w_.stack.attention == Attention::kFlash;
+  const auto sum = [&](int64_t size, int64_t width) {
+    const int64_t elements = shape.products() * shape.key_length * size;
+    const int64_t sums = elements / shape.heads * shape.key_heads;
+    Reduction("repeated head gradients", sums, elements, width, 0, 1);
+    list_.kernels.back().bytes_written = sums * width;
+  };
+  sum(shape.head_size, flash ? element_ : RotatedWidth());
+  sum(shape.value_size, element_);
+}
+
+// Back through CastRotated().
+void PassKernels::WidenRotatedGradient(int64_t elements) {
+  if (RotatedWidth() > element_) WidenGradient(elements);
 }
 
 void PassKernels::HeadBackward() {

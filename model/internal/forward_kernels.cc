@@ -2,6 +2,7 @@
 
 #include "model/internal/pass_kernels.h"
 #include "model/memory.h"
+#include "model/sharding.h"
 
 namespace trainfare::model::internal {
 
@@ -163,6 +164,10 @@ void PassKernels::CastWeights() {
   WeightCasts casts = CastsOfBlocks();
   const WeightCasts head = CastsOfHead();
   casts.Add(head.elements, head.launches);
+  PushCasts(casts);
+}
+
+void PassKernels::PushCasts(const WeightCasts& casts) {
   Copy("cast weights", casts.elements / casts.launches, 4, element_);
   Kernel& kernel = list_.kernels.back();
   kernel.launches = casts.launches;
@@ -170,65 +175,101 @@ void PassKernels::CastWeights() {
   kernel.parameter_bytes_written = kernel.bytes_written;
 }
 
-void PassKernels::NormForward(int64_t rows, int64_t width) {
+// A block that is computed again under autocast, whose copies went with the
+// pass forward: a block's share of them all. Shards are gathered narrow.
+void PassKernels::CastWeightsAgain() {
+  if (!autocast_ || ShardsParameters(w_.parallel)) return;
+  const int64_t blocks = a_.layers + a_.decoder_layers;
+  WeightCasts casts = CastsOfBlocks();
+  casts.elements /= blocks;
+  casts.launches = std::max<int64_t>(1, casts.launches / blocks);
+  PushCasts(casts);
+}
+
+void PassKernels::NormForward(int64_t rows, int64_t width, int64_t read) {
   if (a_.norm == Norm::kRms) {
-    RmsNormForward(rows, width);
+    RmsNormForward(rows, width, read);
     return;
   }
   Reduction(
-      "layer norm", rows, rows * width, wide_, wide_, kLayerNormForwardFlops);
+      "layer norm", rows, rows * width, read, read, kLayerNormForwardFlops);
 }
 
 // y = x / sqrt(mean(x^2) + e) * g. Operation by operation in fp32, as
 // Transformers writes it: a cast, x^2, its mean, + e, 1 / sqrt, a product, a
 // cast back, g.
-void PassKernels::RmsNormForward(int64_t rows, int64_t width) {
+void PassKernels::RmsNormForward(int64_t rows, int64_t width, int64_t read) {
   const int64_t elements = rows * width;
+  const int64_t written = NormWidth(read);
   if (rules_.fuses_norm) {
-    Reduction("rms norm", rows, elements, wide_, wide_, kRmsNormForwardFlops);
+    Reduction("rms norm", rows, elements, read, written, kRmsNormForwardFlops);
     return;
   }
-  if (wide_ < 4) Copy("rms norm", elements, wide_, 4);
+  if (read < 4) Copy("rms norm", elements, read, 4);
   Elementwise("rms norm", elements, 4, 4, 1);
   Reduction("rms norm", rows, elements, 4, 0, 1);
   list_.kernels.back().bytes_written = rows * 4;
   Elementwise("rms norm", rows, 4, 4, 1);
   Elementwise("rms norm", rows, 4, 4, 0, 1);
   Elementwise("rms norm", elements, 4, 4, 1);
-  if (wide_ < 4) Copy("rms norm", elements, 4, wide_);
-  Elementwise("rms norm", elements, wide_, wide_, 1);
+  if (read < 4) Copy("rms norm", elements, 4, read);
+  Elementwise("rms norm", elements, read, written, 1);
+}
+
+// Autocast keeps the factor of a norm in fp32, and so is what it makes.
+int64_t PassKernels::NormWidth(int64_t read) const {
+  return autocast_ ? 4 : read;
 }
 
 void PassKernels::HeadNormsForward(int64_t query_tokens, int64_t key_tokens) {
   if (a_.query_key_norm == QueryKeyNorm::kHead) {
-    NormForward(query_tokens * a_.heads, a_.query_head_size());
-    NormForward(key_tokens * a_.key_heads(), a_.query_head_size());
+    NormForward(query_tokens * a_.heads, a_.query_head_size(), element_);
+    NormForward(key_tokens * a_.key_heads(), a_.query_head_size(), element_);
   } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
-    NormForward(query_tokens, a_.query_width());
-    NormForward(key_tokens, a_.key_width());
+    NormForward(query_tokens, a_.query_width(), element_);
+    NormForward(key_tokens, a_.key_width(), element_);
   }
+}
+
+// Elements of queries and keys that carry a position.
+PassKernels::Rotated PassKernels::RotatedElements(int64_t query_tokens,
+                                                  int64_t key_tokens) const {
+  const int64_t size =
+      a_.rotary_head_size > 0 ? a_.rotary_head_size : a_.query_head_size();
+  const int64_t key_heads = a_.latent() ? 1 : a_.key_heads();
+  Rotated rotated;
+  rotated.queries = query_tokens * a_.heads * size;
+  rotated.keys = key_tokens * key_heads * size;
+  // Behind norms queries and keys are as these leave them.
+  rotated.read =
+      a_.query_key_norm == QueryKeyNorm::kNone ? element_ : NormWidth(element_);
+  rotated.written = RotatedWidth();
+  return rotated;
+}
+
+// Autocast keeps the tables of sines in fp32, and so is what they make.
+int64_t PassKernels::RotatedWidth() const {
+  const bool wide = autocast_ && a_.position_kind == PositionKind::kRotary &&
+                    !rules_.fuses_positions;
+  return wide ? 4 : element_;
 }
 
 // x cos + rotate(x) sin over queries and keys (Su et al. 2021). Operation by
 // operation: x cos, - of one half, both halves joined, sin, the sum.
-void PassKernels::Rotary(KernelName name,
-                         int64_t query_tokens,
-                         int64_t key_tokens) {
+void PassKernels::RotaryForward(int64_t query_tokens, int64_t key_tokens) {
   if (a_.position_kind != PositionKind::kRotary) return;
-  const int64_t size =
-      a_.rotary_head_size > 0 ? a_.rotary_head_size : a_.query_head_size();
-  const int64_t queries = query_tokens * a_.heads * size;
-  const int64_t keys = key_tokens * (a_.latent() ? 1 : a_.key_heads()) * size;
+  constexpr KernelName kName = "rotary positions";
+  const Rotated r = RotatedElements(query_tokens, key_tokens);
   if (rules_.fuses_positions) {
-    Elementwise(name, queries + keys, element_, element_, kRotaryFlops);
+    Elementwise(kName, r.queries + r.keys, r.read, r.written, kRotaryFlops);
     return;
   }
-  for (const int64_t elements : {queries, keys}) {
-    Elementwise(name, elements, element_, element_, 1);
-    Elementwise(name, elements / 2, element_, element_, 1);
-    Copy(name, elements, element_, element_);
-    Elementwise(name, elements, element_, element_, 1);
-    Elementwise(name, elements, 2 * element_, element_, 1);
+  for (const int64_t elements : {r.queries, r.keys}) {
+    Elementwise(kName, elements, r.read, r.written, 1);
+    Elementwise(kName, elements / 2, r.read, r.read, 1);
+    Copy(kName, elements, r.read, r.read);
+    Elementwise(kName, elements, r.read, r.written, 1);
+    Elementwise(kName, elements, 2 * r.written, r.written, 1);
   }
 }
 
@@ -318,7 +359,7 @@ void PassKernels::LatentProjections(int64_t tokens) {
   const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
   if (a_.latent_query > 0) {
     BlockGemm("query down projection", tokens, a_.latent_query, h);
-    NormForward(tokens, a_.latent_query);
+    NormForward(tokens, a_.latent_query, element_);
     BlockGemm("query up projection", tokens, a_.query_width(), a_.latent_query);
   } else {
     BlockGemm("query projection", tokens, a_.query_width(), h);
@@ -327,12 +368,12 @@ void PassKernels::LatentProjections(int64_t tokens) {
             tokens,
             a_.latent_key_value + a_.rotary_head_size,
             h);
-  NormForward(tokens, a_.latent_key_value);
+  NormForward(tokens, a_.latent_key_value, element_);
   BlockGemm("key and value up projection",
             tokens,
             a_.heads * (plain + a_.context_head_size()),
             a_.latent_key_value);
-  Rotary("rotary positions", tokens, tokens);
+  RotaryForward(tokens, tokens);
   // Both parts of keys, and of queries, side by side.
   Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
 }
@@ -392,11 +433,13 @@ void PassKernels::AttentionForward(Attends attends,
   CastOperand(query_tokens * h);
   ProjectionsForward(attends, query_tokens, key_tokens);
   HeadNormsForward(query_tokens, key_tokens);
-  if (!a_.latent()) Rotary("rotary positions", query_tokens, key_tokens);
+  if (!a_.latent()) RotaryForward(query_tokens, key_tokens);
   if (rules_.scales_queries) {
     Elementwise("scale queries", queries, element_, element_, 1);
   }
   if (w_.stack.attention == Attention::kFlash) {
+    CastRotated(queries);
+    CastRotated(key_tokens * a_.key_width());
     FlashAttentionForward(shape);
   } else {
     MaterialisedAttentionForward(shape, queries, key_tokens * a_.key_width());
@@ -406,6 +449,11 @@ void PassKernels::AttentionForward(Attends attends,
   AdapterForward(Matrix::kOutput, query_tokens, h, a_.context_width());
   if (a_.output_bias) LaidOutBias(query_tokens * h);
   ResidualAndNormForward(query_tokens);
+}
+
+// What positions widened is narrowed for the product that reads it.
+void PassKernels::CastRotated(int64_t elements) {
+  if (RotatedWidth() > element_) CastOperand(elements);
 }
 
 void PassKernels::FlashAttentionForward(const AttentionShape& shape) {
@@ -434,25 +482,29 @@ bool PassKernels::CopiesHeads() const {
 void PassKernels::CopyHeads(const AttentionShape& shape,
                             int64_t queries,
                             int64_t keys) {
+  const bool repeats = shape.key_heads < shape.heads && !Compiled();
   if (EagerOutside() && !rules_.heads_are_strides) {
     // Strided heads are not one batched product: each operand is copied.
     // (Fairseq's tokens come before its sentences: heads are one stride.)
-    Copy("split heads", queries, element_, element_);
-    Copy("split heads", keys, element_, element_);
-    Copy("split heads",
-         keys / shape.head_size * shape.value_size,
-         element_,
-         element_);
-  }
-  if (shape.key_heads < shape.heads && !Compiled()) {
-    // A batched product has as many keys as queries.
-    for (const int64_t size : {shape.head_size, shape.value_size}) {
-      Copy("repeat heads",
-           shape.products() * shape.key_length * size,
+    Copy("split heads", queries, RotatedWidth(), RotatedWidth());
+    if (!repeats) {
+      Copy("split heads", keys, RotatedWidth(), RotatedWidth());
+      Copy("split heads",
+           keys / shape.head_size * shape.value_size,
            element_,
            element_);
     }
   }
+  if (repeats) {
+    // A batched product has as many keys as queries; the copies lie as it
+    // takes them.
+    const int64_t rows = shape.products() * shape.key_length;
+    Copy(
+        "repeat heads", rows * shape.head_size, RotatedWidth(), RotatedWidth());
+    Copy("repeat heads", rows * shape.value_size, element_, element_);
+  }
+  CastRotated(queries);
+  CastRotated(shape.products() * shape.key_length * shape.head_size);
 }
 
 void PassKernels::SoftmaxForward(const AttentionShape& shape) {
@@ -613,6 +665,7 @@ void PassKernels::DenseForward(int64_t tokens) {
     AdapterForward(
         Matrix::kFeedForwardGate, tokens, a_.intermediate, a_.hidden);
   }
+  if (a_.gated) CastOperand(tokens * a_.hidden);  // each product its own
   BlockGemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
   AdapterForward(Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden);
   if (a_.feed_forward_bias) LaidOutBias(elements);

@@ -196,11 +196,24 @@ class PassKernels {
   WeightCasts CastsOfBlocks() const;
   WeightCasts CastsOfHead() const;
   void CastWeights();
-  void NormForward(int64_t rows, int64_t width);
-  void RmsNormForward(int64_t rows, int64_t width);
-  void LayerNormForward(int64_t rows) { NormForward(rows, a_.hidden); }
+  void PushCasts(const WeightCasts& casts);
+  void CastWeightsAgain();
+  // `read`: bytes of an element of what is normed.
+  void NormForward(int64_t rows, int64_t width, int64_t read);
+  void RmsNormForward(int64_t rows, int64_t width, int64_t read);
+  void LayerNormForward(int64_t rows) { NormForward(rows, a_.hidden, wide_); }
+  int64_t NormWidth(int64_t read) const;
   void HeadNormsForward(int64_t query_tokens, int64_t key_tokens);
-  void Rotary(KernelName name, int64_t query_tokens, int64_t key_tokens);
+  struct Rotated {
+    int64_t queries = 0;  // elements
+    int64_t keys = 0;
+    int64_t read = 0;  // bytes of one
+    int64_t written = 0;
+  };
+  Rotated RotatedElements(int64_t query_tokens, int64_t key_tokens) const;
+  int64_t RotatedWidth() const;
+  void RotaryForward(int64_t query_tokens, int64_t key_tokens);
+  void CastRotated(int64_t elements);
   void Dequantise(int64_t elements);
   void BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k);
   void CastToFp8(KernelName name, int64_t elements, int64_t launches = 1);
@@ -262,10 +275,13 @@ class PassKernels {
   void NarrowGradient(int64_t elements);
   void WidenParameterGradient(int64_t elements);
   void AddPartialSums(int64_t sums);
-  void NormBackward(int64_t rows, int64_t width);
-  void RmsNormBackward(int64_t rows, int64_t width);
-  void LayerNormBackward(int64_t rows) { NormBackward(rows, a_.hidden); }
+  void NormBackward(int64_t rows, int64_t width, int64_t read);
+  void RmsNormBackward(int64_t rows, int64_t width, int64_t read);
+  void LayerNormBackward(int64_t rows) { NormBackward(rows, a_.hidden, wide_); }
   void HeadNormsBackward(int64_t query_tokens, int64_t key_tokens);
+  void RotaryBackward(int64_t query_tokens, int64_t key_tokens);
+  void WidenRotatedGradient(int64_t elements);
+  void SumRepeatedHeads(const AttentionShape& shape);
   void LatentBackward(int64_t tokens);
   void GatedActivationBackward(int64_t elements);
   void DenseBackward(int64_t tokens);

@@ -161,9 +161,26 @@ TEST_CASE("a stack is a row: what it fuses decides its launches") {
   CHECK(launches("rotary positions") == 1);
   CHECK(launches("vocabulary logits") == 0);
   w.stack.fusion = Fusion::kEager;
+  // In bf16, narrow throughout: with casts to fp32 and back.
   CHECK(launches("rms norm") == 3 * 8);
+  CHECK(launches("rms norm gradient") == 3 * 15);
+  CHECK(launches("rms norm weight gradient") == 3);
   CHECK(launches("rotary positions") == 2 * 5);
+  CHECK(launches("rotary gradient") == 2 * 9);
+  CHECK(launches("repeated head gradients") == 2);
+  CHECK(launches("cast activation") == 0);
   CHECK(launches("vocabulary logits") == 1);
+  // Autocast: fp32 between the products, and what the six products of a block
+  // and that of the logits read is narrowed; so are rotated queries and keys.
+  w.stack.narrow_weights = false;
+  CHECK(launches("rms norm") == 3 * 6);
+  CHECK(launches("rms norm gradient") == 3 * 13);
+  CHECK(launches("cast activation") == 3 + 2 + 2 + 1);
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    // The last addition of the rotation, of 64 tokens.
+    const bool rotated = kernel.name == "rotary positions";
+    if (rotated) CHECK(kernel.bytes_written >= 64 * 128 * 8);
+  }
 }
 
 TEST_CASE("every preset has kernels, memory and a valid block") {

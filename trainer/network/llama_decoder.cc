@@ -287,7 +287,7 @@ at::Tensor LlamaDecoder::SelfAttention(const Layer& layer,
     query = RmsNorm(layer.query_norm, query);
     key = RmsNorm(layer.key_norm, key);
   }
-  const int64_t times = a.heads / a.key_heads();
+  const int64_t times = GroupsKeys() ? 1 : a.heads / a.key_heads();
   return Attend({Rotate(query, sequence.rotary),
                  RepeatHeads(Rotate(key, sequence.rotary), times),
                  RepeatHeads(value, times)},

@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "model/fields.h"
+#include "trainer/network/autocast.h"
 #include "trainer/network/decoder.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
@@ -334,11 +335,21 @@ at::Tensor Transformer::Attend(const Heads& heads,
         value,
         given,
         training ? options_.attention_dropout : 0.0,
-        causal);
+        causal,
+        /*scale=*/std::nullopt,
+        /*enable_gqa=*/key.size(1) < query.size(1));
   } else {
     context = at::matmul(Probabilities(heads, mask, causal, training), value);
   }
   return context.transpose(1, 2).flatten(2);
+}
+
+bool Transformer::GroupsKeys() const {
+  const bool narrow = options_.type == at::kHalf ||
+                      options_.type == at::kBFloat16 ||
+                      Autocast::TypeOn(device_.type()).has_value();
+  return options_.attention == model::Attention::kFlash && device_.is_cuda() &&
+         narrow;
 }
 
 at::Tensor Transformer::PaddingMask(const at::Tensor& attention_mask) const {

@@ -205,6 +205,9 @@ class Transformer {
                     const at::Tensor& mask,
                     bool causal,
                     bool training) const;
+  // Whether Attend() takes fewer heads of keys and values than of queries:
+  // LibTorch's flash attention on a GPU does, in 16 bits.
+  bool GroupsKeys() const;
   // (B, 1, 1, T): 0 on tokens, lowest on padding; undefined without padding.
   at::Tensor PaddingMask(const at::Tensor& attention_mask) const;
   // (T, T): lowest above the diagonal, where a position would see its future;

@@ -53,6 +53,8 @@ int64_t LaunchesOfStep(const model::Workload& w) {
   TransformerOptions options = DefaultOptions(w.architecture);
   options.fusion = w.stack.fusion;
   options.attention = w.stack.attention;
+  options.trainable = w.trainable;
+  options.recompute = w.gradient_checkpointing;
   OptimizerOptions optimizer;
   optimizer.kind = w.optimizer;
   Session session(MakeTransformer(w.architecture, options, Gpu(), 1),
@@ -127,6 +129,33 @@ DOCTEST_TEST_CASE("launches of the stacks") {
                              precision == model::Precision::kFp32;
           CheckLaunches(w, other ? 0.05 : 0.01);
         }
+      }
+    }
+  }
+}
+
+// Of the width of a test, with the blocks of their namesakes.
+DOCTEST_TEST_CASE("launches of decoders like Llama's") {
+  for (const char* name : {"llama-3.2-1b", "qwen3-0.6b"}) {
+    for (const model::Precision precision :
+         {model::Precision::kFp32, model::Precision::kBf16}) {
+      for (const model::Attention attention :
+           {model::Attention::kMaterialised, model::Attention::kFlash}) {
+        model::Workload w = WorkloadOf(name);
+        w.architecture.layers = 4;
+        w.architecture.hidden = 256;
+        w.architecture.intermediate = 512;
+        w.architecture.vocabulary = 1000;
+        w.precision = precision;
+        w.stack.attention = attention;
+        CheckLaunches(w, 0.03);
+        w.gradient_checkpointing = true;
+        CheckLaunches(w, 0.03);
+        w.gradient_checkpointing = false;
+        // The first block's norm and input are counted, and have no gradient.
+        w.trainable.lora_rank = 4;
+        w.trainable.lora.query = w.trainable.lora.value = true;
+        CheckLaunches(w, 0.05);
       }
     }
   }
