@@ -74,6 +74,7 @@ int Run(int argc, char** argv) {
       AddList(app, common),
       scenarios::AddImport(app),
       scenarios::AddInit(app),
+      scenarios::AddShow(app),
       AddPrices(app, common),
       scenarios::AddCompletion(app)};
   const std::vector<std::string> arguments = Arguments(argc, argv);

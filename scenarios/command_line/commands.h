@@ -58,12 +58,16 @@ Command AddList(CLI::App& app, CommonOptions& common);
 Command AddCompletion(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInit(CLI::App& app);
+Command AddShow(CLI::App& app);
 Command AddPrices(CLI::App& app, CommonOptions& common);
 
 // One line on standard error; returns `code`.
 int Fail(std::string_view message, int code);
 // Writes what `make` returns where `common` says; returns its exit code.
 int Show(CommonOptions& common, const std::function<Report()>& make);
+// `text` to a file that is not there yet, or to standard output where `output`
+// is empty; returns the exit code. Throws InputError.
+int WriteNew(const std::string& text, const std::string& output);
 
 // At the end of every --help.
 extern const char* const kStreamsAndCodes;

@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "hardware/files/foreign_text.h"
+#include "model/error.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 
@@ -111,6 +113,22 @@ int Show(CommonOptions& common, const std::function<Report()>& make) {
   Write(report, output, std::cout, std::cerr);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
   return report.exit_code;
+}
+
+int WriteNew(const std::string& text, const std::string& output) {
+  if (output.empty()) {
+    std::cout << text << std::flush;
+    if (!std::cout) {
+      throw model::InputError("standard output: cannot be written");
+    }
+    return kOk;
+  }
+  if (std::filesystem::exists(output)) {
+    throw model::InputError(output +
+                            ": expected a new file, this one is there");
+  }
+  WriteFile(output, text);
+  return kOk;
 }
 
 void AddExamples(CLI::App& app, const std::vector<std::string>& commands) {

@@ -1,11 +1,8 @@
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
@@ -24,21 +21,8 @@ struct Flags {
 int Init(const Flags& flags) {
   RequireCount("--samples", *flags.samples, model::kMostSamples);
   RequireCount("--length", *flags.length, model::kLongestSequence);
-  const std::string text =
-      NewScenarioText(flags.model, *flags.samples, *flags.length);
-  if (!flags.output.empty()) {
-    if (std::filesystem::exists(flags.output)) {
-      throw model::InputError(flags.output +
-                              ": expected a new file, this one is there");
-    }
-    WriteFile(flags.output, text);
-    return kOk;
-  }
-  std::cout << text << std::flush;
-  if (!std::cout) {
-    throw model::InputError("standard output: cannot be written");
-  }
-  return kOk;
+  return WriteNew(NewScenarioText(flags.model, *flags.samples, *flags.length),
+                  flags.output);
 }
 
 }  // namespace

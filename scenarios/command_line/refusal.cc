@@ -44,16 +44,18 @@ std::string UnknownCommand(const CLI::App& app,
                            const std::vector<std::string>& arguments) {
   const std::vector<std::string> names = SubcommandNames(app);
   const auto known = model::NameViews(names);
+  const std::string all = model::JoinNames(known, known.size());
   if (arguments.empty()) {
-    return "expected a subcommand: " + model::JoinNames(known) +
-           "; trainfare --help says more";
+    return "expected a subcommand: " + all + "; trainfare --help says more";
   }
   const std::string& word = arguments.front();
   if (word.front() == '-' ||
       std::find(names.begin(), names.end(), word) != names.end()) {
     return "";
   }
-  return "unknown subcommand \"" + word + "\"" + model::OfKnown(word, known);
+  const std::string near = model::DidYouMean(word, known);
+  return "unknown subcommand \"" + word + "\"" + near +
+         (near.empty() ? "; known: " : " known: ") + all;
 }
 
 std::string UnexpectedArgument(const CLI::App& app,

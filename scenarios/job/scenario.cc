@@ -159,10 +159,14 @@ void ReadDataset(const Reader& root, Scenario& scenario) {
       dataset.OptionalInteger("eval", 0, kMostSamples).value_or(0);
   dataset.OptionalText("source");
   if (dataset.Has("lengths")) {
+    // What the file would say, or its name.
     LengthFile lengths =
-        LoadLengths(dataset.Parsed("lengths", [&](const std::string& name) {
-          return hardware::PathBeside(scenario.path, name);
-        }));
+        dataset.IsMap("lengths")
+            ? ReadLengths(dataset.Map("lengths"))
+            : LoadLengths(
+                  dataset.Parsed("lengths", [&](const std::string& name) {
+                    return hardware::PathBeside(scenario.path, name);
+                  }));
     scenario.lengths = std::move(lengths.histogram);
     scenario.lengths_source = std::move(lengths.source);
   }

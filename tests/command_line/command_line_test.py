@@ -363,7 +363,7 @@ class BadInput(Case):
             (
                 ("lits", "devices"),
                 'unknown subcommand "lits"; did you mean "list"? known: '
-                "calibrate, predict, recommend, validate, diff, list, import, init, prices, completion",
+                "calibrate, predict, recommend, validate, diff, list, import, init, show, prices, completion",
             ),
             (
                 ("predict", "emotion_bert_base", "--bacth", "3"),
@@ -897,6 +897,45 @@ class Predict(Case):
         self.assertNotIn(
             "global batch", self.good("predict", *asked, "--devices", "100").stdout
         )
+
+
+class Show(Case):
+    def test_what_is_shown_is_the_same_question(self):
+        device = ("--device", "h100_sxm")
+        for scenario in ("emotion_bert_base", "llama_8b_lora", "imdb_bert_base"):
+            with self.subTest(scenario):
+                shown = self.write("shown.yaml", self.good("show", scenario).stdout)
+                asked, again = (
+                    self.json_of("predict", name, *device)
+                    for name in (scenario, shown)
+                )
+                self.assertEqual(asked["predictions"], again["predictions"])
+                for key, value in asked["scenario"].items():
+                    if key != "name":  # of the file
+                        self.assertEqual(again["scenario"][key], value, key)
+
+    def test_flags_are_part_of_what_is_shown(self):
+        file = self.path("all.yaml")
+        flags = ("--set", "stack=eager", "--batch", "4", "--seq", "48",
+                 "--precision", "fp32", "--start-up", "90s")  # fmt: skip
+        self.assertEqual(
+            self.good("show", "emotion_bert_base", *flags, "--output", file).stdout,
+            "")  # fmt: skip
+        device = ("--device", "a100_sxm4_80gb")
+        asked = self.json_of("predict", "emotion_bert_base", *flags, *device)
+        again = self.json_of("predict", file, *device)
+        self.assertEqual(asked["predictions"], again["predictions"])
+        self.assertEqual(again["predictions"][0]["run"]["start_up_s"], 90)
+        text = self.good("show", file).stdout
+        self.assertIn("  layers: 12\n", text)
+        self.assertIn("# 109486854 parameters\n", text)
+        self.refused(1, "all.yaml: expected a new file, this one is there",
+                     "show", "emotion_bert_base", "--output", file)  # fmt: skip
+        self.refused(2, "show: give one of each, it shows one job",
+                     "show", file, "--batch", "4,8")  # fmt: skip
+        self.assertIn("s.yaml:1:1: missing key",
+                      self.run_it("show", self.write("s.yaml", "epochs: 1\n"))
+                      .stderr)  # fmt: skip
 
 
 class Completion(Case):

@@ -1,0 +1,218 @@
+#include "scenarios/job/scenario_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hardware/files/json_text.h"
+#include "model/error.h"
+#include "model/fields.h"
+#include "model/json_fields.h"
+#include "model/trainable.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Shares of lengths are written where they leave a line by more.
+constexpr double kSameShare = 1e-9;
+
+// A word that YAML reads as that word.
+bool IsPlain(const std::string& text) {
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyz0123456789_-";
+  const bool is_word = !text.empty() && text.front() >= 'a' &&
+                       text.front() <= 'z' &&
+                       text.find_first_not_of(kLetters) == std::string::npos;
+  return is_word && text != "true" && text != "false" && text != "null" &&
+         text != "yes" && text != "no" && text != "on" && text != "off";
+}
+
+// `{ name: adamw, by: [a, b] }`: JSON is YAML, but harder to read.
+std::string Flow(const Json& value) {
+  if (value.is_string() && IsPlain(value.get<std::string>())) {
+    return value.get<std::string>();
+  }
+  if (!value.is_structured()) return hardware::WriteJson(value);
+  std::string text;
+  for (const auto& item : value.items()) {
+    if (!text.empty()) text += ", ";
+    if (value.is_object()) text += item.key() + ": ";
+    text += Flow(item.value());
+  }
+  return value.is_object() ? fmt::format("{{ {} }}", text)
+                           : fmt::format("[{}]", text);
+}
+
+class Lines {
+ public:
+  void Add(std::string_view key, const Json& value) {
+    text_ += fmt::format("{}: {}\n", key, Flow(value));
+  }
+  // A key a line; `map` may be empty.
+  void AddMap(std::string_view key, const Json& map) {
+    if (map.empty()) return;
+    text_ += fmt::format("{}:\n", key);
+    for (const auto& item : map.items()) {
+      text_ += fmt::format("  {}: {}\n", item.key(), Flow(item.value()));
+    }
+  }
+  void AddAll(const Json& keys) {
+    for (const auto& item : keys.items()) Add(item.key(), item.value());
+  }
+  void Comment(const std::string& text) {
+    text_ += fmt::format("# {}\n", text);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+Json PaddingJson(const Padding& padding) {
+  switch (padding.kind) {
+    case PaddingKind::kStatic:
+      return {{"static", padding.length}};
+    case PaddingKind::kDynamic:
+      return padding.length > 0 ? Json{{"dynamic", padding.length}}
+                                : Json("dynamic");
+    case PaddingKind::kBuckets:
+      return {{"buckets", padding.buckets}};
+  }
+  ENSURE(false, "a padding without a form");
+}
+
+// Points of the distribution, between which the lengths are equally frequent.
+Json LengthsJson(const model::LengthHistogram& lengths,
+                 const std::string& source) {
+  std::vector<int64_t> points;
+  std::vector<double> shares;
+  int64_t from = lengths.shortest() - 1;
+  double below = 0.0;
+  for (int64_t l = lengths.shortest(); l <= lengths.longest(); ++l) {
+    const double rise = lengths.Cdf(from + 1) - below;
+    const double line = below + rise * static_cast<double>(l + 1 - from);
+    const bool straight = l < lengths.longest() &&
+                          std::abs(lengths.Cdf(l + 1) - line) <= kSameShare;
+    if (straight) continue;
+    points.push_back(l);
+    shares.push_back(lengths.Cdf(l));
+    from = l;
+    below = shares.back();
+  }
+  return {{"source", source},
+          {"shortest", lengths.shortest()},
+          {"lengths", points},
+          {"share_up_to", shares}};
+}
+
+Json DatasetJson(const Scenario& s) {
+  Json json;
+  if (!s.dataset.empty()) json["name"] = s.dataset;
+  json["train"] = s.train_samples;
+  json["eval"] = s.eval_samples;
+  if (s.lengths) json["lengths"] = LengthsJson(*s.lengths, s.lengths_source);
+  return json;
+}
+
+// What the fields of a workload look like in a scenario.
+Json StepJson(const Scenario& s) {
+  const model::Workload& w = s.workload;
+  Json json;
+  model::JsonFieldWriter writer(json);
+  VisitFields(writer, w);
+  // Forms of their own: ReadScenario() has them.
+  for (const char* key : {"model", "sequence_length", "gradient_compression"}) {
+    json.erase(key);
+  }
+  json["optimizer"].erase("by_layer");
+  if (!s.names_optimizer) json.erase("optimizer");
+  // Without an optimizer the work says itself.
+  if (w.work == model::Work::kForwardBackward) json.erase("work");
+  if (w.trainable.lora_rank > 0) {
+    json["trainable"].erase("frozen_layers");
+  } else if (w.trainable.frozen_layers > 0) {
+    json["trainable"].erase("lora");
+  } else {
+    json.erase("trainable");
+  }
+  return json;
+}
+
+Json CompressionJson(const model::GradientCompression& compression) {
+  if (compression.kind == model::CompressionKind::kPowerSgd) {
+    return {{"power_sgd", compression.rank}};
+  }
+  return std::string(model::ToText(compression.kind));
+}
+
+// Only what is known: the rest is as usual on the device that is asked about.
+Json RunJson(const RunExtras& extras) {
+  Json json = Json::object();
+  const auto time = [&](const char* key, const auto& value) {
+    if (value) json[key] = fmt::format("{} s", ToSeconds(*value));
+  };
+  time("start_up", extras.start_up);
+  time("compile_per_shape", extras.compile_per_shape);
+  time("checkpoint", extras.checkpoint);
+  time("load_per_sample", std::optional(extras.load_per_sample));
+  json["warm_cache"] = extras.warm_cache;
+  json["swap"] = fmt::format("{} B", ToBytes(extras.swap));
+  return json;
+}
+
+void AddComments(const Scenario& s, Lines& lines) {
+  const model::Workload& w = s.workload;
+  const int64_t all = model::TotalParameters(w.architecture);
+  const int64_t trained = model::TrainableParameters(w);
+  lines.Comment(trained == all
+                    ? fmt::format("{} parameters", all)
+                    : fmt::format("{} parameters, {} of them and of adapters "
+                                  "train",
+                                  all,
+                                  trained));
+  if (s.lengths) {
+    lines.Comment(fmt::format("lengths {} to {}, mean {:.1f}; batches up to {}",
+                              s.lengths->shortest(),
+                              s.lengths->longest(),
+                              s.lengths->MeanCutAt(s.lengths->longest()),
+                              w.sequence_length));
+  }
+}
+
+}  // namespace
+
+std::string ToYaml(const Scenario& s) {
+  const model::Workload& w = s.workload;
+  Lines lines;
+  AddComments(s, lines);
+  lines.Add("name", s.title);
+  Json model;
+  model::JsonFieldWriter dimensions(model);
+  VisitDimensions(dimensions, w.architecture);
+  lines.AddMap("model", model);
+  Json task;
+  model::JsonFieldWriter head(task);
+  VisitTask(head, w.architecture, "task");
+  lines.AddAll(task);
+  lines.AddMap("dataset", DatasetJson(s));
+  lines.Add("epochs", s.epochs);
+  lines.Add("padding", PaddingJson(s.padding));
+  lines.AddAll(StepJson(s));
+  if (w.optimizer.by_layer) {
+    // Any rate that differs by layer takes the same time.
+    lines.Add("learning_rate", {{"layer_decay", 0.95}});
+  }
+  lines.Add("gradient_compression", CompressionJson(w.compression));
+  lines.Add("drop_last", s.drop_last);
+  lines.AddMap("run", RunJson(s.extras));
+  return lines.text();
+}
+
+}  // namespace trainfare::scenarios

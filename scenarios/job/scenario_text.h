@@ -1,0 +1,17 @@
+#pragma once
+
+// A scenario as the YAML that it could have been read from.
+
+#include <string>
+
+#include "scenarios/job/scenario.h"
+
+namespace trainfare::scenarios {
+
+// Every key with its value, the model by its dimensions, lengths as points of
+// their distribution: LoadScenario of it is the same job, whose title, data and
+// figures are alike (lengths within 1e-9 of each share). What is usual where it
+// is not said (`run`) stays unsaid. Comments count parameters and tokens.
+std::string ToYaml(const Scenario& scenario);
+
+}  // namespace trainfare::scenarios
