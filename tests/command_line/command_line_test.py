@@ -11,6 +11,7 @@ import json
 import os
 import pty
 import random
+import re
 import resource
 import shlex
 import signal
@@ -19,6 +20,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+import json_schema
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else ""
 
@@ -98,7 +101,9 @@ class Case(unittest.TestCase):
     def json_of(self, *arguments, code=0):
         result = self.run_it(*arguments, "--format", "json")
         self.assertEqual(result.returncode, code, result.stderr)
-        return json.loads(result.stdout)
+        answer = json.loads(result.stdout)
+        self.assertEqual(json_schema.errors_of(answer), [], arguments)
+        return answer
 
 
 COMMANDS = (
@@ -654,10 +659,13 @@ SUFFIXES = (
 )  # fmt: skip
 COUNTS = {
     "accumulation", "batch", "data", "devices", "distinct_shapes", "epochs",
-    "eval_samples", "fit_figures", "hosts", "inside", "largest_batch", "mean_length", "n",
+    "eval_samples", "fit_figures", "hosts", "inside", "largest", "largest_batch", "mean_length", "n",
     "parameters", "rows", "runs", "seed", "sequence_length", "steps_per_epoch",
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
     "with_interval", "without_interval",
+    "fitted", "free_parameters", "inside_interval", "judged", "limits", "limits_met",
+    "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
+    "wrongly_fits", "wrongly_out",
     # Of the workload, as docs/guide/scenarios.md lists them.
     "base_bits", "compiler_level", "decoder_layers", "dense_layers", "documents",
     "expert_intermediate", "experts", "experts_per_token", "frozen_layers",
@@ -669,10 +677,88 @@ COUNTS = {
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
-    "dma", "dropout", "interval", "mfu", "scalar", "share", "tensor",
-    "vector",
+    "dma", "dropout", "interval", "mfu", "noise", "scalar", "share", "speed",
+    "tensor", "vector",
 }  # fmt: skip
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
+# Of published figures, whose unit stands beside them.
+PUBLISHED = {"error", "measured", "predicted", "predicted_high", "predicted_low"}
+
+
+def has_unit(key):
+    return key.endswith(SUFFIXES) or key in COUNTS | SHARES | ERRORS | PUBLISHED
+
+
+class Schemas(Case):
+    """Every answer that a test reads is held to its schema (json_of); here are
+    those that no other test asks for, and the schemas themselves."""
+
+    def test_answers_conform(self):
+        root = str(json_schema.FOLDER.parents[2])
+        table = self.write("a.csv", TABLE_HEADER + table_row())
+        shards = ("predict", "llama_8b_fsdp", "--instance", "aws/p5.48xlarge",
+                  "--hosts", "2", "--set", "parallel.data=16")  # fmt: skip
+        for command in (
+            *COMMANDS,
+            shards,
+            ("predict", "emotion_bert_base", "--device", "trainium1"),
+            ("predict", "llama_8b_lora", "--device", "h100_sxm",
+             "--largest", "model"),
+            ("recommend", "llama_8b_fsdp", "--hosts", "2", "--top", "9",
+             "--objective", "energy"),
+            ("validate", table),
+            ("validate", table, "--repeats", "median"),
+            ("validate", root + "/docs/guide/runs.csv",
+             "--protocol", "leave-one-out"),
+            ("validate", root + "/tests/fuzz/corpus/records/kernel.jsonl"),
+            ("validate", root + "/scenarios/published/"),
+        ):  # fmt: skip
+            with self.subTest(command):
+                self.json_of(*command)
+        # What does not fit, and what nothing meets, are answers, too.
+        self.json_of("predict", "squad_bert_large", "--device", "t4",
+                     "--batch", "512", code=3)  # fmt: skip
+        self.json_of("recommend", "imdb_bert_base", "--deadline", "1ms", code=3)
+        self.assertIn("shard_traffic", self.json_of(*shards)["predictions"][0])
+
+    def test_what_does_not_conform_is_found(self):
+        good = self.json_of(*COMMANDS[0])
+        prediction = good["predictions"][0]
+
+        def errors(**changed):
+            return json_schema.errors_of(
+                {**good, "predictions": [{**prediction, **changed}]})
+
+        self.assertEqual(errors(), [])
+        self.assertIn("cost_eur: in no schema", errors(cost_eur=1)[0])
+        self.assertIn("expected number", errors(step_time_s="1 s")[0])
+        self.assertIn("expected boolean", errors(fits=1)[0])
+        less = {k: v for k, v in prediction.items() if k != "run_time_s"}
+        self.assertIn(
+            "run_time_s: missing",
+            json_schema.errors_of({**good, "predictions": [less]})[0])
+        self.assertIn("run_time_s: in no schema", " ".join(
+            errors(run={**prediction["run"], "run_time_s": 1})))
+
+    def test_every_number_of_a_schema_has_its_unit(self):
+        for file in sorted(json_schema.FOLDER.glob("*.schema.json")):
+            for key in json_schema.numbers_of(json_schema.load(file.name)):
+                with self.subTest((file.name, key)):
+                    self.assertTrue(has_unit(key), key)
+
+    def test_a_workload_has_the_fields_of_the_model(self):
+        source = json_schema.FOLDER.parents[2] / "model" / "fields.h"
+        fields = set(re.findall(
+            r'\.name = "(\w+)"', source.read_text(encoding="utf-8")))
+        described = set()
+
+        def collect(schema):
+            for key, item in schema.get("properties", {}).items():
+                described.add(key)
+                collect(item)
+
+        collect(json_schema.load("common.1.schema.json")["$defs"]["workload"])
+        self.assertEqual(described, fields | {"head"})
 
 
 class Formats(Case):
@@ -691,11 +777,7 @@ class Formats(Case):
         for command in (*COMMANDS, ("validate", table)):
             with self.subTest(command):
                 for key, _ in self.numbers(self.json_of(*command)):
-                    self.assertTrue(
-                        key.endswith(SUFFIXES)
-                        or key in COUNTS | SHARES | ERRORS,
-                        key,
-                    )
+                    self.assertTrue(has_unit(key), key)
 
     def test_csv_parses_and_agrees_with_json(self):
         command = (
