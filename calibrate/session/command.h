@@ -52,6 +52,9 @@ struct CalibrateOptions {
   std::vector<int64_t> ranks;
   // Presets to run; empty: bert-tiny to bert-base-uncased.
   std::vector<std::string> models;
+  // What will be asked: the runs are chosen towards it (runs_towards.h), in its
+  // own precisions; empty: `models`.
+  std::vector<model::Workload> towards;
   // Forget the finished runs of an interrupted calibration.
   bool fresh = false;
   // Also where the fit that is there is the better one (fit/replacement.h).

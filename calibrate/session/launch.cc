@@ -10,6 +10,7 @@
 #include "calibrate/session/machine.h"
 #include "calibrate/session/plan.h"
 #include "calibrate/session/requests.h"
+#include "calibrate/session/runs_towards.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/files/json_text.h"
@@ -335,14 +336,13 @@ void WritePlan(const CalibrateOptions& options, const std::string& path) {
   }
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(options.device);
-  const std::vector<model::Precision> precisions =
-      options.precisions.empty() ? DefaultPrecisions(device)
-                                 : options.precisions;
+  CalibrateOptions of_device = options;
+  if (options.precisions.empty()) {
+    of_device.precisions = DefaultPrecisions(device);
+  }
   std::string lines;
   for (const PlannedRun& run :
-       PlanAhead(device,
-                 PlanHere(device, precisions, options.models),
-                 options.budget)) {
+       PlanAhead(device, PlanOf(device, of_device), options.budget)) {
     lines +=
         internal::RequestLine(run, model::ToSeconds(run.longest_duration())) +
         "\n";

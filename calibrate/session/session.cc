@@ -30,6 +30,7 @@
 #include "calibrate/session/progress_log.h"
 #include "calibrate/session/rank_plan.h"
 #include "calibrate/session/requests.h"
+#include "calibrate/session/runs_towards.h"
 #include "calibrate/session/trainer_process.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
@@ -88,8 +89,7 @@ class Session {
         progress_(options.progress, log),
         fit_path_(std::move(fit_path)),
         budget_s_(model::ToSeconds(options.budget)),
-        planner_(device_,
-                 PlanHere(device_, options.precisions, options.models)) {
+        planner_(device_, PlanOf(device_, options)) {
     const fs::path stem = fs::path(fit_path_).replace_extension();
     partial_path_ = stem.string() + ".partial.jsonl";
     records_path_ = stem.string() + ".jsonl";
@@ -247,14 +247,16 @@ class Session {
     observations_ = ObservationsOf(kept_.runs);
   }
 
-  void ReportLast(const std::string& words) {
+  void ReportLast(const std::string& words, const std::string& worth = "") {
     const model::Seconds<> step = ObservationsOf(runs_.back()).front().measured;
-    progress_.Finished(fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s)",
-                                   runs_.size(),
-                                   words,
-                                   hardware::FormatTime(step),
-                                   SpentSeconds(),
-                                   budget_s_));
+    progress_.Finished(
+        fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s){}",
+                    runs_.size(),
+                    words,
+                    hardware::FormatTime(step),
+                    SpentSeconds(),
+                    budget_s_,
+                    worth));
   }
 
   // What is known so far, for the plan; a fit that is refused changes nothing.
@@ -310,8 +312,11 @@ class Session {
       if (!next) return;
       const std::optional<std::string> line = Ask(process, *next, left_s);
       if (!line) continue;
-      Take(*line, *next, records);
+      const double before = ExpectedOfAnswer();
+      const bool kept = Take(*line, *next, records);
       Refit();
+      if (!kept) continue;
+      ReportLast(internal::RunWords(next->workload), Worth(before));
     }
   }
 
@@ -346,7 +351,20 @@ class Session {
     }
   }
 
-  void Take(const std::string& line,
+  // What is not known of the asked step, 0 where none is asked for.
+  double ExpectedOfAnswer() const {
+    return options_.towards.empty() ? 0.0 : planner_.ExpectedInterval(known_);
+  }
+  // What a run was worth to the answer.
+  std::string Worth(double before) const {
+    if (options_.towards.empty()) return "";
+    return fmt::format("; of the asked step +-{:.1f} -> +-{:.1f} %",
+                       100.0 * before,
+                       100.0 * ExpectedOfAnswer());
+  }
+
+  // False where the trainer refuses the run.
+  bool Take(const std::string& line,
             const PlannedRun& asked,
             RecordFile& records) {
     const int number = static_cast<int>(runs_.size()) + 1;
@@ -361,7 +379,7 @@ class Session {
         throw InputError("the trainer refuses every run: " +
                          answer.refused->message);
       }
-      return;
+      return false;
     }
     if (!answer.run) {
       throw InputError("the trainer answers with something else than a run");
@@ -389,7 +407,7 @@ class Session {
     }
     WatchSpeedBy(run, SpentSeconds() + kControlSeconds);
     Keep(std::move(run));
-    ReportLast(internal::RunWords(asked.workload));
+    return true;
   }
 
   // What several ranks add. It may fail without the runs of one being lost.

@@ -107,24 +107,32 @@ CLI::Option* AddNames(CLI::App& app,
       ->type_name("NAME");
 }
 
-CLI::Option* AddNumber(CLI::App& app,
-                       const std::string& name,
-                       double& value,
-                       const std::string& help) {
-  return app.add_option_function<std::string>(
-      name,
-      [&value, name](std::string text) {
-        Trim(text);
-        double number = 0;
-        const char* end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, number);
-        if (error != std::errc() || rest != end || !std::isfinite(number)) {
-          throw CLI::ValidationError(name,
-                                     "expected a number, got \"" + text + "\"");
-        }
-        value = number;
-      },
-      help);
+CLI::Option* AddShare(CLI::App& app,
+                      const std::string& name,
+                      double& value,
+                      const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&value, name](std::string text) {
+            Trim(text);
+            const bool percent = text.ends_with('%');
+            double number = 0;
+            const char* end = text.data() + text.size() - (percent ? 1 : 0);
+            const auto [rest, error] =
+                std::from_chars(text.data(), end, number);
+            if (percent) number /= 100.0;
+            if (error != std::errc() || rest != end ||
+                !(number >= 0.0 && number <= 1.0)) {
+              throw CLI::ValidationError(
+                  name.substr(0, name.find(',')),
+                  "expected a share from 0 to 1, such as 5% or 0.05, got \"" +
+                      text + "\"");
+            }
+            value = number;
+          },
+          help)
+      ->type_name("SHARE");
 }
 
 CLI::Option* AddFiles(CLI::App& app,

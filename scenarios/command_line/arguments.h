@@ -20,6 +20,12 @@ namespace trainfare::scenarios {
 // it; else what is wrong with it in words. "" where it is one.
 std::string WholeNumber(std::string& text);
 
+// A share of a whole, from 0 to 1: "5%" or "0.05".
+CLI::Option* AddShare(CLI::App& app,
+                      const std::string& name,
+                      double& value,
+                      const std::string& help);
+
 // `--name N`.
 CLI::Option* AddCount(CLI::App& app,
                       const std::string& name,
@@ -35,11 +41,6 @@ CLI::Option* AddNames(CLI::App& app,
                       const std::string& name,
                       std::vector<std::string>& values,
                       const std::string& help);
-// `--name 0.05`: a number that is finite.
-CLI::Option* AddNumber(CLI::App& app,
-                       const std::string& name,
-                       double& value,
-                       const std::string& help);
 // `--name FILE`, which may be repeated.
 CLI::Option* AddFiles(CLI::App& app,
                       const std::string& name,

@@ -1,8 +1,10 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "calibrate/session/command.h"
 #include "calibrate/session/launch.h"
@@ -22,6 +24,7 @@ struct Flags {
   std::string budget = "120s";
   std::vector<std::string> precisions;
   std::string scenario;
+  std::vector<std::string> towards;  // scenarios
   std::optional<int64_t> batch;
   std::string launch;
   std::vector<std::string> instances;
@@ -61,11 +64,16 @@ void AddRunFlags(CLI::App& app, Flags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
   app.add_option("--budget", flags.budget, "Time of the runs, such as 120s")
       ->type_name("TIME");
-  AddNumber(app,
-            "--target",
-            options.target_interval,
-            "Stop once the interval is below this share of the time")
-      ->type_name("SHARE");
+  AddShare(app,
+           "--until,--target",
+           options.target_interval,
+           "Stop once the interval is below this share of the time: 5%");
+  AddNames(app,
+           "--for",
+           flags.towards,
+           "Measure towards these scenarios: their models at the sizes that "
+           "this machine can run, their precision, stack and lengths")
+      ->type_name("NAME|FILE");
   AddNames(app, "--precision", flags.precisions, "To run: fp32,bf16");
   AddNames(app,
            "--models",
@@ -108,22 +116,40 @@ void AddLaunchFlags(CLI::App& app, Flags& flags) {
       ->needs("--launch");
 }
 
+// --for asks for runs on this machine, of models and precisions of its own.
+void RequireRunsHere(const Flags& flags) {
+  const std::pair<const char*, bool> others[] = {
+      {"--from", !flags.options.from.empty()},
+      {"--models", !flags.options.models.empty()},
+      {"--precision", !flags.precisions.empty()},
+      {"--launch", !flags.launch.empty()}};
+  for (const auto& [name, given] : others) {
+    if (!given) continue;
+    throw UsageError(fmt::format("--for: not with {}; {}",
+                                 name,
+                                 "a scenario says what is run, and where"));
+  }
+}
+
 // Flags whose words are checked once all of them are known.
 void Resolve(Flags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
   options.budget = TimeFlag("--budget", flags.budget);
-  if (!(options.target_interval >= 0.0 && options.target_interval <= 1.0)) {
-    throw UsageError("--target: expected a share from 0 to 1, such as 0.05");
+  Overrides asked;
+  if (flags.batch) asked.batches = {*flags.batch};
+  for (const std::string& name : flags.towards) {
+    for (const Scenario& one : Variants(LoadScenario(name), asked)) {
+      options.towards.push_back(one.workload);
+    }
   }
+  if (!options.towards.empty()) RequireRunsHere(flags);
   if (!flags.scenario.empty()) {
     if (options.from.empty()) {
       throw UsageError(
           "--scenario: says what a log of --from trained, and there is none");
     }
-    Overrides overrides;
-    if (flags.batch) overrides.batches = {*flags.batch};
     options.workload =
-        Variants(LoadScenario(flags.scenario), overrides).front().workload;
+        Variants(LoadScenario(flags.scenario), asked).front().workload;
   }
   if (flags.precisions.empty()) return;
   options.precisions.clear();
@@ -171,6 +197,7 @@ Command AddCalibrate(CLI::App& app, CommonOptions& common) {
   AddExamples(
       *sub,
       {"calibrate",
+       "calibrate --for llama_1b_pretraining --until 10%",
        "calibrate --from runs.jsonl --device h100_sxm",
        "calibrate --from trainer_state.json --scenario my_job --device l4",
        "calibrate --launch slurm --instances aws/g5.xlarge --script run.sh"});

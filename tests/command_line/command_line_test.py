@@ -430,7 +430,8 @@ class BadInput(Case):
             ),
             (
                 ("calibrate", "--target", "3"),
-                "--target: expected a share from 0 to 1, such as 0.05",
+                "--until: expected a share from 0 to 1, such as 5% or 0.05, "
+                'got "3"',
             ),
             (
                 ("recommend", "emotion_bert_base", "--deadline", "4"),

@@ -1,0 +1,218 @@
+#include "calibrate/session/runs_towards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+
+#include "calibrate/records/observation.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+#include "model/fields.h"
+#include "model/memory.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::Architecture;
+using model::Workload;
+
+constexpr std::array<int64_t, 4> kNarrower = {1, 2, 4, 8};
+// The share of the memory that runs may take: others use this machine, too, and
+// the libraries and the allocator's gaps have the rest.
+constexpr double kMemoryShare = 0.6;
+constexpr int64_t kShortest = 16;
+// The planner weighs every candidate against every other.
+constexpr size_t kMostCandidates = 700;
+
+bool Divides(const Architecture& a, int64_t factor) {
+  for (const int64_t count : {a.hidden,
+                              a.heads,
+                              a.intermediate,
+                              a.expert_intermediate,
+                              a.shared_intermediate,
+                              a.latent_query,
+                              a.latent_key_value}) {
+    if (count % factor != 0) return false;
+  }
+  return a.key_heads() % factor == 0 || a.key_heads() == 1;
+}
+
+Architecture Narrower(const Architecture& whole, int64_t factor) {
+  Architecture a = whole;
+  a.head_size = whole.query_head_size();
+  for (int64_t* count : {&a.hidden,
+                         &a.heads,
+                         &a.intermediate,
+                         &a.expert_intermediate,
+                         &a.shared_intermediate,
+                         &a.latent_query,
+                         &a.latent_key_value}) {
+    *count /= factor;
+  }
+  if (a.key_value_heads > 1) a.key_value_heads /= factor;
+  return a;
+}
+
+// Of all layers a half, a quarter and so on; experts and windows stay where
+// they are among those that are left.
+Architecture Lower(const Architecture& whole, int64_t layers) {
+  Architecture a = whole;
+  const auto part = [&](int64_t count) {
+    return (count * layers + whole.layers - 1) / whole.layers;
+  };
+  a.layers = layers;
+  a.windowed_layers = part(whole.windowed_layers);
+  a.dense_layers = std::min(part(whole.dense_layers), layers);
+  if (whole.decoder_layers > 0) {
+    a.decoder_layers = std::max<int64_t>(1, part(whole.decoder_layers));
+  }
+  return a;
+}
+
+// The largest first: 128, 96, 64, 48, ..., since kernels are cut to powers of
+// two and runs of these alone say nothing of what the others cost.
+std::vector<int64_t> DownFrom(int64_t most, int64_t least) {
+  std::vector<int64_t> counts;
+  for (int64_t count = most; count >= least; count /= 2) {
+    counts.push_back(count);
+    const int64_t between = count * 3 / 4;
+    if (between > count / 2 && between >= least) counts.push_back(between);
+    if (count == 1) break;
+  }
+  return counts;
+}
+
+// What is asked, as one step on one device without accumulation.
+Workload StepOf(const Workload& asked) {
+  Workload w = asked;
+  w.accumulation = 1;
+  w.work = model::Work::kTraining;
+  w.parallel = {};
+  w.compression = {};
+  return w;
+}
+
+// The same as the trainer runs it: what it does not have stands aside, and is
+// left to the formulas.
+Workload Runnable(const Workload& step, const hardware::Device& device) {
+  Workload w = step;
+  if (w.stack.fusion != model::Fusion::kFused) {
+    w.stack.fusion = model::Fusion::kEager;
+  }
+  const bool host = hardware::KindOf(device).is_host;
+  if (host && w.architecture.dropout > 0) {
+    w.stack.attention = model::Attention::kMaterialised;
+  }
+  if (model::HasPlainBlock(w.architecture)) {
+    w.trainable = {};
+    w.gradient_checkpointing = false;
+  } else {
+    w.stack.fusion = model::Fusion::kEager;
+  }
+  w.stack.stochastic_rounding = false;
+  if (model::KeepsMasters(w) || model::UpdatesNarrow(w)) {
+    w.optimizer.masters = model::Masters::kInUpdate;
+  }
+  if (w.optimizer.kind != model::OptimizerKind::kAdan &&
+      w.optimizer.kind != model::OptimizerKind::kSgd) {
+    w.optimizer.kind = model::OptimizerKind::kAdamW;
+  }
+  if (w.optimizer.kind == model::OptimizerKind::kSgd &&
+      w.optimizer.implementation == model::OptimizerImplementation::kFused) {
+    w.optimizer.implementation = model::OptimizerImplementation::kMultiTensor;
+  }
+  w.trainable.base_bits = 0;
+  w.documents = 1;
+  w.predictions_per_sequence = 0;
+  return w;
+}
+
+void AddCandidates(const Workload& run,
+                   model::Bytes<> most,
+                   std::set<std::string>& known,
+                   std::vector<Workload>& candidates) {
+  for (const Architecture& size : SizesOf(run.architecture)) {
+    Workload w = run;
+    w.architecture = size;
+    if (w.trainable.frozen_layers > 0) {
+      w.trainable.frozen_layers =
+          w.trainable.frozen_layers * size.layers / run.architecture.layers;
+    }
+    for (const int64_t length : DownFrom(run.sequence_length, kShortest)) {
+      w.sequence_length = length;
+      if (run.target_length > 0) {
+        w.target_length = std::max<int64_t>(
+            1, run.target_length * length / run.sequence_length);
+      }
+      for (const int64_t batch : DownFrom(run.batch, 1)) {
+        w.batch = batch;
+        if (model::EstimateMemory(w, {}).total() > most) continue;
+        if (known.insert(Describe(w)).second) candidates.push_back(w);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+PlanOptions PlanOf(const hardware::Device& device,
+                   const CalibrateOptions& options) {
+  if (!options.towards.empty()) return PlanTowards(device, options.towards);
+  return PlanHere(device, options.precisions, options.models);
+}
+
+std::vector<Architecture> SizesOf(const Architecture& whole) {
+  std::vector<Architecture> sizes;
+  for (const int64_t factor : kNarrower) {
+    if (!Divides(whole, factor)) break;
+    const Architecture narrow = factor == 1 ? whole : Narrower(whole, factor);
+    for (int64_t layers = whole.layers; layers >= 1; layers /= 2) {
+      Architecture size =
+          layers == whole.layers ? narrow : Lower(narrow, layers);
+      if (layers != whole.layers) {
+        size.name +=
+            fmt::format(", {} layer{}", layers, layers == 1 ? "" : "s");
+      }
+      if (factor > 1) size.name += fmt::format(", 1/{} wide", factor);
+      sizes.push_back(std::move(size));
+    }
+  }
+  return sizes;
+}
+
+PlanOptions PlanTowards(const hardware::Device& device,
+                        const std::vector<Workload>& asked) {
+  PlanOptions plan;
+  std::set<std::string> known;
+  const model::Bytes<> most = device.memory_capacity * kMemoryShare;
+  for (const Workload& one : asked) {
+    hardware::RequirePrecision(device, one.precision);
+    const Workload step = StepOf(one);
+    plan.scenarios.push_back(step);
+    AddCandidates(Runnable(step, device), most, known, plan.candidates);
+  }
+  if (plan.candidates.empty()) {
+    throw model::InputError(
+        fmt::format("no size of {} that a calibration runs fits into {:.0f} % "
+                    "of this machine's memory; hint: a shorter --length, or "
+                    "calibrate --models",
+                    asked.front().architecture.name,
+                    100.0 * kMemoryShare));
+  }
+  // Evenly thinned, so that every size and shape keeps some.
+  const size_t count = plan.candidates.size();
+  if (count > kMostCandidates) {
+    std::vector<Workload> kept;
+    for (size_t i = 0; i < kMostCandidates; ++i) {
+      kept.push_back(plan.candidates[i * count / kMostCandidates]);
+    }
+    plan.candidates = std::move(kept);
+  }
+  return plan;
+}
+
+}  // namespace trainfare::calibrate
