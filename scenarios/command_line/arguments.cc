@@ -25,7 +25,7 @@ CLI::Option* AddList(CLI::App& app,
                      std::vector<Value>& values,
                      const Parse& parse,
                      const std::string& help) {
-  return app.add_option_function<std::vector<std::string>>(
+  CLI::Option* option = app.add_option_function<std::vector<std::string>>(
       name,
       [&values, parse, name](const std::vector<std::string>& lists) {
         values.clear();
@@ -45,6 +45,8 @@ CLI::Option* AddList(CLI::App& app,
         }
       },
       help);
+  // A word behind the list is no part of it, but the command's own.
+  return option->expected(1)->allow_extra_args(false)->take_all();
 }
 
 }  // namespace
@@ -142,6 +144,7 @@ CLI::Option* AddFiles(CLI::App& app,
   return app.add_option(name, files, help)
       ->type_name("FILE")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
 }
 

@@ -34,6 +34,7 @@ void CommonOptions::AddLimitsTo(CLI::App& app) {
                  "'cost_usd>100' or 'run_time_s>4h'; may be repeated")
       ->type_name("LIMIT")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
 }
 

@@ -37,14 +37,16 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
                  "Any key of a scenario: optimizer.name=sgd, may be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   AddCounts(app,
             "--seq,--length",
             overrides.lengths,
             "Pad to this length, or to several: 32,128");
-  app.add_option(
-         "--precision", overrides.precision, "fp32, tf32, fp16, bf16 or fp8")
-      ->type_name("NAME");
+  AddNames(app,
+           "--precision",
+           overrides.precisions,
+           "fp32, tf32, fp16, bf16 or fp8, or several: bf16,fp32");
   AddCount(app, "--epochs", overrides.epochs, "Instead of the scenario's");
   app.add_option("--start-up",
                  overrides.start_up,

@@ -15,6 +15,7 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
       "predict", "Time, cost, energy and memory of a training run");
   AddExamples(*sub,
               {"predict emotion_bert_base --batch 8,16,32 --seq 32,128",
+               "predict emotion_bert_base --device l4,t4 --precision fp16,fp32",
                "predict my_job.yaml --device h100_sxm --format json",
                "predict llama_8b_lora --device rtx_4090 --largest batch",
                ("predict --model llama-3.1-8b --samples 10000 --length 2048 "
@@ -26,10 +27,11 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
                   options->scenario,
                   "A file, the name of a shipped scenario, or FILE#RUN of "
                   "published figures; or none, with --model");
-  sub->add_option("--device",
-                  options->device,
-                  "One of `trainfare list devices` (default: this CPU)")
-      ->type_name("NAME");
+  AddNames(*sub,
+           "--device",
+           options->device,
+           "One of `trainfare list devices`, or several: h100_sxm,l4 "
+           "(default: this CPU)");
   sub->add_option("--instance",
                   options->instance,
                   "One of `trainfare list instances`: its devices, its price")

@@ -1,8 +1,10 @@
 #include "scenarios/commands/predict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "calibrate/fit/fit.h"
@@ -28,10 +30,10 @@ using hardware::FormatBytes;
 using hardware::FormatTime;
 using model::InputError;
 
-std::string DeviceName(const PredictOptions& options,
+std::string DeviceName(const std::optional<std::string>& asked,
                        const hardware::Instance* instance,
                        const std::optional<calibrate::Fit>& fit) {
-  if (options.device) return *options.device;
+  if (asked) return *asked;
   if (instance != nullptr) return instance->device;
   if (fit) return fit->device;
   return "cpu";
@@ -92,23 +94,24 @@ Cluster ClusterFor(const PredictOptions& options,
                    network);
 }
 
-PredictionTarget TargetOf(const PredictOptions& options) {
+// `asked`: one of options.device.
+PredictionTarget TargetOf(const PredictOptions& options,
+                          const std::optional<std::string>& asked) {
   const hardware::Instance* instance =
       options.instance
           ? &hardware::InstanceCatalog::Shipped().Find(*options.instance)
           : nullptr;
-  if (options.device && instance != nullptr &&
-      !IsPartOf(*options.device, *instance)) {
+  if (asked && instance != nullptr && !IsPartOf(*asked, *instance)) {
     throw UsageError(fmt::format(
         "--device and --instance: give one of them; {} is no part of the {} "
         "that {} has",
-        *options.device,
+        *asked,
         instance->device,
         instance->FullName()));
   }
   std::optional<calibrate::Fit> fit;
   if (options.fit) fit = calibrate::LoadFit(*options.fit);
-  const std::string name = DeviceName(options, instance, fit);
+  const std::string name = DeviceName(asked, instance, fit);
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(name);
   Fits fits;
@@ -127,6 +130,24 @@ PredictionTarget TargetOf(const PredictOptions& options) {
                         .Of(*instance, options.spot, target.cluster.hosts);
   }
   return target;
+}
+
+// One a device.
+std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
+  if (options.device.size() > 1 && (options.instance || options.fit)) {
+    throw UsageError(
+        fmt::format("--device and --{}: give one device, that of the {}",
+                    options.instance ? "instance" : "fit",
+                    options.instance ? "instance" : "fit"));
+  }
+  std::vector<PredictionTarget> targets;
+  if (options.device.empty()) {
+    targets.push_back(TargetOf(options, std::nullopt));
+  }
+  for (const std::string& device : options.device) {
+    targets.push_back(TargetOf(options, device));
+  }
+  return targets;
 }
 
 std::string GroundName(const PredictionTarget& target) {
@@ -157,6 +178,30 @@ auto OfFlag(std::string_view flag, const std::string& word, Parse parse) {
   }
 }
 
+std::vector<model::Precision> PrecisionsOf(const Scenario& scenario,
+                                           const Overrides& overrides) {
+  if (overrides.precisions.empty()) return {scenario.workload.precision};
+  std::vector<model::Precision> precisions;
+  for (const std::string& word : overrides.precisions) {
+    precisions.push_back(
+        OfFlag("--precision", word, model::FromText<model::Precision>));
+  }
+  return precisions;
+}
+
+void PadAsAsked(int64_t length, Scenario& scenario) {
+  RequireCount("--seq", length, model::kLongestSequence);
+  scenario.PadTo(length);
+  const auto longest = scenario.workload.architecture.max_sequence_length();
+  if (longest && length > *longest) {
+    throw InputError(
+        fmt::format("--seq: expected at most {}, the positions of {}, got {}",
+                    *longest,
+                    scenario.workload.architecture.name,
+                    length));
+  }
+}
+
 }  // namespace
 
 void RequireCount(std::string_view flag, int64_t value, int64_t most) {
@@ -168,10 +213,6 @@ void RequireCount(std::string_view flag, int64_t value, int64_t most) {
 std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides) {
   Scenario base = scenario;
-  if (overrides.precision) {
-    base.workload.precision = OfFlag(
-        "--precision", *overrides.precision, model::FromText<model::Precision>);
-  }
   if (overrides.work) {
     base.workload.work = OfFlag("--work", *overrides.work, WorkFromText);
     if (base.workload.work == model::Work::kForward) {
@@ -193,23 +234,16 @@ std::vector<Scenario> Variants(const Scenario& scenario,
   std::vector<int64_t> lengths = overrides.lengths;
   const bool own_padding = lengths.empty();
   if (own_padding) lengths.push_back(0);
-  for (const int64_t length : lengths) {
-    for (const int64_t batch : batches) {
-      RequireCount("--batch", batch, model::kLargestBatch);
-      if (!own_padding) RequireCount("--seq", length, model::kLongestSequence);
-      Scenario variant = base;
-      variant.workload.batch = batch;
-      if (!own_padding) variant.PadTo(length);
-      const auto longest = variant.workload.architecture.max_sequence_length();
-      if (longest && variant.workload.sequence_length > *longest) {
-        throw InputError(
-            fmt::format("--seq: expected at most {}, the positions of {}, got "
-                        "{}",
-                        *longest,
-                        variant.workload.architecture.name,
-                        variant.workload.sequence_length));
+  for (const model::Precision precision : PrecisionsOf(base, overrides)) {
+    base.workload.precision = precision;
+    for (const int64_t length : lengths) {
+      for (const int64_t batch : batches) {
+        RequireCount("--batch", batch, model::kLargestBatch);
+        Scenario variant = base;
+        variant.workload.batch = batch;
+        if (!own_padding) PadAsAsked(length, variant);
+        variants.push_back(std::move(variant));
       }
-      variants.push_back(std::move(variant));
     }
   }
   return variants;
@@ -217,41 +251,123 @@ std::vector<Scenario> Variants(const Scenario& scenario,
 
 namespace {
 
-Json JsonOf(const JobEstimate& job,
-            const Scenario& scenario,
-            const std::optional<Tariff>& tariff) {
-  Json prediction = ToJson(job);
-  if (!job.fits()) return prediction;
-  prediction["epoch_time_s"] = ToSeconds(job.run.epoch(scenario.epochs));
-  const auto cost = CostOf(job, tariff);
-  prediction["cost_usd"] = cost ? Json(ToDollars(*cost)) : Json(nullptr);
-  return prediction;
+Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
+  const PredictionTarget& target = *prediction.target;
+  const JobEstimate& job = prediction.job;
+  Json json;
+  json["device"] = target.predictor.device().name;
+  json["fit"] = target.fit_name.empty() ? Json(nullptr) : Json(target.fit_name);
+  json["precision"] = model::ToText(job.workload.precision);
+  json.update(ToJson(job));
+  if (!job.fits()) return json;
+  json["epoch_time_s"] = ToSeconds(job.run.epoch(scenario.epochs));
+  const auto cost = CostOf(job, target.tariff);
+  json["cost_usd"] = cost ? Json(ToDollars(*cost)) : Json(nullptr);
+  return json;
 }
 
-Json HeadOf(const PredictionTarget& target, const Scenario& scenario) {
+// What all predictions have alike; of several devices each says its own.
+Json HeadOf(const std::vector<PredictionTarget>& targets,
+            const Scenario& scenario) {
+  const PredictionTarget& target = targets.front();
+  const bool one = targets.size() == 1;
   Json json = ResultHead("trainfare.prediction/1");
   json["scenario"] = ToJson(scenario);
   const hardware::Device& device = target.predictor.device();
-  json["device"] = device.name;
-  json["reported_name"] = device.reported_name;
+  json["device"] = one ? Json(device.name) : Json(nullptr);
+  json["reported_name"] = one ? Json(device.reported_name) : Json(nullptr);
   json["instance"] = target.instance != nullptr
                          ? Json(target.instance->FullName())
                          : Json(nullptr);
-  json["fit"] = target.fit_name.empty() ? Json(nullptr) : Json(target.fit_name);
+  json["fit"] =
+      one && !target.fit_name.empty() ? Json(target.fit_name) : Json(nullptr);
   json["hosts"] = target.cluster.hosts;
   json["price"] = ToJson(target.tariff);
   return json;
 }
 
-std::string SettingsLine(const PredictionTarget& target,
-                         const model::Workload& workload) {
-  return fmt::format("{}, {}, {}, {}, {} attention; {}",
-                     workload.architecture.name,
-                     model::ToText(workload.precision),
-                     DescribeUpdate(workload),
-                     model::ToText(workload.stack.fusion),
-                     model::ToText(workload.stack.attention),
-                     GroundName(target));
+std::string NamesOf(const std::vector<PredictionTarget>& targets) {
+  std::vector<std::string> names;
+  for (const PredictionTarget& target : targets) {
+    names.push_back(targets.size() == 1 ? TargetName(target)
+                                        : target.predictor.device().name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string SettingsLine(const std::vector<PredictionTarget>& targets,
+                         const std::vector<Scenario>& variants) {
+  const model::Workload& workload = variants.front().workload;
+  std::vector<std::string_view> precisions;
+  for (const Scenario& variant : variants) {
+    const std::string_view name = model::ToText(variant.workload.precision);
+    if (std::find(precisions.begin(), precisions.end(), name) ==
+        precisions.end()) {
+      precisions.push_back(name);
+    }
+  }
+  std::string line = fmt::format("{}, {}, {}, {}, {} attention",
+                                 workload.architecture.name,
+                                 fmt::join(precisions, " and "),
+                                 DescribeUpdate(workload),
+                                 model::ToText(workload.stack.fusion),
+                                 model::ToText(workload.stack.attention));
+  if (targets.size() == 1) line += "; " + GroundName(targets.front());
+  return line;
+}
+
+// Every variant on every target. Of several, one that a device cannot run is
+// left out with its reason; throws InputError where none is left.
+std::vector<Prediction> PredictionsOf(
+    const std::vector<PredictionTarget>& targets,
+    const std::vector<Scenario>& variants,
+    std::vector<std::string>& notes) {
+  std::vector<Prediction> predictions;
+  std::string first_reason;
+  for (const PredictionTarget& target : targets) {
+    for (const Scenario& variant : variants) {
+      try {
+        predictions.push_back(
+            {&target, EstimateJob(variant, target.predictor, target.cluster)});
+      } catch (const InputError& error) {
+        if (first_reason.empty()) first_reason = error.what();
+        const std::string note = fmt::format("left out: {}", error.what());
+        if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
+          notes.push_back(note);
+        }
+      }
+    }
+  }
+  if (predictions.empty()) throw InputError(first_reason);
+  return predictions;
+}
+
+// Of every target; a note that only some have says which.
+void AddNotes(const std::vector<PredictionTarget>& targets,
+              const std::vector<Prediction>& predictions,
+              const Scenario& scenario,
+              bool spot,
+              std::vector<std::string>& notes) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> devices;
+  for (const PredictionTarget& target : targets) {
+    std::vector<JobEstimate> jobs;
+    for (const Prediction& prediction : predictions) {
+      if (prediction.target == &target) jobs.push_back(prediction.job);
+    }
+    if (jobs.empty()) continue;
+    for (const std::string& note :
+         PredictionNotes(target, jobs, scenario, spot)) {
+      if (!devices.contains(note)) order.push_back(note);
+      devices[note].push_back(target.predictor.device().name);
+    }
+  }
+  for (const std::string& note : order) {
+    const std::vector<std::string>& names = devices[note];
+    notes.push_back(names.size() == targets.size()
+                        ? note
+                        : fmt::format("{}: {}", fmt::join(names, ", "), note));
+  }
 }
 
 // A run of published figures says on what it ran, unless the flags do.
@@ -265,12 +381,57 @@ Scenario LoadAsked(PredictOptions& options) {
         "--model, --samples, --set: a published run stands as it was run");
   }
   PublishedJob job = LoadPublishedJob(options.scenario);
-  if (!options.device && !options.instance && !options.fit) {
-    options.device = job.device->name;
+  if (options.device.empty() && !options.instance && !options.fit) {
+    options.device = {job.device->name};
     if (job.instance != nullptr) options.instance = job.instance->FullName();
     if (!options.devices) options.devices = job.devices;
   }
   return std::move(job.scenario);
+}
+
+// The answer to what was asked, in all its forms.
+Report ReportOf(const std::vector<PredictionTarget>& targets,
+                const std::vector<Scenario>& variants,
+                const PredictOptions& options) {
+  const Scenario& first = variants.front();
+  Report report;
+  report.warnings = targets.front().left_out_fits;
+  const std::vector<Prediction> predictions =
+      PredictionsOf(targets, variants, report.notes);
+  const PredictionTarget& target = *predictions.front().target;
+  const JobEstimate& job = predictions.front().job;
+  if (std::none_of(predictions.begin(),
+                   predictions.end(),
+                   [](const Prediction& p) { return p.job.fits(); })) {
+    report.exit_code = kNothingFits;
+    report.complaint =
+        fmt::format("nothing that was asked about fits {}",
+                    targets.size() == 1 ? target.predictor.device().name
+                                        : NamesOf(targets));
+  }
+  const bool one = predictions.size() == 1;
+  report.headline.push_back(
+      one ? Answer(target, job, first)
+          : fmt::format("{} on {}", first.title, NamesOf(targets)));
+  report.headline.push_back(SettingsLine(targets, variants));
+  report.tables.push_back(PredictionTable(predictions, first.epochs));
+  if (one) {
+    for (Table& table : DetailTables(job, first.epochs)) {
+      report.tables.push_back(std::move(table));
+    }
+    if (options.charts) report.charts = PredictionCharts(target, first, job);
+  }
+  AddNotes(targets, predictions, first, options.spot, report.notes);
+  Json json = HeadOf(targets, first);
+  json["predictions"] = Json::array();
+  for (const Prediction& prediction : predictions) {
+    report.answers.push_back(
+        fmt::format("/predictions/{}", json["predictions"].size()));
+    json["predictions"].push_back(JsonOf(prediction, first));
+  }
+  json["notes"] = report.notes;
+  report.json = JsonText(json);
+  return report;
 }
 
 }  // namespace
@@ -289,54 +450,16 @@ Report Predict(const PredictOptions& asked) {
   if (options.spot && !options.instance) {
     throw UsageError("--spot: needs --instance, whose price it is");
   }
-  const PredictionTarget target = TargetOf(options);
+  const std::vector<PredictionTarget> targets = TargetsOf(options);
   if (options.largest) {
-    if (variants.size() != 1) {
-      throw UsageError("--largest: give one --batch and one --seq");
+    if (variants.size() != 1 || targets.size() != 1) {
+      throw UsageError(
+          "--largest: give one --batch, --seq, --precision and --device");
     }
     return LargestReport(
-        LargestFromText(*options.largest), variants.front(), target);
+        LargestFromText(*options.largest), variants.front(), targets.front());
   }
-  std::vector<JobEstimate> jobs;
-  Json predictions = Json::array();
-  for (const Scenario& variant : variants) {
-    jobs.push_back(EstimateJob(variant, target.predictor, target.cluster));
-    predictions.push_back(JsonOf(jobs.back(), variant, target.tariff));
-  }
-  Report report;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    report.answers.push_back(fmt::format("/predictions/{}", i));
-  }
-
-  const Scenario& first = variants.front();
-  report.warnings = target.left_out_fits;
-  if (std::none_of(jobs.begin(), jobs.end(), [](const JobEstimate& job) {
-        return job.fits();
-      })) {
-    report.exit_code = kNothingFits;
-    report.complaint = fmt::format("nothing that was asked about fits {}",
-                                   target.predictor.device().name);
-  }
-  report.headline.push_back(
-      jobs.size() == 1
-          ? Answer(target, jobs.front(), first)
-          : fmt::format("{} on {}", scenario.title, TargetName(target)));
-  report.headline.push_back(SettingsLine(target, first.workload));
-  report.tables.push_back(PredictionTable(jobs, target.tariff, first.epochs));
-  if (jobs.size() == 1) {
-    for (Table& table : DetailTables(jobs.front(), first.epochs)) {
-      report.tables.push_back(std::move(table));
-    }
-    if (options.charts) {
-      report.charts = PredictionCharts(target, first, jobs.front());
-    }
-  }
-  report.notes = PredictionNotes(target, jobs, first, options.spot);
-  Json json = HeadOf(target, first);
-  json["predictions"] = std::move(predictions);
-  json["notes"] = report.notes;
-  report.json = JsonText(json);
-  return report;
+  return ReportOf(targets, variants, options);
 }
 
 }  // namespace trainfare::scenarios

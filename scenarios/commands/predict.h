@@ -14,12 +14,12 @@ namespace trainfare::scenarios {
 
 // What flags change in a scenario, or say in place of one.
 struct Overrides {
-  std::optional<std::string> model;   // preset, or path of a config.json
-  std::optional<int64_t> samples;     // of the training data
-  std::vector<std::string> settings;  // "dataset.train=1000", any key
-  std::vector<int64_t> batches;       // empty: the scenario's
-  std::vector<int64_t> lengths;       // static; empty: the scenario's padding
-  std::optional<std::string> precision;
+  std::optional<std::string> model;     // preset, or path of a config.json
+  std::optional<int64_t> samples;       // of the training data
+  std::vector<std::string> settings;    // "dataset.train=1000", any key
+  std::vector<int64_t> batches;         // empty: the scenario's
+  std::vector<int64_t> lengths;         // static; empty: the scenario's padding
+  std::vector<std::string> precisions;  // empty: the scenario's
   std::optional<int64_t> epochs;
   std::optional<std::string> work;
   std::optional<std::string> start_up;  // a time, or 0
@@ -27,7 +27,7 @@ struct Overrides {
 
 struct PredictOptions {
   std::string scenario;  // path or name; empty: overrides.model says it
-  std::optional<std::string> device;
+  std::vector<std::string> device;  // each by itself; empty: not said
   std::optional<std::string> instance;
   std::optional<std::string> fit;  // path
   std::optional<int64_t> devices;
@@ -44,8 +44,8 @@ struct PredictOptions {
 // Throws InputError that names the flag.
 void RequireCount(std::string_view flag, int64_t value, int64_t most);
 
-// The scenario once for every batch and length asked for. Throws InputError
-// for a value that the model or the format does not allow.
+// The scenario once for every batch, length and precision asked for. Throws
+// InputError for a value that the model or the format does not allow.
 std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides);
 

@@ -36,9 +36,15 @@ std::string Answer(const PredictionTarget& target,
                    const JobEstimate& job,
                    const Scenario& scenario);
 
-// A row a job; jobs are of one scenario, in several batches and lengths.
-Table PredictionTable(const std::vector<JobEstimate>& jobs,
-                      const std::optional<Tariff>& tariff,
+// One job on one device.
+struct Prediction {
+  const PredictionTarget* target = nullptr;
+  JobEstimate job;
+};
+
+// A row a prediction; jobs are of one scenario, in several batches, lengths and
+// precisions.
+Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs);
 
 // Where the time and the memory of one job go.

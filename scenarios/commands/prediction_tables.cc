@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "hardware/files/unit_text.h"
 #include "model/sharding.h"
@@ -23,27 +25,39 @@ std::string Count(double value) {
                      : fmt::format("{:.0f}", value);
 }
 
-std::vector<Column> Columns(const JobUnits& units) {
-  return {{"batch", "batch", Align::kRight},
-          {"length", "sequence_length", Align::kRight},
-          {units.step.Title("step"), "step_time_s", Align::kDecimal},
-          {"80 % from", "step_time_low_s", Align::kDecimal, 4},
-          {"to", "step_time_high_s", Align::kDecimal, 4},
-          {units.run.Title("epoch"), "epoch_time_s", Align::kDecimal, 7},
-          {units.run.Title("in all"), "run_time_s", Align::kDecimal},
-          {"samples/s", "samples_per_s", Align::kRight, 8},
-          {"tokens/s", "tokens_per_s", Align::kRight, 5},
-          {"MFU (%)", "mfu", Align::kDecimal, 6},
-          {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 2},
-          {units.energy.Title("energy"), "energy_j", Align::kDecimal, 3},
-          {"cost ($)", "cost_usd", Align::kDecimal, 1},
-          {"grade", "grade", Align::kLeft, 3},
-          {"bottleneck", "bottleneck", Align::kLeft}};
+// People see what is not the same in all rows.
+std::vector<Column> Columns(const JobUnits& units,
+                            bool several_devices,
+                            bool several_precisions) {
+  const auto seen_if = [](bool several) {
+    return several ? Audience::kAll : Audience::kMachines;
+  };
+  return {
+      {"device", "device", Align::kLeft, 0, seen_if(several_devices)},
+      {"precision", "precision", Align::kLeft, 0, seen_if(several_precisions)},
+      {"batch", "batch", Align::kRight},
+      {"length", "sequence_length", Align::kRight},
+      {units.step.Title("step"), "step_time_s", Align::kDecimal},
+      {"80 % from", "step_time_low_s", Align::kDecimal, 4},
+      {"to", "step_time_high_s", Align::kDecimal, 4},
+      {units.run.Title("epoch"), "epoch_time_s", Align::kDecimal, 7},
+      {units.run.Title("in all"), "run_time_s", Align::kDecimal},
+      {"samples/s", "samples_per_s", Align::kRight, 8},
+      {"tokens/s", "tokens_per_s", Align::kRight, 5},
+      {"MFU (%)", "mfu", Align::kDecimal, 6},
+      {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 2},
+      {units.energy.Title("energy"), "energy_j", Align::kDecimal, 3},
+      {"cost ($)", "cost_usd", Align::kDecimal, 1},
+      {"grade", "grade", Align::kLeft, 3},
+      {"bottleneck", "bottleneck", Align::kLeft}};
 }
 
-std::vector<Cell> ShapeCells(const JobEstimate& job) {
+std::vector<Cell> SettingCells(const Prediction& prediction) {
+  const JobEstimate& job = prediction.job;
   const double length = model::MeanLength(job.lengths);
-  return {Cell(fmt::format("{}", job.workload.batch),
+  return {prediction.target->predictor.device().name,
+          std::string(model::ToText(job.workload.precision)),
+          Cell(fmt::format("{}", job.workload.batch),
                static_cast<double>(job.workload.batch)),
           Cell(job.lengths.size() == 1
                    ? fmt::format("{}", job.lengths.front().length)
@@ -52,11 +66,11 @@ std::vector<Cell> ShapeCells(const JobEstimate& job) {
                length)};
 }
 
-std::vector<Cell> Row(const JobEstimate& job,
-                      const std::optional<Tariff>& tariff,
+std::vector<Cell> Row(const Prediction& prediction,
                       int64_t epochs,
                       const JobUnits& units) {
-  std::vector<Cell> row = ShapeCells(job);
+  const JobEstimate& job = prediction.job;
+  std::vector<Cell> row = SettingCells(prediction);
   const Cell none("-", std::string());
   const auto add = [&](const ColumnUnit& unit, double base_value) {
     row.emplace_back(unit.Text(base_value), base_value);
@@ -86,7 +100,7 @@ std::vector<Cell> Row(const JobEstimate& job,
   } else {
     row.push_back(none);
   }
-  const auto cost = CostOf(job, tariff);
+  const auto cost = CostOf(job, prediction.target->tariff);
   row.push_back(cost ? Cell(PlainNumber(ToDollars(*cost), 3), ToDollars(*cost))
                      : none);
   row.emplace_back(GradeWords(step, job.devices));
@@ -208,17 +222,21 @@ std::optional<model::Usd<>> CostOf(const JobEstimate& job,
   return model::RentalCost(job.run.total(), tariff->price, tariff->billing);
 }
 
-Table PredictionTable(const std::vector<JobEstimate>& jobs,
-                      const std::optional<Tariff>& tariff,
+Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs) {
   Table table;
-  std::vector<const JobEstimate*> all;
-  all.reserve(jobs.size());
-  for (const JobEstimate& job : jobs) all.push_back(&job);
-  const JobUnits units = UnitsOf(all);
-  table.columns = Columns(units);
-  for (const JobEstimate& job : jobs) {
-    table.Add(Row(job, tariff, epochs, units));
+  std::vector<const JobEstimate*> jobs;
+  std::set<std::string> devices;
+  std::set<model::Precision> precisions;
+  for (const Prediction& prediction : predictions) {
+    jobs.push_back(&prediction.job);
+    devices.insert(prediction.target->predictor.device().name);
+    precisions.insert(prediction.job.workload.precision);
+  }
+  const JobUnits units = UnitsOf(jobs);
+  table.columns = Columns(units, devices.size() > 1, precisions.size() > 1);
+  for (const Prediction& prediction : predictions) {
+    table.Add(Row(prediction, epochs, units));
   }
   return table;
 }

@@ -438,7 +438,7 @@ void AddPage(const std::vector<Candidate>& candidates,
     of_choice.instance = best.instance->FullName();
     of_choice.hosts = best.hosts;
   } else {
-    of_choice.device = best.device;
+    of_choice.device = {best.device};
   }
   of_choice.devices = best.devices;
   of_choice.spot = options.spot;
@@ -463,7 +463,8 @@ Report Recommend(const RecommendOptions& options) {
   const std::vector<Scenario> variants = Variants(loaded, options.overrides);
   if (variants.size() != 1) {
     throw UsageError(
-        "recommend: give one --batch and one --seq, it compares instances");
+        "recommend: give one --batch, one --seq and one --precision, it "
+        "compares instances");
   }
   const Scenario& scenario = variants.front();
   if (options.hosts) {

@@ -30,7 +30,7 @@ struct RecommendOptions {
   std::optional<int64_t> hosts;     // also on so many of each instance
   // Devices that are answered for alone, whether anybody rents them out or not.
   std::vector<std::string> also;
-  Overrides overrides;  // at most one batch and one length
+  Overrides overrides;  // at most one batch, length, precision
   bool charts = false;  // for a page
 };
 

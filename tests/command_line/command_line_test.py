@@ -407,9 +407,9 @@ class BadInput(Case):
                 '--color: expected auto, always or never, got "blue"',
             ),
             (
-                ("predict", "emotion_bert_base", "--device", "t4",
-                 "--device", "l4"),
-                "--device: expected once, given several times",
+                ("predict", "emotion_bert_base", "--fit", "a.yaml",
+                 "--fit", "b.yaml"),
+                "--fit: expected once, given several times",
             ),
             (
                 ("predict", "emotion_bert_base", "--format"),
@@ -925,6 +925,63 @@ class Predict(Case):
             self.good("recommend", asked[0], "--cloud", "aws, gcp").stdout,
             self.good("recommend", asked[0], "--cloud", "aws,gcp").stdout,
         )
+
+    def test_devices_and_precisions_may_be_lists(self):
+        asked = ("predict", self.write("s.yaml", GOOD))
+        whole = self.json_of(*asked, "--device", "l4,t4", "--precision",
+                             "fp32, fp16", "--batch", "8,16")  # fmt: skip
+        self.assertIsNone(whole["device"])
+        got = whole["predictions"]
+        self.assertEqual(
+            [(p["device"], p["precision"], p["batch"]) for p in got],
+            [(device, precision, batch) for device in ("l4", "t4")
+             for precision in ("fp32", "fp16") for batch in (8, 16)],
+        )  # fmt: skip
+        # Each is what it is by itself.
+        for prediction in got:
+            one = self.json_of(
+                *asked, "--device", prediction["device"], "--precision",
+                prediction["precision"], "--batch", str(prediction["batch"]),
+            )  # fmt: skip
+            self.assertEqual(one["predictions"], [prediction])
+            self.assertEqual(one["device"], prediction["device"])
+        lists = ("--device", "l4,t4", "--precision", "fp32,fp16")
+        text = self.good(*asked, *lists).stdout
+        self.assertRegex(text, r"\ndevice  precision  batch")
+        self.assertRegex(text, r"\nt4      fp16           8")
+        rows = list(csv.DictReader(io.StringIO(
+            self.good(*asked, *lists, "--format", "csv").stdout)))
+        self.assertEqual([row["device"] for row in rows], ["l4"] * 2 + ["t4"] * 2)
+
+    def test_of_a_list_what_a_device_cannot_run_is_left_out(self):
+        asked = ("predict", self.write("s.yaml", GOOD), "--device", "l4,t4")
+        whole = self.json_of(*asked, "--precision", "bf16,fp16")
+        self.assertEqual(
+            [(p["device"], p["precision"]) for p in whole["predictions"]],
+            [("l4", "bf16"), ("l4", "fp16"), ("t4", "fp16")])  # fmt: skip
+        reason = "precision: t4 has no bf16; it runs fp32, fp16"
+        self.assertIn(f"left out: {reason}", whole["notes"])
+        self.refused(1, reason, "predict", asked[1], "--device", "t4",
+                     "--precision", "bf16")  # fmt: skip
+        for more, message in (
+            (("--instance", "aws/g6.xlarge"),
+             "--device and --instance: give one device, that of the instance"),
+            (("--largest", "batch"),
+             "--largest: give one --batch, --seq, --precision and --device"),
+        ):  # fmt: skip
+            self.refused(2, message, *asked, "--precision", "fp16", *more)
+        self.refused(
+            2,
+            "recommend: give one --batch, one --seq and one --precision, it "
+            "compares instances",
+            "recommend", asked[1], "--precision", "bf16,fp16")  # fmt: skip
+
+    def test_a_word_behind_a_list_is_not_of_it(self):
+        file = self.write("s.yaml", GOOD)
+        flags = ("--device", "l4", "--batch", "4,8", "--set", "epochs=2",
+                 "--fail-if", "mfu>100%", "--export", self.path("a.md"))  # fmt: skip
+        self.assertEqual(self.good("predict", file, *flags).stdout,
+                         self.good("predict", *flags, file).stdout)  # fmt: skip
 
     def test_forward_passes_on_a_chip_for_inference(self):
         asked = (

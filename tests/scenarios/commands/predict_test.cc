@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 PredictOptions On(std::string_view device) {
   PredictOptions options;
   options.scenario = "emotion_bert_base";
-  options.device = device;
+  options.device = {std::string(device)};
   return options;
 }
 
@@ -28,7 +28,7 @@ TEST_CASE("JSON has one prediction for every batch and length, lengths outer") {
   const FitFolder none;
   // No fit of an L4 ships.
   PredictOptions options = On("l4");
-  options.overrides.precision = "fp16";
+  options.overrides.precisions = {"fp16"};
   options.overrides.batches = {8, 16};
   options.overrides.lengths = {32, 128};
   const Json json = Json::parse(Predict(options).json);
@@ -115,7 +115,7 @@ TEST_CASE("the largest that fits: one more does not") {
   const FitFolder none;
   PredictOptions options;
   options.scenario = "llama_8b_lora";
-  options.device = "rtx_4090";
+  options.device = {"rtx_4090"};
   for (const std::string what : {"batch", "length", "model"}) {
     CAPTURE(what);
     options.largest = what;
@@ -145,8 +145,8 @@ TEST_CASE("the largest that fits: one more does not") {
       Predict(options),
       "--largest: expected batch, length or model, got \"cluster\"",
       UsageError);
-  options.device = "t4";
-  options.overrides.precision = "fp16";
+  options.device = {"t4"};
+  options.overrides.precisions = {"fp16"};
   options.largest = "batch";
   CHECK(Predict(options).exit_code == kNothingFits);
 }
@@ -170,7 +170,7 @@ TEST_CASE("a part of what an instance has may be asked about") {
                        "aws/trn1.2xlarge, got 3",
                        model::InputError);
   options.devices = 1;
-  options.device = "t4";
+  options.device = {"t4"};
   CHECK_THROWS_WITH_AS(Predict(options),
                        "--device and --instance: give one of them; t4 is no "
                        "part of the trainium1 that aws/trn1.2xlarge has",
@@ -180,7 +180,7 @@ TEST_CASE("a part of what an instance has may be asked about") {
 TEST_CASE("what does not fit has a reason and exit code 3") {
   const FitFolder none;
   PredictOptions options = On("t4");
-  options.overrides.precision = "fp16";
+  options.overrides.precisions = {"fp16"};
   options.overrides.batches = {100000};
   const Report report = Predict(options);
   CHECK(report.exit_code == kNothingFits);
@@ -235,7 +235,7 @@ TEST_CASE("forward passes become training only with an optimizer") {
                                     "stack: eager\n"
                                     "work: forward\n" +
                                         more);
-    options.device = "t4";
+    options.device = {"t4"};
     options.overrides.work = work;
     return Json::parse(Predict(options).json).at("scenario").at("work");
   };
@@ -259,7 +259,7 @@ TEST_CASE("the user's fit is found, and one of another device refused") {
       hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
   calibrate::Observation run;
   run.label = "one";
-  run.device = device.name;
+  run.device = {device.name};
   run.workload = LoadScenario("emotion_bert_base").workload;
   const calibrate::Predictor datasheet(device);
   // Twice as slow as the datasheet says.
@@ -280,7 +280,7 @@ TEST_CASE("the user's fit is found, and one of another device refused") {
   options.scenario = "emotion_bert_base";
   options.fit = path;  // and so its device
   CHECK(step(options) == slow);
-  options.device = "h100_sxm";
+  options.device = {"h100_sxm"};
   CHECK_THROWS_AS(Predict(options), model::InputError);
 }
 
@@ -346,7 +346,7 @@ TEST_CASE("runs of a guide: times, and memory that the tensors stay below") {
                     run.accumulation,
                     run.precision,
                     run.checkpointing));
-    options.device = "v100_sxm2_16gb";
+    options.device = {"v100_sxm2_16gb"};
     options.overrides.start_up.emplace(
         "0");  // the guide's times are of training
     const Json p = Json::parse(Predict(options).json).at("predictions").at(0);

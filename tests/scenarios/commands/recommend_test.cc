@@ -205,7 +205,7 @@ TEST_CASE("what does not fit and what lacks the precision say so") {
   const FitFolder none;
   RecommendOptions options = For("squad_bert_large");
   options.overrides.batches = {64};
-  options.overrides.precision = "bf16";
+  options.overrides.precisions = {"bf16"};
   const Json json = Json::parse(Recommend(options).json);
   bool memory = false;
   bool precision = false;

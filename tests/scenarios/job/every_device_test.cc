@@ -58,8 +58,8 @@ std::string PrecisionOf(const hardware::Device& device) {
 std::string ReasonOf(const hardware::Device& device, const std::string& path) {
   PredictOptions options;
   options.scenario = path;
-  options.device = device.name;
-  options.overrides.precision = PrecisionOf(device);
+  options.device = {device.name};
+  options.overrides.precisions = {PrecisionOf(device)};
   Report report;
   try {
     report = Predict(options);
@@ -110,8 +110,8 @@ TEST_CASE("forward passes run on every device, no slower than training") {
     CAPTURE(device.name);
     PredictOptions options;
     options.scenario = path;
-    options.device = device.name;
-    options.overrides.precision = PrecisionOf(device);
+    options.device = {device.name};
+    options.overrides.precisions = {PrecisionOf(device)};
     options.overrides.work = "forward";
     const auto step = [&] {
       const Json answer =
@@ -140,8 +140,8 @@ TEST_CASE("what trains in part runs on every device, and no slower") {
     for (const std::string& part : parts) {
       PredictOptions options;
       options.scenario = own.Write("scenario.yaml", Text(preset, part));
-      options.device = device.name;
-      options.overrides.precision = PrecisionOf(device);
+      options.device = {device.name};
+      options.overrides.precisions = {PrecisionOf(device)};
       const Json answer =
           Json::parse(Predict(options).json).at("predictions").at(0);
       // All of it takes most memory, and comes first.
@@ -191,7 +191,7 @@ TEST_CASE("dynamic lengths on a device that compiles need a compile time") {
                                   "optimizer: { name: adamw, implementation: "
                                   "multi_tensor }\n"
                                   "stack: compiled\n");
-  options.device = "tpu_v3";
+  options.device = {"tpu_v3"};
   CHECK_THROWS_WITH_AS(
       Predict(options),
       "padding: tpu_v3 compiles each of 84 lengths; expected a compile time "
@@ -199,13 +199,13 @@ TEST_CASE("dynamic lengths on a device that compiles need a compile time") {
       "bucketed padding",
       model::InputError);
   // Where a range is known of the kind, it is the interval's.
-  options.device = "trainium1";
+  options.device = {"trainium1"};
   const Json range = Json::parse(Predict(options).json).at("predictions").at(0);
   CHECK(range.at("run").at("compile_known") == false);
   CHECK(range.at("run_time_high_s").get<double>() >
         50.0 * range.at("run_time_s").get<double>());
   // A GPU takes any length.
-  options.device = "a100_sxm4_80gb";
+  options.device = {"a100_sxm4_80gb"};
   CHECK(Json::parse(Predict(options).json)
             .at("predictions")
             .at(0)
