@@ -98,6 +98,28 @@ class Case(unittest.TestCase):
         self.assertEqual(result.returncode, code)
         self.assertEqual(result.stdout, "")
 
+    def on_a_terminal(self, *arguments, **environment):
+        leader, follower = pty.openpty()
+        with subprocess.Popen(
+            [PROGRAM, *arguments],
+            stdout=follower,
+            stderr=subprocess.DEVNULL,
+            env=self.environment(TERM="xterm", **environment),
+        ) as process:
+            os.close(follower)
+            text = b""
+            while True:
+                try:
+                    piece = os.read(leader, 65536)
+                except OSError:
+                    break
+                if not piece:
+                    break
+                text += piece
+            os.close(leader)
+            self.assertEqual(process.wait(), 0)
+        return text
+
     def json_of(self, *arguments, code=0):
         result = self.run_it(*arguments, "--format", "json")
         self.assertEqual(result.returncode, code, result.stderr)
@@ -151,28 +173,6 @@ class Streams(Case):
                     for text in (result.stdout, result.stderr):
                         self.assertNotIn("\x1b", text)
                         self.assertNotIn("\r", text)
-
-    def on_a_terminal(self, *arguments, **environment):
-        leader, follower = pty.openpty()
-        with subprocess.Popen(
-            [PROGRAM, *arguments],
-            stdout=follower,
-            stderr=subprocess.DEVNULL,
-            env=self.environment(TERM="xterm", **environment),
-        ) as process:
-            os.close(follower)
-            text = b""
-            while True:
-                try:
-                    piece = os.read(leader, 65536)
-                except OSError:
-                    break
-                if not piece:
-                    break
-                text += piece
-            os.close(leader)
-            self.assertEqual(process.wait(), 0)
-        return text
 
     def test_colour_on_a_terminal_and_not_with_no_color(self):
         command = ("recommend", "emotion_bert_base")
