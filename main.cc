@@ -54,7 +54,7 @@ std::optional<int> Parse(CLI::App& app,
   return std::nullopt;
 }
 
-int Run(int argc, char** argv) {
+int Run(const std::vector<std::string>& arguments) {
   CLI::App app{
       "What will this training run take, on which accelerator, and for how "
       "much?",
@@ -71,13 +71,13 @@ int Run(int argc, char** argv) {
       AddRecommend(app, common),
       AddValidate(app, common),
       AddDiff(app, common),
+      scenarios::AddReplay(app, Run),
       AddList(app, common),
       scenarios::AddImport(app),
       scenarios::AddInit(app),
       scenarios::AddShow(app),
       AddPrices(app, common),
       scenarios::AddCompletion(app)};
-  const std::vector<std::string> arguments = Arguments(argc, argv);
   common.SetCommand(arguments);
   const auto exit_code = Parse(app, arguments);
   if (exit_code) return *exit_code;
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   using trainfare::model::InputError;
   using trainfare::model::NothingFits;
   try {
-    return Run(argc, argv);
+    return Run(Arguments(argc, argv));
   } catch (const scenarios::UsageError& error) {
     return scenarios::Fail(error.what(), scenarios::kUsage);
   } catch (const InputError& error) {

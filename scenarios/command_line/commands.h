@@ -46,6 +46,8 @@ class CommonOptions {
 
 // Runs a command and returns its exit code; -1 where another one was asked for.
 using Command = std::function<int()>;
+// Runs the program on what is behind its name; returns the exit code.
+using RunLine = std::function<int(const std::vector<std::string>&)>;
 
 // Each adds its command to the program; the options live as long as what it
 // returns, `common` as long as both.
@@ -58,6 +60,7 @@ Command AddList(CLI::App& app, CommonOptions& common);
 Command AddCompletion(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInit(CLI::App& app);
+Command AddReplay(CLI::App& app, RunLine run);
 Command AddShow(CLI::App& app);
 Command AddPrices(CLI::App& app, CommonOptions& common);
 
@@ -68,6 +71,10 @@ int Show(CommonOptions& common, const std::function<Report()>& make);
 // `text` to a file that is not there yet, or to standard output where `output`
 // is empty; returns the exit code. Throws InputError.
 int WriteNew(const std::string& text, const std::string& output);
+
+// What a command was asked, in one form whatever the order and spelling: its
+// name and options, without those of the output.
+std::vector<std::string> AskedOf(const CLI::App& command);
 
 // At the end of every --help.
 extern const char* const kStreamsAndCodes;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,19 +13,28 @@
 #include "scenarios/command_line/commands.h"
 
 namespace trainfare::scenarios {
+namespace {
+
+// Of options that say where an answer goes, not what is asked.
+constexpr const char* kOutputGroup = "Output";
+
+}  // namespace
 
 void CommonOptions::AddTo(CLI::App& app) {
   app.add_option("--format", format_, "table, json, csv or markdown")
-      ->type_name("FORMAT");
+      ->type_name("FORMAT")
+      ->group(kOutputGroup);
   AddFiles(app,
            "--export",
            output_.exports,
            "Also write FILE; .html, .json, .csv or .md decides what; may "
-           "be repeated. Machine formats have base units (s, B, J, USD)");
+           "be repeated. Machine formats have base units (s, B, J, USD)")
+      ->group(kOutputGroup);
   app.add_option("--color", colour_, "auto, always or never")
-      ->type_name("WHEN");
-  app.add_flag(
-      "--quiet", output_.quiet, "Nothing on standard error but errors");
+      ->type_name("WHEN")
+      ->group(kOutputGroup);
+  app.add_flag("--quiet", output_.quiet, "Nothing on standard error but errors")
+      ->group(kOutputGroup);
 }
 
 void CommonOptions::AddLimitsTo(CLI::App& app) {
@@ -33,6 +43,7 @@ void CommonOptions::AddLimitsTo(CLI::App& app) {
                  "Exit 4 past a limit on a figure of the JSON answer, such as "
                  "'cost_usd>100' or 'run_time_s>4h'; may be repeated")
       ->type_name("LIMIT")
+      ->group(kOutputGroup)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
@@ -114,6 +125,23 @@ int Show(CommonOptions& common, const std::function<Report()>& make) {
   Write(report, output, std::cout, std::cerr);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
   return report.exit_code;
+}
+
+std::vector<std::string> AskedOf(const CLI::App& command) {
+  std::vector<std::string> words = {command.get_name()};
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == kOutputGroup) continue;
+    for (const std::string& value : option->results()) {
+      if (option->get_lnames().empty()) {
+        words.push_back(value);
+        continue;
+      }
+      const std::string name = "--" + option->get_lnames().front();
+      const bool is_flag = option->get_items_expected_max() == 0;
+      words.push_back(is_flag ? name : fmt::format("{}={}", name, value));
+    }
+  }
+  return words;
 }
 
 int WriteNew(const std::string& text, const std::string& output) {

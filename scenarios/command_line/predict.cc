@@ -68,6 +68,7 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   return [options, &common, sub] {
     if (!*sub) return -1;
     options->charts = common.page();
+    options->arguments = AskedOf(*sub);
     return Show(common, [&] { return Predict(*options); });
   };
 }

@@ -64,6 +64,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
       options.budget = MoneyFlag("--budget", flags->budget);
     }
     options.charts = common.page();
+    options.arguments = AskedOf(*sub);
     return Show(common, [&] { return Recommend(options); });
   };
 }

@@ -423,6 +423,7 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   }
   AddNotes(targets, predictions, first, options.spot, report.notes);
   Json json = HeadOf(targets, first);
+  if (!options.arguments.empty()) json["arguments"] = options.arguments;
   json["predictions"] = Json::array();
   for (const Prediction& prediction : predictions) {
     report.answers.push_back(

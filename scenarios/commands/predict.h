@@ -38,7 +38,8 @@ struct PredictOptions {
   std::vector<std::string> prices;   // files, in place of the shipped clouds
   std::vector<std::string> regions;  // empty: any
   Overrides overrides;
-  bool charts = false;  // for a page
+  bool charts = false;                 // for a page
+  std::vector<std::string> arguments;  // of the command line, for replay
 };
 
 // Throws InputError that names the flag.

@@ -389,6 +389,7 @@ Json JsonOf(const std::vector<Candidate>& candidates,
             const Report& report) {
   Json json = ResultHead("trainfare.recommendation/1");
   json["scenario"] = ToJson(scenario);
+  if (!options.arguments.empty()) json["arguments"] = options.arguments;
   json["objective"] = ToText(options.objective);
   json["market"] = options.spot ? "spot" : "on-demand";
   json["deadline_s"] =

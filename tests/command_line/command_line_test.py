@@ -368,7 +368,7 @@ class BadInput(Case):
             (
                 ("lits", "devices"),
                 'unknown subcommand "lits"; did you mean "list"? known: '
-                "calibrate, predict, recommend, validate, diff, list, import, init, show, prices, completion",
+                "calibrate, predict, recommend, validate, diff, replay, list, import, init, show, prices, completion",
             ),
             (
                 ("predict", "emotion_bert_base", "--bacth", "3"),

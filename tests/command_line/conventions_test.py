@@ -144,6 +144,38 @@ class Acceptance(command_line_test.Case):
             self.assertEqual(reader.asked, [])
             self.assertNotRegex(text, r"url\(|@import|fetch\(|XMLHttpRequest")
 
+    def test_09_a_saved_answer_is_made_again(self):
+        job = self.write("my job.yaml", command_line_test.GOOD)
+        for command in (
+            JOB,
+            ("predict", "--batch", "8, 16", "--precision=fp32", job,
+             "--device", "l4,t4", "--set", "epochs=2", "--set", "drop_last=true"),
+            (*WINNER, "--spot", "--cloud", "aws,gcp", "--deadline", "1h"),
+            (*WINNER, "--deadline", "1ms"),
+        ):
+            saved = self.path("saved.json")
+            first = self.run_it(*command, "--export", saved)
+            again = self.run_it("replay", saved)
+            with open(saved, encoding="utf-8") as file:
+                self.assertEqual(again.stdout, file.read())
+            self.assertEqual(again.returncode, first.returncode)
+            self.assertEqual(len(again.stderr) > 0, again.returncode == 3)
+        for arguments, message in (
+            (None, "expected what predict or recommend was asked, got nothing"),
+            ([], "expected what predict or recommend was asked, got []"),
+            (["calibrate"], 'arguments[0]: expected predict or recommend, got '
+             '"calibrate"'),
+            (["predict", 3], "arguments[1]: expected a text, got 3"),
+            (["predict", "emotion_bert_base", "--export=x.csv"],
+             'arguments[2]: expected a question, got "--export=x.csv", which '
+             "writes a file"),
+        ):
+            answer = {} if arguments is None else {"arguments": arguments}
+            done = self.run_it("replay", self.write("a.json", json.dumps(answer)))
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(message, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
     def test_10_a_limit_exits_4_with_the_result(self):
         done = self.run_it(*JOB, "--fail-if", "cost_usd>0.001")
         self.assertEqual(done.returncode, 4)
@@ -245,6 +277,18 @@ class Conventions(command_line_test.Case):
         (change,) = self.json_of("diff", *files)["changes"]
         self.assertNotEqual(change["change"]["run_time_percent"], 0)
         self.assertIn("nothing moved", self.good("diff", files[0], files[0]).stdout)
+
+    def test_16_seeds_are_stored(self):
+        rows = self.write("a.csv", command_line_test.TABLE_HEADER + "".join(
+            command_line_test.table_row(batch=batch) for batch in (4, 8, 16)))
+        asked = ("validate", rows, "--protocol", "one-run-per-device")
+        self.assertEqual(self.json_of(*asked)["seed"], 1)
+        self.assertEqual(self.json_of(*asked, "--seed", "7")["seed"], 7)
+        self.assertEqual(self.good(*asked).stdout, self.good(*asked).stdout)
+        saved = self.path("saved.json")
+        self.good(*WINNER, "--export", saved)
+        with open(saved, encoding="utf-8") as file:
+            self.assertEqual(self.good("replay", saved).stdout, file.read())
 
     def test_18_a_report_is_one_file_with_its_tables(self):
         text = page_of(self, *WINNER)

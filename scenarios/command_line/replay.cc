@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hardware/files/json_text.h"
+#include "hardware/files/text_file.h"
+#include "model/error.h"
+#include "scenarios/command_line/commands.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::InputError;
+using nlohmann::json;
+
+// What the answer was asked by. Only questions, and no files but those that
+// they read: an answer may come from anybody.
+std::vector<std::string> ArgumentsOf(const json& answer,
+                                     const std::string& path) {
+  const auto found = answer.find("arguments");
+  if (found == answer.end() || !found->is_array() || found->empty()) {
+    throw InputError(fmt::format(
+        "{}: arguments: expected what predict or recommend was "
+        "asked, got {}",
+        path,
+        found == answer.end() ? "nothing" : hardware::ShownJson(*found)));
+  }
+  std::vector<std::string> arguments;
+  for (const json& word : *found) {
+    const std::string where =
+        fmt::format("{}: arguments[{}]", path, arguments.size());
+    if (!word.is_string()) {
+      throw InputError(fmt::format(
+          "{}: expected a text, got {}", where, hardware::ShownJson(word)));
+    }
+    arguments.push_back(word.get<std::string>());
+    const std::string& text = arguments.back();
+    const bool is_command = arguments.size() == 1;
+    if (is_command && text != "predict" && text != "recommend") {
+      throw InputError(fmt::format("{}: expected predict or recommend, got {}",
+                                   where,
+                                   hardware::ShownJson(word)));
+    }
+    if (text.starts_with("--export")) {
+      throw InputError(
+          fmt::format("{}: expected a question, got {}, which writes a file",
+                      where,
+                      hardware::ShownJson(word)));
+    }
+  }
+  return arguments;
+}
+
+int Replay(const std::string& path, const RunLine& run) {
+  const json answer =
+      hardware::ParseJson(hardware::ReadTextFile(path, "a JSON answer"), path);
+  if (!answer.is_object()) {
+    throw InputError(fmt::format(
+        "{}: expected an object, got {}", path, hardware::ShownJson(answer)));
+  }
+  std::vector<std::string> arguments = ArgumentsOf(answer, path);
+  const std::string version =
+      answer.contains("tool_version") && answer["tool_version"].is_string()
+          ? answer["tool_version"].get<std::string>()
+          : "";
+  if (version != Version()) {
+    Fail(fmt::format("warning: {} is of version \"{}\", this is {}",
+                     path,
+                     version,
+                     Version()),
+         kOk);
+  }
+  arguments.emplace_back("--format=json");
+  arguments.emplace_back("--quiet");
+  return run(arguments);
+}
+
+}  // namespace
+
+Command AddReplay(CLI::App& app, RunLine run) {
+  auto file = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand(
+      "replay", "A saved answer once more, from its own arguments");
+  AddExamples(*sub, {"replay answer.json | cmp - answer.json"});
+  sub->add_option("FILE",
+                  *file,
+                  "What predict or recommend wrote with --format json or "
+                  "--export FILE.json")
+      ->required();
+  return [file, sub, run = std::move(run)] {
+    return *sub ? Replay(*file, run) : -1;
+  };
+}
+
+}  // namespace trainfare::scenarios
