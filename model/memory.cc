@@ -68,12 +68,13 @@ int64_t LatentBytes(const Workload& w, int64_t tokens) {
          width.element;
 }
 
-// What an RMSNorm of single operations keeps besides its input: that input and
-// its scaled form in fp32.
+// What an RMSNorm of single operations keeps besides its input: its scaled form
+// in fp32, and that input in fp32 where it is narrow.
 int64_t NormTemporaries(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   if (a.norm != Norm::kRms || RulesOf(w).fuses_norm) return 0;
-  return tokens * a.hidden * 2 * kSingle;
+  const int64_t copies = Widths(w).wide < kSingle ? 2 : 1;
+  return tokens * a.hidden * copies * kSingle;
 }
 
 // Rows of `hidden` that the three projections keep as their inputs, from
@@ -367,6 +368,31 @@ ActivationBytes Activations(const Workload& w) {
   return result;
 }
 
+// What the lowest block that has a backward pass holds while it is at work,
+// with what stands below it.
+int64_t LowestBlockActivations(const Workload& w) {
+  const int64_t tokens = w.batch * w.sequence_length;
+  int64_t bytes = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
+  if (w.gradient_checkpointing) {
+    const int64_t input = tokens * w.architecture.hidden * Widths(w).wide;
+    return bytes + input + Activations(w).anew;
+  }
+  const bool experts = w.architecture.expert_layers() == w.architecture.layers;
+  return bytes + LayerActivationBytes(w, experts);
+}
+
+// What it makes besides: two gradients of the feed-forward's width, or those of
+// attention, which come when the feed-forward's tensors are gone.
+int64_t LowestBlockTransients(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t tokens = w.batch * w.sequence_length;
+  const bool experts = a.expert_layers() == a.layers;
+  const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
+  const int64_t width = experts ? a.expert_intermediate : a.intermediate;
+  return std::max(2 * rows * width * Widths(w).element,
+                  BackwardTransients(w) - HiddenBytes(w, rows, width));
+}
+
 // Tensors as large as the parameters that an update makes and drops, out of
 // `parameters` elements: a multi-tensor update holds whole lists of them, a
 // for-loop those of its largest tensor, a fused one none.
@@ -487,6 +513,7 @@ class RankMemory {
 
   MemoryEstimate ForwardPass() const;
   MemoryEstimate BackwardStart() const;
+  MemoryEstimate LowestBlock() const;
   MemoryEstimate BackwardEnd() const;
   MemoryEstimate OptimizerStep() const;
 
@@ -498,6 +525,7 @@ class RankMemory {
   int64_t ParameterBytes() const;
   int64_t WeightCopyBytes() const;
   int64_t GradientBytes() const;
+  int64_t GradientsAboveLowest() const;
   // What is sent to other ranks, and what of it stands to the end.
   int64_t BucketBytes() const;
   int64_t LastBucketBytes() const {
@@ -560,6 +588,26 @@ int64_t RankMemory::GradientBytes() const {
          (shares_ ? GradientWidth(w_) : ParameterWidth(w_));
 }
 
+// Those of all but the lowest block that has a backward pass, of which each has
+// an even share, and but the word table, unless the logits gave it one.
+int64_t RankMemory::GradientsAboveLowest() const {
+  const Architecture& a = w_.architecture;
+  const int64_t blocks = LayersWithBackward(w_) + a.decoder_layers;
+  if (trained_ == 0 || blocks == 0) return 0;
+  int64_t above = trained_ / blocks * (blocks - 1);
+  if (w_.trainable.everything()) {
+    const bool logits = a.head == Head::kCausalLanguageModel ||
+                        a.head == Head::kMaskedLanguageModel ||
+                        a.head == Head::kPreTraining;
+    const bool tied = logits && !a.untied_output;
+    above = trained_ - BlockMatrixElements(a) / blocks -
+            (tied ? 0 : a.vocabulary * a.hidden);
+  }
+  return static_cast<int64_t>(static_cast<double>(GradientBytes()) *
+                              static_cast<double>(above) /
+                              static_cast<double>(trained_));
+}
+
 int64_t RankMemory::BucketBytes() const {
   if (shares_) return gathered_.buffers;
   return surroundings_.communication_buckets ? GradientBytes() : 0;
@@ -609,6 +657,25 @@ MemoryEstimate RankMemory::BackwardStart() const {
                {"activations", Size(held)},
                {"logits", Size(logits)},
                {"backward transients", Size(transients)},
+               {"workspace", surroundings_.workspace},
+               {"framework context", surroundings_.context}});
+}
+
+// Gradients come as activations go: what both hold together is most where one
+// of them is whole.
+MemoryEstimate RankMemory::LowestBlock() const {
+  return Make(MemoryMoment::kLowestBlock,
+              {{"parameters", Size(ParameterBytes())},
+               {"gathered parameters", Size(gathered_.parameters)},
+               {"weight copies", Size(WeightCopyBytes())},
+               {"gradients", Size(GradientsAboveLowest())},
+               {"gathered gradients", Size(gathered_.gradients)},
+               {"communication buckets", Size(BucketBytes())},
+               {"master weights", Size(MasterBytes())},
+               {"unscaled gradients", Size(UnscaledBytes())},
+               {"optimizer state", Size(StateBytes())},
+               {"activations", Size(LowestBlockActivations(w_))},
+               {"backward transients", Size(LowestBlockTransients(w_))},
                {"workspace", surroundings_.workspace},
                {"framework context", surroundings_.context}});
 }
@@ -695,11 +762,13 @@ MemoryEstimate EstimateMemory(const Workload& w,
                               const MemorySurroundings& surroundings) {
   const RankMemory rank(w, surroundings);
   if (w.work == Work::kForward) return rank.ForwardPass();
-  return std::max(
-      {rank.BackwardStart(), rank.BackwardEnd(), rank.OptimizerStep()},
-      [](const MemoryEstimate& x, const MemoryEstimate& y) {
-        return x.total() < y.total();
-      });
+  return std::max({rank.BackwardStart(),
+                   rank.LowestBlock(),
+                   rank.BackwardEnd(),
+                   rank.OptimizerStep()},
+                  [](const MemoryEstimate& x, const MemoryEstimate& y) {
+                    return x.total() < y.total();
+                  });
 }
 
 std::optional<int64_t> LargestBatch(const Workload& workload,

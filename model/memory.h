@@ -33,6 +33,7 @@ struct MemoryTerm {
 enum class MemoryMoment {
   kForward,        // of inference
   kBackwardStart,  // every activation is held
+  kLowestBlock,    // its activations, and the gradients of all above
   kBackwardEnd,    // every gradient is held
   kOptimizerStep,
 };
@@ -41,6 +42,7 @@ inline constexpr auto kWords<MemoryMoment> = Words<MemoryMoment>(
     "moment of a step",
     {{MemoryMoment::kForward, "forward pass"},
      {MemoryMoment::kBackwardStart, "start of the backward pass"},
+     {MemoryMoment::kLowestBlock, "backward pass of the lowest block"},
      {MemoryMoment::kBackwardEnd, "end of the backward pass"},
      {MemoryMoment::kOptimizerStep, "optimizer step"}});
 

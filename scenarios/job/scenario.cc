@@ -16,6 +16,7 @@
 #include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
+#include "model/fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
 
@@ -52,6 +53,8 @@ model::Architecture ReadArchitecture(const Reader& root) {
         fmt::format(
             "expected a divisor of hidden = {}, got {}", a.hidden, a.heads));
   }
+  // As the presets of such blocks are pre-trained.
+  if (!model::HasPlainBlock(a)) a.dropout = 0.0;
   return a;
 }
 

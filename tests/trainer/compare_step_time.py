@@ -5,11 +5,12 @@
         [--precision bf16] [--stack eager fused] [--compile] \\
         [--markdown FILE] [--json FILE]
 
-All train BERT's dimensions from random weights: forward, backward and AdamW on
-full-length sequences, dropout 0.1, the same number of threads. The reference is
-BertForSequenceClassification, eager, with materialised attention and with
-scaled_dot_product_attention, of which the faster counts, and torch.optim.AdamW
-as it comes; in bf16 and fp16 under torch.autocast, fp16 with a GradScaler. With
+All train a model's dimensions from random weights: forward, backward and AdamW on
+full-length sequences, the same number of threads; BERT with dropout 0.1. The
+reference is BertForSequenceClassification or LlamaForCausalLM, eager, with
+materialised attention and with scaled_dot_product_attention, of which the faster
+counts, and torch.optim.AdamW as it comes; in bf16 and fp16 under torch.autocast,
+fp16 with a GradScaler. With
 --compile its compiled form runs beside it. Rounds alternate between the
 programs, so that a slow minute hits all of them; the figure is the median step.
 """
@@ -35,6 +36,15 @@ MODELS = {
                            "num_attention_heads": 16,
                            "intermediate_size": 4096},
 }
+# Decoders like Llama's: of 60 M parameters, and with 2 blocks of llama-3.2-1b.
+DECODERS = {
+    "llama-60m": {"num_hidden_layers": 8, "hidden_size": 512,
+                  "num_attention_heads": 8, "num_key_value_heads": 4,
+                  "intermediate_size": 1408, "vocab_size": 32000},
+    "llama-wide": {"num_hidden_layers": 2, "hidden_size": 2048,
+                   "num_attention_heads": 32, "num_key_value_heads": 8,
+                   "intermediate_size": 8192, "vocab_size": 32000},
+}
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -43,9 +53,15 @@ class Reference:
         torch.manual_seed(1)
         self.device = options.device
         self.type = TYPES.get(options.precision)
-        config = transformers.BertConfig(attn_implementation=attention,
-                                         **MODELS[options.model])
-        model = transformers.BertForSequenceClassification(config)
+        self.causal = options.model in DECODERS
+        if self.causal:
+            config = transformers.LlamaConfig(attn_implementation=attention,
+                                              **DECODERS[options.model])
+            model = transformers.LlamaForCausalLM(config)
+        else:
+            config = transformers.BertConfig(attn_implementation=attention,
+                                             **MODELS[options.model])
+            model = transformers.BertForSequenceClassification(config)
         model = model.to(self.device).train()
         self.vocabulary = config.vocab_size
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5)
@@ -70,7 +86,7 @@ class Reference:
 
     def steps(self, batch, length, count):
         ids = torch.randint(1, self.vocabulary, (batch, length))
-        labels = torch.randint(0, 2, (batch,))
+        labels = ids if self.causal else torch.randint(0, 2, (batch,))
         times = []
         for _ in range(count + 1):
             self._wait()
@@ -79,6 +95,26 @@ class Reference:
             self._wait()
             times.append(time.perf_counter() - start)
         return times[1:]
+
+
+def asked_model(name):
+    """As the trainer's requests name it."""
+    if name not in DECODERS:
+        return name
+    config = DECODERS[name]
+    return {"name": name, "family": "decoder",
+            "layers": config["num_hidden_layers"],
+            "hidden": config["hidden_size"],
+            "heads": config["num_attention_heads"],
+            "key_value_heads": config["num_key_value_heads"],
+            "intermediate": config["intermediate_size"],
+            "vocabulary": config["vocab_size"], "positions": 2048,
+            "token_types": 0, "embedding_layer_norm": False, "dropout": 0,
+            "norm": "rms", "norm_bias": False, "norm_placement": "before",
+            "position_kind": "rotary", "attention_bias": False,
+            "output_bias": False, "feed_forward_bias": False,
+            "activation": "silu", "gated": True, "untied_output": True,
+            "separate_projections": True, "pooler": False}
 
 
 class Trainer:
@@ -96,7 +132,7 @@ class Trainer:
 
     def steps(self, batch, length, count):
         self.process.stdin.write(json.dumps(
-            {"model": self.options.model, "batch": batch,
+            {"model": asked_model(self.options.model), "batch": batch,
              "sequence_length": length, "steps": count, "warmup": 1,
              "precision": self.options.precision, "stack": self.stack,
              "attention": self.attention,
@@ -197,7 +233,8 @@ def parse():
     parser.add_argument("trainer")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--model", choices=MODELS, default="bert-base-uncased")
+    parser.add_argument("--model", choices=[*MODELS, *DECODERS],
+                        default="bert-base-uncased")
     parser.add_argument("--precision", default="fp32",
                         choices=["fp32", "bf16", "fp16"])
     parser.add_argument("--stack", nargs="+", choices=["eager", "fused"],

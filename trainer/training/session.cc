@@ -126,12 +126,16 @@ void Session::ForwardBackward(const Batch& batch,
   passes_.emplace_back();
   passes_[pass].begin = clock_.Mark();
   if (time_parts_) parts_.clear();
-  const Output output = Forward(
-      batch, /*training=*/true, time_parts_ ? MarkParts(pass) : PartEnd());
+  // The logits go here: the backward pass has what it needs of them, and those
+  // of a large vocabulary are much of the memory.
+  const at::Tensor mean =
+      Forward(
+          batch, /*training=*/true, time_parts_ ? MarkParts(pass) : PartEnd())
+          .loss;
   if (time_parts_) parts_.emplace_back("head");
-  ENSURE(output.loss.defined(), "a training batch has labels");
+  ENSURE(mean.defined(), "a training batch has labels");
   const double share = batch.weight / static_cast<double>(accumulation);
-  const at::Tensor loss = share == 1.0 ? output.loss : output.loss * share;
+  const at::Tensor loss = share == 1.0 ? mean : mean * share;
   losses_.push_back(loss.detach());
   passes_[pass].forward_end = clock_.Mark();
   const bool sends = ranks_ && last;

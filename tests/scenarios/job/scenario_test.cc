@@ -121,6 +121,14 @@ TEST_CASE("a model may be spelled out") {
   bert.labels = 6;
   CHECK(model::TotalParameters(s.workload.architecture) ==
         model::TotalParameters(bert));
+  CHECK(s.workload.architecture.dropout == 0.1);
+  // Blocks of today have no dropout unless they are given some.
+  const std::string rotary =
+      Replaced("model: bert-base-uncased",
+               "model: { family: decoder, layers: 2, hidden: 64, heads: 4, "
+               "intermediate: 160, vocabulary: 500, position_kind: rotary }");
+  CHECK(LoadScenario(folder.Write("r.yaml", rotary))
+            .workload.architecture.dropout == 0.0);
 }
 
 TEST_CASE("what trains, and how gradients are sent, are read") {

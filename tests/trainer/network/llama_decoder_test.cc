@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "model/error.h"
+#include "model/memory.h"
 #include "model/trainable.h"
 #include "tests/trainer/overfit.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/experts.h"
 #include "trainer/network/rotary.h"
+#include "trainer/runtime/host_allocator.h"
 #include "trainer/training/measure.h"
 #include "trainer/training/session.h"
 
@@ -226,6 +228,45 @@ DOCTEST_TEST_CASE("a small model learns a batch by heart") {
       // less.
       DOCTEST_CHECK(result.last_loss <
                     (adapters ? 0.9 : 0.2) * result.first_loss);
+    }
+  }
+}
+
+// What tensors hold at most, on a processor to the byte; of a few megabytes,
+// so that what no model counts (tables of positions, a mask) is little.
+DOCTEST_TEST_CASE("a step allocates what the model of memory counts") {
+  InstallHostAllocator();  // which counts
+  Measurer measurer(at::kCPU, false);
+  MeasureRequest request;
+  model::Workload& w = request.workload;
+  w.architecture = Small();
+  w.architecture.layers = 4;
+  w.architecture.hidden = 256;
+  w.architecture.intermediate = 704;
+  w.architecture.heads = 8;
+  w.architecture.key_value_heads = 4;
+  w.architecture.vocabulary = 2000;
+  w.architecture.positions = 512;
+  w.batch = 4;
+  w.sequence_length = 128;
+  w.optimizer.implementation = model::OptimizerImplementation::kFused;
+  request.steps = 1;
+  request.warmup = 1;
+  request.max_seconds = 60;
+  for (const model::Attention attention :
+       {model::Attention::kMaterialised, model::Attention::kFlash}) {
+    for (const bool recompute : {false, true}) {
+      w.stack.attention = attention;
+      w.gradient_checkpointing = recompute;
+      const auto record = measurer.Run(request);
+      DOCTEST_REQUIRE(record.has_value());
+      const auto held = static_cast<double>(record->peak_allocated_bytes);
+      const double counted =
+          model::ToBytes(model::EstimateMemory(w, {}).total());
+      DOCTEST_MESSAGE(std::string(model::ToText(attention))
+                      << ", again " << recompute << ": " << held / 1e6
+                      << " MB held, " << counted / 1e6 << " counted");
+      DOCTEST_CHECK(counted == doctest::Approx(held).epsilon(0.03).scale(0));
     }
   }
 }
