@@ -9,11 +9,10 @@
 
 namespace trainfare::scenarios {
 
-Command AddPredict(CLI::App& app, CommonOptions& common) {
-  auto options = std::make_shared<PredictOptions>();
-  CLI::App* sub = app.add_subcommand(
-      "predict", "Time, cost, energy and memory of a training run");
-  AddExamples(*sub,
+namespace {
+
+void AddPredictExamples(CLI::App& app) {
+  AddExamples(app,
               {"predict emotion_bert_base --batch 8,16,32 --seq 32,128",
                "predict emotion_bert_base --device l4,t4 --precision fp16,fp32",
                "predict my_job.yaml --device h100_sxm --format json",
@@ -23,6 +22,15 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
                "predict squad_bert_large --instance aws/p4d.24xlarge",
                ("predict llama_8b_fsdp --instance aws/p5.48xlarge --hosts 2 "
                 "--set parallel.data=16")});
+}
+
+}  // namespace
+
+Command AddPredict(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "predict", "Time, cost, energy and memory of a training run");
+  AddPredictExamples(*sub);
   sub->add_option("SCENARIO",
                   options->scenario,
                   "A file, the name of a shipped scenario, or FILE#RUN of "
