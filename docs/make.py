@@ -121,9 +121,9 @@ def page_of_tables(answers, skipped):
         "`trainfare validate TABLE.csv --protocol PROTOCOL` ([protocols](../"
         "guide/commands.md#validate)).\nA cell: absolute error in percent,"
         " median, what 90 % of the rows stay below, worst; percent of the\n"
-        "rows inside their 80 % interval. Many rows of the first four tables"
-        " made the shipped fits:\n`as-shipped` is no test of these. [What"
-        " misses](sessions.md#what-misses-in-the-tables).\n",
+        "rows inside their 80 % interval. `as-shipped` is no test of tables"
+        " whose rows made\nthe shipped [fits](fits.md). [What misses]"
+        "(sessions.md#what-misses-in-the-tables).\n",
         *table(["table", "rows", "not predicted", *PROTOCOLS],
                "lrr" + "l" * len(PROTOCOLS),
                [count(name) for name in TABLES]),

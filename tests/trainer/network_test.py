@@ -7,7 +7,7 @@ Each rank runs in a namespace; its link is shaped by the kernel's token bucket
 not in every kernel). Backward and step over the ranks are predicted from one
 rank, timed while as many others compute beside it, and from all-reduces; the
 program compares: `trainfare validate`. Exit code 77, skipped, where namespaces
-cannot be made. --full: all networks of docs/models/data_parallel.md, minutes.
+cannot be made. --full: all networks of docs/results/sessions.md, minutes.
 
 Without it one network, up to ROUNDS times: what disturbs a run, or the one that
 predicts it, seldom does so in the same way again, a wrong model errs by as much

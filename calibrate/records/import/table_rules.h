@@ -1,7 +1,7 @@
 #pragma once
 
 // The rules by which a row of a table becomes a workload, as data: what words
-// and columns mean. docs/guide/measurements.md lists them for readers.
+// and columns mean. docs/guide/measurements.md says how a table is read.
 
 #include <array>
 #include <optional>

@@ -430,7 +430,7 @@ TEST_CASE("an inference chip answers for forward passes, and for those alone") {
   scenario.workload.work = model::Work::kForward;
   const JobEstimate job = EstimateJob(scenario, predictor, ClusterOf(groq, 1));
   REQUIRE(job.fits());
-  // 59.56 us were measured; docs/models/dataflow.md has the fit's 60.67.
+  // 59.56 us were measured (docs/models/dataflow.md).
   CHECK(ToSeconds(job.step.total()) == doctest::Approx(59.56e-6).epsilon(0.03));
   CHECK(job.step.backward.total() == model::Seconds<>());
   CHECK(job.step.optimizer.total() == model::Seconds<>());
