@@ -336,16 +336,29 @@ bool OperationByOperation(const Stack& stack) {
   return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
 }
 
+namespace {
+
+// FSDP's mixed precision (Zhao et al. 2023): shards are fp32, what is gathered
+// of them is narrow, and so is all that flows; autocast has nothing to cast.
+bool GathersNarrow(const Workload& workload) {
+  return workload.parallel.shard == Shard::kFsdp &&
+         workload.parallel.data != 1 && RulesOf(workload).autocasts &&
+         workload.trainable.everything();
+}
+
+}  // namespace
+
 bool KeepsMasters(const Workload& workload) {
   return NarrowWeights(workload) && !UpdatesNarrow(workload) &&
-         (workload.stack.narrow_weights || RulesOf(workload).keeps_masters);
+         (workload.stack.narrow_weights || GathersNarrow(workload) ||
+          RulesOf(workload).keeps_masters);
 }
 
 bool NarrowWeights(const Workload& workload) {
   const StackRules& rules = RulesOf(workload);
   return BytesPerElement(workload.precision) < 4 &&
-         (workload.stack.narrow_weights || rules.keeps_masters ||
-          rules.narrow_always);
+         (workload.stack.narrow_weights || GathersNarrow(workload) ||
+          rules.keeps_masters || rules.narrow_always);
 }
 
 bool UpdatesNarrow(const Workload& workload) {
@@ -365,7 +378,7 @@ bool MastersInUpdate(const Workload& workload) {
 
 bool Autocasts(const Workload& workload) {
   return RulesOf(workload).autocasts && !workload.stack.narrow_weights &&
-         BytesPerElement(workload.precision) < 4;
+         !GathersNarrow(workload) && BytesPerElement(workload.precision) < 4;
 }
 
 bool CastsWeights(const Workload& workload) {

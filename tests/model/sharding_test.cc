@@ -122,6 +122,29 @@ TEST_CASE("full sharding of 8 B over 8: 16 bytes a parameter over 8") {
   CHECK(Held(w, "communication buckets") == 4.0 * kRoot);
 }
 
+// fp32 shards, narrow where they are gathered, and so is all that flows: the
+// same step whether narrow weights are asked for or autocast.
+TEST_CASE("FSDP in mixed precision computes on narrow weights") {
+  for (const Fusion fusion : {Fusion::kEager, Fusion::kLiger}) {
+    Workload narrow = Llama(Shard::kFsdp);
+    narrow.stack.fusion = fusion;
+    Workload mixed = narrow;
+    mixed.stack.narrow_weights = false;
+    CHECK(!Autocasts(mixed));
+    CHECK(ExpandKernels(mixed).Counts(Phase::kBackward).launches ==
+          ExpandKernels(narrow).Counts(Phase::kBackward).launches);
+    CHECK(EstimateMemory(mixed, {}).total() ==
+          EstimateMemory(narrow, {}).total());
+    CHECK(Held(mixed, "weight copies") == 0.0);
+    // Not one rank alone, nor what autocasts whole weights.
+    mixed.parallel.data = 1;
+    CHECK(Autocasts(mixed));
+    mixed.parallel.data = 8;
+    mixed.parallel.shard = Shard::kZero3;
+    CHECK(Autocasts(mixed));
+  }
+}
+
 TEST_CASE("what each stage divides") {
   Workload w = Llama(Shard::kNone);
   w.accumulation = 2;
