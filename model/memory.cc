@@ -368,29 +368,28 @@ ActivationBytes Activations(const Workload& w) {
   return result;
 }
 
-// What the lowest block that has a backward pass holds while it is at work,
-// with what stands below it.
-int64_t LowestBlockActivations(const Workload& w) {
-  const int64_t tokens = w.batch * w.sequence_length;
-  int64_t bytes = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
-  if (w.gradient_checkpointing) {
-    const int64_t input = tokens * w.architecture.hidden * Widths(w).wide;
-    return bytes + input + Activations(w).anew;
-  }
-  const bool experts = w.architecture.expert_layers() == w.architecture.layers;
-  return bytes + LayerActivationBytes(w, experts);
-}
+// The lowest block that has a backward pass, while it is at work.
+struct LowestBlockBytes {
+  int64_t held = 0;  // its activations, with what stands below it
+  int64_t made = 0;  // gradients of its insides
+};
 
-// What it makes besides: two gradients of the feed-forward's width, or those of
-// attention, which come when the feed-forward's tensors are gone.
-int64_t LowestBlockTransients(const Workload& w) {
+LowestBlockBytes LowestBlockOf(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * w.sequence_length;
   const bool experts = a.expert_layers() == a.layers;
+  LowestBlockBytes block;
+  block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
+  block.held += w.gradient_checkpointing
+                    ? tokens * a.hidden * Widths(w).wide + Activations(w).anew
+                    : LayerActivationBytes(w, experts);
+  // Two of the feed-forward's width, or those of attention, which come when the
+  // feed-forward's tensors are gone.
   const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
   const int64_t width = experts ? a.expert_intermediate : a.intermediate;
-  return std::max(2 * rows * width * Widths(w).element,
-                  BackwardTransients(w) - HiddenBytes(w, rows, width));
+  block.made = std::max(2 * rows * width * Widths(w).element,
+                        BackwardTransients(w) - HiddenBytes(w, rows, width));
+  return block;
 }
 
 // Tensors as large as the parameters that an update makes and drops, out of
@@ -522,6 +521,15 @@ class RankMemory {
   int64_t Share(int64_t elements, bool divided) const {
     return divided ? ShareOf(elements, w_.parallel) : elements;
   }
+  // What comes and goes while a backward pass runs.
+  struct Passing {
+    int64_t gradients;
+    int64_t activations;
+    int64_t logits;
+    int64_t transients;
+  };
+  MemoryEstimate DuringBackward(MemoryMoment moment,
+                                const Passing& passing) const;
   int64_t ParameterBytes() const;
   int64_t WeightCopyBytes() const;
   int64_t GradientBytes() const;
@@ -596,10 +604,7 @@ int64_t RankMemory::GradientsAboveLowest() const {
   if (trained_ == 0 || blocks == 0) return 0;
   int64_t above = trained_ / blocks * (blocks - 1);
   if (w_.trainable.everything()) {
-    const bool logits = a.head == Head::kCausalLanguageModel ||
-                        a.head == Head::kMaskedLanguageModel ||
-                        a.head == Head::kPreTraining;
-    const bool tied = logits && !a.untied_output;
+    const bool tied = LogitsOf(w_).vocabulary && !a.untied_output;
     above = trained_ - BlockMatrixElements(a) / blocks -
             (tied ? 0 : a.vocabulary * a.hidden);
   }
@@ -644,38 +649,34 @@ MemoryEstimate RankMemory::BackwardStart() const {
       logits = 0;
     }
   }
-  return Make(MemoryMoment::kBackwardStart,
-              {{"parameters", Size(ParameterBytes())},
-               {"gathered parameters", Size(gathered_.parameters)},
-               {"weight copies", Size(WeightCopyBytes())},
-               {"gradients", Size(standing ? GradientBytes() : 0)},
-               {"gathered gradients", Size(gathered_.gradients)},
-               {"communication buckets", Size(BucketBytes())},
-               {"master weights", Size(MasterBytes())},
-               {"unscaled gradients", Size(UnscaledBytes())},
-               {"optimizer state", Size(StateBytes())},
-               {"activations", Size(held)},
-               {"logits", Size(logits)},
-               {"backward transients", Size(transients)},
-               {"workspace", surroundings_.workspace},
-               {"framework context", surroundings_.context}});
+  return DuringBackward(
+      MemoryMoment::kBackwardStart,
+      {standing ? GradientBytes() : 0, held, logits, transients});
 }
 
 // Gradients come as activations go: what both hold together is most where one
 // of them is whole.
 MemoryEstimate RankMemory::LowestBlock() const {
-  return Make(MemoryMoment::kLowestBlock,
+  const LowestBlockBytes block = LowestBlockOf(w_);
+  return DuringBackward(MemoryMoment::kLowestBlock,
+                        {GradientsAboveLowest(), block.held, 0, block.made});
+}
+
+MemoryEstimate RankMemory::DuringBackward(MemoryMoment moment,
+                                          const Passing& passing) const {
+  return Make(moment,
               {{"parameters", Size(ParameterBytes())},
                {"gathered parameters", Size(gathered_.parameters)},
                {"weight copies", Size(WeightCopyBytes())},
-               {"gradients", Size(GradientsAboveLowest())},
+               {"gradients", Size(passing.gradients)},
                {"gathered gradients", Size(gathered_.gradients)},
                {"communication buckets", Size(BucketBytes())},
                {"master weights", Size(MasterBytes())},
                {"unscaled gradients", Size(UnscaledBytes())},
                {"optimizer state", Size(StateBytes())},
-               {"activations", Size(LowestBlockActivations(w_))},
-               {"backward transients", Size(LowestBlockTransients(w_))},
+               {"activations", Size(passing.activations)},
+               {"logits", Size(passing.logits)},
+               {"backward transients", Size(passing.transients)},
                {"workspace", surroundings_.workspace},
                {"framework context", surroundings_.context}});
 }

@@ -11,6 +11,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/sharding.h"
 #include "model/stack_rules.h"
 
 namespace trainfare::model {
@@ -342,7 +343,7 @@ namespace {
 // of them is narrow, and so is all that flows; autocast has nothing to cast.
 bool GathersNarrow(const Workload& workload) {
   return workload.parallel.shard == Shard::kFsdp &&
-         workload.parallel.data != 1 && RulesOf(workload).autocasts &&
+         ShardsOf(workload.parallel) > 1 && RulesOf(workload).autocasts &&
          workload.trainable.everything();
 }
 

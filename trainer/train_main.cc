@@ -57,6 +57,27 @@ void AddWord(CLI::App* command,
       ->default_str(std::string(ToText(value)));
 }
 
+// Each of several such words, between commas; `take` throws InputError.
+CLI::Option* AddWords(CLI::App* command,
+                      const std::string& name,
+                      const std::function<void(const std::string&)>& take,
+                      const std::string& help) {
+  return command
+      ->add_option_function<std::vector<std::string>>(
+          name,
+          [name, take](const std::vector<std::string>& words) {
+            for (const std::string& word : words) {
+              try {
+                take(word);
+              } catch (const trainfare::model::InputError& error) {
+                throw CLI::ValidationError(name, error.what());
+              }
+            }
+          },
+          help)
+      ->delimiter(',');
+}
+
 // What --ranks-... say, and the run as one of several ranks where a launcher
 // started this process as one.
 class Ranks {
@@ -305,7 +326,6 @@ void AddStack(CLI::App* train, trainer::TrainOptions& options) {
 }
 
 void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
-  using trainfare::model::AddLoraMatrix;
   auto* frozen =
       train
           ->add_option("--freeze-layers",
@@ -322,21 +342,14 @@ void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
           ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
           ->excludes(frozen)
           ->capture_default_str();
-  train
-      ->add_option_function<std::vector<std::string>>(
-          "--lora-matrices",
-          [&options](const std::vector<std::string>& names) {
-            for (const std::string& name : names) {
-              try {
-                AddLoraMatrix(name, options.trainable.lora);
-              } catch (const trainfare::model::InputError& error) {
-                throw CLI::ValidationError("--lora-matrices", error.what());
-              }
-            }
-          },
-          "That adapters stand beside: query, key, value, output, "
-          "feed_forward_gate, feed_forward_in, feed_forward_out")
-      ->delimiter(',')
+  AddWords(
+      train,
+      "--lora-matrices",
+      [&options](const std::string& name) {
+        trainfare::model::AddLoraMatrix(name, options.trainable.lora);
+      },
+      "That adapters stand beside: query, key, value, output, "
+      "feed_forward_gate, feed_forward_in, feed_forward_out")
       ->needs(rank);
   train->add_flag("--gradient-checkpointing",
                   options.gradient_checkpointing,
@@ -395,22 +408,14 @@ void AddKernelBench(CLI::App* bench, DeviceOptions& device, int& exit_code) {
       ->add_option(
           "--out", options->out, "Records are appended here; - is stdout")
       ->capture_default_str();
-  kernels
-      ->add_option_function<std::vector<std::string>>(
-          "--kind",
-          [options](const std::vector<std::string>& names) {
-            for (const std::string& name : names) {
-              try {
-                options->bench.kinds.push_back(
-                    trainfare::model::FromText<trainfare::model::KernelKind>(
-                        name));
-              } catch (const trainfare::model::InputError& error) {
-                throw CLI::ValidationError("--kind", error.what());
-              }
-            }
-          },
-          "Only these: gemm,attention; all without")
-      ->delimiter(',');
+  AddWords(
+      kernels,
+      "--kind",
+      [options](const std::string& name) {
+        options->bench.kinds.push_back(
+            trainfare::model::FromText<trainfare::model::KernelKind>(name));
+      },
+      "Only these: gemm,attention; all without");
   kernels->add_flag("--activity",
                     options->bench.activity,
                     "Count the launches of each operation, and the time in "

@@ -178,12 +178,8 @@ CalibrateResult Calibrate(const CalibrateOptions& options, std::ostream& log) {
   const std::string trainer = FindTrainer();
   const CalibrationTarget target = TargetOf(
       named_processor ? MachineDevices() : ProbeMachine(trainer), options);
-  CalibrateOptions here = options;
-  if (here.precisions.empty()) {
-    here.precisions = DefaultPrecisions(target.device);
-  }
   return CalibrateHere(
-      target, trainer, here, FitPath(target.device, options), log);
+      target, trainer, options, FitPath(target.device, options), log);
 }
 
 }  // namespace trainfare::calibrate

@@ -336,13 +336,9 @@ void WritePlan(const CalibrateOptions& options, const std::string& path) {
   }
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(options.device);
-  CalibrateOptions of_device = options;
-  if (options.precisions.empty()) {
-    of_device.precisions = DefaultPrecisions(device);
-  }
   std::string lines;
   for (const PlannedRun& run :
-       PlanAhead(device, PlanOf(device, of_device), options.budget)) {
+       PlanAhead(device, PlanOf(device, options), options.budget)) {
     lines +=
         internal::RequestLine(run, model::ToSeconds(run.longest_duration())) +
         "\n";

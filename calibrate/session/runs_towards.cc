@@ -8,6 +8,7 @@
 #include <set>
 
 #include "calibrate/records/observation.h"
+#include "calibrate/session/machine.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/fields.h"
@@ -28,15 +29,19 @@ constexpr int64_t kShortest = 16;
 // The planner weighs every candidate against every other.
 constexpr size_t kMostCandidates = 700;
 
+// What becomes narrower together, beside heads of keys.
+constexpr int64_t Architecture::*const kWidths[] = {
+    &Architecture::hidden,
+    &Architecture::heads,
+    &Architecture::intermediate,
+    &Architecture::expert_intermediate,
+    &Architecture::shared_intermediate,
+    &Architecture::latent_query,
+    &Architecture::latent_key_value};
+
 bool Divides(const Architecture& a, int64_t factor) {
-  for (const int64_t count : {a.hidden,
-                              a.heads,
-                              a.intermediate,
-                              a.expert_intermediate,
-                              a.shared_intermediate,
-                              a.latent_query,
-                              a.latent_key_value}) {
-    if (count % factor != 0) return false;
+  for (const auto width : kWidths) {
+    if (a.*width % factor != 0) return false;
   }
   return a.key_heads() % factor == 0 || a.key_heads() == 1;
 }
@@ -44,15 +49,7 @@ bool Divides(const Architecture& a, int64_t factor) {
 Architecture Narrower(const Architecture& whole, int64_t factor) {
   Architecture a = whole;
   a.head_size = whole.query_head_size();
-  for (int64_t* count : {&a.hidden,
-                         &a.heads,
-                         &a.intermediate,
-                         &a.expert_intermediate,
-                         &a.shared_intermediate,
-                         &a.latent_query,
-                         &a.latent_key_value}) {
-    *count /= factor;
-  }
+  for (const auto width : kWidths) a.*width /= factor;
   if (a.key_value_heads > 1) a.key_value_heads /= factor;
   return a;
 }
@@ -162,7 +159,10 @@ void AddCandidates(const Workload& run,
 PlanOptions PlanOf(const hardware::Device& device,
                    const CalibrateOptions& options) {
   if (!options.towards.empty()) return PlanTowards(device, options.towards);
-  return PlanHere(device, options.precisions, options.models);
+  return PlanHere(device,
+                  options.precisions.empty() ? DefaultPrecisions(device)
+                                             : options.precisions,
+                  options.models);
 }
 
 std::vector<Architecture> SizesOf(const Architecture& whole) {

@@ -23,7 +23,8 @@ PlanOptions PlanTowards(const hardware::Device& device,
                         const std::vector<model::Workload>& asked);
 
 // What a calibration of this very device chooses among: PlanTowards what the
-// options ask for, else PlanHere.
+// options ask for, else PlanHere, in the device's precisions where they name
+// none.
 PlanOptions PlanOf(const hardware::Device& device,
                    const CalibrateOptions& options);
 

@@ -289,6 +289,7 @@ class Session {
   void Measure(RecordFile& records) {
     known_ = PriorFit(device_);
     Refit();
+    unknown_ = ExpectedOfAnswer();
     const double until_s =
         target_.ranks.empty() ? budget_s_ : (1.0 - kRankShare) * budget_s_;
     TrainerProcess process(MeasureCommand(1));
@@ -312,9 +313,9 @@ class Session {
       if (!next) return;
       const std::optional<std::string> line = Ask(process, *next, left_s);
       if (!line) continue;
-      const double before = ExpectedOfAnswer();
       const bool kept = Take(*line, *next, records);
       Refit();
+      const double before = std::exchange(unknown_, ExpectedOfAnswer());
       if (!kept) continue;
       ReportLast(internal::RunWords(next->workload), Worth(before));
     }
@@ -360,7 +361,7 @@ class Session {
     if (options_.towards.empty()) return "";
     return fmt::format("; of the asked step +-{:.1f} -> +-{:.1f} %",
                        100.0 * before,
-                       100.0 * ExpectedOfAnswer());
+                       100.0 * unknown_);
   }
 
   // False where the trainer refuses the run.
@@ -599,6 +600,7 @@ class Session {
   std::string records_path_;
   double budget_s_;
   Planner planner_;
+  double unknown_ = 0;  // of the asked step, after the last run
   Clock::time_point start_;
   double resumed_s_ = 0;  // of the runs of an interrupted calibration
   std::vector<MeasuredRun> runs_;

@@ -156,16 +156,6 @@ void PassKernels::RmsNormBackward(int64_t rows, int64_t width, int64_t read) {
   if (read < 4) Copy(kName, elements, 4, read);
 }
 
-void PassKernels::HeadNormsBackward(int64_t query_tokens, int64_t key_tokens) {
-  if (a_.query_key_norm == QueryKeyNorm::kHead) {
-    NormBackward(query_tokens * a_.heads, a_.query_head_size(), element_);
-    NormBackward(key_tokens * a_.key_heads(), a_.query_head_size(), element_);
-  } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
-    NormBackward(query_tokens, a_.query_width(), element_);
-    NormBackward(key_tokens, a_.key_width(), element_);
-  }
-}
-
 // The backward pass of RotaryForward(). Operation by operation: the gradient
 // times sin, its halves apart, - of one, each half laid into zeros, times cos,
 // and all three added.
@@ -461,7 +451,7 @@ void PassKernels::ProjectionsBackward(Attends attends,
                                       int64_t key_tokens) {
   const int64_t h = a_.hidden;
   RotaryBackward(query_tokens, key_tokens);
-  HeadNormsBackward(query_tokens, key_tokens);
+  HeadNorms(&PassKernels::NormBackward, query_tokens, key_tokens);
   const bool bias = a_.attention_bias;
   using enum Matrix;
   if (Joint(attends)) {

@@ -221,13 +221,16 @@ int64_t PassKernels::NormWidth(int64_t read) const {
   return autocast_ ? 4 : read;
 }
 
-void PassKernels::HeadNormsForward(int64_t query_tokens, int64_t key_tokens) {
+// Of queries and keys, which their projections leave narrow.
+void PassKernels::HeadNorms(NormPass pass,
+                            int64_t query_tokens,
+                            int64_t key_tokens) {
   if (a_.query_key_norm == QueryKeyNorm::kHead) {
-    NormForward(query_tokens * a_.heads, a_.query_head_size(), element_);
-    NormForward(key_tokens * a_.key_heads(), a_.query_head_size(), element_);
+    (this->*pass)(query_tokens * a_.heads, a_.query_head_size(), element_);
+    (this->*pass)(key_tokens * a_.key_heads(), a_.query_head_size(), element_);
   } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
-    NormForward(query_tokens, a_.query_width(), element_);
-    NormForward(key_tokens, a_.key_width(), element_);
+    (this->*pass)(query_tokens, a_.query_width(), element_);
+    (this->*pass)(key_tokens, a_.key_width(), element_);
   }
 }
 
@@ -432,7 +435,7 @@ void PassKernels::AttentionForward(Attends attends,
   const int64_t context = query_tokens * a_.context_width();
   CastOperand(query_tokens * h);
   ProjectionsForward(attends, query_tokens, key_tokens);
-  HeadNormsForward(query_tokens, key_tokens);
+  HeadNorms(&PassKernels::NormForward, query_tokens, key_tokens);
   if (!a_.latent()) RotaryForward(query_tokens, key_tokens);
   if (rules_.scales_queries) {
     Elementwise("scale queries", queries, element_, element_, 1);

@@ -203,7 +203,8 @@ class PassKernels {
   void RmsNormForward(int64_t rows, int64_t width, int64_t read);
   void LayerNormForward(int64_t rows) { NormForward(rows, a_.hidden, wide_); }
   int64_t NormWidth(int64_t read) const;
-  void HeadNormsForward(int64_t query_tokens, int64_t key_tokens);
+  using NormPass = void (PassKernels::*)(int64_t, int64_t, int64_t);
+  void HeadNorms(NormPass pass, int64_t query_tokens, int64_t key_tokens);
   struct Rotated {
     int64_t queries = 0;  // elements
     int64_t keys = 0;
@@ -278,7 +279,6 @@ class PassKernels {
   void NormBackward(int64_t rows, int64_t width, int64_t read);
   void RmsNormBackward(int64_t rows, int64_t width, int64_t read);
   void LayerNormBackward(int64_t rows) { NormBackward(rows, a_.hidden, wide_); }
-  void HeadNormsBackward(int64_t query_tokens, int64_t key_tokens);
   void RotaryBackward(int64_t query_tokens, int64_t key_tokens);
   void WidenRotatedGradient(int64_t elements);
   void SumRepeatedHeads(const AttentionShape& shape);

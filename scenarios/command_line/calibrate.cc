@@ -125,9 +125,8 @@ void RequireRunsHere(const Flags& flags) {
       {"--launch", !flags.launch.empty()}};
   for (const auto& [name, given] : others) {
     if (!given) continue;
-    throw UsageError(fmt::format("--for: not with {}; {}",
-                                 name,
-                                 "a scenario says what is run, and where"));
+    throw UsageError(fmt::format(
+        "--for: not with {}; a scenario says what is run, and where", name));
   }
 }
 

@@ -206,7 +206,7 @@ DOCTEST_TEST_CASE("the model's kernels are those that the stacks launch") {
                       forward.Named("bias, dropout, residual and layer norm"));
         DOCTEST_CHECK(counter.Of({"trainfare::softmax_dropout"}) ==
                       forward.Named("mask, softmax and dropout"));
-        DOCTEST_CHECK(static_cast<int64_t>(DropoutCalls()) ==
+        DOCTEST_CHECK(static_cast<int64_t>(DropoutState().calls) ==
                       forward.Of([](const model::Kernel& k) {
                         return k.random_draws > 0;
                       }));

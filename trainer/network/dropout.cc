@@ -246,8 +246,6 @@ at::Tensor DropoutMask(at::IntArrayRef sizes, double probability) {
   return mask;
 }
 
-uint64_t DropoutCalls() { return Sequence().calls; }
-
 at::Tensor Dropout(const at::Tensor& input, double probability, bool training) {
   if (!training || probability <= 0.0) return input;
   if (!input.is_cpu()) return at::dropout(input, probability, true);

@@ -32,7 +32,5 @@ struct DropoutSequence {
 DropoutSequence DropoutState();
 // Starts the sequence of masks again, behind so many `calls` of it.
 void SeedDropout(uint64_t seed, uint64_t calls = 0);
-// Calls since the sequence started.
-uint64_t DropoutCalls();
 
 }  // namespace trainfare::trainer

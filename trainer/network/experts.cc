@@ -3,6 +3,8 @@
 #include <tuple>
 #include <vector>
 
+#include "trainer/network/widen.h"
+
 namespace trainfare::trainer {
 
 at::Tensor RouteToExperts(const at::Tensor& tokens,
@@ -10,11 +12,9 @@ at::Tensor RouteToExperts(const at::Tensor& tokens,
                           const RouterOptions& options,
                           const Expert& expert) {
   const int64_t k = options.experts_per_token;
-  const at::Tensor wide =
-      scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
   at::Tensor weights;  // (N, k)
   at::Tensor chosen;   // (N, k)
-  std::tie(weights, chosen) = at::softmax(wide, -1).topk(k, -1);
+  std::tie(weights, chosen) = at::softmax(Widened(scores), -1).topk(k, -1);
   if (options.normalised) weights = weights / weights.sum(-1, true);
 
   // The pairs of a token and an expert, those of one expert side by side.

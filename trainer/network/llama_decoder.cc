@@ -9,6 +9,7 @@
 #include "trainer/network/experts.h"
 #include "trainer/network/linear.h"
 #include "trainer/network/recompute.h"
+#include "trainer/network/widen.h"
 #include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
@@ -222,9 +223,7 @@ LlamaDecoder::GatedFeedForward LlamaDecoder::AddFeedForward(
 
 LlamaDecoder::Dense LlamaDecoder::AddProjection(
     const std::string& name, int64_t out, int64_t in, bool bias, bool adapts) {
-  Dense dense;
-  dense.weight = Add(name + ".weight", {out, in});
-  if (bias) dense.bias = Add(name + ".bias", {out});
+  Dense dense = AddDense(name, out, in, bias);
   const int64_t rank = options().trainable.lora_rank;
   if (rank == 0 || !adapts) return dense;
   Freeze(false);
@@ -246,11 +245,10 @@ LlamaDecoder::Norm LlamaDecoder::AddRmsNorm(const std::string& name,
 // as Transformers has it.
 at::Tensor LlamaDecoder::RmsNorm(const Norm& norm,
                                  const at::Tensor& input) const {
-  const at::ScalarType type = input.scalar_type();
-  const at::Tensor wide = type == at::kDouble ? input : input.to(at::kFloat);
+  const at::Tensor wide = Widened(input);
   const at::Tensor scale = at::rsqrt(wide.pow(2).mean(-1, /*keepdim=*/true) +
                                      options().layer_norm_epsilon);
-  return norm.weight * (wide * scale).to(type);
+  return norm.weight * (wide * scale).to(input.scalar_type());
 }
 
 LlamaDecoder::Sequence LlamaDecoder::SequenceOf(int64_t length) const {

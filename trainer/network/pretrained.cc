@@ -14,6 +14,7 @@
 #include "model/error.h"
 #include "trainer/data/json_file.h"
 #include "trainer/data/safetensors.h"
+#include "trainer/network/widen.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -393,11 +394,11 @@ PretrainedConfig ReadConfig(const std::string& folder) {
     RequirePaddingInVocabulary(config, result);
     return result;
   }
+  result.options.padding_id =
+      config.Count("pad_token_id", type == "roberta" ? 1 : 0);
   a.vocabulary = config.Count("vocab_size");
   a.head = HeadOf(config);
   a.labels = LabelsOf(config);
-  result.options.padding_id =
-      config.Count("pad_token_id", type == "roberta" ? 1 : 0);
   RequirePaddingInVocabulary(config, result);
   if (type == "bert" || type == "roberta") {
     ReadBert(config, type, result);
@@ -519,11 +520,9 @@ void SaveTensors(const std::string& path,
   std::vector<at::Tensor> held;  // what the bytes below point into
   std::vector<NamedTensorBytes> bytes;
   for (const Parameter& tensor : tensors) {
-    const bool wide = tensor.value.scalar_type() == at::kDouble;
-    held.push_back(tensor.value.detach()
-                       .to(at::kCPU, wide ? at::kDouble : at::kFloat)
-                       .contiguous());
+    held.push_back(Widened(tensor.value.detach().to(at::kCPU)).contiguous());
     const at::Tensor& host = held.back();
+    const bool wide = host.scalar_type() == at::kDouble;
     bytes.push_back({tensor.name,
                      {wide ? TensorType::kF64 : TensorType::kF32,
                       host.sizes().vec(),

@@ -18,6 +18,7 @@
 #include "trainer/network/linear.h"
 #include "trainer/network/llama_decoder.h"
 #include "trainer/network/random.h"
+#include "trainer/network/widen.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -61,18 +62,6 @@ void CheckDimensions(const Architecture& architecture) {
         architecture.name,
         architecture.heads,
         architecture.hidden));
-  }
-}
-
-// The lowest of the finite values of a type.
-double Lowest(at::ScalarType type) {
-  switch (type) {
-    case at::kHalf:
-      return static_cast<float>(std::numeric_limits<at::Half>::lowest());
-    case at::kBFloat16:
-      return static_cast<float>(std::numeric_limits<at::BFloat16>::lowest());
-    default:
-      return std::numeric_limits<float>::lowest();
   }
 }
 
@@ -124,9 +113,7 @@ at::Tensor ShiftRight(const at::Tensor& labels,
 
 at::Tensor LanguageModelLoss(const at::Tensor& logits,
                              const at::Tensor& labels) {
-  const at::ScalarType wide =
-      logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}).to(wide),
+  return at::cross_entropy_loss(Widened(logits.view({-1, logits.size(-1)})),
                                 labels.view(-1),
                                 {},
                                 at::Reduction::Mean,
@@ -177,10 +164,11 @@ at::Tensor Transformer::Add(const std::string& name,
 
 Transformer::Dense Transformer::AddDense(const std::string& name,
                                          int64_t out,
-                                         int64_t in) {
+                                         int64_t in,
+                                         bool bias) {
   Dense dense;
   dense.weight = Add(name + ".weight", {out, in});
-  dense.bias = Add(name + ".bias", {out});
+  if (bias) dense.bias = Add(name + ".bias", {out});
   return dense;
 }
 
@@ -352,16 +340,25 @@ bool Transformer::GroupsKeys() const {
          narrow;
 }
 
+double Transformer::LowestValue() const {
+  switch (options_.type) {
+    case at::kHalf:
+      return static_cast<float>(std::numeric_limits<at::Half>::lowest());
+    case at::kBFloat16:
+      return static_cast<float>(std::numeric_limits<at::BFloat16>::lowest());
+    default:
+      return std::numeric_limits<float>::lowest();
+  }
+}
+
 at::Tensor Transformer::PaddingMask(const at::Tensor& attention_mask) const {
   if (!attention_mask.defined()) return {};
   const at::Tensor padding =
       attention_mask.logical_not().unsqueeze(1).unsqueeze(1);
   return at::zeros(padding.sizes(),
                    at::TensorOptions(options_.type).device(device_))
-      .masked_fill_(padding, Lowest(options_.type));
+      .masked_fill_(padding, LowestValue());
 }
-
-double Transformer::LowestValue() const { return Lowest(options_.type); }
 
 at::Tensor Transformer::CausalMask(int64_t length) const {
   if (options_.attention == model::Attention::kFlash ||
@@ -369,7 +366,7 @@ at::Tensor Transformer::CausalMask(int64_t length) const {
     return {};
   }
   return at::full({length, length},
-                  Lowest(options_.type),
+                  LowestValue(),
                   at::TensorOptions(options_.type).device(device_))
       .triu_(1);
 }

@@ -169,7 +169,10 @@ class Transformer {
   at::Tensor Add(const std::string& name,
                  at::IntArrayRef sizes,
                  double deviation = kDeviation);
-  Dense AddDense(const std::string& name, int64_t out, int64_t in);
+  Dense AddDense(const std::string& name,
+                 int64_t out,
+                 int64_t in,
+                 bool bias = true);
   Norm AddNorm(const std::string& name);
 
   // What residuals go on with, and its LayerNorm.

@@ -439,7 +439,7 @@ class CheckpointFile {
                     step,
                     feed.epoch(),
                     feed.position(),
-                    DropoutCalls(),
+                    DropoutState().calls,
                     session.loss_scale().value_or(LossScale{})},
                    session.transformer(),
                    session.optimizer());

@@ -80,7 +80,7 @@ DOCTEST_TEST_CASE("masks are those of Dropout") {
   const at::Tensor dropped = Dropout(ones, 0.3, true);
   SeedDropout(8);
   DOCTEST_CHECK(DropoutMask({3, 5001}, 0.3).to(at::kBool).equal(dropped.ne(0)));
-  DOCTEST_CHECK(DropoutCalls() == 1);
+  DOCTEST_CHECK(DropoutState().calls == 1);
 }
 
 DOCTEST_TEST_CASE("bias and activation in one pass") {
@@ -251,10 +251,10 @@ DOCTEST_TEST_CASE("a model of the fused stack is the eager one") {
     const auto fused = MakeTransformer(a, options, at::kCPU, 3);
     SeedDropout(6);
     const Output want = eager->Forward(batch, true);
-    const uint64_t calls = DropoutCalls();
+    const uint64_t calls = DropoutState().calls;
     SeedDropout(6);
     const Output got = fused->Forward(batch, true);
-    DOCTEST_CHECK(DropoutCalls() == calls);
+    DOCTEST_CHECK(DropoutState().calls == calls);
     CheckSame(got.logits, want.logits);
     want.loss.backward();
     got.loss.backward();

@@ -1,17 +1,19 @@
 #include "trainer/network/llama_decoder.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "model/error.h"
+#include "model/json_fields.h"
 #include "model/memory.h"
 #include "model/trainable.h"
 #include "tests/trainer/overfit.h"
+#include "tests/trainer/random_batch.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/experts.h"
 #include "trainer/network/rotary.h"
@@ -55,15 +57,6 @@ model::Architecture SmallWithExperts() {
   a.experts_per_token = 2;
   a.expert_intermediate = 24;
   return a;
-}
-
-Batch RandomBatch(const model::Architecture& a, int64_t batch, int64_t length) {
-  at::Generator random = at::detail::createCPUGenerator(11);
-  Batch result;
-  result.input_ids =
-      at::randint(1, a.vocabulary, {batch, length}, random, at::kLong);
-  result.labels = NextTokens(result.input_ids, {});
-  return result;
 }
 
 std::vector<at::Tensor> GradientsOf(const Transformer& transformer,
@@ -176,7 +169,7 @@ DOCTEST_TEST_CASE("blocks that are computed again have the same gradients") {
       SeedDropout(4);
       gradients.push_back(GradientsOf(decoder, batch, true));
       // The sequence of masks goes on as if nothing had been drawn twice.
-      drawn.push_back(DropoutCalls());
+      drawn.push_back(DropoutState().calls);
     }
     DOCTEST_CHECK(drawn[0] == drawn[1]);
     DOCTEST_CHECK((drawn[0] > 0) == (a.dropout > 0));
@@ -349,35 +342,35 @@ DOCTEST_TEST_CASE("what this trainer has not is named") {
   DOCTEST_CHECK(message(bert, options).find("adapters") != std::string::npos);
 }
 
+// As `calibrate` writes them.
+std::string RequestOf(const model::Workload& workload) {
+  nlohmann::ordered_json request = nlohmann::ordered_json::object();
+  model::JsonFieldWriter writer(request);
+  VisitFields(writer, workload);
+  request["steps"] = 2;
+  return request.dump();
+}
+
 DOCTEST_TEST_CASE("requests of such models are measured") {
   Measurer measurer(at::kCPU, false);
-  const char* const kModel =
-      R"("model":{"name":"m","family":"decoder","layers":2,"hidden":32,
-"heads":4,"key_value_heads":2,"intermediate":48,"vocabulary":61,
-"positions":64,"dropout":0,"norm":"rms","norm_bias":false,
-"norm_placement":"before","position_kind":"rotary","attention_bias":false,
-"output_bias":false,"feed_forward_bias":false,"activation":"silu",
-"gated":true,"separate_projections":true,"embedding_layer_norm":false,
-"pooler":false,"token_types":0})";
-  const std::string tail = R"(,"batch":2,"sequence_length":16,"steps":2)";
-  for (const char* more :
-       {"",
-        R"(,"gradient_checkpointing":true)",
-        R"(,"trainable":{"lora":{"rank":2,"matrices":["query"]}})"}) {
-    DOCTEST_INFO(std::string(more));
-    std::string request = "{";
-    request += kModel;
-    request += tail;
-    request += more;
-    request += "}";
-    for (char& c : request) {
-      if (c == '\n') c = ' ';
-    }
+  model::Workload plain;
+  plain.architecture = Small();
+  plain.batch = 2;
+  plain.sequence_length = 16;
+  model::Workload again = plain;
+  again.gradient_checkpointing = true;
+  model::Workload adapted = plain;
+  adapted.trainable.lora_rank = 2;
+  adapted.trainable.lora.query = true;
+  for (const model::Workload& asked : {plain, again, adapted}) {
+    const std::string request = RequestOf(asked);
+    DOCTEST_INFO(request);
     const auto record = measurer.Run(ParseMeasureRequest(request));
     DOCTEST_REQUIRE(record.has_value());
+    DOCTEST_CHECK(record->workload == asked);
     DOCTEST_CHECK(record->parameters ==
-                  model::TotalParameters(record->workload.architecture) +
-                      model::AdapterParameters(record->workload));
+                  model::TotalParameters(asked.architecture) +
+                      model::AdapterParameters(asked));
   }
 }
 

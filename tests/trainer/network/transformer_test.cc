@@ -1,6 +1,5 @@
 #include "trainer/network/transformer.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,6 +8,7 @@
 
 #include "model/error.h"
 #include "tests/trainer/overfit.h"
+#include "tests/trainer/random_batch.h"
 #include "trainer/network/decoder.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
@@ -49,25 +49,6 @@ model::Architecture SmallEncoderDecoder() {
   a.decoder_layers = 3;
   a.positions = 0;
   return a;
-}
-
-Batch RandomBatch(const model::Architecture& a, int64_t batch, int64_t length) {
-  at::Generator random = at::detail::createCPUGenerator(11);
-  Batch result;
-  result.input_ids =
-      at::randint(1, a.vocabulary, {batch, length}, random, at::kLong);
-  if (a.family == model::Family::kDecoder) {
-    result.labels = NextTokens(result.input_ids, {});
-    return result;
-  }
-  if (a.family == model::Family::kEncoderDecoder) {
-    result.labels =
-        at::randint(1, a.vocabulary, {batch, length + 2}, random, at::kLong);
-    result.target_ids = ShiftRight(result.labels, 0, 0);
-    return result;
-  }
-  result.labels = at::randint(0, a.labels, {batch}, random, at::kLong);
-  return result;
 }
 
 DOCTEST_TEST_CASE("parameters of the presets are as the model counts them") {
