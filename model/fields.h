@@ -3,21 +3,25 @@
 // The fields of Architecture and Workload, once: names, ranges, which of them a
 // file must have. Reading and writing of YAML and JSON, the identity of a run
 // and the tests that nothing is lost on the way are archives over this list, so
-// that a new field is one line here.
+// that a new field is one line here. A device has its list in
+// hardware/catalog/device_fields.h, a fit in calibrate/fit/fit_fields.h.
 //
 //   struct Archive {
 //     template <class T> void operator()(const Field& field, T& value);
 //   };
 //
 // An archive gets every field in order: a number, a text, a flag, a word (an
-// enum), words (LoraMatrices), or a struct with fields of its own. A reading
-// archive keeps the value of what its file leaves out, and has a member type
-// `Reads`. Archives: JsonFieldReader and JsonFieldWriter (model/json_fields.h),
-// YamlFieldReader (hardware/files/yaml_fields.h), FieldTexts() below.
+// enum), words (LoraMatrices), or a struct with fields of its own; of some also
+// a quantity, an optional, a list. A reading archive keeps the value of what
+// its file leaves out, and has a member type `Reads`. Archives: JsonFieldReader
+// and JsonFieldWriter (model/json_fields.h), YamlFieldReader and
+// YamlFieldWriter (hardware/files/yaml_fields.h), FieldTexts() below.
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -36,10 +40,34 @@ struct Field {
   int64_t most = kLargestDimension;
   double low = 0.0;  // of a number, inclusive
   double high = 1.0;
+  // Of a quantity, in base units, inclusive; it is above 0 unless it may be 0.
+  double least_base = 0.0;
+  double most_base = std::numeric_limits<double>::infinity();
+  bool may_be_zero = false;
+  // How it is written: a struct on one line; what stands above the field, for
+  // whoever reads the file.
+  bool one_line = false;
+  bool plain = false;  // a text that is a word of ours, and needs no quotes
+  std::string_view comment = {};
 };
 
 // The words of sets, for archives.
 void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices);
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool kIsList = false;
+template <class T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+
+template <class T>
+concept IsQuantity = requires(const T& value) {
+  typename T::Scalar;
+  value.base();
+};
 
 template <class T>
 concept HasWords = requires(const T& value) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// The fields of model/fields.h as a JSON object. Templates on the library's
+// The fields of model/fields.h as a JSON object; a quantity is its number in
+// base units, and its name says so ("step_s"). Templates on the library's
 // type (nlohmann's json or ordered_json), whose header model/ does not need.
 
 #include <fmt/format.h>
@@ -27,8 +28,25 @@ class JsonFieldWriter {
 
   template <class T>
   void operator()(const Field& field, const T& value) {
-    Json& at = object_[std::string(field.name)];
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (kIsOptional<T>) {
+      if (value) (*this)(field, *value);
+      return;
+    } else if constexpr (kIsList<T>) {
+      if (value.empty()) return;
+      Json& list = object_[std::string(field.name)] = Json::array();
+      for (const auto& one : value) list.push_back(one.base());
+      return;
+    } else {
+      Write(object_[std::string(field.name)], value);
+    }
+  }
+
+ private:
+  template <class T>
+  static void Write(Json& at, const T& value) {
+    if constexpr (IsQuantity<T>) {
+      at = value.base();
+    } else if constexpr (std::is_enum_v<T>) {
       at = std::string(ToText(value));
     } else if constexpr (HasWords<T>) {
       at = ToWords(value);
@@ -42,7 +60,6 @@ class JsonFieldWriter {
     }
   }
 
- private:
   Json& object_;
 };
 
@@ -70,7 +87,11 @@ class JsonFieldReader {
       if (field.required) Fail(field.name, "missing");
       return;
     }
-    Read(field, *found, value);
+    if constexpr (kIsOptional<T>) {
+      Read(field, *found, value.emplace());
+    } else {
+      Read(field, *found, value);
+    }
   }
 
   // Refuses keys that are neither fields nor among `others`.
@@ -92,6 +113,20 @@ class JsonFieldReader {
   void Read(const Field& field, const Json& json, T& value) {
     if constexpr (std::is_enum_v<T> || HasWords<T>) {
       ReadWords(field, json, value);
+    } else if constexpr (kIsList<T>) {
+      ReadTimes(field, json, value);
+    } else if constexpr (std::is_same_v<T, Seconds<>>) {
+      const double time =
+          json.is_number() ? json.template get<double>() : std::nan("");
+      if (!(time > 0.0 && time >= field.least_base &&
+            time <= field.most_base)) {
+        Expected(field,
+                 fmt::format("a time above 0 in seconds, from {} to {}",
+                             field.least_base,
+                             field.most_base),
+                 json);
+      }
+      value = Seconds<>(time);
     } else if constexpr (std::is_same_v<T, bool>) {
       if (!json.is_boolean()) Expected(field, "true or false", json);
       value = json.template get<bool>();
@@ -121,6 +156,20 @@ class JsonFieldReader {
       VisitFields(inner, value);
       inner.Finish();
     }
+  }
+
+  void ReadTimes(const Field& field,
+                 const Json& json,
+                 std::vector<Seconds<>>& times) {
+    if (!json.is_array() ||
+        !std::all_of(json.begin(), json.end(), [&](const Json& one) {
+          return one.is_number() && one.template get<double>() >= 0.0 &&
+                 one.template get<double>() <= field.most_base;
+        })) {
+      Expected(field, "a list of times in seconds", json);
+    }
+    times.clear();
+    for (const Json& one : json) times.emplace_back(one.template get<double>());
   }
 
   template <class T>

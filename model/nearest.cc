@@ -3,20 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <tuple>
+
+#include "model/letters.h"
 
 namespace trainfare::model {
 namespace {
-
-std::string Lowered(std::string_view text) {
-  std::string lowered(text);
-  for (char& letter : lowered) {
-    letter =
-        static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return lowered;
-}
 
 bool BeginsWithinOneEdit(std::string_view wanted, std::string_view longer) {
   for (size_t length = wanted.size() - 1; length <= wanted.size() + 1;

@@ -367,29 +367,14 @@ void LeaveOneOut(const FitData& data,
 }
 
 FittedRange RangeOf(const FitData& data) {
-  FittedRange range;
-  std::set<std::string> settings;
-  bool first = true;
+  std::vector<const model::Workload*> workloads;
   for (const TimeModel& model : data.models) {
     // A kernel by itself is no step that a prediction could lie near to.
-    const auto* of_step = std::get_if<StepModel>(&model);
-    if (of_step == nullptr) continue;
-    const model::Workload& w = of_step->workload();
-    const int64_t parameters = model::TotalParameters(w.architecture);
-    const auto extend = [&](int64_t value, int64_t& low, int64_t& high) {
-      low = first ? value : std::min(low, value);
-      high = first ? value : std::max(high, value);
-    };
-    extend(w.tokens(), range.min_tokens, range.max_tokens);
-    extend(w.sequence_length,
-           range.min_sequence_length,
-           range.max_sequence_length);
-    extend(parameters, range.min_parameters, range.max_parameters);
-    settings.insert(SettingsOf(w));
-    first = false;
+    if (const auto* of_step = std::get_if<StepModel>(&model)) {
+      workloads.push_back(&of_step->workload());
+    }
   }
-  range.settings.assign(settings.begin(), settings.end());
-  return range;
+  return RangeOver(workloads);
 }
 
 double ErrorOf(Seconds<> modelled, const FittedRun& run) {

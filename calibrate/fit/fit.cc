@@ -4,9 +4,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace trainfare::calibrate {
+
+FittedRange RangeOver(const std::vector<const model::Workload*>& workloads) {
+  FittedRange range;
+  std::set<std::string> settings;
+  bool first = true;
+  for (const model::Workload* w : workloads) {
+    const auto extend = [&](int64_t value, int64_t& low, int64_t& high) {
+      low = first ? value : std::min(low, value);
+      high = first ? value : std::max(high, value);
+    };
+    extend(w->tokens(), range.min_tokens, range.max_tokens);
+    extend(w->sequence_length,
+           range.min_sequence_length,
+           range.max_sequence_length);
+    extend(model::TotalParameters(w->architecture),
+           range.min_parameters,
+           range.max_parameters);
+    settings.insert(SettingsOf(*w));
+    first = false;
+  }
+  range.settings.assign(settings.begin(), settings.end());
+  return range;
+}
 
 std::vector<const FittedRun*> Fit::ChiefRuns() const {
   const bool steps =

@@ -52,6 +52,9 @@ struct FittedRange {
   std::vector<std::string> settings;
 };
 
+// What these workloads span.
+FittedRange RangeOver(const std::vector<const model::Workload*>& workloads);
+
 struct Fit {
   std::string name;           // file stem
   std::string device;         // catalog name ("cpu" for a host processor)

@@ -8,19 +8,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <span>
-#include <tuple>
 #include <utility>
 
 #include "calibrate/fit/fit.h"
-#include "calibrate/fit/power_yaml.h"
-#include "calibrate/fit/rank_yaml.h"
-#include "calibrate/fit/run_yaml.h"
+#include "calibrate/fit/fit_fields.h"
 #include "calibrate/fit/step_model.h"
-#include "calibrate/fit/yaml_text.h"
 #include "calibrate/records/files.h"
 #include "hardware/files/data_directory.h"
-#include "hardware/files/unit_text.h"
 #include "hardware/files/yaml_reader.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
@@ -31,133 +25,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What no fit of the program ever passes, far above what is of use and far
-// below where a prediction overflows: a standard deviation of a logarithm or
-// of a share, a relative error, a number that is counted, a time.
-constexpr double kMostDeviation = 10.0;
-constexpr double kMostError = 1e6;
-constexpr int64_t kMostCount = 1'000'000'000'000;
 // How far rounding may move a covariance, relative to its standard errors.
 constexpr double kRounding = 1e-6;
 
-using hardware::Dimension;
 using hardware::ParameterInfo;
 using hardware::Reader;
-using internal::Quoted;
-using internal::Seconds;
+using hardware::YamlFieldReader;
+using hardware::YamlFieldWriter;
 using model::InputError;
 
-// A value in the unit of its parameter.
-std::string WithUnit(const ParameterInfo& info, double value) {
-  return info.unit == "1" ? fmt::format("{}", value)
-                          : fmt::format("{} {}", value, info.unit);
-}
-
-double ReadWithUnit(const Reader& map,
-                    std::string_view key,
-                    const ParameterInfo& info) {
-  if (info.unit == "1") return map.Number(key, 0.0, Reader::kNoBound);
-  if (info.unit == "s") return model::ToSeconds(map.Time(key));
-  if (info.unit == "B/s") return map.Bandwidth(key).base();
-  ENSURE(false, "a unit of a parameter that fit files do not know");
-}
-
-void WriteDevice(const hardware::Device& device, std::string& out) {
-  const auto line = [&](std::string_view key, const std::string& value) {
-    out += fmt::format("  {}: {}\n", key, value);
-  };
-  const auto rate = [&](std::string_view key,
-                        const std::optional<model::FlopsPerSecond<>>& value) {
-    if (value) line(key, fmt::format("{} FLOP/s", value->base()));
-  };
-  out += "measured_device:\n";
-  const auto text = [&](std::string_view key, const std::string& value) {
-    if (!value.empty()) line(key, Quoted(value));
-  };
-  text("vendor", device.vendor);
-  text("architecture", device.architecture);
-  text("source", device.source);
-  line("cores", fmt::format("{}", device.cores));
-  if (device.clock.base() > 0) {
-    line("clock", fmt::format("{} Hz", device.clock.base()));
-  }
-  line("memory_capacity",
-       fmt::format("{} B", model::ToBytes(device.memory_capacity)));
-  line("memory_bandwidth",
-       fmt::format("{} B/s", device.memory_bandwidth.base()));
-  if (device.on_chip_memory.base() > 0) {
-    line("on_chip_memory",
-         fmt::format("{} B", model::ToBytes(device.on_chip_memory)));
-  }
-  rate("peak_fp32", device.peak.fp32);
-  rate("peak_tf32", device.peak.tf32);
-  rate("peak_fp16", device.peak.fp16);
-  rate("peak_bf16", device.peak.bf16);
-  rate("peak_vector", device.peak.vector);
-  if (device.max_power) {
-    line("max_power", fmt::format("{} W", device.max_power->base()));
-  }
-  if (device.idle_power) {
-    line("idle_power", fmt::format("{} W", device.idle_power->base()));
-  }
-}
-
-hardware::Device ReadDevice(const Reader& map, const Fit& fit) {
-  hardware::Device device;
-  device.name = fit.device;
-  device.reported_name = fit.reported_name;
-  device.kind = fit.kind;
-  device.vendor = map.OptionalText("vendor").value_or("");
-  device.architecture = map.OptionalText("architecture").value_or("");
-  device.source = map.OptionalText("source").value_or("");
-  device.cores = map.Integer("cores", 1, 10'000'000);
-  device.clock = map.OptionalFrequency("clock").value_or(model::Hertz<>());
-  device.memory_capacity = map.Bytes("memory_capacity");
-  device.memory_bandwidth = map.Bandwidth("memory_bandwidth");
-  device.on_chip_memory =
-      map.OptionalBytes("on_chip_memory").value_or(model::Bytes<>());
-  device.peak.fp32 = map.OptionalComputeRate("peak_fp32");
-  device.peak.tf32 = map.OptionalComputeRate("peak_tf32");
-  device.peak.fp16 = map.OptionalComputeRate("peak_fp16");
-  device.peak.bf16 = map.OptionalComputeRate("peak_bf16");
-  device.peak.vector = map.OptionalComputeRate("peak_vector");
-  device.max_power = map.OptionalPower("max_power");
-  device.idle_power = map.OptionalPower("idle_power");
-  return device;
-}
-
-void WriteParameters(const Fit& fit,
-                     std::span<const ParameterInfo> infos,
-                     std::string& out) {
-  const size_t count = fit.parameters.size();
-  out +=
-      "# standard_error and covariance: of the log of the value, of the value\n"
-      "# itself for shares; a parameter that is not determined stands at its\n"
-      "# prior.\nparameters:\n";
-  for (size_t i = 0; i < count; ++i) {
-    const FittedParameter& parameter = fit.parameters[i];
-    out += fmt::format(
-        "  - name: {}\n"
-        "    value: {}\n"
-        "    standard_error: {}\n"
-        "    prior: {}\n"
-        "    determined: {}\n",
-        parameter.name,
-        WithUnit(infos[i], parameter.value),
-        parameter.standard_error,
-        WithUnit(infos[i], parameter.prior),
-        parameter.determined);
-    if (!parameter.determined_by.empty()) {
-      out += fmt::format("    determined_by: {}\n",
-                         Quoted(parameter.determined_by));
-    }
-    out += "    covariance: [";
-    for (size_t j = 0; j < count; ++j) {
-      out += fmt::format(
-          "{}{}", j == 0 ? "" : ", ", fit.covariance[i * count + j]);
-    }
-    out += "]\n";
-  }
+// A row of them for each parameter.
+std::vector<double> CovarianceRow(const Fit& fit, size_t row) {
+  const auto begin = fit.covariance.begin() +
+                     static_cast<std::ptrdiff_t>(row * fit.parameters.size());
+  return {begin, begin + static_cast<std::ptrdiff_t>(fit.parameters.size())};
 }
 
 std::string ToYaml(const Fit& fit) {
@@ -165,62 +46,20 @@ std::string ToYaml(const Fit& fit) {
   ENSURE(infos.size() == fit.parameters.size() &&
              fit.covariance.size() == infos.size() * infos.size(),
          "a fit has the parameters of its kind");
-  std::string out = fmt::format("device: {}\n", Quoted(fit.device));
-  if (!fit.reported_name.empty()) {
-    out += fmt::format("reported_name: {}\n", Quoted(fit.reported_name));
+  std::string out;
+  YamlFieldWriter fields(out);
+  VisitHead(fields, fit);
+  out +=
+      "# standard_error and covariance: of the log of the value, of the value\n"
+      "# itself for shares; a parameter that is not determined stands at its\n"
+      "# prior.\nparameters:\n";
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const std::vector<double> covariance = CovarianceRow(fit, i);
+    YamlFieldWriter item = YamlFieldWriter::Item(out, "  ");
+    VisitFields(item,
+                ParameterFields{fit.parameters[i], infos[i].unit, covariance});
   }
-  out += fmt::format("kind: {}\n", hardware::ToText(fit.kind));
-  const Provenance& from = fit.provenance;
-  out += "provenance:\n";
-  const auto text = [&](std::string_view key, const std::string& value) {
-    if (!value.empty()) out += fmt::format("  {}: {}\n", key, Quoted(value));
-  };
-  text("source", from.source);
-  text("host", from.host);
-  text("software", from.software);
-  text("date", from.date);
-  out += fmt::format(
-      "  runs: {}\n  observations: {}\n", from.runs, from.observations);
-  if (from.kernels > 0) out += fmt::format("  kernels: {}\n", from.kernels);
-  out += fmt::format(
-      "# Relative errors, medians; scatter of log(model / measured).\n"
-      "errors:\n"
-      "  in_sample: {}\n"
-      "  leave_one_out: {}\n"
-      "  residual_scatter: {}\n"
-      "  degrees_of_freedom: {}\n",
-      fit.in_sample_error,
-      fit.leave_one_out_error,
-      fit.residual_scatter,
-      fit.degrees_of_freedom);
-  if (from.kernels > 0) {
-    out += fmt::format("  kernel_in_sample: {}\n  kernel_leave_one_out: {}\n",
-                       fit.kernel_in_sample_error,
-                       fit.kernel_leave_one_out_error);
-  }
-  const FittedRange& range = fit.range;
-  out += fmt::format(
-      "range:\n"
-      "  tokens: [{}, {}]\n"
-      "  sequence_length: [{}, {}]\n"
-      "  parameters: [{}, {}]\n"
-      "  settings: [",
-      range.min_tokens,
-      range.max_tokens,
-      range.min_sequence_length,
-      range.max_sequence_length,
-      range.min_parameters,
-      range.max_parameters);
-  for (size_t i = 0; i < range.settings.size(); ++i) {
-    out += (i == 0 ? "" : ", ") + Quoted(range.settings[i]);
-  }
-  out += "]\n";
-  WriteParameters(fit, infos, out);
-  if (fit.measured_device) WriteDevice(*fit.measured_device, out);
-  internal::WriteRanks(fit.ranks, out);
-  internal::WritePower(fit.power, out);
-  out += fit.runs.empty() ? "runs: []\n" : "runs:\n";
-  internal::WriteRuns(fit.runs, "  ", out);
+  VisitTail(fields, fit);
   return out;
 }
 
@@ -278,6 +117,21 @@ void RequireCovariance(const std::vector<Reader>& maps, const Fit& fit) {
   }
 }
 
+// What the model was never meant for would give nonsense quietly.
+void RequireBounds(const Reader& map, const ParameterInfo& info, double value) {
+  if (value >= info.lower && value <= info.upper) return;
+  const std::string unit =
+      info.unit == "1" ? "" : fmt::format(" {}", info.unit);
+  map.Fail("value",
+           fmt::format("expected a value from {}{} to {}{}, got {}{}",
+                       info.lower,
+                       unit,
+                       info.upper,
+                       unit,
+                       value,
+                       unit));
+}
+
 void ReadParameters(const Reader& root, Fit& fit) {
   const auto infos = hardware::ParametersOf(fit.kind);
   const std::vector<Reader> maps = root.Maps("parameters");
@@ -295,100 +149,38 @@ void ReadParameters(const Reader& root, Fit& fit) {
   for (size_t i = 0; i < infos.size(); ++i) {
     const Reader& map = maps[i];
     FittedParameter parameter;
-    parameter.name = map.Text("name");
-    if (parameter.name != infos[i].name) {
-      map.Fail("name",
-               fmt::format("expected \"{}\", got \"{}\"; {}",
-                           infos[i].name,
-                           parameter.name,
-                           kHint));
+    std::vector<double> covariance;
+    // First of all: with another name, the unit of the value is another one.
+    if (const std::string name = map.Text("name"); name != infos[i].name) {
+      map.Fail(
+          "name",
+          fmt::format(
+              "expected \"{}\", got \"{}\"; {}", infos[i].name, name, kHint));
     }
-    parameter.value = ReadWithUnit(map, "value", infos[i]);
-    // What the model was never meant for would give nonsense quietly.
-    if (parameter.value < infos[i].lower || parameter.value > infos[i].upper) {
-      map.Fail("value",
-               fmt::format("expected a value from {} to {}, got {}",
-                           WithUnit(infos[i], infos[i].lower),
-                           WithUnit(infos[i], infos[i].upper),
-                           WithUnit(infos[i], parameter.value)));
-    }
-    parameter.standard_error =
-        map.Number("standard_error", 0.0, kMostDeviation);
-    parameter.prior = ReadWithUnit(map, "prior", infos[i]);
-    parameter.determined = map.Flag("determined");
-    parameter.determined_by = map.OptionalText("determined_by").value_or("");
-    const std::vector<double> row =
-        map.Numbers("covariance",
-                    -kMostDeviation * kMostDeviation,
-                    kMostDeviation * kMostDeviation);
-    if (row.size() != infos.size()) {
+    YamlFieldReader fields(map);
+    VisitFields(fields, ParameterFields{parameter, infos[i].unit, covariance});
+    RequireBounds(map, infos[i], parameter.value);
+    if (covariance.size() != infos.size()) {
       map.Fail("covariance",
                fmt::format("expected {} numbers, one a parameter, got {}",
                            infos.size(),
-                           row.size()));
+                           covariance.size()));
     }
-    fit.covariance.insert(fit.covariance.end(), row.begin(), row.end());
+    fit.covariance.insert(
+        fit.covariance.end(), covariance.begin(), covariance.end());
     fit.parameters.push_back(std::move(parameter));
   }
   RequireCovariance(maps, fit);
 }
 
-std::pair<int64_t, int64_t> ReadRange(const Reader& map, std::string_view key) {
-  const std::vector<int64_t> ends = map.Integers(key, 0, Reader::kNoLimit);
-  if (ends.size() != 2 || ends[0] > ends[1]) {
-    map.Fail(key, "expected the least and the largest, such as [8, 512]");
-  }
-  return {ends[0], ends[1]};
-}
-
-void ReadProvenance(const Reader& from, Provenance& provenance) {
-  provenance.source = from.OptionalText("source").value_or("");
-  provenance.host = from.OptionalText("host").value_or("");
-  provenance.software = from.OptionalText("software").value_or("");
-  provenance.date = from.OptionalText("date").value_or("");
-  provenance.runs = from.Integer("runs", 0, kMostCount);
-  provenance.observations = from.Integer("observations", 0, kMostCount);
-  provenance.kernels =
-      from.OptionalInteger("kernels", 0, kMostCount).value_or(0);
-}
-
-void ReadErrors(const Reader& errors, Fit& fit) {
-  fit.kernel_in_sample_error =
-      errors.OptionalNumber("kernel_in_sample", 0.0, kMostError).value_or(0.0);
-  fit.kernel_leave_one_out_error =
-      errors.OptionalNumber("kernel_leave_one_out", 0.0, kMostError)
-          .value_or(0.0);
-  fit.in_sample_error = errors.Number("in_sample", 0.0, kMostError);
-  fit.leave_one_out_error = errors.Number("leave_one_out", 0.0, kMostError);
-  fit.residual_scatter = errors.Number("residual_scatter", 0.0, kMostDeviation);
-  fit.degrees_of_freedom = errors.Integer("degrees_of_freedom", 0, kMostCount);
-}
-
 Fit ReadFit(const Reader& root, const std::string& path) {
   Fit fit;
   fit.name = hardware::Stem(path);
-  fit.device = root.Text("device");
-  fit.reported_name = root.OptionalText("reported_name").value_or("");
-  fit.kind = hardware::ReadKind(root, "kind");
-  ReadProvenance(root.Map("provenance"), fit.provenance);
-  ReadErrors(root.Map("errors"), fit);
-  const Reader range = root.Map("range");
-  std::tie(fit.range.min_tokens, fit.range.max_tokens) =
-      ReadRange(range, "tokens");
-  std::tie(fit.range.min_sequence_length, fit.range.max_sequence_length) =
-      ReadRange(range, "sequence_length");
-  std::tie(fit.range.min_parameters, fit.range.max_parameters) =
-      ReadRange(range, "parameters");
-  fit.range.settings = range.Texts("settings");
+  YamlFieldReader fields(root);
+  VisitHead(fields, fit);
   ReadParameters(root, fit);
-  if (const auto device = root.OptionalMap("measured_device")) {
-    fit.measured_device = ReadDevice(*device, fit);
-  }
-  fit.ranks = internal::ReadRanks(root);
-  fit.power = internal::ReadPower(root);
-  for (const Reader& map : root.OptionalMaps("runs")) {
-    fit.runs.push_back(internal::ReadRun(map));
-  }
+  VisitTail(fields, fit);
+  if (fit.measured_device) fit.measured_device->name = fit.device;
   root.Finish();
   return fit;
 }

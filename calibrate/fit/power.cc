@@ -1,13 +1,13 @@
 #include "calibrate/fit/power.h"
 
-#include <ceres/ceres.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/problem.h"
 #include "calibrate/records/observation.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
@@ -51,60 +51,13 @@ std::optional<model::PowerLevels> LevelsOf(const Device& device,
   return levels;
 }
 
-class PowerResiduals {
- public:
-  PowerResiduals(const Device& device, const std::vector<Run>& runs)
-      : device_(device), runs_(runs) {}
-
-  bool operator()(double const* const* logs, double* residuals) const {
-    const double products = logs[0][0];
-    const double others = logs[0][1];
-    *residuals++ = products / kProductsSigma;
-    *residuals++ = others / kOthersSigma;
-    for (const Run& run : runs_) {
-      const auto levels = LevelsOf(device_,
-                                   run.measured->workload.precision,
-                                   std::exp(products),
-                                   std::exp(others));
-      const Watts<> modelled =
-          model::MeanPower(*levels, run.products, run.others);
-      *residuals++ = std::log(modelled / run.measured->measured) / run.sigma;
-    }
-    return true;
-  }
-  int size() const { return static_cast<int>(runs_.size()) + 2; }
-
- private:
-  const Device& device_;
-  const std::vector<Run>& runs_;
-};
-
-using PowerCost =
-    ceres::DynamicNumericDiffCostFunction<PowerResiduals, ceres::CENTRAL>;
-
-// Inverse of J^T J at `logs`.
-void FillErrors(const PowerCost& cost,
-                const PowerResiduals& residuals,
-                const double* logs,
-                FittedPower& power) {
-  const auto rows = static_cast<size_t>(residuals.size());
-  std::vector<double> values(rows);
-  std::vector<double> slopes(rows * 2);
-  double* jacobian[] = {slopes.data()};
-  const double* const at[] = {logs};
-  cost.Evaluate(at, values.data(), jacobian);
-  double products = 0;
-  double others = 0;
-  double both = 0;
-  for (size_t row = 0; row < rows; ++row) {
-    products += slopes[2 * row] * slopes[2 * row];
-    others += slopes[2 * row + 1] * slopes[2 * row + 1];
-    both += slopes[2 * row] * slopes[2 * row + 1];
-  }
-  const double determinant = products * others - both * both;
-  power.products_error = std::sqrt(others / determinant);
-  power.others_error = std::sqrt(products / determinant);
-  power.correlation = -both / std::sqrt(products * others);
+Watts<> Modelled(const Device& device,
+                 const Run& run,
+                 double products,
+                 double others) {
+  const auto levels =
+      LevelsOf(device, run.measured->workload.precision, products, others);
+  return model::MeanPower(*levels, run.products, run.others);
 }
 
 // Shares of the step's time, by the fit of its time.
@@ -130,31 +83,47 @@ std::optional<Run> RunOf(const PowerObservation& observation,
   }
 }
 
-void Solve(const PowerResiduals& residuals, FittedPower& power) {
-  PowerResiduals own = residuals;
-  PowerCost cost(&own, ceres::DO_NOT_TAKE_OWNERSHIP);
-  cost.AddParameterBlock(2);
-  cost.SetNumResiduals(residuals.size());
-  ceres::Problem::Options unowned;
-  unowned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
-  ceres::Problem problem(unowned);
-  std::array<double, 2> logs = {0.0, 0.0};
-  problem.AddResidualBlock(&cost, nullptr, logs.data());
-  ceres::Solver::Options options;
-  options.linear_solver_type = ceres::DENSE_QR;
-  options.logging_type = ceres::SILENT;
-  options.function_tolerance = 1e-12;
-  options.parameter_tolerance = 1e-10;
-  options.max_num_iterations = 1000;  // a level at the limit is a bend
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  if (summary.termination_type != ceres::CONVERGENCE) {
-    throw InputError("the power of the device does not converge: " +
-                     summary.message);
+// Least squares over the logarithms of both factors.
+void FitFactors(const Device& device,
+                const std::vector<Run>& runs,
+                FittedPower& power) {
+  // As far as a fit file takes a factor.
+  const double farthest = std::log(10.0);
+  const auto factor = [&](double sigma) {
+    return BoundedParameter{.prior = 0.0,
+                            .prior_sigma = sigma,
+                            .lower = -farthest,
+                            .upper = farthest};
+  };
+  FitProblem problem({factor(kProductsSigma), factor(kOthersSigma)},
+                     /*robust_scale=*/0.0);
+  problem.Add(ByDifferences(
+      runs.size(),
+      2,
+      [&](std::span<const double> logs, std::span<double> residuals) {
+        for (size_t i = 0; i < runs.size(); ++i) {
+          residuals[i] =
+              std::log(
+                  Modelled(
+                      device, runs[i], std::exp(logs[0]), std::exp(logs[1])) /
+                  runs[i].measured->measured) /
+              runs[i].sigma;
+        }
+      }));
+  std::string message;
+  const std::optional<Solution> solution =
+      Solve(problem, PriorPositions(problem), {}, &message);
+  if (!solution) {
+    throw InputError("the power of the device does not converge: " + message);
   }
-  power.products = std::exp(logs[0]);
-  power.others = std::exp(logs[1]);
-  FillErrors(cost, residuals, logs.data(), power);
+  const Eigen::MatrixXd covariance =
+      PosteriorCovariance(problem, solution->positions);
+  power.products = std::exp(solution->positions[0]);
+  power.others = std::exp(solution->positions[1]);
+  power.products_error = std::sqrt(covariance(0, 0));
+  power.others_error = std::sqrt(covariance(1, 1));
+  power.correlation =
+      covariance(0, 1) / (power.products_error * power.others_error);
 }
 
 }  // namespace
@@ -218,13 +187,11 @@ std::optional<FittedPower> FitPower(const Device& device,
   }
   if (runs.empty()) return std::nullopt;
   FittedPower power;
-  Solve(PowerResiduals(device, runs), power);
+  FitFactors(device, runs, power);
   double squares = 0;
   for (const Run& run : runs) {
-    const auto levels = LevelsOf(
-        device, run.measured->workload.precision, power.products, power.others);
     const Watts<> modelled =
-        model::MeanPower(*levels, run.products, run.others);
+        Modelled(device, run, power.products, power.others);
     squares += std::pow(std::log(modelled / run.measured->measured), 2.0);
     power.runs.push_back({run.measured->label,
                           Describe(run.measured->workload),

@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <memory>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -152,27 +151,11 @@ std::vector<double> ValuesOf(const std::vector<double>& positions) {
 }
 
 FittedRange RangeOf(const std::vector<EngineProfile>& profiles) {
-  FittedRange range;
-  std::set<std::string> settings;
-  bool first = true;
+  std::vector<const model::Workload*> workloads;
   for (const EngineProfile& profile : profiles) {
-    const model::Workload& w = profile.workload;
-    const auto extend = [&](int64_t value, int64_t& low, int64_t& high) {
-      low = first ? value : std::min(low, value);
-      high = first ? value : std::max(high, value);
-    };
-    extend(w.tokens(), range.min_tokens, range.max_tokens);
-    extend(w.sequence_length,
-           range.min_sequence_length,
-           range.max_sequence_length);
-    extend(model::TotalParameters(w.architecture),
-           range.min_parameters,
-           range.max_parameters);
-    settings.insert(SettingsOf(w));
-    first = false;
+    workloads.push_back(&profile.workload);
   }
-  range.settings.assign(settings.begin(), settings.end());
-  return range;
+  return RangeOver(workloads);
 }
 
 void FillParameters(const Posterior& solution, Fit& fit) {

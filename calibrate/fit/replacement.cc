@@ -104,11 +104,12 @@ std::optional<std::string> LessCoverage(const Fit& old, const Fit& candidate) {
   return LessSpan(old.range, candidate.range);
 }
 
+// Below `share` of them.
 std::optional<std::string> FewerRuns(const Provenance& old,
-                                     const Provenance& candidate) {
-  const auto fewer = [](int64_t before, int64_t now) {
-    return static_cast<double>(now) <
-           kLeastRunShare * static_cast<double>(before);
+                                     const Provenance& candidate,
+                                     double share) {
+  const auto fewer = [share](int64_t before, int64_t now) {
+    return static_cast<double>(now) < share * static_cast<double>(before);
   };
   if (fewer(old.runs, candidate.runs)) {
     return fmt::format(
@@ -167,7 +168,10 @@ std::string KeepBeside(const std::string& path) {
 std::optional<std::string> WhyNotReplace(const Fit& old, const Fit& candidate) {
   if (auto why = OtherDevice(old, candidate)) return why;
   if (auto why = LessCoverage(old, candidate)) return why;
-  if (auto why = FewerRuns(old.provenance, candidate.provenance)) return why;
+  if (auto why =
+          FewerRuns(old.provenance, candidate.provenance, kLeastRunShare)) {
+    return why;
+  }
   return LargerError(old, candidate);
 }
 
@@ -187,9 +191,14 @@ Placed PlaceFit(const Fit& fit,
   } catch (const InputError& error) {
     unreadable = error.what();
   }
-  const std::optional<std::string> why = old && replace == Replace::kIfNotWorse
-                                             ? WhyNotReplace(*old, fit)
-                                             : std::nullopt;
+  std::optional<std::string> why;
+  if (old && replace == Replace::kIfNotWorse) {
+    why = WhyNotReplace(*old, fit);
+    // What was broken off goes on later: until then there is no hurry.
+    if (!why && provisional) {
+      why = FewerRuns(old->provenance, fit.provenance, 1.0);
+    }
+  }
   if (why) {
     Placed placed{
         "", fmt::format("{}: the fit there is kept: {}", path, *why), false};

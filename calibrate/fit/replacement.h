@@ -48,7 +48,8 @@ struct Placed {
 
 // Writes `fit` to `path`. A fit that stands there and gives way is kept beside
 // it as PATH.old, and so is a file that cannot be read as a fit; where it stays
-// the new one goes to PATH.new, or nowhere when it is only `provisional`.
+// the new one goes to PATH.new, or nowhere when it is only `provisional`. One
+// of those takes no fit's place that has more runs.
 // Throws InputError when a file cannot be written; the old fit then stays.
 Placed PlaceFit(const Fit& fit,
                 const std::string& path,

@@ -39,7 +39,7 @@ struct RingFit {
 //   m  all-reduces, p  of a and u not on a bound
 //
 // A handful of residuals says little of its own scatter: 5 % counts as three
-// more (as FitOptions::model_sigma does).
+// more (as FitOptions::model_sigma does). Solved as every fit (problem.h).
 // Worked by hand: docs/models/data_parallel.md. Check:
 // tests/calibrate/fit/ring_fit_test.cc.
 RingFit FitRing(const std::vector<TimedAllReduce>& times);

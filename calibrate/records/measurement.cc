@@ -45,42 +45,21 @@ model::Workload ReadWorkload(const JsonObject& record) {
   return workload;
 }
 
-Sample ReadSample(const JsonObject& object) {
-  constexpr const char* kTime = "a time above 0 in seconds";
+Sample ReadSample(const JsonObject& record,
+                  const nlohmann::json& value,
+                  const std::string& place) {
   Sample sample;
-  sample.warmup = object.Flag("warmup", false);
-  sample.step = Seconds<>(object.PositiveNumber("step_s", kTime));
-  const auto part = [&](const char* key) -> std::optional<Seconds<>> {
-    if (!object.Has(key)) return std::nullopt;
-    return Seconds<>(object.PositiveNumber(key, kTime));
-  };
-  sample.forward = part("forward_s");
-  sample.backward = part("backward_s");
-  sample.optimizer = part("optimizer_s");
-  const auto buckets = [&](const char* key) {
-    std::vector<Seconds<>> times;
-    if (!object.Has(key)) return times;
-    const nlohmann::json& list = object.At(key);
-    const auto is_time = [](const nlohmann::json& value) {
-      return value.is_number() && value.get<double>() >= 0.0 &&
-             value.get<double>() <= model::kLongestTime;
-    };
-    if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_time)) {
-      object.FailWith(key, "expected a list of times in seconds");
-    }
-    for (const nlohmann::json& value : list) {
-      times.emplace_back(value.get<double>());
-    }
-    return times;
-  };
-  sample.bucket_ready = buckets("bucket_ready_s");
-  sample.bucket_start = buckets("bucket_start_s");
-  sample.bucket_end = buckets("bucket_end_s");
+  try {
+    model::JsonFieldReader reader(value, place, model::UnknownKeys::kIgnored);
+    VisitFields(reader, sample);
+  } catch (const InputError& error) {
+    record.FailWith("", error.what());
+  }
   if (sample.bucket_start.size() != sample.bucket_ready.size() ||
       sample.bucket_end.size() != sample.bucket_ready.size()) {
-    object.FailWith("bucket_end_s", "expected as many times as bucket_ready_s");
+    record.FailWith(fmt::format("{}.bucket_end_s", place),
+                    "expected as many times as bucket_ready_s");
   }
-  sample.backward_compute = part("backward_compute_s");
   return sample;
 }
 
@@ -149,14 +128,12 @@ void ReadRanks(const JsonObject& record, MeasuredRun& run) {
   }
 }
 
-void ReadSamples(const JsonObject& record,
-                 const std::string& name,
-                 MeasuredRun& run) {
+void ReadSamples(const JsonObject& record, MeasuredRun& run) {
   const nlohmann::json& samples = record.At("samples");
   int64_t counted = 0;
   for (size_t i = 0; i < samples.size(); ++i) {
-    run.samples.push_back(ReadSample(
-        {samples[i], name, run.line, fmt::format("samples[{}]", i)}));
+    run.samples.push_back(
+        ReadSample(record, samples[i], fmt::format("samples[{}]", i)));
     counted += run.samples.back().warmup ? 0 : 1;
     const size_t timed = run.samples.back().bucket_ready.size();
     if (timed != 0 && timed != run.buckets.size()) {
@@ -217,7 +194,7 @@ MeasuredRun ReadRun(const JsonObject& record,
   const nlohmann::json& samples = record.At("samples");
   if (!samples.is_array()) record.FailWith("samples", "expected a list");
   ReadRanks(record, run);
-  ReadSamples(record, name, run);
+  ReadSamples(record, run);
   return run;
 }
 

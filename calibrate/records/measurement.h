@@ -12,25 +12,13 @@
 #include "calibrate/records/observation.h"
 #include "calibrate/records/power_observation.h"
 #include "model/kernels.h"
+#include "model/step_sample.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
 
-// One step of a run. A part that was not timed is absent.
-struct Sample {
-  bool warmup = false;
-  model::Seconds<> step;
-  std::optional<model::Seconds<>> forward;
-  std::optional<model::Seconds<>> backward;
-  std::optional<model::Seconds<>> optimizer;
-  // Times on one of several ranks, since its backward pass began; a value a
-  // bucket.
-  std::vector<model::Seconds<>> bucket_ready;
-  std::vector<model::Seconds<>> bucket_start;
-  std::vector<model::Seconds<>> bucket_end;
-  std::optional<model::Seconds<>> backward_compute;
-};
+using Sample = model::StepSample;
 
 struct MeasuredRun {
   int line = 0;    // in its file, from 1

@@ -330,12 +330,9 @@ void WriteLaunchScript(const LaunchOptions& options,
   }
 }
 
-void WritePlan(const CalibrateOptions& options, const std::string& path) {
-  if (options.device.empty()) {
-    throw InputError("--plan: say of which device, with --device");
-  }
-  const hardware::Device& device =
-      hardware::DeviceCatalog::Shipped().Find(options.device);
+std::string PlanText(const CalibrateOptions& options) {
+  const hardware::Device& device = hardware::DeviceCatalog::Shipped().Find(
+      options.device.empty() ? "cpu" : options.device);
   std::string lines;
   for (const PlannedRun& run :
        PlanAhead(device, PlanOf(device, options), options.budget)) {
@@ -347,7 +344,14 @@ void WritePlan(const CalibrateOptions& options, const std::string& path) {
     throw InputError(fmt::format("no run fits in the budget of {:.0f} s",
                                  model::ToSeconds(options.budget)));
   }
-  internal::WriteWhole(path, lines);
+  return lines;
+}
+
+void WritePlan(const CalibrateOptions& options, const std::string& path) {
+  if (options.device.empty()) {
+    throw InputError("--plan: say of which device, with --device");
+  }
+  internal::WriteWhole(path, PlanText(options));
 }
 
 }  // namespace trainfare::calibrate

@@ -36,8 +36,12 @@ void WriteLaunchScript(const LaunchOptions& options,
                        const std::string& path,
                        std::ostream& out);
 
-// The runs of a calibration of `options.device` in its budget, as a plan for a
-// machine that has the trainer alone; the records go to `calibrate --from`.
+// The runs of a calibration of `options.device`, or this machine's processor,
+// in its budget, by what its datasheet expects: a request of the trainer a
+// line.
+std::string PlanText(const CalibrateOptions& options);
+// The same as a plan for a machine that has the trainer alone; the records go
+// to `calibrate --from`.
 void WritePlan(const CalibrateOptions& options, const std::string& path);
 
 }  // namespace trainfare::calibrate

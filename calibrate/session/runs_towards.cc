@@ -48,7 +48,7 @@ bool Divides(const Architecture& a, int64_t factor) {
 
 Architecture Narrower(const Architecture& whole, int64_t factor) {
   Architecture a = whole;
-  a.head_size = whole.query_head_size();
+  // Heads are as wide as they were, also where hidden over heads says so.
   for (const auto width : kWidths) a.*width /= factor;
   if (a.key_value_heads > 1) a.key_value_heads /= factor;
   return a;

@@ -316,8 +316,9 @@ struct TrainerProcess::State {
       ::_exit(127);
     }
     ::setpgid(0, 0);
-    // It must not inherit that we ignore SIGPIPE.
+    // It must not inherit what we ignore.
     ::signal(SIGPIPE, SIG_DFL);
+    ::signal(SIGXFSZ, SIG_DFL);
     for (const int signal : kSignals) ::signal(signal, SIG_DFL);
     const int in = answers_us ? requests.read : ::open("/dev/null", O_RDONLY);
     const int out = answers_us ? answers.write : ::open("/dev/null", O_WRONLY);

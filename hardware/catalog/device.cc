@@ -4,32 +4,25 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "hardware/catalog/device_fields.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/data_directory.h"
+#include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/letters.h"
 #include "model/nearest.h"
 
 namespace trainfare::hardware {
 namespace {
 
 using model::InputError;
-
-std::string Lowered(std::string_view text) {
-  std::string lowered(text);
-  for (char& letter : lowered) {
-    letter =
-        static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return lowered;
-}
 
 // A word that can be a file name of ours: nothing that leaves the folder.
 bool IsStem(std::string_view name) {
@@ -38,100 +31,6 @@ bool IsStem(std::string_view name) {
   });
 }
 
-// Limits that no device of today comes near, to catch a wrong prefix.
-template <class Q>
-Q Within(const Reader& map, std::string_view key, Q value, Q low, Q high) {
-  if (value < low || value > high) {
-    map.Fail(key,
-             "out of the range that a device can have; is the prefix right?");
-  }
-  return value;
-}
-
-void ReadMemory(const Reader& root, Device& device) {
-  using model::BytesPerSecond;
-  const Reader memory = root.Map("memory");
-  device.memory_capacity = Within(memory,
-                                  "capacity",
-                                  memory.Bytes("capacity"),
-                                  model::MB(100),
-                                  model::GB(10000));
-  device.memory_bandwidth = Within(memory,
-                                   "bandwidth",
-                                   memory.Bandwidth("bandwidth"),
-                                   model::GBPerSecond(1),
-                                   BytesPerSecond<>(1e17));
-  if (const auto on_chip = memory.OptionalBytes("on_chip")) {
-    device.on_chip_memory =
-        Within(memory, "on_chip", *on_chip, model::MB(0.1), model::GB(100));
-  }
-}
-
-void ReadPeak(const Reader& root, Device& device) {
-  const Reader peak = root.Map("peak");
-  const auto rate = [&](std::string_view key) {
-    std::optional<model::FlopsPerSecond<>> value =
-        peak.OptionalComputeRate(key);
-    if (value) {
-      Within(peak,
-             key,
-             *value,
-             model::TFlopPerSecond(0.001),
-             model::TFlopPerSecond(1e6));
-    }
-    return value;
-  };
-  device.peak.fp32 = rate("fp32");
-  device.peak.tf32 = rate("tf32_dense");
-  device.peak.fp16 = rate("fp16_dense");
-  device.peak.bf16 = rate("bf16_dense");
-  device.peak.fp8 = rate("fp8_dense");
-  if (device.peak.fp8 && !device.peak.bf16) {
-    peak.Fail("fp8_dense", "expected bf16_dense beside it, got none");
-  }
-  device.peak.vector = rate("vector_fp32");
-}
-
-void ReadCores(const Reader& root, Device& device) {
-  const bool gpu = device.kind == DeviceKind::kGpu;
-  const Reader cores = root.Map("cores");
-  if (gpu || cores.Has("count")) {
-    device.cores = cores.Integer("count", 1, 10'000'000);
-  }
-  if (gpu || cores.Has("clock")) {
-    device.clock = Within(cores,
-                          "clock",
-                          cores.Frequency("clock"),
-                          model::Megahertz(100),
-                          model::Megahertz(10000));
-  }
-  if (gpu) {
-    device.warps_per_core = cores.Integer("warps", 1, 1024);
-    device.registers_per_core = cores.Integer("registers", 1024, 1 << 24);
-    device.shared_memory_per_core = Within(cores,
-                                           "shared_memory",
-                                           cores.Bytes("shared_memory"),
-                                           model::KiB(16),
-                                           model::MiB(4));
-  }
-  if (const auto array = cores.OptionalMap("systolic_array")) {
-    device.systolic_rows = array->Integer("rows", 1, 4096);
-    device.systolic_columns = array->Integer("columns", 1, 4096);
-  }
-}
-
-void ReadPower(const Reader& root, Device& device) {
-  const std::optional<Reader> power = root.OptionalMap("power");
-  if (!power) return;
-  device.max_power = power->OptionalPower("max");
-  device.idle_power = power->OptionalPower("idle");
-  if (device.max_power && device.idle_power &&
-      *device.idle_power >= *device.max_power) {
-    power->Fail("idle", "expected less than power.max");
-  }
-}
-
-// What its own file says goes before what is taken of its kind.
 // What the compiler's levels cost is of the device that they were tried on.
 void ReadCompilerLevels(const Reader& root, Device& device) {
   const std::optional<Reader> own = root.OptionalMap("compiler");
@@ -150,19 +49,16 @@ void ReadCompilerLevels(const Reader& root, Device& device) {
   }
 }
 
-void ReadGeneration(const Reader& root, Device& device) {
+// What is taken of its kind and generation, where its own file says nothing.
+void TakeFactsOfKind(Device& device) {
   const KindFacts& kind = FactsOfKind(device.kind);
   device.context = kind.context;
   device.workspace = kind.workspace;
   device.compiler = kind.compiler;
-  ReadCompilerLevels(root, device);
   device.other_work_power_share = kind.other_work_power_share;
-  device.compute_capability =
-      root.OptionalText("compute_capability").value_or("");
   const auto generation = kind.generations.find(device.compute_capability);
-  if (generation != kind.generations.end()) device.energy = generation->second;
-  if (const auto own = root.OptionalMap("energy")) {
-    device.energy = ReadArithmeticEnergy(*own);
+  if (!device.energy && generation != kind.generations.end()) {
+    device.energy = generation->second;
   }
 }
 
@@ -201,18 +97,6 @@ void ReadPriors(const Reader& root, Device& device) {
   }
 }
 
-void ReadLinks(const Reader& root, Device& device) {
-  const std::optional<Reader> links = root.OptionalMap("links");
-  if (!links) return;
-  device.peer_bandwidth = links->OptionalBandwidth("peer");
-  if (links->Has("peer_domain")) {
-    device.peer_domain = links->Integer("peer_domain", 2, 1'000'000);
-  }
-  device.host_bandwidth = links->OptionalBandwidth("host");
-  device.through_host_bandwidth = links->OptionalBandwidth("through_host");
-  device.weight_bandwidth = links->OptionalBandwidth("weights");
-}
-
 }  // namespace
 
 std::string_view ToText(DeviceKind kind) { return KindOf(kind).name; }
@@ -229,13 +113,14 @@ DeviceKind ReadKind(const Reader& map, std::string_view key) {
                                  row(DeviceKind::kDataflow)});
 }
 
+void ReadWord(const Reader& map, std::string_view key, DeviceKind& kind) {
+  kind = ReadKind(map, key);
+}
+
 ArithmeticEnergy ReadArithmeticEnergy(const Reader& map) {
   ArithmeticEnergy energy;
-  energy.lanes = model::JoulesPerFlop<>(map.Energy("lanes").base());
-  energy.tensor_tf32 = map.Number("tensor_tf32", 0.001, 10.0);
-  energy.tensor_half = map.Number("tensor_half", 0.001, 10.0);
-  energy.tensor_cores_at_limit =
-      map.OptionalFlag("tensor_cores_at_limit").value_or(false);
+  YamlFieldReader fields(map);
+  VisitFields(fields, energy);
   return energy;
 }
 
@@ -274,25 +159,12 @@ Device LoadDevice(const std::string& path) {
   const Reader root = Reader::FromFile(path);
   Device device;
   device.name = Stem(path);
-  device.reported_name = root.OptionalText("reported_name").value_or("");
-  device.aliases = root.OptionalTexts("aliases");
-  device.vendor = root.Text("vendor");
-  device.architecture = root.Text("architecture");
-  device.kind = ReadKind(root, "model");
-  device.source =
-      fmt::format("{} ({})", root.Text("source"), root.Date("date"));
-  device.recalled = root.OptionalTexts("recalled");
-  device.notes = root.OptionalTexts("notes");
-  ReadGeneration(root, device);
-  ReadMemory(root, device);
-  ReadPeak(root, device);
-  ReadCores(root, device);
-  device.static_shapes = root.OptionalFlag("static_shapes").value_or(false);
-  device.inference_only = root.OptionalFlag("inference_only").value_or(false);
+  YamlFieldReader fields(root);
+  VisitFields(fields, device);
+  device.source = fmt::format("{} ({})", device.source, root.Date("date"));
+  TakeFactsOfKind(device);
+  ReadCompilerLevels(root, device);
   ReadPriors(root, device);
-  ReadPower(root, device);
-  device.part_of = root.OptionalText("part_of");
-  ReadLinks(root, device);
   root.Finish();
   return device;
 }
@@ -368,7 +240,7 @@ const std::vector<Device>& DeviceCatalog::devices() const {
 
 const Device* DeviceCatalog::TryFind(std::string_view name) const {
   if (name.empty()) return nullptr;
-  const std::string lowered = Lowered(name);
+  const std::string lowered = model::Lowered(name);
   if (lowered == "cpu") {
     static const Device host = HostCpu();
     return &host;

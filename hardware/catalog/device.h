@@ -74,7 +74,7 @@ struct Device {
   std::string vendor;
   std::string architecture;
   DeviceKind kind = DeviceKind::kGpu;
-  std::string source;  // datasheet or revision; with date
+  std::string source;  // datasheet or revision, with its date
   // Facts that rest on a datasheet from memory, checked against no page.
   std::vector<std::string> recalled;
   std::vector<std::string> notes;
@@ -146,6 +146,8 @@ class Reader;
 std::string_view ToText(DeviceKind kind);
 // The kind that stands at `key`. Throws InputError with file:line:col.
 DeviceKind ReadKind(const Reader& map, std::string_view key);
+// The same for lists of fields (hardware/files/yaml_fields.h).
+void ReadWord(const Reader& map, std::string_view key, DeviceKind& kind);
 // The energies of a generation that stand in `map`.
 ArithmeticEnergy ReadArithmeticEnergy(const Reader& map);
 

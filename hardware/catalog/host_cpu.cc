@@ -139,7 +139,7 @@ Device HostCpu() {
   cpu.name = "cpu";
   cpu.kind = DeviceKind::kCpu;
   cpu.reported_name = info.name.empty() ? "unknown processor" : info.name;
-  cpu.vendor = info.vendor;
+  cpu.vendor = info.vendor.empty() ? "unknown" : info.vendor;
   cpu.architecture = VectorName(info.flags);
   cpu.source = "this machine: /proc/cpuinfo, /proc/meminfo, /sys";
   const auto usable = static_cast<int64_t>(std::thread::hardware_concurrency());

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "hardware/files/date.h"
+#include "model/error.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -230,6 +231,15 @@ constexpr auto kMilliPrefixes = std::to_array<Prefix>({
 
 std::string_view Description(Dimension dimension) {
   return FamilyOf(dimension).description;
+}
+
+std::string BaseUnit(Dimension dimension) {
+  const Family& family = FamilyOf(dimension);
+  const auto base = std::find_if(family.units.begin(),
+                                 family.units.end(),
+                                 [](const Unit& u) { return u.base == 1.0; });
+  ENSURE(base != family.units.end(), "every dimension has a base unit");
+  return fmt::format("{}{}", base->text, family.suffix);
 }
 
 std::optional<double> ParseBase(Dimension dimension, std::string_view text) {

@@ -31,6 +31,8 @@ enum class Dimension {
 
 // What messages say of it: `a bandwidth such as "4.8 TB/s"`.
 std::string_view Description(Dimension dimension);
+// The unit that a number in base units has: "B/s".
+std::string BaseUnit(Dimension dimension);
 
 // The number in base units; nullopt when `text` is not one finite number
 // followed by a unit of `dimension` (space between them or not), or 0.

@@ -274,6 +274,17 @@ Q Reader::Quantity(std::string_view key, Sign sign) const {
   return Q(*base);
 }
 
+// Every type that has a text form.
+template model::Bytes<> Reader::Quantity(std::string_view, Sign) const;
+template model::BytesPerSecond<> Reader::Quantity(std::string_view, Sign) const;
+template model::FlopsPerSecond<> Reader::Quantity(std::string_view, Sign) const;
+template model::Seconds<> Reader::Quantity(std::string_view, Sign) const;
+template model::Hertz<> Reader::Quantity(std::string_view, Sign) const;
+template model::Watts<> Reader::Quantity(std::string_view, Sign) const;
+template model::Joules<> Reader::Quantity(std::string_view, Sign) const;
+template model::Usd<> Reader::Quantity(std::string_view, Sign) const;
+template model::UsdPerSecond<> Reader::Quantity(std::string_view, Sign) const;
+
 model::Bytes<> Reader::Bytes(std::string_view key, Sign sign) const {
   return Quantity<model::Bytes<>>(key, sign);
 }

@@ -81,6 +81,9 @@ class Reader {
   double Number(std::string_view key, double min, double max) const;
   // Greater than 0; pass kZeroOrMore where 0 has a meaning.
   enum class Sign { kPositive, kZeroOrMore };
+  // Of any type that has a text form (unit_text.h).
+  template <class Q>
+  Q Quantity(std::string_view key, Sign = Sign::kPositive) const;
   model::Bytes<> Bytes(std::string_view key, Sign = Sign::kPositive) const;
   model::BytesPerSecond<> Bandwidth(std::string_view key,
                                     Sign = Sign::kPositive) const;
@@ -168,8 +171,6 @@ class Reader {
   Node& Require(std::string_view key, std::string_view expected) const;
   const Node& Scalar(std::string_view key, std::string_view expected) const;
   const Node& List(std::string_view key, std::string_view expected) const;
-  template <class Q>
-  Q Quantity(std::string_view key, Sign sign) const;
   int64_t IntegerOf(const Node& node, int64_t min, int64_t max) const;
   double NumberOf(const Node& node, double min, double max) const;
   std::string TextOf(const Node& node, std::string_view expected) const;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cmath>
 
 #include "hardware/files/unit_text.h"
@@ -10,15 +9,6 @@
 #include "model/limits.h"
 
 namespace trainfare::calibrate {
-
-std::string Lowered(std::string_view text) {
-  std::string lowered(text);
-  for (char& letter : lowered) {
-    letter =
-        static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return lowered;
-}
 
 void TableRow::Fail(std::string_view column, std::string_view expected) const {
   throw model::InputError(

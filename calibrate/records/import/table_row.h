@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "hardware/files/csv_file.h"
+#include "model/letters.h"
 
 namespace trainfare::calibrate {
 
@@ -20,7 +21,7 @@ inline bool Contains(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
-std::string Lowered(std::string_view text);
+using model::Lowered;
 
 struct TableRow {
   const hardware::CsvFile& table;

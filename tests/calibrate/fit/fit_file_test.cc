@@ -13,6 +13,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/step_model.h"
+#include "hardware/files/data_directory.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 
@@ -113,13 +114,30 @@ TEST_CASE("a fit file reads back as it was, byte for byte") {
   CHECK(read.measured_device->memory_bandwidth ==
         fit.measured_device->memory_bandwidth);
   CHECK(read.measured_device->peak.fp32 == fit.measured_device->peak.fp32);
+  CHECK(read.measured_device->name == "cpu");
+  CHECK(read.measured_device->vendor == fit.measured_device->vendor);
+  CHECK(read.measured_device->cores == fit.measured_device->cores);
+  CHECK(read.measured_device->clock == fit.measured_device->clock);
 
   const std::string again = folder / "again.yaml";
   SaveFit(read, again);
-  CHECK(Contents(again) == Contents(path));
+  CHECK((Contents(again) == Contents(path)));
   // Nothing is left beside it.
   CHECK(std::distance(fs::directory_iterator(fs::path(path).parent_path()),
                       fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("every fit that ships is written as it stands, byte for byte") {
+  const Folder folder;
+  const std::string again = folder / "again.yaml";
+  const std::vector<std::string> paths =
+      hardware::YamlFiles(hardware::ShippedDirectory("calibrate/fits"));
+  REQUIRE(!paths.empty());
+  for (const std::string& path : paths) {
+    CAPTURE(path);
+    SaveFit(LoadFit(path), again);
+    CHECK((Contents(again) == Contents(path)));
+  }
 }
 
 // Two groups: one whose computation beside was timed, one without and with no
@@ -246,7 +264,7 @@ TEST_CASE("groups of ranks stand in a fit file, and older files have none") {
   CHECK(eight.runs.empty());
   const std::string again = folder / "again.yaml";
   SaveFit(read, again);
-  CHECK(Contents(again) == Contents(path));
+  CHECK((Contents(again) == Contents(path)));
 }
 
 TEST_CASE("a group of ranks that is not right says where") {

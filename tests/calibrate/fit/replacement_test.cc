@@ -103,6 +103,14 @@ TEST_CASE("a fit is kept, or what gave way is") {
                            "new one 1");
   CHECK(LoadFit(path).provenance.runs == 82);
 
+  // Enough runs of today for a finished calibration, not for one broken off.
+  Fit fewer = GoodFit();
+  fewer.provenance.runs = 60;
+  CHECK(!WhyNotReplace(good, fewer));
+  placed = PlaceFit(fewer, path, Replace::kIfNotWorse, true);
+  CHECK(!placed.in_place);
+  CHECK(LoadFit(path).provenance.runs == 82);
+
   placed = PlaceFit(poor, path, Replace::kIfNotWorse, false);
   CHECK(!placed.in_place);
   CHECK(placed.path == path + ".new");

@@ -8,6 +8,7 @@
 
 #include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "model/fields.h"
 #include "model/memory.h"
 
 namespace trainfare::calibrate {
@@ -60,6 +61,8 @@ TEST_CASE("sizes of a model: fewer layers, narrower, the same heads") {
       model::Workload w;
       w.architecture = all[i];
       CHECK_NOTHROW(model::Validate(w));
+      // Else the trainer has no such blocks.
+      CHECK(model::HasPlainBlock(all[i]) == model::HasPlainBlock(all[0]));
       const bool fewer = i > 0 && all[i].hidden == all[i - 1].hidden;
       if (fewer) {
         CHECK(model::TotalParameters(all[i]) <

@@ -235,11 +235,11 @@ TEST_CASE("one bad device file per message") {
         "d.yaml:6:40: memory.bandwidth: expected a bandwidth such as "
         "\"4.8 TB/s\", got \"320 GB\"; GB is an amount, not a rate");
   CHECK(Message(Replaced(kGood, "320 GB/s", "320 kB/s")) ==
-        "d.yaml:6:40: memory.bandwidth: out of the range that a device can "
-        "have; is the prefix right?");
+        "d.yaml:6:40: memory.bandwidth: expected 1e+09 to 1e+17 B/s, got "
+        "320000; is the prefix right?");
   CHECK(Message(Replaced(kGood, "8 TFLOP/s", "8e9 TFLOP/s")) ==
-        "d.yaml:7:15: peak.fp32: out of the range that a device can have; is "
-        "the prefix right?");
+        "d.yaml:7:15: peak.fp32: expected 1e+09 to 1e+18 FLOP/s, got 8e+21; "
+        "is the prefix right?");
   CHECK(Message(Replaced(kGood, "source: datasheet\n", "")) ==
         "d.yaml:1:1: missing key \"source\", a text");
   CHECK(Message(Replaced(kGood, "warps: 32, ", "")) ==

@@ -112,6 +112,16 @@ TEST_CASE("what a scenario may say is in what is shown") {
                      "dataset: { train: 9, eval: 3, lengths: lengths.yaml }"));
 }
 
+TEST_CASE("the decay that was given is shown, none where there is none") {
+  const std::string training = kTraining;
+  const std::string decaying = ToYaml(Job(
+      "bert-base-uncased", training + "learning_rate: { layer_decay: 0.9 }"));
+  CHECK(decaying.find("learning_rate: { layer_decay: 0.9 }\n") !=
+        std::string::npos);
+  CHECK(ToYaml(Job("bert-base-uncased", training)).find("learning_rate") ==
+        std::string::npos);
+}
+
 TEST_CASE("lengths are shown as points of their distribution") {
   const std::string text = ToYaml(Job("bert-base-uncased", kTraining));
   CHECK(text.find("source: \"counted: by hand\"") != std::string::npos);

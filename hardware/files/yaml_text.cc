@@ -1,8 +1,8 @@
-#include "calibrate/fit/yaml_text.h"
+#include "hardware/files/yaml_text.h"
 
 #include <nlohmann/json.hpp>
 
-namespace trainfare::calibrate::internal {
+namespace trainfare::hardware {
 
 std::string Quoted(std::string_view text) {
   // A JSON string is a YAML scalar. DEL is allowed in neither YAML nor here.
@@ -15,4 +15,4 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
-}  // namespace trainfare::calibrate::internal
+}  // namespace trainfare::hardware
