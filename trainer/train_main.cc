@@ -112,9 +112,9 @@ class Ranks {
     command
         ->add_option("--join-within",
                      join_within_s_,
-                     "Seconds for all ranks to come together")
-        ->check(CLI::Range(0.2, 86400.0))
-        ->capture_default_str();
+                     "Seconds for all ranks to come together (default: 20 on "
+                     "one host, 120 over several)")
+        ->check(CLI::Range(0.2, 86400.0));
   }
 
   // `body` gets null where this process is alone. A failure here is told to
@@ -124,7 +124,7 @@ class Ranks {
     if (!place_) return body(nullptr);
     trainer::CommunicatorOptions options;
     options.lost_after = Milliseconds(lost_after_s_);
-    options.join_within = Milliseconds(join_within_s_);
+    if (join_within_s_) options.join_within = Milliseconds(*join_within_s_);
     options.on_lost = [](const std::string& line) {
       // Some other process wrote it.
       std::cerr << "error: " + trainfare::hardware::OneLine(line) + "\n"
@@ -155,7 +155,7 @@ class Ranks {
   double bucket_mib_ = 25.0;
   double first_bucket_mib_ = 1.0;
   double lost_after_s_ = 15.0;
-  double join_within_s_ = 120.0;
+  std::optional<double> join_within_s_;
 };
 
 // The device that a command computes on.

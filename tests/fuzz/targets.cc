@@ -1,11 +1,6 @@
 #include "tests/fuzz/targets.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -20,42 +15,19 @@
 #include "hardware/files/csv_file.h"
 #include "hardware/files/foreign_text.h"
 #include "hardware/files/json_text.h"
+#include "hardware/files/model_config.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
+#include "scenarios/commands/diff.h"
 #include "scenarios/job/scenario.h"
+#include "tests/fuzz/scratch_file.h"
+#include "trainer/data/data.h"
+#include "trainer/data/safetensors.h"
+#include "trainer/data/wordpiece.h"
 
 namespace trainfare::fuzz {
 namespace {
-
-namespace fs = std::filesystem;
-
-// A file for readers that take a path; one a process.
-class ScratchFile {
- public:
-  explicit ScratchFile(std::string_view suffix) {
-    std::string folder =
-        (fs::temp_directory_path() / "trainfare_fuzz_XXXXXX").string();
-    if (::mkdtemp(folder.data()) == nullptr) ::abort();
-    folder_ = folder;
-    path_ = folder_ / ("input" + std::string(suffix));
-  }
-  ~ScratchFile() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-
-  std::string With(std::string_view bytes) const {
-    std::ofstream(path_, std::ios::binary) << bytes;
-    return path_.string();
-  }
-
- private:
-  fs::path folder_;
-  fs::path path_;
-};
 
 calibrate::RunContext Run128() {
   calibrate::RunContext run;
@@ -75,17 +47,17 @@ void ReadYaml(std::string_view bytes) {
 }
 
 void ReadScenario(std::string_view bytes) {
-  static const ScratchFile file(".yaml");
+  static const ScratchFile file("input.yaml");
   scenarios::LoadScenario(file.With(bytes));
 }
 
 void ReadLengths(std::string_view bytes) {
-  static const ScratchFile file(".yaml");
+  static const ScratchFile file("input.yaml");
   scenarios::LoadLengths(file.With(bytes));
 }
 
 void ReadFit(std::string_view bytes) {
-  static const ScratchFile file(".yaml");
+  static const ScratchFile file("input.yaml");
   calibrate::LoadFit(file.With(bytes));
 }
 
@@ -102,7 +74,7 @@ void ReadCsv(std::string_view bytes) {
 }
 
 void ReadPrices(std::string_view bytes) {
-  static const ScratchFile file(".csv");
+  static const ScratchFile file("input.csv");
   hardware::ImportSkyPilotCatalog(file.With(bytes), "aws", "2026-05-20");
 }
 
@@ -116,7 +88,7 @@ void ReadNcclTests(std::string_view bytes) {
 }
 
 void ReadTrainerState(std::string_view bytes) {
-  static const ScratchFile file(".json");
+  static const ScratchFile file("input.json");
   static const calibrate::RunContext run = Run128();
   const std::string path = file.With(bytes);
   if (calibrate::IsTrainerState(path)) calibrate::ReadTrainerState(path, run);
@@ -144,32 +116,86 @@ void ReadText(std::string_view bytes) {
   hardware::IsDate(bytes);
 }
 
-constexpr std::array<Target, 14> kTargets = {
-    {{"csv", ReadCsv},
+void ReadModelConfig(std::string_view bytes) {
+  static const ScratchFile file("config.json");
+  hardware::ReadModelConfig(file.With(bytes));
+}
+
+void ReadAnswer(std::string_view bytes) {
+  static const ScratchFile file("input.json");
+  const std::string path = file.With(bytes);
+  scenarios::Diff(path, path);
+}
+
+// Of the trainer what needs no tensors.
+
+void ReadSafetensors(std::string_view bytes) {
+  static const ScratchFile file("input.safetensors");
+  const trainer::SafetensorsFile read(file.With(bytes));
+  // What is said to be there is there.
+  unsigned char sum = 0;
+  for (const auto& [name, tensor] : read.tensors()) {
+    for (size_t i = 0; i < tensor.size; i += 4096) {
+      sum ^= static_cast<unsigned char>(tensor.data[i]);
+    }
+  }
+  [[maybe_unused]] static volatile unsigned char used;
+  used = sum;
+}
+
+constexpr std::string_view kText =
+    "[MASK] Caf\u00e9 un-affable \u4f60\u597d, na\xefve.";
+
+void ReadTokenizer(std::string_view bytes) {
+  static const ScratchFile file("tokenizer.json");
+  trainer::WordPiece::FromFolder(file.FolderWith(bytes)).Encode(kText, 16);
+}
+
+void ReadVocabulary(std::string_view bytes) {
+  static const ScratchFile file("vocab.txt");
+  trainer::WordPiece::FromFolder(file.FolderWith(bytes)).Encode(kText, 16);
+}
+
+void ReadExamples(std::string_view bytes) {
+  static const ScratchFile file("input.jsonl");
+  static const model::Architecture encoder =
+      model::FindArchitecture("bert-tiny");
+  trainer::ReadExamples(file.With(bytes), nullptr, encoder, 16);
+}
+
+void ReadHistogram(std::string_view bytes) {
+  static const ScratchFile file("input.csv");
+  static const model::Architecture encoder =
+      model::FindArchitecture("bert-tiny");
+  trainer::LengthHistogram::FromFile(file.With(bytes))
+      .Draw(8, encoder, 5, 64, 1);
+}
+
+constexpr std::array<Target, 21> kTargets = {
+    {{"answer", ReadAnswer},
+     {"csv", ReadCsv},
      {"devices", ReadDevices},
+     {"examples", ReadExamples},
      {"fit", ReadFit},
+     {"histogram", ReadHistogram},
      {"json", ReadJson},
      {"lengths", ReadLengths},
      {"mlperf", ReadMlperf},
+     {"model_config", ReadModelConfig},
      {"nccl_tests", ReadNcclTests},
      {"prices", ReadPrices},
      {"records", ReadRecords},
+     {"safetensors", ReadSafetensors},
      {"scenario", ReadScenario},
      {"table", ReadTable},
      {"text", ReadText},
+     {"tokenizer", ReadTokenizer},
      {"trainer_state", ReadTrainerState},
+     {"vocabulary", ReadVocabulary},
      {"yaml", ReadYaml}}};
 
 }  // namespace
 
 std::span<const Target> Targets() { return kTargets; }
-
-void Run(const Target& target, std::string_view bytes) {
-  try {
-    target.read(bytes);
-  } catch (const model::InputError&) {
-    // Refused with a message: what a reader is for.
-  }
-}
 
 }  // namespace trainfare::fuzz

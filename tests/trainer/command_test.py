@@ -6,6 +6,7 @@
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -74,7 +75,7 @@ class Command(unittest.TestCase):
 
     def test_measures_what_a_plan_asks(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST), "",
-                          json.dumps({**REQUEST, "batch": 0}), "not json",
+                          json.dumps({**REQUEST, "batch": 0}), "not \x7fjson",
                           json.dumps({**REQUEST, "sequence_length": 8}))
         records = self.folder / "records.jsonl"
         records.write_text('{"kind": "before"}\n')
@@ -87,7 +88,8 @@ class Command(unittest.TestCase):
         self.assertEqual(answers[1]["device"]["threads"], 1)
         self.assertEqual(answers[2]["request"], {**REQUEST, "batch": 0})
         self.assertIn("batch", answers[2]["message"])
-        self.assertEqual(answers[3]["request"], "not json")
+        self.assertEqual(answers[3]["request"], "not \x7fjson")
+        self.assertNotIn("\x7f", records.read_text())
         self.assertEqual(answers[4]["workload"]["sequence_length"], 8)
         self.assertEqual(len(answers[4]["samples"]), 3)
 
@@ -294,6 +296,23 @@ class Command(unittest.TestCase):
         self.assertEqual(len(answers), 2)
         self.assertTrue(any(not s["warmup"] for s in answers[1]["samples"]))
 
+    def test_interrupted_while_it_builds_a_model(self):
+        """Of many layers, which take longer than anybody waits."""
+        plan = self.write("plan.jsonl", json.dumps({
+            **REQUEST, "steps": 100000, "model": {
+                "family": "decoder", "layers": 20000, "hidden": 8, "heads": 1,
+                "vocabulary": 50}}))
+        with subprocess.Popen([TRAINER, "measure", "--plan", plan,
+                               "--threads", "1"], text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            # Its handlers are there before the second thread of any kind.
+            wait_for_threads(process, 2)
+            time.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            _, error = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, error), (130, ""))
+
     def test_signals_reach_no_thread_that_computes(self):
         """Wherever a signal falls into a step, the run ends whole."""
         request = {**REQUEST, "model": "bert-small", "batch": 32,
@@ -330,6 +349,24 @@ class Command(unittest.TestCase):
             open_to_them += masks["SigBlk"] & wanted != wanted
         # The thread that waits for them may have them unblocked while it does.
         self.assertLessEqual(open_to_them, 1)
+
+    def test_a_file_beyond_the_limit_of_the_shell(self):
+        """The lines that fit stay, and no half of the next."""
+        plan = self.write("plan.jsonl", *[json.dumps(REQUEST)] * 5)
+        records = self.folder / "records.jsonl"
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        self.check_fails(
+            run("measure", "--plan", plan, "--out", records,
+                preexec_fn=limited),
+            1, f"{records}: cannot write: File too large")
+        lines = records.read_text().splitlines(keepends=True)
+        self.assertGreater(len(lines), 0)
+        for line in lines:
+            self.assertEqual(json.loads(line)["kind"], "step")
+            self.assertTrue(line.endswith("\n"))
 
     def test_full_disk_and_closed_pipe(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST))
@@ -710,6 +747,12 @@ class Command(unittest.TestCase):
                                                     for i in range(40000)))
         self.check_fails(self.train("--data", data, "--tokenizer", folder),
                          1, "expected a vocabulary of at most 30522 tokens")
+        # Few tokens, of which one has an id that no row of the embedding has.
+        (folder / "tokenizer.json").write_text(json.dumps({"model": {
+            "type": "WordPiece", "vocab": {
+                "[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 40000}}}))
+        self.check_fails(self.train("--data", data, "--tokenizer", folder),
+                         1, "at most 30522 tokens", "got 40001")
 
     def test_trains_on_lengths_of_a_histogram(self):
         lengths = self.write("lengths.csv", "length,count", "4,3", "12,1",

@@ -21,6 +21,8 @@ namespace {
 using model::InputError;
 using nlohmann::json;
 
+constexpr int64_t kLargestId = 1'000'000'000;
+
 constexpr char32_t kDottedCapitalI = 0x130;  // the one letter that grows
 constexpr char32_t kDotAbove = 0x307;
 
@@ -212,7 +214,7 @@ void WordPiece::ReadVocabulary(const std::string& path) {
   int64_t id = 0;
   for (std::string line; std::getline(file, line); ++id) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    vocabulary_[line] = id;
+    Add(line, id);
   }
   if (vocabulary_.empty()) {
     throw InputError(
@@ -226,13 +228,14 @@ void WordPiece::ReadTokenizerJson(const std::string& path) {
   const Options model(path, "model", file);
   model.Expect("type", "WordPiece");
   for (const auto& [token, id] : model.Object("vocab").items()) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0) {
+    if (!id.is_number_integer() || id.get<int64_t>() < 0 ||
+        id.get<int64_t>() > kLargestId) {
       throw InputError(fmt::format("{}: model.vocab.{}: expected an id, got {}",
                                    path,
                                    hardware::OneLine(token),
                                    hardware::ShownJson(id)));
     }
-    vocabulary_[token] = id.get<int64_t>();
+    Add(token, id.get<int64_t>());
   }
   prefix_ = model.Text("continuing_subword_prefix", prefix_);
   longest_word_ = model.Count("max_input_chars_per_word", longest_word_);
@@ -245,6 +248,12 @@ void WordPiece::ReadTokenizerJson(const std::string& path) {
     strip_accents_ = normalizer.Flag("strip_accents", lower_case_);
   }
   FindSpecialTokens(path);
+}
+
+void WordPiece::Add(const std::string& token, int64_t id) {
+  vocabulary_[token] = id;
+  size_ = std::max(size_, id + 1);
+  longest_token_ = std::max(longest_token_, token.size());
 }
 
 void WordPiece::FindSpecialTokens(const std::string& path) {
@@ -313,7 +322,8 @@ void WordPiece::AppendPieces(const std::u32string& word,
   }
   std::vector<int64_t> pieces;
   for (size_t start = 0; start < word.size();) {
-    size_t end = word.size();
+    // A token has no more code points than bytes.
+    size_t end = std::min(word.size(), start + longest_token_);
     auto found = vocabulary_.end();
     for (; end > start; --end) {
       std::string piece = start > 0 ? prefix_ : "";

@@ -24,11 +24,13 @@ class WordPiece {
   // [CLS] text [SEP], the text cut so that all fits in `longest` tokens.
   std::vector<int64_t> Encode(std::string_view text, int64_t longest) const;
 
-  int64_t size() const { return static_cast<int64_t>(vocabulary_.size()); }
+  // One more than the largest id, whether or not ids leave some out.
+  int64_t size() const { return size_; }
 
  private:
   void ReadVocabulary(const std::string& path);
   void ReadTokenizerJson(const std::string& path);
+  void Add(const std::string& token, int64_t id);
   void FindSpecialTokens(const std::string& path);
   // Words of a text without special tokens, as Unicode code points.
   std::vector<std::u32string> Words(std::string_view text) const;
@@ -36,6 +38,8 @@ class WordPiece {
                     std::vector<int64_t>& ids) const;
 
   std::unordered_map<std::string, int64_t> vocabulary_;
+  int64_t size_ = 0;
+  size_t longest_token_ = 0;  // bytes
   // Tokens that a text may spell out, such as [MASK]; never split.
   std::vector<std::pair<std::string, int64_t>> special_;
   bool clean_text_ = true;

@@ -4,6 +4,7 @@
 #include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iostream>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -37,6 +39,11 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 // No collective of a healthy run takes so long; the monitor is quicker.
 constexpr milliseconds kCollectiveTimeout = std::chrono::minutes(30);
+
+// For all ranks to come. One that is lost before it came is never seen: the
+// others learn of it by waiting.
+constexpr milliseconds kJoinOnOneHost = std::chrono::seconds(20);
+constexpr milliseconds kJoinOverHosts = std::chrono::seconds(120);
 
 // c10d tells of every closed socket with a trace of the stack. What is wrong
 // we say ourselves, in a line; PyTorch's own variable brings the rest back.
@@ -206,6 +213,41 @@ std::string AddressTowards(const std::string& host, uint16_t port) {
   return text;
 }
 
+// Whether somebody listens at `one`, within a second.
+bool Answers(const addrinfo& one) {
+  const int descriptor = ::socket(one.ai_family,
+                                  SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                                  one.ai_protocol);
+  if (descriptor < 0) return false;
+  bool answers = ::connect(descriptor, one.ai_addr, one.ai_addrlen) == 0;
+  if (!answers && errno == EINPROGRESS) {
+    pollfd connecting{descriptor, POLLOUT, 0};
+    int error = 0;
+    socklen_t size = sizeof(error);
+    answers =
+        ::poll(&connecting, 1, 1000) == 1 &&
+        ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
+        error == 0;
+  }
+  ::close(descriptor);
+  return answers;
+}
+
+// Until rank 0 listens; false where it does not within `timeout`. c10d itself
+// asks at ever longer intervals and ends well behind its timeout.
+bool AwaitStore(const RankPlace& place, milliseconds timeout) {
+  const Addresses there(MeetingHost(place), place.store_port, SOCK_STREAM);
+  const auto end = Clock::now() + timeout;
+  while (true) {
+    for (const addrinfo* one = there.first(); one != nullptr;
+         one = one->ai_next) {
+      if (Answers(*one)) return true;
+    }
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(milliseconds(50));
+  }
+}
+
 // Who does not know it finds no key of the run: neither its verdicts nor its
 // requests. Empty where none was agreed upon, which one host has no need of.
 std::string SharedSecret() {
@@ -222,9 +264,14 @@ StorePtr OpenStore(const RankPlace& place, milliseconds timeout) {
     options.masterListenFd = Listen(place);
   }
   try {
+    if (!options.isServer && !AwaitStore(place, timeout)) {
+      throw std::runtime_error("nobody listens");
+    }
     return c10::make_intrusive<c10d::PrefixStore>(
         fmt::format("trainfare/{}/{}", SharedSecret(), place.attempt),
         c10::make_intrusive<c10d::TCPStore>(MeetingHost(place), options));
+  } catch (const InputError&) {
+    throw;
   } catch (const std::exception&) {
     throw InputError(fmt::format(
         "rank {}: no answer from rank 0 at {}:{} within {} s (MASTER_ADDR, "
@@ -355,11 +402,13 @@ std::unique_ptr<Communicator> Communicator::Join(
     return std::unique_ptr<Communicator>(new Communicator(place, nullptr));
   }
   Quieten();
+  const milliseconds join_within = options.join_within.value_or(
+      AllHere(place) ? kJoinOnOneHost : kJoinOverHosts);
   auto state = std::make_unique<State>();
   state->lost_after = options.lost_after;
-  state->store = OpenStore(place, options.join_within);
+  state->store = OpenStore(place, join_within);
   try {
-    Register(*state->store, place, options.join_within);
+    Register(*state->store, place, join_within);
   } catch (const std::exception& error) {
     // Rank 0 takes the store with it: not before the others have read why.
     if (place.rank == 0) std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/json_fields.h"
 #include "model/kernel_fields.h"
+#include "model/step_sample.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -98,23 +99,39 @@ Json TimelineJson(const StepTimeline& timeline) {
            Instants({timeline.optimizer_begin_s, timeline.optimizer_end_s})}};
 }
 
-Json SampleJson(const Sample& sample) {
+std::vector<model::Seconds<>> Times(const std::vector<double>& seconds) {
+  return {seconds.begin(), seconds.end()};
+}
+
+model::StepSample AsRecorded(const Sample& sample) {
   const StepTimes& times = sample.times;
-  Json json = {{"step", sample.step},
-               {"warmup", sample.warmup},
-               {"forward_s", times.forward_s},
-               {"backward_s", times.backward_s},
-               {"optimizer_s", times.optimizer_s},
-               {"step_s", times.step_s},
-               {"loss", times.loss}};
-  if (times.timeline) json["timeline"] = TimelineJson(*times.timeline);
+  model::StepSample recorded;
+  recorded.index = sample.step;
+  recorded.warmup = sample.warmup;
+  recorded.forward = model::Second(times.forward_s);
+  recorded.backward = model::Second(times.backward_s);
+  recorded.optimizer = model::Second(times.optimizer_s);
+  recorded.step = model::Second(times.step_s);
   if (times.gradients) {
     const GradientTimes& gradients = *times.gradients;
-    json["backward_compute_s"] = gradients.compute_end;
-    json["bucket_ready_s"] = gradients.bucket_ready;
-    json["bucket_start_s"] = gradients.bucket_start;
-    json["bucket_end_s"] = gradients.bucket_end;
-    json["layer_ready_s"] = gradients.layer_ready;
+    recorded.backward_compute = model::Second(gradients.compute_end);
+    recorded.bucket_ready = Times(gradients.bucket_ready);
+    recorded.bucket_start = Times(gradients.bucket_start);
+    recorded.bucket_end = Times(gradients.bucket_end);
+    recorded.layer_ready = Times(gradients.layer_ready);
+  }
+  return recorded;
+}
+
+Json SampleJson(const Sample& sample) {
+  Json json = Json::object();
+  model::JsonFieldWriter writer(json);
+  const model::StepSample recorded = AsRecorded(sample);
+  VisitFields(writer, recorded);
+  // What no fit reads: the loss for whoever watches, the timeline for pictures.
+  json["loss"] = sample.times.loss;
+  if (sample.times.timeline) {
+    json["timeline"] = TimelineJson(*sample.times.timeline);
   }
   return json;
 }
@@ -368,7 +385,8 @@ std::string ErrorJsonLine(const std::string& request,
                      {"kind", "error"},
                      {"request", std::move(parsed)},
                      {"message", message}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // Somebody else's text: nothing in it acts upon a terminal.
+  return hardware::WriteJson(json);
 }
 
 }  // namespace trainfare::trainer

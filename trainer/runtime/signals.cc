@@ -40,6 +40,8 @@ void WatchSignals() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(WaitForSignals, signals).detach();
   std::signal(SIGPIPE, SIG_IGN);
+  // A file beyond ulimit -f: an error as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool StopRequested() { return stop_requested.load(); }
