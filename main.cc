@@ -2,6 +2,7 @@
 // wrong into one line and an exit code.
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 #include <optional>
 #include <string>
@@ -77,7 +78,8 @@ int Run(const std::vector<std::string>& arguments) {
       scenarios::AddInit(app),
       scenarios::AddShow(app),
       AddPrices(app, common),
-      scenarios::AddCompletion(app)};
+      scenarios::AddCompletion(app),
+      scenarios::AddMan(app)};
   common.SetCommand(arguments);
   const auto exit_code = Parse(app, arguments);
   if (exit_code) return *exit_code;
@@ -93,6 +95,9 @@ int Run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   using trainfare::model::InputError;
   using trainfare::model::NothingFits;
+  // A file beyond the size that the shell allows (ulimit -f) is an error as a
+  // full disk is: one line, and nothing half-written stays.
+  (void)std::signal(SIGXFSZ, SIG_IGN);
   try {
     return Run(Arguments(argc, argv));
   } catch (const scenarios::UsageError& error) {

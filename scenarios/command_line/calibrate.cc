@@ -30,6 +30,7 @@ struct Flags {
   std::vector<std::string> instances;
   std::string script;
   std::string plan;
+  bool dry_run = false;
 };
 
 // What is fitted to, and where the fit goes.
@@ -87,6 +88,9 @@ void AddRunFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--fresh",
                options.fresh,
                "Forget the runs of a calibration that was interrupted");
+  app.add_flag("--dry-run",
+               flags.dry_run,
+               "Print the runs that would be asked for first, and run none");
   app.add_flag("--force",
                options.force,
                "Replace the fit that is there also by one that is worse");
@@ -172,6 +176,12 @@ int Run(Flags& flags, CommonOptions& common) {
   if (!flags.plan.empty()) {
     calibrate::WritePlan(options, flags.plan);
     return kOk;
+  }
+  if (flags.dry_run) {
+    if (!options.from.empty()) {
+      throw UsageError("--dry-run: --from runs nothing");
+    }
+    return WriteNew(calibrate::PlanText(options), "");
   }
   const bool terminal =
       ::isatty(STDERR_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;

@@ -58,6 +58,7 @@ Command AddValidate(CLI::App& app, CommonOptions& common);
 Command AddDiff(CLI::App& app, CommonOptions& common);
 Command AddList(CLI::App& app, CommonOptions& common);
 Command AddCompletion(CLI::App& app);
+Command AddMan(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInit(CLI::App& app);
 Command AddReplay(CLI::App& app, RunLine run);

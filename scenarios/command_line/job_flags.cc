@@ -1,24 +1,30 @@
 #include "scenarios/command_line/job_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "scenarios/command_line/arguments.h"
+#include "scenarios/command_line/commands.h"
+#include "scenarios/commands/asked_job.h"
+#include "scenarios/job/scenario_text.h"
 
 namespace trainfare::scenarios {
 
-void AddPriceFlags(CLI::App& app,
-                   std::vector<std::string>& files,
-                   std::vector<std::string>& regions) {
+void AddPriceFlags(CLI::App& app, PriceOptions& prices) {
   AddFiles(app,
            "--prices",
-           files,
+           prices.files,
            "Prices of a cloud in place of the shipped ones, as `prices "
            "import --output` writes them; may be repeated");
   AddNames(app,
            "--region",
-           regions,
+           prices.regions,
            "Prices of these regions only, the first that has one: "
            "eu-west-1,europe-west4");
+  AddNames(app,
+           "--discount",
+           prices.discounts,
+           "What a cloud takes of its list: aws=0.8,gcp=0.7");
 }
 
 void AddOverrides(CLI::App& app, Overrides& overrides) {
@@ -57,6 +63,21 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
                  overrides.work,
                  "training, or forward: passes of inference alone")
       ->type_name("NAME");
+}
+
+void AddDryRun(CLI::App& app, bool& dry_run) {
+  app.add_flag("--dry-run",
+               dry_run,
+               "Print what would be asked, as `show` does, and answer nothing");
+}
+
+int PrintJobs(const std::string& scenario, const Overrides& overrides) {
+  std::string text;
+  for (const Scenario& one :
+       Variants(LoadJob(scenario, overrides), overrides)) {
+    text += (text.empty() ? "" : "---\n") + ToYaml(one);
+  }
+  return WriteNew(text, "");
 }
 
 }  // namespace trainfare::scenarios

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scenarios/commands/predict.h"
+#include "scenarios/job/pricing.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
 namespace CLI {
@@ -14,10 +15,13 @@ class App;
 
 namespace trainfare::scenarios {
 
-void AddPriceFlags(CLI::App& app,
-                   std::vector<std::string>& files,
-                   std::vector<std::string>& regions);
+void AddPriceFlags(CLI::App& app, PriceOptions& prices);
 // What of a scenario the command line may change.
 void AddOverrides(CLI::App& app, Overrides& overrides);
+// --dry-run of a command that answers for jobs.
+void AddDryRun(CLI::App& app, bool& dry_run);
+// What would be asked, as `show` writes it: a YAML document for each job.
+// Returns the exit code.
+int PrintJobs(const std::string& scenario, const Overrides& overrides);
 
 }  // namespace trainfare::scenarios

@@ -2,22 +2,31 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "scenarios/command_line/commands.h"
 
 namespace trainfare::scenarios {
 
 Command AddList(CLI::App& app, CommonOptions& common) {
-  auto what = std::make_shared<std::string>();
+  struct Flags {
+    std::string what;
+    std::vector<std::string> words;
+  };
+  auto flags = std::make_shared<Flags>();
   CLI::App* sub = app.add_subcommand("list", "What is known by name");
-  sub->add_option(
-         "WHAT", *what, "devices, instances, models, fits, scenarios or prices")
+  sub->add_option("WHAT",
+                  flags->what,
+                  "devices, instances, models, fits, scenarios or prices")
       ->required();
+  sub->add_option(
+      "WORD", flags->words, "Only rows in which every word stands: h100 aws");
   common.AddTo(*sub);
-  return [what, &common, sub] {
+  return [flags, &common, sub] {
     if (!*sub) return -1;
-    const Listing listing = ListingFromText(*what);
-    return Show(common, [&] { return List(listing); });
+    const Listing listing = ListingFromText(flags->what);
+    return Show(common, [&] { return List(listing, flags->words); });
   };
 }
 

@@ -28,6 +28,7 @@ void AddPredictExamples(CLI::App& app) {
 
 Command AddPredict(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<PredictOptions>();
+  auto dry_run = std::make_shared<bool>(false);
   CLI::App* sub = app.add_subcommand(
       "predict", "Time, cost, energy and memory of a training run");
   AddPredictExamples(*sub);
@@ -69,12 +70,14 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
                   "asked")
       ->type_name("WHAT");
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
-  AddPriceFlags(*sub, options->prices, options->regions);
+  AddPriceFlags(*sub, options->prices);
   AddOverrides(*sub, options->overrides);
+  AddDryRun(*sub, *dry_run);
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
-  return [options, &common, sub] {
+  return [options, dry_run, &common, sub] {
     if (!*sub) return -1;
+    if (*dry_run) return PrintJobs(options->scenario, options->overrides);
     options->charts = common.page();
     options->arguments = AskedOf(*sub);
     return Show(common, [&] { return Predict(*options); });

@@ -8,14 +8,40 @@
 #include "scenarios/command_line/job_flags.h"
 
 namespace trainfare::scenarios {
+namespace {
+
+struct Flags {
+  RecommendOptions options;
+  std::string deadline;
+  std::string budget;
+  std::string objective = "cost";
+  bool dry_run = false;
+};
+
+// What the answer is to be, and within what.
+void AddGoal(CLI::App& sub, Flags& flags) {
+  sub.add_option("--deadline", flags.deadline, "Longest run, such as 4h")
+      ->type_name("TIME");
+  sub.add_option("--budget", flags.budget, "Highest cost, such as 20usd")
+      ->type_name("USD");
+  sub.add_option("--objective", flags.objective, "cost, time or energy")
+      ->type_name("WHAT");
+}
+
+void ReadGoal(Flags& flags) {
+  RecommendOptions& options = flags.options;
+  options.objective = ObjectiveFromText(flags.objective);
+  if (!flags.deadline.empty()) {
+    options.deadline = TimeFlag("--deadline", flags.deadline);
+  }
+  if (!flags.budget.empty()) {
+    options.budget = MoneyFlag("--budget", flags.budget);
+  }
+}
+
+}  // namespace
 
 Command AddRecommend(CLI::App& app, CommonOptions& common) {
-  struct Flags {
-    RecommendOptions options;
-    std::string deadline;
-    std::string budget;
-    std::string objective = "cost";
-  };
   auto flags = std::make_shared<Flags>();
   RecommendOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
@@ -28,15 +54,10 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
                   options.scenario,
                   "A file, or the name of a shipped scenario; "
                   "or none, with --model");
-  sub->add_option("--deadline", flags->deadline, "Longest run, such as 4h")
-      ->type_name("TIME");
-  sub->add_option("--budget", flags->budget, "Highest cost, such as 20usd")
-      ->type_name("USD");
-  sub->add_option("--objective", flags->objective, "cost, time or energy")
-      ->type_name("WHAT");
+  AddGoal(*sub, *flags);
   sub->add_flag(
       "--spot", options.spot, "Spot prices, the highest of a region's zones");
-  AddPriceFlags(*sub, options.prices, options.regions);
+  AddPriceFlags(*sub, options.prices);
   AddCount(*sub, "--top", options.top, "Keep the N best candidates only");
   sub->add_flag("--all",
                 options.all,
@@ -52,17 +73,13 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
            "Also these devices by themselves, rented out or not: "
            "cerebras_wse2,groq_lpu");
   AddOverrides(*sub, options.overrides);
+  AddDryRun(*sub, flags->dry_run);
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
-    options.objective = ObjectiveFromText(flags->objective);
-    if (!flags->deadline.empty()) {
-      options.deadline = TimeFlag("--deadline", flags->deadline);
-    }
-    if (!flags->budget.empty()) {
-      options.budget = MoneyFlag("--budget", flags->budget);
-    }
+    if (flags->dry_run) return PrintJobs(options.scenario, options.overrides);
+    ReadGoal(*flags);
     options.charts = common.page();
     options.arguments = AskedOf(*sub);
     return Show(common, [&] { return Recommend(options); });

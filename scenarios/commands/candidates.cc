@@ -28,14 +28,16 @@ using hardware::Instance;
 Objection ObjectionTo(const Candidate& c, const RecommendOptions& options) {
   const JobEstimate& job = *c.job;
   if (!job.fits()) return {Obstacle::kDoesNotFit, job.Obstacle()};
+  if (c.here) return {Obstacle::kNoPrice, "not for rent"};
   if (c.instance == nullptr) {
     return {Obstacle::kNoPrice, "by itself: no instance, so no price"};
   }
   if (!c.tariff) {
-    return {Obstacle::kNoPrice,
-            fmt::format("no {}price{}",
-                        options.spot ? "spot " : "",
-                        options.regions.empty() ? "" : " in these regions")};
+    return {
+        Obstacle::kNoPrice,
+        fmt::format("no {}price{}",
+                    options.spot ? "spot " : "",
+                    options.prices.regions.empty() ? "" : " in these regions")};
   }
   const model::Seconds<> time = job.run.total();
   if (options.deadline && time > *options.deadline) {
@@ -60,7 +62,7 @@ Objection ObjectionTo(const Candidate& c, const RecommendOptions& options) {
 class Estimator {
  public:
   Estimator(const Scenario& scenario, const RecommendOptions& options)
-      : scenario_(scenario), pricing_(options.prices, options.regions) {}
+      : scenario_(scenario), pricing_(options.prices) {}
 
   Candidate Estimate(const Instance& instance,
                      int64_t devices,
@@ -98,8 +100,10 @@ class Estimator {
   }
 
   Candidate EstimateAlone(const std::string& device,
-                          const RecommendOptions& options) {
+                          const RecommendOptions& options,
+                          bool here = false) {
     Candidate c;
+    c.here = here;
     c.device = hardware::DeviceCatalog::Shipped().Find(device).name;
     try {
       c.job = EstimateJob(scenario_, PredictorOf(c.device), Cluster());
@@ -108,6 +112,14 @@ class Estimator {
       c.objection = {Obstacle::kCannotRun, error.what()};
     }
     return c;
+  }
+
+  // nullopt where nobody calibrated it.
+  std::optional<Candidate> EstimateHere(const RecommendOptions& options) {
+    const hardware::Device& host =
+        hardware::DeviceCatalog::Shipped().Find("cpu");
+    if (fits_.Of(host) == nullptr) return std::nullopt;
+    return EstimateAlone(host.name, options, /*here=*/true);
   }
 
   // Files of fits that could not be read, a line each.
@@ -246,6 +258,9 @@ std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
   }
   for (const std::string& device : options.also) {
     candidates.push_back(estimator.EstimateAlone(device, options));
+  }
+  if (auto here = estimator.EstimateHere(options)) {
+    candidates.push_back(std::move(*here));
   }
   warnings = estimator.left_out_fits();
   return candidates;

@@ -45,6 +45,7 @@ struct ScoreRange {
 
 struct Candidate {
   const hardware::Instance* instance = nullptr;  // nullptr: a device by itself
+  bool here = false;  // the processor of this machine, not for rent
   std::string device;
   int64_t devices = 1;
   int64_t hosts = 1;               // as many of the instance
@@ -65,6 +66,7 @@ struct Candidate {
     return viable() ? worse : objection.words;
   }
   std::string Name() const {
+    if (here) return "this machine";
     if (instance == nullptr) return device;
     return hosts > 1 ? std::to_string(hosts) + " x " + instance->FullName()
                      : instance->FullName();
@@ -74,9 +76,9 @@ struct Candidate {
 };
 
 // One device, and all, of every instance, all of the several hosts that were
-// asked for, and of every device of `options.also`. Throws
-// InputError for clouds, devices and regions that nobody knows; `warnings`
-// names the files of fits that cannot be read.
+// asked for, every device of `options.also`, and this machine's processor where
+// it was calibrated. Throws InputError for clouds, devices and regions that
+// nobody knows; `warnings` names the files of fits that cannot be read.
 std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
                                           const RecommendOptions& options,
                                           std::vector<std::string>& warnings);

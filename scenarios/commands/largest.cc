@@ -159,7 +159,8 @@ Largest LargestFromText(std::string_view text) {
 
 Report LargestReport(Largest what,
                      const Scenario& scenario,
-                     const PredictionTarget& target) {
+                     const PredictionTarget& target,
+                     const std::vector<std::string>& arguments) {
   const Sizes sizes(what, scenario, target);
   const int64_t largest = LargestOf(what, sizes);
   const std::string_view word = Sizes::TextOf(what);
@@ -174,6 +175,7 @@ Report LargestReport(Largest what,
                    {"memory", "memory_bytes", Align::kRight},
                    {"", "reason", Align::kLeft}};
   Json json = ResultHead("trainfare.largest/1");
+  if (!arguments.empty()) json["arguments"] = arguments;
   json["scenario"] = ToJson(scenario);
   json["device"] = target.predictor.device().name;
   json["devices"] = target.cluster.devices;

@@ -1,7 +1,9 @@
 #include "scenarios/commands/list.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -14,6 +16,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/architecture.h"
 #include "model/error.h"
+#include "model/letters.h"
 #include "model/nearest.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
@@ -101,7 +104,7 @@ Table Instances() {
                    {"spot/h", "spot_price_usd_per_hour", Align::kDecimal},
                    {"region", "region", Align::kLeft},
                    {"date", "date", Align::kLeft}};
-  const Pricing pricing({}, {});
+  const Pricing pricing(PriceOptions{});
   for (const hardware::Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
     const auto on_demand = pricing.Of(instance, false);
@@ -276,6 +279,17 @@ Table TableOf(Listing what, std::vector<std::string>& warnings) {
   ENSURE(false, "a listing without a table");
 }
 
+void KeepRowsWith(const std::vector<std::string>& words, Table& table) {
+  std::erase_if(table.rows, [&](const std::vector<Cell>& row) {
+    std::string text;
+    for (const Cell& cell : row) text += model::Lowered(cell.text) + "\n";
+    return !std::all_of(
+        words.begin(), words.end(), [&](const std::string& word) {
+          return text.find(model::Lowered(word)) != std::string::npos;
+        });
+  });
+}
+
 // A number where the cell's machine form is one, null where there is none.
 Json RowJson(const Table& table, const std::vector<Cell>& row) {
   Json json;
@@ -310,15 +324,19 @@ Listing ListingFromText(std::string_view text) {
       fmt::format("list: unknown \"{}\"{}", text, model::OfKnown(text, known)));
 }
 
-Report List(Listing what) {
+Report List(Listing what, const std::vector<std::string>& words) {
   Report report;
   report.tables.push_back(TableOf(what, report.warnings));
+  KeepRowsWith(words, report.tables.front());
   Json json = ResultHead("trainfare.list/1");
   for (const auto& [name, listing] : kListings) {
     if (listing == what) json["list"] = name;
   }
   json["rows"] = RowsJson(report.tables.front());
-  if (what == Listing::kFits && report.tables.front().rows.empty()) {
+  if (!words.empty() && report.tables.front().rows.empty()) {
+    report.notes.push_back(
+        fmt::format("nothing has \"{}\"", fmt::join(words, "\" and \"")));
+  } else if (what == Listing::kFits && report.tables.front().rows.empty()) {
     report.notes.emplace_back(
         "no fits yet: `trainfare calibrate` makes one of this machine");
   }

@@ -2,7 +2,9 @@
 
 // trainfare list: what the tool knows by name.
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "scenarios/report/output.h"
 
@@ -18,7 +20,8 @@ enum class Listing {
 };
 Listing ListingFromText(std::string_view text);  // throws UsageError
 
-Report List(Listing what);
+// Of the rows those in which every word stands, whatever its letters' case.
+Report List(Listing what, const std::vector<std::string>& words = {});
 
 // trainfare prices import: a SkyPilot catalog into a file of prices; says what
 // was used and what was dropped and why. An empty `output` writes nothing.

@@ -126,7 +126,7 @@ PredictionTarget TargetOf(const PredictOptions& options,
   PredictionTarget target{
       std::move(predictor), fit_name, cluster, instance, {}, fits.left_out()};
   if (instance != nullptr) {
-    target.tariff = Pricing(options.prices, options.regions)
+    target.tariff = Pricing(options.prices)
                         .Of(*instance, options.spot, target.cluster.hosts);
   }
   return target;
@@ -457,8 +457,10 @@ Report Predict(const PredictOptions& asked) {
       throw UsageError(
           "--largest: give one --batch, --seq, --precision and --device");
     }
-    return LargestReport(
-        LargestFromText(*options.largest), variants.front(), targets.front());
+    return LargestReport(LargestFromText(*options.largest),
+                         variants.front(),
+                         targets.front(),
+                         options.arguments);
   }
   return ReportOf(targets, variants, options);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/output.h"
 
@@ -35,8 +36,7 @@ struct PredictOptions {
   std::optional<std::string> network;  // "400Gbit/s", of each host
   std::optional<std::string> largest;  // batch, length or model
   bool spot = false;
-  std::vector<std::string> prices;   // files, in place of the shipped clouds
-  std::vector<std::string> regions;  // empty: any
+  PriceOptions prices;
   Overrides overrides;
   bool charts = false;                 // for a page
   std::vector<std::string> arguments;  // of the command line, for replay

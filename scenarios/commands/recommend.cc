@@ -127,7 +127,7 @@ Cell EnergyCell(const Candidate& c, const JobUnits& units) {
 std::vector<Cell> CandidateRow(const Candidate& c, const JobUnits& units) {
   std::vector<Cell> row;
   row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
-  row.emplace_back(c.instance != nullptr ? c.Name() : "-");
+  row.emplace_back(c.instance != nullptr || c.here ? c.Name() : "-");
   row.emplace_back(fmt::format("{} x {}", c.devices, c.device));
   row.emplace_back(c.device);
   row.emplace_back(fmt::format("{}", c.devices));
@@ -225,17 +225,24 @@ Json ToJson(const Candidate& c) {
 
 std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
   std::map<std::string, std::string> dates;
+  std::map<std::string, double> factors;
   std::set<std::string> excludes;
   for (const Candidate& c : candidates) {
     if (!c.tariff) continue;
     std::string& date = dates[c.instance->cloud];
     date = std::max(date, c.tariff->date);
+    factors[c.instance->cloud] = c.tariff->factor;
     excludes.insert(c.tariff->excludes.begin(), c.tariff->excludes.end());
   }
   std::vector<std::string> clouds;
   clouds.reserve(dates.size());
   for (const auto& [cloud, date] : dates) {
-    clouds.push_back(fmt::format("{} {}", cloud, date));
+    const double factor = factors[cloud];
+    clouds.push_back(
+        fmt::format("{} {}{}",
+                    cloud,
+                    date,
+                    factor == 1.0 ? "" : fmt::format(" times {:g}", factor)));
   }
   std::string line = fmt::format("prices: {}, {}",
                                  spot ? "spot, highest zone" : "on demand",
@@ -444,7 +451,6 @@ void AddPage(const std::vector<Candidate>& candidates,
   of_choice.devices = best.devices;
   of_choice.spot = options.spot;
   of_choice.prices = options.prices;
-  of_choice.regions = options.regions;
   of_choice.overrides = options.overrides;
   of_choice.charts = true;
   Report choice = Predict(of_choice);

@@ -9,6 +9,7 @@
 
 #include "model/units.h"
 #include "scenarios/commands/predict.h"
+#include "scenarios/job/pricing.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -22,10 +23,9 @@ struct RecommendOptions {
   std::optional<model::Usd<>> budget;
   Objective objective = Objective::kCost;
   bool spot = false;
-  std::vector<std::string> prices;   // files, in place of the shipped clouds
-  std::vector<std::string> regions;  // empty: any
-  std::optional<int64_t> top;        // candidates to keep; none: all
-  bool all = false;  // show people every candidate, not the best few
+  PriceOptions prices;
+  std::optional<int64_t> top;  // candidates to keep; none: all
+  bool all = false;            // show people every candidate, not the best few
   std::vector<std::string> clouds;  // empty: all
   std::optional<int64_t> hosts;     // also on so many of each instance
   // Devices that are answered for alone, whether anybody rents them out or not.

@@ -7,28 +7,69 @@
 
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "model/letters.h"
 #include "model/nearest.h"
 
 namespace trainfare::scenarios {
 
-Pricing::Pricing(const std::vector<std::string>& files,
-                 std::vector<std::string> regions)
-    : catalog_(hardware::PriceCatalog::Shipped().With(files)),
-      regions_(std::move(regions)) {
-  if (regions_.empty()) return;
+namespace {
+
+// "aws=0.8" as the cloud and its factor.
+std::pair<std::string, double> DiscountOf(
+    const std::string& text, const hardware::PriceCatalog& catalog) {
+  const size_t equals = text.find('=');
+  const auto factor =
+      equals == std::string::npos
+          ? std::nullopt
+          : hardware::ParseNumber(std::string_view(text).substr(equals + 1));
+  if (!factor || !(*factor > 0.0 && *factor <= 1.0)) {
+    throw model::InputError(fmt::format(
+        "--discount: expected a cloud and what it takes of its list, above 0 "
+        "and at most 1, such as aws=0.8, got \"{}\"",
+        text));
+  }
+  const std::string asked = text.substr(0, equals);
+  const std::vector<std::string> clouds = catalog.clouds();
+  for (const std::string& cloud : clouds) {
+    if (model::Lowered(cloud) == model::Lowered(asked)) {
+      return {cloud, *factor};
+    }
+  }
+  throw model::InputError(
+      fmt::format("--discount: unknown cloud \"{}\"{}",
+                  asked,
+                  model::OfKnown(asked, model::NameViews(clouds))));
+}
+
+void RequireKnown(const std::vector<std::string>& regions,
+                  const hardware::PriceCatalog& catalog) {
   std::set<std::string> known;
-  for (const std::string& cloud : catalog_.clouds()) {
-    for (const hardware::Price& price : catalog_.Of(cloud).prices) {
+  for (const std::string& cloud : catalog.clouds()) {
+    for (const hardware::Price& price : catalog.Of(cloud).prices) {
       known.insert(price.region);
     }
   }
-  for (const std::string& region : regions_) {
+  for (const std::string& region : regions) {
     if (known.contains(region)) continue;
     const std::string near = model::DidYouMean(region, model::NameViews(known));
     throw model::InputError(fmt::format("--region: unknown region \"{}\"{}{}",
                                         region,
                                         near.empty() ? ";" : near,
                                         " see: trainfare list prices"));
+  }
+}
+
+}  // namespace
+
+Pricing::Pricing(const PriceOptions& options)
+    : catalog_(hardware::PriceCatalog::Shipped().With(options.files)),
+      regions_(options.regions) {
+  if (!regions_.empty()) RequireKnown(regions_, catalog_);
+  for (const std::string& one : options.discounts) {
+    if (!factors_.insert(DiscountOf(one, catalog_)).second) {
+      throw model::InputError(
+          fmt::format("--discount: \"{}\" is the second of its cloud", one));
+    }
   }
 }
 
@@ -58,6 +99,12 @@ std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
     tariff.price = *price->on_demand;
     tariff.price_low = tariff.price;
   }
+  if (const auto found = factors_.find(instance.cloud);
+      found != factors_.end()) {
+    tariff.factor = found->second;
+    tariff.price = tariff.price * tariff.factor;
+    tariff.price_low = tariff.price_low * tariff.factor;
+  }
   if (count > 1) {
     tariff.price = tariff.price * static_cast<double>(count);
     tariff.price_low = tariff.price_low * static_cast<double>(count);
@@ -76,6 +123,10 @@ std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
   return tariff;
 }
 
+std::string DiscountWords(double factor) {
+  return factor == 1.0 ? "" : fmt::format(", {:g} of the list", factor);
+}
+
 std::string Describe(const Tariff& tariff) {
   std::string price = hardware::FormatPrice(tariff.price);
   if (tariff.price_low < tariff.price) {
@@ -83,14 +134,15 @@ std::string Describe(const Tariff& tariff) {
                         hardware::FormatPrice(tariff.price_low),
                         hardware::FormatPrice(tariff.price));
   }
-  return fmt::format("{}{} {} in {} ({})",
+  return fmt::format("{}{} {} in {} ({}){}",
                      price,
                      tariff.instances > 1
                          ? fmt::format(" for {} instances", tariff.instances)
                          : "",
                      tariff.spot ? "spot" : "on demand",
                      tariff.region,
-                     tariff.date);
+                     tariff.date,
+                     DiscountWords(tariff.factor));
 }
 
 }  // namespace trainfare::scenarios

@@ -2,6 +2,7 @@
 
 // What a rented instance costs for a time, on demand or spot.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ namespace trainfare::scenarios {
 // highest counts, so that a bill is not higher than was said.
 struct Tariff {
   model::UsdPerSecond<> price;
+  double factor = 1.0;              // of the list's price that this one is
   int64_t instances = 1;            // that it is the price of, together
   model::UsdPerSecond<> price_low;  // of the range; equal when there is none
   bool spot = false;
@@ -28,14 +30,20 @@ struct Tariff {
   std::vector<std::string> excludes;
 };
 
-// Where prices are looked up, and in which regions: the first of those named
-// that has one; none named: the catalog's choice.
+// Where prices are looked up.
+struct PriceOptions {
+  std::vector<std::string> files;  // in place of the shipped clouds
+  // The first of these that has a price; empty: the catalog's choice.
+  std::vector<std::string> regions;
+  // What a cloud takes of its list, "aws=0.8".
+  std::vector<std::string> discounts;
+};
+
 class Pricing {
  public:
-  // `files` stand for the shipped prices of their clouds. Throws InputError for
-  // a region that no cloud has.
-  Pricing(const std::vector<std::string>& files,
-          std::vector<std::string> regions);
+  // Throws InputError for a region or cloud that no list has, and for a
+  // discount that is none.
+  explicit Pricing(const PriceOptions& options);
 
   // The tariff of so many of the instance. nullopt: no price is known. Never 0.
   std::optional<Tariff> Of(const hardware::Instance& instance,
@@ -48,9 +56,12 @@ class Pricing {
 
   hardware::PriceCatalog catalog_;
   std::vector<std::string> regions_;
+  std::map<std::string, double> factors_;  // by cloud
 };
 
 // "1.006 USD/h on demand in us-east-1 (2026-07-20)".
 std::string Describe(const Tariff& tariff);
+// ", 0.8 of the list"; empty of 1.
+std::string DiscountWords(double factor);
 
 }  // namespace trainfare::scenarios

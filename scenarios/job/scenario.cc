@@ -236,10 +236,10 @@ int64_t LongestBatch(const Reader& root, const Scenario& scenario) {
   return longest;
 }
 
-// Whether every layer has a learning rate of its own.
-bool ReadLayerRates(const Reader& root) {
+// Below 1 every layer has a learning rate of its own.
+double ReadLayerDecay(const Reader& root) {
   const auto rates = root.OptionalMap("learning_rate");
-  if (!rates) return false;
+  if (!rates) return 1.0;
   // The host works out one number a step and group: no time of its own.
   if (rates->Has("schedule")) {
     rates->Choice<bool>("schedule",
@@ -252,7 +252,7 @@ bool ReadLayerRates(const Reader& root) {
   if (decay == 0.0) {
     rates->Fail("layer_decay", "expected a factor above 0, got 0");
   }
-  return decay < 1.0;
+  return decay;
 }
 
 // Times that only the user knows.
@@ -302,7 +302,8 @@ Scenario ReadScenario(const Reader& root) {
     root.Fail("accumulation",
               "expected 1 with work: forward, which has no update");
   }
-  w.optimizer.by_layer = ReadLayerRates(root);
+  s.layer_decay = ReadLayerDecay(root);
+  w.optimizer.by_layer = s.layer_decay < 1.0;
   CheckTrainable(root, w.architecture);
   CheckParallel(root, w.parallel);
   w.compression = ReadCompression(root);

@@ -57,6 +57,7 @@ struct Scenario {
   Padding padding;
   bool drop_last = false;
   bool names_optimizer = true;  // forward passes need none
+  double layer_decay = 1.0;     // of the learning rate, from layer to layer
   RunExtras extras;
 
   // Lengths in which batches of `batch` sequences come.

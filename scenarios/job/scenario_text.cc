@@ -205,9 +205,8 @@ std::string ToYaml(const Scenario& s) {
   lines.Add("epochs", s.epochs);
   lines.Add("padding", PaddingJson(s.padding));
   lines.AddAll(StepJson(s));
-  if (w.optimizer.by_layer) {
-    // Any rate that differs by layer takes the same time.
-    lines.Add("learning_rate", {{"layer_decay", 0.95}});
+  if (s.layer_decay < 1.0) {
+    lines.Add("learning_rate", {{"layer_decay", s.layer_decay}});
   }
   lines.Add("gradient_compression", CompressionJson(w.compression));
   lines.Add("drop_last", s.drop_last);

@@ -142,6 +142,7 @@ Json ToJson(const Tariff& t) {
   Json json;
   json["price_usd_per_hour"] = ToDollarsPerHour(t.price);
   json["price_low_usd_per_hour"] = ToDollarsPerHour(t.price_low);
+  json["list_price_share"] = t.factor;
   json["market"] = t.spot ? "spot" : "on-demand";
   json["region"] = t.region;
   json["date"] = t.date;

@@ -368,7 +368,7 @@ class BadInput(Case):
             (
                 ("lits", "devices"),
                 'unknown subcommand "lits"; did you mean "list"? known: '
-                "calibrate, predict, recommend, validate, diff, replay, list, import, init, show, prices, completion",
+                "calibrate, predict, recommend, validate, diff, replay, list, import, init, show, prices, completion, man",
             ),
             (
                 ("predict", "emotion_bert_base", "--bacth", "3"),
@@ -481,6 +481,25 @@ class BadInput(Case):
             self.assertEqual(
                 result.stderr, "trainfare: standard output: cannot be written\n"
             )
+
+    def test_a_file_beyond_the_limit_of_the_shell(self):
+        """As a full disk: one line, and nothing half-written is left."""
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+        whole = ["calibrate", "--launch", "slurm", "--instances",
+                 "aws/g5.xlarge"]
+        for arguments, file in (
+                ([*whole, "--script", self.path("s.sh")], self.path("s.sh")),
+                (["list", "devices", "--export", self.path("d.json")],
+                 self.path("d.json"))):
+            result = self.run_it(*arguments, preexec_fn=limited)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual(
+                result.stderr,
+                f"trainfare: {file}: cannot be written: File too large\n")
+            self.assertEqual(os.listdir(self.folder), [])
 
     def refused_after_result(self, message, *arguments):
         result = self.run_it("list", "models", *arguments)
@@ -678,7 +697,7 @@ COUNTS = {
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
-    "dma", "dropout", "interval", "mfu", "noise", "scalar", "share", "speed",
+    "dma", "dropout", "interval", "list_price_share", "mfu", "noise", "scalar", "share", "speed",
     "tensor", "vector",
 }  # fmt: skip
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}

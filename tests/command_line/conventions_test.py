@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -152,6 +153,7 @@ class Acceptance(command_line_test.Case):
              "--device", "l4,t4", "--set", "epochs=2", "--set", "drop_last=true"),
             (*WINNER, "--spot", "--cloud", "aws,gcp", "--deadline", "1h"),
             (*WINNER, "--deadline", "1ms"),
+            (*JOB, "--largest", "batch"),
         ):
             saved = self.path("saved.json")
             first = self.run_it(*command, "--export", saved)
@@ -220,6 +222,27 @@ class Conventions(command_line_test.Case):
         self.assertIn("does not fit memory by", self.good(
             "recommend", "squad_bert_large", "--batch", "64", "--all").stdout)
 
+    def test_06_prices_say_what_they_are(self):
+        done = self.good(*WINNER, "--format", "json")
+        self.assertRegex(" ".join(json.loads(done.stdout)["notes"]),
+                         r"prices: on demand, aws \d{4}-\d\d-\d\d.*excludes ")
+        self.assertRegex(done.stderr, r"warning: the price of \S+ is \d+ days old")
+        price = self.json_of(*JOB)["price"]
+        less = self.json_of(*JOB, "--discount", "AWS=0.5")["price"]
+        self.assertEqual(less["list_price_share"], 0.5)
+        self.assertAlmostEqual(less["price_usd_per_hour"],
+                               price["price_usd_per_hour"] / 2)
+        text = self.good(*WINNER, "--discount", "aws=0.5,gcp=0.9").stdout
+        self.assertIn(" times 0.5", text)
+        self.assertIn("aws/", text.splitlines()[0])
+        for bad, words in (("aws", "such as aws=0.8"), ("aws=2", "at most 1"),
+                           ("aws=0", "above 0"), ("asw=0.5", 'mean "aws"'),
+                           ("aws=0.5,aws=0.6", "second of its cloud")):
+            done = self.run_it(*WINNER, "--discount", bad)
+            self.assertEqual(done.returncode, 1, bad)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
     def test_09_exit_codes(self):
         for code, command in (
             (0, JOB),
@@ -269,6 +292,43 @@ class Conventions(command_line_test.Case):
                 self.assertLessEqual(meant.count('"') / 2, 3)
                 self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_13_what_would_be_asked_without_asking(self):
+        shown = self.good("show", "emotion_bert_base", "--set", "batch=8").stdout
+        for command in ("predict", "recommend"):
+            asked = (command, "emotion_bert_base", "--set", "batch=8", "--dry-run")
+            self.assertEqual(self.good(*asked).stdout, shown)
+            file = self.path(command + ".json")
+            self.good(*asked, "--export", file)
+            self.assertFalse(os.path.exists(file))
+        both = self.good("predict", "emotion_bert_base", "--batch", "8,16",
+                         "--dry-run").stdout.split("---\n")
+        self.assertEqual([re.search("(?m)^batch: (.*)", one)[1] for one in both],
+                         ["8", "16"])
+        plan = self.good("calibrate", "--dry-run", "--budget", "20s").stdout
+        runs = [json.loads(line) for line in plan.splitlines()]
+        self.assertGreater(len(runs), 1)
+        self.assertIn("model", runs[0])
+        self.assertEqual(self.good("list", "fits", "--format", "json").stdout.count(
+            "cpu"), 0)
+        bad = self.run_it("calibrate", "--dry-run", "--from", "runs.jsonl")
+        self.assertEqual(bad.returncode, 2)
+        self.assertEqual(bad.stderr.count("\n"), 1)
+
+    def test_14_lists_of_what_is_known(self):
+        for what in ("devices", "instances", "models", "scenarios", "fits", "prices"):
+            self.assertIn("rows", self.json_of("list", what))
+        rows = self.json_of("list", "instances")["rows"]
+        some = self.json_of("list", "instances", "H100", "aws")["rows"]
+        self.assertTrue(some)
+        self.assertEqual(some, [row for row in rows if "aws" in str(row)
+                                and "h100" in str(row)])
+        csv_rows = self.good("list", "instances", "h100", "aws",
+                             "--format", "csv").stdout.splitlines()
+        self.assertEqual(len(csv_rows), 1 + len(some))
+        none = self.good("list", "devices", "abacus")
+        self.assertIn('nothing has "abacus"', none.stdout + none.stderr)
+        self.assertEqual(self.json_of("list", "devices", "abacus")["rows"], [])
+
     def test_15_two_answers_compared(self):
         files = []
         for batch in ("32", "64"):
@@ -289,6 +349,35 @@ class Conventions(command_line_test.Case):
         self.good(*WINNER, "--export", saved)
         with open(saved, encoding="utf-8") as file:
             self.assertEqual(self.good("replay", saved).stdout, file.read())
+
+    def test_17_completion_and_manual_from_one_definition(self):
+        folder = self.path("man1")
+        self.good("man", "--output-folder", folder)
+        commands = re.findall(r"(?m)^  ([a-z]+) +[A-Z]", self.good("--help").stdout)
+        self.assertGreater(len(commands), 8)
+        self.assertEqual(sorted(os.listdir(folder)), sorted(
+            ["trainfare.1", *(f"trainfare-{name}.1" for name in commands)]))
+        shells = {shell: self.good("completion", shell).stdout
+                  for shell in ("bash", "zsh", "fish")}
+        for name in commands:
+            page = self.good("man", name).stdout
+            self.assertTrue(page.startswith(
+                f'.TH "TRAINFARE-{name.upper()}" 1 "" "trainfare '))
+            options = re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)",
+                                 self.good(name, "--help").stdout)
+            self.assertIn("--help", options)
+            for option in options:
+                self.assertIn(option.replace("-", "\\-"), page)
+                self.assertIn(option, shells["bash"])
+                self.assertIn(f"-l {option[2:]}", shells["fish"])
+            if shutil.which("groff"):
+                done = subprocess.run(
+                    ["groff", "-man", "-ww", "-z", "-Tutf8"], input=page, text=True,
+                    stderr=subprocess.PIPE, check=True)
+                self.assertEqual(done.stderr, "")
+        bad = self.run_it("man", "predcit")
+        self.assertEqual(bad.returncode, 2)
+        self.assertIn('did you mean "predict"', bad.stderr)
 
     def test_18_a_report_is_one_file_with_its_tables(self):
         text = page_of(self, *WINNER)

@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "calibrate/fit/fit.h"
+#include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "model/error.h"
 #include "tests/scenarios/hermetic.h"
@@ -286,6 +288,36 @@ TEST_CASE("a device that nobody rents out is answered for, and never chosen") {
   }
   options.also = {"cerebras_wse3"};
   CHECK_THROWS_AS(Recommend(options), model::InputError);
+}
+
+TEST_CASE("this machine stands beside the instances once it was calibrated") {
+  const FitFolder fits;
+  const auto rows_here = [](const Report& report) {
+    const Table& table = report.tables.front();
+    int rows = 0;
+    for (const auto& row : table.rows) {
+      if (row[1].text == "this machine") ++rows;
+    }
+    return rows;
+  };
+  const RecommendOptions options = For("emotion_bert_base");
+  const Report before = Recommend(options);
+  CHECK(rows_here(before) == 0);
+  calibrate::Fit fit = calibrate::PriorFit(hardware::HostCpu());
+  fit.measured_device = hardware::HostCpu();
+  calibrate::SaveFit(fit, fits.Path("fits/mine.yaml"));
+  const Report after = Recommend(options);
+  CHECK(rows_here(after) == 1);
+  CHECK(Winner(after) == Winner(before));
+  const Json json = Json::parse(after.json);
+  const Json& here = json.at("candidates").back();
+  CHECK(here.at("device") == "cpu");
+  CHECK(here.at("reason") == "not for rent");
+  CHECK(here.at("estimate").at("run_time_s").get<double>() > 0);
+  // A processor that is not this one.
+  fit.reported_name = "Example 9000";
+  calibrate::SaveFit(fit, fits.Path("fits/mine.yaml"));
+  CHECK(rows_here(Recommend(options)) == 0);
 }
 
 TEST_CASE("limits of the command line need their units") {
