@@ -61,7 +61,7 @@ TEST_CASE("masters add two passes over the parameters") {
 }
 
 // docs/models/counts.md, "Bytes": by hand, for 109,483,778 parameters in 201
-// tensors.
+// tensors, 1,532,772,892 bytes each way in one pass.
 TEST_CASE("masters in the update") {
   Workload w = BertBaseInFp16();
   w.stack.narrow_weights = true;

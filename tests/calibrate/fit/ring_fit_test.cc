@@ -43,7 +43,12 @@ TEST_CASE("no latency is no negative latency") {
   CHECK(ring.link.base() > 0.9e8);
 }
 
-TEST_CASE("how sure a ring is, as worked in docs/models/data_parallel.md") {
+// docs/models/data_parallel.md. With x = 2 / t = 166.7 and 90.91, y = S / t =
+// 8.333e7 and 9.091e7: xx = 36042, yy = 1.5209e16, xy = 2.2153e10, determinant
+// 5.739e19; a = 1 ms +- 0.05 sqrt(yy / det) = 0.81 ms, 1/B = 1e-8 +- 0.05
+// sqrt(xx / det) = 1.25e-9 s/B, 12.5 %, correlation -0.946. A bucket of 4 MB:
+// 42 ms +- sqrt((2 x 0.814)^2 + 5.01^2 - 2 x 0.946 x 1.63 x 5.01) = 3.5 ms.
+TEST_CASE("how sure a ring is, by hand") {
   const std::vector<TimedAllReduce> times = {
       {2, model::Byte(1e6), model::Second(0.012)},
       {2, model::Byte(2e6), model::Second(0.022)}};
