@@ -167,8 +167,9 @@ TEST_CASE("runs shrink the expected interval, the most useful first") {
 }
 
 // docs/models/calibration.md. A factor of four apart in batch, without the
-// parameters' part: D = 0.1^2 each, 0.01 exp(-1/2) = 0.00607 between. A run with
-// noise of 2 % leaves 0.01 - 0.00607^2 / 0.0104 = 0.00646: 10 % becomes 8.0 %.
+// parameters' part: D = 0.1^2 each, 0.01 exp(-1/2) = 0.00607 between. A run
+// with noise of 2 % leaves 0.01 - 0.00607^2 / 0.0104 = 0.00646: 10 %
+// becomes 8.0 %.
 TEST_CASE("what one run leaves unknown nearby, by hand") {
   const Device device = Processor();
   PlanOptions options;
