@@ -40,8 +40,7 @@ struct RingFit {
 //
 // A handful of residuals says little of its own scatter: 5 % counts as three
 // more (as FitOptions::model_sigma does). Solved as every fit (problem.h).
-// Worked by hand: docs/models/data_parallel.md. Check:
-// tests/calibrate/fit/ring_fit_test.cc.
+// Worked by hand in tests/calibrate/fit/ring_fit_test.cc.
 RingFit FitRing(const std::vector<TimedAllReduce>& times);
 
 // What the all-reduces of one group of ranks say of its network.

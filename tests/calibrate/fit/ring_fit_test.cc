@@ -43,7 +43,7 @@ TEST_CASE("no latency is no negative latency") {
   CHECK(ring.link.base() > 0.9e8);
 }
 
-// docs/models/data_parallel.md. With x = 2 / t = 166.7 and 90.91, y = S / t =
+// With x = 2 / t = 166.7 and 90.91, y = S / t =
 // 8.333e7 and 9.091e7: xx = 36042, yy = 1.5209e16, xy = 2.2153e10, determinant
 // 5.739e19; a = 1 ms +- 0.05 sqrt(yy / det) = 0.81 ms, 1/B = 1e-8 +- 0.05
 // sqrt(xx / det) = 1.25e-9 s/B, 12.5 %, correlation -0.946. A bucket of 4 MB:
