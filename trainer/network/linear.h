@@ -8,8 +8,8 @@ namespace trainfare::trainer {
 // defined.
 //
 // Single precision on a CPU goes to oneDNN instead of LibTorch's default, MKL,
-// whose kernel for AMD processors reaches half the rate:
-// docs/results/sessions.md has both. Same sums, rounded in another order.
+// whose kernel for AMD processors reaches half the rate (256 x 768 x 768: 150
+// and 415 GFLOP/s). Same sums, rounded in another order.
 at::Tensor Linear(const at::Tensor& input,
                   const at::Tensor& weight,
                   const at::Tensor& bias);
