@@ -14,7 +14,7 @@ Place At(int64_t batch, int64_t length, const char* settings = "fp32") {
 
 }  // namespace
 
-// docs/models/calibration.md: batch 4 and 8 stand log 2 / log 4 = 1/2 apart, so
+// By hand: batch 4 and 8 stand log 2 / log 4 = 1/2 apart, so
 // their errors correlate by exp(-1/8) = 0.8825; of another stack by 0.3 of it.
 TEST_CASE("errors are alike where workloads are near") {
   CHECK(ErrorCorrelation(ErrorPointOf(At(4, 128)), ErrorPointOf(At(8, 128))) ==

@@ -32,7 +32,7 @@ TEST_CASE("the noise of a disturbed run is what its threads waited, or more") {
   CHECK(DisturbanceNoise(Run(1, 0.02, true, 1.0)) == kLeastDisturbedNoise);
   CHECK(DisturbanceNoise(Run(1, std::nullopt, true, 1.0)) ==
         kLeastDisturbedNoise);
-  // docs/models/calibration.md: 0.6 s of 3 s on each of two processors are 10
+  // By hand: 0.6 s of 3 s on each of two processors are 10
   // %; beside 5 % of model error a sigma of 11.2 %, a fifth of the weight.
   CHECK(std::hypot(DisturbanceNoise(Run(1, 0.10, true, 1.0)), 0.05) ==
         doctest::Approx(0.1118).epsilon(1e-3));
