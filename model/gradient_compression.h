@@ -12,7 +12,7 @@
 //              would not halve (n m < 2 r (n + m), PyTorch's own limit), are
 //              sent as they are, in a transfer of their own.
 //
-// docs/models/counts.md works BERT-base by hand; check:
+// docs/models/counts.md has BERT-base's; by hand:
 // tests/model/gradient_compression_test.cc.
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 //
 //   Y = X W + (X A) B s      A (k, r), B (r, n):  r (k + n) parameters
 //
-// docs/models/counts.md works both by hand; trainable_test.cc asserts it.
+// docs/models/counts.md has both; trainable_test.cc works them by hand.
 
 #include <cstdint>
 #include <string_view>

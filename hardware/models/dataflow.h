@@ -22,7 +22,7 @@
 // Not modelled: the placement itself (how many chips' parts a stage gets), the
 // optimizer's update where the weights live, elementwise stages (they are other
 // stages of the same pipeline, taken to be no slower). docs/models/dataflow.md
-// works each chip by hand; check: tests/hardware/models/dataflow_model_test.cc.
+// works a layer by hand; check: tests/hardware/models/dataflow_model_test.cc.
 
 #include <fmt/format.h>
 

@@ -60,8 +60,8 @@ TEST_CASE("masters add two passes over the parameters") {
   CHECK(scaled > 8 * parameters - 2 * launches);
 }
 
-// docs/models/counts.md, "Bytes": by hand, for 109,483,778 parameters in 201
-// tensors, 1,532,772,892 bytes each way in one pass.
+// docs/models/counts.md, "Bytes". By hand, 109,483,778 parameters in 201
+// tensors: 1,532,772,892 bytes each way in one pass.
 TEST_CASE("masters in the update") {
   Workload w = BertBaseInFp16();
   w.stack.narrow_weights = true;
