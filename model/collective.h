@@ -8,6 +8,7 @@
 
 #include "model/error.h"
 #include "model/units.h"
+#include "model/words.h"
 
 namespace trainfare::model {
 
@@ -34,6 +35,26 @@ Seconds<T> RingAllReduceTime(int64_t n,
   if (n == 1) return Seconds<T>();
   const auto ranks = static_cast<double>(n);
   return 2.0 * (ranks - 1.0) * (step_latency + size / (ranks * link));
+}
+
+enum class Collective { kAllReduce, kAllGather, kReduceScatter };
+template <>
+inline constexpr auto kWords<Collective> =
+    Words<Collective>("collective",
+                      {{Collective::kAllReduce, "all_reduce"},
+                       {Collective::kAllGather, "all_gather"},
+                       {Collective::kReduceScatter, "reduce_scatter"}});
+
+// A gather, or a sum that scatters, is half of an all-reduce: n - 1 messages of
+// S / n, where S is what all ranks have together.
+template <class T>
+Seconds<T> RingTime(Collective collective,
+                    int64_t n,
+                    Bytes<> size,
+                    Seconds<T> step_latency,
+                    BytesPerSecond<T> link) {
+  const double share = collective == Collective::kAllReduce ? 1.0 : 0.5;
+  return share * RingAllReduceTime(n, size, step_latency, link);
 }
 
 // One level of a cluster: what a ring over it costs a step, and its link.

@@ -22,6 +22,8 @@ struct StepSample {
   std::optional<Seconds<>> backward;
   std::optional<Seconds<>> optimizer;
   Seconds<> step;
+  // Of ranks that share state: in which this one waited for the others.
+  std::optional<Seconds<>> waited;
   // Times on one of several ranks, since its backward pass began; a value a
   // bucket of gradients, of the last a layer (ranks.layers of the record).
   std::optional<Seconds<>> backward_compute;
@@ -46,6 +48,9 @@ void VisitFields(Archive& archive, S& sample) {
   time("backward_s", sample.backward, false);
   time("optimizer_s", sample.optimizer, false);
   time("step_s", sample.step, true);
+  archive(
+      Field{.name = "waited_s", .most_base = kLongestTime, .may_be_zero = true},
+      sample.waited);
   time("backward_compute_s", sample.backward_compute, false);
   time("bucket_ready_s", sample.bucket_ready, false);
   time("bucket_start_s", sample.bucket_start, false);

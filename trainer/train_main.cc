@@ -351,6 +351,11 @@ void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
       "That adapters stand beside: query, key, value, output, "
       "feed_forward_gate, feed_forward_in, feed_forward_out")
       ->needs(rank);
+  AddWord(train,
+          "--shard",
+          options.shard,
+          trainfare::model::FromText<trainfare::model::Shard>,
+          "What ranks divide among them: none, zero1, zero2, zero3 or fsdp");
   train->add_flag("--gradient-checkpointing",
                   options.gradient_checkpointing,
                   "Keep only the input of each block, and compute the block "
@@ -455,7 +460,14 @@ void AddCollectiveBench(CLI::App* bench,
                         int& exit_code) {
   const auto collective = std::make_shared<trainer::CollectiveBenchOptions>();
   CLI::App* collectives = bench->add_subcommand(
-      "collectives", "All-reduces over the ranks that a launcher started");
+      "collectives", "Messages between the ranks that a launcher started");
+  const auto operations = std::make_shared<std::vector<std::string>>(
+      std::vector<std::string>{"all_reduce"});
+  collectives
+      ->add_option(
+          "--operations", *operations, "all_reduce, all_gather, reduce_scatter")
+      ->delimiter(',')
+      ->capture_default_str();
   collectives
       ->add_option("--bytes", collective->bytes, "Sizes of a rank's message")
       ->delimiter(',')
@@ -471,7 +483,12 @@ void AddCollectiveBench(CLI::App* bench,
       ->capture_default_str();
   device.AddOptions(collectives);
   ranks.AddOptions(collectives);
-  collectives->callback([collective, &device, &ranks, &exit_code] {
+  collectives->callback([collective, operations, &device, &ranks, &exit_code] {
+    collective->operations.clear();
+    for (const std::string& word : *operations) {
+      collective->operations.push_back(
+          trainfare::model::FromText<trainfare::model::Collective>(word));
+    }
     const at::Device opened = device.Open();
     exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
       if (communicator == nullptr) {

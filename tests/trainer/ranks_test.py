@@ -186,6 +186,95 @@ class DataParallel(unittest.TestCase):
                     self.succeed(ranks)
                 self.check_same(self.losses(alone), self.losses(several))
 
+    def test_ranks_that_share_state_train_like_one(self):
+        one = self.folder / "one.jsonl"
+        more = ["--clip-norm", 0.5]
+        with start(self.training(one, "--batch", 8, *more), 1) as ranks:
+            self.succeed(ranks)
+        # The data's last batch is shared unevenly, the model's tensors too.
+        for shard, count in (("zero1", 2), ("zero2", 4), ("zero3", 4),
+                             ("fsdp", 2), ("fsdp", 4)):
+            with self.subTest(shard=shard, ranks=count):
+                out = self.folder / f"{shard}-{count}.jsonl"
+                saved = self.folder / f"{shard}-{count}"
+                with start(self.training(out, "--batch", 8 // count, "--shard",
+                                         shard, "--save", saved, *more),
+                           count) as ranks:
+                    self.succeed(ranks)
+                self.check_same(self.losses(out), self.losses(one))
+                parallel = self.record(out)["workload"]["parallel"]
+                self.assertEqual(parallel["shard"], shard)
+                self.assertEqual(parallel["data"], count)
+                for sample in self.record(out)["samples"]:
+                    self.assertGreater(sample["waited_s"], 0)
+                    self.assertLess(sample["waited_s"], sample["step_s"])
+                # What it saves is the whole model.
+                again = self.folder / f"again-{shard}-{count}.jsonl"
+                subprocess.run([TRAINER, "train", "--model", saved, "--data",
+                                self.folder / "data.jsonl", "--length", "16",
+                                "--steps", "1", "--batch", "8", "--threads",
+                                "1", "--out", again],
+                               check=True, stdout=subprocess.DEVNULL,
+                               env=clean_environment())
+                self.assertLess(self.losses(again)[0], self.losses(one)[0])
+
+    def shared_and_not(self, request, ranks):
+        """Losses of a plan's run by what the ranks share."""
+        words = ("none", "zero1", "zero2", "zero3", "fsdp")
+        plan = self.write("plan.jsonl", [
+            json.dumps({"batch": 2, "sequence_length": 16, "steps": 5,
+                        "warmup": 0, **request, "parallel": {"shard": shard}})
+            for shard in words])
+        out = self.folder / "shared.jsonl"
+        with start(["measure", "--plan", plan, "--out", out, "--threads", 1],
+                   ranks) as started:
+            self.succeed(started)
+        records = [json.loads(l) for l in out.read_text().splitlines()]
+        out.unlink()
+        self.assertEqual([r["kind"] for r in records], ["step"] * len(words))
+        return {shard: [s["loss"] for s in record["samples"]]
+                for shard, record in zip(words, records)}
+
+    def test_measures_ranks_that_share_state(self):
+        # Without dropout, as ranks draw masks of their own.
+        llama = {"name": "small", "family": "decoder", "layers": 3,
+                 "hidden": 32, "heads": 4, "key_value_heads": 2,
+                 "intermediate": 48, "vocabulary": 101, "positions": 0,
+                 "head": "causal-language-model", "norm": "rms",
+                 "norm_placement": "before", "position_kind": "rotary",
+                 "activation": "silu", "gated": True, "untied_output": True,
+                 "attention_bias": False, "output_bias": False,
+                 "feed_forward_bias": False, "dropout": 0.0}
+        both = {"name": "both", "family": "encoder-decoder", "layers": 2,
+                "decoder_layers": 2, "hidden": 32, "heads": 2,
+                "intermediate": 64, "vocabulary": 101,
+                "head": "causal-language-model", "dropout": 0.0}
+        requests = {
+            "encoder": {"model": "bert-tiny"},
+            "decoder": {"model": llama},
+            "accumulated": {"model": llama, "accumulation": 3},
+            "computed again": {"model": llama, "gradient_checkpointing": True},
+            "adapters": {"model": llama, "trainable": {
+                "lora": {"rank": 4, "matrices": ["query", "value"]}}},
+            "frozen": {"model": llama, "trainable": {"frozen_layers": 2}},
+            "two sides": {"model": both},
+        }
+        for name, request in requests.items():
+            with self.subTest(name):
+                losses = self.shared_and_not(request, 3)
+                for shard, own in losses.items():
+                    self.assertEqual(len(own), 5, shard)
+                    self.check_same(own, losses["none"])
+
+    def test_ranks_share_narrow_weights(self):
+        # Summed in 16 bits over ranks, or in 32: a loss of 4.6 to 3 digits.
+        losses = self.shared_and_not(
+            {"model": "bert-tiny", "precision": "bf16",
+             "narrow_weights": True}, 2)
+        for shard, own in losses.items():
+            for a, b in zip(own, losses["none"]):
+                self.assertLess(abs(a - b), 5e-3 * abs(b), shard)
+
     def test_ranks_share_narrow_gradients(self):
         """Buckets of bf16 or fp16, and losses that are not rounded to it."""
         for precision in ("bf16", "fp16"):

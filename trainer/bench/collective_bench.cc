@@ -61,19 +61,59 @@ double RoundsAlone(Computation& computation, Communicator& ranks) {
   return static_cast<double>(rounds) / (now - start);
 }
 
+// What the ranks send each other.
+class Message {
+ public:
+  Message(model::Collective operation,
+          int64_t bytes,
+          at::Device device,
+          Communicator& ranks)
+      : operation_(operation), ranks_(ranks) {
+    const int64_t elements = std::max<int64_t>(bytes / 4, 1);
+    const int64_t share =
+        (elements + ranks.world_size() - 1) / ranks.world_size();
+    const bool divided = operation != model::Collective::kAllReduce;
+    const at::TensorOptions kind = at::TensorOptions(device).dtype(at::kFloat);
+    whole_ = at::zeros({divided ? share * ranks.world_size() : elements}, kind);
+    if (divided) share_ = at::zeros({share}, kind);
+  }
+
+  std::unique_ptr<Transfer> Start(std::function<void()> done = {}) const {
+    switch (operation_) {
+      case model::Collective::kAllReduce:
+        break;
+      case model::Collective::kAllGather:
+        return ranks_.AllGather(share_, whole_, std::move(done));
+      case model::Collective::kReduceScatter:
+        return ranks_.ReduceScatter(whole_, share_, std::move(done));
+    }
+    return ranks_.AllReduce(whole_, std::move(done));
+  }
+
+  int64_t bytes() const { return static_cast<int64_t>(whole_.nbytes()); }
+  bool is_cpu() const { return whole_.is_cpu(); }
+  at::TensorOptions options() const { return whole_.options(); }
+  Communicator& ranks() const { return ranks_; }
+
+ private:
+  model::Collective operation_;
+  Communicator& ranks_;
+  at::Tensor whole_;
+  at::Tensor share_;
+};
+
 struct Timed {
-  double seconds = 0;  // of one all-reduce of several in a row
+  double seconds = 0;  // of one message of several in a row
   double rounds_a_second = 0;
 };
 
 // `computation`: goes on until the last message has arrived; null: nothing
 // does.
-Timed TimeAllReduces(const at::Tensor& message,
-                     int64_t iterations,
-                     const DeviceClock& clock,
-                     Computation* computation,
-                     Communicator& ranks) {
-  ranks.Barrier();
+Timed TimeMessages(const Message& message,
+                   int64_t iterations,
+                   const DeviceClock& clock,
+                   Computation* computation) {
+  message.ranks().Barrier();
   clock.Wait();
   const double start = MonotonicSeconds();
   std::vector<std::unique_ptr<Transfer>> transfers;
@@ -87,7 +127,7 @@ Timed TimeAllReduces(const at::Tensor& message,
         arrived->fetch_add(1);
       };
     }
-    transfers.push_back(ranks.AllReduce(message, std::move(done)));
+    transfers.push_back(message.Start(std::move(done)));
   }
   int64_t rounds = 0;
   while (computation != nullptr && arrived->load() < iterations) {
@@ -118,16 +158,16 @@ double RoundsAloneOnGpu(Computation& computation,
   return static_cast<double>(kRounds) / clock.SecondsBetween(start, end);
 }
 
-// As TimeAllReduces() beside computation, where both are queued ahead: messages
+// As TimeMessages() beside computation, where both are queued ahead: messages
 // first, which would otherwise wait for the products, then products for longer
 // than the messages take, of which the device says when they were done.
-Timed TimeAllReducesOnGpu(const at::Tensor& message,
-                          int64_t iterations,
-                          double alone_s,
-                          double rounds_alone,
-                          DeviceClock& clock,
-                          Computation& computation,
-                          Communicator& ranks) {
+Timed TimeMessagesOnGpu(const Message& message,
+                        int64_t iterations,
+                        double alone_s,
+                        double rounds_alone,
+                        DeviceClock& clock,
+                        Computation& computation) {
+  Communicator& ranks = message.ranks();
   constexpr int kTries = 6;  // each with twice the products
   double expected_s = 1.5 * alone_s * static_cast<double>(iterations);
   for (int i = 0; i < kTries; ++i, expected_s *= 2) {
@@ -139,7 +179,7 @@ Timed TimeAllReducesOnGpu(const at::Tensor& message,
     const size_t start = clock.Mark();
     std::vector<std::unique_ptr<Transfer>> transfers;
     for (int64_t one = 0; one < iterations; ++one) {
-      transfers.push_back(ranks.AllReduce(message));
+      transfers.push_back(message.Start());
     }
     const size_t arrived = clock.MarkEndOf([&] { transfers.back()->Wait(); });
     for (int64_t round = 0; round < rounds; ++round) computation.Once();
@@ -162,12 +202,12 @@ Timed TimeAllReducesOnGpu(const at::Tensor& message,
 
 // Its times again while every rank computes: they share processors and memory,
 // a GPU its multiprocessors and memory with NCCL's kernels.
-void TimeBesideComputation(const at::Tensor& message,
+void TimeBesideComputation(const Message& message,
                            int64_t samples,
                            DeviceClock& clock,
                            Computation& computation,
-                           Communicator& ranks,
                            CollectiveRecord& record) {
+  Communicator& ranks = message.ranks();
   const double alone_s =
       *std::max_element(record.samples_s.begin(), record.samples_s.end());
   record.samples_s.clear();
@@ -178,19 +218,36 @@ void TimeBesideComputation(const at::Tensor& message,
   for (int64_t i = 0; i < samples; ++i) {
     const Timed timed =
         message.is_cpu()
-            ? TimeAllReduces(
-                  message, record.iterations, clock, &computation, ranks)
-            : TimeAllReducesOnGpu(message,
-                                  record.iterations,
-                                  alone_s,
-                                  *record.rounds_alone,
-                                  clock,
-                                  computation,
-                                  ranks);
+            ? TimeMessages(message, record.iterations, clock, &computation)
+            : TimeMessagesOnGpu(message,
+                                record.iterations,
+                                alone_s,
+                                *record.rounds_alone,
+                                clock,
+                                computation);
     record.samples_s.push_back(timed.seconds);
     rounds += timed.rounds_a_second;
   }
   record.rounds_beside = rounds / static_cast<double>(samples);
+}
+
+CollectiveRecord RecordOf(model::Collective operation,
+                          const Message& message,
+                          at::Device device) {
+  const Communicator& ranks = message.ranks();
+  CollectiveRecord record;
+  record.device = Describe(device);
+  record.operation = operation;
+  record.ranks = {ranks.rank(),
+                  ranks.world_size(),
+                  ranks.place().launcher,
+                  ranks.backend(),
+                  ranks.transport(),
+                  {},
+                  {}};
+  record.bytes = message.bytes();
+  record.iterations = Iterations(record.bytes);
+  return record;
 }
 
 }  // namespace
@@ -214,32 +271,21 @@ int RunCollectiveBench(const CollectiveBenchOptions& options,
   const std::unique_ptr<LineWriter> records = OpenRecords(options.out, &ranks);
   DeviceClock clock(device);
   Computation computation(device);
-  for (const int64_t bytes : options.bytes) {
-    const at::Tensor message =
-        at::zeros({std::max<int64_t>(bytes / 4, 1)},
-                  at::TensorOptions(device).dtype(at::kFloat));
-    CollectiveRecord record;
-    record.device = Describe(device);
-    record.ranks = {ranks.rank(),
-                    ranks.world_size(),
-                    ranks.place().launcher,
-                    ranks.backend(),
-                    ranks.transport(),
-                    {},
-                    {}};
-    record.bytes = static_cast<int64_t>(message.nbytes());
-    record.iterations = Iterations(record.bytes);
-    TimeAllReduces(message, record.iterations, clock, nullptr, ranks);
-    for (int64_t i = 0; i < options.samples; ++i) {
-      record.samples_s.push_back(
-          TimeAllReduces(message, record.iterations, clock, nullptr, ranks)
-              .seconds);
+  for (const model::Collective operation : options.operations) {
+    for (const int64_t bytes : options.bytes) {
+      const Message message(operation, bytes, device, ranks);
+      CollectiveRecord record = RecordOf(operation, message, device);
+      TimeMessages(message, record.iterations, clock, nullptr);
+      for (int64_t i = 0; i < options.samples; ++i) {
+        record.samples_s.push_back(
+            TimeMessages(message, record.iterations, clock, nullptr).seconds);
+      }
+      if (records) records->Write(ToJsonLine(record));
+      TimeBesideComputation(
+          message, options.samples, clock, computation, record);
+      if (records) records->Write(ToJsonLine(record));
+      if (StopRequested()) return kInterruptedExit;
     }
-    if (records) records->Write(ToJsonLine(record));
-    TimeBesideComputation(
-        message, options.samples, clock, computation, ranks, record);
-    if (records) records->Write(ToJsonLine(record));
-    if (StopRequested()) return kInterruptedExit;
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// All-reduces timed by themselves (docs/models/data_parallel.md): what latency
+// Collectives timed by themselves (docs/models/data_parallel.md): what latency
 // and bandwidth between the ranks are fitted to.
 
 #include <cstdint>
@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "model/collective.h"
 #include "trainer/ranks/communicator.h"
 #include "trainer/runtime/aten.h"
 
 namespace trainfare::trainer {
 
 struct CollectiveBenchOptions {
+  std::vector<model::Collective> operations = {model::Collective::kAllReduce};
   // The sizes of one rank's message, fp32 numbers, as gradient buckets are.
   std::vector<int64_t> bytes = {1 << 20, 2 << 20, 4 << 20, 8 << 20, 25 << 20};
   int64_t samples = 5;
@@ -32,7 +34,8 @@ std::optional<double> RoundsBeside(int64_t rounds,
                                    double message_end_s,
                                    double rounds_alone_per_s);
 
-// Two records a size, by itself and beside computation. Returns the exit code.
+// Two records an operation and size, by itself and beside computation. Returns
+// the exit code.
 int RunCollectiveBench(const CollectiveBenchOptions& options,
                        at::Device device,
                        Communicator& ranks);

@@ -105,7 +105,7 @@ Output Decoder::Run(const Batch& batch,
                                   position_embeddings_.narrow(0, 0, length),
                               dropout,
                               training);  // (B, T, H)
-  if (part_end) part_end("embeddings", hidden);
+  if (part_end) part_end({"embeddings"}, hidden);
   // Each sum is normed for what comes next, in the same pass over it where the
   // stack is fused.
   at::Tensor normed = Normalise(layers_.front().attention_norm, hidden);
@@ -127,7 +127,7 @@ Output Decoder::Run(const Batch& batch,
                       training);
     hidden = end.sum;
     normed = end.normed;
-    if (part_end) part_end(fmt::format("layer {}", i), hidden);
+    if (part_end) part_end({fmt::format("layer {}", i), true}, hidden);
   }
   Output output;
   output.logits = Linear(normed, word_embeddings_, {});  // (B, T, V)

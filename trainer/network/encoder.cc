@@ -228,10 +228,10 @@ Output Encoder::Run(const Batch& batch,
                     const PartEnd& part_end) const {
   const at::Tensor mask = PaddingMask(batch.attention_mask);
   at::Tensor hidden = Embed(batch, training);  // (B, T, H)
-  if (part_end) part_end("embeddings", hidden);
+  if (part_end) part_end({"embeddings"}, hidden);
   for (size_t i = 0; i < layers_.size(); ++i) {
     hidden = RunLayer(layers_[i], hidden, mask, training);
-    if (part_end) part_end(fmt::format("layer {}", i), hidden);
+    if (part_end) part_end({fmt::format("layer {}", i), true}, hidden);
   }
   return architecture().head == Head::kQuestionAnswering
              ? AnswerQuestions(hidden, batch, training)

@@ -158,7 +158,7 @@ Output EncoderDecoder::Run(const Batch& batch,
                            const PartEnd& part_end) const {
   const at::Tensor padding = PaddingMask(batch.attention_mask);
   at::Tensor memory = Embed(batch.input_ids, training);  // (B, T, H)
-  if (part_end) part_end("embeddings", memory);
+  if (part_end) part_end({"embeddings"}, memory);
   for (size_t i = 0; i < encoder_.size(); ++i) {
     const Layer& layer = encoder_[i];
     memory = FeedForward(layer,
@@ -169,11 +169,11 @@ Output EncoderDecoder::Run(const Batch& batch,
                                   /*causal=*/false,
                                   training),
                          training);
-    if (part_end) part_end(fmt::format("layer {}", i), memory);
+    if (part_end) part_end({fmt::format("layer {}", i), true}, memory);
   }
   const at::Tensor future = CausalMask(batch.target_ids.size(1));
   at::Tensor hidden = Embed(batch.target_ids, training);  // (B, S, H)
-  if (part_end) part_end("decoder embeddings", hidden);
+  if (part_end) part_end({"decoder embeddings"}, hidden);
   for (size_t i = 0; i < decoder_.size(); ++i) {
     const Layer& layer = decoder_[i];
     hidden =
@@ -181,7 +181,7 @@ Output EncoderDecoder::Run(const Batch& batch,
     hidden = Attended(
         layer.cross, hidden, memory, padding, /*causal=*/false, training);
     hidden = FeedForward(layer, hidden, training);
-    if (part_end) part_end(fmt::format("decoder layer {}", i), hidden);
+    if (part_end) part_end({fmt::format("decoder layer {}", i), true}, hidden);
   }
   Output output;
   output.logits = Linear(hidden, embeddings_, {});  // (B, S, V)

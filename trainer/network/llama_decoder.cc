@@ -341,7 +341,7 @@ Output LlamaDecoder::Run(const Batch& batch,
       at::embedding(word_embeddings_,
                     batch.input_ids,
                     options().freezes_padding ? options().padding_id : kNone);
-  if (part_end) part_end("embeddings", hidden);
+  if (part_end) part_end({"embeddings"}, hidden);
   const bool recompute = options().recompute && at::GradMode::is_enabled();
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto run = [this, &layer = layers_[i], sequence, training](
@@ -357,7 +357,7 @@ Output LlamaDecoder::Run(const Batch& batch,
     } else {
       hidden = run(hidden);
     }
-    if (part_end) part_end(fmt::format("layer {}", i), hidden);
+    if (part_end) part_end({fmt::format("layer {}", i), true}, hidden);
   }
   Output output;
   output.logits = Linear(RmsNorm(final_norm_, hidden), output_, {});

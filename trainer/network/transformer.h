@@ -105,11 +105,16 @@ struct Output {
   at::Tensor loss;  // scalar, fp32; undefined where the batch has no labels
 };
 
+// A part of a model: "embeddings", "layer 3", "decoder layer 0".
+struct PartName {
+  std::string text;
+  bool block = false;  // one of the blocks that follow each other
+};
+
 // Called where one part of a model ends and the next begins, with the part's
-// name ("embeddings", "layer 3", "decoder layer 0") and its output. The last
-// part, "head", ends with the pass.
+// output. The last part, "head", ends with the pass.
 using PartEnd =
-    std::function<void(const std::string& part, const at::Tensor& output)>;
+    std::function<void(const PartName& part, const at::Tensor& output)>;
 
 class Transformer {
  public:

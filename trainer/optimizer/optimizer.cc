@@ -436,7 +436,7 @@ Optimizer::Optimizer(const std::vector<Parameter>& parameters,
                      std::vector<std::string> state_names)
     : options_(options), state_names_(std::move(state_names)) {
   if (!parameters.empty()) type_ = parameters.front().value.scalar_type();
-  const Blocks blocks = BlocksOf(parameters);
+  const Blocks blocks = options.blocks.value_or(BlocksOf(parameters));
   const int64_t top = blocks.layers + blocks.decoder_layers + 1;
   // By weight decay, then depth: without layer-wise decay two groups.
   std::map<std::pair<bool, int64_t>, Group> groups;
@@ -520,6 +520,14 @@ void Optimizer::Step(double loss_scale) {
   Update(gradients);
 }
 
+at::Tensor Optimizer::NormOf(const Tensors& norms) const {
+  const at::Tensor all = at::stack(norms);
+  if (!options_.sum_over_shares) return all.norm();
+  const at::Tensor squares = all.square().sum();
+  options_.sum_over_shares(squares);
+  return squares.sqrt();
+}
+
 // Narrow gradients stay as they are: divided in place, small ones would vanish.
 // Their norm is taken in fp32; like the clipping of fp32 gradients this waits
 // for no device.
@@ -538,7 +546,7 @@ at::Tensor Optimizer::GradientFactor(const std::vector<Tensors>& gradients,
       norms.push_back(std::move(norm));
     }
   }
-  const at::Tensor norm = at::stack(norms).norm() * inverse;
+  const at::Tensor norm = NormOf(norms) * inverse;
   return (options_.largest_gradient_norm / (norm + 1e-6)).clamp_max(1.0) *
          inverse;
 }
@@ -552,8 +560,7 @@ void Optimizer::ClipGradients(const std::vector<Tensors>& gradients) const {
     }
   }
   const at::Tensor factor =
-      (options_.largest_gradient_norm / (at::stack(norms).norm() + 1e-6))
-          .clamp_max(1.0);
+      (options_.largest_gradient_norm / (NormOf(norms) + 1e-6)).clamp_max(1.0);
   for (const Tensors& group : gradients) at::_foreach_mul_(group, factor);
 }
 

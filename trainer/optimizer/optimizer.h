@@ -3,7 +3,9 @@
 // Optimizers, each in the implementations whose cost the simulator tells apart.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,13 @@
 #include "trainer/runtime/aten.h"
 
 namespace trainfare::trainer {
+
+// Blocks of a model; those of a decoder stand above those of its encoder.
+struct Blocks {
+  int64_t layers = 0;  // of the encoder, or of a model of one side
+  int64_t decoder_layers = 0;
+};
+Blocks BlocksOf(const std::vector<Parameter>& parameters);
 
 struct OptimizerOptions {
   model::Optimizer kind;
@@ -33,16 +42,14 @@ struct OptimizerOptions {
   // rate of each layer is this fraction of that of the layer above, of the
   // embeddings that of the lowest layer's; 1 = none.
   double layer_decay = 1.0;
+  // Adds up over ranks that each have a share of the parameters, in place:
+  // squares of norms. Empty: all parameters are here.
+  std::function<void(const at::Tensor&)> sum_over_shares;
+  // Of the model, where the parameters are a rank's share; nullopt: by theirs.
+  std::optional<Blocks> blocks;
   // Gradients are scaled down to this global norm; 0 = never.
   double largest_gradient_norm = 0.0;
 };
-
-// Blocks of a model; those of a decoder stand above those of its encoder.
-struct Blocks {
-  int64_t layers = 0;  // of the encoder, or of a model of one side
-  int64_t decoder_layers = 0;
-};
-Blocks BlocksOf(const std::vector<Parameter>& parameters);
 
 // Depth of a parameter, from its name: 0 for embeddings, then a number a block,
 // and one more for what stands above.
@@ -63,6 +70,7 @@ class Optimizer {
   std::vector<at::Tensor> Gradients() const;
   // Drops the gradients, so that backward writes instead of adds.
   void ZeroGradients();
+  const OptimizerOptions& options() const { return options_; }
   void set_learning_rate(double rate) { options_.learning_rate = rate; }
 
   // What a checkpoint has to keep beside the parameters. The tensors are the
@@ -120,6 +128,7 @@ class Optimizer {
   at::Tensor gradient_factor_;
 
  private:
+  at::Tensor NormOf(const Tensors& norms) const;
   void ClipGradients(const std::vector<Tensors>& gradients) const;
   at::Tensor GradientFactor(const std::vector<Tensors>& gradients,
                             double loss_scale) const;

@@ -384,6 +384,16 @@ struct Communicator::State {
   std::string backend;
   milliseconds lost_after;
   int64_t lines = 0;  // published or read
+
+  // A transfer that calls `done`, if any, at its end.
+  std::unique_ptr<Transfer> Started(c10::intrusive_ptr<c10d::Work> work,
+                                    std::function<void()> done) const {
+    if (done) {
+      work->getFuture()->addCallback(
+          [done = std::move(done)](c10::ivalue::Future&) { done(); });
+    }
+    return std::make_unique<WorkTransfer>(std::move(work), 3 * lost_after);
+  }
 };
 
 Communicator::Communicator(const RankPlace& place, std::unique_ptr<State> state)
@@ -451,13 +461,42 @@ std::unique_ptr<Transfer> Communicator::AllReduce(const at::Tensor& tensor,
                                                   std::function<void()> done) {
   ENSURE(state_ != nullptr, "more than one rank");
   std::vector<at::Tensor> tensors = {tensor};
-  c10::intrusive_ptr<c10d::Work> work = state_->group->allreduce(tensors);
-  if (done) {
-    work->getFuture()->addCallback(
-        [done = std::move(done)](c10::ivalue::Future&) { done(); });
+  return state_->Started(state_->group->allreduce(tensors), std::move(done));
+}
+
+std::unique_ptr<Transfer> Communicator::AllGather(const at::Tensor& share,
+                                                  const at::Tensor& whole,
+                                                  std::function<void()> done) {
+  ENSURE(state_ != nullptr, "more than one rank");
+  at::Tensor out = whole;
+  at::Tensor in = share;
+  return state_->Started(state_->group->_allgather_base(out, in),
+                         std::move(done));
+}
+
+std::unique_ptr<Transfer> Communicator::ReduceScatter(
+    const at::Tensor& whole,
+    const at::Tensor& share,
+    std::function<void()> done) {
+  ENSURE(state_ != nullptr, "more than one rank");
+  at::Tensor in = whole;
+  at::Tensor out = share;
+  if (!whole.is_cpu()) {
+    return state_->Started(state_->group->_reduce_scatter_base(out, in),
+                           std::move(done));
   }
-  return std::make_unique<WorkTransfer>(std::move(work),
-                                        3 * state_->lost_after);
+  // Gloo's own sums whole messages at every rank and keeps a part: twice the
+  // bytes. Here each rank is sent its parts of all, and adds them up, in the
+  // thread that the transfers take turns in.
+  at::Tensor parts = at::empty_like(whole);
+  std::vector<int64_t> even;
+  return state_->Started(state_->group->alltoall_base(parts, in, even, even),
+                         [parts, out, done = std::move(done)]() mutable {
+                           const at::NoGradGuard no_grad;
+                           at::sum_out(out, parts.view({-1, out.numel()}), 0);
+                           parts.reset();
+                           if (done) done();
+                         });
 }
 
 void Communicator::Broadcast(const at::Tensor& tensor) {

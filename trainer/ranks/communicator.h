@@ -58,6 +58,16 @@ class Communicator {
   // (processors only).
   std::unique_ptr<Transfer> AllReduce(const at::Tensor& tensor,
                                       std::function<void()> done = {});
+  // The shares of all ranks, in their order, to `whole`. In turn with the
+  // other collectives, as are those below.
+  std::unique_ptr<Transfer> AllGather(const at::Tensor& share,
+                                      const at::Tensor& whole,
+                                      std::function<void()> done = {});
+  // Of the sum of `whole` over all ranks each rank's own part, to `share`; the
+  // ranks have parts of one size.
+  std::unique_ptr<Transfer> ReduceScatter(const at::Tensor& whole,
+                                          const at::Tensor& share,
+                                          std::function<void()> done = {});
   void Broadcast(const at::Tensor& tensor);  // rank 0's value to all
   void Barrier();
 

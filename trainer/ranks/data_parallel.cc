@@ -20,25 +20,6 @@ int64_t TailElements(at::ScalarType type, int world_size) {
   return type == at::kFloat ? 2 : 1 + kParts * world_size;
 }
 
-// "bert.encoder.layer.3.output.dense.weight" is of "bert.encoder.layer.3",
-// "bert.embeddings.LayerNorm.bias" of "bert.embeddings".
-std::string LayerOf(const std::string& parameter) {
-  std::vector<size_t> dots;
-  for (size_t i = 0; i < parameter.size(); ++i) {
-    if (parameter[i] != '.') continue;
-    const size_t begin = dots.empty() ? 0 : dots.back() + 1;
-    const bool number =
-        i > begin &&
-        std::all_of(parameter.begin() + static_cast<std::ptrdiff_t>(begin),
-                    parameter.begin() + static_cast<std::ptrdiff_t>(i),
-                    [](char c) { return c >= '0' && c <= '9'; });
-    if (number) return parameter.substr(0, i);
-    dots.push_back(i);
-  }
-  if (dots.empty()) return parameter;
-  return parameter.substr(0, dots.size() > 1 ? dots[1] : dots[0]);
-}
-
 at::Device DeviceOf(const std::vector<Parameter>& parameters) {
   ENSURE(!parameters.empty(), "a model has parameters");
   return parameters.front().value.device();
@@ -66,7 +47,10 @@ class DataParallel::Hook : public torch::autograd::PostAccumulateGradHook {
 DataParallel::DataParallel(Communicator& communicator,
                            const std::vector<Parameter>& parameters,
                            const BucketOptions& options)
-    : communicator_(communicator), clock_(DeviceOf(parameters)) {
+    : RankTraining(communicator), clock_(DeviceOf(parameters)) {
+  for (const Parameter& one : parameters) {
+    if (one.value.requires_grad()) updated_.push_back(one);
+  }
   MakeBuckets(parameters, options);
   for (size_t i = 0; i < slices_.size(); ++i) {
     torch::autograd::impl::set_post_acc_grad_hooks(
@@ -112,14 +96,14 @@ void DataParallel::MakeBuckets(const std::vector<Parameter>& parameters,
     const at::NoGradGuard no_grad;
     const at::Tensor& first = list.front()->value;
     const int64_t tail =
-        last ? TailElements(first.scalar_type(), communicator_.world_size())
+        last ? TailElements(first.scalar_type(), communicator().world_size())
              : 0;
     bucket.flat =
         at::zeros({elements + tail}, first.options().requires_grad(false));
     if (last) tail_ = bucket.flat.narrow(0, elements, tail);
     int64_t offset = 0;
     for (const Parameter* one : list) {
-      const std::string name = LayerOf(one->name);
+      const std::string name = LayerOf(one->name).name;
       auto found = std::find_if(
           layers_.begin(), layers_.end(), [&name](const Layer& layer) {
             return layer.name == name;
@@ -151,16 +135,17 @@ std::vector<std::string> DataParallel::layers() const {
   return names;
 }
 
-void DataParallel::BroadcastParameters() {
-  if (communicator_.world_size() == 1) return;
+void DataParallel::ShareParameters() {
+  if (communicator().world_size() == 1) return;
   // Through the buckets: a few large messages instead of hundreds.
   const at::NoGradGuard no_grad;
   for (const Slice& slice : slices_) slice.mean.copy_(slice.parameter);
-  for (const Bucket& bucket : buckets_) communicator_.Broadcast(bucket.flat);
+  for (const Bucket& bucket : buckets_) communicator().Broadcast(bucket.flat);
   for (const Slice& slice : slices_) slice.parameter.copy_(slice.mean);
 }
 
-void DataParallel::Begin(const at::Tensor& loss) {
+void DataParallel::BeginBackward(const at::Tensor& loss, bool last) {
+  if (!last) return;
   for (Bucket& bucket : buckets_) {
     bucket.missing = bucket.gradients;
     bucket.ready_mark.reset();
@@ -187,7 +172,7 @@ void DataParallel::OnGradient(Slice& slice) {
   // Divided here, on the way into the bucket, as Gloo has no mean.
   at::mul_out(slice.mean,
               gradient,
-              at::scalar_tensor(1.0 / communicator_.world_size(),
+              at::scalar_tensor(1.0 / communicator().world_size(),
                                 gradient.options().device(at::kCPU)));
   gradient = slice.mean;
   slice.filled = true;
@@ -213,14 +198,14 @@ void DataParallel::Send(size_t index) {
   if (index + 1 == buckets_.size()) {
     FillTail();
   }
-  if (communicator_.world_size() == 1) return;
+  if (communicator().world_size() == 1) return;
   std::function<void()> done;
   if (bucket.flat.is_cpu()) {
     done = [ends = ends_, start = start_, index] {
       (*ends)[index] = SecondsSince(start);
     };
   }
-  bucket.transfer = communicator_.AllReduce(bucket.flat, std::move(done));
+  bucket.transfer = communicator().AllReduce(bucket.flat, std::move(done));
   if (!bucket.flat.is_cpu()) {
     bucket.end_mark = clock_.MarkEndOf([&] { bucket.transfer->Wait(); });
   }
@@ -229,14 +214,14 @@ void DataParallel::Send(size_t index) {
 void DataParallel::FillTail() {
   const at::NoGradGuard no_grad;
   tail_.zero_();
-  tail_[0].fill_(ask_to_stop_ ? 1.0 : 0.0);
+  tail_[0].fill_(asked_to_stop() ? 1.0 : 0.0);
   if (tail_.scalar_type() == at::kFloat) {
-    tail_[1].copy_(local_loss_ * (1.0 / communicator_.world_size()));
+    tail_[1].copy_(local_loss_ * (1.0 / communicator().world_size()));
     return;
   }
   at::Tensor rest = local_loss_.to(at::kFloat);
   for (int64_t part = 0; part < kParts; ++part) {
-    const at::Tensor slot = tail_[1 + kParts * communicator_.rank() + part];
+    const at::Tensor slot = tail_[1 + kParts * communicator().rank() + part];
     slot.copy_(rest);
     rest = rest - slot.to(at::kFloat);
   }
@@ -248,11 +233,11 @@ double DataParallel::LossOfTail() const {
              .to(at::kDouble)
              .sum()
              .item<double>() /
-         communicator_.world_size();
+         communicator().world_size();
 }
 
-GradientTimes DataParallel::Finish() {
-  ENSURE(sending_, "Begin() came before");
+void DataParallel::EndBackward() {
+  if (!sending_) return;
   compute_end_mark_ = clock_.Mark();
   // Parameters that this loss does not reach: nothing to add to the mean, and
   // no gradient afterwards, as without other ranks.
@@ -272,7 +257,7 @@ GradientTimes DataParallel::Finish() {
   stop_asked_ = tail_[0].item<double>() > 0.0;
   local_loss_.reset();
   clock_.Wait();
-  return Times();
+  times_ = Times();
 }
 
 GradientTimes DataParallel::Times() const {
@@ -295,7 +280,7 @@ GradientTimes DataParallel::Times() const {
     double end = start;
     if (bucket.end_mark) {
       end = at(*bucket.end_mark);
-    } else if (communicator_.world_size() > 1) {
+    } else if (communicator().world_size() > 1) {
       end = (*ends_)[i];
     }
     times.bucket_ready.push_back(ready);

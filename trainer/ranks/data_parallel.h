@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/device/device_clock.h"
 #include "trainer/network/transformer.h"
 #include "trainer/ranks/communicator.h"
+#include "trainer/ranks/rank_training.h"
 #include "trainer/record/timeline.h"
 #include "trainer/runtime/aten.h"
 
@@ -27,37 +29,28 @@ struct BucketOptions {
 
 // Buckets over the parameters of one model, filled from autograd's hooks (Li et
 // al. 2020, PyTorch Distributed, section 3.2). While it exists the gradients of
-// the parameters are views into its buckets after Finish().
-class DataParallel {
+// the parameters are views into its buckets after EndBackward().
+class DataParallel final : public RankTraining {
  public:
   DataParallel(Communicator& communicator,
                const std::vector<Parameter>& parameters,
                const BucketOptions& options);
-  ~DataParallel();
-  DataParallel(const DataParallel&) = delete;
-  DataParallel& operator=(const DataParallel&) = delete;
+  ~DataParallel() override;
 
-  // Rank 0's parameters to all ranks.
-  void BroadcastParameters();
+  std::vector<Parameter> Updated() const override { return updated_; }
+  void ShareParameters() override;
+  // Backward passes that are not the last only accumulate (PyTorch's no_sync).
+  void BeginBackward(const at::Tensor& loss, bool last) override;
+  // Waits until gradients, loss and the wish to stop are those of all ranks.
+  void EndBackward() override;
+  std::optional<GradientTimes> TakeGradientTimes() override {
+    return std::exchange(times_, std::nullopt);
+  }
 
-  // The next backward pass is the last of its step: its gradients, with those
-  // accumulated before, are sent. Backward passes without Begin() only
-  // accumulate (PyTorch's no_sync). `loss` is this rank's of the whole step.
-  void Begin(const at::Tensor& loss);
-  // Behind the backward pass: waits until gradients, loss and the wish to stop
-  // are those of all ranks.
-  GradientTimes Finish();
-
-  double loss() const { return loss_; }  // mean over ranks
-  // Travels with the next step's gradients, so that all ranks stop behind the
-  // same step.
-  void AskToStop(bool stop) { ask_to_stop_ = stop; }
-  bool stop_asked() const { return stop_asked_; }
-
-  Communicator& communicator() { return communicator_; }
-  std::vector<int64_t> bucket_bytes() const;
-  // What layer_ready speaks of: "bert.encoder.layer.3", "bert.embeddings".
-  std::vector<std::string> layers() const;
+  double loss() const override { return loss_; }
+  bool stop_asked() const override { return stop_asked_; }
+  std::vector<int64_t> bucket_bytes() const override;
+  std::vector<std::string> layers() const override;
 
  private:
   class Hook;
@@ -93,13 +86,13 @@ class DataParallel {
   void FillTail();
   double LossOfTail() const;  // mean over ranks
 
-  Communicator& communicator_;
+  std::vector<Parameter> updated_;
   std::vector<Slice> slices_;  // in the order of the buckets
   std::vector<Bucket> buckets_;
   std::vector<Layer> layers_;
   at::Tensor tail_;  // loss and wish to stop, behind the last gradient
   at::Tensor local_loss_;
-  bool ask_to_stop_ = false;
+  std::optional<GradientTimes> times_;
   bool stop_asked_ = false;
   double loss_ = 0;
 

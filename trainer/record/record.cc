@@ -112,6 +112,7 @@ model::StepSample AsRecorded(const Sample& sample) {
   recorded.backward = model::Second(times.backward_s);
   recorded.optimizer = model::Second(times.optimizer_s);
   recorded.step = model::Second(times.step_s);
+  if (times.waited_s) recorded.waited = model::Second(*times.waited_s);
   if (times.gradients) {
     const GradientTimes& gradients = *times.gradients;
     recorded.backward_compute = model::Second(gradients.compute_end);
@@ -328,7 +329,7 @@ std::string ToJsonLine(const StepRecord& record) {
 std::string ToJsonLine(const CollectiveRecord& record) {
   Json json = Provenance("collective", DeviceJson(record.device, std::nullopt));
   json["device"]["count"] = record.ranks.world_size;
-  json.update({{"operation", "all_reduce"},
+  json.update({{"operation", model::ToText(record.operation)},
                {"world_size", record.ranks.world_size},
                {"rank", record.ranks.rank},
                {"ranks",

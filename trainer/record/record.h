@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/collective.h"
 #include "model/workload.h"
 #include "trainer/machine/run_monitor.h"
 #include "trainer/record/operation.h"
@@ -89,11 +90,12 @@ struct CopyRecord {
   TimedCalls calls;
 };
 
-// One size of all-reduce over the ranks, by itself.
+// One size of a collective over the ranks, by itself.
 struct CollectiveRecord {
   DeviceDescription device;
   RankDescription ranks;
-  int64_t bytes = 0;       // on each rank
+  model::Collective operation = model::Collective::kAllReduce;
+  int64_t bytes = 0;       // on each rank, of all shares together
   int64_t iterations = 0;  // of a sample, whose time is that of one of them
   std::vector<double> samples_s;
   // Rounds a second of products that every rank computed meanwhile, and without

@@ -12,6 +12,7 @@
 #include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "model/json_fields.h"
+#include "model/sharding.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"
 #include "trainer/device/out_of_memory.h"
@@ -172,9 +173,14 @@ void CheckSupported(const model::Workload& workload) {
           "predictions_per_sequence: this trainer predicts everywhere");
   require(workload.compression.kind == model::CompressionKind::kNone,
           "gradient_compression: this trainer has none");
-  require(workload.parallel.shard == model::Shard::kNone,
-          fmt::format("parallel.shard: this trainer has none, got {}",
-                      model::ToText(workload.parallel.shard)));
+  require(workload.parallel.replicate == 1,
+          fmt::format("parallel.replicate: this trainer divides one copy over "
+                      "all ranks, got {}",
+                      workload.parallel.replicate));
+  require(workload.parallel.shard == model::Shard::kNone ||
+              workload.precision != model::Precision::kFp16,
+          "parallel.shard: ranks that share state train in fp32, tf32 or bf16 "
+          "here, got fp16");
   require(!workload.stack.stochastic_rounding,
           "stochastic_rounding: this trainer rounds to the nearest");
   RequireOwnStack(workload.stack.fusion);
@@ -208,10 +214,9 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
       session_workload_->gradient_checkpointing ==
           workload.gradient_checkpointing &&
       session_workload_->precision == workload.precision &&
-      session_workload_->optimizer == workload.optimizer) {
-    session_->transformer().Reset(SeedOf(request));
-    session_->optimizer().Reset();
-    if (session_->loss_scale()) session_->set_loss_scale({});
+      session_workload_->optimizer == workload.optimizer &&
+      session_workload_->parallel == workload.parallel) {
+    session_->Reset(SeedOf(request));
     return *session_;
   }
   session_.reset();
@@ -232,18 +237,18 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
       workload.precision,
       optimizer);
   if (ranks_.communicator != nullptr) {
-    session_->Join(*ranks_.communicator, ranks_.buckets);
-    session_->ranks()->BroadcastParameters();
-    session_->optimizer().Reset();  // masters of rank 0's parameters
+    session_->Join(*ranks_.communicator, ranks_.buckets, workload.parallel);
   }
   session_workload_ = workload;
   return *session_;
 }
 
 std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
-  return WithMemoryReport(request.workload, Describe(device_).name, [&] {
-    return RunSteps(request);
-  });
+  MeasureRequest asked = request;
+  asked.workload.parallel =
+      model::OverDevices(request.workload.parallel, ranks_.count());
+  return WithMemoryReport(
+      asked.workload, Describe(device_).name, [&] { return RunSteps(asked); });
 }
 
 std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
@@ -266,7 +271,7 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   record.parameters = session.transformer().parameter_count();
   record.ranks = session.DescribeRanks();
   session.set_time_parts(layers_ || request.layers);
-  DataParallel* const parallel = session.ranks();
+  RankTraining* const parallel = session.ranks();
   if (ranks_.several()) ranks_.communicator->Barrier();
   const double start = MonotonicSeconds();
   RunMonitor monitor(record.device.bus_id);

@@ -34,9 +34,8 @@ struct RankGroup {
   BucketOptions buckets;
 
   int rank() const { return communicator ? communicator->rank() : 0; }
-  bool several() const {
-    return communicator != nullptr && communicator->world_size() > 1;
-  }
+  int count() const { return communicator ? communicator->world_size() : 1; }
+  bool several() const { return count() > 1; }
 };
 
 class Measurer {

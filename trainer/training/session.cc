@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "trainer/device/launch_counter.h"
 #include "trainer/network/autocast.h"
+#include "trainer/ranks/sharded_parallel.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -48,9 +49,34 @@ Session::Session(std::unique_ptr<Transformer> transformer,
   optimizer_ = MakeOptimizer(transformer_->TrainedParameters(), optimizer);
 }
 
-void Session::Join(Communicator& communicator, const BucketOptions& buckets) {
-  ranks_ = std::make_unique<DataParallel>(
-      communicator, transformer_->parameters(), buckets);
+void Session::Join(Communicator& communicator,
+                   const BucketOptions& buckets,
+                   const model::Parallel& parallel) {
+  const std::vector<Parameter>& parameters = transformer_->parameters();
+  const int ranks = communicator.world_size();
+  if (parallel.shard == model::Shard::kNone || ranks == 1) {
+    ranks_ = std::make_unique<DataParallel>(communicator, parameters, buckets);
+    ranks_->ShareParameters();
+    optimizer_->Reset();  // masters of rank 0's parameters
+    return;
+  }
+  ENSURE(!scaler_, "a loss scale that each rank would judge by its share");
+  OptimizerOptions options = optimizer_->options();
+  options.blocks = BlocksOf(parameters);
+  optimizer_.reset();
+  ranks_ =
+      std::make_unique<ShardedParallel>(communicator, parameters, parallel);
+  ranks_->ShareParameters();
+  options.sum_over_shares = ranks_->SumOverShares();
+  optimizer_ = MakeOptimizer(ranks_->Updated(), options);
+}
+
+void Session::Reset(uint64_t seed) {
+  if (ranks_) ranks_->HoldParameters();
+  transformer_->Reset(seed);
+  if (ranks_) ranks_->ShareParameters();
+  optimizer_->Reset();
+  if (scaler_) scaler_->Restore({});
 }
 
 std::optional<RankDescription> Session::DescribeRanks() const {
@@ -106,16 +132,28 @@ void Session::BeginStep() {
 // backward pass: autograd runs the later parts' nodes first, and the hook once
 // the output's gradient is complete.
 PartEnd Session::MarkParts(size_t pass) {
-  return [this, pass](const std::string& part, const at::Tensor& output) {
+  return [this, pass](const PartName& part, const at::Tensor& output) {
     PassMarks& marks = passes_[pass];
     marks.part_ends.push_back(clock_.Mark());
     const size_t place = marks.gradients.size();
     marks.gradients.emplace_back();
-    if (parts_.size() <= place) parts_.push_back(part);
+    if (parts_.size() <= place) parts_.push_back(part.text);
     if (!output.requires_grad()) return;
     output.register_hook([this, pass, place](const at::Tensor&) {
       passes_[pass].gradients[place] = clock_.Mark();
     });
+  };
+}
+
+// What the ranks do at the end of a part is the part's own time.
+PartEnd Session::EndsOfParts(size_t pass) {
+  const PartEnd gathers = ranks_ ? ranks_->BeginForward() : PartEnd();
+  const PartEnd marks = time_parts_ ? MarkParts(pass) : PartEnd();
+  if (!gathers) return marks;
+  if (!marks) return gathers;
+  return [gathers, marks](const PartName& part, const at::Tensor& output) {
+    gathers(part, output);
+    marks(part, output);
   };
 }
 
@@ -129,19 +167,18 @@ void Session::ForwardBackward(const Batch& batch,
   // The logits go here: the backward pass has what it needs of them, and those
   // of a large vocabulary are much of the memory.
   const at::Tensor mean =
-      Forward(
-          batch, /*training=*/true, time_parts_ ? MarkParts(pass) : PartEnd())
-          .loss;
+      Forward(batch, /*training=*/true, EndsOfParts(pass)).loss;
   if (time_parts_) parts_.emplace_back("head");
   ENSURE(mean.defined(), "a training batch has labels");
   const double share = batch.weight / static_cast<double>(accumulation);
   const at::Tensor loss = share == 1.0 ? mean : mean * share;
   losses_.push_back(loss.detach());
   passes_[pass].forward_end = clock_.Mark();
-  const bool sends = ranks_ && last;
-  if (sends) ranks_->Begin(at::stack(losses_).sum());
+  if (ranks_) {
+    ranks_->BeginBackward(last ? at::stack(losses_).sum() : at::Tensor(), last);
+  }
   (scaler_ ? scaler_->Scaled(loss) : loss).backward();
-  if (sends) gradients_ = ranks_->Finish();
+  if (ranks_) ranks_->EndBackward();
   passes_[pass].backward_end = clock_.Mark();
 }
 
@@ -168,6 +205,7 @@ void Session::Update() {
   } else {
     optimizer_->Step(loss_scale);
   }
+  if (ranks_) ranks_->EndUpdate();
   optimizer_end_ = clock_.Mark();
 }
 
@@ -188,7 +226,8 @@ StepTimes Session::EndStep() {
   if (ranks_) {
     times.loss = ranks_->loss();
     times.stop = ranks_->stop_asked();
-    times.gradients = std::move(gradients_);
+    times.gradients = ranks_->TakeGradientTimes();
+    times.waited_s = ranks_->TakeWaited();
   }
   if (time_parts_) times.timeline = Timeline();
   return times;

@@ -53,9 +53,14 @@ class Session {
   // step whose parts were timed.
   const std::vector<std::string>& parts() const { return parts_; }
 
-  // From now on gradients are averaged over the ranks, in these buckets.
-  void Join(Communicator& communicator, const BucketOptions& buckets);
-  DataParallel* ranks() const { return ranks_.get(); }  // null: alone
+  // From now on gradients are averaged over the ranks, in these buckets, or
+  // state is divided as `parallel` says; the parameters are rank 0's.
+  void Join(Communicator& communicator,
+            const BucketOptions& buckets,
+            const model::Parallel& parallel = {});
+  RankTraining* ranks() const { return ranks_.get(); }  // null: alone
+  // As if new, with weights of this seed.
+  void Reset(uint64_t seed);
   // nullopt where no launcher made this process a rank.
   std::optional<RankDescription> DescribeRanks() const;
 
@@ -93,6 +98,7 @@ class Session {
   Output Forward(const Batch& batch, bool training, const PartEnd& end) const;
   void ForwardBackward(const Batch& batch, int64_t accumulation, bool last);
   PartEnd MarkParts(size_t pass);
+  PartEnd EndsOfParts(size_t pass);
   // False where a gradient is not finite.
   bool CheckGradients();
   void Update();
@@ -108,7 +114,7 @@ class Session {
   model::Optimizer optimizer_kind_;
   std::optional<int64_t> optimizer_launches_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<DataParallel> ranks_;
+  std::unique_ptr<RankTraining> ranks_;
   std::optional<LossScaler> scaler_;  // of fp16
 
   // Times the step in hand.
@@ -116,7 +122,6 @@ class Session {
   double step_begin_s_ = 0;
   std::vector<at::Tensor> losses_;  // read at its end, reading waits for a GPU
   std::vector<PassMarks> passes_;
-  std::optional<GradientTimes> gradients_;
   size_t optimizer_begin_ = 0;
   size_t optimizer_end_ = 0;
   bool time_parts_ = false;

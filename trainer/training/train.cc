@@ -15,6 +15,7 @@
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/limits.h"
+#include "model/sharding.h"
 #include "trainer/data/data.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"
@@ -242,6 +243,18 @@ void CheckSameStep(Communicator& ranks,
 // With the sequences of a batch that was given in tokens, as a record says
 // them: of the longest length.
 TrainOptions Resolved(TrainOptions options) {
+  if (options.shard != model::Shard::kNone) {
+    const std::string asked =
+        fmt::format("--shard {}: expected ", model::ToText(options.shard));
+    if (options.precision == model::Precision::kFp16) {
+      throw InputError(asked + "--precision fp32, tf32 or bf16, got fp16");
+    }
+    if (!options.checkpoint.empty()) {
+      throw InputError(asked +
+                       "no --checkpoint, got one; hint: --save keeps the "
+                       "weights at the end");
+    }
+  }
   if (options.batch_tokens == 0) return options;
   if (options.batch_tokens < options.length) {
     throw InputError(
@@ -255,7 +268,8 @@ TrainOptions Resolved(TrainOptions options) {
 
 // Throws InputError where it is no workload.
 model::Workload WorkloadOf(const TrainOptions& options,
-                           const model::Architecture& architecture) {
+                           const model::Architecture& architecture,
+                           const Share& share) {
   model::Workload workload;
   workload.architecture = architecture;
   workload.batch = options.batch;
@@ -272,6 +286,8 @@ model::Workload WorkloadOf(const TrainOptions& options,
   if (options.narrow_weights) {
     workload.optimizer.masters = model::Masters::kInUpdate;
   }
+  workload.parallel = model::OverDevices(
+      {.shard = options.shard}, static_cast<int64_t>(share.world_size));
   model::Validate(workload);
   return workload;
 }
@@ -359,15 +375,6 @@ OptimizerOptions OptimizerOf(const TrainOptions& options) {
   optimizer.layer_decay = options.layer_decay;
   optimizer.largest_gradient_norm = options.largest_gradient_norm;
   return optimizer;
-}
-
-// All ranks start from the parameters of the first.
-void JoinRanks(Communicator& ranks,
-               const BucketOptions& buckets,
-               Session& session) {
-  session.Join(ranks, buckets);
-  session.ranks()->BroadcastParameters();
-  session.optimizer().Reset();  // masters of rank 0's parameters
 }
 
 // Ranks draw different masks, the first those of a run alone.
@@ -497,7 +504,7 @@ Ending TrainSteps(const TrainOptions& options,
   RunMonitor monitor(record.device.bus_id);
   const Progress progress(steps, share.first());
   // Several ranks stop behind the same step, or the rest would wait for ever.
-  DataParallel* const parallel = session.ranks();
+  RankTraining* const parallel = session.ranks();
   bool stopped = parallel == nullptr && StopRequested();
   bool diverged = false;
   int64_t step = first_step;
@@ -572,7 +579,8 @@ int Train(const TrainOptions& given,
   const Share share(ranks);
   const TrainOptions options = Resolved(given);
   const PretrainedConfig config = Configure(options.model, options.labels);
-  const model::Workload workload = WorkloadOf(options, config.architecture);
+  const model::Workload workload =
+      WorkloadOf(options, config.architecture, share);
   const at::ScalarType parameter_type = ParameterType(workload);
   const TrainingData data = ReadData(options, config, share);
   // Opened before training, so that a wrong path fails in the first second.
@@ -582,7 +590,7 @@ int Train(const TrainOptions& given,
   Session session(OpenModel(options, config, parameter_type, device, share),
                   options.precision,
                   OptimizerOf(options));
-  if (ranks != nullptr) JoinRanks(*ranks, buckets, session);
+  if (ranks != nullptr) session.Join(*ranks, buckets, workload.parallel);
   SeedDropout(DropoutSeed(options, share));
   Feed feed(data.examples, options, share);
   const int64_t steps = StepsOf(options, feed);
@@ -602,6 +610,9 @@ int Train(const TrainOptions& given,
   const Ending ending =
       TrainSteps(options, steps, share, feed, session, checkpoint, record);
   FinishRecord(session, record);
+  if (session.ranks() != nullptr && ending != Ending::kDiverged) {
+    session.ranks()->GatherParameters();
+  }
   if (!data.evaluation.empty() && ending == Ending::kDone) {
     record.evaluation_accuracy = Accuracy(
         session, session.transformer(), data.evaluation, options, ranks);

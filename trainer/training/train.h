@@ -57,7 +57,8 @@ struct TrainOptions {
   // optimizer, instead of autocast over fp32 parameters.
   bool narrow_weights = false;
   model::Trainable trainable;
-  bool gradient_checkpointing = false;  // blocks are computed again
+  bool gradient_checkpointing = false;       // blocks are computed again
+  model::Shard shard = model::Shard::kNone;  // what ranks share
   uint64_t seed = 1;
   bool layers = false;  // time each part of the model
 };
