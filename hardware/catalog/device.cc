@@ -56,6 +56,7 @@ void TakeFactsOfKind(Device& device) {
   device.workspace = kind.workspace;
   device.compiler = kind.compiler;
   device.other_work_power_share = kind.other_work_power_share;
+  device.rest_power_share = kind.rest_power_share;
   const auto generation = kind.generations.find(device.compute_capability);
   if (!device.energy && generation != kind.generations.end()) {
     device.energy = generation->second;

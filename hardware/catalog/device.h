@@ -117,6 +117,8 @@ struct Device {
   std::optional<ArithmeticEnergy> energy;
   // Power of work other than products, as a share of the limit.
   double other_work_power_share = 1.0;
+  // Power at rest as a share of the limit, where it was not read.
+  double rest_power_share = 0.0;
   // Absent where nobody publishes it: then energy is unknown, not 0.
   std::optional<model::Watts<>> max_power;
   std::optional<model::Watts<>> idle_power;

@@ -45,6 +45,7 @@ KindFacts ReadFacts(const std::string& path) {
   }
   if (const auto power = root.OptionalMap("power")) {
     facts.other_work_power_share = power->Number("other_work", 0.0, 1.0);
+    facts.rest_power_share = power->Number("rest", 0.0, 0.99);
   }
   if (const auto ranks = root.OptionalMap("ranks")) {
     facts.rank_host = ranks->Time("host");

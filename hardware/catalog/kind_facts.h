@@ -18,6 +18,7 @@ struct KindFacts {
   model::Bytes<> context;
   model::Bytes<> workspace;
   double other_work_power_share = 0;
+  double rest_power_share = 0;
   // What training over several ranks adds to a step on the host, which feeds
   // them and runs the front end, and how far that may be off, as the standard
   // deviation of its logarithm; 0: nothing is known to be added.

@@ -176,8 +176,10 @@ inline constexpr double kGpuReductionShare = 0.75;
 struct GpuRates {
   GpuEngine engine = GpuEngine::kLanes;
   double element_bytes = 4.0;
-  model::FlopsPerSecond<> matrix;  // sustained within the power limit
+  model::FlopsPerSecond<> matrix;  // of the engine at its full clock
   GpuParameter efficiency = kGpuGemmEfficiencyFp32;
+  ClockWithinLimit clock;
+  model::FlopsPerSecond<> reach;  // of long products at the full clock
 };
 
 inline GpuRates RatesOf(const Device& device, model::Precision precision) {
@@ -188,10 +190,13 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
   rates.element_bytes = static_cast<double>(
       precision == model::Precision::kFp8 ? model::kBytesOfFp8
                                           : model::BytesPerElement(precision));
-  rates.matrix = *peak * SustainedShare(device, precision, *peak);
+  rates.matrix = *peak;
+  rates.reach = *peak * kTensorReach;
   if (rates.engine == GpuEngine::kLanes) {
     rates.matrix = rates.matrix * IssueShare(device);
+    rates.reach = rates.matrix * kLaneReach;
   }
+  rates.clock = ClockWithinLimit(device, precision, *peak);
   if (precision == model::Precision::kTf32) {
     rates.efficiency = kGpuGemmEfficiencyTf32;
   } else if (precision != model::Precision::kFp32) {
@@ -239,7 +244,9 @@ model::Seconds<T> GpuVectorTime(const Device& device,
   return model::Flop(flops) / (device.VectorPeak() * efficiency);
 }
 
-// Time of a kernel's products, at the rate that its tiles reach.
+// Time of a kernel's products, at the rate that its tiles reach, or less where
+// that would draw more than the board may. A board whose products are more
+// efficient than its kind's draws less for each.
 template <class T>
 model::Seconds<T> GpuMatrixTime(const Device& device,
                                 const GpuRates& rates,
@@ -257,6 +264,9 @@ model::Seconds<T> GpuMatrixTime(const Device& device,
       FusedOnChip(rates, kernel)
           ? T(choice.share)
           : choice.share * FedShare(rate, choice.operand_bytes_per_flop, cache);
+  const double usual = kGpuParameters[rates.efficiency].prior;
+  rate *= rates.clock.At<T>(rate * (usual / rates.reach.base()) /
+                            p[rates.efficiency]);
   return model::Flop(static_cast<double>(kernel.matrix_flops)) /
          model::FlopsPerSecond<T>(rate);
 }

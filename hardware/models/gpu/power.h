@@ -4,6 +4,7 @@
 // what a board draws.
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "hardware/catalog/device.h"
@@ -58,6 +59,10 @@ inline double IssueShare(const Device& device) {
 // Share of the peak that long products reach when power does not limit them.
 inline constexpr double kLaneReach = 0.93;
 inline constexpr double kTensorReach = 0.6;
+// Least voltage of a board over that at its full clock. Of 0.6 to 0.9 the one
+// at which BERT-base in fp32 slows down most nearly as measured on a V100 PCIe
+// under limits of 100 to 225 W (ml-energy/zeus@75a8b93, summary_power_v100).
+inline constexpr double kLeastVoltage = 0.7;
 
 // Power that an engine would draw at the rate that long products reach.
 //
@@ -87,23 +92,53 @@ inline std::optional<model::Watts<>> DemandedPower(
   return device.energy->lanes * peak * (ratio * reach);
 }
 
-// Share of the rate that an engine keeps up within the board's power limit.
+// Clock that a board keeps up within its power limit, as a share of its full
+// one, when a kernel's products go at `load` of the rate that long ones reach.
 //
-//   s = min(1, W / W_demand)
+//   d = (W - W_0) / ((W_demand - W_0) load)
+//   s = 1              d >= 1
+//   s = d^(1/3)        d^(1/3) >= v: the voltage falls with the clock
+//   s = d / v^2        else: the voltage is at its least
 //
-//   W  power limit of the board                    [W]
+//   W    power limit of the board                               [W]
+//   W_0  what it draws at rest, in the state in which it works  [W]
+//   v    least voltage over that of the full clock              [1]
 //
-// 1 where the limit or the generation is not known. The first second of a run
-// may be faster than this; training goes on for longer.
+// Power beyond that at rest goes with the clock and the square of the voltage
+// (Weste & Harris, CMOS VLSI Design, 4th ed., section 5.2). The first second of
+// a run may be faster than this; training goes on for longer.
 // Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
-inline double SustainedShare(const Device& device,
-                             model::Precision precision,
-                             model::FlopsPerSecond<> peak) {
-  if (!device.max_power) return 1.0;
-  const auto demanded = DemandedPower(device, precision, peak);
-  if (!demanded) return 1.0;
-  return std::min(1.0, device.max_power->base() / demanded->base());
-}
+class ClockWithinLimit {
+ public:
+  // Always 1 where the limit or the generation's energy is not known.
+  ClockWithinLimit() = default;
+  ClockWithinLimit(const Device& device,
+                   model::Precision precision,
+                   model::FlopsPerSecond<> peak) {
+    const auto demanded = DemandedPower(device, precision, peak);
+    if (!demanded || !device.max_power) return;
+    const double limit = device.max_power->base();
+    const double rest = device.idle_power ? device.idle_power->base()
+                                          : limit * device.rest_power_share;
+    if (demanded->base() > rest) {
+      budget_ = (limit - rest) / (demanded->base() - rest);
+    }
+  }
+
+  template <class T>
+  T At(const T& load) const {
+    using std::cbrt;
+    if (!budget_ || !(load > T(*budget_))) return T(1.0);
+    const T dynamic = *budget_ / load;
+    const T scaled = cbrt(dynamic);
+    return scaled < T(kLeastVoltage)
+               ? T(dynamic / (kLeastVoltage * kLeastVoltage))
+               : scaled;
+  }
+
+ private:
+  std::optional<double> budget_;  // d at a load of 1
+};
 
 // What a board draws in each kind of work; nullopt where its limit or its power
 // at rest is not known.

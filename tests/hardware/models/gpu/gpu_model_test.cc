@@ -209,20 +209,79 @@ TEST_CASE("lanes share their issue slots with loads") {
   CHECK(IssueShare(d) == Near(0.8));
 }
 
-// T4: 70 W at 17.3 pJ are 4.046 TFLOP/s, of 0.93 x 8.1.
+// 8.1 TFLOP/s x 0.93 at 17.3 pJ would draw 130.32 W, 27 of them at rest. Within
+// 70 W 43 of 103.32 W are left: the cube root, 0.7466 of the clock. Half the
+// load leaves 0.8324, 0.9407 of it. 50 W leave 0.2226, whose root is below the
+// least voltage: 0.2226 / 0.49.
 TEST_CASE("a board's power limit holds back long products") {
   Device d = Volta();
   d.peak.fp32 = model::TFlopPerSecond(8.1);
   d.cores = 40;
   d.clock = model::Megahertz(1590);
   d.max_power = model::Watt(70);
-  const auto peak = *d.peak.fp32;
-  CHECK(SustainedShare(d, model::Precision::kFp32, peak) ==
-        Near(70.0 / (17.3e-12 * 8.1e12 * 0.93)));
+  d.idle_power = model::Watt(27);
+  const auto share = [&](double load) {
+    return ClockWithinLimit(d, model::Precision::kFp32, *d.peak.fp32).At(load);
+  };
+  const double demanded = 17.3e-12 * 8.1e12 * 0.93;
+  const double left = 43.0 / (demanded - 27.0);
+  CHECK(share(1.0) == Near(std::cbrt(left)));
+  CHECK(share(1.0) == Approx(0.7466).epsilon(1e-4).scale(0));
+  CHECK(share(0.5) == Near(std::cbrt(2.0 * left)));
+  CHECK(share(0.25) == 1.0);
+  d.max_power = model::Watt(50);
+  CHECK(share(1.0) == Near(23.0 / (demanded - 27.0) / 0.49));
+  // Where nobody read it, a share of the limit is what it draws at rest.
+  d.idle_power.reset();
+  d.rest_power_share = 0.54;
+  CHECK(share(1.0) == Near(23.0 / (demanded - 27.0) / 0.49));
   d.max_power = model::Watt(300);
-  CHECK(SustainedShare(d, model::Precision::kFp32, peak) == 1.0);
+  CHECK(share(1.0) == 1.0);
   d.max_power.reset();
-  CHECK(SustainedShare(d, model::Precision::kFp32, peak) == 1.0);
+  CHECK(share(1.0) == 1.0);
+}
+
+// A small product leaves most of the board's power unused: its limit holds back
+// the large one alone.
+TEST_CASE("small products are within the power limit") {
+  Device d = Volta();
+  const auto slowdown = [&](int64_t side) {
+    model::Kernel k;
+    k.kind = model::KernelKind::kGemm;
+    k.gemm = {.batch = 1, .m = side, .n = side, .k = side};
+    k.matrix_flops = 2 * side * side * side;
+    k.bytes_read = 8 * side * side;
+    k.bytes_written = 4 * side * side;
+    const auto compute = [&] {
+      return GpuKernelTime<double>(
+                 d, RatesOf(d, model::Precision::kFp32), k, Priors())
+          .compute.base();
+    };
+    d.max_power.reset();
+    const double free = compute();
+    d.max_power = model::Watt(120);
+    return compute() / free;
+  };
+  CHECK(slowdown(256) == 1.0);
+  CHECK(slowdown(4096) > 1.1);
+}
+
+// BERT-base in fp32 at batch 32, epochs over that without a limit
+// (ml-energy/zeus@75a8b93, summary_power_*): an A40 at 200 W took 1028 s for
+// 909, a P100 at batch 24 drawing 117 W of its 179 took 3472 s for 2952. The
+// least voltage was read off a V100's.
+TEST_CASE(
+    "clocks under limits as measured on boards that nothing was read off") {
+  const auto share = [](double limit, double rest, double demanded) {
+    Device d = Volta();
+    d.max_power = model::Watt(limit);
+    d.idle_power = model::Watt(rest);
+    d.energy->lanes =
+        model::JoulesPerFlop<>(demanded / (d.peak.fp32->base() * kLaneReach));
+    return ClockWithinLimit(d, model::Precision::kFp32, *d.peak.fp32).At(1.0);
+  };
+  CHECK(share(200, 72, 267) == Approx(909.0 / 1028.0).epsilon(0.05).scale(0));
+  CHECK(share(117, 28, 179) == Approx(2952.0 / 3472.0).epsilon(0.05).scale(0));
 }
 
 TEST_CASE("what a board draws in each kind of work") {
