@@ -23,6 +23,9 @@ struct RankNetwork {
   // while all of its host send.
   int64_t hosts = 1;
   RingLevel<T> across = {};
+  // Times over those of half an all-reduce.
+  double gather = 1.0;
+  double reduce_scatter = 1.0;
 };
 
 // A piece of the backward pass, and the gradients that leave after it.

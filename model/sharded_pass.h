@@ -132,15 +132,16 @@ Seconds<T> GatherTime(const ShardGroups& groups,
                                  across);
 }
 
-// Gradients of `size` bytes: reduce-scatter over the shards, then an
-// all-reduce of each shard over the copies.
+// Gradients of `size` bytes: reduce-scatter over the shards, so many times half
+// an all-reduce, then an all-reduce of each shard over the copies.
 template <class T>
 Seconds<T> ReduceTime(const ShardGroups& groups,
                       Bytes<> size,
                       const RingLevel<T>& ring,
-                      const RingLevel<T>& across) {
+                      const RingLevel<T>& across,
+                      double reduce_scatter = 1.0) {
   const Bytes<> shard = size / static_cast<double>(groups.shards);
-  return GatherTime(groups, size, ring, across) +
+  return reduce_scatter * GatherTime(groups, size, ring, across) +
          AllReduceTime(groups.copies_in_host(),
                        groups.hosts_of_shard(),
                        shard,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibrate/fit/fit.h"
 #include "calibrate/records/statistics.h"
 #include "model/error.h"
 
@@ -82,15 +83,47 @@ Seconds<> RecursionBackward(const MeasuredRun& run) {
   });
 }
 
-RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,
+namespace {
+
+// Their median over half an all-reduce of the same size by the ring, beside
+// computation or without; nullopt where none was timed.
+std::optional<CollectiveFactor> FactorOf(
+    model::Collective collective,
+    const std::vector<MeasuredCollective>& collectives,
+    const RankNetwork& network) {
+  std::vector<double> logs;
+  for (const MeasuredCollective& one : collectives) {
+    if (one.ranks != network.ranks || one.collective != collective) continue;
+    const model::RingLevel<double>& ring =
+        one.computation_speed ? network.beside.ring : network.alone.ring;
+    logs.push_back(std::log(
+        one.time /
+        model::RingTime(
+            collective, one.ranks, one.size, ring.step_latency, ring.link)));
+  }
+  if (logs.empty()) return std::nullopt;
+  const double median = Median(logs);
+  double squares = 0;
+  for (const double log : logs) squares += (log - median) * (log - median);
+  return CollectiveFactor{std::exp(median),
+                          ScatterWithPrior(squares,
+                                           static_cast<double>(logs.size() - 1),
+                                           FitOptions().model_sigma)};
+}
+
+}  // namespace
+
+RankNetwork FitNetwork(const std::vector<MeasuredCollective>& collectives,
                        int64_t ranks) {
   std::vector<TimedAllReduce> alone;
   std::vector<TimedAllReduce> beside;
   double computed_s = 0;
   double time_s = 0;
   std::vector<double> speeds;
-  for (const MeasuredAllReduce& one : all_reduces) {
-    if (one.ranks != ranks) continue;
+  for (const MeasuredCollective& one : collectives) {
+    if (one.ranks != ranks || one.collective != model::Collective::kAllReduce) {
+      continue;
+    }
     if (!one.computation_speed) {
       alone.push_back({one.ranks, one.size, one.time});
       continue;
@@ -104,17 +137,22 @@ RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,
   network.ranks = ranks;
   network.alone = FitRing(alone);
   network.beside = network.alone;
-  if (beside.empty()) return network;
-  network.beside = FitRing(beside);
-  network.beside_timed = true;
-  network.speed = std::min(computed_s / time_s, 1.0);
-  double squares = 0;
-  for (const double speed : speeds) {
-    squares += (speed - network.speed) * (speed - network.speed);
+  if (!beside.empty()) {
+    network.beside = FitRing(beside);
+    network.beside_timed = true;
+    network.speed = std::min(computed_s / time_s, 1.0);
+    double squares = 0;
+    for (const double speed : speeds) {
+      squares += (speed - network.speed) * (speed - network.speed);
+    }
+    // The error of the mean, as if all sizes said the same of it.
+    const auto count = static_cast<double>(speeds.size());
+    network.speed_error = std::sqrt(squares / count / count);
   }
-  // The error of the mean, as if all sizes said the same of it.
-  const auto count = static_cast<double>(speeds.size());
-  network.speed_error = std::sqrt(squares / count / count);
+  network.all_gather =
+      FactorOf(model::Collective::kAllGather, collectives, network);
+  network.reduce_scatter =
+      FactorOf(model::Collective::kReduceScatter, collectives, network);
   return network;
 }
 

@@ -38,9 +38,9 @@ std::vector<model::OverlapTask<double>> OverlapTasks(
 // over the steps.
 model::Seconds<> RecursionBackward(const MeasuredRun& run);
 
-// Fits a ring to the all-reduces over `ranks` ranks. Throws InputError where
-// they are too few.
-RankNetwork FitNetwork(const std::vector<MeasuredAllReduce>& all_reduces,
+// Fits a ring to the all-reduces over `ranks` ranks, and factors of it to the
+// other collectives. Throws InputError where the all-reduces are too few.
+RankNetwork FitNetwork(const std::vector<MeasuredCollective>& collectives,
                        int64_t ranks);
 
 struct RankStep {

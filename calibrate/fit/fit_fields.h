@@ -96,6 +96,16 @@ void VisitFields(Archive& archive, R& fit) {
   VisitDeviation(archive, "scatter", fit.scatter);
 }
 
+template <class Archive, model::Of<CollectiveFactor> F>
+void VisitFields(Archive& archive, F& one) {
+  archive(model::Field{.name = "factor",
+                       .required = true,
+                       .low = kLeastCollectiveFactor,
+                       .high = kMostCollectiveFactor},
+          one.factor);
+  VisitDeviation(archive, "error", one.error);
+}
+
 // The ring beside computation, where it was timed.
 template <class Network>
 struct RingBeside {
@@ -183,6 +193,10 @@ void VisitFields(Archive& archive, G& group) {
   if constexpr (model::ReadingArchive<Archive>) network.beside = network.alone;
   const RingBeside<std::remove_reference_t<decltype(network)>> beside{network};
   archive(model::Field{.name = "beside", .one_line = true}, beside);
+  archive(model::Field{.name = "all_gather", .one_line = true},
+          network.all_gather);
+  archive(model::Field{.name = "reduce_scatter", .one_line = true},
+          network.reduce_scatter);
   const RankShare<G> share{group};
   archive(model::Field{.name = "share", .required = true, .one_line = true},
           share);

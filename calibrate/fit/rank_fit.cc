@@ -43,11 +43,11 @@ struct Figure {
 Seconds<> PartOf(const RankStepTime& step, Quantity quantity) {
   switch (quantity) {
     case Quantity::kForward:
-      return step.computing.forward.total();
+      return step.forward();
     case Quantity::kBackward:
       return step.backward();
     case Quantity::kOptimizer:
-      return step.computing.optimizer.total();
+      return step.optimizer();
     case Quantity::kStep:
       return step.total();
     case Quantity::kKernel:
@@ -134,10 +134,10 @@ void FitShare(const ShareFit& fit, RankFit& ranks) {
 struct Group {
   std::vector<MeasuredRun> runs;
   std::vector<Observation> observations;
-  std::vector<MeasuredAllReduce> all_reduces;
+  std::vector<MeasuredCollective> collectives;
 
   std::string transport() const {
-    for (const MeasuredAllReduce& one : all_reduces) {
+    for (const MeasuredCollective& one : collectives) {
       if (!one.transport.empty()) return one.transport;
     }
     return "";
@@ -145,7 +145,7 @@ struct Group {
   // The threads of a rank; 0: not said.
   int64_t threads() const {
     if (!runs.empty()) return runs.front().threads;
-    return all_reduces.empty() ? 0 : all_reduces.front().threads;
+    return collectives.empty() ? 0 : collectives.front().threads;
   }
 };
 
@@ -205,9 +205,10 @@ void FillRows(const Group& group,
               const std::vector<Figure>& figures,
               RankFit& ranks) {
   const RankNetwork& network = ranks.network;
-  for (const MeasuredAllReduce& one : group.all_reduces) {
+  for (const MeasuredCollective& one : group.collectives) {
     const bool beside = one.computation_speed.has_value();
     const RingFit& ring = beside ? network.beside : network.alone;
+    if (one.collective != model::Collective::kAllReduce) continue;
     ranks.all_reduces.push_back(
         {one.size,
          beside,
@@ -259,13 +260,13 @@ RankGroups GroupsOf(const hardware::Device& device,
       groups.all[{run.device_count, run.backend}].runs.push_back(run);
     }
   }
-  for (const MeasuredAllReduce& one : records.all_reduces) {
+  for (const MeasuredCollective& one : records.collectives) {
     // Records of old do not say what computed.
     if (!one.device.empty() && !IsDevice(device, one.device)) {
       ++of_others;
       continue;
     }
-    groups.all[{one.ranks, one.backend}].all_reduces.push_back(one);
+    groups.all[{one.ranks, one.backend}].collectives.push_back(one);
   }
   for (const Observation& one : records.observations) {
     if (!IsDevice(device, one.device)) continue;
@@ -294,7 +295,7 @@ RankFits FitRanks(const hardware::Device& device,
     ranks.backend = backend;
     ranks.source = records.source;
     try {
-      ranks.network = FitNetwork(group.all_reduces, count);
+      ranks.network = FitNetwork(group.collectives, count);
     } catch (const InputError& error) {
       result.notes.push_back(
           fmt::format("{} ranks: no ring is fitted, {} runs over them are not "

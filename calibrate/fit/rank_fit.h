@@ -18,7 +18,7 @@ struct RankRecords {
   std::vector<MeasuredRun> runs;
   // Figures of steps over several ranks that no record of a run stands behind.
   std::vector<Observation> observations;
-  std::vector<MeasuredAllReduce> all_reduces;
+  std::vector<MeasuredCollective> collectives;
   std::string source;  // the files
 };
 

@@ -63,15 +63,20 @@ double RingVariance(const RingFit& fit, double by_latency, double by_inverse) {
 }
 
 // Standard deviation of log(time), of which messages nothing hides are
-// `exposed`, by what the group leaves open.
-double LogSigma(const Jet& time, Seconds<> exposed, const RankFit& ranks) {
+// `exposed`, by what the group leaves open, and how the other collectives
+// scatter about their factors.
+double LogSigma(const Jet& time,
+                Seconds<> exposed,
+                double collectives_error,
+                const RankFit& ranks) {
   const RankNetwork& fitted = ranks.network;
   const auto by = [&](int unknown) { return time.v[unknown] / time.a; };
   const double speed = by(4) * fitted.speed_error;
   const double share = by(5) * ranks.share_error;
   const double host = by(6) * ranks.host_error;
   // What the ring's formula leaves of single messages.
-  const double messages = fitted.alone.scatter * (exposed / Seconds<>(time.a));
+  const double messages = std::hypot(fitted.alone.scatter, collectives_error) *
+                          (exposed / Seconds<>(time.a));
   const double variance =
       RingVariance(fitted.alone, by(0), by(1)) +
       (fitted.beside_timed ? RingVariance(fitted.beside, by(2), by(3)) : 0.0) +
@@ -150,7 +155,8 @@ class SharedPasses {
         model::Byte(static_cast<double>(model::GatheredBytes(w_, unit)));
     sent_ += model::GatherTraffic(groups_, size);
     return TimeOf([&](const model::RingLevel<Jet>& ring) {
-      return model::GatherTime(groups_, size, ring, network_.across);
+      return network_.gather *
+             model::GatherTime(groups_, size, ring, network_.across);
     });
   }
 
@@ -159,7 +165,8 @@ class SharedPasses {
     const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
     sent_ += model::ReduceTraffic(groups_, size);
     return TimeOf([&](const model::RingLevel<Jet>& ring) {
-      return model::ReduceTime(groups_, size, ring, network_.across);
+      return model::ReduceTime(
+          groups_, size, ring, network_.across, network_.reduce_scatter);
     });
   }
 
@@ -241,7 +248,8 @@ class SharedPasses {
     added.traffic.push_back({part,
                              std::exchange(sent_, {}) * times,
                              Seconds<>(pass.sending.base().a * times),
-                             Seconds<>(pass.waiting.base().a * times)});
+                             Seconds<>(pass.waiting.base().a * times),
+                             Seconds<>(pass.slowed.base().a * times)});
   }
 
   const model::Workload& w_;
@@ -315,10 +323,19 @@ RankStepTime StepOverRanks(const model::Workload& workload,
       fitted.beside_timed ? RingOf(fitted.beside, 2) : network.alone;
   network.speed = Jet(fitted.speed, 4);
   network.hosts = fitted.hosts;
+  const bool shares = model::ShardsOf(workload.parallel) > 1;
+  const CollectiveFactor gather =
+      fitted.all_gather.value_or(CollectiveFactor());
+  const CollectiveFactor sum =
+      fitted.reduce_scatter.value_or(CollectiveFactor());
+  const double collectives_error =
+      shares ? std::max(gather.error, sum.error) : 0.0;
+  network.gather = gather.factor;
+  network.reduce_scatter = sum.factor;
   network.across = {Seconds<Jet>(Jet(fitted.across.step_latency.base())),
                     model::BytesPerSecond<Jet>(Jet(fitted.across.link.base()))};
   Added added =
-      model::ShardsOf(workload.parallel) > 1
+      shares
           ? SharedPasses(workload, network, fitted.ranks, slower).Over(alone)
           : AddedByBuckets(
                 workload, alone, network, fitted.ranks, slower, bucket_sizes);
@@ -330,10 +347,15 @@ RankStepTime StepOverRanks(const model::Workload& workload,
   host.v[6] = ranks.host.base();  // by its logarithm
   const Jet sending = added.all.base();
   // All else that is not of a pass that sends moves with the share alone.
-  step.log_sigma = LogSigma(
-      alone.total().base() * slower + sending + host, step.exposed, ranks);
-  step.backward_log_sigma = LogSigma(
-      alone.backward.total().base() * slower + sending, step.exposed, ranks);
+  step.log_sigma = LogSigma(alone.total().base() * slower + sending + host,
+                            step.exposed,
+                            collectives_error,
+                            ranks);
+  step.backward_log_sigma =
+      LogSigma(alone.backward.total().base() * slower + sending,
+               step.exposed,
+               collectives_error,
+               ranks);
   return step;
 }
 

@@ -30,6 +30,7 @@ struct ShardTraffic {
   model::Bytes<> sent;       // by each rank
   model::Seconds<> sending;  // nothing beside it
   model::Seconds<> exposed;
+  model::Seconds<> slowed;  // what it adds to computation beside it
 };
 
 // A step of one of the ranks.
@@ -49,8 +50,25 @@ struct RankStepTime {
   model::Seconds<> total() const {
     return computing.total() + slowed + exposed + host;
   }
+  model::Seconds<> forward() const {
+    return computing.forward.total() + AddedTo("forward");
+  }
   model::Seconds<> backward() const {
-    return computing.backward.total() + slowed + exposed;
+    return computing.backward.total() +
+           (traffic.empty() ? slowed + exposed : AddedTo("backward"));
+  }
+  model::Seconds<> optimizer() const {
+    return computing.optimizer.total() + AddedTo("update");
+  }
+
+ private:
+  // By what ranks that share state send in this part.
+  model::Seconds<> AddedTo(std::string_view part) const {
+    model::Seconds<> added;
+    for (const ShardTraffic& one : traffic) {
+      if (one.part == part) added += one.slowed + one.exposed;
+    }
+    return added;
   }
 };
 

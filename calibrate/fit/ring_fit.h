@@ -3,6 +3,7 @@
 // Latency and bandwidth of a ring, from timed all-reduces.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/collective.h"
@@ -43,6 +44,16 @@ struct RingFit {
 // Worked by hand in tests/calibrate/fit/ring_fit_test.cc.
 RingFit FitRing(const std::vector<TimedAllReduce>& times);
 
+// As far as a factor may be: a fit file takes no other.
+inline constexpr double kLeastCollectiveFactor = 1e-3;
+inline constexpr double kMostCollectiveFactor = 1e3;
+
+// Times of a collective over those of half an all-reduce by the ring.
+struct CollectiveFactor {
+  double factor = 1.0;
+  double error = 0;  // standard deviation of its logarithm, by size
+};
+
 // What the all-reduces of one group of ranks say of its network.
 struct RankNetwork {
   int64_t ranks = 0;
@@ -53,12 +64,21 @@ struct RankNetwork {
   bool beside_timed = false;
   double speed = 1.0;
   double speed_error = 0.0;
+  // Where they were timed; else half of an all-reduce.
+  std::optional<CollectiveFactor> all_gather = std::nullopt;
+  std::optional<CollectiveFactor> reduce_scatter = std::nullopt;
   // The link of one rank while all of its host send, as its datasheet has it.
   int64_t hosts = 1;
   model::RingLevel<double> across = {};
 
   model::RankNetwork<double> Formula() const {
-    return {alone.ring, beside.ring, speed, hosts, across};
+    return {alone.ring,
+            beside.ring,
+            speed,
+            hosts,
+            across,
+            all_gather.value_or(CollectiveFactor()).factor,
+            reduce_scatter.value_or(CollectiveFactor()).factor};
   }
 };
 

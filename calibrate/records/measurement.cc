@@ -267,11 +267,11 @@ MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
   return measured;
 }
 
-MeasuredAllReduce ReadAllReduce(const JsonObject& record,
-                                const nlohmann::json& value,
-                                const std::string& name,
-                                int line) {
-  MeasuredAllReduce measured;
+MeasuredCollective ReadCollective(const JsonObject& record,
+                                  const nlohmann::json& value,
+                                  const std::string& name,
+                                  int line) {
+  MeasuredCollective measured;
   measured.line = line;
   if (record.Has("device")) {
     const JsonObject device = record.Object("device");
@@ -329,10 +329,15 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
                                   ? hardware::WriteJson(value["request"])
                                   : "",
                    .message = record.Text("message")};
-  } else if (kind == "collective" &&
-             record.Text("operation", "") == "all_reduce") {
-    result.all_reduce = ReadAllReduce(record, value, name, line_number);
-  } else if (kind != "collective" && kind != "copy" && kind != "run") {
+  } else if (kind == "collective") {
+    // Of other collectives nothing here speaks.
+    const std::string operation = record.Text("operation", "");
+    for (const auto& known : model::kWords<model::Collective>.words) {
+      if (operation != known.text) continue;
+      result.collective = ReadCollective(record, value, name, line_number);
+      result.collective->collective = known.value;
+    }
+  } else if (kind != "copy" && kind != "run") {
     const std::vector<std::string_view> known = {
         "step", "kernel", "collective", "copy", "run", "error"};
     record.FailWith("kind",
@@ -376,8 +381,8 @@ Measurements ParseMeasurements(std::string_view text,
       measurements.runs.push_back(std::move(*parsed.run));
     } else if (parsed.kernel) {
       measurements.kernels.push_back(std::move(*parsed.kernel));
-    } else if (parsed.all_reduce) {
-      measurements.all_reduces.push_back(std::move(*parsed.all_reduce));
+    } else if (parsed.collective) {
+      measurements.collectives.push_back(std::move(*parsed.collective));
     } else if (parsed.refused) {
       measurements.refused.push_back(std::move(*parsed.refused));
     } else {

@@ -11,6 +11,7 @@
 
 #include "calibrate/records/observation.h"
 #include "calibrate/records/power_observation.h"
+#include "model/collective.h"
 #include "model/kernels.h"
 #include "model/step_sample.h"
 #include "model/units.h"
@@ -44,11 +45,12 @@ struct MeasuredRun {
   std::vector<Sample> samples;
 };
 
-// All-reduces of one size over ranks, timed by themselves.
-struct MeasuredAllReduce {
+// Collectives of one size over ranks, timed by themselves.
+struct MeasuredCollective {
   int line = 0;
+  model::Collective collective = model::Collective::kAllReduce;
   int64_t ranks = 0;
-  model::Bytes<> size;    // on each rank
+  model::Bytes<> size;    // on each rank, of all shares together
   model::Seconds<> time;  // median of the samples
   // Speed of what the ranks computed meanwhile, 1 as without messages; absent
   // where they only communicated.
@@ -92,7 +94,7 @@ struct Measurements {
   std::string file;
   std::vector<MeasuredRun> runs;
   std::vector<MeasuredKernel> kernels;
-  std::vector<MeasuredAllReduce> all_reduces;
+  std::vector<MeasuredCollective> collectives;
   std::vector<RefusedRun> refused;
   int64_t other_kinds = 0;  // records of whole jobs
   // Says what was dropped: "<file>:<line>: ...".
@@ -114,7 +116,7 @@ Measurements ParseMeasurements(std::string_view text,
 struct MeasurementLine {
   std::optional<MeasuredRun> run;
   std::optional<MeasuredKernel> kernel;
-  std::optional<MeasuredAllReduce> all_reduce;
+  std::optional<MeasuredCollective> collective;
   std::optional<RefusedRun> refused;
 };
 MeasurementLine ParseMeasurementLine(std::string_view line,

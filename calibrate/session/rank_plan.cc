@@ -27,30 +27,39 @@ constexpr double kSetUpSeconds = 0.1;
 
 }  // namespace
 
-std::vector<int64_t> SizesToTime(int64_t ranks,
-                                 const std::vector<MeasuredAllReduce>& timed,
-                                 bool beside) {
+std::vector<int64_t> SizesToTime(
+    int64_t ranks,
+    const std::vector<MeasuredCollective>& timed,
+    const std::vector<model::Collective>& collectives,
+    bool beside) {
   std::vector<int64_t> sizes;
   for (const int64_t size : kSizes) {
-    const auto has = [&](bool computing) {
+    const auto has = [&](model::Collective collective, bool computing) {
       return std::any_of(
-          timed.begin(), timed.end(), [&](const MeasuredAllReduce& one) {
-            return one.ranks == ranks &&
+          timed.begin(), timed.end(), [&](const MeasuredCollective& one) {
+            return one.ranks == ranks && one.collective == collective &&
                    one.size == model::Byte(static_cast<double>(size)) &&
                    one.computation_speed.has_value() == computing;
           });
     };
-    if (!has(false) || (beside && !has(true))) sizes.push_back(size);
+    const bool timed_all = std::all_of(
+        collectives.begin(), collectives.end(), [&](model::Collective one) {
+          return has(one, false) && (!beside || has(one, true));
+        });
+    if (!timed_all) sizes.push_back(size);
   }
   return sizes;
 }
 
 std::vector<PlannedRun> RunsOverRanks(const std::vector<MeasuredRun>& runs,
                                       int64_t ranks,
-                                      int64_t slower) {
+                                      int64_t slower,
+                                      model::Shard shard) {
   std::set<std::string> done;
   for (const MeasuredRun& run : runs) {
-    if (run.device_count == ranks) done.insert(Describe(run.workload));
+    if (run.device_count == ranks && run.workload.parallel.shard == shard) {
+      done.insert(Describe(run.workload));
+    }
   }
   const auto distance = [](const MeasuredRun& run) {
     return std::abs(
@@ -66,12 +75,16 @@ std::vector<PlannedRun> RunsOverRanks(const std::vector<MeasuredRun>& runs,
   }
   std::vector<PlannedRun> planned;
   for (const auto& [model, run] : nearest) {
-    if (done.contains(Describe(run->workload))) continue;
+    model::Workload workload = run->workload;
+    if (shard != model::Shard::kNone) {
+      workload.parallel = {.data = ranks, .shard = shard};
+    }
+    if (done.contains(Describe(workload))) continue;
     const double step_s =
         model::ToSeconds(ObservationsOf(*run).front().measured) *
         static_cast<double>(slower);
     PlannedRun next;
-    next.workload = run->workload;
+    next.workload = std::move(workload);
     next.warmup = kWarmupSteps;
     next.steps = std::clamp(
         static_cast<int64_t>(kWantedSeconds / step_s), kLeastSteps, kMostSteps);

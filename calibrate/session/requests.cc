@@ -20,11 +20,15 @@ std::string RequestLine(const PlannedRun& run, double max_seconds) {
 }
 
 std::string RunWords(const model::Workload& workload) {
-  return fmt::format("{} {}, batch {}, length {}",
+  const model::Shard shard = workload.parallel.shard;
+  return fmt::format("{} {}, batch {}, length {}{}",
                      workload.architecture.name,
                      model::ToText(workload.precision),
                      workload.batch,
-                     workload.sequence_length);
+                     workload.sequence_length,
+                     shard == model::Shard::kNone
+                         ? ""
+                         : fmt::format(", {}", model::ToText(shard)));
 }
 
 }  // namespace trainfare::calibrate::internal

@@ -190,7 +190,7 @@ class Session {
       resumed_s_ += TimedSeconds(run);
       Keep(std::move(run));
     }
-    all_reduces_ = std::move(earlier.all_reduces);
+    collectives_ = std::move(earlier.collectives);
     if (!runs_.empty()) {
       progress_.Note(fmt::format("going on from {} of {:.0f} s",
                                  Plural(std::ssize(runs_), "finished run"),
@@ -422,8 +422,11 @@ class Session {
     for (size_t i = 0; i < target_.ranks.size() && !interrupted_; ++i) {
       const double until_s = start_s + each_s * static_cast<double>(i + 1);
       try {
-        TimeAllReduces(target_.ranks[i], until_s, records);
-        if (!interrupted_) RunOverRanks(target_.ranks[i], until_s, records);
+        TimeCollectives(target_.ranks[i], until_s, records);
+        for (const model::Shard shard : AskedShards()) {
+          if (interrupted_) break;
+          RunOverRanks(target_.ranks[i], shard, until_s, records);
+        }
       } catch (const InputError& error) {
         progress_.Warn(fmt::format(
             "{} ranks are not measured: {}", target_.ranks[i], error.what()));
@@ -431,24 +434,49 @@ class Session {
     }
   }
 
-  void TimeAllReduces(int64_t ranks, double until_s, RecordFile& records) {
-    const std::vector<int64_t> sizes =
-        SizesToTime(ranks, all_reduces_, target_.trainer_device == "cpu");
+  // What ranks share in runs over them: nothing, then what is asked for.
+  std::vector<model::Shard> AskedShards() const {
+    std::vector<model::Shard> shards = {model::Shard::kNone};
+    for (const model::Workload& asked : options_.towards) {
+      const model::Shard shard = asked.parallel.shard;
+      if (std::find(shards.begin(), shards.end(), shard) == shards.end()) {
+        shards.push_back(shard);
+      }
+    }
+    return shards;
+  }
+
+  void TimeCollectives(int64_t ranks, double until_s, RecordFile& records) {
+    std::vector<model::Collective> collectives = {
+        model::Collective::kAllReduce};
+    if (AskedShards().size() > 1) {
+      collectives.push_back(model::Collective::kAllGather);
+      collectives.push_back(model::Collective::kReduceScatter);
+    }
+    const std::vector<int64_t> sizes = SizesToTime(
+        ranks, collectives_, collectives, target_.trainer_device == "cpu");
     if (sizes.empty() || SpentSeconds() >= until_s) return;
-    TrainerProcess process(Command({"bench",
-                                    "collectives",
-                                    "--bytes",
-                                    fmt::format("{}", fmt::join(sizes, ",")),
-                                    "--out",
-                                    "-"},
-                                   ranks));
-    const std::string words = fmt::format("all-reduces over {} ranks", ranks);
+    std::vector<std::string_view> operations;
+    for (const model::Collective one : collectives) {
+      operations.push_back(model::ToText(one));
+    }
+    TrainerProcess process(
+        Command({"bench",
+                 "collectives",
+                 "--operations",
+                 fmt::format("{}", fmt::join(operations, ",")),
+                 "--bytes",
+                 fmt::format("{}", fmt::join(sizes, ",")),
+                 "--out",
+                 "-"},
+                ranks));
+    const std::string words = fmt::format("collectives over {} ranks", ranks);
     while (true) {
       progress_.Redraw(SpentSeconds(), budget_s_, words);
       const auto line =
           process.ReceiveUntilEnd(std::chrono::duration<double>(0.25));
       if (line) {
-        TakeAllReduce(*line, ranks, records);
+        TakeCollective(*line, ranks, records);
         continue;
       }
       if (process.ended()) break;
@@ -458,7 +486,7 @@ class Session {
                  process.Stop(std::chrono::duration<double>(kGraceSeconds));
              last;
              last = process.TakeReceived()) {
-          TakeAllReduce(*last, ranks, records);
+          TakeCollective(*last, ranks, records);
         }
         if (!interrupted_) progress_.Note(words + ": the budget ends them");
         return;
@@ -468,25 +496,29 @@ class Session {
         "{} ({:.0f} of {:.0f} s)", words, SpentSeconds(), budget_s_));
   }
 
-  void TakeAllReduce(const std::string& line,
-                     int64_t ranks,
-                     RecordFile& records) {
+  void TakeCollective(const std::string& line,
+                      int64_t ranks,
+                      RecordFile& records) {
     MeasurementLine answer =
         ParseMeasurementLine(line, "answer of the trainer", 1);
-    if (!answer.all_reduce || answer.all_reduce->ranks != ranks) {
+    if (!answer.collective || answer.collective->ranks != ranks) {
       throw InputError(
           "the trainer answers with something else than "
-          "all-reduces over these ranks");
+          "collectives over these ranks");
     }
     records.Append(line);
-    all_reduces_.push_back(std::move(*answer.all_reduce));
+    collectives_.push_back(std::move(*answer.collective));
   }
 
   // Workloads that one rank ran, so that what differs is the ranks.
-  void RunOverRanks(int64_t ranks, double until_s, RecordFile& records) {
+  void RunOverRanks(int64_t ranks,
+                    model::Shard shard,
+                    double until_s,
+                    RecordFile& records) {
     std::optional<TrainerProcess> process;
-    for (const PlannedRun& run : RunsOverRanks(
-             kept_.runs, ranks, target_.trainer_device == "cpu" ? ranks : 1)) {
+    const int64_t slower = target_.trainer_device == "cpu" ? ranks : 1;
+    for (const PlannedRun& run :
+         RunsOverRanks(kept_.runs, ranks, slower, shard)) {
       const double left_s = until_s - SpentSeconds();
       if (interrupted_ || left_s <= 0.0) return;
       if (model::ToSeconds(run.expected_duration) > left_s) continue;
@@ -553,7 +585,7 @@ class Session {
                               fit,
                               {.runs = kept_.runs,
                                .observations = {},
-                               .all_reduces = all_reduces_,
+                               .collectives = collectives_,
                                .source = "trainfare-trainer"});
     for (const std::string& note : ranks.notes) progress_.Note(note);
     fit.ranks = std::move(ranks.groups);
@@ -604,7 +636,7 @@ class Session {
   Clock::time_point start_;
   double resumed_s_ = 0;  // of the runs of an interrupted calibration
   std::vector<MeasuredRun> runs_;
-  std::vector<MeasuredAllReduce> all_reduces_;
+  std::vector<MeasuredCollective> collectives_;
   KeptRuns kept_;                          // of these, what is fitted to
   std::vector<Observation> observations_;  // of what is kept
   std::optional<PlannedRun> again_;        // disturbed, to be repeated

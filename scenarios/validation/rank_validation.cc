@@ -62,7 +62,7 @@ std::vector<Row> RowsOf(const std::string& file) {
     row.ranks = run.device_count;
     row.workload = run.workload;
     row.fitted =
-        calibrate::FitNetwork(measurements.all_reduces, run.device_count);
+        calibrate::FitNetwork(measurements.collectives, run.device_count);
     row.predicted = calibrate::PredictRanks(
         OneRankOf(run, measurements.runs, file), row.fitted);
     row.measured = calibrate::MeasuredRanks(run);
@@ -194,7 +194,7 @@ bool HoldRanks(const std::vector<std::string>& files) {
                                   !run.buckets.empty();
                          });
     };
-    if (measurements.all_reduces.empty() || !has(true) || !has(false)) {
+    if (measurements.collectives.empty() || !has(true) || !has(false)) {
       return false;
     }
   }

@@ -74,9 +74,9 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
   std::move(powers.begin(), powers.end(), std::back_inserter(files.powers));
   std::move(
       kept.runs.begin(), kept.runs.end(), std::back_inserter(files.ranks.runs));
-  std::move(measurements.all_reduces.begin(),
-            measurements.all_reduces.end(),
-            std::back_inserter(files.ranks.all_reduces));
+  std::move(measurements.collectives.begin(),
+            measurements.collectives.end(),
+            std::back_inserter(files.ranks.collectives));
 }
 
 void AddTable(const std::string& path, ObservationFiles& files) {
@@ -110,7 +110,7 @@ void AddPublished(const std::string& folder, ObservationFiles& files) {
   move(published.profiles, files.profiles);
   move(published.powers, files.powers);
   move(published.ranks.observations, files.ranks.observations);
-  move(published.ranks.all_reduces, files.ranks.all_reduces);
+  move(published.ranks.collectives, files.ranks.collectives);
   move(published.sources, files.sources);
 }
 

@@ -216,12 +216,12 @@ class Records {
 
   void AddAllReduce(const PublishedRow& row, const PublishedRun& run) {
     if (!row.size) return;
-    MeasuredAllReduce measured;
+    MeasuredCollective measured;
     measured.ranks = run.device_count;
     measured.size = *row.size;
     measured.time = Seconds<>(row.value.low);
     measured.device = *run.device;
-    files_.ranks.all_reduces.push_back(std::move(measured));
+    files_.ranks.collectives.push_back(std::move(measured));
   }
 
   const Published& published_;

@@ -52,12 +52,12 @@ TEST_CASE("two ranks from one, as worked in docs/models/data_parallel.md") {
 }
 
 TEST_CASE("a network from its all-reduces") {
-  std::vector<MeasuredAllReduce> all;
+  std::vector<MeasuredCollective> all;
   const auto add = [&](int64_t ranks,
                        double size,
                        double time_s,
                        std::optional<double> speed) {
-    MeasuredAllReduce one;
+    MeasuredCollective one;
     one.ranks = ranks;
     one.size = model::Byte(size);
     one.time = model::Second(time_s);
@@ -119,10 +119,10 @@ TEST_CASE("records of all-reduces and buckets are read") {
           R"("samples": [{"time_s": 1}, {"time_s": 3}, {"time_s": 2}]})"
           "\n",
       "f");
-  REQUIRE(read.all_reduces.size() == 1);
-  CHECK(read.all_reduces[0].ranks == 2);
-  CHECK(read.all_reduces[0].time.base() == 2.0);
-  CHECK(read.all_reduces[0].computation_speed == 0.75);
+  REQUIRE(read.collectives.size() == 1);
+  CHECK(read.collectives[0].ranks == 2);
+  CHECK(read.collectives[0].time.base() == 2.0);
+  CHECK(read.collectives[0].computation_speed == 0.75);
   CHECK_THROWS_WITH(ParseMeasurements(reduce + R"("world_size": 1, "bytes": 1})"
                                                "\n",
                                       "f"),

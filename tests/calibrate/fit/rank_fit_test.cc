@@ -33,10 +33,10 @@ model::Workload Work(const char* name, int64_t batch) {
   return workload;
 }
 
-MeasuredAllReduce AllReduce(double size,
-                            double time_s,
-                            std::optional<double> speed = std::nullopt) {
-  MeasuredAllReduce one;
+MeasuredCollective AllReduce(double size,
+                             double time_s,
+                             std::optional<double> speed = std::nullopt) {
+  MeasuredCollective one;
   one.ranks = 2;
   one.size = model::Byte(size);
   one.time = model::Second(time_s);
@@ -80,8 +80,8 @@ RankRecords Synthetic(const hardware::Device& device) {
   RankRecords records;
   records.source = "synthetic.jsonl";
   for (const double size : {1e6, 4e6, 25e6}) {
-    records.all_reduces.push_back(AllReduce(size, 2e-4 + size / 1e9));
-    records.all_reduces.push_back(AllReduce(size, 4e-4 + size / 5e8, 0.8));
+    records.collectives.push_back(AllReduce(size, 2e-4 + size / 1e9));
+    records.collectives.push_back(AllReduce(size, 4e-4 + size / 5e8, 0.8));
   }
   const Predictor predictor(device);
   for (const char* name : {"bert-mini", "bert-small", "bert-medium"}) {
@@ -148,7 +148,7 @@ TEST_CASE("a share, by hand") {
   RankRecords records;
   // So fast that nothing of it shows.
   for (const double size : {1e6, 1e9}) {
-    records.all_reduces.push_back(AllReduce(size, 1e-15 + size / 1e18));
+    records.collectives.push_back(AllReduce(size, 1e-15 + size / 1e18));
   }
   MeasuredRun run = Run(workload, 2, 1);
   Sample sample;
@@ -166,10 +166,10 @@ TEST_CASE("a share, by hand") {
 RankRecords WithHost(const hardware::Device& device, bool parts) {
   RankRecords records;
   for (const double size : {1e6, 4e6, 25e6}) {
-    MeasuredAllReduce one = AllReduce(size, 2e-5 + size / 1e10);
+    MeasuredCollective one = AllReduce(size, 2e-5 + size / 1e10);
     one.device = device.name;
     one.backend = one.transport = "";
-    records.all_reduces.push_back(one);
+    records.collectives.push_back(one);
   }
   RankFit truth;
   truth.network.ranks = 2;
@@ -257,7 +257,7 @@ TEST_CASE("a host that nobody timed is as its kind's, and as open") {
 TEST_CASE("one size or no all-reduces: no ring, and it is said") {
   const hardware::Device device = Processor();
   RankRecords records = Synthetic(device);
-  records.all_reduces.resize(2);
+  records.collectives.resize(2);
   const RankFits fits = FitRanks(device, PriorFit(device), records);
   CHECK(fits.groups.empty());
   REQUIRE(fits.notes.size() == 1);
@@ -269,7 +269,7 @@ TEST_CASE("ranks of another device are not this one's") {
   const hardware::Device device = Processor();
   RankRecords records = Synthetic(device);
   for (MeasuredRun& run : records.runs) run.device = "Other";
-  for (MeasuredAllReduce& one : records.all_reduces) one.device = "Other";
+  for (MeasuredCollective& one : records.collectives) one.device = "Other";
   const RankFits fits = FitRanks(device, PriorFit(device), records);
   CHECK(fits.groups.empty());
   REQUIRE(fits.notes.size() == 1);
@@ -279,7 +279,7 @@ TEST_CASE("ranks of another device are not this one's") {
 TEST_CASE("ranks on hosts of their own keep their speed") {
   const hardware::Device device = Processor();
   RankRecords records = Synthetic(device);
-  for (MeasuredAllReduce& one : records.all_reduces) {
+  for (MeasuredCollective& one : records.collectives) {
     one.transport = "tcp between hosts";
   }
   records.runs.clear();

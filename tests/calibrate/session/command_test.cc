@@ -70,20 +70,25 @@ def place():
             "threads": 2 if ranks == 1 else 1}
 
 if sys.argv[1:3] == ["bench", "collectives"]:
-    assert ranks > 1 and sys.argv[3] == "--bytes", sys.argv
-    assert sys.argv[5:] == ["--out", "-"] + on_gpu, sys.argv
+    assert ranks > 1 and sys.argv[3] == "--operations", sys.argv
+    operations = sys.argv[4].split(",")
+    assert sys.argv[5] == "--bytes", sys.argv
+    assert sys.argv[7:] == ["--out", "-"] + on_gpu, sys.argv
     if mode == "no-ranks":
         sys.stderr.write("error: NCCL: no such library\n")
         sys.exit(1)
     done = 0
-    for size in map(int, sys.argv[4].split(",")):
+    for operation, size in ((one, int(size)) for one in operations
+                            for size in sys.argv[6].split(",")):
         for beside in ([False] if gpus else [False, True]):
             if mode == "interrupt-ranks" and done == 3:
                 os.kill(os.getppid(), signal.SIGINT)
                 time.sleep(30)
             ring = 2 * (ranks - 1) * (1e-4 + size / (ranks * 2e9))
+            ring *= {"all_reduce": 1, "all_gather": 0.6,
+                     "reduce_scatter": 0.75}[operation]
             line = {"schema": "trainfare.measurement/1", "kind": "collective",
-                    "operation": "all_reduce", "device": place(),
+                    "operation": operation, "device": place(),
                     "software": {"trainer": "fake"}, "world_size": ranks,
                     "ranks": {"backend": "nccl" if gpus else "gloo",
                               "transport": "tcp within a host"},
@@ -127,7 +132,8 @@ def record(request, number):
             "sequence_length": request["sequence_length"],
             "precision": request["precision"],
             "optimizer": request["optimizer"], "stack": request["stack"],
-            "attention": request["attention"]},
+            "attention": request["attention"],
+            "parallel": request["parallel"]},
         "disturbed": disturbed,
         "host_load": {"wall_s": 1.0, "waited_s": 0.5 if disturbed else 0.0},
         "samples": [sample] * request["steps"]})
@@ -135,7 +141,8 @@ def record(request, number):
 number = 0
 for line in sys.stdin:
     request = json.loads(line)
-    assert request["model"]["name"] == ("bert-base-uncased" if gpus else "bert-tiny")
+    assert mode == "towards" or request["model"]["name"] == (
+        "bert-base-uncased" if gpus else "bert-tiny")
     number += 1
     if mode == "refuse":
         print(json.dumps({"schema": "trainfare.measurement/1", "kind": "error",
@@ -626,11 +633,11 @@ TEST_CASE("several ranks are timed, fitted and kept beside the runs of one") {
   CHECK(two.all_reduces.size() == 8);
   CHECK_FALSE(two.runs.empty());
   CHECK(two.share < 1.0);
-  CHECK(log.str().find("all-reduces over 2 ranks (") != std::string::npos);
+  CHECK(log.str().find("collectives over 2 ranks (") != std::string::npos);
   CHECK(log.str().find(": 2 ranks, bert-tiny fp32, batch ") !=
         std::string::npos);
   const Measurements all = ReadMeasurements(result.records_path);
-  CHECK(all.all_reduces.size() == 8);
+  CHECK(all.collectives.size() == 8);
   // Runs of one are those that the parameters rest on.
   int64_t over_ranks = 0;
   for (const MeasuredRun& run : all.runs) {
@@ -650,6 +657,43 @@ TEST_CASE("several ranks are timed, fitted and kept beside the runs of one") {
   CHECK(refit.fit->ranks[0].source == "here.jsonl");
 }
 
+TEST_CASE(
+    "towards ranks that share state their collectives and runs are timed") {
+  if (NoPython() || hardware::HostCpu().cores < 2) return;
+  const FakeTrainer fake("towards");
+  CalibrateOptions options = fake.Options();
+  options.ranks = {2};
+  model::Workload asked;
+  asked.architecture = model::FindArchitecture("bert-tiny");
+  asked.batch = 4;
+  asked.sequence_length = 64;
+  asked.parallel.shard = model::Shard::kFsdp;
+  options.towards = {asked};
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  REQUIRE(result.fit->ranks.size() == 1);
+  const RankNetwork& network = result.fit->ranks.front().network;
+  REQUIRE(network.all_gather.has_value());
+  REQUIRE(network.reduce_scatter.has_value());
+  // Of half an all-reduce.
+  CHECK(network.all_gather->factor == doctest::Approx(1.2).epsilon(1e-6));
+  CHECK(network.reduce_scatter->factor == doctest::Approx(1.5).epsilon(1e-6));
+  std::map<model::Shard, int> runs;
+  const Measurements all = ReadMeasurements(result.records_path);
+  CHECK(all.collectives.size() == 3 * 8);
+  for (const MeasuredRun& run : all.runs) {
+    if (run.device_count == 2) ++runs[run.workload.parallel.shard];
+  }
+  CHECK(runs[model::Shard::kFsdp] > 0);
+  CHECK(runs[model::Shard::kFsdp] == runs[model::Shard::kNone]);
+
+  // The fit's file has all of it.
+  const Fit kept = LoadFit(result.fit_path);
+  CHECK(kept.ranks.front().network.all_gather->factor ==
+        network.all_gather->factor);
+}
+
 TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
   if (NoPython() || hardware::HostCpu().cores < 2) return;
   const FakeTrainer fake("interrupt-ranks");
@@ -660,7 +704,7 @@ TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
   CHECK(first.interrupted);
   REQUIRE(first.fit.has_value());
   const Measurements kept = ReadMeasurements(first.records_path);
-  CHECK(kept.all_reduces.size() == 3);
+  CHECK(kept.collectives.size() == 3);
 
   FakeTrainer::Mode("");
   const CalibrateResult second = Calibrate(options, log);
@@ -668,7 +712,7 @@ TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
   REQUIRE(second.fit->ranks.size() == 1);
   // The second size lacked its half beside computation and is done anew.
   const Measurements all = ReadMeasurements(second.records_path);
-  CHECK(all.all_reduces.size() == 3 + 6);
+  CHECK(all.collectives.size() == 3 + 6);
   CHECK(all.runs.size() > kept.runs.size());
 }
 

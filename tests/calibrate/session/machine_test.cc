@@ -159,16 +159,20 @@ TEST_CASE("ranks repeat what one ran, the middle batch of each model once") {
 }
 
 TEST_CASE("all-reduces that were timed are not timed again") {
-  CHECK(SizesToTime(2, {}, true).size() == 4);
-  std::vector<MeasuredAllReduce> timed(1);
+  CHECK(SizesToTime(2, {}, {model::Collective::kAllReduce}, true).size() == 4);
+  std::vector<MeasuredCollective> timed(1);
   timed[0].ranks = 2;
   timed[0].size = model::MiB(1.0);
-  CHECK(SizesToTime(2, timed, false).size() == 3);
-  CHECK(SizesToTime(2, timed, true).size() == 4);
-  CHECK(SizesToTime(4, timed, false).size() == 4);
+  CHECK(SizesToTime(2, timed, {model::Collective::kAllReduce}, false).size() ==
+        3);
+  CHECK(SizesToTime(2, timed, {model::Collective::kAllReduce}, true).size() ==
+        4);
+  CHECK(SizesToTime(4, timed, {model::Collective::kAllReduce}, false).size() ==
+        4);
   timed.push_back(timed[0]);
   timed[1].computation_speed = 0.9;
-  CHECK(SizesToTime(2, timed, true).size() == 3);
+  CHECK(SizesToTime(2, timed, {model::Collective::kAllReduce}, true).size() ==
+        3);
 }
 
 }  // namespace trainfare::calibrate

@@ -86,8 +86,8 @@ TEST_CASE("all_reduce_perf: sizes, and the times in place") {
 TEST_CASE("all_reduce_perf: its records are what the trainer writes") {
   const std::string text = ToRecords(Parse(kHead + kColumns + kRows + kEnd));
   const Measurements read = ParseMeasurements(text, "r.jsonl");
-  REQUIRE(read.all_reduces.size() == 2);
-  const MeasuredAllReduce& first = read.all_reduces.front();
+  REQUIRE(read.collectives.size() == 2);
+  const MeasuredCollective& first = read.collectives.front();
   CHECK(first.ranks == 4);
   CHECK(model::ToBytes(first.size) == 1048576);
   CHECK(model::ToSeconds(first.time) ==
