@@ -10,6 +10,7 @@
 
 #include "model/error.h"
 #include "scenarios/command_line/commands.h"
+#include "scenarios/command_line/settings.h"
 #include "scenarios/report/output.h"
 
 namespace {
@@ -55,7 +56,52 @@ std::optional<int> Parse(CLI::App& app,
   return std::nullopt;
 }
 
-int Run(const std::vector<std::string>& arguments) {
+// Settings of files and environment for the command that was read; what they
+// add to the line is added to `arguments`.
+std::vector<scenarios::Setting> ApplySettings(
+    CLI::App& app,
+    const scenarios::SettingFiles& files,
+    std::vector<std::string>& arguments) {
+  CLI::App& command = scenarios::AskedCommand(app);
+  if (!scenarios::TakesSettings(command)) return {};
+  const std::vector<scenarios::Setting> applied =
+      scenarios::Apply(scenarios::Settings(app, files), command);
+  for (const scenarios::Setting& setting : applied) {
+    for (const std::string& value : setting.values) {
+      arguments.push_back("--" + setting.option + "=" + value);
+    }
+  }
+  return applied;
+}
+
+// The exit code of the command that was asked for; what a setting got wrong is
+// said with its origin.
+int RunCommand(const std::vector<scenarios::Command>& commands,
+               const std::vector<scenarios::Setting>& settings) {
+  try {
+    for (const scenarios::Command& command : commands) {
+      const int code = command();
+      if (code >= 0) return code;
+    }
+  } catch (const scenarios::UsageError& error) {
+    throw scenarios::UsageError(WithOrigin(settings, error.what()));
+  } catch (const trainfare::model::InputError& error) {
+    throw trainfare::model::InputError(WithOrigin(settings, error.what()));
+  }
+  return scenarios::kUsage;
+}
+
+enum class SettingUse { kRead, kIgnore };
+
+int Run(const std::vector<std::string>& asked, SettingUse use);
+
+// A saved answer has all that it was asked in its arguments.
+int RunAgain(const std::vector<std::string>& arguments) {
+  return Run(arguments, SettingUse::kIgnore);
+}
+
+int Run(const std::vector<std::string>& asked, SettingUse use) {
+  std::vector<std::string> arguments = asked;
   CLI::App app{
       "What will this training run take, on which accelerator, and for how "
       "much?",
@@ -72,22 +118,23 @@ int Run(const std::vector<std::string>& arguments) {
       AddRecommend(app, common),
       AddValidate(app, common),
       AddDiff(app, common),
-      scenarios::AddReplay(app, Run),
+      scenarios::AddReplay(app, RunAgain),
       AddList(app, common),
       scenarios::AddImport(app),
       scenarios::AddInit(app),
       scenarios::AddShow(app),
       AddPrices(app, common),
+      AddConfig(app, common),
       scenarios::AddCompletion(app),
       scenarios::AddMan(app)};
-  common.SetCommand(arguments);
   const auto exit_code = Parse(app, arguments);
   if (exit_code) return *exit_code;
-  for (const scenarios::Command& command : commands) {
-    const int code = command();
-    if (code >= 0) return code;
+  std::vector<scenarios::Setting> settings;
+  if (use == SettingUse::kRead) {
+    settings = ApplySettings(app, common.setting_files(), arguments);
   }
-  return scenarios::kUsage;
+  common.SetCommand(arguments);
+  return RunCommand(commands, settings);
 }
 
 }  // namespace
@@ -99,7 +146,7 @@ int main(int argc, char** argv) {
   // full disk is: one line, and nothing half-written stays.
   (void)std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return Run(Arguments(argc, argv));
+    return Run(Arguments(argc, argv), SettingUse::kRead);
   } catch (const scenarios::UsageError& error) {
     return scenarios::Fail(error.what(), scenarios::kUsage);
   } catch (const InputError& error) {

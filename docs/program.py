@@ -20,6 +20,7 @@ class Program:
     def environment(self):
         home = self.home.name
         return {**os.environ, "HOME": home, "XDG_DATA_HOME": home,
+                "XDG_CONFIG_HOME": home,
                 "TRAINFARE_FITS": home, "NO_COLOR": "1", "TERM": "xterm"}
 
     def run(self, arguments, cwd=None):

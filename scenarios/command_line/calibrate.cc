@@ -161,7 +161,7 @@ void Resolve(Flags& flags) {
   }
 }
 
-int Run(Flags& flags, CommonOptions& common) {
+int Run(Flags& flags, CommonOptions& common, const CLI::App& command) {
   Resolve(flags);
   calibrate::CalibrateOptions& options = flags.options;
   if (!flags.launch.empty()) {
@@ -189,8 +189,9 @@ int Run(Flags& flags, CommonOptions& common) {
                      : terminal     ? calibrate::Progress::kBar
                                     : calibrate::Progress::kLines;
   try {
-    return Show(common, [&] {
-      return CalibrationReport(calibrate::Calibrate(options, std::cerr));
+    return Show(common, command, [&](const Origin& origin) {
+      return CalibrationReport(calibrate::Calibrate(options, std::cerr),
+                               origin);
     });
   } catch (const calibrate::Interrupted& interrupted) {
     return Fail(interrupted.what(), kInterrupted);
@@ -214,7 +215,8 @@ Command AddCalibrate(CLI::App& app, CommonOptions& common) {
   AddRunFlags(*sub, *flags);
   AddLaunchFlags(*sub, *flags);
   common.AddTo(*sub);
-  return [flags, &common, sub] { return *sub ? Run(*flags, common) : -1; };
+  return
+      [flags, &common, sub] { return *sub ? Run(*flags, common, *sub) : -1; };
 }
 
 }  // namespace trainfare::scenarios

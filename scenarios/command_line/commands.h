@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/command_line/settings.h"
 #include "scenarios/report/limits.h"
+#include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
@@ -31,15 +33,24 @@ class CommonOptions {
   std::vector<Limit> limits() const;
   bool quiet() const { return output_.quiet; }
   // Whether a page with charts is asked for.
-  bool page() const { return HasPage(output_.exports); }
+  const SettingFiles& setting_files() const { return setting_files_; }
+  bool trace() const { return HasFormat(output_.exports, Format::kTrace); }
+  bool page() const { return HasFormat(output_.exports, Format::kHtml); }
+  // Of an answer of `command`, which was read. Throws UsageError.
+  Origin OriginOf(const CLI::App& command) const;
   // What was typed behind the program's name, for reports to be made again.
   void SetCommand(const std::vector<std::string>& arguments);
   const std::string& command() const { return command_; }
 
  private:
-  std::string format_ = "table";
+  // One format of standard output, by --format or by --export -.
+  void ResolveFormat();
+
+  std::string format_;
   std::string colour_ = "auto";
   std::string command_;
+  std::string now_;
+  SettingFiles setting_files_;
   std::vector<std::string> limits_;
   OutputOptions output_;
 };
@@ -58,6 +69,7 @@ Command AddValidate(CLI::App& app, CommonOptions& common);
 Command AddDiff(CLI::App& app, CommonOptions& common);
 Command AddList(CLI::App& app, CommonOptions& common);
 Command AddCompletion(CLI::App& app);
+Command AddConfig(CLI::App& app, CommonOptions& common);
 Command AddMan(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInit(CLI::App& app);
@@ -67,8 +79,11 @@ Command AddPrices(CLI::App& app, CommonOptions& common);
 
 // One line on standard error; returns `code`.
 int Fail(std::string_view message, int code);
-// Writes what `make` returns where `common` says; returns its exit code.
-int Show(CommonOptions& common, const std::function<Report()>& make);
+// Writes what `make` returns to `command` where `common` says; returns its exit
+// code.
+int Show(CommonOptions& common,
+         const CLI::App& command,
+         const std::function<Report(const Origin&)>& make);
 // `text` to a file that is not there yet, or to standard output where `output`
 // is empty; returns the exit code. Throws InputError.
 int WriteNew(const std::string& text, const std::string& output);

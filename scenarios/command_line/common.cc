@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -18,6 +21,34 @@ namespace {
 // Of options that say where an answer goes, not what is asked.
 constexpr const char* kOutputGroup = "Output";
 
+std::chrono::sys_seconds TimeNow(const std::string& flag) {
+  if (!flag.empty()) {
+    if (const auto time = TimeFromText(flag)) return *time;
+    throw UsageError(fmt::format(
+        "--now: expected a time such as 2026-11-23T18:01:31Z, got \"{}\"",
+        flag));
+  }
+  // reproducible-builds.org: seconds since 1970 that stand for the clock.
+  const char* fixed = std::getenv("SOURCE_DATE_EPOCH");
+  if (fixed == nullptr || *fixed == '\0') {
+    return std::chrono::floor<std::chrono::seconds>(
+        std::chrono::system_clock::now());
+  }
+  const std::string_view text = fixed;
+  constexpr int64_t kEndOfYears = 253402300799;  // 9999-12-31T23:59:59Z
+  int64_t seconds = -1;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seconds);
+  if (error != std::errc() || rest != end || seconds < 0 ||
+      seconds > kEndOfYears) {
+    throw UsageError(
+        fmt::format("SOURCE_DATE_EPOCH: expected seconds since 1970, got "
+                    "\"{}\"",
+                    text));
+  }
+  return std::chrono::sys_seconds(std::chrono::seconds(seconds));
+}
+
 }  // namespace
 
 void CommonOptions::AddTo(CLI::App& app) {
@@ -27,13 +58,31 @@ void CommonOptions::AddTo(CLI::App& app) {
   AddFiles(app,
            "--export",
            output_.exports,
-           "Also write FILE; .html, .json, .csv or .md decides what; may "
-           "be repeated. Machine formats have base units (s, B, J, USD)")
+           "Also write FILE; .html, .json, .csv, .md or .trace.json decides "
+           "what; - is standard output, as JSON, -.csv as CSV; may be "
+           "repeated. Machine formats have base units (s, B, J, USD)")
       ->group(kOutputGroup);
   app.add_option("--color", colour_, "auto, always or never")
       ->type_name("WHEN")
       ->group(kOutputGroup);
   app.add_flag("--quiet", output_.quiet, "Nothing on standard error but errors")
+      ->group(kOutputGroup);
+  app.add_option("--now",
+                 now_,
+                 "What counts as now, for the date of an answer and the age of "
+                 "prices: 2026-11-23T18:01:31Z (default: SOURCE_DATE_EPOCH, "
+                 "else the clock)")
+      ->type_name("TIME")
+      ->group(kOutputGroup);
+  app.add_option(
+         "--config",
+         setting_files_.config,
+         "Settings in place of trainfare.yaml of this folder; flags and "
+         "TRAINFARE_* go first, ~/.config/trainfare/config.yaml last")
+      ->type_name("FILE")
+      ->group(kOutputGroup);
+  app.add_flag(
+         "--no-config", setting_files_.none, "Read no settings from files")
       ->group(kOutputGroup);
 }
 
@@ -57,9 +106,32 @@ std::vector<Limit> CommonOptions::limits() const {
   return limits;
 }
 
+void CommonOptions::ResolveFormat() {
+  std::string_view asked = "--format";
+  if (!format_.empty()) output_.format = FormatFromText(format_);
+  std::vector<std::string> files;
+  for (const std::string& file : output_.exports) {
+    const Format format = ExportFormat(file);
+    if (!IsStandardOutput(file)) {
+      files.push_back(file);
+      continue;
+    }
+    if (!format_.empty()) {
+      throw UsageError(fmt::format(
+          "--export {}: standard output has its format already, by {} {}",
+          file,
+          asked,
+          format_));
+    }
+    output_.format = format;
+    asked = "--export";
+    format_ = file;
+  }
+  output_.exports = std::move(files);
+}
+
 const OutputOptions& CommonOptions::Resolve() {
-  output_.format = FormatFromText(format_);
-  CheckExports(output_.exports);
+  ResolveFormat();
   if (colour_ != "auto" && colour_ != "always" && colour_ != "never") {
     throw UsageError("--color: expected auto, always or never, got \"" +
                      colour_ + "\"");
@@ -116,10 +188,16 @@ const char* const kStreamsAndCodes =
     "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
     "passed, 70 internal, 130 interrupted.";
 
-int Show(CommonOptions& common, const std::function<Report()>& make) {
+Origin CommonOptions::OriginOf(const CLI::App& command) const {
+  return {AskedOf(command), TimeNow(now_)};
+}
+
+int Show(CommonOptions& common,
+         const CLI::App& command,
+         const std::function<Report(const Origin&)>& make) {
   const OutputOptions& output = common.Resolve();
   const std::vector<Limit> limits = common.limits();
-  Report report = make();
+  Report report = make(common.OriginOf(command));
   CheckLimits(limits, report);
   report.command = common.command();
   Write(report, output, std::cout, std::cerr);
@@ -128,7 +206,11 @@ int Show(CommonOptions& common, const std::function<Report()>& make) {
 }
 
 std::vector<std::string> AskedOf(const CLI::App& command) {
-  std::vector<std::string> words = {command.get_name()};
+  std::vector<std::string> words;
+  for (const CLI::App* part = &command; part->get_parent() != nullptr;
+       part = part->get_parent()) {
+    words.insert(words.begin(), part->get_name());
+  }
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group() == kOutputGroup) continue;
     for (const std::string& value : option->results()) {

@@ -29,7 +29,9 @@ Command AddDiff(CLI::App& app, CommonOptions& common) {
   common.AddTo(*sub);
   return [files, &common, sub] {
     if (!*sub) return -1;
-    return Show(common, [&] { return Diff(files->before, files->after); });
+    return Show(common, *sub, [&](const Origin& origin) {
+      return Diff(files->before, files->after, origin);
+    });
   };
 }
 

@@ -26,7 +26,9 @@ Command AddList(CLI::App& app, CommonOptions& common) {
   return [flags, &common, sub] {
     if (!*sub) return -1;
     const Listing listing = ListingFromText(flags->what);
-    return Show(common, [&] { return List(listing, flags->words); });
+    return Show(common, *sub, [&](const Origin& origin) {
+      return List(listing, flags->words, origin);
+    });
   };
 }
 

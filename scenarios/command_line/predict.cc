@@ -79,8 +79,11 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
     if (!*sub) return -1;
     if (*dry_run) return PrintJobs(options->scenario, options->overrides);
     options->charts = common.page();
-    options->arguments = AskedOf(*sub);
-    return Show(common, [&] { return Predict(*options); });
+    options->trace = common.trace();
+    return Show(common, *sub, [&](const Origin& origin) {
+      options->origin = origin;
+      return Predict(*options);
+    });
   };
 }
 

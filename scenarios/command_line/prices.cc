@@ -35,9 +35,9 @@ Command AddPrices(CLI::App& app, CommonOptions& common) {
   common.AddTo(*import);
   return [flags, &common, import] {
     if (!*import) return -1;
-    return Show(common, [&] {
+    return Show(common, *import, [&](const Origin& origin) {
       return ImportPrices(
-          flags->file, flags->cloud, flags->date, flags->output);
+          flags->file, flags->cloud, flags->date, flags->output, origin);
     });
   };
 }

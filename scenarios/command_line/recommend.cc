@@ -81,8 +81,11 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
     if (flags->dry_run) return PrintJobs(options.scenario, options.overrides);
     ReadGoal(*flags);
     options.charts = common.page();
-    options.arguments = AskedOf(*sub);
-    return Show(common, [&] { return Recommend(options); });
+    options.trace = common.trace();
+    return Show(common, *sub, [&](const Origin& origin) {
+      options.origin = origin;
+      return Recommend(options);
+    });
   };
 }
 

@@ -76,6 +76,17 @@ int Replay(const std::string& path, const RunLine& run) {
                      Version()),
          kOk);
   }
+  // An answer before there was a time in it is made again as of now.
+  if (const auto time = answer.find("timestamp"); time != answer.end()) {
+    if (!time->is_string() || !TimeFromText(time->get<std::string>())) {
+      throw InputError(
+          fmt::format("{}: timestamp: expected a time such as "
+                      "2026-11-23T18:01:31Z, got {}",
+                      path,
+                      hardware::ShownJson(*time)));
+    }
+    arguments.push_back("--now=" + time->get<std::string>());
+  }
   arguments.emplace_back("--format=json");
   arguments.emplace_back("--quiet");
   return run(arguments);

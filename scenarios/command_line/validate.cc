@@ -67,7 +67,10 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
     if (!*sub) return -1;
     flags->Parse();
     RequireFigures(common.limits(), SummaryFigures());
-    return Show(common, [&] { return Validate(options); });
+    return Show(common, *sub, [&](const Origin& origin) {
+      options.origin = origin;
+      return Validate(options);
+    });
   };
 }
 

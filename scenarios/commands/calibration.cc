@@ -91,9 +91,10 @@ Table RankTable(const calibrate::Fit& fit) {
 
 }  // namespace
 
-Report CalibrationReport(const calibrate::CalibrateResult& result) {
+Report CalibrationReport(const calibrate::CalibrateResult& result,
+                         const Origin& origin) {
   Report report;
-  Json json = ResultHead("trainfare.calibration/1");
+  Json json = ResultHead("trainfare.calibration/1", origin);
   json["interrupted"] = result.interrupted;
   json["fit_path"] =
       result.fit_path.empty() ? Json(nullptr) : Json(result.fit_path);
@@ -146,7 +147,7 @@ Report CalibrationReport(const calibrate::CalibrateResult& result) {
         "interrupted; what was measured is kept, run the command again to go "
         "on";
   }
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   return report;
 }
 

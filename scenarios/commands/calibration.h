@@ -3,12 +3,14 @@
 // What `trainfare calibrate` shows of its fit.
 
 #include "calibrate/session/command.h"
+#include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
 
 // Exit code 130 when the calibration was interrupted, after all that was
 // measured is kept.
-Report CalibrationReport(const calibrate::CalibrateResult& result);
+Report CalibrationReport(const calibrate::CalibrateResult& result,
+                         const Origin& origin);
 
 }  // namespace trainfare::scenarios

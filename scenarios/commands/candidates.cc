@@ -231,9 +231,10 @@ ScoreRange Candidate::Score(Objective objective) const {
   ENSURE(false, "an objective without a score");
 }
 
-std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
-                                          const RecommendOptions& options,
-                                          std::vector<std::string>& warnings) {
+std::vector<Candidate> EstimateCandidates(
+    const Scenario& scenario,
+    const RecommendOptions& options,
+    std::vector<std::string>& left_out_fits) {
   RequireKnownClouds(options.clouds);
   Estimator estimator(scenario, options);
   std::vector<Candidate> candidates;
@@ -262,7 +263,7 @@ std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
   if (auto here = estimator.EstimateHere(options)) {
     candidates.push_back(std::move(*here));
   }
-  warnings = estimator.left_out_fits();
+  left_out_fits = estimator.left_out_fits();
   return candidates;
 }
 

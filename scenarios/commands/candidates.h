@@ -78,10 +78,11 @@ struct Candidate {
 // One device, and all, of every instance, all of the several hosts that were
 // asked for, every device of `options.also`, and this machine's processor where
 // it was calibrated. Throws InputError for clouds, devices and regions that
-// nobody knows; `warnings` names the files of fits that cannot be read.
-std::vector<Candidate> EstimateCandidates(const Scenario& scenario,
-                                          const RecommendOptions& options,
-                                          std::vector<std::string>& warnings);
+// nobody knows; `left_out_fits` gets a line for each file that is no fit.
+std::vector<Candidate> EstimateCandidates(
+    const Scenario& scenario,
+    const RecommendOptions& options,
+    std::vector<std::string>& left_out_fits);
 
 // Best first, then what misses a limit by least, then what else is out in the
 // order of its names. Names the choice, what ties with it, and why the others

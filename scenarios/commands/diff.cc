@@ -374,8 +374,8 @@ Json ChoiceJson(const SavedRow* before, const SavedRow* after) {
 Json JsonOf(const SavedAnswer& before,
             const SavedAnswer& after,
             const Comparison& comparison,
-            const Report& report) {
-  Json json = ResultHead("trainfare.diff/1");
+            const Origin& origin) {
+  Json json = ResultHead("trainfare.diff/1", origin);
   json["of"] = after.schema;
   json["before"] = before.file;
   json["after"] = after.file;
@@ -401,14 +401,13 @@ Json JsonOf(const SavedAnswer& before,
   };
   json["only_before"] = sides(comparison.only_before);
   json["only_after"] = sides(comparison.only_after);
-  json["notes"] = report.notes;
   return json;
 }
 
 // Rows that one of the files has alone.
 void NoteAlone(const std::vector<const SavedRow*>& rows,
                const std::string& file,
-               std::vector<std::string>& notes) {
+               std::vector<Note>& notes) {
   if (rows.empty()) return;
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(rows.size(), kShown); ++i) {
@@ -442,7 +441,9 @@ std::string Summary(const SavedAnswer& after, const Comparison& comparison) {
 
 }  // namespace
 
-Report Diff(const std::string& before_file, const std::string& after_file) {
+Report Diff(const std::string& before_file,
+            const std::string& after_file,
+            const Origin& origin) {
   const SavedAnswer before = LoadAnswer(before_file);
   const SavedAnswer after = LoadAnswer(after_file);
   if (before.schema != after.schema) {
@@ -486,7 +487,7 @@ Report Diff(const std::string& before_file, const std::string& after_file) {
   if (!settings.empty()) report.tables.push_back(SettingTable(settings));
   NoteAlone(comparison.only_before, before.file, report.notes);
   NoteAlone(comparison.only_after, after.file, report.notes);
-  report.json = JsonText(JsonOf(before, after, comparison, report));
+  report.json = AnswerText(JsonOf(before, after, comparison, origin), report);
   return report;
 }
 

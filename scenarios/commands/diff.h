@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -12,6 +13,8 @@ namespace trainfare::scenarios {
 // matched by device, instance and setting; what is the same in all rows of both
 // files, or has one value in each, tells nothing apart and is left out of it.
 // Throws InputError where a file is no such answer or no row has its match.
-Report Diff(const std::string& before, const std::string& after);
+Report Diff(const std::string& before,
+            const std::string& after,
+            const Origin& origin = {});
 
 }  // namespace trainfare::scenarios

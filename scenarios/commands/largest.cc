@@ -160,12 +160,12 @@ Largest LargestFromText(std::string_view text) {
 Report LargestReport(Largest what,
                      const Scenario& scenario,
                      const PredictionTarget& target,
-                     const std::vector<std::string>& arguments) {
+                     const Origin& origin) {
   const Sizes sizes(what, scenario, target);
   const int64_t largest = LargestOf(what, sizes);
   const std::string_view word = Sizes::TextOf(what);
   Report report;
-  report.warnings = target.left_out_fits;
+  report.warnings = NotesOf(target.left_out_fits, Caution::kFitUnreadable);
   Table table;
   table.columns = {{"asked", "name", Align::kLeft},
                    {"batch", "batch", Align::kRight},
@@ -174,8 +174,7 @@ Report LargestReport(Largest what,
                    {"trained", "trainable_parameters", Align::kRight},
                    {"memory", "memory_bytes", Align::kRight},
                    {"", "reason", Align::kLeft}};
-  Json json = ResultHead("trainfare.largest/1");
-  if (!arguments.empty()) json["arguments"] = arguments;
+  Json json = ResultHead("trainfare.largest/1", origin);
   json["scenario"] = ToJson(scenario);
   json["device"] = target.predictor.device().name;
   json["devices"] = target.cluster.devices;
@@ -214,8 +213,7 @@ Report LargestReport(Largest what,
         "models are the presets of the same family; `trainfare list models`");
   }
   json["trials"] = std::move(list);
-  json["notes"] = report.notes;
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   return report;
 }
 

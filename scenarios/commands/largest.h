@@ -20,10 +20,10 @@ Largest LargestFromText(std::string_view text);  // throws UsageError
 // The answer with the job that fits and the next one, which does not: both are
 // asked of the same memory model as every prediction. Models are the presets of
 // the scenario's family, by their parameters. Exit code 3 where not even the
-// smallest fits. `arguments`: of the command line, for replay; may be empty.
+// smallest fits.
 Report LargestReport(Largest what,
                      const Scenario& scenario,
                      const PredictionTarget& target,
-                     const std::vector<std::string>& arguments);
+                     const Origin& origin);
 
 }  // namespace trainfare::scenarios

@@ -260,8 +260,17 @@ Table Prices() {
   return table;
 }
 
-// `warnings`: of files that could not be listed.
-Table TableOf(Listing what, std::vector<std::string>& warnings) {
+std::set<std::string> CloudsOfInstances() {
+  std::set<std::string> clouds;
+  for (const hardware::Instance& instance :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    clouds.insert(instance.cloud);
+  }
+  return clouds;
+}
+
+// `left_out_fits`: files that could not be listed, a line each.
+Table TableOf(Listing what, std::vector<std::string>& left_out_fits) {
   switch (what) {
     case Listing::kDevices:
       return Devices();
@@ -270,7 +279,7 @@ Table TableOf(Listing what, std::vector<std::string>& warnings) {
     case Listing::kModels:
       return Models();
     case Listing::kFits:
-      return FitTable(warnings);
+      return FitTable(left_out_fits);
     case Listing::kScenarios:
       return Scenarios();
     case Listing::kPrices:
@@ -324,11 +333,19 @@ Listing ListingFromText(std::string_view text) {
       fmt::format("list: unknown \"{}\"{}", text, model::OfKnown(text, known)));
 }
 
-Report List(Listing what, const std::vector<std::string>& words) {
+Report List(Listing what,
+            const std::vector<std::string>& words,
+            const Origin& origin) {
   Report report;
-  report.tables.push_back(TableOf(what, report.warnings));
+  std::vector<std::string> left_out_fits;
+  report.tables.push_back(TableOf(what, left_out_fits));
+  report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   KeepRowsWith(words, report.tables.front());
-  Json json = ResultHead("trainfare.list/1");
+  Grounds grounds;
+  if (what == Listing::kPrices || what == Listing::kInstances) {
+    grounds.prices = SourcesOf({}, CloudsOfInstances());
+  }
+  Json json = ResultHead("trainfare.list/1", origin, grounds);
   for (const auto& [name, listing] : kListings) {
     if (listing == what) json["list"] = name;
   }
@@ -340,14 +357,15 @@ Report List(Listing what, const std::vector<std::string>& words) {
     report.notes.emplace_back(
         "no fits yet: `trainfare calibrate` makes one of this machine");
   }
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   return report;
 }
 
 Report ImportPrices(const std::string& file,
                     const std::string& cloud,
                     const std::string& date,
-                    const std::string& output) {
+                    const std::string& output,
+                    const Origin& origin) {
   if (!hardware::IsDate(date)) {
     throw UsageError(fmt::format(
         "--date: expected a day such as 2026-05-20, got \"{}\"", date));
@@ -369,7 +387,8 @@ Report ImportPrices(const std::string& file,
   report.tables.push_back(std::move(table));
   Json dropped;
   for (const auto& [reason, count] : imported.dropped) {
-    report.notes.push_back(fmt::format("{} rows dropped: {}", count, reason));
+    report.notes.emplace_back(fmt::format("{} rows dropped: {}", count, reason),
+                              Caution::kRowsDropped);
     dropped.push_back({{"reason", reason}, {"rows", count}});
   }
   report.notes.push_back(output.empty()
@@ -378,18 +397,16 @@ Report ImportPrices(const std::string& file,
                                            "with --prices {}",
                                            output,
                                            output));
-  const auto& instances = hardware::InstanceCatalog::Shipped().instances();
-  std::set<std::string> clouds;
-  for (const hardware::Instance& instance : instances) {
-    clouds.insert(instance.cloud);
-  }
+  const std::set<std::string> clouds = CloudsOfInstances();
   if (!clouds.contains(cloud)) {
-    report.notes.push_back(fmt::format(
-        "no instance of {} is known, so recommend has no use for them{}",
-        cloud,
-        model::DidYouMean(cloud, model::NameViews(clouds))));
+    report.notes.emplace_back(
+        fmt::format(
+            "no instance of {} is known, so recommend has no use for them{}",
+            cloud,
+            model::DidYouMean(cloud, model::NameViews(clouds))),
+        Caution::kCloudUnknown);
   }
-  Json json = ResultHead("trainfare.price_import/1");
+  Json json = ResultHead("trainfare.price_import/1", origin);
   json["file"] = file;
   json["cloud"] = cloud;
   json["date"] = date;
@@ -397,7 +414,7 @@ Report ImportPrices(const std::string& file,
   json["used"] = imported.used;
   json["dropped"] = dropped.is_null() ? Json::array() : dropped;
   json["prices"] = RowsJson(report.tables.front());
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   return report;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -21,13 +22,16 @@ enum class Listing {
 Listing ListingFromText(std::string_view text);  // throws UsageError
 
 // Of the rows those in which every word stands, whatever its letters' case.
-Report List(Listing what, const std::vector<std::string>& words = {});
+Report List(Listing what,
+            const std::vector<std::string>& words = {},
+            const Origin& origin = {});
 
 // trainfare prices import: a SkyPilot catalog into a file of prices; says what
 // was used and what was dropped and why. An empty `output` writes nothing.
 Report ImportPrices(const std::string& file,
                     const std::string& cloud,
                     const std::string& date,
-                    const std::string& output);
+                    const std::string& output,
+                    const Origin& origin = {});
 
 }  // namespace trainfare::scenarios

@@ -17,6 +17,7 @@
 #include "scenarios/commands/largest.h"
 #include "scenarios/commands/prediction_charts.h"
 #include "scenarios/commands/prediction_report.h"
+#include "scenarios/commands/prediction_trace.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
 #include "scenarios/job/pricing.h"
@@ -268,10 +269,15 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
 
 // What all predictions have alike; of several devices each says its own.
 Json HeadOf(const std::vector<PredictionTarget>& targets,
-            const Scenario& scenario) {
+            const Scenario& scenario,
+            const PredictOptions& options) {
   const PredictionTarget& target = targets.front();
   const bool one = targets.size() == 1;
-  Json json = ResultHead("trainfare.prediction/1");
+  Grounds grounds;
+  if (target.instance != nullptr) {
+    grounds.prices = SourcesOf(options.prices, {target.instance->cloud});
+  }
+  Json json = ResultHead("trainfare.prediction/1", options.origin, grounds);
   json["scenario"] = ToJson(scenario);
   const hardware::Device& device = target.predictor.device();
   json["device"] = one ? Json(device.name) : Json(nullptr);
@@ -321,7 +327,7 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
 std::vector<Prediction> PredictionsOf(
     const std::vector<PredictionTarget>& targets,
     const std::vector<Scenario>& variants,
-    std::vector<std::string>& notes) {
+    std::vector<Note>& notes) {
   std::vector<Prediction> predictions;
   std::string first_reason;
   for (const PredictionTarget& target : targets) {
@@ -331,7 +337,8 @@ std::vector<Prediction> PredictionsOf(
             {&target, EstimateJob(variant, target.predictor, target.cluster)});
       } catch (const InputError& error) {
         if (first_reason.empty()) first_reason = error.what();
-        const std::string note = fmt::format("left out: {}", error.what());
+        const Note note(fmt::format("left out: {}", error.what()),
+                        Caution::kCannotRun);
         if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
           notes.push_back(note);
         }
@@ -347,8 +354,8 @@ void AddNotes(const std::vector<PredictionTarget>& targets,
               const std::vector<Prediction>& predictions,
               const Scenario& scenario,
               bool spot,
-              std::vector<std::string>& notes) {
-  std::vector<std::string> order;
+              std::vector<Note>& notes) {
+  std::vector<Note> order;
   std::map<std::string, std::vector<std::string>> devices;
   for (const PredictionTarget& target : targets) {
     std::vector<JobEstimate> jobs;
@@ -356,17 +363,17 @@ void AddNotes(const std::vector<PredictionTarget>& targets,
       if (prediction.target == &target) jobs.push_back(prediction.job);
     }
     if (jobs.empty()) continue;
-    for (const std::string& note :
-         PredictionNotes(target, jobs, scenario, spot)) {
-      if (!devices.contains(note)) order.push_back(note);
-      devices[note].push_back(target.predictor.device().name);
+    for (const Note& note : PredictionNotes(target, jobs, scenario, spot)) {
+      if (!devices.contains(note.text)) order.push_back(note);
+      devices[note.text].push_back(target.predictor.device().name);
     }
   }
-  for (const std::string& note : order) {
-    const std::vector<std::string>& names = devices[note];
-    notes.push_back(names.size() == targets.size()
-                        ? note
-                        : fmt::format("{}: {}", fmt::join(names, ", "), note));
+  for (Note& note : order) {
+    const std::vector<std::string>& names = devices[note.text];
+    if (names.size() < targets.size()) {
+      note.text = fmt::format("{}: {}", fmt::join(names, ", "), note.text);
+    }
+    notes.push_back(std::move(note));
   }
 }
 
@@ -395,7 +402,8 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
                 const PredictOptions& options) {
   const Scenario& first = variants.front();
   Report report;
-  report.warnings = targets.front().left_out_fits;
+  report.warnings =
+      NotesOf(targets.front().left_out_fits, Caution::kFitUnreadable);
   const std::vector<Prediction> predictions =
       PredictionsOf(targets, variants, report.notes);
   const PredictionTarget& target = *predictions.front().target;
@@ -421,17 +429,17 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
     }
     if (options.charts) report.charts = PredictionCharts(target, first, job);
   }
+  report.trace.emplace();
+  if (options.trace) report.trace = PredictionTrace(predictions);
   AddNotes(targets, predictions, first, options.spot, report.notes);
-  Json json = HeadOf(targets, first);
-  if (!options.arguments.empty()) json["arguments"] = options.arguments;
+  Json json = HeadOf(targets, first, options);
   json["predictions"] = Json::array();
   for (const Prediction& prediction : predictions) {
     report.answers.push_back(
         fmt::format("/predictions/{}", json["predictions"].size()));
     json["predictions"].push_back(JsonOf(prediction, first));
   }
-  json["notes"] = report.notes;
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   return report;
 }
 
@@ -460,7 +468,7 @@ Report Predict(const PredictOptions& asked) {
     return LargestReport(LargestFromText(*options.largest),
                          variants.front(),
                          targets.front(),
-                         options.arguments);
+                         options.origin);
   }
   return ReportOf(targets, variants, options);
 }

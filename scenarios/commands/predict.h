@@ -9,6 +9,7 @@
 
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
+#include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -38,8 +39,9 @@ struct PredictOptions {
   bool spot = false;
   PriceOptions prices;
   Overrides overrides;
-  bool charts = false;                 // for a page
-  std::vector<std::string> arguments;  // of the command line, for replay
+  bool charts = false;  // for a page
+  bool trace = false;   // of a step
+  Origin origin;
 };
 
 // Throws InputError that names the flag.

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "model/error.h"
-#include "model/kernels.h"
+#include "scenarios/commands/kernel_groups.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -44,46 +43,6 @@ Chart MemoryChart(const JobEstimate& job) {
   chart.caption = fmt::format(
       "Batch {}, length {}.", job.workload.batch, job.workload.sequence_length);
   return chart;
-}
-
-// Work of kernels of one kind in one phase.
-struct KernelGroup {
-  double flops = 0;
-  double bytes = 0;
-  double seconds = 0;
-};
-
-using KernelGroups =
-    std::map<std::pair<model::Phase, model::KernelKind>, KernelGroup>;
-
-// "forward gemm", "optimizer".
-std::string GroupName(model::Phase phase, model::KernelKind kind) {
-  const std::string of_phase(model::ToText(phase));
-  const std::string of_kind(model::ToText(kind));
-  return of_phase == of_kind ? of_kind : of_phase + " " + of_kind;
-}
-
-// Throws InputError where the device's model has no kernels by themselves.
-KernelGroups GroupsOf(const calibrate::Predictor& predictor,
-                      const model::Workload& workload) {
-  const model::KernelList list = model::ExpandKernels(workload);
-  KernelGroups groups;
-  for (const model::Segment& segment : list.segments) {
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
-      const auto repeats = static_cast<double>(segment.repeat);
-      const double times = repeats * static_cast<double>(kernel.launches);
-      KernelGroup& group = groups[{segment.phase, kernel.kind}];
-      group.flops +=
-          times * static_cast<double>(kernel.matrix_flops +
-                                      kernel.vector_flops + kernel.special_ops);
-      group.bytes += times * static_cast<double>(kernel.bytes());
-      // With its launches.
-      group.seconds += repeats * ToSeconds(predictor.KernelTime(
-                                     workload, segment.phase, kernel));
-    }
-  }
-  return groups;
 }
 
 // The roof over intensities of `least` to `most` FLOP a byte: memory bandwidth

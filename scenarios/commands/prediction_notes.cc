@@ -27,7 +27,7 @@ bool AnyFits(const std::vector<JobEstimate>& jobs) {
 }
 
 void AddMemoryNotes(const std::vector<JobEstimate>& jobs,
-                    std::vector<std::string>& notes) {
+                    std::vector<Note>& notes) {
   for (const JobEstimate& job : jobs) {
     if (!job.fits()) {
       notes.push_back(
@@ -43,7 +43,7 @@ void AddMemoryNotes(const std::vector<JobEstimate>& jobs,
 
 void AddEnergyNotes(const PredictionTarget& target,
                     const std::vector<JobEstimate>& jobs,
-                    std::vector<std::string>& notes) {
+                    std::vector<Note>& notes) {
   if (!AnyFits(jobs)) return;
   notes.emplace_back(
       "MFU counts the matrix products of forward and backward with "
@@ -53,7 +53,8 @@ void AddEnergyNotes(const PredictionTarget& target,
                  [](const JobEstimate& job) { return job.energy_is_bound; })) {
     notes.emplace_back(
         "energy is an upper bound, the device at its power limit all the time: "
-        "no idle power is known; without the host");
+        "no idle power is known; without the host",
+        Caution::kEnergyIsBound);
   } else if (AnyFitting(jobs, [](const JobEstimate& job) {
                return job.energy.has_value();
              })) {
@@ -82,7 +83,7 @@ void AddEnergyNotes(const PredictionTarget& target,
 void AddCompileNotes(const PredictionTarget& target,
                      const std::vector<JobEstimate>& jobs,
                      const Scenario& scenario,
-                     std::vector<std::string>& notes) {
+                     std::vector<Note>& notes) {
   if (AnyFitting(jobs, [](const JobEstimate& job) { return job.compiles; }) &&
       !scenario.extras.compile_per_shape && !scenario.extras.warm_cache) {
     const hardware::Device& device = target.predictor.device();
@@ -100,12 +101,14 @@ void AddCompileNotes(const PredictionTarget& target,
                             job.run.shape_changes)
               : "");
     }
-    notes.push_back(fmt::format(
-        "{} compiles every distinct shape ({:.0f} here); how long {}: set "
-        "run.compile_per_shape, or run.warm_cache where it was done before",
-        device.name,
-        job.run.distinct_shapes,
-        counted));
+    notes.emplace_back(
+        fmt::format(
+            "{} compiles every distinct shape ({:.0f} here); how long {}: set "
+            "run.compile_per_shape, or run.warm_cache where it was done before",
+            device.name,
+            job.run.distinct_shapes,
+            counted),
+        Caution::kCompileTimeUnknown);
   }
   if (scenario.workload.stack.compiler_level != 2 &&
       target.predictor.device().compiler &&
@@ -117,48 +120,49 @@ void AddCompileNotes(const PredictionTarget& target,
   }
   for (const JobEstimate& job : jobs) {
     if (job.compilation && job.compilation->swaps && job.fits()) {
-      notes.push_back(fmt::format(
-          "batch {}, length {}: the compiler swaps, it takes {} on a host of "
-          "{}; how much longer that takes is not counted",
-          job.workload.batch,
-          job.workload.sequence_length,
-          FormatBytes(job.compilation->memory),
-          FormatBytes(job.compilation->host_memory)));
+      notes.emplace_back(
+          fmt::format("batch {}, length {}: the compiler swaps, it takes {} on "
+                      "a host of {}; how much longer that takes is not counted",
+                      job.workload.batch,
+                      job.workload.sequence_length,
+                      FormatBytes(job.compilation->memory),
+                      FormatBytes(job.compilation->host_memory)),
+          Caution::kCompilerSwaps);
     }
   }
 }
 
-void AddFitNotes(const PredictionTarget& target,
-                 std::vector<std::string>& notes) {
+void AddFitNotes(const PredictionTarget& target, std::vector<Note>& notes) {
   const int64_t figures = target.predictor.fit().provenance.observations;
   if (!target.fit_name.empty() && figures <= calibrate::kFewFigures) {
-    notes.push_back(fmt::format(
-        "fit {} rests on {}: the interval is of its priors more than of "
-        "measurements",
-        target.fit_name,
-        hardware::Plural(figures, "published figure")));
+    notes.emplace_back(
+        fmt::format("fit {} rests on {}: the interval is of its priors more "
+                    "than of measurements",
+                    target.fit_name,
+                    hardware::Plural(figures, "published figure")),
+        Caution::kFitOfFewFigures);
   }
 }
 
 void AddBatchNotes(const PredictionTarget& target,
                    const std::vector<JobEstimate>& jobs,
                    const Scenario& scenario,
-                   std::vector<std::string>& notes) {
+                   std::vector<Note>& notes) {
   const model::Workload& workload = jobs.front().workload;
   const int64_t global_batch =
       workload.batch * workload.accumulation * target.cluster.devices;
   if (AnyFits(jobs) && target.cluster.devices > 1 &&
       global_batch > scenario.train_samples) {
-    notes.push_back(
+    notes.emplace_back(
         fmt::format("the global batch of {} is more than the {} samples of an "
                     "epoch: one step, and some devices have nothing to do",
                     global_batch,
-                    scenario.train_samples));
+                    scenario.train_samples),
+        Caution::kBatchBeyondEpoch);
   }
 }
 
-void AddLinkNotes(const PredictionTarget& target,
-                  std::vector<std::string>& notes) {
+void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
   if (const auto& ranks = target.cluster.ranks) {
     const calibrate::RingFit& ring = ranks->network.alone;
     std::string line = fmt::format(
@@ -194,14 +198,16 @@ void AddLinkNotes(const PredictionTarget& target,
         target.cluster.link->name));
   }
   if (const auto& network = target.cluster.network) {
-    notes.push_back(fmt::format(
-        "{} hosts over {} of each, {}{}",
-        target.cluster.hosts,
-        hardware::FormatBandwidth(network->wire.bandwidth),
-        network->wire.name,
-        network->named ? ", not measured"
-                       : ": no network was named, so the interval is wider; "
-                         "say --network"));
+    notes.emplace_back(
+        fmt::format("{} hosts over {} of each, {}{}",
+                    target.cluster.hosts,
+                    hardware::FormatBandwidth(network->wire.bandwidth),
+                    network->wire.name,
+                    network->named
+                        ? ", not measured"
+                        : ": no network was named, so the interval is wider; "
+                          "say --network"),
+        network->named ? Caution::kNone : Caution::kNetworkUnnamed);
   }
   if (target.cluster.devices_per_chip > 1) {
     notes.push_back(fmt::format(
@@ -217,11 +223,12 @@ void AddLinkNotes(const PredictionTarget& target,
 
 void AddPriceNotes(const PredictionTarget& target,
                    bool spot,
-                   std::vector<std::string>& notes) {
+                   std::vector<Note>& notes) {
   if (target.instance != nullptr && !target.tariff) {
-    notes.push_back(fmt::format("no {}price of {} is known",
-                                spot ? "spot " : "",
-                                target.instance->FullName()));
+    notes.emplace_back(fmt::format("no {}price of {} is known",
+                                   spot ? "spot " : "",
+                                   target.instance->FullName()),
+                       Caution::kPriceUnknown);
   }
   if (target.tariff) {
     std::string line = fmt::format("price: {}", Describe(*target.tariff));
@@ -231,7 +238,8 @@ void AddPriceNotes(const PredictionTarget& target,
     }
     notes.push_back(line);
     if (!target.tariff->caution.empty()) {
-      notes.push_back(fmt::format("price: {}", target.tariff->caution));
+      notes.emplace_back(fmt::format("price: {}", target.tariff->caution),
+                         Caution::kPriceDoubtful);
     }
     if (target.tariff->spot) {
       notes.emplace_back("work lost to spot interruptions is not counted");
@@ -291,15 +299,16 @@ std::string Answer(const PredictionTarget& target,
   return line;
 }
 
-std::vector<std::string> PredictionNotes(const PredictionTarget& target,
-                                         const std::vector<JobEstimate>& jobs,
-                                         const Scenario& scenario,
-                                         bool spot) {
-  std::vector<std::string> notes;
+std::vector<Note> PredictionNotes(const PredictionTarget& target,
+                                  const std::vector<JobEstimate>& jobs,
+                                  const Scenario& scenario,
+                                  bool spot) {
+  std::vector<Note> notes;
   AddMemoryNotes(jobs, notes);
   AddEnergyNotes(target, jobs, notes);
   if (!scenario.extras.start_up) {
-    notes.push_back(StartUpNote(target.cluster.rented));
+    notes.emplace_back(StartUpNote(target.cluster.rented),
+                       Caution::kStartUpAssumed);
   }
   AddCompileNotes(target, jobs, scenario, notes);
   AddFitNotes(target, notes);

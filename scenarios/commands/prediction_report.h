@@ -51,9 +51,9 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
 std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs);
 
 // What a reader has to know to believe the figures. `spot` was asked for.
-std::vector<std::string> PredictionNotes(const PredictionTarget& target,
-                                         const std::vector<JobEstimate>& jobs,
-                                         const Scenario& scenario,
-                                         bool spot);
+std::vector<Note> PredictionNotes(const PredictionTarget& target,
+                                  const std::vector<JobEstimate>& jobs,
+                                  const Scenario& scenario,
+                                  bool spot);
 
 }  // namespace trainfare::scenarios

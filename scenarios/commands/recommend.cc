@@ -253,12 +253,12 @@ std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
   return line;
 }
 
-// Days since `date`; nullopt: it is none.
-std::optional<int> AgeOf(const std::string& date) {
+// Days from `date` to `now`; nullopt: it is none.
+std::optional<int> AgeOf(const std::string& date,
+                         std::chrono::sys_seconds now) {
   const auto day = hardware::ParseDate(date);
   if (!day) return std::nullopt;
-  const auto today =
-      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  const auto today = std::chrono::floor<std::chrono::days>(now);
   return static_cast<int>((today - std::chrono::sys_days(*day)).count());
 }
 
@@ -281,7 +281,9 @@ void AddNotes(const std::vector<Candidate>& candidates,
         "measured; the whole instance is paid for, also for one device",
         scenario.workload.batch));
   }
-  if (!scenario.extras.start_up) report.notes.push_back(StartUpNote(true));
+  if (!scenario.extras.start_up) {
+    report.notes.emplace_back(StartUpNote(true), Caution::kStartUpAssumed);
+  }
   const bool compiles =
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
         return c.job && c.job->compiles;
@@ -290,22 +292,26 @@ void AddNotes(const std::vector<Candidate>& candidates,
       !scenario.extras.warm_cache) {
     report.notes.emplace_back(
         "devices with static shapes compile each of them; how long is not "
-        "counted: set run.compile_per_shape");
+        "counted: set run.compile_per_shape",
+        Caution::kCompileTimeUnknown);
   }
   if (!candidates.empty() && candidates.front().chosen && options.deadline &&
       candidates.front().job->run_high > *options.deadline) {
-    report.notes.push_back(
+    report.notes.emplace_back(
         fmt::format("the 80 % interval of {} reaches past the deadline",
-                    candidates.front().Name()));
+                    candidates.front().Name()),
+        Caution::kDeadlineInInterval);
   }
   for (const Candidate& c : candidates) {
     if (!c.chosen) continue;
-    if (const auto age = AgeOf(c.tariff->date); age && *age > kStalePriceDays) {
-      report.warnings.push_back(
+    if (const auto age = AgeOf(c.tariff->date, options.origin.time);
+        age && *age > kStalePriceDays) {
+      report.warnings.emplace_back(
           fmt::format("the price of {} is {} days old; import newer ones with "
                       "`trainfare prices import` and pass them with --prices",
                       c.Name(),
-                      *age));
+                      *age),
+          Caution::kPriceOld);
     }
   }
 }
@@ -392,11 +398,16 @@ namespace {
 Json JsonOf(const std::vector<Candidate>& candidates,
             const Scenario& scenario,
             const RecommendOptions& options,
-            size_t ties,
-            const Report& report) {
-  Json json = ResultHead("trainfare.recommendation/1");
+            size_t ties) {
+  std::set<std::string> clouds;
+  for (const Candidate& c : candidates) {
+    if (c.instance != nullptr) clouds.insert(c.instance->cloud);
+  }
+  Json json = ResultHead(
+      "trainfare.recommendation/1",
+      options.origin,
+      {.seed = std::nullopt, .prices = SourcesOf(options.prices, clouds)});
   json["scenario"] = ToJson(scenario);
-  if (!options.arguments.empty()) json["arguments"] = options.arguments;
   json["objective"] = ToText(options.objective);
   json["market"] = options.spot ? "spot" : "on-demand";
   json["deadline_s"] =
@@ -415,7 +426,6 @@ Json JsonOf(const std::vector<Candidate>& candidates,
     list.push_back(ToJson(candidate));
   }
   json["candidates"] = std::move(list);
-  json["notes"] = report.notes;
   return json;
 }
 
@@ -432,14 +442,8 @@ std::string SettingsLine(const Scenario& scenario, size_t candidates) {
       candidates);
 }
 
-// The page also says where the time and the memory of the choice go, and what
-// they rest on: what `predict` says of it.
-void AddPage(const std::vector<Candidate>& candidates,
-             const RecommendOptions& options,
-             Report& report) {
-  report.charts = CandidateCharts(candidates, options.objective);
-  if (candidates.empty() || !candidates.front().chosen) return;
-  const Candidate& best = candidates.front();
+// What `predict` says of the choice.
+Report ReportOf(const Candidate& best, const RecommendOptions& options) {
   PredictOptions of_choice;
   of_choice.scenario = options.scenario;
   if (best.instance != nullptr) {
@@ -452,13 +456,30 @@ void AddPage(const std::vector<Candidate>& candidates,
   of_choice.spot = options.spot;
   of_choice.prices = options.prices;
   of_choice.overrides = options.overrides;
-  of_choice.charts = true;
-  Report choice = Predict(of_choice);
+  of_choice.charts = options.charts;
+  of_choice.trace = options.trace;
+  return Predict(of_choice);
+}
+
+// The page also says where the time and the memory of the choice go, and what
+// they rest on; a trace is of a step of the choice.
+void AddChoice(const std::vector<Candidate>& candidates,
+               const RecommendOptions& options,
+               Report& report) {
+  report.trace.emplace();
+  if (options.charts) {
+    report.charts = CandidateCharts(candidates, options.objective);
+  }
+  const bool wanted = options.charts || options.trace;
+  if (!wanted || candidates.empty() || !candidates.front().chosen) return;
+  Report choice = ReportOf(candidates.front(), options);
+  report.trace = std::move(choice.trace);
+  if (!options.charts) return;
   for (Chart& chart : choice.charts) report.charts.push_back(std::move(chart));
   for (size_t i = 1; i < choice.tables.size(); ++i) {
     report.page_tables.push_back(std::move(choice.tables[i]));
   }
-  for (std::string& note : choice.notes) {
+  for (Note& note : choice.notes) {
     report.page_notes.push_back(std::move(note));
   }
 }
@@ -478,8 +499,10 @@ Report Recommend(const RecommendOptions& options) {
     RequireCount("--hosts", *options.hosts, model::kMostDevices);
   }
   Report report;
+  std::vector<std::string> left_out_fits;
   std::vector<Candidate> candidates =
-      EstimateCandidates(scenario, options, report.warnings);
+      EstimateCandidates(scenario, options, left_out_fits);
+  report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   Rank(candidates, options.objective);
   report.headline.push_back(Answer(candidates, scenario, options.objective));
   report.headline.push_back(SettingsLine(scenario, candidates.size()));
@@ -488,7 +511,7 @@ Report Recommend(const RecommendOptions& options) {
   }
   report.closing = report.headline.front();
   const size_t ties = CountTies(candidates);  // before any is left out
-  if (options.charts) AddPage(candidates, options, report);
+  AddChoice(candidates, options, report);
   AddNotes(candidates, scenario, options, report);
   if (options.top) {
     RequireCount("--top", *options.top, kMostCandidates);
@@ -501,7 +524,7 @@ Report Recommend(const RecommendOptions& options) {
   } else {
     report.answers = {"/candidates/0"};
   }
-  report.json = JsonText(JsonOf(candidates, scenario, options, ties, report));
+  report.json = AnswerText(JsonOf(candidates, scenario, options, ties), report);
   return report;
 }
 

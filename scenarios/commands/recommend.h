@@ -30,9 +30,10 @@ struct RecommendOptions {
   std::optional<int64_t> hosts;     // also on so many of each instance
   // Devices that are answered for alone, whether anybody rents them out or not.
   std::vector<std::string> also;
-  Overrides overrides;                 // at most one batch, length, precision
-  bool charts = false;                 // for a page
-  std::vector<std::string> arguments;  // of the command line, for replay
+  Overrides overrides;  // at most one batch, length, precision
+  bool charts = false;  // for a page
+  bool trace = false;   // of a step
+  Origin origin;
 };
 
 // Every instance twice where it has several devices: with all of them, data

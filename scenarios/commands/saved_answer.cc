@@ -118,8 +118,10 @@ std::map<std::string, std::string> SettingsOf(const Object& answer,
                                               std::string_view rows) {
   json beside = answer.value();
   // The answer itself, and what is said of it.
-  for (const char* key : {"schema", "arguments", "chosen", "notes"})
+  for (const char* key :
+       {"schema", "timestamp", "arguments", "chosen", "notes", "warnings"}) {
     beside.erase(key);
+  }
   beside.erase(std::string(rows));
   std::map<std::string, std::string> settings;
   Flatten("", beside, settings);

@@ -665,11 +665,11 @@ Json GroupList(const Tally& tally) {
   return list;
 }
 
-std::vector<std::string> NotesOf(const Tally& tally,
-                                 const std::optional<RepeatErrors>& repeats,
-                                 const calibrate::ObservationFiles& files,
-                                 const ValidateOptions& options) {
-  std::vector<std::string> notes = {Explain(options)};
+std::vector<Note> NotesOf(const Tally& tally,
+                          const std::optional<RepeatErrors>& repeats,
+                          const calibrate::ObservationFiles& files,
+                          const ValidateOptions& options) {
+  std::vector<Note> notes = {Explain(options)};
   if (repeats) {
     notes.push_back(fmt::format(
         "noise: {} points were measured {} times; a measurement predicted by "
@@ -681,14 +681,16 @@ std::vector<std::string> NotesOf(const Tally& tally,
         100.0 * repeats->worst));
   }
   if (options.protocol == Protocol::kAsShipped && !tally.fitted.empty()) {
-    notes.push_back(
+    notes.emplace_back(
         fmt::format("{} of these rows are among those that the fits at hand "
                     "were made from: for them it is no test of prediction; "
                     "--protocol leave-one-out is one",
-                    tally.fitted.size()));
+                    tally.fitted.size()),
+        Caution::kRowsOfTheFit);
   }
   for (const auto& [reason, count] : tally.reasons) {
-    notes.push_back(fmt::format("{} rows skipped: {}", count, reason));
+    notes.emplace_back(fmt::format("{} rows skipped: {}", count, reason),
+                       Caution::kRowsSkipped);
   }
   notes.insert(notes.end(), files.notes.begin(), files.notes.end());
   return notes;
@@ -702,10 +704,8 @@ Json ResultOf(const ValidateOptions& options,
   json["overall"] = ToJson(overall);
   json["groups"] = GroupList(tally);
   json["rows"] = std::move(tally.rows);
-  json["schema"] = "trainfare.validation/1";
-  json["tool_version"] = Version();
+  json.update(ValidationHead(options));
   json["protocol"] = ToText(options);
-  json["seed"] = options.seed;
   if (repeats) {
     json["repeats"] = {{"points", repeats->points},
                        {"median", 100.0 * repeats->median},
@@ -745,15 +745,15 @@ Report Validate(const ValidateOptions& options) {
   const ErrorSummary overall = Summarise(tally.errors);
   const std::optional<RepeatErrors> repeats = ErrorsOf(points);
   Report report;
-  report.warnings = validation.left_out_fits();
+  report.warnings =
+      NotesOf(validation.left_out_fits(), Caution::kFitUnreadable);
   report.headline.push_back(Headline(overall, files, options));
   report.tables.push_back(RowTable(validation.rows(), validation));
   report.tables.push_back(SummaryTable(tally, overall));
   report.notes = NotesOf(tally, repeats, files, options);
   Json json = ResultOf(options, overall, repeats, std::move(tally));
   AppendMemory(files.memory, options.group_by, report, json);
-  json["notes"] = report.notes;
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   // A table of memory alone has no time to predict.
   if (!files.observations.empty()) AnswerWithOverall(overall, report);
   return report;

@@ -550,6 +550,33 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   return step;
 }
 
+std::optional<GradientExchange> GradientExchangeOf(
+    const calibrate::Predictor& predictor,
+    const model::Workload& asked,
+    const Cluster& cluster) {
+  model::Workload workload = asked;
+  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
+  if (!Sends(predictor, workload, cluster) ||
+      model::ShardsOf(workload.parallel) > 1) {
+    return std::nullopt;
+  }
+  const calibrate::RankFit ranks =
+      cluster.ranks ? *cluster.ranks
+                    : DatasheetRanks(cluster, predictor.device());
+  const calibrate::RankNetwork& network = ranks.network;
+  GradientExchange exchange;
+  for (const model::BackwardPiece<double>& piece :
+       calibrate::BackwardPieces(workload, predictor.Predict(workload).time)) {
+    exchange.sent += piece.sent;
+    exchange.sending += model::SendingTime(network.ranks,
+                                           piece,
+                                           network.alone.ring,
+                                           network.hosts,
+                                           network.across);
+  }
+  return exchange;
+}
+
 std::string GradeWords(const StepEstimate& step, int64_t devices) {
   std::string words = calibrate::GradeText(step.grade, step.figures);
   if (step.ring_ranks > 0 && step.ring_ranks != devices) {

@@ -65,6 +65,18 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
                           const model::Workload& workload,
                           const Cluster& cluster);
 
+// What one rank sends the others in a step, nothing beside it.
+struct GradientExchange {
+  model::Bytes<> sent;
+  model::Seconds<> sending;
+};
+// nullopt: nothing is sent that is not in the step of one, or ranks share state
+// (StepEstimate::traffic).
+std::optional<GradientExchange> GradientExchangeOf(
+    const calibrate::Predictor& predictor,
+    const model::Workload& workload,
+    const Cluster& cluster);
+
 // A part of the answer, and what a step dominated by it is called.
 struct Term {
   std::string name;

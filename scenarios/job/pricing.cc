@@ -123,6 +123,18 @@ std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
   return tariff;
 }
 
+std::vector<PriceSource> SourcesOf(const PriceOptions& options,
+                                   const std::set<std::string>& clouds) {
+  const auto catalog = hardware::PriceCatalog::Shipped().With(options.files);
+  std::vector<PriceSource> sources;
+  for (const std::string& cloud : catalog.clouds()) {
+    if (!clouds.contains(cloud)) continue;
+    const hardware::CloudPrices& prices = catalog.Of(cloud);
+    sources.push_back({cloud, prices.date, prices.source});
+  }
+  return sources;
+}
+
 std::string DiscountWords(double factor) {
   return factor == 1.0 ? "" : fmt::format(", {:g} of the list", factor);
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,16 @@ class Pricing {
   std::vector<std::string> regions_;
   std::map<std::string, double> factors_;  // by cloud
 };
+
+// Where the prices of a cloud are from, and of which day.
+struct PriceSource {
+  std::string cloud;
+  std::string date;
+  std::string source;
+};
+// Of those of the clouds that have any price.
+std::vector<PriceSource> SourcesOf(const PriceOptions& options,
+                                   const std::set<std::string>& clouds);
 
 // "1.006 USD/h on demand in us-east-1 (2026-07-20)".
 std::string Describe(const Tariff& tariff);

@@ -575,8 +575,9 @@ void AddNotes(const Result& result, Report& report) {
     if (!p.reason.empty()) ++reasons[p.reason];
   }
   for (const auto& [reason, count] : reasons) {
-    report.notes.push_back(
-        fmt::format("{} rows not predicted: {}", count, reason));
+    report.notes.emplace_back(
+        fmt::format("{} rows not predicted: {}", count, reason),
+        Caution::kRowsSkipped);
   }
 }
 
@@ -704,14 +705,12 @@ Report ValidatePublished(const ValidateOptions& options) {
   json["data_checks"] = std::move(checks);
   json["rows"] = Json::array();
   for (const size_t i : result.rows) json["rows"].push_back(RowJson(result, i));
-  json["schema"] = "trainfare.validation/1";
-  json["tool_version"] = Version();
+  json.update(ValidationHead(options));
   json["protocol"] = ToText(protocol);
   json["files"] = options.files;
   json["limits"] = limits.set;
   json["limits_met"] = limits.met;
-  json["notes"] = report.notes;
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   AnswerWithOverall(overall, report);
   return report;
 }

@@ -97,8 +97,8 @@ std::string NoteSection(const Report& report) {
   std::string out = "<section><h2>assumptions and what is not counted</h2><ul>";
   for (const auto* lines :
        {&report.notes, &report.page_notes, &report.warnings}) {
-    for (const std::string& line : *lines) {
-      out += fmt::format("<li>{}</li>\n", Escaped(line));
+    for (const Note& line : *lines) {
+      out += fmt::format("<li>{}</li>\n", Escaped(line.text));
     }
   }
   return out + "</ul></section>\n";

@@ -25,17 +25,6 @@ constexpr std::array kFormats = {
     std::pair{Format::kMarkdown, std::string_view("markdown")},
 };
 
-Format ExportFormat(const std::string& path) {
-  const std::string suffix = fs::path(path).extension().string();
-  if (suffix == ".json") return Format::kJson;
-  if (suffix == ".csv") return Format::kCsv;
-  if (suffix == ".md") return Format::kMarkdown;
-  if (suffix == ".html") return Format::kHtml;
-  throw UsageError(fmt::format(
-      "--export {}: expected a file ending in .html, .json, .csv or .md",
-      path));
-}
-
 }  // namespace
 
 std::string_view Version() { return TRAINFARE_VERSION; }
@@ -48,14 +37,33 @@ Format FormatFromText(std::string_view text) {
       "--format: expected table, json, csv or markdown, got \"{}\"", text));
 }
 
-void CheckExports(const std::vector<std::string>& files) {
-  for (const std::string& file : files) ExportFormat(file);
+Format ExportFormat(const std::string& file) {
+  constexpr std::array kEndings = {
+      std::pair{std::string_view(".trace.json"), Format::kTrace},
+      std::pair{std::string_view(".json"), Format::kJson},
+      std::pair{std::string_view(".csv"), Format::kCsv},
+      std::pair{std::string_view(".md"), Format::kMarkdown},
+      std::pair{std::string_view(".html"), Format::kHtml}};
+  if (file == "-") return Format::kJson;
+  for (const auto& [ending, format] : kEndings) {
+    if (file.ends_with(ending)) return format;
+  }
+  throw UsageError(
+      fmt::format("--export {}: expected a file ending in .html, .json, .csv, "
+                  ".md or .trace.json, or - for standard output",
+                  file));
 }
 
-bool HasPage(const std::vector<std::string>& files) {
-  return std::any_of(files.begin(), files.end(), [](const std::string& file) {
-    return ExportFormat(file) == Format::kHtml;
-  });
+bool IsStandardOutput(const std::string& file) {
+  return file == "-" || file.starts_with("-.");
+}
+
+bool HasFormat(const std::vector<std::string>& files, Format format) {
+  // Of all of them, so that a wrong ending is found wherever it stands.
+  return std::count_if(
+             files.begin(), files.end(), [&](const std::string& file) {
+               return ExportFormat(file) == format;
+             }) > 0;
 }
 
 std::string Render(const Report& report,
@@ -79,8 +87,8 @@ std::string Render(const Report& report,
         out += TextTable(table, width, colour);
       }
       if (!report.notes.empty()) out += "\n";
-      for (const std::string& note : report.notes) {
-        out += Wrapped(fmt::format("note: {}", note), width, "  ");
+      for (const Note& note : report.notes) {
+        out += Wrapped("note: " + note.text, width, "  ");
       }
       if (!report.closing.empty()) {
         out += '\n';
@@ -100,13 +108,18 @@ std::string Render(const Report& report,
         out += MarkdownTable(table);
       }
       if (!report.notes.empty()) out += "\n";
-      for (const std::string& note : report.notes) {
-        out += Wrapped("- " + note, std::nullopt, "");
+      for (const Note& note : report.notes) {
+        out += Wrapped("- " + note.text, std::nullopt, "");
       }
       return out;
     }
     case Format::kHtml:
       return HtmlPage(report);
+    case Format::kTrace:
+      ENSURE(report.trace.has_value(), "a report with a step");
+      return ChromeTrace(report.headline.empty() ? "" : report.headline.front(),
+                         *report.trace) +
+             "\n";
   }
   ENSURE(false, "a format without a writer");
 }
@@ -115,15 +128,21 @@ void Write(const Report& report,
            const OutputOptions& options,
            std::ostream& out,
            std::ostream& log) {
-  CheckExports(options.exports);
+  const bool traces = HasFormat(options.exports, Format::kTrace) ||
+                      options.format == Format::kTrace;
+  if (traces && !report.trace) {
+    throw UsageError(
+        "--export: a .trace.json is of a step, which this answer does not "
+        "have; predict and recommend have one");
+  }
   out << Render(report, options.format, options.colour, options.width);
   out.flush();
   if (!out) {
     throw model::InputError("standard output: cannot be written");
   }
   if (!options.quiet) {
-    for (const std::string& warning : report.warnings) {
-      log << "trainfare: warning: " << hardware::OneLine(warning) << "\n";
+    for (const Note& warning : report.warnings) {
+      log << "trainfare: warning: " << hardware::OneLine(warning.text) << "\n";
     }
   }
   for (const std::string& file : options.exports) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "scenarios/report/chart.h"
+#include "scenarios/report/note.h"
 #include "scenarios/report/table.h"
+#include "scenarios/report/trace.h"
 
 namespace trainfare::scenarios {
 
@@ -34,8 +36,8 @@ class UsageError : public std::runtime_error {
       : std::runtime_error(message) {}
 };
 
-enum class Format { kTable, kJson, kCsv, kMarkdown, kHtml };
-// The format of standard output, which has no HTML. Throws UsageError.
+enum class Format { kTable, kJson, kCsv, kMarkdown, kHtml, kTrace };
+// What --format calls them: neither HTML nor a trace. Throws UsageError.
 Format FormatFromText(std::string_view text);
 
 struct OutputOptions {
@@ -46,10 +48,12 @@ struct OutputOptions {
   bool quiet = false;
 };
 
-// Throws UsageError for a suffix that no format has.
-void CheckExports(const std::vector<std::string>& files);
-// Whether one of them is a page with charts.
-bool HasPage(const std::vector<std::string>& files);
+// The format of a file by its ending; "-" is JSON, "-.csv" CSV on standard
+// output. Throws UsageError for an ending that no format has.
+Format ExportFormat(const std::string& file);
+bool IsStandardOutput(const std::string& file);
+// Whether one of them is of that format.
+bool HasFormat(const std::vector<std::string>& files, Format format);
 
 // A result in all its forms.
 struct Report {
@@ -60,16 +64,18 @@ struct Report {
   bool answers_in_percent = false;  // their numbers, whatever their keys say
   std::vector<std::string> headline;
   std::vector<Table> tables;  // the first one is what CSV has
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
   // Charts are of the page alone; made where one is asked for.
   std::vector<Chart> charts;
   std::vector<Table> page_tables;
-  std::vector<std::string> page_notes;
+  std::vector<Note> page_notes;
+  // A step of what was asked about; absent: the command has none.
+  std::optional<std::vector<TraceProcess>> trace;
   std::string command;  // that gives the report again
   // The answer once more, below everything that a person reads; may be empty.
   std::string closing;
   // For standard error: "warning: ..." lines.
-  std::vector<std::string> warnings;
+  std::vector<Note> warnings;
   // The exit code of the program, once all is written; `complaint` says on
   // standard error why it is not 0.
   int exit_code = 0;

@@ -99,14 +99,37 @@ void AddRun(const JobEstimate& job, Json& json) {
 
 }  // namespace
 
-Json ResultHead(std::string_view schema) {
+Json ResultHead(std::string_view schema,
+                const Origin& origin,
+                const Grounds& grounds) {
   Json head;
   head["schema"] = schema;
   head["tool_version"] = TRAINFARE_VERSION;
+  head["timestamp"] = TimeText(origin.time);
+  head["seed"] = OrNull(grounds.seed);
+  head["price_catalogs"] = Json::object();
+  for (const PriceSource& source : grounds.prices) {
+    head["price_catalogs"][source.cloud] = {{"date", source.date},
+                                            {"source", source.source}};
+  }
+  if (!origin.arguments.empty()) head["arguments"] = origin.arguments;
   return head;
 }
 
-std::string JsonText(const Json& json) {
+std::string AnswerText(Json json, const Report& report) {
+  Json notes = Json::array();
+  Json warnings = Json::array();
+  const auto add_warning = [&](const Note& note) {
+    warnings.push_back(
+        {{"code", ToText(note.caution)}, {"message", note.text}});
+  };
+  for (const Note& note : report.notes) {
+    notes.push_back(note.text);
+    if (note.caution != Caution::kNone) add_warning(note);
+  }
+  for (const Note& warning : report.warnings) add_warning(warning);
+  json["notes"] = std::move(notes);
+  json["warnings"] = std::move(warnings);
   return hardware::WriteJson(json, hardware::JsonLayout::kIndented);
 }
 

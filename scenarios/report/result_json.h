@@ -11,16 +11,27 @@
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
+#include "scenarios/report/origin.h"
+#include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
 
 using Json = nlohmann::ordered_json;
 
+// What figures of an answer rest on besides the command's own files.
+struct Grounds {
+  std::optional<uint64_t> seed;     // of its draws; none: it draws nothing
+  std::vector<PriceSource> prices;  // of the clouds that it looked at
+};
 // The first keys of every result.
-Json ResultHead(std::string_view schema);
+Json ResultHead(std::string_view schema,
+                const Origin& origin,
+                const Grounds& grounds = {});
 Json ToJson(const Scenario& scenario);
-// What a report's JSON is made by: any text, finite numbers only (InputError).
-std::string JsonText(const Json& json);
+// What a report's JSON is made by: `json` with the report's notes, and those of
+// its notes and warnings that a reader can act on, each by its code. Any text,
+// finite numbers only (InputError).
+std::string AnswerText(Json json, const Report& report);
 
 // All that an estimate says; only memory and the reason when it does not fit.
 Json ToJson(const JobEstimate& job);

@@ -52,6 +52,12 @@ std::vector<Column> SummaryColumns() {
           {"inside 80 %", "coverage_percent", Align::kDecimal}};
 }
 
+Json ValidationHead(const ValidateOptions& options) {
+  return ResultHead("trainfare.validation/1",
+                    options.origin,
+                    {.seed = options.seed, .prices = {}});
+}
+
 Json ToJson(const ErrorSummary& s) {
   const auto number = [&](double value) {
     return s.count > 0 ? Json(value) : Json(nullptr);

@@ -369,9 +369,11 @@ Report ValidateKernels(const ValidateOptions& options) {
   const bool as_shipped = options.protocol == Protocol::kAsShipped;
   Read read = ReadKernels(options.files);
   Report report;
+  std::vector<std::string> left_out_fits;
   const std::vector<Row> rows =
-      as_shipped ? AsShipped(read.kernels, report.warnings)
+      as_shipped ? AsShipped(read.kernels, left_out_fits)
                  : Refitted(read.kernels, left_out, read.notes);
+  report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   if (rows.empty()) {
     throw model::InputError(
         "--protocol leave-one-out: expected several kernels of a device, got "
@@ -391,8 +393,8 @@ Report ValidateKernels(const ValidateOptions& options) {
   report.headline.push_back(Headline(overall, sums.all));
   report.tables.push_back(RowTable(rows));
   report.tables.push_back(KindTable(sums));
-  report.notes = read.notes;
-  AddProtocolNotes(options.protocol, fitted, report.notes);
+  AddProtocolNotes(options.protocol, fitted, read.notes);
+  report.notes = NotesOf(read.notes, Caution::kNone);
   Json groups = Json::array();
   for (const auto& [kind, group] : sums.kinds) {
     groups.push_back(GroupJson(model::ToText(kind), group));
@@ -401,12 +403,10 @@ Report ValidateKernels(const ValidateOptions& options) {
   json["overall"] = GroupJson("all", sums.all);
   json["groups"] = std::move(groups);
   json["rows"] = std::move(row_list);
-  json["schema"] = "trainfare.validation/1";
-  json["tool_version"] = Version();
+  json.update(ValidationHead(options));
   json["of"] = "kernels";
   json["files"] = options.files;
-  json["notes"] = report.notes;
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   AnswerWithOverall(overall, report);
   return report;
 }

@@ -187,8 +187,9 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
       verdicts.wrongly_fits,
       verdicts.wrongly_out));
   for (const auto& [reason, count] : tally.reasons) {
-    report.notes.push_back(
-        fmt::format("{} rows of memory skipped: {}", count, reason));
+    report.notes.emplace_back(
+        fmt::format("{} rows of memory skipped: {}", count, reason),
+        Caution::kRowsSkipped);
   }
   Json result;
   result["overall"] = SummaryJson(tally.errors);

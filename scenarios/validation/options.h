@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "model/workload.h"
+#include "scenarios/report/origin.h"
 #include "scenarios/validation/error_summary.h"
 
 namespace trainfare::scenarios {
@@ -57,6 +58,7 @@ struct ValidateOptions {
   uint64_t seed = 1;
   RepeatRule repeats = RepeatRule::kEach;
   GroupBy group_by = GroupBy::kDevice;
+  Origin origin;
 };
 
 // Throw UsageError.

@@ -243,12 +243,10 @@ Report ValidateRanks(const ValidateOptions& options) {
                                 GroupJson("step", step),
                                 GroupJson("recursion", recursion)});
   json["rows"] = std::move(row_list);
-  json["schema"] = "trainfare.validation/1";
-  json["tool_version"] = Version();
+  json.update(ValidationHead(options));
   json["of"] = "ranks";
   json["files"] = options.files;
-  json["notes"] = report.notes;
-  report.json = JsonText(json);
+  report.json = AnswerText(std::move(json), report);
   AnswerWithOverall(Summarise(both), report);
   return report;
 }

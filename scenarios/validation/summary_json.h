@@ -4,9 +4,12 @@
 
 #include "scenarios/report/result_json.h"
 #include "scenarios/validation/error_summary.h"
+#include "scenarios/validation/options.h"
 
 namespace trainfare::scenarios {
 
 Json ToJson(const ErrorSummary& summary);
+// The first keys of every answer of validate.
+Json ValidationHead(const ValidateOptions& options);
 
 }  // namespace trainfare::scenarios

@@ -25,6 +25,9 @@ import json_schema
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else ""
 
+# What counts as now: the age of shipped prices is the same on every day.
+NOW = "1795392000"  # 2026-11-23
+
 GOOD = """\
 name: a job
 model: bert-base-uncased
@@ -72,7 +75,9 @@ class Case(unittest.TestCase):
 
     def environment(self, **more):
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME")}
-        return {**kept, "TRAINFARE_FITS": self.path("fits"), **more}
+        return {**kept, "TRAINFARE_FITS": self.path("fits"),
+                "XDG_CONFIG_HOME": self.path("config"),
+                "SOURCE_DATE_EPOCH": NOW, **more}
 
     def run_it(self, *arguments, environment=None, **options):
         return subprocess.run(
@@ -368,7 +373,7 @@ class BadInput(Case):
             (
                 ("lits", "devices"),
                 'unknown subcommand "lits"; did you mean "list"? known: '
-                "calibrate, predict, recommend, validate, diff, replay, list, import, init, show, prices, completion, man",
+                "calibrate, predict, recommend, validate, diff, replay, list, import, init, show, prices, config, completion, man",
             ),
             (
                 ("predict", "emotion_bert_base", "--bacth", "3"),
@@ -400,7 +405,7 @@ class BadInput(Case):
             ),
             (
                 ("predict", "emotion_bert_base", "--export", "a.txt"),
-                "--export a.txt: expected a file ending in .html, .json, .csv or .md",
+                "--export a.txt: expected a file ending in .html, .json, .csv, .md or .trace.json, or - for standard output",
             ),
             (
                 ("predict", "emotion_bert_base", "--color", "blue"),
@@ -692,7 +697,7 @@ COUNTS = {
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "latent_key_value", "latent_query", "layers", "position_offset",
     "positions", "predictions_per_sequence", "rank", "relative_buckets",
-    "replicate", "rotary_head_size", "shared_intermediate", "target_length", "token_types",
+    "replicate", "ring_ranks", "rotary_head_size", "shared_intermediate", "target_length", "token_types",
     "value_head_size", "vocabulary", "window", "windowed_layers",
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.

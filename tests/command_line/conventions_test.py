@@ -5,6 +5,7 @@
 docs/guide/conventions.md says what each number is, and which are not there yet.
 """
 
+import calendar
 import csv
 import html.parser
 import io
@@ -15,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 import command_line_test
@@ -195,6 +197,84 @@ class Conventions(command_line_test.Case):
         self.assertEqual(
             self.good(*JOB, "--quiet", "--export", file).stderr, "")
 
+    def test_02_one_flag_for_the_format_one_for_files(self):
+        file = self.path("a.json")
+        text = self.good(*JOB, "--format", "json", "--export", file).stdout
+        self.assertEqual(pathlib.Path(file).read_text(encoding="utf-8"), text)
+        for target, style in (("-", "json"), ("-.json", "json"), ("-.csv", "csv"),
+                              ("-.md", "markdown")):
+            done = self.good(*JOB, "--export", target)
+            self.assertEqual(done.stdout, self.good(*JOB, "--format", style).stdout)
+            self.assertNotIn("written", done.stderr)
+        self.assertIn("<!DOCTYPE html>", self.good(*JOB, "--export", "-.html").stdout)
+        for flags, words in (
+            (("--format", "csv", "--export", "-"), "by --format csv"),
+            (("--export", "-.csv", "--export", "-"), "by --export -.csv"),
+            (("--export", "a.pdf"), "or .trace.json, or - for standard output"),
+        ):
+            done = self.run_it(*JOB, *flags)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(words, done.stderr)
+        done = self.run_it("list", "devices", "--export", self.path("a.trace.json"))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertFalse(os.path.exists(self.path("a.trace.json")))
+
+    def spans_of(self, *command):
+        """The spans of each lane of the one process that a trace has."""
+        file = self.path("step.trace.json")
+        self.good(*command, "--export", file)
+        with open(file, encoding="utf-8") as text:
+            trace = json.load(text)
+        self.assertEqual(trace["displayTimeUnit"], "ms")
+        lanes = {}
+        names = {}
+        for event in trace["traceEvents"]:
+            self.assertEqual(event["pid"], 1)
+            if event["ph"] == "M":
+                names[event["tid"]] = event["args"]["name"]
+            else:
+                self.assertEqual(event["ph"], "X")
+                start = round(event["ts"] * 1e3)  # whole nanoseconds
+                lanes.setdefault(names[event["tid"]], []).append(
+                    (event["name"], start, start + round(event["dur"] * 1e3)))
+        # What a viewer asks for: spans of a lane lie beside or within another.
+        for spans in lanes.values():
+            for _, first, last in spans:
+                for _, start, end in spans:
+                    self.assertFalse(first < start < last < end)
+        return lanes
+
+    def test_02_a_step_as_a_trace(self):
+        sharded = ("predict", "llama_8b_fsdp", "--instance", "aws/p5.48xlarge",
+                   "--hosts", "2", "--set", "parallel.data=16")
+        for command in (
+            JOB, sharded,
+            ("predict", "squad_bert_large", "--instance", "aws/p4d.24xlarge"),
+            ("predict", "emotion_bert_base", "--device", "tpu_v3"),
+        ):
+            lanes = self.spans_of(*command)
+            (job,) = self.json_of(*command)["predictions"]
+            computing = lanes["computation"]
+            step = max(end for spans in lanes.values() for _, _, end in spans)
+            self.assertAlmostEqual(step / 1e9, job["step_time_s"], places=8)
+            for phase, key in (("forward", "forward_s"), ("backward", "backward_s"),
+                               ("update", "optimizer_s")):
+                ((start, end),) = [(a, b) for name, a, b in computing
+                                   if name == phase]
+                self.assertAlmostEqual((end - start) / 1e9, job["phases"][key],
+                                       places=8)
+                inside = [(a, b) for name, a, b in computing
+                          if name != phase and a >= start and b <= end and b > a]
+                self.assertEqual(sum(b - a for a, b in inside), end - start)
+            exposed = sum(b - a for name, a, b in lanes.get(
+                "exchange between ranks", []) if name.endswith("exposed"))
+            self.assertAlmostEqual(exposed / 1e9, job["phases"]["communication_s"],
+                                   places=8)
+        self.assertTrue(any(name.endswith("hidden") for name, _, _ in self.spans_of(
+            *sharded)["exchange between ranks"]))
+        # Of recommend a step of the choice.
+        self.assertIn("computation", self.spans_of(*WINNER))
+
     def test_03_machine_formats_have_base_units(self):
         for command in ANSWERS:
             rows = csv.DictReader(io.StringIO(
@@ -208,6 +288,57 @@ class Conventions(command_line_test.Case):
             self.good(*JOB, "--format", "csv").stdout))
         for key in ("step_time_s", "run_time_s", "energy_j", "cost_usd"):
             self.assertAlmostEqual(float(row[key]) / cell[key], 1, places=12)
+
+    def test_04_a_versioned_format(self):
+        table = self.write("a.csv", command_line_test.TABLE_HEADER
+                           + command_line_test.table_row())
+        catalog = self.write("vms.csv", (
+            "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,"
+            "GpuInfo,Price,SpotPrice,Region\n"
+            "g5.xlarge,A10G,1,4,16,,1.006,0.4,us-east-1\n"))
+        saved = self.path("saved.json")
+        self.good(*JOB, "--export", saved)
+        for command in (
+            *ANSWERS, (*JOB, "--largest", "batch"), ("validate", table),
+            ("diff", saved, saved), ("list", "prices"), ("config", "show"),
+            ("prices", "import", catalog, "--cloud", "aws", "--date", "2026-05-20"),
+            ("calibrate", "--from", str(ROOT / "docs" / "guide" / "runs.csv"),
+             "--device", "v100_sxm2_32gb", "--output", self.path("fit.yaml")),
+        ):
+            with self.subTest(command):
+                whole = self.json_of(*command)  # held to its schema
+                self.assertRegex(whole["schema"], r"^trainfare\.[a-z_]+/\d+$")
+                self.assertEqual(whole["timestamp"], "2026-11-23T00:00:00Z")
+                self.assertEqual(whole["arguments"][0], command[0])
+                self.assertIn("seed", whole)
+        self.assertEqual(self.json_of(*JOB)["price_catalogs"]["aws"]["date"],
+                         self.json_of(*JOB)["price"]["date"])
+        self.assertEqual(set(self.json_of(*WINNER)["price_catalogs"]),
+                         {"aws", "azure", "gcp", "lambda"})
+        # Now is the clock, unless somebody says what it is.
+        one, two = (self.json_of(*JOB, "--now", now)["timestamp"]
+                    for now in ("2026-11-23T18:01:31Z", "2030-01-01T00:00:00Z"))
+        self.assertEqual((one, two),
+                         ("2026-11-23T18:01:31Z", "2030-01-01T00:00:00Z"))
+        before = time.time()
+        clock = json.loads(self.good(*JOB, "--format", "json", environment={
+            "SOURCE_DATE_EPOCH": ""}).stdout)["timestamp"]
+        told = calendar.timegm(time.strptime(clock, "%Y-%m-%dT%H:%M:%SZ"))
+        self.assertLessEqual(int(before), told)
+        self.assertLessEqual(told, time.time())
+        # An answer of another day is made again as it was.
+        self.good(*WINNER, "--now", "2026-08-01T00:00:00Z", "--export", saved)
+        with open(saved, encoding="utf-8") as file:
+            self.assertEqual(self.good("replay", saved).stdout, file.read())
+        for bad in ("today", "2026-02-30T00:00:00Z", "2026-11-23T24:00:00Z",
+                    "2026-11-23"):
+            done = self.run_it(*JOB, "--now", bad)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f'such as 2026-11-23T18:01:31Z, got "{bad}"', done.stderr)
+        for bad in ("-1", "now", "999999999999999"):
+            done = self.run_it(*JOB, environment={"SOURCE_DATE_EPOCH": bad})
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("SOURCE_DATE_EPOCH: expected seconds", done.stderr)
 
     def test_05_the_choice_is_explained(self):
         whole = self.json_of(*WINNER)
@@ -243,6 +374,45 @@ class Conventions(command_line_test.Case):
             self.assertIn(words, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_08_warnings_have_codes_and_say_what_to_do(self):
+        known = json_schema.load("common.1.schema.json")["$defs"]["answer"][
+            "properties"]["warnings"]["items"]["properties"]["code"]["enum"]
+        self.assertEqual(known, sorted(set(known)))
+        page = (ROOT / "docs" / "guide" / "commands.md").read_text(encoding="utf-8")
+        for code in known:
+            self.assertIn(f"`{code}`", page)
+
+        def codes(*command, code=0, **options):
+            done = self.run_it(*command, "--format", "json", **options)
+            self.assertEqual(done.returncode, code, done.stderr)
+            whole = json.loads(done.stdout)
+            for warning in whole["warnings"]:
+                # Whatever standard error and the notes warn of.
+                self.assertIn(warning["message"],
+                              done.stderr + "\n".join(whole["notes"]))
+            for line in done.stderr.splitlines():
+                if line.startswith("trainfare: warning: "):
+                    self.assertIn(line.removeprefix("trainfare: warning: "),
+                                  [w["message"] for w in whole["warnings"]])
+            return {w["code"]: w["message"] for w in whole["warnings"]}
+
+        self.assertIn("--start-up", codes(*JOB)["start_up_assumed"])
+        self.assertNotIn("start_up_assumed", codes(*JOB, "--start-up", "0"))
+        self.assertIn("prices import", codes(*WINNER)["price_old"])
+        self.assertNotIn("price_old", codes(*WINNER, "--now", "2026-07-21T00:00:00Z"))
+        self.assertIn("run.compile_per_shape", codes(
+            "predict", "emotion_bert_base", "--device", "tpu_v3")[
+                "compile_time_unknown"])
+        self.assertIn("--network", codes(
+            "predict", "emotion_bert_base", "--device", "h100_sxm", "--hosts",
+            "2")["network_unnamed"])
+        self.assertIn("cannot_run", codes(
+            "predict", "emotion_bert_base", "--device", "t4,l4"))
+        self.assertIn("deadline_in_interval", codes(*WINNER, "--deadline", "6min"))
+        os.mkdir(self.path("fits"))
+        self.write("fits/a10g.yaml", "device: a10g\nfit: none\n")
+        self.assertIn("a10g.yaml", codes(*JOB)["fit_unreadable"])
+
     def test_09_exit_codes(self):
         for code, command in (
             (0, JOB),
@@ -269,6 +439,93 @@ class Conventions(command_line_test.Case):
         plain = self.good(*WINNER).stdout
         shown = self.good(*WINNER, "--color", "always").stdout
         self.assertEqual(re.sub("\x1b\\[[0-9]*m", "", shown), plain)
+
+    def test_11_flag_before_environment_before_files(self):
+        user = os.path.join(self.path("config"), "trainfare")
+        os.makedirs(user)
+        mine = os.path.join(user, "config.yaml")
+        here = self.path("here")
+        os.mkdir(here)
+
+        def settings(path, text):
+            pathlib.Path(path).write_text(text, encoding="utf-8")
+
+        def ask(*flags, **environment):
+            done = self.good(*WINNER, *flags, "--export", "-", cwd=here,
+                             environment=environment)
+            return json.loads(done.stdout)
+
+        self.assertEqual(ask()["objective"], "cost")
+        settings(mine, "objective: energy\n")
+        self.assertEqual(ask()["objective"], "energy")
+        team = os.path.join(here, "trainfare.yaml")
+        settings(team, "recommend:\n  objective: time\n  cloud: [aws, gcp]\n"
+                       "  spot: true\n")
+        whole = ask()
+        self.assertEqual((whole["objective"], whole["market"]), ("time", "spot"))
+        self.assertEqual({c["instance"].split("/")[0]
+                          for c in whole["candidates"]}, {"aws", "gcp"})
+        other = self.write("other.yaml", "cloud: azure\n")
+        whole = ask("--config", other)
+        self.assertEqual((whole["objective"], list(whole["price_catalogs"])),
+                         ("energy", ["azure"]))
+        self.assertEqual(ask("--no-config")["objective"], "cost")
+        self.assertEqual(ask(TRAINFARE_OBJECTIVE="cost")["objective"], "cost")
+        self.assertEqual(ask("--objective", "energy", TRAINFARE_OBJECTIVE="cost")[
+            "objective"], "energy")
+
+        def origins(*flags, **environment):
+            done = self.good("config", "show", "--origin", *flags, "--export", "-",
+                             cwd=here, environment=environment)
+            whole = json.loads(done.stdout)
+            self.assertEqual(json_schema.errors_of(whole), [])
+            return {s["setting"]: (s["values"], s["origin"])
+                    for s in whole["settings"]}
+
+        self.assertEqual(origins(TRAINFARE_BATCH="8"), {
+            "batch": (["8"], "TRAINFARE_BATCH"),
+            "recommend.objective": (["time"], "trainfare.yaml:2:14"),
+            "recommend.cloud": (["aws", "gcp"], "trainfare.yaml:3:10"),
+            "recommend.spot": (["true"], "trainfare.yaml:4:9")})
+        self.assertEqual(origins("--no-config"), {})
+        text = self.good("config", "show", "--origin", cwd=here).stdout
+        self.assertIn("trainfare.yaml:2:14", text)
+        self.assertIn(f"{mine}: read", text)
+        self.assertNotIn("yaml:2:14", self.good("config", "show", cwd=here).stdout)
+
+        # A saved answer holds what it was asked, whoever asks for it again.
+        saved = self.path("saved.json")
+        self.good(*WINNER, "--export", saved, cwd=here)
+        with open(saved, encoding="utf-8") as file:
+            self.assertEqual(self.good("replay", saved, environment={
+                "TRAINFARE_OBJECTIVE": "energy"}).stdout, file.read())
+
+        def refused(code, words, *flags, text=None, **environment):
+            if text is not None:
+                settings(team, text)
+            done = self.run_it(*WINNER, *flags, cwd=here, environment=environment)
+            self.assertEqual((done.returncode, done.stdout), (code, ""))
+            self.assertIn(words, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+        refused(1, 'trainfare.yaml:1:12: objektive: unknown key; did you mean '
+                '"objective"', text="objektive: time\n")
+        refused(1, 'unknown key; did you mean "recommend"',
+                text="recomend: { spot: true }\n")
+        refused(1, "recommend.network: unknown key",
+                text="recommend: { network: 400Gbit/s }\n")
+        # Whoever runs a command in a folder of others writes no files by it.
+        refused(1, "export: unknown key", text="export: out.json\n")
+        self.assertFalse(os.path.exists(os.path.join(here, "out.json")))
+        refused(1, "trainfare.yaml:1:7: --spot: expected true or false",
+                text="spot: perhaps\n")
+        refused(1, "trainfare.yaml:1:11: --deadline: expected one value, got a list",
+                text="deadline: [1h, 2h]\n")
+        refused(1, "trainfare.yaml:1:8: --cloud: unknown cloud",
+                text="cloud: asw\n")
+        refused(2, "TRAINFARE_OBJECTIVE: --objective: expected", text="spot: false\n",
+                TRAINFARE_OBJECTIVE="beauty")
+        refused(1, "no.yaml", "--config", "no.yaml")
 
     def test_12_the_nearest_name(self):
         job = self.write("s.yaml", command_line_test.GOOD)

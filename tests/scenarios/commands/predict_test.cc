@@ -291,8 +291,9 @@ TEST_CASE("a fit that cannot be read is left out and named, in nobody's way") {
   const Report report = Predict(On("h100_pcie"));
   CHECK(Json::parse(report.json).at("fit") != "h100_pcie.yaml");
   REQUIRE_FALSE(report.warnings.empty());
-  CHECK(report.warnings.front().find("h100_pcie.yaml:2:") != std::string::npos);
-  CHECK(report.warnings.front().find("this fit is left out") !=
+  CHECK(report.warnings.front().text.find("h100_pcie.yaml:2:") !=
+        std::string::npos);
+  CHECK(report.warnings.front().text.find("this fit is left out") !=
         std::string::npos);
 }
 

@@ -256,9 +256,9 @@ TEST_CASE("spot prices are not above those on demand") {
   options.spot = true;
   const Report spot = Recommend(options);
   CHECK(Winner(spot).at("cost_usd") <= Winner(on_demand).at("cost_usd"));
-  CHECK(spot.notes.front().find("spot") != std::string::npos);
-  CHECK(on_demand.notes.front().find("on demand") != std::string::npos);
-  CHECK(on_demand.notes.front().find("excludes") != std::string::npos);
+  CHECK(spot.notes.front().text.find("spot") != std::string::npos);
+  CHECK(on_demand.notes.front().text.find("on demand") != std::string::npos);
+  CHECK(on_demand.notes.front().text.find("excludes") != std::string::npos);
 }
 
 TEST_CASE("a device that nobody rents out is answered for, and never chosen") {

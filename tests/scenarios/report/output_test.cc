@@ -73,8 +73,9 @@ TEST_CASE("a suffix that no format has is refused before anything is written") {
   CHECK(out.str().empty());
   CHECK_FALSE(std::filesystem::exists(folder.Path("a.json")));
   CHECK_THROWS_WITH_AS(
-      CheckExports({"r.pdf"}),
-      "--export r.pdf: expected a file ending in .html, .json, .csv or .md",
+      ExportFormat("r.pdf"),
+      "--export r.pdf: expected a file ending in .html, .json, .csv, .md or "
+      ".trace.json, or - for standard output",
       UsageError);
 }
 

@@ -1,0 +1,301 @@
+#include "scenarios/command_line/settings.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "hardware/files/yaml_reader.h"
+#include "model/error.h"
+#include "model/nearest.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::Reader;
+using model::InputError;
+
+constexpr const char* kProjectFile = "trainfare.yaml";
+
+bool IsFlag(const CLI::Option& option) {
+  return option.get_items_expected_max() == 0;
+}
+
+// Not where settings come from, and no files to write: whoever runs a command
+// in a folder that others made does not expect them.
+bool IsSettable(const CLI::Option& option) {
+  constexpr std::array<std::string_view, 8> kOfTheLine = {"help",
+                                                          "config",
+                                                          "no-config",
+                                                          "export",
+                                                          "output",
+                                                          "plan",
+                                                          "script",
+                                                          "origin"};
+  const std::vector<std::string>& names = option.get_lnames();
+  return !names.empty() &&
+         std::find(kOfTheLine.begin(), kOfTheLine.end(), names.front()) ==
+             kOfTheLine.end();
+}
+
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  std::vector<const CLI::App*> commands;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (TakesSettings(*command)) commands.push_back(command);
+    for (const CLI::App* part : CommandsOf(*command)) commands.push_back(part);
+  }
+  return commands;
+}
+
+// Names of the options that files and environment may set.
+std::set<std::string> OptionsOf(const std::vector<const CLI::App*>& commands) {
+  std::set<std::string> names;
+  for (const CLI::App* command : commands) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (!IsSettable(*option)) continue;
+      names.insert(option->get_lnames().begin(), option->get_lnames().end());
+    }
+  }
+  return names;
+}
+
+std::string VariableOf(std::string_view option) {
+  std::string name = "TRAINFARE_";
+  for (const char letter : option) {
+    const bool is_lower = letter >= 'a' && letter <= 'z';
+    name += letter == '-' ? '_'
+            : is_lower    ? static_cast<char>(letter - 'a' + 'A')
+                          : letter;
+  }
+  return name;
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Empty: nowhere to look for one.
+std::string UserFile() {
+  std::filesystem::path folder = Variable("XDG_CONFIG_HOME");
+  if (folder.empty()) {
+    const std::string home = Variable("HOME");
+    if (home.empty()) return "";
+    folder = std::filesystem::path(home) / ".config";
+  }
+  return (folder / "trainfare" / "config.yaml").string();
+}
+
+std::vector<std::string> ValuesOf(const Reader& map, const std::string& key) {
+  if (map.IsList(key)) return map.Texts(key);
+  return {map.Text(key)};
+}
+
+// Settings of one map of a file, whose keys are options of the commands.
+std::vector<Setting> ReadOptions(const Reader& map,
+                                 const std::vector<std::string>& keys,
+                                 const std::vector<const CLI::App*>& commands,
+                                 const std::string& command) {
+  const std::set<std::string> known = OptionsOf(commands);
+  std::vector<Setting> settings;
+  for (const std::string& key : keys) {
+    if (!known.contains(key)) {
+      std::set<std::string> all = known;
+      if (command.empty()) {
+        for (const CLI::App* one : commands) all.insert(NameOf(*one));
+      }
+      map.Fail(key,
+               fmt::format("unknown key{}",
+                           model::DidYouMean(key, model::NameViews(all))));
+    }
+    settings.push_back(
+        {command, key, ValuesOf(map, key), map.Position(key), true});
+  }
+  return settings;
+}
+
+void SetOption(const Setting& setting, CLI::Option& option) {
+  if (IsFlag(option)) {
+    const std::string& word = setting.values.front();
+    if (setting.values.size() != 1 || (word != "true" && word != "false")) {
+      throw UsageError(fmt::format("expected true or false, got \"{}\"", word));
+    }
+    if (word == "false") return;
+    option.add_result(option.get_flag_value("", "true"));
+  } else {
+    if (setting.values.size() > 1 && option.get_items_expected_max() == 1 &&
+        option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll) {
+      throw UsageError("expected one value, got a list");
+    }
+    option.add_result(setting.values);
+  }
+  option.run_callback();
+}
+
+}  // namespace
+
+std::string Setting::Key() const {
+  return command.empty() ? option : command + "." + option;
+}
+
+std::string NameOf(const CLI::App& command) {
+  std::string name = command.get_name();
+  for (const CLI::App* part = command.get_parent();
+       part != nullptr && part->get_parent() != nullptr;
+       part = part->get_parent()) {
+    name = part->get_name() + " " + name;
+  }
+  return name;
+}
+
+bool TakesSettings(const CLI::App& command) {
+  return command.get_option_no_throw("--config") != nullptr;
+}
+
+CLI::App& AskedCommand(CLI::App& app) {
+  CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+Settings::Settings(const CLI::App& app, const SettingFiles& files) {
+  ReadEnvironment(app);
+  if (files.none) return;
+  const auto read_if_there = [&](const std::string& path) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) {
+      ReadFile(app, path);
+    } else {
+      files_.push_back({path, false});
+    }
+  };
+  if (!files.config.empty()) {
+    ReadFile(app, files.config);
+  } else {
+    read_if_there(kProjectFile);
+  }
+  if (const std::string user = UserFile(); !user.empty()) read_if_there(user);
+}
+
+void Settings::ReadEnvironment(const CLI::App& app) {
+  std::vector<Setting>& source = sources_.emplace_back();
+  for (const std::string& option : OptionsOf(CommandsOf(app))) {
+    const std::string name = VariableOf(option);
+    const std::string value = Variable(name.c_str());
+    if (!value.empty()) source.push_back({"", option, {value}, name, false});
+  }
+}
+
+void Settings::ReadFile(const CLI::App& app, const std::string& path) {
+  const Reader root = Reader::FromFile(path);
+  const std::vector<const CLI::App*> commands = CommandsOf(app);
+  std::vector<std::string> plain;  // keys of options
+  std::vector<Setting> source;
+  for (const std::string& key : root.Keys()) {
+    const auto named = std::find_if(
+        commands.begin(), commands.end(), [&](const CLI::App* command) {
+          return NameOf(*command) == key;
+        });
+    if (named == commands.end() || !root.IsMap(key)) {
+      plain.push_back(key);
+      continue;
+    }
+    const Reader map = root.Map(key);
+    for (Setting& setting : ReadOptions(map, map.Keys(), {*named}, key)) {
+      source.push_back(std::move(setting));
+    }
+  }
+  for (Setting& setting : ReadOptions(root, plain, commands, "")) {
+    source.push_back(std::move(setting));
+  }
+  root.Finish();
+  sources_.push_back(std::move(source));
+  files_.push_back({path, true});
+}
+
+const Setting* Settings::Of(const CLI::App& command,
+                            const CLI::Option& option) const {
+  const std::vector<std::string>& names = option.get_lnames();
+  for (const std::vector<Setting>& source : sources_) {
+    const Setting* of_all = nullptr;
+    for (const Setting& setting : source) {
+      if (std::find(names.begin(), names.end(), setting.option) ==
+          names.end()) {
+        continue;
+      }
+      if (setting.command.empty()) {
+        of_all = &setting;
+      } else if (setting.command == NameOf(command)) {
+        return &setting;
+      }
+    }
+    if (of_all != nullptr) return of_all;
+  }
+  return nullptr;
+}
+
+std::vector<const Setting*> Settings::InForce(const CLI::App& app) const {
+  std::vector<const Setting*> in_force;
+  for (const CLI::App* command : CommandsOf(app)) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (!IsSettable(*option)) continue;
+      const Setting* setting = Of(*command, *option);
+      if (setting != nullptr &&
+          std::find(in_force.begin(), in_force.end(), setting) ==
+              in_force.end()) {
+        in_force.push_back(setting);
+      }
+    }
+  }
+  return in_force;
+}
+
+std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
+  std::vector<Setting> applied;
+  for (CLI::Option* option :
+       command.get_options([](CLI::Option* one) { return IsSettable(*one); })) {
+    if (option->count() > 0) continue;
+    const Setting* setting = settings.Of(command, *option);
+    if (setting == nullptr) continue;
+    const auto refuse = [&](const std::string& what) {
+      const std::string flag = "--" + setting->option;
+      const std::string message =
+          fmt::format("{}: {}{}",
+                      setting->origin,
+                      what.starts_with(flag) ? "" : flag + ": ",
+                      what);
+      if (setting->of_file) throw InputError(message);
+      throw UsageError(message);
+    };
+    try {
+      SetOption(*setting, *option);
+    } catch (const CLI::Error& error) {
+      refuse(error.what());
+    } catch (const UsageError& error) {
+      refuse(error.what());
+    }
+    applied.push_back(*setting);
+    applied.back().option = option->get_lnames().front();
+  }
+  return applied;
+}
+
+std::string WithOrigin(const std::vector<Setting>& applied,
+                       const std::string& message) {
+  for (const Setting& setting : applied) {
+    const std::string flag = "--" + setting.option;
+    if (!message.starts_with(flag + ":") && !message.starts_with(flag + " ")) {
+      continue;
+    }
+    return setting.origin + ": " + message;
+  }
+  return message;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,32 @@
+#include "scenarios/commands/kernel_groups.h"
+
+namespace trainfare::scenarios {
+
+std::string GroupName(model::Phase phase, model::KernelKind kind) {
+  const std::string of_phase(model::ToText(phase));
+  const std::string of_kind(model::ToText(kind));
+  return of_phase == of_kind ? of_kind : of_phase + " " + of_kind;
+}
+
+KernelGroups GroupsOf(const calibrate::Predictor& predictor,
+                      const model::Workload& workload) {
+  const model::KernelList list = model::ExpandKernels(workload);
+  KernelGroups groups;
+  for (const model::Segment& segment : list.segments) {
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+      const auto repeats = static_cast<double>(segment.repeat);
+      const double times = repeats * static_cast<double>(kernel.launches);
+      KernelGroup& group = groups[{segment.phase, kernel.kind}];
+      group.flops +=
+          times * static_cast<double>(kernel.matrix_flops +
+                                      kernel.vector_flops + kernel.special_ops);
+      group.bytes += times * static_cast<double>(kernel.bytes());
+      group.seconds += repeats * ToSeconds(predictor.KernelTime(
+                                     workload, segment.phase, kernel));
+    }
+  }
+  return groups;
+}
+
+}  // namespace trainfare::scenarios

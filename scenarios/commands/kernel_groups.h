@@ -1,0 +1,33 @@
+#pragma once
+
+// The kernels of a step by their kind, each predicted by itself.
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "calibrate/fit/predictor.h"
+#include "model/kernels.h"
+#include "model/workload.h"
+
+namespace trainfare::scenarios {
+
+// Work of kernels of one kind in one phase.
+struct KernelGroup {
+  double flops = 0;
+  double bytes = 0;
+  double seconds = 0;  // with their launches
+};
+
+using KernelGroups =
+    std::map<std::pair<model::Phase, model::KernelKind>, KernelGroup>;
+
+// "forward gemm", "optimizer".
+std::string GroupName(model::Phase phase, model::KernelKind kind);
+
+// Of one micro-batch. Throws InputError where the device's model has no kernels
+// by themselves.
+KernelGroups GroupsOf(const calibrate::Predictor& predictor,
+                      const model::Workload& workload);
+
+}  // namespace trainfare::scenarios
