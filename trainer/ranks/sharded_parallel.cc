@@ -250,7 +250,15 @@ void ShardedParallel::OnGradient(Piece& piece, size_t index) {
       piece.gradients.narrow(0, slot.begin, gradient.numel())
           .view(gradient.sizes());
   // Divided here, on the way into the message, as Gloo has no mean.
-  part.copy_(gradient).mul_(1.0 / communicator().world_size());
+  const double share = 1.0 / communicator().world_size();
+  if (part.scalar_type() == gradient.scalar_type()) {
+    at::Tensor out = part;
+    at::mul_out(out,
+                gradient,
+                at::scalar_tensor(share, gradient.options().device(at::kCPU)));
+  } else {
+    part.copy_(gradient).mul_(share);  // divided where it is wide
+  }
   gradient.reset();
   piece.filled[index] = true;
   if (--piece.missing == 0) Reduce(piece);
