@@ -254,6 +254,37 @@ TEST_CASE("a host that nobody timed is as its kind's, and as open") {
             .host.base() == 0.0);
 }
 
+TEST_CASE("parts of a step that shares state add up, each with what it sends") {
+  const hardware::Device device = Processor();
+  RankFit ranks = Truth();
+  model::Workload workload = Work("bert-tiny", 4);
+  const auto alone = Predictor(device).Time(workload);
+  const auto step = [&](model::Shard shard) {
+    workload.parallel = {.data = ranks.network.ranks, .shard = shard};
+    return StepOverRanks(workload, alone, ranks);
+  };
+  for (const model::Shard shard : {model::Shard::kZero1,
+                                   model::Shard::kZero2,
+                                   model::Shard::kZero3,
+                                   model::Shard::kFsdp}) {
+    const RankStepTime one = step(shard);
+    CHECK(
+        (one.forward() + one.backward() + one.optimizer() + one.computing.other)
+            .base() == Near((one.total() - one.host).base()));
+    const bool gathers = shard >= model::Shard::kZero3;
+    CHECK((one.forward() > one.computing.forward.total()) == gathers);
+    CHECK((one.optimizer() > one.computing.optimizer.total()) == !gathers);
+  }
+  // Gathers that take twice as long as half an all-reduce are waited for
+  // longer.
+  const RankStepTime half = step(model::Shard::kFsdp);
+  ranks.network.all_gather = CollectiveFactor{2.0, 0.1};
+  const RankStepTime slow = step(model::Shard::kFsdp);
+  CHECK(slow.exposed > half.exposed);
+  CHECK(slow.forward() > half.forward());
+  CHECK(slow.log_sigma > half.log_sigma);
+}
+
 TEST_CASE("one size or no all-reduces: no ring, and it is said") {
   const hardware::Device device = Processor();
   RankRecords records = Synthetic(device);
