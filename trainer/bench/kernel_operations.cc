@@ -7,12 +7,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "model/error.h"
 #include "trainer/network/dropout.h"
+#include "trainer/network/gated_block.h"
 #include "trainer/network/linear.h"
+#include "trainer/network/rotary.h"
 #include "trainer/network/transformer.h"
 #include "trainer/optimizer/optimizer.h"
 
@@ -21,6 +24,8 @@ namespace {
 
 using model::Kernel;
 using model::KernelKind;
+
+constexpr model::KernelName kRmsWeightGradient = "rms norm weight gradient";
 
 // What a program is made of.
 struct Setting {
@@ -155,17 +160,26 @@ Program FlashAttention(const Setting& s) {
 }
 
 // The backward pass alone of what `make` computed once from `inputs`.
-Program Backward(std::vector<at::Tensor> inputs,
-                 const std::function<at::Tensor()>& make) {
+Program BackwardOfAll(std::vector<at::Tensor> inputs,
+                      const std::function<std::vector<at::Tensor>()>& make) {
   const at::AutoGradMode with_gradients(true);
   for (const at::Tensor& input : inputs) input.requires_grad_(true);
-  const at::Tensor output = make();
+  std::vector<at::Tensor> outputs = make();
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& output : outputs) {
+    gradients.push_back(at::randn_like(output));
+  }
   return [inputs = std::move(inputs),
-          output,
-          gradient = at::randn_like(output)](int64_t) {
+          outputs = std::move(outputs),
+          gradients = std::move(gradients)](int64_t) {
     return torch::autograd::grad(
-        {output}, inputs, {gradient}, /*retain_graph=*/true)[0];
+        outputs, inputs, gradients, /*retain_graph=*/true)[0];
   };
+}
+Program Backward(std::vector<at::Tensor> inputs,
+                 const std::function<at::Tensor()>& make) {
+  return BackwardOfAll(std::move(inputs),
+                       [&] { return std::vector<at::Tensor>{make()}; });
 }
 
 Program FlashAttentionGradient(const Setting& s) {
@@ -203,6 +217,121 @@ Program DropoutGradient(const Setting& s) {
   return Backward({input}, [&] {
     return Dropout(input, s.architecture().dropout, /*training=*/true);
   });
+}
+
+// Rows of a norm: its kernels over all elements, and its reduction over rows.
+struct NormSize {
+  int64_t rows = 0;
+  int64_t width = 0;
+  bool weighted = false;  // its factor trains
+};
+NormSize NormSizeOf(const Operation& operation) {
+  NormSize size;
+  int64_t elements = 0;
+  for (const Kernel& kernel : operation.kernels) {
+    elements = std::max(elements, kernel.work_items);
+    const bool weight = kernel.name == kRmsWeightGradient;
+    size.weighted = size.weighted || weight;
+    if (kernel.kind == KernelKind::kReduction && !weight) {
+      size.rows = kernel.work_items;
+    }
+  }
+  size.width = elements / size.rows;
+  return size;
+}
+constexpr double kRmsEpsilon = 1e-6;
+
+Program RmsNormForward(const Setting& s) {
+  const NormSize size = NormSizeOf(s.operation);
+  return [input = s.Wide({size.rows, size.width}),
+          weight = s.Wide({size.width})](int64_t) {
+    return RmsNorm(input, weight, kRmsEpsilon);
+  };
+}
+Program RmsNormGradient(const Setting& s) {
+  const NormSize size = NormSizeOf(s.operation);
+  const at::Tensor input = s.Wide({size.rows, size.width});
+  const at::Tensor weight = s.Wide({size.width});
+  std::vector<at::Tensor> inputs = {input};
+  if (size.weighted) inputs.push_back(weight);
+  return Backward(inputs, [&] { return RmsNorm(input, weight, kRmsEpsilon); });
+}
+
+// Queries and keys of one block, (B, heads, T, head size).
+struct RotatedHeads {
+  at::Tensor queries;
+  at::Tensor keys;
+  RotaryTable table;
+};
+RotatedHeads HeadsToRotate(const Setting& s) {
+  const model::Architecture& a = s.architecture();
+  const int64_t size = a.query_head_size();
+  const int64_t length = s.workload.sequence_length;
+  const auto heads = [&](int64_t count) {
+    return s.Wide({s.workload.batch, count, length, size});
+  };
+  return {heads(a.heads),
+          heads(a.key_heads()),
+          MakeRotaryTable(RotaryOptions(),
+                          size,
+                          length,
+                          at::TensorOptions(s.wide).device(s.device))};
+}
+Program RotaryForward(const Setting& s) {
+  return [heads = HeadsToRotate(s)](int64_t) {
+    Rotate(heads.keys, heads.table);
+    return Rotate(heads.queries, heads.table);
+  };
+}
+Program RotaryGradient(const Setting& s) {
+  const RotatedHeads heads = HeadsToRotate(s);
+  return BackwardOfAll({heads.queries, heads.keys}, [&] {
+    return std::vector<at::Tensor>{Rotate(heads.queries, heads.table),
+                                   Rotate(heads.keys, heads.table)};
+  });
+}
+
+// Keys or values of one block, as often side by side as queries want them.
+at::Tensor HeadsToRepeat(const Setting& s, int64_t elements) {
+  const int64_t keys = s.architecture().key_heads();
+  const int64_t length = s.workload.sequence_length;
+  return s.Wide({s.workload.batch,
+                 keys,
+                 length,
+                 elements / (s.workload.batch * keys * length)});
+}
+int64_t QueriesOfKey(const Setting& s) {
+  return s.architecture().heads / s.architecture().key_heads();
+}
+Program RepeatForward(const Setting& s) {
+  const int64_t times = QueriesOfKey(s);
+  return [heads = HeadsToRepeat(s, s.kernel().work_items / times),
+          times](int64_t) { return RepeatHeads(heads, times); };
+}
+Program RepeatGradient(const Setting& s) {
+  const int64_t times = QueriesOfKey(s);
+  const at::Tensor heads = HeadsToRepeat(s, s.kernel().work_items);
+  return [gradient =
+              RepeatHeads(heads, times).unflatten(1, {heads.size(1), times})](
+             int64_t) { return gradient.sum(2); };
+}
+
+Program Gate(const Setting& s) {
+  return [input = s.Wide({s.kernel().work_items}),
+          activation = s.architecture().activation](int64_t) {
+    return GateOf(activation, input);
+  };
+}
+Program GateGradient(const Setting& s) {
+  const at::Tensor input = s.Wide({s.kernel().work_items});
+  return Backward({input},
+                  [&] { return GateOf(s.architecture().activation, input); });
+}
+Program GateProduct(const Setting& s) {
+  const int64_t elements = s.kernel().work_items;
+  return [a = s.Wide({elements}), b = s.Wide({elements})](int64_t) {
+    return a * b;
+  };
 }
 
 // The sum of two tensors; they may be of two widths.
@@ -375,7 +504,32 @@ struct Row {
   model::KernelName following;  // the kernel that the same operation also is
   std::string_view operation;
   Program (*make)(const Setting&);
+  // Of an operation that is many kernels, of both names, one after another: how
+  // many, the first of which is the first given. nullptr: one of each name.
+  size_t (*count)(std::span<const Kernel>) = nullptr;
 };
+
+bool ReadsNarrow(const Kernel& kernel) {
+  return kernel.bytes_read < 4 * kernel.work_items;
+}
+// A cast before, and one behind, of what is narrow (RmsNormForward() of
+// model/internal/forward_kernels.cc).
+size_t RmsNormKernels(std::span<const Kernel> kernels) {
+  return ReadsNarrow(kernels.front()) ? 8 : 6;
+}
+// Two more of a factor that trains (RmsNormBackward()).
+size_t RmsNormGradientKernels(std::span<const Kernel> kernels) {
+  const bool weighted =
+      kernels.size() > 1 && kernels[1].name == kRmsWeightGradient;
+  // The gradient of a product with a factor is read twice.
+  const int64_t reads = weighted ? 2 : 1;
+  const Kernel& first = kernels.front();
+  const bool narrow = first.bytes_read < 4 * reads * first.work_items;
+  return (weighted ? 14U : 12U) + (narrow ? 2U : 0U);
+}
+// Queries' and keys'.
+size_t RotaryKernels(std::span<const Kernel>) { return 2 * 5; }
+size_t RotaryGradientKernels(std::span<const Kernel>) { return 2 * 9; }
 
 constexpr auto kPlain = Operand::kPlain;
 constexpr auto kTransposed = Operand::kTransposed;
@@ -431,6 +585,34 @@ constexpr std::array kRows = {
         "layer norm weight gradient",
         "layer norm gradient",
         &LayerNormGradient},
+    Row{"rms norm", "", "rms norm", &RmsNormForward, &RmsNormKernels},
+    Row{"rms norm gradient",
+        kRmsWeightGradient,
+        "rms norm gradient",
+        &RmsNormGradient,
+        &RmsNormGradientKernels},
+    Row{"rotary positions",
+        "",
+        "rotary positions",
+        &RotaryForward,
+        &RotaryKernels},
+    Row{"rotary gradient",
+        "",
+        "rotary gradient",
+        &RotaryGradient,
+        &RotaryGradientKernels},
+    Row{"repeat heads", "", "repeat heads", &RepeatForward},
+    Row{"repeated head gradients",
+        "",
+        "repeated head gradients",
+        &RepeatGradient},
+    Row{"gated activation", "", "gated activation", &Gate},
+    Row{"gated activation gradient",
+        "",
+        "gated activation gradient",
+        &GateGradient},
+    Row{"activation product", "", "product", &GateProduct},
+    Row{"activation product gradient", "", "product", &GateProduct},
     Row{"softmax", "", "softmax", &Softmax},
     Row{"softmax gradient", "", "softmax gradient", &SoftmaxGradient},
     Row{"bias gradient", "", "bias gradient", &BiasGradient},
@@ -452,11 +634,17 @@ constexpr std::array kRows = {
 };
 constexpr Row kLinear{"", "", "linear", &LinearForward};
 
-const Row* FindRow(const Kernel& kernel, model::Phase phase) {
+const Row* FindRow(const model::Workload& workload,
+                   const Kernel& kernel,
+                   model::Phase phase) {
   const auto row =
       std::find_if(kRows.begin(), kRows.end(), [&](const Row& candidate) {
         return candidate.kernel == kernel.name;
       });
+  // Under autocast casts of gradients stand among the kernels of one operation.
+  const bool mixed =
+      row != kRows.end() && row->count != nullptr && model::Autocasts(workload);
+  if (mixed) return nullptr;
   if (row != kRows.end()) return &*row;
   // Every other product with a weight is a linear layer.
   return kernel.kind == KernelKind::kGemm && phase == model::Phase::kForward
@@ -479,6 +667,28 @@ std::string Likeness(const Operation& operation) {
                        k.bytes_written);
   }
   return key;
+}
+
+// The kernels of the operation that begins with the first of `kernels`; those
+// of one launch are timed as one launch.
+std::vector<Kernel> KernelsOf(const Row& row, std::span<const Kernel> kernels) {
+  if (row.count == nullptr) {
+    std::vector<Kernel> own = {kernels.front()};
+    own.back().launches = 1;
+    if (row.following != model::KernelName()) {
+      ENSURE(kernels.size() > 1 && kernels[1].name == row.following,
+             "the kernels of one operation follow each other");
+      own.push_back(kernels[1]);
+    }
+    return own;
+  }
+  const size_t count = row.count(kernels);
+  ENSURE(count <= kernels.size(), "an operation ends with its segment");
+  for (const Kernel& kernel : kernels.first(count)) {
+    ENSURE(kernel.name == row.kernel || kernel.name == row.following,
+           "the kernels of one operation follow each other");
+  }
+  return {kernels.begin(), kernels.begin() + static_cast<ptrdiff_t>(count)};
 }
 
 class OperationList {
@@ -531,31 +741,29 @@ std::vector<Operation> OperationsOf(const model::Workload& workload,
       operations.Add(OptimizerOperation(workload, access));
       continue;
     }
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
-      const Row* row = FindRow(kernel, segment.phase);
+    const std::span<const Kernel> all =
+        std::span(list.kernels)
+            .subspan(static_cast<size_t>(segment.begin),
+                     static_cast<size_t>(segment.end - segment.begin));
+    for (size_t i = 0; i < all.size();) {
+      const Kernel& kernel = all[i];
+      const Row* row = FindRow(workload, kernel, segment.phase);
       if (row == nullptr) {
         const std::string name(kernel.name.text());
         if (std::find(left_out->begin(), left_out->end(), name) ==
             left_out->end()) {
           left_out->push_back(name);
         }
+        ++i;
         continue;
       }
       Operation operation;
       operation.name = row->operation;
       operation.phase = segment.phase;
-      operation.per_step =
-          segment.repeat * kernel.launches * workload.accumulation;
-      operation.kernels.push_back(kernel);
-      operation.kernels.back().launches = 1;
-      if (row->following != model::KernelName()) {
-        ++i;
-        ENSURE(i < segment.end &&
-                   list.kernels[static_cast<size_t>(i)].name == row->following,
-               "the kernels of one operation follow each other");
-        operation.kernels.push_back(list.kernels[static_cast<size_t>(i)]);
-      }
+      operation.per_step = segment.repeat * workload.accumulation *
+                           (row->count == nullptr ? kernel.launches : 1);
+      operation.kernels = KernelsOf(*row, all.subspan(i));
+      i += operation.kernels.size();
       operation.kind = operation.kernels.back().kind;
       operations.Add(std::move(operation));
     }
@@ -576,7 +784,8 @@ Program ProgramOf(const Operation& operation,
   if (operation.phase == model::Phase::kOptimizer) {
     return OptimizerStep(setting, access);
   }
-  const Row* row = FindRow(operation.kernels.front(), operation.phase);
+  const Row* row =
+      FindRow(workload, operation.kernels.front(), operation.phase);
   ENSURE(row != nullptr, "an operation that has a program");
   return row->make(setting);
 }

@@ -7,9 +7,9 @@
 #include "model/error.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/experts.h"
+#include "trainer/network/gated_block.h"
 #include "trainer/network/linear.h"
 #include "trainer/network/recompute.h"
-#include "trainer/network/widen.h"
 #include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
@@ -91,28 +91,6 @@ void CheckOptions(const Architecture& architecture,
         "gradient_checkpointing: with dropout on a CPU alone; take a model "
         "with dropout 0");
   }
-}
-
-at::Tensor GateOf(model::Activation activation, const at::Tensor& input) {
-  switch (activation) {
-    case model::Activation::kGelu:
-      return at::gelu(input);
-    case model::Activation::kGeluTanh:
-      return at::gelu(input, "tanh");
-    case model::Activation::kRelu:
-      return at::relu(input);
-    case model::Activation::kSilu:
-      return at::silu(input);
-  }
-  ENSURE(false, "unknown activation");
-}
-
-// (B, keys, T, D) as often side by side as there are queries to a key.
-at::Tensor RepeatHeads(const at::Tensor& heads, int64_t times) {
-  if (times == 1) return heads;
-  return heads.unsqueeze(2)
-      .expand({-1, -1, times, -1, -1})
-      .reshape({heads.size(0), -1, heads.size(2), heads.size(3)});
 }
 
 }  // namespace
@@ -241,14 +219,9 @@ LlamaDecoder::Norm LlamaDecoder::AddRmsNorm(const std::string& name,
   return norm;
 }
 
-// x / sqrt(mean(x^2) + e) * g, the middle of it in fp32, an operation at a time
-// as Transformers has it.
-at::Tensor LlamaDecoder::RmsNorm(const Norm& norm,
-                                 const at::Tensor& input) const {
-  const at::Tensor wide = Widened(input);
-  const at::Tensor scale = at::rsqrt(wide.pow(2).mean(-1, /*keepdim=*/true) +
-                                     options().layer_norm_epsilon);
-  return norm.weight * (wide * scale).to(input.scalar_type());
+at::Tensor LlamaDecoder::Normed(const Norm& norm,
+                                const at::Tensor& input) const {
+  return RmsNorm(input, norm.weight, options().layer_norm_epsilon);
 }
 
 LlamaDecoder::Sequence LlamaDecoder::SequenceOf(int64_t length) const {
@@ -282,8 +255,8 @@ at::Tensor LlamaDecoder::SelfAttention(const Layer& layer,
   const at::Tensor value =
       SplitHeads(Project(layer.value, normed), a.key_heads());
   if (layer.query_norm.weight.defined()) {
-    query = RmsNorm(layer.query_norm, query);
-    key = RmsNorm(layer.key_norm, key);
+    query = Normed(layer.query_norm, query);
+    key = Normed(layer.key_norm, key);
   }
   const int64_t times = GroupsKeys() ? 1 : a.heads / a.key_heads();
   return Attend({Rotate(query, sequence.rotary),
@@ -327,9 +300,9 @@ at::Tensor LlamaDecoder::RunLayer(const Layer& layer,
                                   const Sequence& sequence,
                                   bool training) const {
   const at::Tensor context = SelfAttention(
-      layer, RmsNorm(layer.attention_norm, hidden), sequence, training);
+      layer, Normed(layer.attention_norm, hidden), sequence, training);
   const at::Tensor middle = hidden + Project(layer.output, context);
-  return middle + FeedForward(layer, RmsNorm(layer.feed_forward_norm, middle));
+  return middle + FeedForward(layer, Normed(layer.feed_forward_norm, middle));
 }
 
 Output LlamaDecoder::Run(const Batch& batch,
@@ -360,7 +333,7 @@ Output LlamaDecoder::Run(const Batch& batch,
     if (part_end) part_end({fmt::format("layer {}", i), true}, hidden);
   }
   Output output;
-  output.logits = Linear(RmsNorm(final_norm_, hidden), output_, {});
+  output.logits = Linear(Normed(final_norm_, hidden), output_, {});
   if (batch.labels.defined()) {
     output.loss = LanguageModelLoss(output.logits, batch.labels);
   }

@@ -60,7 +60,7 @@ class LlamaDecoder final : public Transformer {
   Norm AddRmsNorm(const std::string& name, int64_t width);
 
   Sequence SequenceOf(int64_t length) const;
-  at::Tensor RmsNorm(const Norm& norm, const at::Tensor& input) const;
+  at::Tensor Normed(const Norm& norm, const at::Tensor& input) const;
   at::Tensor SelfAttention(const Layer& layer,
                            const at::Tensor& normed,
                            const Sequence& sequence,
