@@ -65,6 +65,13 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
       ->type_name("NAME");
 }
 
+void AddBaselineFlag(CLI::App& app, std::string& file) {
+  app.add_option("--baseline",
+                 file,
+                 "Also what moved since this answer, which was saved as JSON")
+      ->type_name("FILE");
+}
+
 void AddDryRun(CLI::App& app, bool& dry_run) {
   app.add_flag("--dry-run",
                dry_run,

@@ -6,6 +6,7 @@
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/job_flags.h"
+#include "scenarios/commands/diff.h"
 
 namespace trainfare::scenarios {
 
@@ -29,6 +30,7 @@ void AddPredictExamples(CLI::App& app) {
 Command AddPredict(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<PredictOptions>();
   auto dry_run = std::make_shared<bool>(false);
+  auto baseline = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand(
       "predict", "Time, cost, energy and memory of a training run");
   AddPredictExamples(*sub);
@@ -72,17 +74,23 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
   AddPriceFlags(*sub, options->prices);
   AddOverrides(*sub, options->overrides);
+  AddBaselineFlag(*sub, *baseline);
   AddDryRun(*sub, *dry_run);
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
-  return [options, dry_run, &common, sub] {
+  return [options, dry_run, baseline, &common, sub] {
     if (!*sub) return -1;
     if (*dry_run) return PrintJobs(options->scenario, options->overrides);
     options->charts = common.page();
     options->trace = common.trace();
     return Show(common, *sub, [&](const Origin& origin) {
       options->origin = origin;
-      return Predict(*options);
+      if (options->largest && !baseline->empty()) {
+        throw UsageError("--baseline: not with --largest, which saves no run");
+      }
+      Report report = Predict(*options);
+      if (!baseline->empty()) AddBaseline(*baseline, report);
+      return report;
     });
   };
 }

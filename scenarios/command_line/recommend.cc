@@ -6,6 +6,7 @@
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/job_flags.h"
+#include "scenarios/commands/diff.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -15,6 +16,7 @@ struct Flags {
   std::string deadline;
   std::string budget;
   std::string objective = "cost";
+  std::string baseline;
   bool dry_run = false;
 };
 
@@ -24,7 +26,10 @@ void AddGoal(CLI::App& sub, Flags& flags) {
       ->type_name("TIME");
   sub.add_option("--budget", flags.budget, "Highest cost, such as 20usd")
       ->type_name("USD");
-  sub.add_option("--objective", flags.objective, "cost, time or energy")
+  sub.add_option("--objective",
+                 flags.objective,
+                 "cost, time, energy, balance, or the three in the order in "
+                 "which they count: time_cost_energy (default: cost)")
       ->type_name("WHAT");
 }
 
@@ -73,6 +78,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
            "Also these devices by themselves, rented out or not: "
            "cerebras_wse2,groq_lpu");
   AddOverrides(*sub, options.overrides);
+  AddBaselineFlag(*sub, flags->baseline);
   AddDryRun(*sub, flags->dry_run);
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
@@ -84,7 +90,9 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
     options.trace = common.trace();
     return Show(common, *sub, [&](const Origin& origin) {
       options.origin = origin;
-      return Recommend(options);
+      Report report = Recommend(options);
+      if (!flags->baseline.empty()) AddBaseline(flags->baseline, report);
+      return report;
     });
   };
 }

@@ -26,7 +26,8 @@ Chart BestChart(const std::vector<Candidate>& candidates, Objective objective) {
                                                         : 1.0;
   chart.x.title = objective == Objective::kTime     ? "run (min)"
                   : objective == Objective::kEnergy ? "energy (Wh)"
-                                                    : "cost ($)";
+                  : objective == Objective::kCost   ? "cost ($)"
+                                                    : "score";
   for (const Candidate& c : candidates) {
     if (!c.viable() || chart.bars.size() == kBest) break;
     const ScoreRange score = c.Score(objective);
@@ -63,26 +64,6 @@ Chart FrontChart(const std::vector<Candidate>& candidates) {
 }
 
 }  // namespace
-
-std::vector<const Candidate*> ParetoFront(
-    const std::vector<Candidate>& candidates) {
-  std::vector<const Candidate*> viable;
-  for (const Candidate& c : candidates) {
-    if (c.viable() && c.cost) viable.push_back(&c);
-  }
-  std::stable_sort(
-      viable.begin(), viable.end(), [](const Candidate* a, const Candidate* b) {
-        const auto place = [](const Candidate* c) {
-          return std::pair(c->job->run.total().base(), c->cost->base());
-        };
-        return place(a) < place(b);
-      });
-  std::vector<const Candidate*> front;
-  for (const Candidate* c : viable) {
-    if (front.empty() || *c->cost < *front.back()->cost) front.push_back(c);
-  }
-  return front;
-}
 
 std::vector<Chart> CandidateCharts(const std::vector<Candidate>& candidates,
                                    Objective objective) {

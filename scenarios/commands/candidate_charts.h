@@ -14,9 +14,4 @@ namespace trainfare::scenarios {
 std::vector<Chart> CandidateCharts(const std::vector<Candidate>& candidates,
                                    Objective objective);
 
-// Those of viable candidates that no other one beats in cost and time both, by
-// rising time.
-std::vector<const Candidate*> ParetoFront(
-    const std::vector<Candidate>& candidates);
-
 }  // namespace trainfare::scenarios

@@ -52,7 +52,7 @@ Objection ObjectionTo(const Candidate& c, const RecommendOptions& options) {
                         FormatMoney(*c.cost - *options.budget)),
             *c.cost / *options.budget - 1.0};
   }
-  if (options.objective == Objective::kEnergy && !job.energy) {
+  if (NeedsEnergy(options.objective) && !job.energy) {
     return {Obstacle::kPowerUnknown, "its power is not known"};
   }
   return {};
@@ -189,8 +189,9 @@ std::string Worse(double ratio, Objective objective) {
       return more + " slower";
     case Objective::kEnergy:
       return more + " more energy";
+    default:
+      return more + " worse";
   }
-  ENSURE(false, "an objective without words");
 }
 
 // Places a candidate: what is in before what is out, limits missed by least
@@ -227,8 +228,10 @@ ScoreRange Candidate::Score(Objective objective) const {
               energy * (job->run_low / job->run.total()),
               energy * (job->run_high / job->run.total())};
     }
+    default:
+      ENSURE(weighted.has_value(), "a candidate ranked by weights");
+      return *weighted;
   }
-  ENSURE(false, "an objective without a score");
 }
 
 std::vector<Candidate> EstimateCandidates(
@@ -267,7 +270,38 @@ std::vector<Candidate> EstimateCandidates(
   return candidates;
 }
 
+namespace {
+
+// The weighted score of everything that has time, cost and energy.
+void Weigh(std::vector<Candidate>& candidates, const Weights& weights) {
+  constexpr std::array kParts = {
+      Objective::kTime, Objective::kCost, Objective::kEnergy};
+  const std::array of_part = {weights.time, weights.cost, weights.energy};
+  std::array<double, kParts.size()> largest{};
+  for (const Candidate& c : candidates) {
+    if (!c.viable()) continue;
+    for (size_t i = 0; i < kParts.size(); ++i) {
+      largest[i] = std::max(largest[i], c.Score(kParts[i]).value);
+    }
+  }
+  for (Candidate& c : candidates) {
+    if (largest[0] <= 0 || !c.timed() || !c.cost || !c.job->energy) continue;
+    ScoreRange sum;
+    for (size_t i = 0; i < kParts.size(); ++i) {
+      const ScoreRange part = c.Score(kParts[i]);
+      const double weight = of_part[i] / largest[i];
+      sum.value += weight * part.value;
+      sum.low += weight * part.low;
+      sum.high += weight * part.high;
+    }
+    c.weighted = sum;
+  }
+}
+
+}  // namespace
+
 void Rank(std::vector<Candidate>& candidates, Objective objective) {
+  if (const auto weights = WeightsOf(objective)) Weigh(candidates, *weights);
   std::stable_sort(candidates.begin(),
                    candidates.end(),
                    [&](const Candidate& a, const Candidate& b) {
@@ -277,12 +311,35 @@ void Rank(std::vector<Candidate>& candidates, Objective objective) {
   Candidate& best = candidates.front();
   best.chosen = true;
   const ScoreRange least = best.Score(objective);
+  for (const Candidate* one : ParetoFront(candidates)) {
+    candidates[static_cast<size_t>(one - candidates.data())].on_front = true;
+  }
   for (Candidate& candidate : candidates) {
     if (candidate.chosen || !candidate.viable()) continue;
     const double score = candidate.Score(objective).value;
     candidate.worse = Worse(score / least.value, objective);
     candidate.tied = score <= least.high;
   }
+}
+
+std::vector<const Candidate*> ParetoFront(
+    const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> viable;
+  for (const Candidate& c : candidates) {
+    if (c.viable() && c.cost) viable.push_back(&c);
+  }
+  std::stable_sort(
+      viable.begin(), viable.end(), [](const Candidate* a, const Candidate* b) {
+        const auto place = [](const Candidate* c) {
+          return std::pair(c->job->run.total().base(), c->cost->base());
+        };
+        return place(a) < place(b);
+      });
+  std::vector<const Candidate*> front;
+  for (const Candidate* c : viable) {
+    if (front.empty() || *c->cost < *front.back()->cost) front.push_back(c);
+  }
+  return front;
 }
 
 size_t CountTies(const std::vector<Candidate>& candidates) {
@@ -313,28 +370,67 @@ std::string CountObstacles(const std::vector<Candidate>& candidates) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string_view ToText(Objective objective) {
-  switch (objective) {
-    case Objective::kCost:
-      return "cost";
-    case Objective::kTime:
-      return "time";
-    case Objective::kEnergy:
-      return "energy";
+namespace {
+
+struct ObjectiveWords {
+  Objective objective;
+  std::string_view name;
+  std::string_view superlative;
+  std::optional<Weights> weights;
+};
+
+const ObjectiveWords& WordsOf(Objective objective) {
+  using Goal = Objective;
+  static const std::array<ObjectiveWords, 10> kKnown = {{
+      {Goal::kCost, "cost", "cheapest", {}},
+      {Goal::kTime, "time", "fastest", {}},
+      {Goal::kEnergy, "energy", "least energy", {}},
+      {Goal::kBalance, "balance", "best in balance", Weights{0.3, 0.3, 0.3}},
+      {Goal::kTimeCostEnergy,
+       "time_cost_energy",
+       "best by time before cost before energy",
+       Weights{0.5, 0.3, 0.1}},
+      {Goal::kTimeEnergyCost,
+       "time_energy_cost",
+       "best by time before energy before cost",
+       Weights{0.5, 0.1, 0.3}},
+      {Goal::kCostTimeEnergy,
+       "cost_time_energy",
+       "best by cost before time before energy",
+       Weights{0.3, 0.5, 0.1}},
+      {Goal::kCostEnergyTime,
+       "cost_energy_time",
+       "best by cost before energy before time",
+       Weights{0.1, 0.5, 0.3}},
+      {Goal::kEnergyTimeCost,
+       "energy_time_cost",
+       "best by energy before time before cost",
+       Weights{0.3, 0.1, 0.5}},
+      {Goal::kEnergyCostTime,
+       "energy_cost_time",
+       "best by energy before cost before time",
+       Weights{0.1, 0.3, 0.5}},
+  }};
+  for (const ObjectiveWords& words : kKnown) {
+    if (words.objective == objective) return words;
   }
-  ENSURE(false, "an objective without a name");
+  ENSURE(false, "an objective without words");
 }
 
+}  // namespace
+
+std::string_view ToText(Objective objective) { return WordsOf(objective).name; }
+
 std::string_view Superlative(Objective objective) {
-  switch (objective) {
-    case Objective::kCost:
-      return "cheapest";
-    case Objective::kTime:
-      return "fastest";
-    case Objective::kEnergy:
-      return "least energy";
-  }
-  ENSURE(false, "an objective without a superlative");
+  return WordsOf(objective).superlative;
+}
+
+std::optional<Weights> WeightsOf(Objective objective) {
+  return WordsOf(objective).weights;
+}
+
+bool NeedsEnergy(Objective objective) {
+  return objective == Objective::kEnergy || WeightsOf(objective).has_value();
 }
 
 }  // namespace trainfare::scenarios

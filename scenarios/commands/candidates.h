@@ -56,9 +56,16 @@ struct Candidate {
   std::optional<model::Usd<>> cost_low;
   std::optional<model::Usd<>> cost_high;
   Objection objection;
-  std::string worse;  // than the choice, by how much
+  std::string worse;                   // than the choice, by how much
+  std::optional<ScoreRange> weighted;  // by an objective that has weights
   bool chosen = false;
   bool tied = false;  // lies within the choice's interval
+  // Of no other candidate that is both cheaper and faster.
+  bool on_front = false;
+  // Absent where it could not be the choice, whatever its figures
+  // (scenarios/commands/choice_odds.h).
+  std::optional<double> best_probability;
+  std::optional<double> limits_probability;  // of meeting deadline and budget
 
   bool viable() const { return objection.kind == Obstacle::kNone; }
   bool timed() const { return job && job->fits(); }
@@ -71,7 +78,7 @@ struct Candidate {
     return hosts > 1 ? std::to_string(hosts) + " x " + instance->FullName()
                      : instance->FullName();
   }
-  // The score of a viable one.
+  // The score of a viable one that was ranked by that objective.
   ScoreRange Score(Objective objective) const;
 };
 
@@ -85,9 +92,14 @@ std::vector<Candidate> EstimateCandidates(
     std::vector<std::string>& left_out_fits);
 
 // Best first, then what misses a limit by least, then what else is out in the
-// order of its names. Names the choice, what ties with it, and why the others
-// are not it.
+// order of its names. Names the choice, what ties with it, why the others are
+// not it, and who is on the front of cost and time.
 void Rank(std::vector<Candidate>& candidates, Objective objective);
+
+// Those of viable candidates that no other one beats in cost and time both, by
+// rising time.
+std::vector<const Candidate*> ParetoFront(
+    const std::vector<Candidate>& candidates);
 
 // How many other candidates lie within the choice's interval.
 size_t CountTies(const std::vector<Candidate>& candidates);
@@ -97,5 +109,19 @@ std::string CountObstacles(const std::vector<Candidate>& candidates);
 
 std::string_view ToText(Objective objective);       // "cost"
 std::string_view Superlative(Objective objective);  // "cheapest"
+
+//   score = w_t time + w_c cost + w_e energy
+//
+// each divided by the largest of the candidates that are in. These are the
+// weightings of a published comparison (scenarios/published/score.yaml), whose
+// fourth part, less 0.1 of the occupancy, nothing here predicts.
+struct Weights {
+  double time = 0;
+  double cost = 0;
+  double energy = 0;
+};
+std::optional<Weights> WeightsOf(Objective objective);
+// Whether a candidate without one has no score.
+bool NeedsEnergy(Objective objective);
 
 }  // namespace trainfare::scenarios

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "hardware/files/json_text.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "scenarios/commands/saved_answer.h"
@@ -373,9 +374,8 @@ Json ChoiceJson(const SavedRow* before, const SavedRow* after) {
 
 Json JsonOf(const SavedAnswer& before,
             const SavedAnswer& after,
-            const Comparison& comparison,
-            const Origin& origin) {
-  Json json = ResultHead("trainfare.diff/1", origin);
+            const Comparison& comparison) {
+  Json json;
   json["of"] = after.schema;
   json["before"] = before.file;
   json["after"] = after.file;
@@ -441,11 +441,14 @@ std::string Summary(const SavedAnswer& after, const Comparison& comparison) {
 
 }  // namespace
 
-Report Diff(const std::string& before_file,
-            const std::string& after_file,
-            const Origin& origin) {
-  const SavedAnswer before = LoadAnswer(before_file);
-  const SavedAnswer after = LoadAnswer(after_file);
+namespace {
+
+struct Difference {
+  Json json;
+  Report report;  // without its JSON
+};
+
+Difference DifferenceOf(const SavedAnswer& before, const SavedAnswer& after) {
   if (before.schema != after.schema) {
     throw model::InputError(
         fmt::format("{}: schema: expected {} as in {}, got {}",
@@ -487,8 +490,36 @@ Report Diff(const std::string& before_file,
   if (!settings.empty()) report.tables.push_back(SettingTable(settings));
   NoteAlone(comparison.only_before, before.file, report.notes);
   NoteAlone(comparison.only_after, after.file, report.notes);
-  report.json = AnswerText(JsonOf(before, after, comparison, origin), report);
-  return report;
+  return {JsonOf(before, after, comparison), std::move(report)};
+}
+
+}  // namespace
+
+Report Diff(const std::string& before_file,
+            const std::string& after_file,
+            const Origin& origin) {
+  Difference difference =
+      DifferenceOf(LoadAnswer(before_file), LoadAnswer(after_file));
+  Json json = ResultHead("trainfare.diff/1", origin);
+  json.update(difference.json);
+  Report& report = difference.report;
+  report.json = AnswerText(std::move(json), report);
+  return std::move(report);
+}
+
+void AddBaseline(const std::string& baseline_file, Report& report) {
+  // As a file of it would be read.
+  Difference difference = DifferenceOf(LoadAnswer(baseline_file),
+                                       ParseAnswer(report.json, "this answer"));
+  Json json = Json::parse(report.json);
+  json["baseline"] = std::move(difference.json);
+  report.json = hardware::WriteJson(json, hardware::JsonLayout::kIndented);
+  for (const std::string& line : difference.report.headline) {
+    report.headline.push_back(fmt::format("since {}: {}", baseline_file, line));
+  }
+  for (Table& table : difference.report.tables) {
+    report.tables.push_back(std::move(table));
+  }
 }
 
 }  // namespace trainfare::scenarios

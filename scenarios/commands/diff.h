@@ -17,4 +17,8 @@ Report Diff(const std::string& before,
             const std::string& after,
             const Origin& origin = {});
 
+// Adds to an answer of predict or recommend what moved since the one that was
+// saved. Throws InputError as Diff does.
+void AddBaseline(const std::string& baseline, Report& report);
+
 }  // namespace trainfare::scenarios

@@ -263,7 +263,12 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   if (!job.fits()) return json;
   json["epoch_time_s"] = ToSeconds(job.run.epoch(scenario.epochs));
   const auto cost = CostOf(job, target.tariff);
-  json["cost_usd"] = cost ? Json(ToDollars(*cost)) : Json(nullptr);
+  const auto dollars = [&](model::Usd<> RunCost::*part) {
+    return cost ? Json(ToDollars((*cost).*part)) : Json(nullptr);
+  };
+  json["cost_usd"] = dollars(&RunCost::usual);
+  json["cost_low_usd"] = dollars(&RunCost::low);
+  json["cost_high_usd"] = dollars(&RunCost::high);
   return json;
 }
 

@@ -162,7 +162,7 @@ class Sensitivity {
     if (!target_.tariff) return ToSeconds(time) / 60.0;
     JobEstimate changed = job;
     changed.run.start_up += time - job.run.total();
-    return ToDollars(*CostOf(changed, target_.tariff));
+    return ToDollars(CostOf(changed, target_.tariff)->usual);
   }
 
   double base() const { return base_; }

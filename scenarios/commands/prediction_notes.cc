@@ -7,6 +7,7 @@
 #include "hardware/files/unit_text.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/memory_range.h"
 #include "scenarios/job/open_times.h"
 
 namespace trainfare::scenarios {
@@ -26,9 +27,29 @@ bool AnyFits(const std::vector<JobEstimate>& jobs) {
   return AnyFitting(jobs, [](const JobEstimate&) { return true; });
 }
 
+}  // namespace
+
+std::optional<Note> MemoryNote(const JobEstimate& job) {
+  const model::Bytes<> high = MemoryRangeOf(job.memory.total()).high;
+  if (!job.fits() || high <= job.capacity) return std::nullopt;
+  return Note(
+      fmt::format(
+          "batch {}, length {}: the 80 % interval of its memory reaches "
+          "to {}, past the {} that there are; a smaller batch or "
+          "gradient_checkpointing is safe",
+          job.workload.batch,
+          job.workload.sequence_length,
+          FormatBytes(high),
+          FormatBytes(job.capacity)),
+      Caution::kMemoryInInterval);
+}
+
+namespace {
+
 void AddMemoryNotes(const std::vector<JobEstimate>& jobs,
                     std::vector<Note>& notes) {
   for (const JobEstimate& job : jobs) {
+    if (auto note = MemoryNote(job)) notes.push_back(std::move(*note));
     if (!job.fits()) {
       notes.push_back(
           job.largest_batch
@@ -294,7 +315,7 @@ std::string Answer(const PredictionTarget& target,
                                  StartUpWords(job),
                                  TargetName(target));
   if (const auto cost = CostOf(job, target.tariff)) {
-    line += fmt::format(" and costs {}", hardware::FormatMoney(*cost));
+    line += fmt::format(" and costs {}", hardware::FormatMoney(cost->usual));
   }
   return line;
 }

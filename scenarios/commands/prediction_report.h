@@ -2,6 +2,7 @@
 
 // What predict shows people of its jobs: tables, notes, the answer in a line.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,15 @@ struct PredictionTarget {
 // "2 x a100_sxm4_80gb (NVIDIA A100-SXM4-80GB) of aws/p4d.24xlarge".
 std::string TargetName(const PredictionTarget& target);
 
-// nullopt: no price is known, or the job does not fit.
-std::optional<model::Usd<>> CostOf(const JobEstimate& job,
-                                   const std::optional<Tariff>& tariff);
+// What the run and the ends of its interval cost; nullopt: no price is known,
+// or the job does not fit.
+struct RunCost {
+  model::Usd<> usual;
+  model::Usd<> low;
+  model::Usd<> high;
+};
+std::optional<RunCost> CostOf(const JobEstimate& job,
+                              const std::optional<Tariff>& tariff);
 
 // The answer about one job in a line.
 std::string Answer(const PredictionTarget& target,
@@ -49,6 +56,9 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
 
 // Where the time and the memory of one job go.
 std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs);
+
+// That a job which fits may not, as sure as its memory is; nullopt: it does.
+std::optional<Note> MemoryNote(const JobEstimate& job);
 
 // What a reader has to know to believe the figures. `spot` was asked for.
 std::vector<Note> PredictionNotes(const PredictionTarget& target,

@@ -8,6 +8,7 @@
 #include "model/sharding.h"
 #include "scenarios/commands/job_units.h"
 #include "scenarios/commands/prediction_report.h"
+#include "scenarios/job/memory_range.h"
 #include "scenarios/report/column_unit.h"
 
 namespace trainfare::scenarios {
@@ -46,8 +47,12 @@ std::vector<Column> Columns(const JobUnits& units,
       {"tokens/s", "tokens_per_s", Align::kRight, 5},
       {"MFU (%)", "mfu", Align::kDecimal, 6},
       {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 2},
+      {"", "memory_low_bytes", Align::kDecimal, 0, Audience::kMachines},
+      {"", "memory_high_bytes", Align::kDecimal, 0, Audience::kMachines},
       {units.energy.Title("energy"), "energy_j", Align::kDecimal, 3},
       {"cost ($)", "cost_usd", Align::kDecimal, 1},
+      {"", "cost_low_usd", Align::kDecimal, 0, Audience::kMachines},
+      {"", "cost_high_usd", Align::kDecimal, 0, Audience::kMachines},
       {"grade", "grade", Align::kLeft, 3},
       {"bottleneck", "bottleneck", Align::kLeft}};
 }
@@ -75,10 +80,17 @@ std::vector<Cell> Row(const Prediction& prediction,
   const auto add = [&](const ColumnUnit& unit, double base_value) {
     row.emplace_back(unit.Text(base_value), base_value);
   };
+  const auto add_memory = [&] {
+    const MemoryRange range = MemoryRangeOf(job.memory.total());
+    for (const model::Bytes<> size :
+         {job.memory.total(), range.low, range.high}) {
+      add(units.memory, ToBytes(size));
+    }
+  };
   if (!job.fits()) {
     row.insert(row.end(), 8, none);
-    add(units.memory, ToBytes(job.memory.total()));
-    row.insert(row.end(), 3, none);
+    add_memory();
+    row.insert(row.end(), 5, none);
     row.emplace_back(job.Obstacle());
     return row;
   }
@@ -92,7 +104,7 @@ std::vector<Cell> Row(const Prediction& prediction,
   row.emplace_back(Count(job.samples_per_second), job.samples_per_second);
   row.emplace_back(Count(job.tokens_per_second), job.tokens_per_second);
   row.emplace_back(fmt::format("{:.1f}", 100.0 * job.mfu), job.mfu);
-  add(units.memory, ToBytes(job.memory.total()));
+  add_memory();
   if (job.energy) {
     const double joules = ToJoules(*job.energy);
     row.emplace_back(
@@ -100,9 +112,13 @@ std::vector<Cell> Row(const Prediction& prediction,
   } else {
     row.push_back(none);
   }
-  const auto cost = CostOf(job, prediction.target->tariff);
-  row.push_back(cost ? Cell(PlainNumber(ToDollars(*cost), 3), ToDollars(*cost))
-                     : none);
+  if (const auto cost = CostOf(job, prediction.target->tariff)) {
+    for (const model::Usd<> part : {cost->usual, cost->low, cost->high}) {
+      row.emplace_back(PlainNumber(ToDollars(part), 3), ToDollars(part));
+    }
+  } else {
+    row.insert(row.end(), 3, none);
+  }
   row.emplace_back(GradeWords(step, job.devices));
   row.emplace_back(job.bottleneck);
   return row;
@@ -209,6 +225,9 @@ Table MemoryTable(const JobEstimate& job) {
   memory.Add(
       {"in all",
        Cell(FormatBytes(job.memory.total()), ToBytes(job.memory.total()))});
+  const MemoryRange range = MemoryRangeOf(job.memory.total());
+  memory.Add({"80 % from", Cell(FormatBytes(range.low), ToBytes(range.low))});
+  memory.Add({"to", Cell(FormatBytes(range.high), ToBytes(range.high))});
   memory.Add(
       {"capacity", Cell(FormatBytes(job.capacity), ToBytes(job.capacity))});
   return memory;
@@ -216,10 +235,13 @@ Table MemoryTable(const JobEstimate& job) {
 
 }  // namespace
 
-std::optional<model::Usd<>> CostOf(const JobEstimate& job,
-                                   const std::optional<Tariff>& tariff) {
+std::optional<RunCost> CostOf(const JobEstimate& job,
+                              const std::optional<Tariff>& tariff) {
   if (!job.fits() || !tariff) return std::nullopt;
-  return model::RentalCost(job.run.total(), tariff->price, tariff->billing);
+  const auto of = [&](model::Seconds<> time) {
+    return model::RentalCost(time, tariff->price, tariff->billing);
+  };
+  return RunCost{of(job.run.total()), of(job.run_low), of(job.run_high)};
 }
 
 Table PredictionTable(const std::vector<Prediction>& predictions,

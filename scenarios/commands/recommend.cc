@@ -17,8 +17,11 @@
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/candidate_charts.h"
 #include "scenarios/commands/candidates.h"
+#include "scenarios/commands/choice_odds.h"
 #include "scenarios/commands/job_units.h"
+#include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/estimate.h"
+#include "scenarios/job/memory_range.h"
 #include "scenarios/job/open_times.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/report/column_unit.h"
@@ -80,6 +83,11 @@ std::vector<Column> CandidateColumns(const JobUnits& units) {
           {"", "cost_high_usd", Align::kDecimal, 0, kMachines},
           {units.energy.Title("energy"), "energy_j", Align::kDecimal, 6},
           {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 7},
+          {"", "memory_low_bytes", Align::kDecimal, 0, kMachines},
+          {"", "memory_high_bytes", Align::kDecimal, 0, kMachines},
+          {"", "best_probability", Align::kDecimal, 0, kMachines},
+          {"", "limits_probability", Align::kDecimal, 0, kMachines},
+          {"", "on_front", Align::kLeft, 0, kMachines},
           {"grade", "grade", Align::kLeft, 4},
           {"why", "reason", Align::kLeft}};
 }
@@ -124,6 +132,20 @@ Cell EnergyCell(const Candidate& c, const JobUnits& units) {
           joules};
 }
 
+void AddMemoryCells(const Candidate& c,
+                    const JobUnits& units,
+                    std::vector<Cell>& row) {
+  if (!c.timed()) {
+    row.insert(row.end(), 3, NoCell());
+    return;
+  }
+  const model::Bytes<> predicted = c.job->memory.total();
+  const MemoryRange range = MemoryRangeOf(predicted);
+  for (const model::Bytes<> size : {predicted, range.low, range.high}) {
+    row.emplace_back(units.memory.Text(ToBytes(size)), ToBytes(size));
+  }
+}
+
 std::vector<Cell> CandidateRow(const Candidate& c, const JobUnits& units) {
   std::vector<Cell> row;
   row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
@@ -143,13 +165,13 @@ std::vector<Cell> CandidateRow(const Candidate& c, const JobUnits& units) {
     row.push_back(DollarCell(cost));
   }
   row.push_back(EnergyCell(c, units));
-  if (c.timed()) {
-    const double bytes = c.job->memory.total().base();
-    row.emplace_back(units.memory.Text(bytes), bytes);
-    row.emplace_back(GradeWords(c.job->step, c.job->devices));
-  } else {
-    row.insert(row.end(), 2, NoCell());
+  AddMemoryCells(c, units, row);
+  for (const auto& odds : {c.best_probability, c.limits_probability}) {
+    row.push_back(odds ? Cell(fmt::format("{:.2f}", *odds), *odds) : NoCell());
   }
+  row.emplace_back(c.on_front ? "yes" : "no");
+  row.push_back(c.timed() ? Cell(GradeWords(c.job->step, c.job->devices))
+                          : NoCell());
   row.emplace_back(WhyOf(c));
   return row;
 }
@@ -211,6 +233,10 @@ Json ToJson(const Candidate& c) {
   json["hosts"] = c.hosts;
   json["chosen"] = c.chosen;
   json["tied"] = c.tied;
+  json["on_front"] = c.on_front;
+  json["best_probability"] = OrNull(c.best_probability);
+  json["limits_probability"] = OrNull(c.limits_probability);
+  json["score"] = c.weighted ? Json(c.weighted->value) : Json(nullptr);
   json["reason"] = c.chosen ? Json(nullptr) : Json(c.Reason());
   json["price"] = scenarios::ToJson(c.tariff);
   const auto dollars = [](const std::optional<model::Usd<>>& cost) {
@@ -251,6 +277,27 @@ std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
     line += fmt::format("; excludes {}", fmt::join(excludes, ", "));
   }
   return line;
+}
+
+// How likely the choice is the one to take.
+std::string OddsLine(const std::vector<Candidate>& candidates,
+                     const RecommendOptions& options) {
+  const Candidate& best = candidates.front();
+  const bool limited = options.deadline || options.budget;
+  const auto on_front = std::count_if(
+      candidates.begin(), candidates.end(), [](const Candidate& c) {
+        return c.on_front;
+      });
+  return fmt::format(
+      "{} is {} with a probability of {:.0f} %{}, by the intervals of all; {} "
+      "on the Pareto front of cost and time",
+      best.Name(),
+      Superlative(options.objective),
+      100.0 * best.best_probability.value_or(0.0),
+      limited ? fmt::format(" and meets the limits with {:.0f} %",
+                            100.0 * best.limits_probability.value_or(0.0))
+              : "",
+      hardware::Plural(on_front, "candidate"));
 }
 
 // Days from `date` to `now`; nullopt: it is none.
@@ -301,6 +348,12 @@ void AddNotes(const std::vector<Candidate>& candidates,
         fmt::format("the 80 % interval of {} reaches past the deadline",
                     candidates.front().Name()),
         Caution::kDeadlineInInterval);
+  }
+  if (!candidates.empty() && candidates.front().chosen) {
+    report.notes.emplace_back(OddsLine(candidates, options));
+    if (auto note = MemoryNote(*candidates.front().job)) {
+      report.notes.push_back(std::move(*note));
+    }
   }
   for (const Candidate& c : candidates) {
     if (!c.chosen) continue;
@@ -372,12 +425,22 @@ Q QuantityFlag(std::string_view flag,
 }  // namespace
 
 Objective ObjectiveFromText(std::string_view text) {
-  for (const Objective objective :
-       {Objective::kCost, Objective::kTime, Objective::kEnergy}) {
+  std::vector<std::string_view> known;
+  for (const Objective objective : {Objective::kCost,
+                                    Objective::kTime,
+                                    Objective::kEnergy,
+                                    Objective::kBalance,
+                                    Objective::kTimeCostEnergy,
+                                    Objective::kTimeEnergyCost,
+                                    Objective::kCostTimeEnergy,
+                                    Objective::kCostEnergyTime,
+                                    Objective::kEnergyTimeCost,
+                                    Objective::kEnergyCostTime}) {
     if (ToText(objective) == text) return objective;
+    known.push_back(ToText(objective));
   }
   throw UsageError(fmt::format(
-      "--objective: expected cost, time or energy, got \"{}\"", text));
+      "--objective: expected {}, got \"{}\"", fmt::join(known, ", "), text));
 }
 
 model::Seconds<> TimeFlag(std::string_view flag, std::string_view text) {
@@ -395,18 +458,21 @@ model::Usd<> MoneyFlag(std::string_view flag, std::string_view text) {
 
 namespace {
 
-Json JsonOf(const std::vector<Candidate>& candidates,
-            const Scenario& scenario,
-            const RecommendOptions& options,
-            size_t ties) {
+Grounds GroundsOf(const std::vector<Candidate>& candidates,
+                  const RecommendOptions& options) {
   std::set<std::string> clouds;
   for (const Candidate& c : candidates) {
     if (c.instance != nullptr) clouds.insert(c.instance->cloud);
   }
-  Json json = ResultHead(
-      "trainfare.recommendation/1",
-      options.origin,
-      {.seed = std::nullopt, .prices = SourcesOf(options.prices, clouds)});
+  return {kOddsSeed, SourcesOf(options.prices, clouds)};
+}
+
+Json JsonOf(const std::vector<Candidate>& candidates,
+            const Scenario& scenario,
+            const RecommendOptions& options,
+            size_t ties,
+            const Grounds& grounds) {
+  Json json = ResultHead("trainfare.recommendation/1", options.origin, grounds);
   json["scenario"] = ToJson(scenario);
   json["objective"] = ToText(options.objective);
   json["market"] = options.spot ? "spot" : "on-demand";
@@ -416,10 +482,13 @@ Json JsonOf(const std::vector<Candidate>& candidates,
       options.budget ? Json(ToDollars(*options.budget)) : Json(nullptr);
   json["chosen"] = nullptr;
   if (!candidates.empty() && candidates.front().chosen) {
-    json["chosen"] = {{"instance", candidates.front().instance->FullName()},
-                      {"hosts", candidates.front().hosts},
-                      {"devices", candidates.front().devices},
-                      {"ties", ties}};
+    json["chosen"] = {
+        {"instance", candidates.front().instance->FullName()},
+        {"hosts", candidates.front().hosts},
+        {"devices", candidates.front().devices},
+        {"ties", ties},
+        {"best_probability", OrNull(candidates.front().best_probability)},
+        {"limits_probability", OrNull(candidates.front().limits_probability)}};
   }
   Json list = Json::array();
   for (const Candidate& candidate : candidates) {
@@ -504,13 +573,16 @@ Report Recommend(const RecommendOptions& options) {
       EstimateCandidates(scenario, options, left_out_fits);
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   Rank(candidates, options.objective);
+  SetOdds(options, candidates);
   report.headline.push_back(Answer(candidates, scenario, options.objective));
   report.headline.push_back(SettingsLine(scenario, candidates.size()));
   if (const std::string tie = TieLine(candidates); !tie.empty()) {
     report.headline.push_back(tie);
   }
   report.closing = report.headline.front();
-  const size_t ties = CountTies(candidates);  // before any is left out
+  // Before any is left out.
+  const size_t ties = CountTies(candidates);
+  const Grounds grounds = GroundsOf(candidates, options);
   AddChoice(candidates, options, report);
   AddNotes(candidates, scenario, options, report);
   if (options.top) {
@@ -524,7 +596,8 @@ Report Recommend(const RecommendOptions& options) {
   } else {
     report.answers = {"/candidates/0"};
   }
-  report.json = AnswerText(JsonOf(candidates, scenario, options, ties), report);
+  report.json =
+      AnswerText(JsonOf(candidates, scenario, options, ties, grounds), report);
   return report;
 }
 

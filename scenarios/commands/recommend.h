@@ -14,7 +14,19 @@
 
 namespace trainfare::scenarios {
 
-enum class Objective { kCost, kTime, kEnergy };
+enum class Objective {
+  kCost,
+  kTime,
+  kEnergy,
+  // Weightings of the three, by what counts most (WeightsOf).
+  kBalance,
+  kTimeCostEnergy,
+  kTimeEnergyCost,
+  kCostTimeEnergy,
+  kCostEnergyTime,
+  kEnergyTimeCost,
+  kEnergyCostTime,
+};
 Objective ObjectiveFromText(std::string_view text);  // throws UsageError
 
 struct RecommendOptions {

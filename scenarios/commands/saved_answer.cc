@@ -118,8 +118,13 @@ std::map<std::string, std::string> SettingsOf(const Object& answer,
                                               std::string_view rows) {
   json beside = answer.value();
   // The answer itself, and what is said of it.
-  for (const char* key :
-       {"schema", "timestamp", "arguments", "chosen", "notes", "warnings"}) {
+  for (const char* key : {"schema",
+                          "timestamp",
+                          "arguments",
+                          "chosen",
+                          "notes",
+                          "warnings",
+                          "baseline"}) {
     beside.erase(key);
   }
   beside.erase(std::string(rows));
@@ -180,8 +185,11 @@ std::string Figure::Text(double base_value) const {
 }
 
 SavedAnswer LoadAnswer(const std::string& path) {
-  const json value =
-      hardware::ParseJson(hardware::ReadTextFile(path, "a JSON answer"), path);
+  return ParseAnswer(hardware::ReadTextFile(path, "a JSON answer"), path);
+}
+
+SavedAnswer ParseAnswer(const std::string& text, const std::string& path) {
+  const json value = hardware::ParseJson(text, path);
   const Object answer(path, "", value);
   SavedAnswer saved;
   saved.file = path;

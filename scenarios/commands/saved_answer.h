@@ -72,5 +72,7 @@ struct SavedAnswer {
 // Throws InputError "file: path.to.key: expected X, got Y" for what is no
 // answer of predict or recommend.
 SavedAnswer LoadAnswer(const std::string& path);
+// The same of its text; `file` stands for it in messages.
+SavedAnswer ParseAnswer(const std::string& text, const std::string& file);
 
 }  // namespace trainfare::scenarios

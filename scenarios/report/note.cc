@@ -26,6 +26,8 @@ std::string_view ToText(Caution caution) {
       return "fit_of_few_figures";
     case Caution::kFitUnreadable:
       return "fit_unreadable";
+    case Caution::kMemoryInInterval:
+      return "memory_in_interval";
     case Caution::kNetworkUnnamed:
       return "network_unnamed";
     case Caution::kPriceDoubtful:

@@ -22,6 +22,7 @@ enum class Caution {
   kEnergyIsBound,
   kFitOfFewFigures,
   kFitUnreadable,
+  kMemoryInInterval,
   kNetworkUnnamed,
   kPriceDoubtful,
   kPriceOld,

@@ -4,6 +4,7 @@
 #include "model/json_fields.h"
 #include "model/trainable.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/memory_range.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -16,7 +17,10 @@ void AddMemory(const JobEstimate& job, Json& json) {
     terms.push_back(
         {{"name", term.name}, {"memory_bytes", ToBytes(term.size)}});
   }
+  const MemoryRange range = MemoryRangeOf(job.memory.total());
   json["memory_bytes"] = ToBytes(job.memory.total());
+  json["memory_low_bytes"] = ToBytes(range.low);
+  json["memory_high_bytes"] = ToBytes(range.high);
   json["memory_capacity_bytes"] = ToBytes(job.capacity);
   json["memory_moment"] = model::ToText(job.memory.moment);
   json["memory_terms"] = terms;

@@ -12,6 +12,7 @@
 #include "hardware/files/unit_text.h"
 #include "hardware/models/memory_plan.h"
 #include "model/error.h"
+#include "scenarios/job/memory_range.h"
 #include "scenarios/report/result_json.h"
 #include "scenarios/validation/error_summary.h"
 #include "scenarios/validation/summary_json.h"
@@ -80,7 +81,10 @@ Json RowJson(const MemoryObservation& o,
   json["measured_bytes"] = o.figure == MemoryFigure::kOutOfMemory
                                ? Json(nullptr)
                                : Json(o.measured.base());
-  json["predicted_bytes"] = Counted(plan, o.figure).base();
+  const model::Bytes<> predicted = Counted(plan, o.figure);
+  json["predicted_bytes"] = predicted.base();
+  json["predicted_low_bytes"] = MemoryRangeOf(predicted).low.base();
+  json["predicted_high_bytes"] = MemoryRangeOf(predicted).high.base();
   json["fits"] = plan.fits();
   json["moment"] = model::ToText(plan.needed.moment);
   Json terms;
@@ -98,13 +102,8 @@ std::vector<Column> Columns() {
           {"median", "median_percent", Align::kDecimal},
           {"90 % below", "p90_percent", Align::kDecimal},
           {"worst", "max_percent", Align::kDecimal},
-          {"bias", "bias_percent", Align::kDecimal}};
-}
-
-std::vector<Cell> Cells(const std::string& name, const ErrorSummary& summary) {
-  std::vector<Cell> cells = SummaryCells(name, summary);
-  cells.pop_back();  // memory has no interval
-  return cells;
+          {"bias", "bias_percent", Align::kDecimal},
+          {"inside 80 %", "coverage_percent", Align::kDecimal}};
 }
 
 // The errors of what can be compared, and why the rest cannot.
@@ -131,8 +130,10 @@ MemoryTally TallyOf(const std::vector<MemoryObservation>& memory,
     Judge(plan.fits(), o, tally.verdicts);
     tally.rows.push_back(RowJson(o, *device, plan));
     if (o.figure == MemoryFigure::kOutOfMemory) continue;
-    const RowError error{100.0 * (Counted(plan, o.figure) / o.measured - 1.0),
-                         std::nullopt};
+    const model::Bytes<> predicted = Counted(plan, o.figure);
+    const MemoryRange range = MemoryRangeOf(predicted);
+    const RowError error{100.0 * (predicted / o.measured - 1.0),
+                         range.low <= o.measured && o.measured <= range.high};
     tally.errors.push_back(error);
     tally
         .groups[fmt::format(
@@ -146,18 +147,11 @@ Table SummaryTable(const MemoryTally& tally) {
   Table table;
   table.columns = Columns();
   for (const auto& [name, members] : tally.groups) {
-    table.Add(Cells(name, Summarise(members)));
+    table.Add(SummaryCells(name, Summarise(members)));
   }
-  table.Add(Cells("all", Summarise(tally.errors)));
+  table.Add(SummaryCells("all", Summarise(tally.errors)));
   table.marked = table.rows.size() - 1;
   return table;
-}
-
-// Memory has no interval, so that nothing is covered.
-Json SummaryJson(const std::vector<RowError>& errors) {
-  Json json = ToJson(Summarise(errors));
-  json.erase("coverage");
-  return json;
 }
 
 Json ToJson(const Verdicts& verdicts) {
@@ -192,12 +186,12 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
         Caution::kRowsSkipped);
   }
   Json result;
-  result["overall"] = SummaryJson(tally.errors);
+  result["overall"] = ToJson(Summarise(tally.errors));
   Json groups = Json::array();
   for (const auto& [name, members] : tally.groups) {
     Json group;
     group["group"] = name;
-    group.update(SummaryJson(members));
+    group.update(ToJson(Summarise(members)));
     groups.push_back(std::move(group));
   }
   result["groups"] = std::move(groups);

@@ -702,7 +702,7 @@ COUNTS = {
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
-    "dma", "dropout", "interval", "list_price_share", "mfu", "noise", "scalar", "share", "speed",
+    "best_probability", "dma", "dropout", "interval", "limits_probability", "list_price_share", "mfu", "noise", "scalar", "score", "share", "speed",
     "tensor", "vector",
 }  # fmt: skip
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}

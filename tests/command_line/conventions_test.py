@@ -315,6 +315,8 @@ class Conventions(command_line_test.Case):
                          self.json_of(*JOB)["price"]["date"])
         self.assertEqual(set(self.json_of(*WINNER)["price_catalogs"]),
                          {"aws", "azure", "gcp", "lambda"})
+        self.assertEqual(self.json_of(*WINNER, "--top", "1")["price_catalogs"],
+                         self.json_of(*WINNER)["price_catalogs"])
         # Now is the clock, unless somebody says what it is.
         one, two = (self.json_of(*JOB, "--now", now)["timestamp"]
                     for now in ("2026-11-23T18:01:31Z", "2030-01-01T00:00:00Z"))
@@ -373,6 +375,77 @@ class Conventions(command_line_test.Case):
             self.assertEqual(done.returncode, 1, bad)
             self.assertIn(words, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_07_a_range_not_a_number(self):
+        def ranges(figures, stems):
+            for stem, unit in stems:
+                best, low, high = (figures[key] for key in (
+                    f"{stem}_{unit}", f"{stem}_low_{unit}", f"{stem}_high_{unit}"))
+                self.assertLessEqual(low, best, stem)
+                self.assertLessEqual(best, high, stem)
+                # A bill is rounded up to what a cloud counts, all the rest is open.
+                self.assertTrue(low < best < high or stem == "cost", stem)
+
+        stems = (("step_time", "s"), ("run_time", "s"), ("energy", "j"),
+                 ("memory", "bytes"))
+        (job,) = self.json_of(*JOB)["predictions"]
+        ranges(job, (*stems, ("cost", "usd")))
+        self.assertEqual(job["interval"], 0.8)
+        for candidate in self.json_of(*WINNER)["candidates"]:
+            estimate = candidate["estimate"]
+            if estimate and estimate["fits"] and candidate["cost_usd"]:
+                ranges(candidate, (("cost", "usd"),))
+                ranges(estimate, [stem for stem in stems if stem[0] != "energy"
+                                  or estimate["energy_low_j"] is not None])
+        (row,) = csv.DictReader(io.StringIO(
+            self.good(*JOB, "--format", "csv").stdout))
+        ranges({key: float(value) for key, value in row.items()
+                if re.fullmatch(r"[\d.]+", value)},
+               (("step_time", "s"), ("memory", "bytes"), ("cost", "usd")))
+        text = self.good(*JOB).stdout
+        self.assertRegex(text.splitlines()[0], r"80 % interval \S+ min.* \.\. ")
+        memory = text.split("memory of one device")[1]
+        self.assertRegex(memory, r"80 % from +[\d.]+ GiB\nto +[\d.]+ GiB")
+        # What fits by its figure alone is warned of.
+        tight = json.loads(self.good(
+            "predict", "squad_bert_large", "--device", "t4", "--batch", "8",
+            "--export", "-").stdout)
+        (job,) = tight["predictions"]
+        self.assertEqual(
+            job["memory_high_bytes"] > job["memory_capacity_bytes"],
+            "memory_in_interval" in [w["code"] for w in tight["warnings"]])
+        loose = self.json_of(*JOB)
+        self.assertNotIn("memory_in_interval", [w["code"] for w in loose["warnings"]])
+
+    def test_07_how_likely_the_choice_is_right(self):
+        whole = self.json_of(*WINNER, "--deadline", "6min")
+        odds = [c["best_probability"] for c in whole["candidates"]
+                if c["best_probability"] is not None]
+        # Somebody meets the limits in nearly every draw, and one is best.
+        self.assertLessEqual(sum(odds), 1 + 1e-9)
+        self.assertGreater(sum(odds), 0.9)
+        for candidate in whole["candidates"]:
+            if candidate["best_probability"] is not None:
+                self.assertLessEqual(candidate["best_probability"],
+                                     candidate["limits_probability"])
+        self.assertEqual(whole["chosen"]["best_probability"],
+                         whole["candidates"][0]["best_probability"])
+        self.assertRegex(" ".join(whole["notes"]),
+                         r"cheapest with a probability of \d+ % and meets the "
+                         r"limits with \d+ %")
+        self.assertEqual(whole["seed"], 1)
+        # Without limits all meet them.
+        self.assertEqual({c["limits_probability"]
+                          for c in self.json_of(*WINNER)["candidates"]}, {1, None})
+        priced = [c for c in whole["candidates"] if c["cost_usd"] and not (
+            c["reason"] or "").startswith(("misses", "over"))]
+        for one in priced:
+            beaten = any(
+                other["cost_usd"] < one["cost_usd"]
+                and other["estimate"]["run_time_s"] < one["estimate"]["run_time_s"]
+                for other in priced)
+            self.assertEqual(beaten and one["on_front"], False)
+        self.assertTrue(whole["candidates"][0]["on_front"])
 
     def test_08_warnings_have_codes_and_say_what_to_do(self):
         known = json_schema.load("common.1.schema.json")["$defs"]["answer"][
@@ -594,6 +667,21 @@ class Conventions(command_line_test.Case):
         (change,) = self.json_of("diff", *files)["changes"]
         self.assertNotEqual(change["change"]["run_time_percent"], 0)
         self.assertIn("nothing moved", self.good("diff", files[0], files[0]).stdout)
+        # The same beside an answer.
+        whole = self.json_of(*JOB, "--batch", "64", "--baseline", files[0])
+        self.assertEqual(whole["baseline"]["changes"][0]["change"], change["change"])
+        text = self.good(*JOB, "--batch", "64", "--baseline", files[0]).stdout
+        self.assertIn(f"since {files[0]}: ", text)
+        saved = self.path("winner.json")
+        self.good(*WINNER, "--export", saved)
+        moved = self.json_of(*WINNER, "--objective", "time", "--baseline", saved)
+        self.assertTrue(moved["baseline"]["choice"]["moved"])
+        self.assertEqual(moved["baseline"]["choice"]["after"]["instance"],
+                         moved["chosen"]["instance"])
+        bad = self.run_it(*JOB, "--baseline", saved)
+        self.assertEqual((bad.returncode, bad.stdout), (1, ""))
+        self.assertIn("this answer: schema: expected trainfare.recommendation/1",
+                      bad.stderr)
 
     def test_16_seeds_are_stored(self):
         rows = self.write("a.csv", command_line_test.TABLE_HEADER + "".join(

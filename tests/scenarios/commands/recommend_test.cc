@@ -76,15 +76,12 @@ TEST_CASE("the winner is best by its objective, and one in all places") {
     const Report report = Recommend(options);
     const Json winner = Winner(report);
     const auto score = [&](const Json& candidate) {
-      switch (objective) {
-        case Objective::kTime:
-          return candidate.at("estimate").at("run_time_s").get<double>();
-        case Objective::kEnergy:
-          return candidate.at("estimate").at("energy_j").get<double>();
-        case Objective::kCost:
-          break;
+      if (objective == Objective::kCost) {
+        return candidate.at("cost_usd").get<double>();
       }
-      return candidate.at("cost_usd").get<double>();
+      return candidate.at("estimate")
+          .at(objective == Objective::kTime ? "run_time_s" : "energy_j")
+          .get<double>();
     };
     const Json all = Json::parse(report.json);
     for (const Json& candidate : all.at("candidates")) {
@@ -95,6 +92,44 @@ TEST_CASE("the winner is best by its objective, and one in all places") {
       }
       CHECK(score(candidate) >= score(winner));
     }
+  }
+}
+
+TEST_CASE("a weighted score is of shares of the largest") {
+  const FitFolder none;
+  RecommendOptions options = For("imdb_bert_base");
+  options.objective = ObjectiveFromText("cost_energy_time");
+  const Report report = Recommend(options);
+  CHECK(report.headline.front().find(
+            "best by cost before energy before time") != std::string::npos);
+  const Json winner = Winner(report);
+  const Json all = Json::parse(report.json);
+  const auto energy = [](const Json& candidate) {
+    return candidate.at("estimate").at("energy_j").get<double>();
+  };
+  const auto time = [](const Json& candidate) {
+    return candidate.at("estimate").at("run_time_s").get<double>();
+  };
+  const auto cost = [](const Json& candidate) {
+    return candidate.at("cost_usd").get<double>();
+  };
+  std::vector<Json> in;
+  for (const Json& candidate : all.at("candidates")) {
+    if (candidate.at("score").is_null()) continue;
+    in.push_back(candidate);
+  }
+  REQUIRE(in.size() > 10);
+  const auto largest = [&](const auto& of) {
+    double most = 0;
+    for (const Json& candidate : in) most = std::max(most, of(candidate));
+    return most;
+  };
+  for (const Json& candidate : in) {
+    const double score = candidate.at("score");
+    CHECK(score == doctest::Approx(0.1 * time(candidate) / largest(time) +
+                                   0.5 * cost(candidate) / largest(cost) +
+                                   0.3 * energy(candidate) / largest(energy)));
+    CHECK(score >= winner.at("score").get<double>());
   }
 }
 
