@@ -348,8 +348,9 @@ void ShardedParallel::EndUpdate() {
     for (Piece& piece : unit.pieces) {
       piece.summed.reset();
       if (divides_parameters_ || !piece.flat.trained()) continue;
-      WaitFor(*communicator().AllGather(piece.flat.share().clone(),
-                                        piece.flat.whole()));
+      // In place: the share is a part of the whole.
+      WaitFor(
+          *communicator().AllGather(piece.flat.share(), piece.flat.whole()));
     }
   }
 }
