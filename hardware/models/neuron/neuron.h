@@ -261,7 +261,8 @@ inline NeuronWork NeuronWorkOf(const Device& device,
 //   dma = Q / (B b)
 //
 //   A       activation bytes of the stretch                   [B]
-//   A_pass  of the whole pass forward and back                [B]
+//   A_pass  of the whole pass forward and back; of the largest
+//           block where there is a forward pass alone         [B]
 //   S       SBUF of one core                                  [B]
 //   a, s    HBM bytes a byte touched, and a byte past S       [1]
 //   n, t_f  function evaluations, time of one                 [1], [s]
@@ -305,7 +306,9 @@ model::Seconds<T> NeuronEngineTime(const NeuronActivity<T>& busy, T overlap) {
   return longest + (sum - longest) * (T(1.0) - overlap);
 }
 
-// The work of a step by segment, and the activation bytes of one pass.
+// The work of a step by segment, and the activation bytes that have to be held
+// together: of the whole pass, forward and back, or of one block where no
+// backward pass will ask for them.
 struct NeuronStepWork {
   std::vector<NeuronWork> segments;  // as kernels.segments, each once
   model::Bytes<> pass_activations;
@@ -318,8 +321,12 @@ inline NeuronStepWork NeuronStepWorkOf(const Device& device,
   step.segments.reserve(kernels.segments.size());
   for (const model::Segment& segment : kernels.segments) {
     step.segments.push_back(NeuronWorkOf(device, workload, kernels, segment));
-    step.pass_activations += step.segments.back().activation_bytes *
-                             static_cast<double>(segment.repeat);
+    const model::Bytes<> once = step.segments.back().activation_bytes;
+    if (workload.work == model::Work::kForward) {
+      step.pass_activations = std::max(step.pass_activations, once);
+    } else {
+      step.pass_activations += once * static_cast<double>(segment.repeat);
+    }
   }
   return step;
 }
