@@ -120,15 +120,14 @@ TEST_CASE("nothing spills while a pass fits in the SBUF") {
             .spill.base() == 0);
 }
 
-// A block of one sequence of 128 touches 9 MB, the SBUF holds 25; twelve of them
-// spill where a backward pass will ask for each.
+// A block of one sequence of 128 touches 9 MB, the SBUF holds 25; twelve of
+// them spill where a backward pass will ask for each.
 TEST_CASE("a forward pass alone holds one block") {
   const auto spill = [](model::Work work) {
     model::Workload w = Bert(1, 128);
     w.work = work;
     const model::KernelList kernels = model::ExpandKernels(w);
-    return NeuronStepActivity<double>(
-               Core(), w, kernels, RoundParameters())
+    return NeuronStepActivity<double>(Core(), w, kernels, RoundParameters())
         .spill.base();
   };
   CHECK(spill(model::Work::kForward) == 0);
