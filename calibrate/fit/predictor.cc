@@ -290,10 +290,15 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   }
   prediction.grade = GradeOver(workload, 1);
   const Grade of_shape = ShapeGrade(workload);
+  const bool beyond =
+      of_shape == Grade::kExtrapolated || of_shape == Grade::kDatasheetOnly;
+  const double width = beyond && workload.work != model::Work::kForward
+                           ? hardware::KindOf(device_).width_beyond
+                           : 1.0;
   const auto log_sigma = [&](Quantity part) {
     // A part that is not there takes no time, surely.
     if (!std::isfinite(times[part])) return 0.0;
-    return LogSigma(workload, times, part, of_shape, scatter);
+    return width * LogSigma(workload, times, part, of_shape, scatter);
   };
   prediction.log_sigma = log_sigma(Quantity::kStep);
   prediction.forward_log_sigma = log_sigma(Quantity::kForward);

@@ -44,6 +44,13 @@ struct Kind {
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;
 
+  // What an interval of training beyond what was measured is multiplied by, in
+  // the logarithm, so that 80 % hold: the 80th percentile of
+  // |log(measured / predicted)| over half of it, of rows that were left out
+  // (docs/results/intervals.md). Sums of variances take all priors as
+  // independent, which they are not. 1: of too few devices are there rows.
+  double width_beyond = 1.0;
+
   // How its software holds a workload in memory.
   PlanMemoryFunction plan_memory = PlanPlainMemory;
   // What a board draws in each kind of work; nullopt where its file does not

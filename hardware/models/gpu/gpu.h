@@ -422,6 +422,7 @@ struct GpuKind {
                              .parameters = kGpuParameters,
                              .trainer_device = "cuda",
                              .plan_spans_stacks = true,
+                             .width_beyond = 0.51,
                              .power = PowerLevelsOf};
 
   template <class T>

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""How wide 80 % intervals would have to be, and docs/results/intervals.md.
+
+  docs/intervals.py --trainfare build/release/bin/trainfare --tables FOLDER
+
+A row's ratio is |log(measured / predicted)| over half its interval, in
+logarithms. By grade, and for one device and several, this prints which ratio
+80 % of the rows stay below, every device of a table counting alike: what the
+interval would have to be multiplied by so that 80 % held, given the factors
+that the program has now (width_beyond of hardware/models/kind.h, and what ranks add
+in scenarios/job/estimate.cc). These were chosen on the first part,
+whose devices or runs were left out; nothing was on the second.
+"""
+
+import argparse
+import collections
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from make import made_by  # noqa: E402
+
+LEFT_OUT = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
+            "lambda_deeplearning_benchmark", "optimum_habana_ci"]
+PROTOCOLS = ["leave-device-out", "one-run-per-device", "leave-one-out"]
+OTHERS = ["aws_neuron", "nvidia_dle_inference", "lightseq", "vtrain_gpt",
+          "llm/finetune", "llm/fms_acceleration", "llm/google_tpu_gpu",
+          "llm/llm_foundry_mpt", "llm/mlperf_llm", "llm/mlperf_packed_bert",
+          "llm/nanotron_h100", "llm/nvidia_dgxc", "llm/nvidia_nemo",
+          "llm/oneflow_v100", "llm/pretrain_misc", "llm/torchtitan"]
+MARKERS = re.compile(r"(<!-- printed -->\n).*?(<!-- /printed -->)", re.S)
+
+
+def rows_of(program, table, protocol):
+    text = subprocess.run(
+        [program, "validate", str(table), "--protocol", protocol,
+         "--format", "json"],
+        capture_output=True, text=True, check=False).stdout
+    return json.loads(text).get("rows", []) if text else []
+
+
+def ratio(row):
+    half = 0.5 * math.log(row["predicted_high_s"] / row["predicted_low_s"])
+    return abs(math.log(row["measured_s"] / row["predicted_s"])) / half
+
+
+def quantile(weighted, share):
+    """The value below which that share of the weights lies."""
+    total = sum(weight for _, weight in weighted)
+    below = 0.0
+    for value, weight in sorted(weighted):
+        below += weight
+        if below >= share * total:
+            return value
+    return float("nan")
+
+
+def line(name, groups):
+    rows = [row for group in groups.values() for row in group]
+    weighted = [(ratio(row), 1 / len(group))
+                for group in groups.values() for row in group]
+    inside = 100 * sum(row["covered"] for row in rows) / len(rows)
+    return (f"| {name} | {len(rows)} | {len(groups)} | {inside:.0f} "
+            f"| {quantile(weighted, 0.8):.2f} |")
+
+
+def summary(program, folder, tables, protocols, by_table):
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for protocol in protocols:
+        for table in tables:
+            for row in rows_of(program, folder / f"{table}.csv", protocol):
+                several = "several" if row["devices"] > 1 else "one"
+                name = (f"{table}, {row['grade']}" if by_table else
+                        f"{protocol}, {row['grade']}, {several}")
+                found[name][table, row["device"], several].append(row)
+    head = ["| rows of | rows | groups | inside 80 %, % | 80 % below |",
+            "| --- | ---: | ---: | ---: | ---: |"]
+    return "\n".join(head + [line(*item) for item in sorted(found.items())])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trainfare", required=True)
+    parser.add_argument("--tables", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    program = str(pathlib.Path(options.trainfare).resolve())
+    text = "\n".join([
+        "", made_by("docs/intervals.py --tables FOLDER"),
+        "## Chosen on: left out of five tables", "",
+        summary(program, options.tables, LEFT_OUT, PROTOCOLS, False), "",
+        "## Not chosen on: as shipped", "",
+        summary(program, options.tables, OTHERS, ["as-shipped"], True), "", ""])
+    page = HERE / "results" / "intervals.md"
+    old = page.read_text(encoding="utf-8")
+    page.write_text(MARKERS.sub(lambda m: m[1] + text + m[2], old),
+                    encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
