@@ -64,7 +64,7 @@ std::vector<scenarios::Setting> ApplySettings(
     std::vector<std::string>& arguments) {
   CLI::App& command = scenarios::AskedCommand(app);
   if (!scenarios::TakesSettings(command)) return {};
-  const std::vector<scenarios::Setting> applied =
+  std::vector<scenarios::Setting> applied =
       scenarios::Apply(scenarios::Settings(app, files), command);
   for (const scenarios::Setting& setting : applied) {
     for (const std::string& value : setting.values) {
