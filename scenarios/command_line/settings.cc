@@ -149,7 +149,7 @@ std::string NameOf(const CLI::App& command) {
   for (const CLI::App* part = command.get_parent();
        part != nullptr && part->get_parent() != nullptr;
        part = part->get_parent()) {
-    name = part->get_name() + " " + name;
+    name.insert(0, part->get_name() + " ");
   }
   return name;
 }

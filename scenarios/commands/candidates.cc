@@ -381,7 +381,7 @@ struct ObjectiveWords {
 
 const ObjectiveWords& WordsOf(Objective objective) {
   using Goal = Objective;
-  static const std::array<ObjectiveWords, 10> kKnown = {{
+  static constexpr std::array<ObjectiveWords, 10> kKnown = {{
       {Goal::kCost, "cost", "cheapest", {}},
       {Goal::kTime, "time", "fastest", {}},
       {Goal::kEnergy, "energy", "least energy", {}},
