@@ -245,8 +245,11 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
 
 std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
   MeasureRequest asked = request;
-  asked.workload.parallel =
+  // Ranks that share nothing do the work of one alone, each its own.
+  const model::Parallel over =
       model::OverDevices(request.workload.parallel, ranks_.count());
+  asked.workload.parallel =
+      over.shard == model::Shard::kNone ? model::Parallel() : over;
   return WithMemoryReport(
       asked.workload, Describe(device_).name, [&] { return RunSteps(asked); });
 }

@@ -286,8 +286,10 @@ model::Workload WorkloadOf(const TrainOptions& options,
   if (options.narrow_weights) {
     workload.optimizer.masters = model::Masters::kInUpdate;
   }
-  workload.parallel = model::OverDevices(
-      {.shard = options.shard}, static_cast<int64_t>(share.world_size));
+  if (options.shard != model::Shard::kNone) {
+    workload.parallel = model::OverDevices(
+        {.shard = options.shard}, static_cast<int64_t>(share.world_size));
+  }
   model::Validate(workload);
   return workload;
 }
