@@ -461,13 +461,16 @@ void AddCollectiveBench(CLI::App* bench,
   const auto collective = std::make_shared<trainer::CollectiveBenchOptions>();
   CLI::App* collectives = bench->add_subcommand(
       "collectives", "Messages between the ranks that a launcher started");
-  const auto operations = std::make_shared<std::vector<std::string>>(
-      std::vector<std::string>{"all_reduce"});
-  collectives
-      ->add_option(
-          "--operations", *operations, "all_reduce, all_gather, reduce_scatter")
-      ->delimiter(',')
-      ->capture_default_str();
+  using trainfare::model::Collective;
+  const auto asked = std::make_shared<std::vector<Collective>>();
+  AddWords(
+      collectives,
+      "--operations",
+      [asked](const std::string& word) {
+        asked->push_back(trainfare::model::FromText<Collective>(word));
+      },
+      "all_reduce, all_gather, reduce_scatter")
+      ->default_str("all_reduce");
   collectives
       ->add_option("--bytes", collective->bytes, "Sizes of a rank's message")
       ->delimiter(',')
@@ -483,12 +486,8 @@ void AddCollectiveBench(CLI::App* bench,
       ->capture_default_str();
   device.AddOptions(collectives);
   ranks.AddOptions(collectives);
-  collectives->callback([collective, operations, &device, &ranks, &exit_code] {
-    collective->operations.clear();
-    for (const std::string& word : *operations) {
-      collective->operations.push_back(
-          trainfare::model::FromText<trainfare::model::Collective>(word));
-    }
+  collectives->callback([collective, asked, &device, &ranks, &exit_code] {
+    if (!asked->empty()) collective->operations = *asked;
     const at::Device opened = device.Open();
     exit_code = ranks.Run(opened, [&](trainer::Communicator* communicator) {
       if (communicator == nullptr) {
