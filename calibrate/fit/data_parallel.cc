@@ -25,6 +25,32 @@ Seconds<> MedianOver(const MeasuredRun& run, const Get& get) {
   return Seconds<>(Median(values));
 }
 
+// Their median over half an all-reduce of the same size by the ring, beside
+// computation or without; nullopt where none was timed.
+std::optional<CollectiveFactor> FactorOf(
+    model::Collective collective,
+    const std::vector<MeasuredCollective>& collectives,
+    const RankNetwork& network) {
+  std::vector<double> logs;
+  for (const MeasuredCollective& one : collectives) {
+    if (one.ranks != network.ranks || one.collective != collective) continue;
+    const model::RingLevel<double>& ring =
+        one.computation_speed ? network.beside.ring : network.alone.ring;
+    logs.push_back(std::log(
+        one.time /
+        model::RingTime(
+            collective, one.ranks, one.size, ring.step_latency, ring.link)));
+  }
+  if (logs.empty()) return std::nullopt;
+  const double median = Median(logs);
+  double squares = 0;
+  for (const double log : logs) squares += (log - median) * (log - median);
+  return CollectiveFactor{std::exp(median),
+                          ScatterWithPrior(squares,
+                                           static_cast<double>(logs.size() - 1),
+                                           FitOptions().model_sigma)};
+}
+
 }  // namespace
 
 BackwardPass MedianBackward(const MeasuredRun& run) {
@@ -82,36 +108,6 @@ Seconds<> RecursionBackward(const MeasuredRun& run) {
         .end;
   });
 }
-
-namespace {
-
-// Their median over half an all-reduce of the same size by the ring, beside
-// computation or without; nullopt where none was timed.
-std::optional<CollectiveFactor> FactorOf(
-    model::Collective collective,
-    const std::vector<MeasuredCollective>& collectives,
-    const RankNetwork& network) {
-  std::vector<double> logs;
-  for (const MeasuredCollective& one : collectives) {
-    if (one.ranks != network.ranks || one.collective != collective) continue;
-    const model::RingLevel<double>& ring =
-        one.computation_speed ? network.beside.ring : network.alone.ring;
-    logs.push_back(std::log(
-        one.time /
-        model::RingTime(
-            collective, one.ranks, one.size, ring.step_latency, ring.link)));
-  }
-  if (logs.empty()) return std::nullopt;
-  const double median = Median(logs);
-  double squares = 0;
-  for (const double log : logs) squares += (log - median) * (log - median);
-  return CollectiveFactor{std::exp(median),
-                          ScatterWithPrior(squares,
-                                           static_cast<double>(logs.size() - 1),
-                                           FitOptions().model_sigma)};
-}
-
-}  // namespace
 
 RankNetwork FitNetwork(const std::vector<MeasuredCollective>& collectives,
                        int64_t ranks) {

@@ -324,10 +324,8 @@ RankStepTime StepOverRanks(const model::Workload& workload,
   network.speed = Jet(fitted.speed, 4);
   network.hosts = fitted.hosts;
   const bool shares = model::ShardsOf(workload.parallel) > 1;
-  const CollectiveFactor gather =
-      fitted.all_gather.value_or(CollectiveFactor());
-  const CollectiveFactor sum =
-      fitted.reduce_scatter.value_or(CollectiveFactor());
+  const CollectiveFactor gather = fitted.GatherFactor();
+  const CollectiveFactor sum = fitted.SumFactor();
   const double collectives_error =
       shares ? std::max(gather.error, sum.error) : 0.0;
   network.gather = gather.factor;

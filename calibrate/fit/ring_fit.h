@@ -67,6 +67,12 @@ struct RankNetwork {
   // Where they were timed; else half of an all-reduce.
   std::optional<CollectiveFactor> all_gather = std::nullopt;
   std::optional<CollectiveFactor> reduce_scatter = std::nullopt;
+  CollectiveFactor GatherFactor() const {
+    return all_gather.value_or(CollectiveFactor());
+  }
+  CollectiveFactor SumFactor() const {
+    return reduce_scatter.value_or(CollectiveFactor());
+  }
   // The link of one rank while all of its host send, as its datasheet has it.
   int64_t hosts = 1;
   model::RingLevel<double> across = {};
@@ -77,8 +83,8 @@ struct RankNetwork {
             speed,
             hosts,
             across,
-            all_gather.value_or(CollectiveFactor()).factor,
-            reduce_scatter.value_or(CollectiveFactor()).factor};
+            GatherFactor().factor,
+            SumFactor().factor};
   }
 };
 

@@ -330,7 +330,7 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
                                   : "",
                    .message = record.Text("message")};
   } else if (kind == "collective") {
-    // Of other collectives nothing here speaks.
+    // Collectives that no model here has are left out.
     const std::string operation = record.Text("operation", "");
     for (const auto& known : model::kWords<model::Collective>.words) {
       if (operation != known.text) continue;

@@ -18,8 +18,9 @@ namespace trainfare::scenarios {
 void AddPriceFlags(CLI::App& app, PriceOptions& prices);
 // What of a scenario the command line may change.
 void AddOverrides(CLI::App& app, Overrides& overrides);
-// --dry-run of a command that answers for jobs.
+// --baseline of a command whose answers `diff` compares.
 void AddBaselineFlag(CLI::App& app, std::string& file);
+// --dry-run of a command that answers for jobs.
 void AddDryRun(CLI::App& app, bool& dry_run);
 // What would be asked, as `show` writes it: a YAML document for each job.
 // Returns the exit code.

@@ -236,14 +236,19 @@ void ShardedParallel::OnBlockGradient(size_t place) {
   AwaitGather(backward_order_[place]);
 }
 
+// Room whose numbers mean nothing yet: every slot is written, or zeroed, before
+// it is sent.
+void ShardedParallel::MakeGradients(Piece& piece) {
+  if (piece.gradients.defined()) return;
+  piece.gradients =
+      at::empty(piece.flat.whole().sizes(), piece.flat.share().options());
+}
+
 void ShardedParallel::OnGradient(Piece& piece, size_t index) {
   if (!reduces_) return;
   const at::NoGradGuard no_grad;
   const FlatParameters::Slot& slot = piece.flat.slots()[index];
-  if (!piece.gradients.defined()) {
-    piece.gradients =
-        at::empty(piece.flat.whole().sizes(), piece.flat.share().options());
-  }
+  MakeGradients(piece);
   at::Tensor parameter = slot.parameter;
   at::Tensor& gradient = parameter.mutable_grad();
   const at::Tensor part =
@@ -291,10 +296,7 @@ void ShardedParallel::AddUp(Piece& piece) {
 // Parameters that this loss does not reach add nothing to the mean.
 void ShardedParallel::ReduceTheRest(Piece& piece) {
   if (!piece.flat.trained() || piece.missing == 0) return;
-  if (!piece.gradients.defined()) {
-    piece.gradients =
-        at::zeros(piece.flat.whole().sizes(), piece.flat.share().options());
-  }
+  MakeGradients(piece);
   for (size_t i = 0; i < piece.filled.size(); ++i) {
     if (piece.filled[i]) continue;
     const FlatParameters::Slot& slot = piece.flat.slots()[i];

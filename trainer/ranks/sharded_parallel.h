@@ -79,6 +79,7 @@ class ShardedParallel final : public RankTraining {
 
   void OnBlockEnd(const at::Tensor& output);
   void OnBlockGradient(size_t place);
+  static void MakeGradients(Piece& piece);
   void OnGradient(Piece& piece, size_t slot);
   void Reduce(Piece& piece);
   void ReduceTheRest(Piece& piece);
