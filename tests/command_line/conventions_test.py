@@ -2,7 +2,7 @@
 
     python3 conventions_test.py PROGRAM [SUITE]
 
-docs/guide/conventions.md says what each number is, and which are not there yet.
+docs/guide/conventions.md says what each number is.
 """
 
 import calendar
@@ -747,13 +747,15 @@ class Page(unittest.TestCase):
         self.assertEqual(named, there)
         for heading, count in (("Acceptance", 10), ("Conventions", 18)):
             section = text.split(f"## {heading}")[1].split("\n## ")[0]
-            numbers = re.findall(r"^\| (\d+) \|", section, re.MULTILINE)
-            self.assertEqual([int(n) for n in numbers],
+            items = re.findall(r"^(\d+)\. (.*(?:\n +.*)*)", section, re.MULTILINE)
+            self.assertEqual([int(number) for number, _ in items],
                              list(range(1, count + 1)))
-            for number, suite, test in re.findall(
-                    r"^\| (\d+) \|.*`(\w+)\.(test_\w+)`", section, re.MULTILINE):
-                self.assertEqual(suite, heading)
-                self.assertTrue(test.startswith(f"test_{int(number):02}_"))
+            for number, item in items:
+                tests = re.findall(r"`(\w+)\.(test_\w+)`", item)
+                self.assertTrue(tests)
+                for suite, test in tests:
+                    self.assertEqual(suite, heading)
+                    self.assertTrue(test.startswith(f"test_{int(number):02}_"))
 
 
 if __name__ == "__main__":
