@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,53 +24,6 @@ std::vector<std::string> Arguments(int argc, char** argv) {
     arguments.emplace_back("--help");
   }
   return arguments;
-}
-
-// Reads the command line. Returns an exit code where that is all there is to
-// do: help was asked for, or the line was refused.
-std::optional<int> Parse(CLI::App& app,
-                         const std::vector<std::string>& arguments) {
-  const auto refuse = [](const std::string& message) {
-    return scenarios::Fail(message, scenarios::kUsage);
-  };
-  if (const std::string unknown = scenarios::UnknownCommand(app, arguments);
-      !unknown.empty()) {
-    return refuse(unknown);
-  }
-  try {
-    // CLI11 takes them from the back.
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ExtrasError&) {
-    return refuse(scenarios::UnexpectedArgument(app, arguments));
-  } catch (const CLI::ParseError& error) {
-    if (app.get_subcommands().empty()) {
-      return refuse(scenarios::UnexpectedArgument(app, arguments));
-    }
-    std::string message = scenarios::MissingSubcommand(app);
-    if (message.empty()) message = scenarios::MiscountedOption(app, arguments);
-    return refuse(message.empty() ? error.what() : message);
-  }
-  return std::nullopt;
-}
-
-// Settings of files and environment for the command that was read; what they
-// add to the line is added to `arguments`.
-std::vector<scenarios::Setting> ApplySettings(
-    CLI::App& app,
-    const scenarios::SettingFiles& files,
-    std::vector<std::string>& arguments) {
-  CLI::App& command = scenarios::AskedCommand(app);
-  if (!scenarios::TakesSettings(command)) return {};
-  std::vector<scenarios::Setting> applied =
-      scenarios::Apply(scenarios::Settings(app, files), command);
-  for (const scenarios::Setting& setting : applied) {
-    for (const std::string& value : setting.values) {
-      arguments.push_back("--" + setting.option + "=" + value);
-    }
-  }
-  return applied;
 }
 
 // The exit code of the command that was asked for; what a setting got wrong is
@@ -127,11 +79,11 @@ int Run(const std::vector<std::string>& asked, SettingUse use) {
       AddConfig(app, common),
       scenarios::AddCompletion(app),
       scenarios::AddMan(app)};
-  const auto exit_code = Parse(app, arguments);
+  const auto exit_code = scenarios::Parse(app, arguments);
   if (exit_code) return *exit_code;
   std::vector<scenarios::Setting> settings;
   if (use == SettingUse::kRead) {
-    settings = ApplySettings(app, common.setting_files(), arguments);
+    settings = scenarios::Apply(common.setting_files(), app, arguments);
   }
   common.SetCommand(arguments);
   return RunCommand(commands, settings);

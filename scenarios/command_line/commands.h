@@ -4,6 +4,7 @@
 // that adds it. The library behind it stays out of this header.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,8 @@ class CommonOptions {
   // Throws UsageError.
   std::vector<Limit> limits() const;
   bool quiet() const { return output_.quiet; }
-  // Whether a page with charts is asked for.
   const SettingFiles& setting_files() const { return setting_files_; }
+  // Whether a trace of the predicted step, a page with charts is asked for.
   bool trace() const { return HasFormat(output_.exports, Format::kTrace); }
   bool page() const { return HasFormat(output_.exports, Format::kHtml); }
   // Of an answer of `command`, which was read. Throws UsageError.
@@ -96,15 +97,9 @@ std::vector<std::string> AskedOf(const CLI::App& command);
 extern const char* const kStreamsAndCodes;
 void AddExamples(CLI::App& app, const std::vector<std::string>& commands);
 
-// What is wrong with a command line that was refused, in our own words; the
-// parser's own where they say enough. "" where nothing is.
-std::string UnknownCommand(const CLI::App& app,
-                           const std::vector<std::string>& arguments);
-std::string UnexpectedArgument(const CLI::App& app,
-                               const std::vector<std::string>& arguments);
-// An option that wants one value and has none, or that was given twice.
-std::string MiscountedOption(const CLI::App& app,
-                             const std::vector<std::string>& arguments);
-std::string MissingSubcommand(const CLI::App& app);
+// Reads the command line. Returns an exit code where that is all there is to
+// do: help was asked for, or the line was refused in one line of ours.
+std::optional<int> Parse(CLI::App& app,
+                         const std::vector<std::string>& arguments);
 
 }  // namespace trainfare::scenarios

@@ -286,6 +286,20 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
   return applied;
 }
 
+std::vector<Setting> Apply(const SettingFiles& files,
+                           CLI::App& app,
+                           std::vector<std::string>& arguments) {
+  CLI::App& command = AskedCommand(app);
+  if (!TakesSettings(command)) return {};
+  std::vector<Setting> applied = Apply(Settings(app, files), command);
+  for (const Setting& setting : applied) {
+    for (const std::string& value : setting.values) {
+      arguments.push_back("--" + setting.option + "=" + value);
+    }
+  }
+  return applied;
+}
+
 std::string WithOrigin(const std::vector<Setting>& applied,
                        const std::string& message) {
   for (const Setting& setting : applied) {

@@ -63,6 +63,11 @@ class Settings {
 // `settings` say; returns those that do. Throws InputError or UsageError for a
 // value that the option does not take.
 std::vector<Setting> Apply(const Settings& settings, CLI::App& command);
+// The same for the command that `app` was read to be, from `files` and the
+// environment; what they add to the line is added to `arguments`.
+std::vector<Setting> Apply(const SettingFiles& files,
+                           CLI::App& app,
+                           std::vector<std::string>& arguments);
 // "predict" or "prices import", and whether settings are for it.
 std::string NameOf(const CLI::App& command);
 bool TakesSettings(const CLI::App& command);

@@ -1,10 +1,11 @@
-// Why a command line was refused, in our own words.
+// Reads the command line, and says why one is refused in our own words.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "model/nearest.h"
 #include "scenarios/command_line/commands.h"
+#include "scenarios/command_line/settings.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -15,13 +16,6 @@ std::vector<std::string> SubcommandNames(const CLI::App& app) {
     names.push_back(sub->get_name());
   }
   return names;
-}
-
-// The command that the line got as far as.
-const CLI::App& Asked(const CLI::App& app) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-  return *at;
 }
 
 std::vector<std::string> OptionNames(const CLI::App& app) {
@@ -38,8 +32,7 @@ bool IsOption(const std::string& argument) {
   return argument.size() > 2 && argument.starts_with("--");
 }
 
-}  // namespace
-
+// What is wrong with a command line that was refused; "" where nothing is.
 std::string UnknownCommand(const CLI::App& app,
                            const std::vector<std::string>& arguments) {
   const std::vector<std::string> names = SubcommandNames(app);
@@ -58,9 +51,9 @@ std::string UnknownCommand(const CLI::App& app,
          (near.empty() ? "; known: " : " known: ") + all;
 }
 
-std::string UnexpectedArgument(const CLI::App& app,
+std::string UnexpectedArgument(CLI::App& app,
                                const std::vector<std::string>& arguments) {
-  const CLI::App* at = &Asked(app);
+  const CLI::App* at = &AskedCommand(app);
   const std::vector<std::string> known = OptionNames(*at);
   for (const std::string& argument : arguments) {
     const std::string name = argument.substr(0, argument.find('='));
@@ -77,9 +70,10 @@ std::string UnexpectedArgument(const CLI::App& app,
   return "unexpected argument \"" + (rest.empty() ? "" : rest.front()) + "\"";
 }
 
-std::string MiscountedOption(const CLI::App& app,
+// An option that wants one value and has none, or that was given twice.
+std::string MiscountedOption(CLI::App& app,
                              const std::vector<std::string>& arguments) {
-  const CLI::App& asked = Asked(app);
+  const CLI::App& asked = AskedCommand(app);
   std::vector<std::string> seen;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!IsOption(arguments[i])) continue;
@@ -101,12 +95,41 @@ std::string MiscountedOption(const CLI::App& app,
   return "";
 }
 
-std::string MissingSubcommand(const CLI::App& app) {
-  const CLI::App& asked = Asked(app);
+std::string MissingSubcommand(CLI::App& app) {
+  const CLI::App& asked = AskedCommand(app);
   if (asked.get_require_subcommand_min() == 0) return "";
   const std::vector<std::string> names = SubcommandNames(asked);
   return asked.get_name() + ": expected a subcommand: " +
          model::JoinNames(model::NameViews(names));
+}
+
+}  // namespace
+
+std::optional<int> Parse(CLI::App& app,
+                         const std::vector<std::string>& arguments) {
+  const auto refuse = [](const std::string& message) {
+    return Fail(message, kUsage);
+  };
+  if (const std::string unknown = UnknownCommand(app, arguments);
+      !unknown.empty()) {
+    return refuse(unknown);
+  }
+  try {
+    // CLI11 takes them from the back.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ExtrasError&) {
+    return refuse(UnexpectedArgument(app, arguments));
+  } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty()) {
+      return refuse(UnexpectedArgument(app, arguments));
+    }
+    std::string message = MissingSubcommand(app);
+    if (message.empty()) message = MiscountedOption(app, arguments);
+    return refuse(message.empty() ? error.what() : message);
+  }
+  return std::nullopt;
 }
 
 }  // namespace trainfare::scenarios
