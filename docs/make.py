@@ -232,6 +232,12 @@ def verdict_of(group):
     return f"{text}: {'met' if group['met'] else 'missed'}"
 
 
+def judged(group):
+    """Errors, and behind a semicolon their limits."""
+    errors, verdict = errors_of(group), verdict_of(group)
+    return errors if verdict == "-" else f"{errors}; {verdict}"
+
+
 def results_of_published(program):
     """The groups of `validate scenarios/published/`, in their page."""
     folder = "scenarios/published/"
@@ -247,7 +253,7 @@ def results_of_published(program):
         rows.append([
             a["title"], str(a["n"] + a["judged"]), str(a["seen_by_fit"]),
             str(a["free_parameters"]), a["chosen_on_these_rows"],
-            errors_of(a), verdict_of(a), errors_of(b), verdict_of(b),
+            judged(a), judged(b),
             f"{', '.join(inside)} of {a['with_interval']}"
             if a["with_interval"] else "-"])
     checks = answer["data_checks"]
@@ -267,7 +273,7 @@ def results_of_published(program):
                 ("left out", answer["intervals"]["leave-one-out"])))
             + ".", 100) + "\n",
         *table(["group", "rows", "seen", "free", "chosen", "as shipped",
-                "limit", "left out", "limit", "inside"], "lrrrllllll", rows),
+                "left out", "inside"], "lrrrllll", rows),
         "", textwrap.fill(checked, 100)])
 
 
