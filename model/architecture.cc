@@ -104,45 +104,38 @@ const std::vector<Architecture>& Presets() {
   return presets;
 }
 
-// Appends the tensors of one block after another under one naming prefix.
-// Without names it only counts, which a prediction does at every step.
+// Counts the tensors of one block after another, and lists them where that is
+// asked for: a prediction counts at every step, and equal blocks only once.
 class TensorLister {
  public:
-  enum class Detail { kCounts, kNames };
+  enum class Detail { kCounts, kTensors };
   TensorLister(const Architecture& a, Detail detail)
-      : a_(a), named_(detail == Detail::kNames) {}
+      : a_(a), listed_(detail == Detail::kTensors) {}
 
-  void SetLayer(int64_t layer, std::string_view prefix, int64_t index = -1) {
-    layer_ = layer;
-    if (named_) {
-      prefix_ =
-          index < 0 ? std::string(prefix) : fmt::format("{}{}.", prefix, index);
-    }
+  bool listed() const { return listed_; }
+  void SetLayer(int64_t layer) { layer_ = layer; }
+  // What follows stands so often in the model; of a list always once.
+  void SetTimes(int64_t times) {
+    ENSURE(times == 1 || !listed_, "every tensor of a list stands for itself");
+    times_ = times;
   }
-  void Add(std::string_view block,
-           std::string_view name,
-           int64_t elements,
-           int64_t columns = 1) {
-    ++count_;
-    elements_ += elements;
-    if (named_) {
-      tensors_.push_back({fmt::format("{}{}{}", prefix_, block, name),
-                          elements,
-                          layer_,
-                          columns});
-    }
+  void Add(std::string_view module, int64_t elements, int64_t columns = 1) {
+    count_ += times_;
+    elements_ += times_ * elements;
+    if (columns > 1) matrix_elements_ += times_ * elements;
+    if (listed_) tensors_.push_back({module, elements, layer_, columns});
   }
   void Linear(std::string_view name,
               int64_t inputs,
               int64_t outputs,
               bool bias = true) {
-    Add(name, ".weight", inputs * outputs, inputs);
-    if (bias) Add(name, ".bias", outputs);
+    Add(name, inputs * outputs, inputs);
+    if (bias) Add(name, outputs);
   }
   void LayerNorm(std::string_view name) { NormOf(name, a_.hidden); }
   void NormOf(std::string_view name, int64_t width) {
-    Add(name, ".weight", width);
-    if (a_.norm == Norm::kLayer && a_.norm_bias) Add(name, ".bias", width);
+    Add(name, width);
+    if (a_.norm == Norm::kLayer && a_.norm_bias) Add(name, width);
   }
   // The norms of attention or feed-forward: before it, behind it, or both.
   void Norms(std::string_view name) {
@@ -173,7 +166,7 @@ class TensorLister {
       NormOf("attention.self.query_norm", a_.query_width());
       NormOf("attention.self.key_norm", a_.key_width());
     }
-    if (a_.attention_sinks) Add("attention.self", ".sinks", a_.heads);
+    if (a_.attention_sinks) Add("attention.self.sinks", a_.heads);
     Linear("attention.output.dense",
            a_.context_width(),
            a_.hidden,
@@ -237,13 +230,16 @@ class TensorLister {
   void FeedForward(bool experts = false) {
     if (experts) {
       Linear("router", a_.hidden, a_.experts, a_.router_bias);
-      for (int64_t i = 0; i < a_.experts; ++i) {
+      const int64_t times = times_;
+      if (!listed_) times_ *= a_.experts;
+      for (int64_t i = 0; i < (listed_ ? a_.experts : 1); ++i) {
         Expert("experts.gate",
                "experts.in",
                "experts.out",
                a_.expert_intermediate,
                a_.expert_bias);
       }
+      times_ = times;
       if (a_.shared_intermediate > 0) {
         Expert("shared_expert.gate",
                "shared_expert.in",
@@ -266,29 +262,30 @@ class TensorLister {
   std::vector<ParameterTensor> Take() { return std::move(tensors_); }
   int64_t count() const { return count_; }
   int64_t elements() const { return elements_; }
+  // Of the matrices among them.
+  int64_t matrix_elements() const { return matrix_elements_; }
 
  private:
   const Architecture& a_;
-  bool named_;
+  bool listed_;
   int64_t layer_ = 0;
+  int64_t times_ = 1;
   int64_t count_ = 0;
   int64_t elements_ = 0;
-  std::string prefix_;
+  int64_t matrix_elements_ = 0;
   std::vector<ParameterTensor> tensors_;
 };
 
 void AddEmbeddings(const Architecture& a, TensorLister& list) {
-  list.SetLayer(0, "embeddings.");
-  list.Add("word_embeddings", ".weight", a.vocabulary * a.hidden, a.hidden);
+  list.SetLayer(0);
+  list.Add("word_embeddings", a.vocabulary * a.hidden, a.hidden);
   if (a.table_rows() > 0) {
-    list.Add(
-        "position_embeddings", ".weight", a.positions * a.hidden, a.hidden);
+    list.Add("position_embeddings", a.positions * a.hidden, a.hidden);
   }
   if (a.token_types > 0) {
-    list.Add(
-        "token_type_embeddings", ".weight", a.token_types * a.hidden, a.hidden);
+    list.Add("token_type_embeddings", a.token_types * a.hidden, a.hidden);
   }
-  if (a.embedding_layer_norm) list.LayerNorm("LayerNorm");
+  if (a.embedding_layer_norm) list.LayerNorm("embeddings.LayerNorm");
 }
 
 void AddHead(const Architecture& a, TensorLister& list) {
@@ -309,7 +306,7 @@ void AddHead(const Architecture& a, TensorLister& list) {
       // The projection itself is tied to the word embeddings.
       list.Linear("cls.transform.dense", a.hidden, a.hidden);
       list.LayerNorm("cls.transform.LayerNorm");
-      list.Add("cls.predictions", ".bias", a.vocabulary);
+      list.Add("cls.predictions", a.vocabulary);
       break;
     case Head::kCausalLanguageModel:  // no bias
       if (a.untied_output) {
@@ -321,31 +318,64 @@ void AddHead(const Architecture& a, TensorLister& list) {
   }
 }
 
-void AddAll(const Architecture& a, TensorLister& list) {
-  AddEmbeddings(a, list);
-  const bool relative = a.position_kind == PositionKind::kRelative;
-  for (int64_t i = 0; i < a.layers; ++i) {
-    list.SetLayer(i + 1, "encoder.layer.", i);
-    if (relative && i == 0) {
-      list.Add("attention", ".bias_table", a.relative_buckets * a.heads);
+// A run of equal blocks from `index` on, of so many of a side: the first holds
+// what all share, and experts begin behind the dense ones. One block of a list.
+int64_t EqualBlocks(const Architecture& a,
+                    const TensorLister& list,
+                    int64_t index,
+                    int64_t blocks) {
+  if (list.listed() || index == 0) return 1;
+  const bool dense = a.experts > 0 && index < a.dense_layers;
+  return (dense ? std::min(a.dense_layers, blocks) : blocks) - index;
+}
+
+// One side: `blocks` above the layer `below`, each as `add_block` has it.
+template <typename AddBlock>
+void AddSide(const Architecture& a,
+             int64_t below,
+             int64_t blocks,
+             const AddBlock& add_block,
+             TensorLister& list) {
+  int64_t run = 1;
+  for (int64_t i = 0; i < blocks; i += run) {
+    run = EqualBlocks(a, list, i, blocks);
+    list.SetLayer(below + i + 1);
+    list.SetTimes(run);
+    if (a.position_kind == PositionKind::kRelative && i == 0) {
+      list.Add("attention.bias_table", a.relative_buckets * a.heads);
     }
+    add_block(i);
+  }
+  list.SetTimes(1);
+}
+
+// The encoder, or a model of one side.
+void AddBlocks(const Architecture& a, TensorLister& list) {
+  const auto add_block = [&](int64_t i) {
     list.SelfAttention();
     list.FeedForward(a.experts > 0 && i >= a.dense_layers);
-  }
+  };
+  AddSide(a, 0, a.layers, add_block, list);
+}
+
+void AddDecoderBlocks(const Architecture& a, TensorLister& list) {
+  const auto add_block = [&](int64_t) {
+    list.SelfAttention();
+    list.CrossAttention();
+    list.FeedForward();
+  };
+  AddSide(a, a.layers, a.decoder_layers, add_block, list);
+}
+
+void AddAll(const Architecture& a, TensorLister& list) {
+  AddEmbeddings(a, list);
+  AddBlocks(a, list);
   if (a.decoder_layers > 0 &&
       a.norm_before()) {  // a side closes with one norm more
     list.LayerNorm("encoder.final_layer_norm");
   }
-  for (int64_t i = 0; i < a.decoder_layers; ++i) {
-    list.SetLayer(a.layers + i + 1, "decoder.layer.", i);
-    if (relative && i == 0) {
-      list.Add("attention", ".bias_table", a.relative_buckets * a.heads);
-    }
-    list.SelfAttention();
-    list.CrossAttention();
-    list.FeedForward();
-  }
-  list.SetLayer(a.layers + a.decoder_layers + 1, "");
+  AddDecoderBlocks(a, list);
+  list.SetLayer(a.layers + a.decoder_layers + 1);
   if (a.norm_before() && a.final_norm) list.LayerNorm("final_layer_norm");
   if (a.has_pooler()) list.Linear("pooler.dense", a.hidden, a.hidden);
   AddHead(a, list);
@@ -404,7 +434,7 @@ std::optional<int64_t> Architecture::max_sequence_length() const {
 }
 
 std::vector<ParameterTensor> ParameterTensorsOf(const Architecture& a) {
-  TensorLister list(a, TensorLister::Detail::kNames);
+  TensorLister list(a, TensorLister::Detail::kTensors);
   AddAll(a, list);
   return list.Take();
 }
@@ -428,13 +458,10 @@ int64_t TotalParameters(const Architecture& a) {
 }
 
 int64_t BlockMatrixElements(const Architecture& a) {
-  int64_t sum = 0;
-  for (const ParameterTensor& tensor : ParameterTensorsOf(a)) {
-    const bool block =
-        tensor.layer > 0 && tensor.layer <= a.layers + a.decoder_layers;
-    if (block && tensor.columns > 1) sum += tensor.elements;
-  }
-  return sum;
+  TensorLister list(a, TensorLister::Detail::kCounts);
+  AddBlocks(a, list);
+  AddDecoderBlocks(a, list);
+  return list.matrix_elements();
 }
 
 int64_t ActiveParameters(const Architecture& a) {

@@ -221,7 +221,7 @@ int64_t BlockMatrixElements(const Architecture& architecture);
 // Every parameter tensor of one model, in model order: how many optimizer
 // launches a for-loop needs and how gradients fall into buckets.
 struct ParameterTensor {
-  std::string name;  // the name in Hugging Face's state_dict for BERT
+  std::string_view module;  // as Hugging Face calls it in BERT's block
   int64_t elements;
   int64_t layer;        // 0 embeddings, 1..n blocks, n + 1 head
   int64_t columns = 1;  // of a matrix; 1: a vector

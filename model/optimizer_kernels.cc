@@ -75,8 +75,7 @@ std::vector<std::vector<ParameterTensor>> GroupsOf(const Workload& w) {
 }
 
 int64_t PackedLaunches(const Workload& w, std::optional<int64_t> lists) {
-  // Their number alone is known without listing them, which with their names
-  // takes longer than all kernels of a step.
+  // Their number alone is known without listing them.
   if (!lists && !w.optimizer.by_layer) {
     return CeilDivide(TrainableTensorCount(w), kTensorsPerLaunch);
   }

@@ -1,7 +1,5 @@
 #include "model/trainable.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -10,7 +8,7 @@ namespace {
 
 // A matrix of a block that an adapter can stand beside.
 struct Adapted {
-  std::string_view name;
+  std::string_view module;
   int64_t inputs;
   int64_t outputs;
 };
@@ -45,14 +43,9 @@ void AppendAdapters(const Workload& w,
                     std::vector<ParameterTensor>& tensors) {
   const int64_t rank = w.trainable.lora_rank;
   for (const Adapted& matrix : AdaptedOf(w, decoder_side)) {
-    tensors.push_back({fmt::format("layer.{}.{}.lora_A", layer, matrix.name),
-                       rank * matrix.inputs,
-                       layer,
-                       matrix.inputs});
-    tensors.push_back({fmt::format("layer.{}.{}.lora_B", layer, matrix.name),
-                       rank * matrix.outputs,
-                       layer,
-                       rank});
+    tensors.push_back(
+        {matrix.module, rank * matrix.inputs, layer, matrix.inputs});
+    tensors.push_back({matrix.module, rank * matrix.outputs, layer, rank});
   }
 }
 

@@ -56,17 +56,22 @@ TEST_CASE("the other presets") {
   CHECK(TotalParameters(FindArchitecture("transformer-base")) == 63'082'496);
 }
 
-TEST_CASE("names and counts of the tensors agree") {
+TEST_CASE("tensors and their counts agree") {
   for (const Architecture& preset : ArchitecturePresets()) {
     CAPTURE(preset.name);
+    const int64_t blocks = preset.layers + preset.decoder_layers;
     int64_t elements = 0;
+    int64_t block_matrices = 0;
     for (const ParameterTensor& tensor : ParameterTensorsOf(preset)) {
       elements += tensor.elements;
-      CHECK(!tensor.name.empty());
+      CHECK(!tensor.module.empty());
       CHECK(tensor.layer >= 0);
-      CHECK(tensor.layer <= preset.layers + preset.decoder_layers + 1);
+      CHECK(tensor.layer <= blocks + 1);
+      const bool of_block = tensor.layer > 0 && tensor.layer <= blocks;
+      if (of_block && tensor.columns > 1) block_matrices += tensor.elements;
     }
     CHECK(elements == TotalParameters(preset));
+    CHECK(block_matrices == BlockMatrixElements(preset));
     CHECK(static_cast<int64_t>(ParameterTensorsOf(preset).size()) ==
           ParameterTensorCount(preset));
   }
