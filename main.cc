@@ -70,7 +70,7 @@ int Run(const std::vector<std::string>& asked, SettingUse use) {
       AddRecommend(app, common),
       AddValidate(app, common),
       AddDiff(app, common),
-      scenarios::AddReplay(app, RunAgain),
+      AddReplay(app, common, RunAgain),
       AddList(app, common),
       scenarios::AddImport(app),
       scenarios::AddInit(app),

@@ -214,6 +214,7 @@ Command AddCalibrate(CLI::App& app, CommonOptions& common) {
   AddFitFlags(*sub, *flags);
   AddRunFlags(*sub, *flags);
   AddLaunchFlags(*sub, *flags);
+  common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   return
       [flags, &common, sub] { return *sub ? Run(*flags, common, *sub) : -1; };

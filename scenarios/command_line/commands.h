@@ -32,6 +32,7 @@ class CommonOptions {
   const OutputOptions& Resolve();
   // Throws UsageError.
   std::vector<Limit> limits() const;
+  const std::vector<std::string>& limit_texts() const { return limits_; }
   bool quiet() const { return output_.quiet; }
   const SettingFiles& setting_files() const { return setting_files_; }
   // Whether a trace of the predicted step, a page with charts is asked for.
@@ -74,7 +75,7 @@ Command AddConfig(CLI::App& app, CommonOptions& common);
 Command AddMan(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInit(CLI::App& app);
-Command AddReplay(CLI::App& app, RunLine run);
+Command AddReplay(CLI::App& app, CommonOptions& common, RunLine run);
 Command AddShow(CLI::App& app);
 Command AddPrices(CLI::App& app, CommonOptions& common);
 

@@ -22,6 +22,7 @@ Command AddList(CLI::App& app, CommonOptions& common) {
       ->required();
   sub->add_option(
       "WORD", flags->words, "Only rows in which every word stands: h100 aws");
+  common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   return [flags, &common, sub] {
     if (!*sub) return -1;

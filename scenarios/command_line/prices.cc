@@ -32,6 +32,7 @@ Command AddPrices(CLI::App& app, CommonOptions& common) {
       ->type_name("DATE");
   import->add_option("--output", flags->output, "Write the prices as YAML")
       ->type_name("FILE");
+  common.AddLimitsTo(*import);
   common.AddTo(*import);
   return [flags, &common, import] {
     if (!*import) return -1;

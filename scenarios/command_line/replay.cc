@@ -57,7 +57,10 @@ std::vector<std::string> ArgumentsOf(const json& answer,
   return arguments;
 }
 
-int Replay(const std::string& path, const RunLine& run) {
+// `limits`: of --fail-if.
+int Replay(const std::string& path,
+           const std::vector<std::string>& limits,
+           const RunLine& run) {
   const json answer =
       hardware::ParseJson(hardware::ReadTextFile(path, "a JSON answer"), path);
   if (!answer.is_object()) {
@@ -89,12 +92,15 @@ int Replay(const std::string& path, const RunLine& run) {
   }
   arguments.emplace_back("--format=json");
   arguments.emplace_back("--quiet");
+  for (const std::string& limit : limits) {
+    arguments.push_back("--fail-if=" + limit);
+  }
   return run(arguments);
 }
 
 }  // namespace
 
-Command AddReplay(CLI::App& app, RunLine run) {
+Command AddReplay(CLI::App& app, CommonOptions& common, RunLine run) {
   auto file = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand(
       "replay", "A saved answer once more, from its own arguments");
@@ -104,8 +110,9 @@ Command AddReplay(CLI::App& app, RunLine run) {
                   "What predict or recommend wrote with --format json or "
                   "--export FILE.json")
       ->required();
-  return [file, sub, run = std::move(run)] {
-    return *sub ? Replay(*file, run) : -1;
+  common.AddLimitsTo(*sub);
+  return [file, &common, sub, run = std::move(run)] {
+    return *sub ? Replay(*file, common.limit_texts(), run) : -1;
   };
 }
 

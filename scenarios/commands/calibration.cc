@@ -94,6 +94,7 @@ Table RankTable(const calibrate::Fit& fit) {
 Report CalibrationReport(const calibrate::CalibrateResult& result,
                          const Origin& origin) {
   Report report;
+  report.answers = {"/fit"};
   Json json = ResultHead("trainfare.calibration/1", origin);
   json["interrupted"] = result.interrupted;
   json["fit_path"] =

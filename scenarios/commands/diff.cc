@@ -513,6 +513,9 @@ void AddBaseline(const std::string& baseline_file, Report& report) {
                                        ParseAnswer(report.json, "this answer"));
   Json json = Json::parse(report.json);
   json["baseline"] = std::move(difference.json);
+  for (const std::string& pointer : difference.report.answers) {
+    report.changes.push_back("/baseline" + pointer);
+  }
   report.json = hardware::WriteJson(json, hardware::JsonLayout::kIndented);
   for (const std::string& line : difference.report.headline) {
     report.headline.push_back(fmt::format("since {}: {}", baseline_file, line));

@@ -350,6 +350,9 @@ Report List(Listing what,
     if (listing == what) json["list"] = name;
   }
   json["rows"] = RowsJson(report.tables.front());
+  for (size_t row = 0; row < json["rows"].size(); ++row) {
+    report.answers.push_back(fmt::format("/rows/{}", row));
+  }
   if (!words.empty() && report.tables.front().rows.empty()) {
     report.notes.push_back(
         fmt::format("nothing has \"{}\"", fmt::join(words, "\" and \"")));

@@ -170,37 +170,79 @@ std::set<std::string> NamesOf(const std::vector<const Json*>& objects) {
   return names;
 }
 
+// An object of an answer and the figure that a limit is on; nullptr: it has
+// none of that name.
+struct Place {
+  std::string name;  // empty: the only one
+  const Json* object = nullptr;
+  const Json* value = nullptr;
+};
+
+std::vector<Place> PlacesOf(const std::string& figure,
+                            const std::vector<std::string>& pointers,
+                            const Json& whole) {
+  std::vector<Place> places;
+  for (const std::string& pointer : pointers) {
+    const Json& object = whole.at(Json::json_pointer(pointer));
+    places.push_back({pointers.size() > 1 ? pointer.substr(1) : "",
+                      &object,
+                      Find(figure, object)});
+  }
+  return places;
+}
+
+bool HaveIt(const std::vector<Place>& places) {
+  return std::any_of(places.begin(), places.end(), [](const Place& place) {
+    return place.value != nullptr;
+  });
+}
+
+// Where the figure of a limit stands: in the answers, else in what moved since
+// a baseline, else beside them. Throws UsageError: nowhere.
+std::vector<Place> PlacesOf(const Limit& limit,
+                            const Json& whole,
+                            const Report& report) {
+  std::vector<const Json*> objects;
+  bool absent = false;
+  for (const auto* pointers : {&report.answers, &report.changes}) {
+    std::vector<Place> places = PlacesOf(limit.figure, *pointers, whole);
+    if (HaveIt(places)) return places;
+    for (const Place& place : places) {
+      objects.push_back(place.object);
+      absent = absent || place.object->is_null();
+    }
+  }
+  std::vector<Place> beside = {{"", &whole, Find(limit.figure, whole)}};
+  if (HaveIt(beside)) return beside;
+  objects.push_back(&whole);
+  // What an answer that is not there would say cannot be known.
+  if (!absent) RefuseUnknown(limit.figure, NamesOf(objects));
+  return beside;
+}
+
 // What is passed of one limit.
 std::vector<std::string> JudgeAll(const Limit& limit,
                                   const Json& whole,
                                   const Report& report) {
-  std::vector<const Json*> objects;
-  std::vector<const Json*> values;
-  for (const std::string& pointer : report.answers) {
-    objects.push_back(&whole.at(Json::json_pointer(pointer)));
-    values.push_back(Find(limit.figure, *objects.back()));
-  }
   std::vector<std::string> passed;
-  const auto judge =
-      [&](const Json* value, const std::string& of, bool percent) {
-        std::string words = Judge(limit, value, of, percent);
-        if (!words.empty()) passed.push_back(std::move(words));
-      };
-  if (std::all_of(values.begin(), values.end(), [](const Json* value) {
-        return value == nullptr;
-      })) {
-    const Json* beside = Find(limit.figure, whole);
-    objects.push_back(&whole);
-    if (beside == nullptr) RefuseUnknown(limit.figure, NamesOf(objects));
-    judge(beside, "", report.answers_in_percent);
-    return passed;
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    judge(values[i],
-          values.size() > 1 ? report.answers[i].substr(1) : "",
-          report.answers_in_percent);
+  for (const Place& place : PlacesOf(limit, whole, report)) {
+    std::string words =
+        Judge(limit, place.value, place.name, report.answers_in_percent);
+    if (!words.empty()) passed.push_back(std::move(words));
   }
   return passed;
+}
+
+// A list may have a thousand rows; a complaint is one line.
+std::string FirstOf(const std::vector<std::string>& passed) {
+  constexpr size_t kNamed = 10;
+  if (passed.size() <= kNamed) {
+    return fmt::format("{}", fmt::join(passed, "; "));
+  }
+  const auto end = passed.begin() + kNamed;
+  return fmt::format("{}; and {} more",
+                     fmt::join(passed.begin(), end, "; "),
+                     passed.size() - kNamed);
 }
 
 }  // namespace
@@ -255,7 +297,7 @@ void CheckLimits(const std::vector<Limit>& limits, Report& report) {
   }
   if (passed.empty()) return;
   report.exit_code = kLimitPassed;
-  report.complaint = fmt::format("--fail-if: {}", fmt::join(passed, "; "));
+  report.complaint = fmt::format("--fail-if: {}", FirstOf(passed));
 }
 
 }  // namespace trainfare::scenarios

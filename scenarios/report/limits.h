@@ -33,9 +33,10 @@ void RequireFigures(const std::vector<Limit>& limits,
 
 // Sets the exit code and the complaint of a report where a limit is passed; one
 // that has failed already keeps them. Every answer of the report is held to a
-// limit (Report::answers), else the report itself; what is not known cannot be
-// shown to be within. Throws UsageError for a figure that is not there, no
-// number, or one of several.
+// limit (Report::answers), else what moved since a baseline (Report::changes),
+// else the report itself; what is not known cannot be shown to be within.
+// Throws UsageError for a figure that is not there, no number, or one of
+// several.
 void CheckLimits(const std::vector<Limit>& limits, Report& report);
 
 }  // namespace trainfare::scenarios

@@ -61,6 +61,8 @@ struct Report {
   // Where in it the figures stand that --fail-if names first: JSON pointers of
   // objects, "/predictions/0".
   std::vector<std::string> answers;
+  // The same of what moved since a baseline: looked at next.
+  std::vector<std::string> changes;
   bool answers_in_percent = false;  // their numbers, whatever their keys say
   std::vector<std::string> headline;
   std::vector<Table> tables;  // the first one is what CSV has

@@ -1438,6 +1438,42 @@ class Limits(Case):
         self.passed(r"cost_percent is not known, limit .*",
                     "diff", *files, "--fail-if", "cost_percent>1")  # fmt: skip
 
+    def test_what_moved_since_a_baseline(self):
+        saved = self.path("before.json")
+        asked = ("predict", "emotion_bert_base", "--instance", "aws/g5.xlarge")
+        self.good(*asked, "--export", saved)
+        since = (*asked, "--batch", "128", "--baseline", saved)
+        self.good(*since, "--fail-if", "memory_percent>900%")
+        self.passed(r"memory_percent is \d+\.\d+, limit memory_percent>1%",
+                    *since, "--fail-if", "memory_percent>1%")  # fmt: skip
+        chosen = self.path("choice.json")
+        asked = ("recommend", "emotion_bert_base")
+        self.good(*asked, "--discount", "gcp=0.8", "--export", chosen)
+        dearer = (*asked, "--baseline", chosen)
+        self.passed(r"cost_percent is 25\.00, limit cost_percent>24%",
+                    *dearer, "--fail-if", "cost_percent>24%")  # fmt: skip
+        self.good(*dearer, "--fail-if", "cost_percent>26%")
+
+    def test_every_other_command_that_answers(self):
+        self.passed(r"memory_bytes of rows/\d+ is .*; and \d+ more",
+                    "list", "devices", "--fail-if", "memory_bytes>1GiB")  # fmt: skip
+        self.good("list", "devices", "h100_sxm", "--fail-if", "memory_bytes>1TB")
+        runs = self.write("runs.csv", TABLE_HEADER + "".join(
+            table_row("t4", batch, 128, "fp16", 10.0 * batch)
+            for batch in (4, 8, 16, 32)))  # fmt: skip
+        fit = ("calibrate", "--from", runs, "--device", "t4",
+               "--output", self.path("fit.yaml"), "--quiet")  # fmt: skip
+        self.good(*fit, "--fail-if", "leave_one_out_error>500%")
+        self.assertEqual(
+            self.run_it(*fit, "--fail-if", "leave_one_out_error>=0").returncode, 4)
+        saved = self.path("again.json")
+        self.good("predict", "emotion_bert_base", "--device", "l4", "--export", saved)
+        self.good("replay", saved, "--fail-if", "run_time_s>1000h")
+        again = self.run_it("replay", saved, "--fail-if", "run_time_s>1s")
+        self.assertEqual(again.returncode, 4)
+        with open(saved, encoding="utf-8") as file:
+            self.assertEqual(again.stdout, file.read())
+
 
 class Validate(Case):
     def setUp(self):

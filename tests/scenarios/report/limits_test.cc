@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <utility>
+
 #include "scenarios/validation/error_summary.h"
 
 namespace trainfare::scenarios {
@@ -86,6 +89,39 @@ TEST_CASE("a figure that is not there, no number, or two is refused") {
     CAPTURE(bad);
     CHECK_THROWS_AS(LimitFromText(bad), UsageError);
   }
+}
+
+TEST_CASE("what moved since a baseline is looked at after the answers") {
+  const auto complaint = [](const char* limit, std::string_view choice) {
+    Report report;
+    report.json =
+        R"({"candidates": [{"cost_usd": 3}], "baseline": {"choice": )" +
+        std::string(choice) + "}}";
+    report.answers = {"/candidates/0"};
+    report.changes = {"/baseline/choice"};
+    return Complaint(limit, std::move(report));
+  };
+  const char* moved = R"({"cost_usd": 9, "cost_percent": 7.5})";
+  CHECK(complaint("cost_percent>5%", moved) ==
+        "--fail-if: cost_percent is 7.500, limit cost_percent>5%");
+  CHECK(complaint("cost_percent>8", moved).empty());
+  CHECK(complaint("cost_usd>5", moved).empty());
+  CHECK_THROWS_AS(complaint("cots_percent>5", moved), UsageError);
+  // One of the two recommends nothing: by how much it moved is not known.
+  CHECK(complaint("cost_percent>5", "null") ==
+        "--fail-if: cost_percent is not known, limit cost_percent>5");
+}
+
+TEST_CASE("a complaint names the first ten") {
+  Report report;
+  report.json = R"({"rows": [)";
+  for (int i = 0; i < 12; ++i) {
+    report.json += i > 0 ? R"(, {"x": 1})" : R"({"x": 1})";
+    report.answers.push_back("/rows/" + std::to_string(i));
+  }
+  report.json += "]}";
+  CHECK(Complaint("x>0", report)
+            .ends_with("x of rows/9 is 1.000, limit x>0; and 2 more"));
 }
 
 TEST_CASE("an answer that has failed already keeps its code") {
