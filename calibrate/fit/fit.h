@@ -147,8 +147,16 @@ struct LoadedFits {
 };
 // Shipped fits and those of the user's own calibrations (which come first).
 LoadedFits LoadFits();
-// Those of one device, by its catalog name; reads no file that names another.
-LoadedFits LoadFitsOf(std::string_view device);
+// A file in these folders, and the catalog's name of the device that it says it
+// is of; empty where it says none.
+struct FitFile {
+  std::string path;
+  std::string device;
+};
+std::vector<FitFile> ListFitFiles();
+// Those of one device, out of `files`; reads none that names another.
+LoadedFits LoadFitsOf(std::string_view device,
+                      const std::vector<FitFile>& files = ListFitFiles());
 std::string UserFitDirectory();  // $TRAINFARE_FITS, else below XDG_DATA_HOME
 
 }  // namespace trainfare::calibrate

@@ -250,8 +250,8 @@ std::vector<std::string> FitFolders() {
   return folders;
 }
 
-// Whether a line of the file reads `device: <device>`, quoted or not.
-bool NamesDevice(const std::string& path, std::string_view device) {
+// What a line `device: <name>` of the file names, quoted or not.
+std::string DeviceOf(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
@@ -261,38 +261,45 @@ bool NamesDevice(const std::string& path, std::string_view device) {
     std::erase_if(value, [](char c) {
       return c == ' ' || c == '"' || c == '\'' || c == '\r';
     });
-    return value == device;
+    return value;
   }
-  return false;
+  return "";
 }
 
-// Those of the files that are wanted.
-template <class Wanted>
-LoadedFits Load(const Wanted& wanted) {
-  LoadedFits files;
+void Load(const std::string& path, LoadedFits& files) {
+  try {
+    files.fits.push_back(LoadFit(path));
+  } catch (const InputError& error) {
+    files.left_out.push_back(
+        fmt::format("{}; this fit is left out", error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<FitFile> ListFitFiles() {
+  std::vector<FitFile> files;
   for (const std::string& folder : FitFolders()) {
     for (const std::string& path : hardware::YamlFiles(folder)) {
-      if (!wanted(path)) continue;
-      try {
-        files.fits.push_back(LoadFit(path));
-      } catch (const InputError& error) {
-        files.left_out.push_back(
-            fmt::format("{}; this fit is left out", error.what()));
-      }
+      files.push_back({path, DeviceOf(path)});
     }
   }
   return files;
 }
 
-}  // namespace
-
 LoadedFits LoadFits() {
-  return Load([](const std::string&) { return true; });
+  LoadedFits all;
+  for (const FitFile& file : ListFitFiles()) Load(file.path, all);
+  return all;
 }
 
-LoadedFits LoadFitsOf(std::string_view device) {
-  return Load(
-      [&](const std::string& path) { return NamesDevice(path, device); });
+LoadedFits LoadFitsOf(std::string_view device,
+                      const std::vector<FitFile>& files) {
+  LoadedFits of_device;
+  for (const FitFile& file : files) {
+    if (file.device == device) Load(file.path, of_device);
+  }
+  return of_device;
 }
 
 }  // namespace trainfare::calibrate

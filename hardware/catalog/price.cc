@@ -179,6 +179,7 @@ PriceCatalog::PriceCatalog(const std::string& directory)
 }
 
 PriceCatalog PriceCatalog::With(const std::vector<std::string>& files) const {
+  if (files.empty()) return *this;
   PriceCatalog catalog(state_->directory);
   std::map<std::string, std::string> file_of;
   for (const std::string& file : files) {

@@ -9,10 +9,11 @@ namespace trainfare::scenarios {
 const calibrate::Fit* Fits::Of(const hardware::Device& device) {
   auto found = fits_.find(device.name);
   if (found == fits_.end()) {
-    calibrate::LoadedFits files = calibrate::LoadFitsOf(device.name);
+    if (!files_) files_ = calibrate::ListFitFiles();
+    calibrate::LoadedFits loaded = calibrate::LoadFitsOf(device.name, *files_);
     left_out_.insert(
-        left_out_.end(), files.left_out.begin(), files.left_out.end());
-    found = fits_.emplace(device.name, std::move(files.fits)).first;
+        left_out_.end(), loaded.left_out.begin(), loaded.left_out.end());
+    found = fits_.emplace(device.name, std::move(loaded.fits)).first;
   }
   for (const calibrate::Fit& fit : found->second) {
     // A fit of another processor says nothing of this one.

@@ -3,6 +3,7 @@
 // Which fit answers for a device.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@
 
 namespace trainfare::scenarios {
 
-// Fits at hand, each device's read when it is first asked for.
+// Fits at hand: the files there are when the first is asked for, and of them
+// those of a device when it is.
 class Fits {
  public:
   // The user's own of `device`, else the shipped one; nullptr: its datasheet
@@ -21,6 +23,7 @@ class Fits {
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
+  std::optional<std::vector<calibrate::FitFile>> files_;
   std::map<std::string, std::vector<calibrate::Fit>> fits_;  // by device
   std::vector<std::string> left_out_;
 };
