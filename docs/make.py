@@ -252,7 +252,7 @@ def results_of_published(program):
         inside = [f"{g['inside_interval']}" for g in (a, b)]
         rows.append([
             a["title"], str(a["n"] + a["judged"]), str(a["seen_by_fit"]),
-            a["chosen_on_these_rows"],
+            str(a["free_parameters"]), a["chosen_on_these_rows"],
             judged(a), judged(b),
             f"{', '.join(inside)} of {a['with_interval']}"
             if a["with_interval"] else "-"])
@@ -272,8 +272,8 @@ def results_of_published(program):
                 ("as shipped", answer["intervals"]["as-shipped"]),
                 ("left out", answer["intervals"]["leave-one-out"])))
             + ".", 100) + "\n",
-        *table(["group", "rows", "seen", "chosen", "as shipped",
-                "left out", "inside"], "lrrllll", rows),
+        *table(["group", "rows", "seen", "free", "chosen", "as shipped",
+                "left out", "inside"], "lrrrllll", rows),
         "", textwrap.fill(checked, 100)])
 
 

@@ -51,10 +51,12 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   RecommendOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
       "recommend", "The cheapest instance that fits and meets the limits");
-  AddExamples(*sub,
-              {"recommend emotion_bert_base --deadline 10min",
-               "recommend my_job.yaml --objective time --budget 5usd --top 10",
-               "recommend imdb_bert_base --spot --cloud aws,gcp"});
+  AddExamples(
+      *sub,
+      {"recommend emotion_bert_base --deadline 10min",
+       "recommend my_job.yaml --objective time --budget 5usd --top 10",
+       "recommend imdb_bert_base --spot --cloud aws,gcp",
+       "recommend llama_8b_lora --global-batch 64 --precision bf16,fp16"});
   sub->add_option("SCENARIO",
                   options.scenario,
                   "A file, or the name of a shipped scenario; "
@@ -70,7 +72,14 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   AddCount(*sub,
            "--hosts",
            options.hosts,
-           "Also on N of each instance, over its network");
+           "Also on N of each instance, over its network; of a global batch on "
+           "any number up to N");
+  AddCount(*sub,
+           "--global-batch",
+           options.global_batch,
+           "Sequences of an optimizer step over all devices: each candidate "
+           "takes the number of devices and hosts, batch a device and "
+           "accumulation that are best for it");
   AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
   AddNames(*sub,
            "--also",

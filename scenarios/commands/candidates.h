@@ -48,7 +48,11 @@ struct Candidate {
   bool here = false;  // the processor of this machine, not for rent
   std::string device;
   int64_t devices = 1;
-  int64_t hosts = 1;               // as many of the instance
+  int64_t hosts = 1;  // as many of the instance
+  // What was chosen for it, where there was a choice.
+  model::Precision precision = model::Precision::kFp32;
+  int64_t batch = 1;  // a device
+  int64_t accumulation = 1;
   std::optional<JobEstimate> job;  // absent: cannot be estimated
   std::optional<Tariff> tariff;
   // The cost of the run and of the ends of its interval.
@@ -84,10 +88,14 @@ struct Candidate {
 
 // One device, and all, of every instance, all of the several hosts that were
 // asked for, every device of `options.also`, and this machine's processor where
-// it was calibrated. Throws InputError for clouds, devices and regions that
-// nobody knows; `left_out_fits` gets a line for each file that is no fit.
+// it was calibrated; of a global batch also numbers of devices and hosts in
+// between. Each with that of `jobs`, which differ by batch and precision, that
+// takes it least time (or energy, where that is the objective), one that is
+// safe in memory before all others. Throws
+// InputError for clouds, devices and regions that nobody knows; `left_out_fits`
+// gets a line for each file that is no fit.
 std::vector<Candidate> EstimateCandidates(
-    const Scenario& scenario,
+    const std::vector<Scenario>& jobs,
     const RecommendOptions& options,
     std::vector<std::string>& left_out_fits);
 

@@ -65,31 +65,63 @@ JobUnits UnitsOf(const std::vector<Candidate>& candidates, size_t shown) {
   return UnitsOf(jobs);
 }
 
-std::vector<Column> CandidateColumns(const JobUnits& units) {
+// Whether a candidate has a choice of batch, of precision.
+bool ChoosesBatch(const RecommendOptions& options) {
+  return options.global_batch || options.overrides.batches.size() > 1;
+}
+bool ChoosesPrecision(const RecommendOptions& options) {
+  return options.overrides.precisions.size() > 1;
+}
+bool Chooses(const RecommendOptions& options) {
+  return ChoosesBatch(options) || ChoosesPrecision(options);
+}
+
+// "8", "8 x 4" with four micro-batches, "8 x 4 bf16".
+std::string ChosenOf(const Candidate& c, const RecommendOptions& options) {
+  std::vector<std::string> words;
+  if (ChoosesBatch(options)) {
+    words.push_back(c.accumulation > 1
+                        ? fmt::format("{} x {}", c.batch, c.accumulation)
+                        : fmt::format("{}", c.batch));
+  }
+  if (ChoosesPrecision(options)) words.emplace_back(ToText(c.precision));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::vector<Column> CandidateColumns(const JobUnits& units, bool chooses) {
   constexpr Audience kPeople = Audience::kPeople;
   constexpr Audience kMachines = Audience::kMachines;
-  return {{"", "chosen", Align::kLeft},
-          {"instance", "instance", Align::kLeft},
-          {"devices", "", Align::kLeft, 0, kPeople},
-          {"device", "device", Align::kLeft, 0, kMachines},
-          {"devices", "devices", Align::kRight, 0, kMachines},
-          {"region", "region", Align::kLeft, 0, kMachines},
-          {"$/h", "price_usd_per_hour", Align::kDecimal, 5},
-          {units.run.Title("time"), "run_time_s", Align::kDecimal},
-          {"80 % from", "run_time_low_s", Align::kDecimal, 3},
-          {"to", "run_time_high_s", Align::kDecimal, 3},
-          {"cost ($)", "cost_usd", Align::kDecimal},
-          {"", "cost_low_usd", Align::kDecimal, 0, kMachines},
-          {"", "cost_high_usd", Align::kDecimal, 0, kMachines},
-          {units.energy.Title("energy"), "energy_j", Align::kDecimal, 6},
-          {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 7},
-          {"", "memory_low_bytes", Align::kDecimal, 0, kMachines},
-          {"", "memory_high_bytes", Align::kDecimal, 0, kMachines},
-          {"", "best_probability", Align::kDecimal, 0, kMachines},
-          {"", "limits_probability", Align::kDecimal, 0, kMachines},
-          {"", "on_front", Align::kLeft, 0, kMachines},
-          {"grade", "grade", Align::kLeft, 4},
-          {"why", "reason", Align::kLeft}};
+  std::vector<Column> columns = {
+      {"", "chosen", Align::kLeft},
+      {"instance", "instance", Align::kLeft},
+      {"devices", "", Align::kLeft, 0, kPeople},
+      {"device", "device", Align::kLeft, 0, kMachines},
+      {"devices", "devices", Align::kRight, 0, kMachines},
+      {"region", "region", Align::kLeft, 0, kMachines},
+      {"$/h", "price_usd_per_hour", Align::kDecimal, 5},
+      {units.run.Title("time"), "run_time_s", Align::kDecimal},
+      {"80 % from", "run_time_low_s", Align::kDecimal, 3},
+      {"to", "run_time_high_s", Align::kDecimal, 3},
+      {"cost ($)", "cost_usd", Align::kDecimal},
+      {"", "cost_low_usd", Align::kDecimal, 0, kMachines},
+      {"", "cost_high_usd", Align::kDecimal, 0, kMachines},
+      {units.energy.Title("energy"), "energy_j", Align::kDecimal, 6},
+      {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 7},
+      {"", "memory_low_bytes", Align::kDecimal, 0, kMachines},
+      {"", "memory_high_bytes", Align::kDecimal, 0, kMachines},
+      {"", "best_probability", Align::kDecimal, 0, kMachines},
+      {"", "limits_probability", Align::kDecimal, 0, kMachines},
+      {"", "on_front", Align::kLeft, 0, kMachines},
+      {"", "batch", Align::kRight, 0, kMachines},
+      {"", "accumulation", Align::kRight, 0, kMachines},
+      {"", "precision", Align::kLeft, 0, kMachines},
+      {"grade", "grade", Align::kLeft, 4},
+      {"why", "reason", Align::kLeft}};
+  if (chooses) {
+    columns.insert(columns.begin() + 3,
+                   {"batch", "", Align::kLeft, 0, kPeople});
+  }
+  return columns;
 }
 
 std::string WhyOf(const Candidate& c) {
@@ -146,11 +178,14 @@ void AddMemoryCells(const Candidate& c,
   }
 }
 
-std::vector<Cell> CandidateRow(const Candidate& c, const JobUnits& units) {
+std::vector<Cell> CandidateRow(const Candidate& c,
+                               const JobUnits& units,
+                               const RecommendOptions& options) {
   std::vector<Cell> row;
   row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
   row.emplace_back(c.instance != nullptr || c.here ? c.Name() : "-");
   row.emplace_back(fmt::format("{} x {}", c.devices, c.device));
+  if (Chooses(options)) row.emplace_back(ChosenOf(c, options));
   row.emplace_back(c.device);
   row.emplace_back(fmt::format("{}", c.devices));
   row.emplace_back(c.tariff ? c.tariff->region : "");
@@ -170,6 +205,9 @@ std::vector<Cell> CandidateRow(const Candidate& c, const JobUnits& units) {
     row.push_back(odds ? Cell(fmt::format("{:.2f}", *odds), *odds) : NoCell());
   }
   row.emplace_back(c.on_front ? "yes" : "no");
+  row.emplace_back(fmt::format("{}", c.batch));
+  row.emplace_back(fmt::format("{}", c.accumulation));
+  row.emplace_back(std::string(ToText(c.precision)));
   row.push_back(c.timed() ? Cell(GradeWords(c.job->step, c.job->devices))
                           : NoCell());
   row.emplace_back(WhyOf(c));
@@ -216,10 +254,10 @@ Table CandidateTable(const std::vector<Candidate>& candidates,
   if (!options.all && !options.top) table.elided = ElidedOf(candidates);
   table.rest = RestOf(candidates, table.elided);
   const JobUnits units = UnitsOf(candidates, kShownViable);
-  table.columns = CandidateColumns(units);
+  table.columns = CandidateColumns(units, Chooses(options));
   for (const Candidate& c : candidates) {
     if (c.chosen) table.marked = table.rows.size();
-    table.Add(CandidateRow(c, units));
+    table.Add(CandidateRow(c, units, options));
   }
   return table;
 }
@@ -231,6 +269,9 @@ Json ToJson(const Candidate& c) {
   json["device"] = c.device;
   json["devices"] = c.devices;
   json["hosts"] = c.hosts;
+  json["batch"] = c.batch;
+  json["accumulation"] = c.accumulation;
+  json["precision"] = ToText(c.precision);
   json["chosen"] = c.chosen;
   json["tied"] = c.tied;
   json["on_front"] = c.on_front;
@@ -321,7 +362,18 @@ void AddNotes(const std::vector<Candidate>& candidates,
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
         return c.devices > 1;
       });
-  if (parallel) {
+  if (options.global_batch) {
+    report.notes.push_back(fmt::format(
+        "{} sequences an optimizer step over all devices, each with the batch "
+        "and accumulation that are best for it; all-reduce over links and "
+        "networks from their datasheets, not measured; whole instances are "
+        "paid for",
+        *options.global_batch));
+  } else if (parallel && ChoosesBatch(options)) {
+    report.notes.emplace_back(
+        "several devices train data parallel, so the global batch is that many "
+        "times the batch a device; whole instances are paid for");
+  } else if (parallel) {
     report.notes.push_back(fmt::format(
         "several devices train data parallel with {} sequences each, so the "
         "global batch grows; all-reduce over links from their datasheets, not "
@@ -371,19 +423,23 @@ void AddNotes(const std::vector<Candidate>& candidates,
 
 std::string Answer(const std::vector<Candidate>& candidates,
                    const Scenario& scenario,
-                   Objective objective) {
+                   const RecommendOptions& options) {
   if (candidates.empty() || !candidates.front().chosen) {
     return fmt::format("{}: no instance fits and meets the limits",
                        scenario.title);
   }
   const Candidate& best = candidates.front();
   return fmt::format(
-      "{}: {} is {} ({} x {}): {}, {} (80 % interval {} .. {}{})",
+      "{}: {} is {} ({} x {}{}{}): {}, {} (80 % interval {} .. {}{})",
       scenario.title,
-      Superlative(objective),
+      Superlative(options.objective),
       best.Name(),
       best.devices,
       best.device,
+      ChoosesBatch(options)       ? ", batch "
+      : ChoosesPrecision(options) ? ", "
+                                  : "",
+      ChosenOf(best, options),
       FormatMoney(*best.cost),
       FormatTime(best.job->run.total()),
       FormatTime(best.job->run_low),
@@ -474,6 +530,7 @@ Json JsonOf(const std::vector<Candidate>& candidates,
             const Grounds& grounds) {
   Json json = ResultHead("trainfare.recommendation/1", options.origin, grounds);
   json["scenario"] = ToJson(scenario);
+  json["global_batch"] = OrNull(options.global_batch);
   json["objective"] = ToText(options.objective);
   json["market"] = options.spot ? "spot" : "on-demand";
   json["deadline_s"] =
@@ -486,6 +543,9 @@ Json JsonOf(const std::vector<Candidate>& candidates,
         {"instance", candidates.front().instance->FullName()},
         {"hosts", candidates.front().hosts},
         {"devices", candidates.front().devices},
+        {"batch", candidates.front().batch},
+        {"accumulation", candidates.front().accumulation},
+        {"precision", ToText(candidates.front().precision)},
         {"ties", ties},
         {"best_probability", OrNull(candidates.front().best_probability)},
         {"limits_probability", OrNull(candidates.front().limits_probability)}};
@@ -498,14 +558,30 @@ Json JsonOf(const std::vector<Candidate>& candidates,
   return json;
 }
 
-std::string SettingsLine(const Scenario& scenario, size_t candidates) {
+std::string BatchWords(const Scenario& scenario,
+                       const RecommendOptions& options) {
+  if (options.global_batch) {
+    return fmt::format("global batch {}", *options.global_batch);
+  }
+  if (ChoosesBatch(options)) {
+    return fmt::format("batch {} a device",
+                       fmt::join(options.overrides.batches, " or "));
+  }
+  return fmt::format("batch {} a device", scenario.workload.batch);
+}
+
+std::string SettingsLine(const Scenario& scenario,
+                         const RecommendOptions& options,
+                         size_t candidates) {
   const model::Workload& workload = scenario.workload;
   return fmt::format(
-      "{}, batch {} a device, length {}, {}, {}, {}; {} candidates",
+      "{}, {}, length {}, {}, {}, {}; {} candidates",
       workload.architecture.name,
-      workload.batch,
+      BatchWords(scenario, options),
       Describe(scenario.padding),
-      model::ToText(workload.precision),
+      ChoosesPrecision(options)
+          ? fmt::format("{}", fmt::join(options.overrides.precisions, " or "))
+          : std::string(model::ToText(workload.precision)),
       DescribeUpdate(workload),
       model::ToText(workload.stack.fusion),
       candidates);
@@ -525,6 +601,15 @@ Report ReportOf(const Candidate& best, const RecommendOptions& options) {
   of_choice.spot = options.spot;
   of_choice.prices = options.prices;
   of_choice.overrides = options.overrides;
+  of_choice.overrides.batches = {best.batch};
+  of_choice.overrides.precisions = {std::string(ToText(best.precision))};
+  if (options.global_batch) {
+    std::vector<std::string>& settings = of_choice.overrides.settings;
+    settings.push_back(fmt::format("accumulation={}", best.accumulation));
+    if (best.job->workload.parallel.shard != model::Shard::kNone) {
+      settings.push_back(fmt::format("parallel.data={}", best.devices));
+    }
+  }
   of_choice.charts = options.charts;
   of_choice.trace = options.trace;
   return Predict(of_choice);
@@ -555,27 +640,41 @@ void AddChoice(const std::vector<Candidate>& candidates,
 
 }  // namespace
 
-Report Recommend(const RecommendOptions& options) {
-  const Scenario loaded = LoadJob(options.scenario, options.overrides);
-  const std::vector<Scenario> variants = Variants(loaded, options.overrides);
-  if (variants.size() != 1) {
-    throw UsageError(
-        "recommend: give one --batch, one --seq and one --precision, it "
-        "compares instances");
+// The job once for every batch and precision to choose from; the batches of a
+// global one depend on the number of devices.
+std::vector<Scenario> JobsOf(const RecommendOptions& options) {
+  if (options.overrides.lengths.size() > 1) {
+    throw UsageError("recommend: give one --seq, it compares instances");
   }
-  const Scenario& scenario = variants.front();
+  Overrides overrides = options.overrides;
+  if (options.global_batch) {
+    RequireCount("--global-batch", *options.global_batch, model::kLargestBatch);
+    overrides.batches.clear();
+  }
+  std::vector<Scenario> jobs =
+      Variants(LoadJob(options.scenario, overrides), overrides);
+  // Then the ranks are to be chosen, too.
+  if (options.global_batch) {
+    for (Scenario& job : jobs) job.workload.parallel.data = 0;
+  }
+  return jobs;
+}
+
+Report Recommend(const RecommendOptions& options) {
+  const std::vector<Scenario> jobs = JobsOf(options);
+  const Scenario& scenario = jobs.front();
   if (options.hosts) {
     RequireCount("--hosts", *options.hosts, model::kMostDevices);
   }
   Report report;
   std::vector<std::string> left_out_fits;
   std::vector<Candidate> candidates =
-      EstimateCandidates(scenario, options, left_out_fits);
+      EstimateCandidates(jobs, options, left_out_fits);
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   Rank(candidates, options.objective);
   SetOdds(options, candidates);
-  report.headline.push_back(Answer(candidates, scenario, options.objective));
-  report.headline.push_back(SettingsLine(scenario, candidates.size()));
+  report.headline.push_back(Answer(candidates, scenario, options));
+  report.headline.push_back(SettingsLine(scenario, options, candidates.size()));
   if (const std::string tie = TieLine(candidates); !tie.empty()) {
     report.headline.push_back(tie);
   }

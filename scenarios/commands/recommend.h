@@ -40,17 +40,22 @@ struct RecommendOptions {
   bool all = false;            // show people every candidate, not the best few
   std::vector<std::string> clouds;  // empty: all
   std::optional<int64_t> hosts;     // also on so many of each instance
+  // Sequences of an optimizer step over all devices; none: as many a device as
+  // the scenario has, however many devices there are.
+  std::optional<int64_t> global_batch;
   // Devices that are answered for alone, whether anybody rents them out or not.
   std::vector<std::string> also;
-  Overrides overrides;  // at most one batch, length, precision
+  Overrides overrides;  // at most one length; batches, precisions to choose of
   bool charts = false;  // for a page
   bool trace = false;   // of a step
   Origin origin;
 };
 
 // Every instance twice where it has several devices: with all of them, data
-// parallel at the scenario's batch a device, and with one. The whole instance
-// is paid for in both cases. A device named in `also` is a candidate without a
+// parallel at the scenario's batch a device, and with one; of a global batch
+// also with numbers in between, and on several hosts, each with the batch a
+// device and the accumulation that are best for it. The whole instance is paid
+// for in all cases. A device named in `also` is a candidate without a
 // price, and so never the choice.
 Report Recommend(const RecommendOptions& options);
 

@@ -1,21 +1,30 @@
 #include "scenarios/job/fits.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "calibrate/fit/parallel_for.h"
 #include "hardware/models/kind.h"
 
 namespace trainfare::scenarios {
 
-const calibrate::Fit* Fits::Of(const hardware::Device& device) {
-  auto found = fits_.find(device.name);
-  if (found == fits_.end()) {
-    if (!files_) files_ = calibrate::ListFitFiles();
-    calibrate::LoadedFits loaded = calibrate::LoadFitsOf(device.name, *files_);
-    left_out_.insert(
-        left_out_.end(), loaded.left_out.begin(), loaded.left_out.end());
-    found = fits_.emplace(device.name, std::move(loaded.fits)).first;
+void Fits::Read(const std::vector<std::string>& devices) {
+  if (!files_) files_ = calibrate::ListFitFiles();
+  std::vector<calibrate::LoadedFits> loaded(devices.size());
+  calibrate::ParallelFor(devices.size(), [&](size_t i) {
+    loaded[i] = calibrate::LoadFitsOf(devices[i], *files_);
+  });
+  for (size_t i = 0; i < devices.size(); ++i) {
+    std::vector<std::string>& left_out = loaded[i].left_out;
+    std::move(left_out.begin(), left_out.end(), std::back_inserter(left_out_));
+    fits_.emplace(devices[i], std::move(loaded[i].fits));
   }
-  for (const calibrate::Fit& fit : found->second) {
+}
+
+const calibrate::Fit* Fits::Of(const hardware::Device& device) {
+  if (!fits_.contains(device.name)) Read({device.name});
+  for (const calibrate::Fit& fit : fits_.at(device.name)) {
     // A fit of another processor says nothing of this one.
     if (!hardware::KindOf(device).is_host ||
         fit.reported_name == device.reported_name) {

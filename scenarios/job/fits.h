@@ -19,6 +19,8 @@ class Fits {
   // The user's own of `device`, else the shipped one; nullptr: its datasheet
   // must do.
   const calibrate::Fit* Of(const hardware::Device& device);
+  // Reads those of many devices at once, before they are asked for.
+  void Read(const std::vector<std::string>& devices);
   // Files of the devices asked for so far that are no fits, a line each.
   const std::vector<std::string>& left_out() const { return left_out_; }
 

@@ -73,6 +73,10 @@ Pricing::Pricing(const PriceOptions& options)
   }
 }
 
+void Pricing::Read(const std::set<std::string>& clouds) const {
+  for (const std::string& cloud : clouds) catalog_.Of(cloud);
+}
+
 std::optional<hardware::Price> Pricing::Find(const hardware::Instance& instance,
                                              bool spot) const {
   if (regions_.empty()) return catalog_.Find(instance.cloud, instance.name);

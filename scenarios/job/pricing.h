@@ -46,6 +46,9 @@ class Pricing {
   // discount that is none.
   explicit Pricing(const PriceOptions& options);
 
+  // Reads the prices of these clouds before they are asked for. Throws
+  // InputError.
+  void Read(const std::set<std::string>& clouds) const;
   // The tariff of so many of the instance. nullopt: no price is known. Never 0.
   std::optional<Tariff> Of(const hardware::Instance& instance,
                            bool spot,

@@ -688,7 +688,7 @@ COUNTS = {
     "parameters", "rows", "runs", "seed", "sequence_length", "steps_per_epoch",
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
     "with_interval", "without_interval",
-    "fitted", "free_parameters", "inside_interval", "judged", "limits", "limits_met",
+    "fitted", "free_parameters", "global_batch", "inside_interval", "judged", "limits", "limits_met",
     "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
     "wrongly_fits", "wrongly_out",
     # Of the workload, as docs/guide/scenarios.md lists them.
@@ -996,9 +996,12 @@ class Predict(Case):
             self.refused(2, message, *asked, "--precision", "fp16", *more)
         self.refused(
             2,
-            "recommend: give one --batch, one --seq and one --precision, it "
-            "compares instances",
-            "recommend", asked[1], "--precision", "bf16,fp16")  # fmt: skip
+            "recommend: give one --seq, it compares instances",
+            "recommend", asked[1], "--seq", "32,64")  # fmt: skip
+        for of_all in self.json_of("recommend", asked[1], "--precision",
+                                   "bf16,fp16")["candidates"]:  # fmt: skip
+            if of_all["device"] == "t4":
+                self.assertEqual(of_all["precision"], "fp16")
 
     def test_a_word_behind_a_list_is_not_of_it(self):
         file = self.write("s.yaml", GOOD)

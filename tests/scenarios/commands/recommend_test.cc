@@ -10,6 +10,8 @@
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "model/error.h"
+#include "scenarios/commands/batch_cuts.h"
+#include "scenarios/commands/predict.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -31,7 +33,7 @@ Json Winner(const Report& report) {
   CHECK(report.headline.front().find(name) != std::string::npos);
   const Table& table = report.tables.front();
   REQUIRE(table.marked.has_value());
-  CHECK(table.rows[*table.marked][1].text == name);
+  CHECK(table.rows[*table.marked][1].text.ends_with(name));
   Json winner;
   int chosen = 0;
   for (const Json& candidate : json.at("candidates")) {
@@ -93,6 +95,100 @@ TEST_CASE("the winner is best by its objective, and one in all places") {
       CHECK(score(candidate) >= score(winner));
     }
   }
+}
+
+TEST_CASE("a global batch is cut from the largest batch down") {
+  const Scenario job = LoadScenario("llama_8b_lora");
+  Cluster cluster;
+  cluster.devices = 8;
+  std::vector<std::pair<int64_t, int64_t>> cuts;
+  for (const Scenario& cut : CutsOf(job, 96, cluster)) {
+    cuts.emplace_back(cut.workload.batch, cut.workload.accumulation);
+  }
+  CHECK(cuts == std::vector<std::pair<int64_t, int64_t>>{
+                    {12, 1}, {6, 2}, {4, 3}, {3, 4}, {2, 6}, {1, 12}});
+  CHECK(CutsOf(job, 100, cluster).empty());
+  Scenario passes = job;
+  passes.workload.work = model::Work::kForward;
+  REQUIRE(CutsOf(passes, 96, cluster).size() == 1);
+  CHECK(CutsOf(passes, 96, cluster).front().workload.batch == 12);
+}
+
+TEST_CASE("a global batch stays, however many devices share it") {
+  const FitFolder none;
+  RecommendOptions options = For("llama_8b_fsdp");
+  options.global_batch = 64;
+  options.clouds = {"lambda"};
+  const Report report = Recommend(options);
+  const Json winner = Winner(report);
+  const Json all = Json::parse(report.json);
+  CHECK(all.at("global_batch") == 64);
+  std::map<int64_t, int> hosts;
+  for (const Json& c : all.at("candidates")) {
+    const int64_t devices = c.at("devices");
+    ++hosts[c.at("hosts").get<int64_t>()];
+    if (c.at("cost_usd").is_null()) continue;
+    CHECK(c.at("batch").get<int64_t>() * c.at("accumulation").get<int64_t>() *
+              devices ==
+          64);
+    CHECK(c.at("estimate").at("devices") == devices);
+  }
+  for (const int64_t n : {1, 2, 4, 8}) CHECK(hosts[n] > 0);
+  // What `predict` says of the choice.
+  PredictOptions of_choice;
+  of_choice.scenario = "llama_8b_fsdp";
+  of_choice.instance = winner.at("instance");
+  of_choice.devices = winner.at("devices");
+  of_choice.hosts = winner.at("hosts");
+  of_choice.overrides.batches = {winner.at("batch")};
+  of_choice.overrides.settings = {
+      "accumulation=" + winner.at("accumulation").dump(),
+      "parallel.data=" + winner.at("devices").dump()};
+  const Json predicted = Json::parse(Predict(of_choice).json);
+  CHECK(predicted.at("predictions").at(0).at("run_time_s") ==
+        winner.at("estimate").at("run_time_s"));
+}
+
+TEST_CASE("each candidate takes the best of the batches and precisions") {
+  const FitFolder none;
+  RecommendOptions options = For("imdb_bert_base");
+  const auto times = [&](const std::vector<int64_t>& batches,
+                         const std::vector<std::string>& precisions) {
+    options.overrides.batches = batches;
+    options.overrides.precisions = precisions;
+    std::map<std::string, double> of_candidate;
+    const Json all = Json::parse(Recommend(options).json);
+    for (const Json& c : all.at("candidates")) {
+      if (c.at("cost_usd").is_null()) continue;
+      of_candidate[c.at("instance").get<std::string>() +
+                   c.at("devices").dump()] = c.at("estimate").at("run_time_s");
+    }
+    return of_candidate;
+  };
+  const auto best = times({4, 8}, {"fp32", "fp16"});
+  REQUIRE(!best.empty());
+  for (const int64_t batch : {4, 8}) {
+    for (const std::string precision : {"fp32", "fp16"}) {
+      for (const auto& [name, time] : times({batch}, {precision})) {
+        CAPTURE(name);
+        REQUIRE(best.contains(name));
+        CHECK(best.at(name) <= time);
+      }
+    }
+  }
+}
+
+TEST_CASE("what fits with room to spare goes before what may not fit") {
+  const FitFolder none;
+  RecommendOptions options = For("llama_8b_lora");
+  options.global_batch = 64;
+  const Json all = Json::parse(Recommend(options).json);
+  const Json& chosen = all.at("candidates").at(0);
+  const Json& memory = chosen.at("estimate");
+  CAPTURE(memory.dump());
+  CHECK(chosen.at("accumulation").get<int64_t>() > 1);
+  CHECK(memory.at("memory_high_bytes").get<double>() <=
+        memory.at("memory_capacity_bytes").get<double>());
 }
 
 TEST_CASE("a weighted score is of shares of the largest") {

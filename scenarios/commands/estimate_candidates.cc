@@ -1,0 +1,386 @@
+// The job on every instance of the catalog, each at its best.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "calibrate/fit/parallel_for.h"
+#include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
+#include "model/cost.h"
+#include "model/error.h"
+#include "model/limits.h"
+#include "model/nearest.h"
+#include "scenarios/commands/batch_cuts.h"
+#include "scenarios/commands/candidates.h"
+#include "scenarios/job/energy.h"
+#include "scenarios/job/fits.h"
+#include "scenarios/job/memory_range.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::FormatMoney;
+using hardware::FormatTime;
+using hardware::Instance;
+
+// Why a candidate that was estimated is out, whatever the others offer.
+Objection ObjectionTo(const Candidate& c, const RecommendOptions& options) {
+  const JobEstimate& job = *c.job;
+  if (!job.fits()) return {Obstacle::kDoesNotFit, job.Obstacle()};
+  if (c.here) return {Obstacle::kNoPrice, "not for rent"};
+  if (c.instance == nullptr) {
+    return {Obstacle::kNoPrice, "by itself: no instance, so no price"};
+  }
+  if (!c.tariff) {
+    return {
+        Obstacle::kNoPrice,
+        fmt::format("no {}price{}",
+                    options.spot ? "spot " : "",
+                    options.prices.regions.empty() ? "" : " in these regions")};
+  }
+  const model::Seconds<> time = job.run.total();
+  if (options.deadline && time > *options.deadline) {
+    return {Obstacle::kMissesDeadline,
+            fmt::format("misses the deadline by {}",
+                        FormatTime(time - *options.deadline)),
+            time / *options.deadline - 1.0};
+  }
+  if (options.budget && *c.cost > *options.budget) {
+    return {Obstacle::kOverBudget,
+            fmt::format("over the budget by {}",
+                        FormatMoney(*c.cost - *options.budget)),
+            *c.cost / *options.budget - 1.0};
+  }
+  if (NeedsEnergy(options.objective) && !job.energy) {
+    return {Obstacle::kPowerUnknown, "its power is not known"};
+  }
+  return {};
+}
+
+// Whether the job fits by the whole interval of its memory.
+bool IsSafe(const JobEstimate& job) {
+  return MemoryRangeOf(job.memory.total()).high <= job.capacity;
+}
+
+// Whether the same devices had better run the job as `a` does: at a price an
+// hour what takes less time is cheaper, too.
+bool IsBetter(const Candidate& a, const Candidate& b, Objective objective) {
+  if (a.viable() != b.viable()) return a.viable();
+  if (a.timed() != b.timed()) return a.timed();
+  // Of what does not fit the least says how far it is from that.
+  if (!a.timed()) return a.batch < b.batch;
+  if (IsSafe(*a.job) != IsSafe(*b.job)) return IsSafe(*a.job);
+  if (objective == Objective::kEnergy && a.job->energy && b.job->energy) {
+    return *a.job->energy < *b.job->energy;
+  }
+  return a.job->run.total() < b.job->run.total();
+}
+
+// Some devices of each of some hosts; by itself a device without a host.
+struct Placement {
+  const Instance* instance = nullptr;
+  std::string device;
+  int64_t devices = 1;
+  int64_t hosts = 1;
+  bool here = false;  // the processor of this machine
+};
+
+// Estimates candidates; what it reads it has read before the first.
+class Estimator {
+ public:
+  // `jobs`: the scenario once for every batch and precision to choose from.
+  Estimator(const std::vector<Scenario>& jobs,
+            const RecommendOptions& options,
+            const std::vector<Placement>& placements)
+      : jobs_(jobs), options_(options), pricing_(options.prices) {
+    std::set<std::string> devices;
+    std::set<std::string> clouds;
+    for (const Placement& one : placements) {
+      devices.insert(one.device);
+      if (one.instance != nullptr) clouds.insert(one.instance->cloud);
+    }
+    const auto read_prices = [&] { pricing_.Read(clouds); };
+    const auto read_fits = [&] {
+      fits_.Read({devices.begin(), devices.end()});
+    };
+    const std::array<std::function<void()>, 2> reads = {read_fits, read_prices};
+    calibrate::ParallelFor(reads.size(), [&](size_t i) { reads[i](); });
+    for (const std::string& device : devices) MakePredictor(device);
+  }
+
+  // At its best batch and precision.
+  Candidate Estimate(const Placement& place) const {
+    Candidate c;
+    c.here = place.here;
+    c.instance = place.instance;
+    c.device = place.device;
+    c.devices = place.devices * place.hosts;
+    c.hosts = place.hosts;
+    if (place.instance != nullptr) {
+      c.tariff = pricing_.Of(*place.instance, options_.spot, place.hosts);
+    }
+    try {
+      const calibrate::Predictor& predictor = PredictorOf(place.device);
+      return Best(c, predictor, ClusterAt(place, predictor));
+    } catch (const model::InputError& error) {
+      c.objection = {Obstacle::kCannotRun, error.what()};
+      return c;
+    }
+  }
+
+  bool HasFit(const std::string& device) const {
+    return fitted_.contains(device);
+  }
+  // Files of fits that could not be read, a line each.
+  const std::vector<std::string>& left_out_fits() const {
+    return fits_.left_out();
+  }
+
+ private:
+  void MakePredictor(const std::string& name) {
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(name);
+    const calibrate::Fit* fit = fits_.Of(device);
+    if (fit != nullptr) fitted_.insert(name);
+    try {
+      predictors_.emplace(name,
+                          fit != nullptr ? calibrate::Predictor(device, *fit)
+                                         : calibrate::Predictor(device));
+    } catch (const model::InputError& error) {
+      refusals_.emplace(name, error);
+    }
+  }
+
+  const calibrate::Predictor& PredictorOf(const std::string& name) const {
+    if (const auto found = refusals_.find(name); found != refusals_.end()) {
+      throw model::InputError(found->second);
+    }
+    return predictors_.at(name);
+  }
+
+  static Cluster ClusterAt(const Placement& place,
+                           const calibrate::Predictor& predictor) {
+    if (place.instance == nullptr) return {};
+    return OverHosts(ClusterOf(*place.instance, place.devices, predictor),
+                     place.hosts,
+                     predictor.device(),
+                     place.instance,
+                     std::nullopt);
+  }
+
+  Candidate Best(const Candidate& bare,
+                 const calibrate::Predictor& predictor,
+                 const Cluster& cluster) const {
+    std::optional<Candidate> best;
+    const auto take = [&](Candidate&& c) {
+      const bool better = !best || IsBetter(c, *best, options_.objective);
+      if (better) best = std::move(c);
+      return better;
+    };
+    for (const Scenario& job : jobs_) {
+      if (options_.global_batch) {
+        TryCuts(job, *options_.global_batch, bare, predictor, cluster, take);
+      } else {
+        take(EstimateAs(job, bare, predictor, cluster));
+      }
+    }
+    if (!best) {
+      Candidate c = bare;
+      c.objection = {
+          Obstacle::kCannotRun,
+          fmt::format("a global batch of {} does not divide over {} ranks{}",
+                      *options_.global_batch,
+                      cluster.devices,
+                      options_.overrides.batches.empty()
+                          ? ""
+                          : " in batches of that size")};
+      return c;
+    }
+    return *std::move(best);
+  }
+
+  // From the largest batch down; those that cannot fit are passed over, and
+  // behind two that take longer smaller ones do, too.
+  template <typename Take>
+  void TryCuts(const Scenario& job,
+               int64_t global_batch,
+               const Candidate& bare,
+               const calibrate::Predictor& predictor,
+               const Cluster& cluster,
+               const Take& take) const {
+    const std::vector<int64_t>& asked = options_.overrides.batches;
+    int64_t most = model::kLargestBatch;
+    int worse = 0;
+    for (const Scenario& cut : CutsOf(job, global_batch, cluster)) {
+      const int64_t batch = cut.workload.batch;
+      if (worse == 2) return;
+      if (batch > most) continue;
+      if (!asked.empty() &&
+          std::find(asked.begin(), asked.end(), batch) == asked.end()) {
+        continue;
+      }
+      Candidate c = EstimateAs(cut, bare, predictor, cluster);
+      if (!c.job) {
+        take(std::move(c));
+        return;  // no batch changes what the device cannot do
+      }
+      if (!c.timed()) most = c.job->largest_batch.value_or(1);
+      const bool timed = c.timed();
+      if (!take(std::move(c)) && timed) ++worse;
+    }
+  }
+
+  Candidate EstimateAs(const Scenario& job,
+                       const Candidate& bare,
+                       const calibrate::Predictor& predictor,
+                       const Cluster& cluster) const {
+    Candidate c = bare;
+    c.precision = job.workload.precision;
+    c.batch = job.workload.batch;
+    c.accumulation = job.workload.accumulation;
+    try {
+      // A device cannot run what it cannot run on however many ranks.
+      hardware::RequirePrecision(predictor.device(), c.precision);
+      c.job = EstimateJob(job, predictor, cluster);
+    } catch (const model::InputError& error) {
+      c.objection = {Obstacle::kCannotRun, error.what()};
+      return c;
+    }
+    if (c.job->fits() && c.tariff) {
+      const auto cost_of = [&](model::Seconds<> time) {
+        return model::RentalCost(time, c.tariff->price, c.tariff->billing);
+      };
+      c.cost = cost_of(c.job->run.total());
+      c.cost_low = cost_of(c.job->run_low);
+      c.cost_high = cost_of(c.job->run_high);
+    }
+    c.objection = ObjectionTo(c, options_);
+    return c;
+  }
+
+  const std::vector<Scenario>& jobs_;
+  const RecommendOptions& options_;
+  Pricing pricing_;
+  Fits fits_;
+  std::map<std::string, calibrate::Predictor> predictors_;
+  std::map<std::string, model::InputError> refusals_;
+  std::set<std::string> fitted_;
+};
+
+// Numbers from 1 to `most`, each twice the last, and `most`.
+std::vector<int64_t> Doublings(int64_t most) {
+  std::vector<int64_t> numbers;
+  for (int64_t n = 1; n < most; n *= 2) numbers.push_back(n);
+  numbers.push_back(most);
+  return numbers;
+}
+
+// Where nothing else is said, a global batch is tried on so many hosts.
+constexpr int64_t kMostHostsTried = 8;
+
+// Of a global batch: any number of devices of a host, whole hosts of several.
+void AddPlacesOfGlobalBatch(const Instance& instance,
+                            const RecommendOptions& options,
+                            std::vector<Placement>& places) {
+  const int64_t batch = *options.global_batch;
+  const std::vector<int64_t> hosts =
+      Doublings(options.hosts.value_or(kMostHostsTried));
+  for (auto n = hosts.rbegin(); n != hosts.rend(); ++n) {
+    if (*n > 1 && instance.count * *n <= batch) {
+      places.push_back({&instance, instance.device, instance.count, *n});
+    }
+  }
+  const std::vector<int64_t> devices = Doublings(instance.count);
+  for (auto n = devices.rbegin(); n != devices.rend(); ++n) {
+    if (*n == 1 || *n <= batch) {
+      places.push_back({&instance, instance.device, *n, 1});
+    }
+  }
+}
+
+// Hosts besides one: as asked, else as many as have the ranks of the scenario.
+int64_t HostsOf(const Scenario& scenario,
+                const Instance& instance,
+                const RecommendOptions& options) {
+  if (options.hosts) return *options.hosts;
+  const int64_t ranks = scenario.workload.parallel.data;
+  return ranks > instance.count && ranks % instance.count == 0
+             ? ranks / instance.count
+             : 1;
+}
+
+// Of a batch a device: one device, all of them, and those of several hosts.
+void AddPlaces(const Instance& instance,
+               const Scenario& scenario,
+               const RecommendOptions& options,
+               std::vector<Placement>& places) {
+  if (options.global_batch) {
+    AddPlacesOfGlobalBatch(instance, options, places);
+    return;
+  }
+  const int64_t hosts = HostsOf(scenario, instance, options);
+  if (hosts > 1) {
+    places.push_back({&instance, instance.device, instance.count, hosts});
+  }
+  if (instance.count > 1) {
+    places.push_back({&instance, instance.device, instance.count, 1});
+  }
+  places.push_back({&instance, instance.device, 1, 1});
+}
+
+void RequireKnownClouds(const std::vector<std::string>& asked) {
+  std::set<std::string> clouds;
+  for (const Instance& instance :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    clouds.insert(instance.cloud);
+  }
+  for (const std::string& cloud : asked) {
+    if (clouds.contains(cloud)) continue;
+    const auto known = model::NameViews(clouds);
+    throw model::InputError(fmt::format("--cloud: unknown cloud \"{}\"{}",
+                                        cloud,
+                                        model::OfKnown(cloud, known)));
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> EstimateCandidates(
+    const std::vector<Scenario>& jobs,
+    const RecommendOptions& options,
+    std::vector<std::string>& left_out_fits) {
+  RequireKnownClouds(options.clouds);
+  const std::vector<std::string>& clouds = options.clouds;
+  std::vector<Placement> places;
+  for (const Instance& instance :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    if (clouds.empty() ||
+        std::find(clouds.begin(), clouds.end(), instance.cloud) !=
+            clouds.end()) {
+      AddPlaces(instance, jobs.front(), options, places);
+    }
+  }
+  const hardware::DeviceCatalog& catalog = hardware::DeviceCatalog::Shipped();
+  for (const std::string& device : options.also) {
+    places.push_back({.device = catalog.Find(device).name});
+  }
+  const hardware::Device& host = catalog.Find("cpu");
+  places.push_back({.device = host.name, .here = true});
+  const Estimator estimator(jobs, options, places);
+  // Where nobody calibrated it this machine is no candidate.
+  if (!estimator.HasFit(host.name)) places.pop_back();
+  std::vector<Candidate> candidates(places.size());
+  calibrate::ParallelFor(places.size(), [&](size_t i) {
+    candidates[i] = estimator.Estimate(places[i]);
+  });
+  left_out_fits = estimator.left_out_fits();
+  return candidates;
+}
+
+}  // namespace trainfare::scenarios
