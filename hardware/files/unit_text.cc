@@ -53,6 +53,7 @@ constexpr auto kTimeUnits = std::to_array<Unit>({
     {"ms", 1e-3},
     {"s", 1.0},
     {"min", 60.0},
+    {"m", 60.0},  // as people type it
     {"h", 3600.0},
     {"d", 86400.0},
 });
@@ -242,17 +243,65 @@ std::string BaseUnit(Dimension dimension) {
   return fmt::format("{}{}", base->text, family.suffix);
 }
 
-std::optional<double> ParseBase(Dimension dimension, std::string_view text) {
+namespace {
+
+// "$5" and "$2.75/h" as "5USD", "2.75USD/h"; other texts as they are.
+std::string WithoutDollarSign(Dimension dimension, std::string_view text) {
+  text = Trimmed(text);
+  const bool money =
+      dimension == Dimension::kMoney || dimension == Dimension::kPrice;
+  if (!money || !text.starts_with('$')) return std::string(text);
+  text.remove_prefix(1);
+  const size_t unit = std::min(text.find('/'), text.size());
+  return fmt::format("{}USD{}", text.substr(0, unit), text.substr(unit));
+}
+
+// The length of "1h" in "1h30min": up to the first digit behind a unit.
+size_t EndOfFirstPart(std::string_view text) {
+  const size_t unit = text.find_first_not_of("+-.0123456789eE ");
+  return std::min(
+      text.find_first_of(".0123456789", std::min(unit, text.size())),
+      text.size());
+}
+
+// One number with its unit, or 0.
+std::optional<double> ParsePart(const Family& family, std::string_view text) {
   const std::optional<NumberAndUnit> split = Split(text);
   if (!split) return std::nullopt;
   if (split->unit.empty()) {
     return split->number == 0.0 ? std::optional<double>(0.0) : std::nullopt;
   }
-  const std::optional<double> unit = UnitBase(FamilyOf(dimension), split->unit);
+  const std::optional<double> unit = UnitBase(family, split->unit);
   if (!unit) return std::nullopt;
   const double base = split->number * *unit;
-  if (!InRange(FamilyOf(dimension), base)) return std::nullopt;
+  if (!InRange(family, base)) return std::nullopt;
   return base;
+}
+
+// "1h30min", "2 d 4 h": parts above 0, each less than one unit of the last.
+std::optional<double> ParseParts(const Family& family, std::string_view text) {
+  double sum = 0;
+  double larger_unit = family.most;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, EndOfFirstPart(text));
+    const std::optional<NumberAndUnit> split = Split(part);
+    const std::optional<double> base = ParsePart(family, part);
+    if (!base || *base <= 0 || *base >= larger_unit) return std::nullopt;
+    sum += *base;
+    larger_unit = *UnitBase(family, split->unit);
+    text.remove_prefix(part.size());
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::optional<double> ParseBase(Dimension dimension, std::string_view text) {
+  const Family& family = FamilyOf(dimension);
+  const std::string plain = WithoutDollarSign(dimension, text);
+  if (const auto part = ParsePart(family, plain)) return part;
+  if (dimension != Dimension::kTime) return std::nullopt;
+  return ParseParts(family, plain);
 }
 
 std::string UnitHint(Dimension dimension, std::string_view text) {

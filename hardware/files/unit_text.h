@@ -35,7 +35,8 @@ std::string_view Description(Dimension dimension);
 std::string BaseUnit(Dimension dimension);
 
 // The number in base units; nullopt when `text` is not one finite number
-// followed by a unit of `dimension` (space between them or not), or 0.
+// followed by a unit of `dimension` (space between them or not), or 0. A time
+// may have parts, "1h30min"; an amount of money or a price its sign, "$5".
 std::optional<double> ParseBase(Dimension dimension, std::string_view text);
 
 // Why `text` did not parse, for the end of a message: "; a number needs its

@@ -43,10 +43,11 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
            options->device,
            "One of `trainfare list devices`, or several: h100_sxm,l4 "
            "(default: this CPU)");
-  sub->add_option("--instance",
-                  options->instance,
-                  "One of `trainfare list instances`: its devices, its price")
-      ->type_name("NAME");
+  AddNames(*sub,
+           "--instance",
+           options->instances,
+           "One of `trainfare list instances`, or several: its devices, its "
+           "price");
   sub->add_option("--fit",
                   options->fit,
                   "A fit file of calibrate (default: yours, else the shipped "

@@ -13,11 +13,32 @@
 namespace trainfare::scenarios {
 namespace {
 
-std::string Worse(double ratio, Objective objective) {
+// "8.1 %", "43 %", "12.3 times".
+std::string MoreBy(double ratio) {
   const double percent = 100.0 * (ratio - 1.0);
-  const std::string more =
-      percent < 1000 ? fmt::format("{:.{}f} %", percent, percent < 10 ? 1 : 0)
-                     : fmt::format("{:.1f} times", ratio);
+  return percent < 1000
+             ? fmt::format("{:.{}f} %", percent, percent < 10 ? 1 : 0)
+             : fmt::format("{:.1f} times", ratio);
+}
+
+// How a candidate that was passed over for one that is measured would be
+// better.
+std::string Better(double ratio, Objective objective) {
+  const std::string more = MoreBy(ratio);
+  switch (objective) {
+    case Objective::kCost:
+      return more + " cheaper";
+    case Objective::kTime:
+      return more + " faster";
+    case Objective::kEnergy:
+      return more + " less energy";
+    default:
+      return more + " better";
+  }
+}
+
+std::string Worse(double ratio, Objective objective) {
+  const std::string more = MoreBy(ratio);
   switch (objective) {
     case Objective::kCost:
       return more + " dearer";
@@ -100,6 +121,32 @@ void Weigh(std::vector<Candidate>& candidates, const Weights& weights) {
 
 }  // namespace
 
+namespace {
+
+bool IsMeasured(const Candidate& c) {
+  return c.timed() && c.job->step.grade == calibrate::Grade::kMeasured;
+}
+
+// Where the best is not measured, the best one that is and that it is in a tie
+// with: not dearer by more than its own step is unsure, within the interval of
+// the best. What start-up leaves open is open for both.
+std::vector<Candidate>::iterator ChoiceOf(std::vector<Candidate>& candidates,
+                                          Objective objective) {
+  const auto best = candidates.begin();
+  if (IsMeasured(*best)) return best;
+  const ScoreRange of_best = best->Score(objective);
+  const auto measured =
+      std::find_if(best, candidates.end(), [&](const Candidate& c) {
+        if (!c.viable() || !IsMeasured(c)) return false;
+        const double score = c.Score(objective).value;
+        return score <= of_best.high &&
+               score * c.job->step.low_factor <= of_best.value;
+      });
+  return measured == candidates.end() ? best : measured;
+}
+
+}  // namespace
+
 void Rank(std::vector<Candidate>& candidates, Objective objective) {
   if (const auto weights = WeightsOf(objective)) Weigh(candidates, *weights);
   std::stable_sort(candidates.begin(),
@@ -108,17 +155,24 @@ void Rank(std::vector<Candidate>& candidates, Objective objective) {
                      return PlaceOf(a, objective) < PlaceOf(b, objective);
                    });
   if (candidates.empty() || !candidates.front().viable()) return;
+  const double most = candidates.front().Score(objective).high;
+  const auto choice = ChoiceOf(candidates, objective);
+  const bool by_measurement = choice != candidates.begin();
+  std::rotate(candidates.begin(), choice, choice + 1);
   Candidate& best = candidates.front();
   best.chosen = true;
-  const ScoreRange least = best.Score(objective);
+  best.by_measurement = by_measurement;
+  const double least = best.Score(objective).value;
   for (const Candidate* one : ParetoFront(candidates)) {
     candidates[static_cast<size_t>(one - candidates.data())].on_front = true;
   }
   for (Candidate& candidate : candidates) {
     if (candidate.chosen || !candidate.viable()) continue;
     const double score = candidate.Score(objective).value;
-    candidate.worse = Worse(score / least.value, objective);
-    candidate.tied = score <= least.high;
+    candidate.worse = score < least
+                          ? "not measured, " + Better(least / score, objective)
+                          : Worse(score / least, objective);
+    candidate.tied = score <= most;
   }
 }
 

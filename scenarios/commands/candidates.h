@@ -63,6 +63,8 @@ struct Candidate {
   std::string worse;                   // than the choice, by how much
   std::optional<ScoreRange> weighted;  // by an objective that has weights
   bool chosen = false;
+  // Chosen over others in a tie because it is measured, and they are not.
+  bool by_measurement = false;
   bool tied = false;  // lies within the choice's interval
   // Of no other candidate that is both cheaper and faster.
   bool on_front = false;
@@ -100,8 +102,9 @@ std::vector<Candidate> EstimateCandidates(
     std::vector<std::string>& left_out_fits);
 
 // Best first, then what misses a limit by least, then what else is out in the
-// order of its names. Names the choice, what ties with it, why the others are
-// not it, and who is on the front of cost and time.
+// order of its names. One that is measured goes before the best, where each
+// lies within the interval of the other. Names the choice, what ties with it,
+// why the others are not it, and who is on the front of cost and time.
 void Rank(std::vector<Candidate>& candidates, Objective objective);
 
 // Those of viable candidates that no other one beats in cost and time both, by

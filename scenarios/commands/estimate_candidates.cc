@@ -14,6 +14,7 @@
 #include "hardware/models/device_models.h"
 #include "model/cost.h"
 #include "model/error.h"
+#include "model/letters.h"
 #include "model/limits.h"
 #include "model/nearest.h"
 #include "scenarios/commands/batch_cuts.h"
@@ -334,19 +335,26 @@ void AddPlaces(const Instance& instance,
   places.push_back({&instance, instance.device, 1, 1});
 }
 
-void RequireKnownClouds(const std::vector<std::string>& asked) {
+// The clouds that were asked for, in any letters, as the catalog writes them.
+std::set<std::string> CloudsOf(const std::vector<std::string>& asked) {
   std::set<std::string> clouds;
   for (const Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
     clouds.insert(instance.cloud);
   }
+  if (asked.empty()) return clouds;
+  std::set<std::string> wanted;
   for (const std::string& cloud : asked) {
-    if (clouds.contains(cloud)) continue;
-    const auto known = model::NameViews(clouds);
-    throw model::InputError(fmt::format("--cloud: unknown cloud \"{}\"{}",
-                                        cloud,
-                                        model::OfKnown(cloud, known)));
+    const std::string name = model::Lowered(cloud);
+    if (!clouds.contains(name)) {
+      const auto known = model::NameViews(clouds);
+      throw model::InputError(fmt::format("--cloud: unknown cloud \"{}\"{}",
+                                          cloud,
+                                          model::OfKnown(cloud, known)));
+    }
+    wanted.insert(name);
   }
+  return wanted;
 }
 
 }  // namespace
@@ -355,14 +363,11 @@ std::vector<Candidate> EstimateCandidates(
     const std::vector<Scenario>& jobs,
     const RecommendOptions& options,
     std::vector<std::string>& left_out_fits) {
-  RequireKnownClouds(options.clouds);
-  const std::vector<std::string>& clouds = options.clouds;
+  const std::set<std::string> clouds = CloudsOf(options.clouds);
   std::vector<Placement> places;
   for (const Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
-    if (clouds.empty() ||
-        std::find(clouds.begin(), clouds.end(), instance.cloud) !=
-            clouds.end()) {
+    if (clouds.contains(instance.cloud)) {
       AddPlaces(instance, jobs.front(), options, places);
     }
   }

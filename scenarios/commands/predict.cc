@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "calibrate/fit/fit.h"
@@ -95,13 +96,13 @@ Cluster ClusterFor(const PredictOptions& options,
                    network);
 }
 
-// `asked`: one of options.device.
+// `asked`: one of options.device; `instance_name`: of options.instances.
 PredictionTarget TargetOf(const PredictOptions& options,
-                          const std::optional<std::string>& asked) {
+                          const std::optional<std::string>& asked,
+                          const std::optional<std::string>& instance_name) {
   const hardware::Instance* instance =
-      options.instance
-          ? &hardware::InstanceCatalog::Shipped().Find(*options.instance)
-          : nullptr;
+      instance_name ? &hardware::InstanceCatalog::Shipped().Find(*instance_name)
+                    : nullptr;
   if (asked && instance != nullptr && !IsPartOf(*asked, *instance)) {
     throw UsageError(fmt::format(
         "--device and --instance: give one of them; {} is no part of the {} "
@@ -133,20 +134,28 @@ PredictionTarget TargetOf(const PredictOptions& options,
   return target;
 }
 
-// One a device.
+// One a device, or one an instance.
 std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
-  if (options.device.size() > 1 && (options.instance || options.fit)) {
+  const bool of_instances = !options.instances.empty();
+  if (options.device.size() > 1 && (of_instances || options.fit)) {
     throw UsageError(
         fmt::format("--device and --{}: give one device, that of the {}",
-                    options.instance ? "instance" : "fit",
-                    options.instance ? "instance" : "fit"));
+                    of_instances ? "instance" : "fit",
+                    of_instances ? "instance" : "fit"));
+  }
+  if (options.instances.size() > 1 && options.fit) {
+    throw UsageError("--instance and --fit: give one instance, of its device");
   }
   std::vector<PredictionTarget> targets;
-  if (options.device.empty()) {
-    targets.push_back(TargetOf(options, std::nullopt));
+  std::optional<std::string> device;
+  if (!options.device.empty()) device = options.device.front();
+  for (const std::string& instance : options.instances) {
+    targets.push_back(TargetOf(options, device, instance));
   }
-  for (const std::string& device : options.device) {
-    targets.push_back(TargetOf(options, device));
+  if (of_instances) return targets;
+  if (!device) targets.push_back(TargetOf(options, std::nullopt, std::nullopt));
+  for (const std::string& one : options.device) {
+    targets.push_back(TargetOf(options, one, std::nullopt));
   }
   return targets;
 }
@@ -160,7 +169,7 @@ std::string GroundName(const PredictionTarget& target) {
 // devices.
 void SetRanks(const model::Parallel& parallel, PredictOptions& options) {
   if (!options.devices && parallel.data > 0) options.devices = parallel.data;
-  if (parallel.shard != model::Shard::kNone && !options.instance &&
+  if (parallel.shard != model::Shard::kNone && options.instances.empty() &&
       options.devices.value_or(options.hosts.value_or(1)) == 1) {
     throw InputError(fmt::format(
         "parallel.shard: expected several devices to share over with {}, got "
@@ -252,11 +261,18 @@ std::vector<Scenario> Variants(const Scenario& scenario,
 
 namespace {
 
+Json NameOfInstance(const PredictionTarget& target) {
+  return target.instance != nullptr ? Json(target.instance->FullName())
+                                    : Json(nullptr);
+}
+
 Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   const PredictionTarget& target = *prediction.target;
   const JobEstimate& job = prediction.job;
   Json json;
   json["device"] = target.predictor.device().name;
+  json["instance"] = NameOfInstance(target);
+  json["price"] = ToJson(target.tariff);
   json["fit"] = target.fit_name.empty() ? Json(nullptr) : Json(target.fit_name);
   json["precision"] = model::ToText(job.workload.precision);
   json.update(ToJson(job));
@@ -279,29 +295,35 @@ Json HeadOf(const std::vector<PredictionTarget>& targets,
   const PredictionTarget& target = targets.front();
   const bool one = targets.size() == 1;
   Grounds grounds;
-  if (target.instance != nullptr) {
-    grounds.prices = SourcesOf(options.prices, {target.instance->cloud});
+  std::set<std::string> clouds;
+  for (const PredictionTarget& any : targets) {
+    if (any.instance != nullptr) clouds.insert(any.instance->cloud);
   }
+  if (!clouds.empty()) grounds.prices = SourcesOf(options.prices, clouds);
   Json json = ResultHead("trainfare.prediction/1", options.origin, grounds);
   json["scenario"] = ToJson(scenario);
   const hardware::Device& device = target.predictor.device();
   json["device"] = one ? Json(device.name) : Json(nullptr);
   json["reported_name"] = one ? Json(device.reported_name) : Json(nullptr);
-  json["instance"] = target.instance != nullptr
-                         ? Json(target.instance->FullName())
-                         : Json(nullptr);
+  json["instance"] = one ? NameOfInstance(target) : Json(nullptr);
   json["fit"] =
       one && !target.fit_name.empty() ? Json(target.fit_name) : Json(nullptr);
   json["hosts"] = target.cluster.hosts;
-  json["price"] = ToJson(target.tariff);
+  json["price"] = one ? ToJson(target.tariff) : Json(nullptr);
   return json;
+}
+
+// What tells a target from others: its instance, else its device.
+std::string ShortName(const PredictionTarget& target) {
+  return target.instance != nullptr ? target.instance->FullName()
+                                    : target.predictor.device().name;
 }
 
 std::string NamesOf(const std::vector<PredictionTarget>& targets) {
   std::vector<std::string> names;
   for (const PredictionTarget& target : targets) {
     names.push_back(targets.size() == 1 ? TargetName(target)
-                                        : target.predictor.device().name);
+                                        : ShortName(target));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -370,7 +392,7 @@ void AddNotes(const std::vector<PredictionTarget>& targets,
     if (jobs.empty()) continue;
     for (const Note& note : PredictionNotes(target, jobs, scenario, spot)) {
       if (!devices.contains(note.text)) order.push_back(note);
-      devices[note.text].push_back(target.predictor.device().name);
+      devices[note.text].push_back(ShortName(target));
     }
   }
   for (Note& note : order) {
@@ -393,9 +415,11 @@ Scenario LoadAsked(PredictOptions& options) {
         "--model, --samples, --set: a published run stands as it was run");
   }
   PublishedJob job = LoadPublishedJob(options.scenario);
-  if (options.device.empty() && !options.instance && !options.fit) {
+  if (options.device.empty() && options.instances.empty() && !options.fit) {
     options.device = {job.device->name};
-    if (job.instance != nullptr) options.instance = job.instance->FullName();
+    if (job.instance != nullptr) {
+      options.instances = {job.instance->FullName()};
+    }
     if (!options.devices) options.devices = job.devices;
   }
   return std::move(job.scenario);
@@ -461,14 +485,15 @@ Report Predict(const PredictOptions& asked) {
     RequireCount("--hosts", *options.hosts, model::kMostDevices);
   }
   SetRanks(scenario.workload.parallel, options);
-  if (options.spot && !options.instance) {
+  if (options.spot && options.instances.empty()) {
     throw UsageError("--spot: needs --instance, whose price it is");
   }
   const std::vector<PredictionTarget> targets = TargetsOf(options);
   if (options.largest) {
     if (variants.size() != 1 || targets.size() != 1) {
       throw UsageError(
-          "--largest: give one --batch, --seq, --precision and --device");
+          "--largest: give one --batch, --seq, --precision, --device and "
+          "--instance");
     }
     return LargestReport(LargestFromText(*options.largest),
                          variants.front(),

@@ -29,9 +29,9 @@ struct Overrides {
 
 struct PredictOptions {
   std::string scenario;  // path or name; empty: overrides.model says it
-  std::vector<std::string> device;  // each by itself; empty: not said
-  std::optional<std::string> instance;
-  std::optional<std::string> fit;  // path
+  std::vector<std::string> device;     // each by itself; empty: not said
+  std::vector<std::string> instances;  // the same
+  std::optional<std::string> fit;      // path
   std::optional<int64_t> devices;
   std::optional<int64_t> hosts;        // as many devices on each
   std::optional<std::string> network;  // "400Gbit/s", of each host

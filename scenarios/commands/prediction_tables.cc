@@ -28,12 +28,14 @@ std::string Count(double value) {
 
 // People see what is not the same in all rows.
 std::vector<Column> Columns(const JobUnits& units,
+                            bool several_instances,
                             bool several_devices,
                             bool several_precisions) {
   const auto seen_if = [](bool several) {
     return several ? Audience::kAll : Audience::kMachines;
   };
   return {
+      {"instance", "instance", Align::kLeft, 0, seen_if(several_instances)},
       {"device", "device", Align::kLeft, 0, seen_if(several_devices)},
       {"precision", "precision", Align::kLeft, 0, seen_if(several_precisions)},
       {"batch", "batch", Align::kRight},
@@ -60,7 +62,9 @@ std::vector<Column> Columns(const JobUnits& units,
 std::vector<Cell> SettingCells(const Prediction& prediction) {
   const JobEstimate& job = prediction.job;
   const double length = model::MeanLength(job.lengths);
-  return {prediction.target->predictor.device().name,
+  const hardware::Instance* instance = prediction.target->instance;
+  return {instance != nullptr ? instance->FullName() : "",
+          prediction.target->predictor.device().name,
           std::string(model::ToText(job.workload.precision)),
           Cell(fmt::format("{}", job.workload.batch),
                static_cast<double>(job.workload.batch)),
@@ -248,15 +252,18 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs) {
   Table table;
   std::vector<const JobEstimate*> jobs;
+  std::set<const hardware::Instance*> instances;
   std::set<std::string> devices;
   std::set<model::Precision> precisions;
   for (const Prediction& prediction : predictions) {
     jobs.push_back(&prediction.job);
+    instances.insert(prediction.target->instance);
     devices.insert(prediction.target->predictor.device().name);
     precisions.insert(prediction.job.workload.precision);
   }
   const JobUnits units = UnitsOf(jobs);
-  table.columns = Columns(units, devices.size() > 1, precisions.size() > 1);
+  table.columns = Columns(
+      units, instances.size() > 1, devices.size() > 1, precisions.size() > 1);
   for (const Prediction& prediction : predictions) {
     table.Add(Row(prediction, epochs, units));
   }

@@ -430,8 +430,9 @@ std::string Answer(const std::vector<Candidate>& candidates,
   }
   const Candidate& best = candidates.front();
   return fmt::format(
-      "{}: {} is {} ({} x {}{}{}): {}, {} (80 % interval {} .. {}{})",
+      "{}: {}{} is {} ({} x {}{}{}): {}, {} (80 % interval {} .. {}{})",
       scenario.title,
+      best.by_measurement ? "measured, in a tie for " : "",
       Superlative(options.objective),
       best.Name(),
       best.devices,
@@ -592,7 +593,7 @@ Report ReportOf(const Candidate& best, const RecommendOptions& options) {
   PredictOptions of_choice;
   of_choice.scenario = options.scenario;
   if (best.instance != nullptr) {
-    of_choice.instance = best.instance->FullName();
+    of_choice.instances = {best.instance->FullName()};
     of_choice.hosts = best.hosts;
   } else {
     of_choice.device = {best.device};

@@ -149,6 +149,8 @@ void AddParts(const Object& from, SavedRow& saved) {
   for (size_t i = 0; i < kParts.size(); ++i) {
     if (!saved.parts[i].empty()) continue;
     const Part& part = kParts[i];
+    // A candidate of recommend, whose figures are a level further in.
+    if (part.is_choice && from.Find("estimate") != nullptr) continue;
     saved.parts[i] = part.is_count ? from.Count(part.key) : from.Text(part.key);
   }
 }

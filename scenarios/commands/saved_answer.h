@@ -41,15 +41,17 @@ struct Part {
   std::string_view key;
   bool is_count = false;
   std::string_view words = "";  // in front of it
+  // What recommend may choose for a candidate, and so does not tell it apart.
+  bool is_choice = false;
 };
 constexpr auto kParts = std::to_array<Part>({
     {"instance"},
     {"device"},
     {"devices", true, "devices "},
     {"hosts", true, "hosts "},
-    {"batch", true, "batch "},
+    {"batch", true, "batch ", true},
     {"sequence_length", true, "length "},
-    {"precision"},
+    {"precision", false, "", true},
 });
 
 struct SavedRow {

@@ -232,7 +232,8 @@ class BadInput(Case):
             (
                 ("stack: eager", "stack: eager\nrun: { start_up: 4 GB }"),
                 's.yaml:11:18: run.start_up: expected a time such as "5 us", got '
-                '"4 GB"; known units: ns, us, \u00b5s, \u03bcs, ms, s, min, h, d',
+                '"4 GB"; known units: ns, us, \u00b5s, \u03bcs, ms, s, min, m, h, '
+                "d",
             ),
         )
         for (old, new), message in cases:
@@ -977,6 +978,35 @@ class Predict(Case):
             self.good(*asked, *lists, "--format", "csv").stdout)))
         self.assertEqual([row["device"] for row in rows], ["l4"] * 2 + ["t4"] * 2)
 
+    def test_several_instances_are_rows_with_their_prices(self):
+        names = ["aws/g5.xlarge", "gcp/g2-standard-4"]
+        whole = self.json_of("predict", self.write("s.yaml", GOOD),
+                             "--instance", ",".join(names))  # fmt: skip
+        rows = whole["predictions"]
+        self.assertEqual([row["instance"] for row in rows], names)
+        self.assertEqual([row["device"] for row in rows], ["a10g", "l4"])
+        self.assertIsNone(whole["instance"])
+        self.assertEqual(
+            sorted(whole["price_catalogs"]), ["aws", "gcp"])
+        for row in rows:
+            one = self.json_of("predict", self.write("s.yaml", GOOD),
+                               "--instance", row["instance"])  # fmt: skip
+            self.assertEqual(one["predictions"], [row])
+            self.assertEqual(one["price"], row["price"])
+
+    def test_limits_are_read_as_people_type_them(self):
+        asked = ("recommend", self.write("s.yaml", GOOD))
+        exact = self.json_of(*asked, "--deadline", "5400s", "--budget", "5 USD",
+                             "--cloud", "aws")  # fmt: skip
+        typed = self.json_of(*asked, "--deadline", "1h30min", "--budget", "$5",
+                             "--cloud", "AWS")  # fmt: skip
+        for answer in (exact, typed):
+            for changing in ("timestamp", "arguments", "command"):
+                answer.pop(changing, None)
+        self.assertEqual(exact, typed)
+        self.assertEqual(exact["deadline_s"],
+                         self.json_of(*asked, "--deadline", "90m")["deadline_s"])
+
     def test_of_a_list_what_a_device_cannot_run_is_left_out(self):
         asked = ("predict", self.write("s.yaml", GOOD), "--device", "l4,t4")
         whole = self.json_of(*asked, "--precision", "bf16,fp16")
@@ -991,7 +1021,8 @@ class Predict(Case):
             (("--instance", "aws/g6.xlarge"),
              "--device and --instance: give one device, that of the instance"),
             (("--largest", "batch"),
-             "--largest: give one --batch, --seq, --precision and --device"),
+             "--largest: give one --batch, --seq, --precision, --device and "
+             "--instance"),
         ):  # fmt: skip
             self.refused(2, message, *asked, "--precision", "fp16", *more)
         self.refused(

@@ -44,6 +44,39 @@ TEST_CASE("quantities are read in their unit") {
   CheckParsed<model::Usd<>>("3 USD", 3.0);
 }
 
+TEST_CASE("a time may have parts, money its sign") {
+  CheckParsed<model::Seconds<>>("90m", 5400.0);
+  CheckParsed<model::Seconds<>>("1h30min", 5400.0);
+  CheckParsed<model::Seconds<>>("1h 30m", 5400.0);
+  CheckParsed<model::Seconds<>>("2 d 4 h", 52 * 3600.0);
+  CheckParsed<model::Seconds<>>("1 h 2 min 3.5 s", 3723.5);
+  CheckParsed<model::Usd<>>("$5", 5.0);
+  CheckParsed<model::Usd<>>("$ 0.25", 0.25);
+  CheckParsed<model::UsdPerSecond<>>("$2.75/h", 2.75 / 3600.0);
+  // What the program prints of a time it reads again.
+  for (const double seconds : {45.0, 754.0, 12000.0, 187200.0}) {
+    const std::string text = FormatTime(model::Seconds<>(seconds));
+    CAPTURE(text);
+    CheckParsed<model::Seconds<>>(text.c_str(), seconds);
+  }
+  for (const char* text : {"30min1h",
+                           "1h90min",
+                           "1h1h",
+                           "1h 30",
+                           "30 1h",
+                           "1h-30min",
+                           "-1h30min",
+                           "1h0min",
+                           "1hmin",
+                           "$5"}) {
+    CAPTURE(text);
+    CHECK_FALSE(ParseQuantity<model::Seconds<>>(text).has_value());
+  }
+  CHECK_FALSE(ParseQuantity<model::Usd<>>("$").has_value());
+  CHECK_FALSE(ParseQuantity<model::Usd<>>("$5 USD").has_value());
+  CHECK_FALSE(ParseQuantity<model::Usd<>>("1USD2USD").has_value());
+}
+
 TEST_CASE("zero alone needs no unit") {
   CHECK(ParseQuantity<model::Bytes<>>("0")->base() == 0.0);
   CHECK(ParseQuantity<model::Bytes<>>("0.0")->base() == 0.0);

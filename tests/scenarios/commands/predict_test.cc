@@ -61,7 +61,7 @@ TEST_CASE("an instance brings its device, its count and its price") {
   const FitFolder none;
   PredictOptions options;
   options.scenario = "emotion_bert_base";
-  options.instance = "aws/g5.12xlarge";
+  options.instances = {"aws/g5.12xlarge"};
   const Json json = Json::parse(Predict(options).json);
   CHECK(json.at("device") == "a10g");
   const Json& p = json.at("predictions")[0];
@@ -78,7 +78,7 @@ TEST_CASE("several hosts are several instances, by their network") {
   const FitFolder none;
   PredictOptions options;
   options.scenario = "llama_8b_fsdp";
-  options.instance = "aws/p5.48xlarge";
+  options.instances = {"aws/p5.48xlarge"};
   const Json one = Json::parse(Predict(options).json);
   CHECK(one.at("hosts") == 1);
   options.overrides.settings = {"parallel.data=16"};
@@ -154,7 +154,7 @@ TEST_CASE("the largest that fits: one more does not") {
 TEST_CASE("a part of what an instance has may be asked about") {
   const FitFolder none;
   PredictOptions options = On("trainium1_core");
-  options.instance = "aws/trn1.2xlarge";
+  options.instances = {"aws/trn1.2xlarge"};
   options.devices = 1;
   const Json core = Json::parse(Predict(options).json);
   CHECK(core.at("device") == "trainium1_core");
@@ -214,7 +214,7 @@ TEST_CASE("values out of range are refused by the name of their flag") {
       "--devices: expected an integer from 1 to 1048576, got 0",
       model::InputError);
   options = On("a100_sxm4_80gb");
-  options.instance = "aws/g5.xlarge";
+  options.instances = {"aws/g5.xlarge"};
   CHECK_THROWS_AS(Predict(options), UsageError);
 }
 

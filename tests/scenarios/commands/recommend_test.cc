@@ -11,6 +11,7 @@
 #include "hardware/catalog/instance.h"
 #include "model/error.h"
 #include "scenarios/commands/batch_cuts.h"
+#include "scenarios/commands/candidates.h"
 #include "scenarios/commands/predict.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -97,6 +98,45 @@ TEST_CASE("the winner is best by its objective, and one in all places") {
   }
 }
 
+// One that costs so much, or so many times less or more.
+Candidate Costing(double dollars, double times, calibrate::Grade grade) {
+  Candidate c;
+  c.device = "a10g";
+  c.job.emplace();
+  c.job->step.grade = grade;
+  c.job->step.low_factor = 1 / times;
+  c.cost = model::Usd<>(dollars);
+  c.cost_low = model::Usd<>(dollars / times);
+  c.cost_high = model::Usd<>(dollars * times);
+  return c;
+}
+
+TEST_CASE("a measured candidate wins a tie, and no more than a tie") {
+  using calibrate::Grade;
+  struct Case {
+    double dollars;
+    double times;
+    bool wins;
+  };
+  for (const Case& one : {Case{1.04, 1.05, true},
+                          Case{1.06, 1.05, false},
+                          Case{1.6, 2.0, false}}) {
+    CAPTURE(one.dollars);
+    std::vector<Candidate> candidates = {
+        Costing(1.0, 1.5, Grade::kDatasheetOnly),
+        Costing(one.dollars, one.times, Grade::kMeasured),
+        Costing(1.1, 1.5, Grade::kExtrapolated)};
+    Rank(candidates, Objective::kCost);
+    CHECK(candidates[0].chosen);
+    CHECK(candidates[0].by_measurement == one.wins);
+    CHECK((candidates[0].job->step.grade == Grade::kMeasured) == one.wins);
+    if (one.wins) {
+      CHECK(candidates[1].worse == "not measured, 4.0 % cheaper");
+      CHECK(candidates[1].tied);
+    }
+  }
+}
+
 TEST_CASE("a global batch is cut from the largest batch down") {
   const Scenario job = LoadScenario("llama_8b_lora");
   Cluster cluster;
@@ -137,7 +177,7 @@ TEST_CASE("a global batch stays, however many devices share it") {
   // What `predict` says of the choice.
   PredictOptions of_choice;
   of_choice.scenario = "llama_8b_fsdp";
-  of_choice.instance = winner.at("instance");
+  of_choice.instances = {winner.at("instance")};
   of_choice.devices = winner.at("devices");
   of_choice.hosts = winner.at("hosts");
   of_choice.overrides.batches = {winner.at("batch")};

@@ -112,7 +112,7 @@ TEST_CASE("the parts of a step and of memory add up in their charts") {
   const FitFolder none;
   PredictOptions options;
   options.scenario = "squad_bert_large";
-  options.instance = "aws/p4d.24xlarge";
+  options.instances = {"aws/p4d.24xlarge"};
   options.charts = true;
   const Report report = Predict(options);
   const nlohmann::json job =
