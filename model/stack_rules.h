@@ -34,9 +34,16 @@ struct StackRules {
   bool scales_queries = false;     // and not the scores
   bool heads_are_strides = false;  // no copies to split them
 
-  // --- biases, dropout, loss ---
-  bool lays_out_bias = false;     // a pass before the product that adds to it
-  bool drops_activation = false;  // of translation models
+  // Flash attention reads them where the projection left them.
+  bool packs_heads = false;
+
+  // --- biases, norms, dropout, loss ---
+  // Biases and their gradients belong to products (cuBLASLt's epilogues), in 8
+  // bits to the cast of a gradient, which an activation's gradient takes in.
+  bool biases_in_products = false;
+  bool one_norm_gradient = false;  // of scale and shift with the input's
+  bool lays_out_bias = false;      // a pass before the product that adds to it
+  bool drops_activation = false;   // of translation models
   bool drops_activation_apart = false;  // in a kernel of its own
   bool smooths_labels = false;          // a criterion of its own, two terms
   bool one_kernel_criterion = false;    // of translation models
@@ -45,6 +52,8 @@ struct StackRules {
   // Host time of a launch over an eager framework's: hand-fused layers launch
   // from C++, compiled graphs replay.
   double launch_share = 1.0;
+  // A step is replayed whole: the host starts it and does nothing within it.
+  bool one_graph = false;
 
   // --- device ---
   // Kernels reach a share of the memory rate of hand-written ones that is
@@ -122,6 +131,17 @@ inline constexpr std::array kStackRules = {
                .autocasts = true,
                .fuses_gate = false,
                .fuses_loss = true},
+    // NVIDIA's submissions to MLPerf: --cuda_graph_mode full_iteration
+    // --fused_bias_fc --fused_bias_mha --fused_dropout_add of
+    // mlcommons/training_results_v3.1@f33f9444, benchmarks/bert.
+    StackRules{.fusion = Fusion::kGraphs,
+               .block = BlockKernels::kHandFused,
+               .joins_projections = true,
+               .packs_heads = true,
+               .biases_in_products = true,
+               .one_norm_gradient = true,
+               .launch_share = 0.0,
+               .one_graph = true},
 };
 
 constexpr const StackRules& RulesOf(Fusion fusion) {

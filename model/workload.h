@@ -95,6 +95,7 @@ enum class Fusion {
   kXla,       // the same by XLA for GPUs: TensorFlow, JAX
   kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
   kUnsloth,   // eager but for fused norms and positions, one kernel for a loss
+  kGraphs,    // hand-fused layers, a whole step replayed as one CUDA graph
 };
 template <>
 inline constexpr auto kWords<Fusion> =
@@ -106,7 +107,8 @@ inline constexpr auto kWords<Fusion> =
                    {Fusion::kCompiled, "compiled"},
                    {Fusion::kXla, "xla"},
                    {Fusion::kLiger, "liger"},
-                   {Fusion::kUnsloth, "unsloth"}});
+                   {Fusion::kUnsloth, "unsloth"},
+                   {Fusion::kGraphs, "graphs"}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip

@@ -14,6 +14,7 @@
 #include "model/overlap.h"
 #include "model/sharded_pass.h"
 #include "model/sharding.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::calibrate {
@@ -340,9 +341,9 @@ RankStepTime StepOverRanks(const model::Workload& workload,
   step.slowed = Seconds<>(std::max(0.0, added.slowed.base().a));
   step.exposed = Seconds<>(added.exposed.base().a);
   step.traffic = std::move(added.traffic);
-  step.host = ranks.host;
-  Jet host(ranks.host.base());
-  host.v[6] = ranks.host.base();  // by its logarithm
+  if (!model::RulesOf(workload).one_graph) step.host = ranks.host;
+  Jet host(step.host.base());
+  host.v[6] = step.host.base();  // by its logarithm
   const Jet sending = added.all.base();
   // All else that is not of a pass that sends moves with the share alone.
   step.log_sigma = LogSigma(alone.total().base() * slower + sending + host,

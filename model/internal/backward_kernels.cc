@@ -55,13 +55,16 @@ bool IsOfBlock(Matrix matrix) { return matrix <= Matrix::kFeedForwardOut; }
 }  // namespace
 
 // The gradients of Y (m, n) = X (m, k) W (k, n): of input, weight and bias.
-// `bias`: its gradient is a kernel of its own. `input`: whether X was narrowed
-// for this product, so that its gradient is widened.
+// `bias`: its gradient is a kernel of its own, where products do not have it.
+// `input`: whether X was narrowed for this product, so that its gradient is
+// widened.
 void PassKernels::LinearBackward(
     Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias, Input input) {
   const bool fp8 = fp8_ && IsOfBlock(matrix);
   if (IsOfBlock(matrix)) Dequantise(n * k);
-  if (fp8) CastToFp8("cast gradient", m * n);
+  const bool narrow_already = rules_.biases_in_products && !a_.gated &&
+                              matrix == Matrix::kFeedForwardIn;
+  if (fp8 && !narrow_already) CastToFp8("cast gradient", m * n);
   Gemm("input gradient", m, k, n);
   if (fp8) ReadFp8(Reads::kWeights);
   AdapterBackward(matrix, m, n, k);
@@ -70,7 +73,7 @@ void PassKernels::LinearBackward(
   WeightGradientGemm("weight gradient", k, n, m);
   if (fp8) ReadFp8(Reads::kGradient);
   WidenParameterGradient(k * n);
-  if (bias) {
+  if (bias && !(rules_.biases_in_products && IsOfBlock(matrix))) {
     BiasGradient(m, n);
     if (!Compiled()) WidenParameterGradient(n);
   }
@@ -109,7 +112,7 @@ void PassKernels::NormBackward(int64_t rows, int64_t width, int64_t read) {
             2 * read,
             read,
             kLayerNormBackwardFlops);
-  if (!NormsTrain()) return;
+  if (!NormsTrain() || rules_.one_norm_gradient) return;
   // Scale and shift: column sums over the same tensors.
   Reduction("layer norm weight gradient", width, elements, 2 * read, 0, 4);
   list_.kernels.back().bytes_written = 2 * width * 4;

@@ -411,7 +411,7 @@ void PassKernels::ProjectionsForward(Attends attends,
   const int64_t queries = query_tokens * a_.query_width();
   const int64_t keys = key_tokens * a_.key_width();
   const int64_t values = key_tokens * a_.value_width();
-  if (HandFused()) {
+  if (HandFused() && CopiesHeads()) {
     Elementwise(
         "bias and head split", queries + keys + values, element_, element_, 1);
   }
@@ -478,7 +478,7 @@ void PassKernels::FlashAttentionForward(const AttentionShape& shape) {
 // LibTorch's flash attention takes heads where the projections left them.
 bool PassKernels::CopiesHeads() const {
   const bool flash = w_.stack.attention == Attention::kFlash;
-  return !Compiled() && !(flash && EagerOutside());
+  return !Compiled() && !(flash && (EagerOutside() || rules_.packs_heads));
 }
 
 // Operands of batched products, where heads are not where these take them.

@@ -117,6 +117,29 @@ TEST_CASE("launches of the trainer's stacks, by hand") {
   CHECK(LaunchesOfLayer(list, Phase::kBackward) == 36);
 }
 
+// The docs' `graphs` (docs/models/counts.md): a layer of BERT with flash
+// attention forward has four products, attention, GELU and twice the residual
+// and its norm; LightSeq's also copies heads apart and together. Back: eight
+// products, attention, GELU, twice norm, dropout and sum; LightSeq's also four
+// copies of heads, four gradients of biases, two of norms. In 8 bits the
+// gradients of three products are cast; that of GELU is in 8 bits already.
+TEST_CASE("launches of products with epilogues, by hand") {
+  Workload w = BertBase(2, 16);
+  w.precision = Precision::kBf16;
+  w.stack = {Fusion::kGraphs, Attention::kFlash};
+  w.stack.narrow_weights = true;
+  const KernelList graphs = ExpandKernels(w);
+  CHECK(LaunchesOfLayer(graphs, Phase::kForward) == 10);
+  CHECK(LaunchesOfLayer(graphs, Phase::kBackward) == 16);
+  w.stack.fusion = Fusion::kLightSeq;
+  CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kForward) == 12);
+  CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kBackward) == 26);
+  w.stack.fusion = Fusion::kGraphs;
+  w.precision = Precision::kFp8;
+  Validate(w);
+  CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kBackward) == 16 + 3);
+}
+
 int64_t CountOf(const KernelList& list,
                 SegmentRole role,
                 Phase phase,

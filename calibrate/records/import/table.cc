@@ -248,25 +248,27 @@ constexpr auto kShards =
                                                        {"zero3", Shard::kZero3},
                                                        {"fsdp", Shard::kFsdp}});
 
-// How several devices share a model, where the table says so.
-model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
-  model::Parallel parallel;
-  if (!row.Has("sharding") || devices == 1) return parallel;
+Shard ShardOf(const TableRow& row) {
   const std::string& sharding = row["sharding"];
   if (sharding.empty()) {
-    if (Contains(row["stack_notes"], kReplicas)) return parallel;
+    for (const ShardWords& rule : kShardWords) {
+      if (Contains(row["stack_notes"], rule.words)) return rule.shard;
+    }
     throw Unused{"how its devices share the model is not stated"};
   }
   const std::string_view word =
       std::string_view(sharding).substr(0, sharding.find(' '));
-  const auto* const known =
-      std::find_if(kShards.begin(), kShards.end(), [&](const auto& shard) {
-        return shard.first == word;
-      });
-  if (known == kShards.end()) {
-    throw Unused{fmt::format("not predicted: {} over ranks", sharding)};
+  for (const auto& [known, shard] : kShards) {
+    if (known == word) return shard;
   }
-  parallel.shard = known->second;
+  throw Unused{fmt::format("not predicted: {} over ranks", sharding)};
+}
+
+// How several devices share a model, where the table says so.
+model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
+  model::Parallel parallel;
+  if (!row.Has("sharding") || devices == 1) return parallel;
+  parallel.shard = ShardOf(row);
   if (parallel.shard == Shard::kNone) return parallel;
   parallel.data = devices;
   return parallel;
@@ -461,9 +463,36 @@ model::Seconds<> TimeOf(const TableRow& row,
   return time;
 }
 
+// A host's adapters: "Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x
+// ConnectX-7 IB NDR 400Gb/s", "4x ConnectX-7 IB NDR 400Gb/Sec".
+std::optional<model::BytesPerSecond<>> AdaptersOf(std::string_view text) {
+  if (const size_t own = text.find(kComputeAdapters);
+      own != std::string_view::npos) {
+    text.remove_prefix(own + kComputeAdapters.size());
+    text = text.substr(0, text.find(','));
+  }
+  const auto number = [&](size_t end) {
+    const size_t last = text.find_last_not_of(' ', end - 1);
+    const std::string_view before = text.substr(0, last + 1);
+    const size_t begin = before.find_last_not_of("0123456789") + 1;
+    return hardware::ParseNumber(before.substr(begin));
+  };
+  const size_t times = text.find('x');
+  const size_t unit = text.find(kAdapterRate);
+  if (times == std::string_view::npos || unit == std::string_view::npos ||
+      times == 0 || unit == 0) {
+    return std::nullopt;
+  }
+  const auto adapters = number(times);
+  const auto rate = number(unit);
+  if (!adapters || !rate) return std::nullopt;
+  return model::GBPerSecond(*adapters * *rate / 8.0);
+}
+
 // The rate before words of the notes, "4 x 100 Gbit/s RoCE between nodes": of
 // each host.
 std::optional<model::BytesPerSecond<>> NetworkOf(const TableRow& row) {
+  if (const auto adapters = AdaptersOf(row["host_network"])) return adapters;
   const std::string notes = row.AllNotes();
   const size_t end = notes.find(kBetweenHosts);
   if (end == std::string::npos) return std::nullopt;

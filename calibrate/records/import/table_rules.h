@@ -50,6 +50,7 @@ inline constexpr auto kFusionWords = std::to_array<FusionWords>({
     {"Megatron",
      model::Fusion::kLightSeq,
      "fused softmax, bias and GELU kernels"},
+    {"MLPerf BERT", model::Fusion::kGraphs, "fused layers in one CUDA graph"},
     {"MLPerf", model::Fusion::kLightSeq, "fused layers of the submissions"},
     {"", model::Fusion::kEager, "one kernel an operation"},
 });
@@ -111,9 +112,17 @@ inline constexpr auto kFlashWords = std::to_array<std::string_view>({
     "paxml",
 });
 
-// Words of `stack_notes` where every device has the model and a column for
-// sharding says nothing.
-inline constexpr std::string_view kReplicas = "MLPerf";
+// How devices share a model where a column for sharding says nothing, from
+// words of `stack_notes`.
+struct ShardWords {
+  std::string_view words;
+  model::Shard shard;
+};
+inline constexpr auto kShardWords = std::to_array<ShardWords>({
+    // --distributed_lamb of NVIDIA's submissions.
+    {"MLPerf BERT", model::Shard::kZero1},
+    {"MLPerf", model::Shard::kNone},
+});
 
 // Matrices that adapters stand beside, by their names in Transformers.
 struct AdapterWords {
@@ -152,6 +161,9 @@ inline constexpr auto kPrecisionWords = std::to_array<PrecisionWords>({
 // How notes say what joins hosts: "1600 Gbit/s RoCE between nodes".
 inline constexpr std::string_view kBetweenHosts = "between nodes";
 inline constexpr std::string_view kHostRate = "Gbit/s";
+// And a column of a host's adapters: "Storage: .., Compute: 8x .. 400Gb/s".
+inline constexpr std::string_view kComputeAdapters = "Compute:";
+inline constexpr std::string_view kAdapterRate = "Gb";
 
 // What `metric` is and in what unit. Of several times of one run the first
 // here is used: the others say the same again, or hold a start-up.

@@ -366,7 +366,10 @@ inline constexpr int64_t kGpuOtherTensors = 8;
 template <class T>
 model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
                                     const T& a_tensor) {
-  if (workload.work != model::Work::kTraining) return model::Seconds<T>(T(0.0));
+  if (workload.work != model::Work::kTraining ||
+      model::RulesOf(workload).one_graph) {
+    return model::Seconds<T>(T(0.0));
+  }
   const int64_t layers =
       workload.architecture.layers + workload.architecture.decoder_layers;
   const int64_t of_layer =

@@ -247,6 +247,10 @@ TEST_CASE("a host that nobody timed is as its kind's, and as open") {
   CHECK(step.total().base() ==
         Near((step.computing.total() + step.slowed + step.exposed).base() +
              0.003));
+  // A step that is one graph has no host.
+  model::Workload graph = workload;
+  graph.stack.fusion = model::Fusion::kGraphs;
+  CHECK(StepOverRanks(graph, alone, open).host.base() == 0.0);
   // A processor's ranks are in its own times.
   const hardware::Device processor = Processor();
   CHECK(FitRanks(processor, PriorFit(processor), Synthetic(processor))

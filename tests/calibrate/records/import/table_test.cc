@@ -84,6 +84,8 @@ TEST_CASE("packed and unpadded sequences have their real lengths") {
   CHECK(packed.workload.documents == 2);
   CHECK(packed.workload.predictions_per_sequence == 160);
   CHECK(packed.workload.optimizer.kind == OptimizerKind::kLamb);
+  CHECK(packed.workload.stack.fusion == Fusion::kGraphs);
+  CHECK(packed.workload.parallel.shard == model::Shard::kZero1);
   CHECK(ToSeconds(packed.measured) == doctest::Approx(0.096));
   const Observation rate = parse("MLPerf BERT; LAMB; packed 512-token rows",
                                  "sequences_per_s,8000",
@@ -180,6 +182,28 @@ TEST_CASE("a row says on how many hosts, and what joins them") {
   CHECK_FALSE(One(row("2", "fast between nodes")).network.has_value());
   CHECK(One(row("1", "100 Gbit/s between nodes")).hosts == 1);
   CHECK_THROWS_AS(Parse(row("3", "x") + "\n"), InputError);
+}
+
+TEST_CASE("a host's adapters are its network") {
+  const auto network = [](const std::string& adapters) {
+    const Table table = ParseTable(
+        "device,n_devices,nodes,model,seq_len,batch_per_device,precision,"
+        "framework,stack_notes,task,metric,value,notes,host_network\n"
+        "V100-SXM2-32GB,16,2,bert-large,128,4,fp32,PyTorch,x,finetune,step_ms,"
+        "9,,\"" +
+            adapters + "\"\n",
+        "t.csv");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].network;
+  };
+  CHECK(network("4x ConnectX-7 IB NDR 400Gb/Sec")->base() ==
+        doctest::Approx(200e9));
+  CHECK(network("Storage: 2x BF3 400Gb/s, Compute: 8 x ConnectX - 7 IB NDR 400 "
+                "Gb / Sec, Management: 100Gb/s Ethernet NIC")
+            ->base() == doctest::Approx(400e9));
+  CHECK_FALSE(network("Infiniband, Ethernet").has_value());
+  CHECK_FALSE(network("xGb, 100 Gb/s").has_value());
+  CHECK_FALSE(network("").has_value());
 }
 
 TEST_CASE("weights that are all of 16 bits have no masters") {

@@ -389,6 +389,18 @@ TEST_CASE("a compiled graph launches for less") {
         model::RulesOf(w).launch_share * eager);
 }
 
+// A step replayed as one graph waits for no launch and does nothing a tensor.
+TEST_CASE("a graph of a whole step has no host") {
+  const Device d = Volta();
+  model::Workload w = BertBase(1, 16);
+  w.stack.fusion = model::Fusion::kGraphs;
+  auto p = Priors();
+  const double step = StepOf(d, w, p).total().base();
+  p[kGpuLaunchCost] = 1.0;
+  p[kGpuTensorOverhead] = 1.0;
+  CHECK(StepOf(d, w, p).total().base() == step);
+}
+
 TEST_CASE("XLA's kernels move their bytes at a share of the rate") {
   const Device d = Volta();
   model::Workload w = BertBase(16, 128);
