@@ -62,7 +62,7 @@ std::string Reason(const std::string& row) {
 TEST_CASE("packed and unpadded sequences have their real lengths") {
   const std::string header =
       "source,device,n_devices,nodes,model,hidden,layers,heads,intermediate,"
-      "vocab,seq_len,batch_per_device,grad_accum,precision,framework,"
+      "vocab,seq_len,batch_per_device,grad_accum,sharding,precision,framework,"
       "stack_notes,task,metric,value,tokens_per_sample,notes\n";
   const auto parse = [&](const std::string& stack,
                          const std::string& metric,
@@ -70,7 +70,7 @@ TEST_CASE("packed and unpadded sequences have their real lengths") {
     const Table table = ParseTable(
         header +
             "mlperf,H100-SXM5-80GB,8,1,bert-large,1024,24,16,4096,30522,512,48,"
-            "1,fp8,NGC 23.09," +
+            "1,,fp8,NGC 23.09," +
             stack + ",pretrain," + metric + ",254.2," + notes + "\n",
         "t.csv");
     REQUIRE(table.observations.size() == 1);
