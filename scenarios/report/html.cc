@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "scenarios/report/chart.h"
 
@@ -15,7 +16,7 @@ constexpr std::string_view kStyle = R"(
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #14181d;
   --grid: #30363d; --dot: #79b0f0; --chosen: #ff9b5e; } }
 @media print { :root { --ink: #000; --paper: #fff; --grid: #ccc; }
-  section, figure { break-inside: avoid; } }
+  section, figure { break-inside: avoid; } svg { min-width: 0; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
   background: var(--paper); max-width: 60rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
@@ -27,13 +28,25 @@ th, td { padding: .15rem .6rem; border-bottom: 1px solid var(--grid);
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 tr.chosen { font-weight: bold; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; }
+svg { width: 100%; min-width: 34rem; height: auto; font: 12px system-ui, sans-serif; }
 svg text { fill: var(--ink); }
 .grid { stroke: var(--grid); } .mark { stroke: var(--ink); stroke-width: 2; }
 .line { fill: none; stroke: var(--dot); stroke-width: 1.5; }
 .dot, .bar { fill: var(--dot); fill-opacity: .75; }
 .chosen { fill: var(--chosen); }
 )";
+
+// No page is larger, so that it can be sent and opened anywhere.
+constexpr size_t kMostBytes = 1'000'000;
+
+// What may be wider than the page scrolls by itself, by keyboard, too.
+std::string Wide(std::string_view name, std::string_view inside) {
+  return fmt::format(
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"{}\">{}</div>\n",
+      Escaped(name),
+      inside);
+}
 
 bool IsForPeople(const Column& column) {
   return column.audience != Audience::kMachines;
@@ -53,7 +66,7 @@ std::string HtmlRow(const Table& table, size_t row) {
 }
 
 std::string HtmlTable(const Table& table, bool elided) {
-  std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
+  std::string out = "<table>\n<thead><tr>";
   for (const Column& column : table.columns) {
     if (!IsForPeople(column)) continue;
     out += fmt::format("<th scope=\"col\"{}>{}</th>",
@@ -64,7 +77,8 @@ std::string HtmlTable(const Table& table, bool elided) {
   for (size_t r = 0; r < table.rows.size(); ++r) {
     if (table.elided.contains(r) == elided) out += HtmlRow(table, r);
   }
-  return out + "</tbody></table></div>\n";
+  out += "</tbody></table>";
+  return Wide(table.title.empty() ? "table" : table.title, out);
 }
 
 std::string TableSection(const Table& table) {
@@ -88,16 +102,18 @@ std::string ChartSection(const Chart& chart) {
       "</figure>\n<details><summary>the same as a table</summary>\n{}"
       "</details></section>\n",
       Escaped(chart.title),
-      SvgChart(chart),
+      Wide(chart.title, SvgChart(chart)),
       Escaped(chart.caption),
       HtmlTable(TableOf(chart), false));
 }
 
 std::string NoteSection(const Report& report) {
   std::string out = "<section><h2>assumptions and what is not counted</h2><ul>";
+  std::set<std::string> said;
   for (const auto* lines :
        {&report.notes, &report.page_notes, &report.warnings}) {
     for (const Note& line : *lines) {
+      if (!said.insert(line.text).second) continue;
       out += fmt::format("<li>{}</li>\n", Escaped(line.text));
     }
   }
@@ -113,9 +129,39 @@ std::string ReproduceSection(const Report& report) {
       Escaped(Version()));
 }
 
-// JSON that no browser takes for the end of its element.
-std::string DataBlock(const Report& report) {
-  const std::string compact = nlohmann::ordered_json::parse(report.json).dump();
+// Takes estimates from the last candidates until the text is so much shorter;
+// returns of how many.
+size_t DropEstimates(size_t excess, nlohmann::ordered_json& answer) {
+  size_t dropped = 0;
+  size_t shorter = 0;
+  if (!answer.contains("candidates")) return 0;
+  nlohmann::ordered_json& candidates = answer["candidates"];
+  for (auto c = candidates.rbegin(); c != candidates.rend(); ++c) {
+    if (shorter >= excess) break;
+    nlohmann::ordered_json& estimate = (*c)["estimate"];
+    if (estimate.is_null()) continue;
+    shorter += estimate.dump().size();
+    estimate = nullptr;
+    ++dropped;
+  }
+  return dropped;
+}
+
+// The answer as JSON that no browser takes for the end of its element, behind a
+// page of so many bytes.
+std::string DataBlock(const Report& report, size_t page_bytes) {
+  nlohmann::ordered_json answer = nlohmann::ordered_json::parse(report.json);
+  std::string compact = answer.dump();
+  std::string said;
+  if (page_bytes + compact.size() > kMostBytes) {
+    // Some room for the signs that are written out below.
+    const size_t excess = page_bytes + compact.size() - kMostBytes * 9 / 10;
+    said = fmt::format(
+        "<p>The data in this page has no estimates of the last {} candidates; "
+        "--export answer.json has all.</p>\n",
+        DropEstimates(excess, answer));
+    compact = answer.dump();
+  }
   std::string safe;
   safe.reserve(compact.size());
   for (const char c : compact) {
@@ -126,7 +172,9 @@ std::string DataBlock(const Report& report) {
     }
   }
   return fmt::format(
-      "<script type=\"application/json\" id=\"result\">{}</script>\n", safe);
+      "{}<script type=\"application/json\" id=\"result\">{}</script>\n",
+      said,
+      safe);
 }
 
 }  // namespace
@@ -154,7 +202,7 @@ std::string HtmlPage(const Report& report) {
   }
   for (const Table& table : report.page_tables) out += TableSection(table);
   out += NoteSection(report) + ReproduceSection(report) + "</main>\n";
-  return out + DataBlock(report) + "</body></html>\n";
+  return out + DataBlock(report, out.size()) + "</body></html>\n";
 }
 
 }  // namespace trainfare::scenarios

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -106,6 +107,29 @@ TEST_CASE("a page of a recommendation has its choice, charts and data") {
   // Charts are of the page alone: the answer is the same without them.
   options.charts = false;
   CHECK(Recommend(options).json == report.json);
+}
+
+TEST_CASE("a page of many candidates stays small, and says what it left out") {
+  nlohmann::json answer;
+  for (int i = 0; i < 1000; ++i) {
+    answer["candidates"].push_back(
+        {{"instance", std::to_string(i)},
+         {"estimate", {{"bottleneck", std::string(2000, 'x')}}}});
+  }
+  Report report;
+  report.json = answer.dump();
+  const std::string page = HtmlPage(report);
+  CHECK(page.size() < 1'000'000);
+  const nlohmann::json kept = nlohmann::json::parse(Data(page));
+  REQUIRE(kept.at("candidates").size() == 1000);
+  CHECK(kept.at("candidates").front() == answer.at("candidates").front());
+  CHECK(kept.at("candidates").back().at("estimate").is_null());
+  const auto left_out = std::count_if(
+      kept.at("candidates").begin(),
+      kept.at("candidates").end(),
+      [](const nlohmann::json& c) { return c.at("estimate").is_null(); });
+  CHECK(page.find("no estimates of the last " + std::to_string(left_out) +
+                  " candidates") != std::string::npos);
 }
 
 TEST_CASE("the parts of a step and of memory add up in their charts") {
