@@ -16,6 +16,7 @@
 #include "model/limits.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/largest.h"
+#include "scenarios/commands/nearest_runs.h"
 #include "scenarios/commands/prediction_charts.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/prediction_trace.h"
@@ -456,7 +457,12 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
     for (Table& table : DetailTables(job, first.epochs)) {
       report.tables.push_back(std::move(table));
     }
-    if (options.charts) report.charts = PredictionCharts(target, first, job);
+    if (options.charts) {
+      report.charts = PredictionCharts(target, first, job);
+      if (auto runs = NearestRunTable(target.predictor.fit(), job.workload)) {
+        report.page_tables.push_back(*std::move(runs));
+      }
+    }
   }
   report.trace.emplace();
   if (options.trace) report.trace = PredictionTrace(predictions);

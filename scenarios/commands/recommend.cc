@@ -634,6 +634,9 @@ void AddChoice(const std::vector<Candidate>& candidates,
   for (size_t i = 1; i < choice.tables.size(); ++i) {
     report.page_tables.push_back(std::move(choice.tables[i]));
   }
+  for (Table& table : choice.page_tables) {
+    report.page_tables.push_back(std::move(table));
+  }
   for (Note& note : choice.notes) {
     report.page_notes.push_back(std::move(note));
   }

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "calibrate/fit/fit.h"
+#include "scenarios/commands/nearest_runs.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommend.h"
 #include "tests/scenarios/hermetic.h"
@@ -107,6 +109,28 @@ TEST_CASE("a page of a recommendation has its choice, charts and data") {
   // Charts are of the page alone: the answer is the same without them.
   options.charts = false;
   CHECK(Recommend(options).json == report.json);
+}
+
+TEST_CASE("the page of a prediction has the runs nearest to it") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "squad_bert_large";
+  options.device = {"v100_sxm2_32gb"};
+  options.charts = true;
+  const Report report = Predict(options);
+  const calibrate::LoadedFits fits = calibrate::LoadFitsOf("v100_sxm2_32gb");
+  REQUIRE(fits.fits.size() == 1);
+  const Scenario scenario = LoadScenario("squad_bert_large");
+  const auto nearest = NearestRuns(fits.fits.front(), scenario.workload, 3);
+  REQUIRE(nearest.size() == 3);
+  // Of the same stack and precision one is nearer than of others.
+  CHECK(nearest.front()->place->settings ==
+        calibrate::PlaceOf(scenario.workload).settings);
+  CHECK(nearest.front()->place->sequence_length == 384);
+  const std::string page = HtmlPage(report);
+  for (const calibrate::FittedRun* run : nearest) {
+    CHECK(page.find(Escaped(run->label)) != std::string::npos);
+  }
 }
 
 TEST_CASE("a page of many candidates stays small, and says what it left out") {
