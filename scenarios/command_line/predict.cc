@@ -25,6 +25,52 @@ void AddPredictExamples(CLI::App& app) {
                 "--set parallel.data=16")});
 }
 
+// The job, and on what.
+void AddTarget(CLI::App& sub, PredictOptions& options) {
+  sub.add_option("SCENARIO",
+                 options.scenario,
+                 "A file, the name of a shipped scenario, or FILE#RUN of "
+                 "published figures; or none, with --model");
+  AddNames(sub,
+           "--device",
+           options.device,
+           "One of `trainfare list devices`, or several: h100_sxm,l4 "
+           "(default: this CPU)");
+  AddNames(sub,
+           "--instance",
+           options.instances,
+           "One of `trainfare list instances`, or several: its devices, its "
+           "price");
+  sub.add_option("--fit",
+                 options.fit,
+                 "A fit file of calibrate (default: yours, else the shipped "
+                 "one, else the datasheet)")
+      ->type_name("FILE");
+}
+
+// Over how many, and what of them still fits.
+void AddRanks(CLI::App& sub, PredictOptions& options) {
+  AddCount(sub,
+           "--devices",
+           options.devices,
+           "Train data parallel on N devices (default: all of the instance, "
+           "else 1)");
+  AddCount(sub,
+           "--hosts",
+           options.hosts,
+           "Over N alike hosts, each with its share of the devices");
+  sub.add_option("--network",
+                 options.network,
+                 "Bandwidth of each host's network, such as 400Gbit/s "
+                 "(default: the instance's, else as the catalog's hosts)")
+      ->type_name("RATE");
+  sub.add_option("--largest",
+                 options.largest,
+                 "The largest batch, length or model that fits, all else as "
+                 "asked")
+      ->type_name("WHAT");
+}
+
 }  // namespace
 
 Command AddPredict(CLI::App& app, CommonOptions& common) {
@@ -34,44 +80,8 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   CLI::App* sub = app.add_subcommand(
       "predict", "Time, cost, energy and memory of a training run");
   AddPredictExamples(*sub);
-  sub->add_option("SCENARIO",
-                  options->scenario,
-                  "A file, the name of a shipped scenario, or FILE#RUN of "
-                  "published figures; or none, with --model");
-  AddNames(*sub,
-           "--device",
-           options->device,
-           "One of `trainfare list devices`, or several: h100_sxm,l4 "
-           "(default: this CPU)");
-  AddNames(*sub,
-           "--instance",
-           options->instances,
-           "One of `trainfare list instances`, or several: its devices, its "
-           "price");
-  sub->add_option("--fit",
-                  options->fit,
-                  "A fit file of calibrate (default: yours, else the shipped "
-                  "one, else the datasheet)")
-      ->type_name("FILE");
-  AddCount(*sub,
-           "--devices",
-           options->devices,
-           "Train data parallel on N devices (default: all of the instance, "
-           "else 1)");
-  AddCount(*sub,
-           "--hosts",
-           options->hosts,
-           "Over N alike hosts, each with its share of the devices");
-  sub->add_option("--network",
-                  options->network,
-                  "Bandwidth of each host's network, such as 400Gbit/s "
-                  "(default: the instance's, else as the catalog's hosts)")
-      ->type_name("RATE");
-  sub->add_option("--largest",
-                  options->largest,
-                  "The largest batch, length or model that fits, all else as "
-                  "asked")
-      ->type_name("WHAT");
+  AddTarget(*sub, *options);
+  AddRanks(*sub, *options);
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
   AddPriceFlags(*sub, options->prices);
   AddOverrides(*sub, options->overrides);

@@ -647,6 +647,25 @@ bool IsPublished(const std::vector<std::string>& files) {
   return true;
 }
 
+namespace {
+
+std::string CoverageLine(std::string_view name, const Coverage& of) {
+  const double share = of.with_interval == 0
+                           ? 0.0
+                           : static_cast<double>(of.inside) /
+                                 static_cast<double>(of.with_interval);
+  return fmt::format(
+      "80 % intervals {}: {} of {} rows inside ({:.0f} %), {} "
+      "without an interval",
+      name,
+      of.inside,
+      of.with_interval,
+      100.0 * share,
+      of.without);
+}
+
+}  // namespace
+
 Report ValidatePublished(const ValidateOptions& options) {
   const PublishedProtocol protocol = ProtocolOf(options.protocol);
   const std::string folder = FolderOf(options.files.front());
@@ -677,24 +696,12 @@ Report ValidatePublished(const ValidateOptions& options) {
       shipped.count,
       left_out.median,
       left_out.count));
-  const auto add_coverage = [&](std::string_view name, const Coverage& of) {
-    report.headline.push_back(fmt::format(
-        "80 % intervals {}: {} of {} rows inside ({:.0f} %), {} "
-        "without an interval",
-        name,
-        of.inside,
-        of.with_interval,
-        of.with_interval == 0 ? 0.0
-                              : 100.0 * static_cast<double>(of.inside) /
-                                    static_cast<double>(of.with_interval),
-        of.without));
-  };
   const Coverage shipped_coverage =
       CoverageOf(result, PublishedProtocol::kAsShipped);
   const Coverage left_out_coverage =
       CoverageOf(result, PublishedProtocol::kLeaveOneOut);
-  add_coverage("as shipped", shipped_coverage);
-  add_coverage("left out", left_out_coverage);
+  report.headline.push_back(CoverageLine("as shipped", shipped_coverage));
+  report.headline.push_back(CoverageLine("left out", left_out_coverage));
   const ErrorSummary& overall =
       protocol == PublishedProtocol::kAsShipped ? shipped : left_out;
   Json json;
