@@ -340,11 +340,12 @@ bool OperationByOperation(const Stack& stack) {
 namespace {
 
 // FSDP's mixed precision (Zhao et al. 2023): shards are fp32, what is gathered
-// of them is narrow, and so is all that flows; autocast has nothing to cast.
+// of them is narrow, and so is all that flows; neither autocast nor a compiled
+// graph has anything to cast. (XLA gathers an operand of a product, behind its
+// cast: Xu et al. 2021, GSPMD, section 3.)
 bool GathersNarrow(const Workload& workload) {
   return workload.parallel.shard == Shard::kFsdp &&
-         ShardsOf(workload.parallel) > 1 && RulesOf(workload).autocasts &&
-         workload.trainable.everything();
+         ShardsOf(workload.parallel) > 1 && workload.trainable.everything();
 }
 
 }  // namespace

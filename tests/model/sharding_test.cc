@@ -145,6 +145,23 @@ TEST_CASE("FSDP in mixed precision computes on narrow weights") {
   }
 }
 
+// 8 ranks gather 2 bytes of each parameter of a block, and cast none, where one
+// casts all of its own.
+TEST_CASE("compiled graphs gather what is narrow") {
+  for (const Fusion fusion : {Fusion::kCompiled, Fusion::kXla}) {
+    Workload w = Llama(Shard::kFsdp);
+    w.stack.fusion = fusion;
+    w.stack.narrow_weights = false;
+    const ShardUnit block = ShardUnitsOf(w).blocks.front();
+    CHECK(GatheredBytes(w, block) == 2 * block.elements);
+    CHECK(SummedBytes(w, block) == 4 * block.elements);
+    CHECK(!CastsWeights(w));
+    CHECK(Held(w, "weight copies") == 0.0);
+    w.parallel.data = 1;
+    CHECK(CastsWeights(w));
+  }
+}
+
 TEST_CASE("what each stage divides") {
   Workload w = Llama(Shard::kNone);
   w.accumulation = 2;
