@@ -44,6 +44,8 @@ struct RunTimes {
   double shape_changes = 0;
   double tokens = 0;  // trained, padding included
 
+  // What the steps themselves take.
+  Seconds<> stepping() const { return training - input_wait + evaluation; }
   Seconds<> total() const {
     return start_up + compile + training + evaluation + checkpoint;
   }

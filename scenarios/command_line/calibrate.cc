@@ -21,7 +21,7 @@ namespace {
 
 struct Flags {
   calibrate::CalibrateOptions options;
-  std::string budget = "120s";
+  std::string budget;
   std::vector<std::string> precisions;
   std::string scenario;
   std::vector<std::string> towards;  // scenarios
@@ -63,7 +63,7 @@ void AddFitFlags(CLI::App& app, Flags& flags) {
 // What is run on this machine.
 void AddRunFlags(CLI::App& app, Flags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
-  app.add_option("--budget", flags.budget, "Time of the runs, such as 120s")
+  app.add_option("--budget", flags.budget, "Time of the runs (default: 120s)")
       ->type_name("TIME");
   AddShare(app,
            "--until,--target",
@@ -137,7 +137,9 @@ void RequireRunsHere(const Flags& flags) {
 // Flags whose words are checked once all of them are known.
 void Resolve(Flags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
-  options.budget = TimeFlag("--budget", flags.budget);
+  if (!flags.budget.empty()) {
+    options.budget = TimeFlag("--budget", flags.budget);
+  }
   Overrides asked;
   if (flags.batch) asked.batches = {*flags.batch};
   for (const std::string& name : flags.towards) {

@@ -12,6 +12,7 @@
 #include "hardware/catalog/instance.h"
 #include "model/units.h"
 #include "scenarios/commands/recommend.h"
+#include "scenarios/job/contest.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
@@ -34,13 +35,6 @@ struct Objection {
   std::string words;
   // By how much a limit is missed, as a share of it.
   double miss = 0;
-};
-
-// A figure with its 80 % interval, in the base unit of the objective.
-struct ScoreRange {
-  double value = 0;
-  double low = 0;
-  double high = 0;
 };
 
 struct Candidate {

@@ -1,27 +1,60 @@
 #pragma once
 
-// How likely each candidate is the one to take, as sure as their answers are.
+// How likely each candidate is the one to take, as sure as their answers are,
+// and which calibration would decide most.
 
-#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "scenarios/commands/candidates.h"
+#include "scenarios/job/contest.h"
 
 namespace trainfare::scenarios {
 
-// Of the draws of every answer of recommend.
-inline constexpr uint64_t kOddsSeed = 1;
+// The candidates that could be the choice if their figures were others, in
+// their order; they must stay where they are.
+struct OpenChoice {
+  std::vector<Candidate*> candidates;
+  Contest contest;
+};
 
-// Sets, of every candidate with a price, the probability that it meets the
-// limits and that it is the best of those that do, from draws of all answers:
-// each is as far from its figure as its interval allows, to either side by its
-// own half, and candidates of one device, which share its fit, are so together.
+// Sets, of every one of them, the probability that it meets the limits and that
+// it is the best of those that do.
+OpenChoice SetOdds(const RecommendOptions& options,
+                   std::vector<Candidate>& candidates);
+
+// One calibration in an instance that is rented for it, with all its devices.
+struct NextCalibration {
+  const hardware::Instance* on = nullptr;
+  model::Seconds<> time;  // with start-up
+  model::Usd<> cost;
+  double best_probability = 0;  // of what is the choice then
+  // Of the cost of the run, expected; absent where cost is not the objective.
+  std::optional<model::Usd<>> saved;
+
+  // By how much it makes the choice surer.
+  double RaisedFrom(const Candidate& choice) const;
+};
+
+// The best one, by what it saves beyond its cost; where none saves that, by how
+// much surer it makes the choice for its cost, if by 5 points at least.
+// nullopt: none is worth saying. Afterwards the step of the device is known as
+// well as a fit knows what it was fitted to:
 //
-//   x = x_0 (x_high / x_0)^(z / z_90)   z > 0; the same with x_low below
+//   rho^2 = f^2 (s^2 - m^2) / S^2     correlation of Contest::Measuring
 //
-//   z     standard normal, one a device and draw
-//   z_90  half the width of an 80 % interval
-void SetOdds(const RecommendOptions& options,
-             std::vector<Candidate>& candidates);
+//   f  share of the run that is steps
+//   s  standard deviation of log(step), now
+//   m  the same of a fit to it: FitOptions::model_sigma
+//   S  standard deviation of log(run), start-up and compiling with it
+//
+// Candidates with more devices than it has are taken to tell nothing, as are
+// other hosts. Check: tests/scenarios/commands/choice_odds_test.cc.
+std::optional<NextCalibration> NextCalibrationOf(
+    const RecommendOptions& options, const OpenChoice& open);
+
+// "one calibration on aws/g6.xlarge ($0.03, 3 min) would raise ..."
+std::string Words(const NextCalibration& next, const Candidate& choice);
 
 }  // namespace trainfare::scenarios

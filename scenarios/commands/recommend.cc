@@ -448,19 +448,14 @@ std::string Answer(const std::vector<Candidate>& candidates,
       StartUpWords(*best.job));
 }
 
-// How sure the choice is among the others; empty where nothing comes near.
-std::string TieLine(const std::vector<Candidate>& candidates) {
-  const size_t ties = CountTies(candidates);
-  if (ties == 0) return "";
+// How sure the choice is among the others.
+std::string TieLine(const std::vector<Candidate>& candidates, size_t ties) {
   const auto viable = std::count_if(
       candidates.begin(), candidates.end(), [](const Candidate& c) {
         return c.viable();
       });
   return fmt::format(
-      "a tie: {} of {} others lie within its 80 % interval; a calibration of "
-      "them would decide",
-      ties,
-      viable - 1);
+      "a tie: {} of {} others lie within its 80 % interval", ties, viable - 1);
 }
 
 template <class Q>
@@ -524,12 +519,30 @@ Grounds GroundsOf(const std::vector<Candidate>& candidates,
   return {kOddsSeed, SourcesOf(options.prices, clouds)};
 }
 
+// What is said of all candidates, also where the worst of them are left out.
+struct Overview {
+  size_t ties = 0;
+  Grounds grounds;
+  std::optional<NextCalibration> calibration;
+};
+
+Json ToJson(const NextCalibration& next) {
+  return {{"instance", next.on->FullName()},
+          {"device", next.on->device},
+          {"devices", next.on->count},
+          {"time_s", ToSeconds(next.time)},
+          {"cost_usd", ToDollars(next.cost)},
+          {"best_probability", next.best_probability},
+          {"saved_cost_usd",
+           next.saved ? Json(ToDollars(*next.saved)) : Json(nullptr)}};
+}
+
 Json JsonOf(const std::vector<Candidate>& candidates,
             const Scenario& scenario,
             const RecommendOptions& options,
-            size_t ties,
-            const Grounds& grounds) {
-  Json json = ResultHead("trainfare.recommendation/1", options.origin, grounds);
+            const Overview& overview) {
+  Json json = ResultHead(
+      "trainfare.recommendation/1", options.origin, overview.grounds);
   json["scenario"] = ToJson(scenario);
   json["global_batch"] = OrNull(options.global_batch);
   json["objective"] = ToText(options.objective);
@@ -547,10 +560,12 @@ Json JsonOf(const std::vector<Candidate>& candidates,
         {"batch", candidates.front().batch},
         {"accumulation", candidates.front().accumulation},
         {"precision", ToText(candidates.front().precision)},
-        {"ties", ties},
+        {"ties", overview.ties},
         {"best_probability", OrNull(candidates.front().best_probability)},
         {"limits_probability", OrNull(candidates.front().limits_probability)}};
   }
+  json["next_calibration"] =
+      overview.calibration ? ToJson(*overview.calibration) : Json(nullptr);
   Json list = Json::array();
   for (const Candidate& candidate : candidates) {
     list.push_back(ToJson(candidate));
@@ -586,6 +601,20 @@ std::string SettingsLine(const Scenario& scenario,
       DescribeUpdate(workload),
       model::ToText(workload.stack.fusion),
       candidates);
+}
+
+std::vector<std::string> Headline(const std::vector<Candidate>& candidates,
+                                  const Scenario& scenario,
+                                  const RecommendOptions& options,
+                                  const Overview& overview) {
+  std::vector<std::string> lines = {
+      Answer(candidates, scenario, options),
+      SettingsLine(scenario, options, candidates.size())};
+  if (overview.ties > 0) lines.push_back(TieLine(candidates, overview.ties));
+  if (overview.calibration) {
+    lines.push_back(Words(*overview.calibration, candidates.front()));
+  }
+  return lines;
 }
 
 // What `predict` says of the choice.
@@ -676,16 +705,12 @@ Report Recommend(const RecommendOptions& options) {
       EstimateCandidates(jobs, options, left_out_fits);
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   Rank(candidates, options.objective);
-  SetOdds(options, candidates);
-  report.headline.push_back(Answer(candidates, scenario, options));
-  report.headline.push_back(SettingsLine(scenario, options, candidates.size()));
-  if (const std::string tie = TieLine(candidates); !tie.empty()) {
-    report.headline.push_back(tie);
-  }
+  const Overview overview = {
+      CountTies(candidates),
+      GroundsOf(candidates, options),
+      NextCalibrationOf(options, SetOdds(options, candidates))};
+  report.headline = Headline(candidates, scenario, options, overview);
   report.closing = report.headline.front();
-  // Before any is left out.
-  const size_t ties = CountTies(candidates);
-  const Grounds grounds = GroundsOf(candidates, options);
   AddChoice(candidates, options, report);
   AddNotes(candidates, scenario, options, report);
   if (options.top) {
@@ -700,7 +725,7 @@ Report Recommend(const RecommendOptions& options) {
     report.answers = {"/candidates/0"};
   }
   report.json =
-      AnswerText(JsonOf(candidates, scenario, options, ties, grounds), report);
+      AnswerText(JsonOf(candidates, scenario, options, overview), report);
   return report;
 }
 

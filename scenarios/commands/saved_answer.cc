@@ -122,6 +122,7 @@ std::map<std::string, std::string> SettingsOf(const Object& answer,
                           "timestamp",
                           "arguments",
                           "chosen",
+                          "next_calibration",
                           "notes",
                           "warnings",
                           "baseline"}) {

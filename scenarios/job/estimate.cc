@@ -486,8 +486,7 @@ void BoundRun(const Scenario& scenario,
               const Device& device,
               const Cluster& cluster,
               JobEstimate& job) {
-  const Seconds<> stepping =
-      job.run.training - job.run.input_wait + job.run.evaluation;
+  const Seconds<> stepping = job.run.stepping();
   double below = std::pow((stepping * (1.0 - job.step.low_factor)).base(), 2.0);
   double above =
       std::pow((stepping * (job.step.high_factor - 1.0)).base(), 2.0);

@@ -434,6 +434,17 @@ class Conventions(command_line_test.Case):
                          r"cheapest with a probability of \d+ % and meets the "
                          r"limits with \d+ %")
         self.assertEqual(whole["seed"], 1)
+        # What would decide it, where that is worth more than it costs.
+        asked = (*WINNER, "--cloud", "aws", "--set", "epochs=300")
+        whole = self.json_of(*asked)
+        decides = whole["next_calibration"]
+        self.assertGreater(decides["best_probability"],
+                           whole["chosen"]["best_probability"])
+        self.assertRegex(
+            " ".join(self.good(*asked).stdout.split()),
+            rf"one calibration on {decides['instance']} \(\$[\d.]+, 5 min 20 s\) "
+            r"would raise the odds of the right choice from \d+ to \d+ %")
+        self.assertIsNone(self.json_of(*WINNER)["next_calibration"])
         # Without limits all meet them.
         self.assertEqual({c["limits_probability"]
                           for c in self.json_of(*WINNER)["candidates"]}, {1, None})

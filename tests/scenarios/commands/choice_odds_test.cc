@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "calibrate/records/statistics.h"
+#include "hardware/catalog/instance.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -57,6 +59,70 @@ TEST_CASE("a limit at the figure itself is met in half of the draws") {
   CHECK(one[0].limits_probability.value_or(0) ==
         doctest::Approx(0.5).epsilon(0.07));
   CHECK(one[0].best_probability == one[0].limits_probability);
+}
+
+namespace {
+
+const hardware::Instance& InstanceOf(const char* name) {
+  return hardware::InstanceCatalog::Shipped().Find(name);
+}
+
+// A run of a day of steps alone, rented by the second.
+Candidate On(const char* name, double cost, double factor, bool chosen) {
+  const hardware::Instance& instance = InstanceOf(name);
+  Candidate c = Of(instance.device, cost, factor);
+  c.instance = &instance;
+  c.job->step.low_factor = 1.0 / factor;
+  c.job->step.high_factor = factor;
+  c.tariff.emplace();
+  c.tariff->price = model::DollarsPerHour(0.6);
+  c.chosen = chosen;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("the next calibration is the one that saves most beyond its price") {
+  std::vector<Candidate> two = {On("aws/g6.xlarge", 100, 1.01, true),
+                                On("aws/g5.xlarge", 100, 1.5, false)};
+  const auto next = NextCalibrationOf({}, SetOdds({}, two));
+  REQUIRE(next.has_value());
+  // The other one is known better already than a fit would know it.
+  CHECK(next->on == &InstanceOf("aws/g5.xlarge"));
+  // 120 s at $0.6 an hour, of a run without start-up.
+  CHECK(next->time == model::Second(120.0));
+  CHECK(ToDollars(next->cost) == doctest::Approx(0.02));
+  // rho of a step known to 31.6 % that becomes known to 5 %.
+  const double sigma = std::log(1.5) / calibrate::kNormalQuantile90;
+  const double rho = std::sqrt(1.0 - 0.05 * 0.05 / (sigma * sigma));
+  CHECK(next->best_probability ==
+        doctest::Approx(0.5 + std::asin(rho) / std::numbers::pi).epsilon(0.04));
+  CHECK(ToDollars(next->saved.value_or(model::Usd<>())) > 5.0);
+  CHECK(Words(*next, two[0])
+            .starts_with("one calibration on aws/g5.xlarge ($0.02, 2 min) "
+                         "would raise the odds of "
+                         "the right choice from "));
+  RecommendOptions fastest;
+  fastest.objective = Objective::kTime;
+  CHECK_FALSE(NextCalibrationOf(fastest, SetOdds(fastest, two))->saved);
+}
+
+TEST_CASE("no calibration where none would decide") {
+  const auto next_of = [](std::vector<Candidate> candidates) {
+    return NextCalibrationOf({}, SetOdds({}, candidates)).has_value();
+  };
+  // The choice is certain; what is to be found out is known; nothing fits; the
+  // trainer does not run there.
+  CHECK_FALSE(next_of({On("aws/g6.xlarge", 100, 1.5, true),
+                       On("aws/g5.xlarge", 10000, 1.5, false)}));
+  CHECK_FALSE(next_of({On("aws/g6.xlarge", 100, 1.05, true),
+                       On("aws/g5.xlarge", 100, 1.05, false)}));
+  CHECK_FALSE(next_of({}));
+  CHECK_FALSE(next_of({On("gcp/tpu-v5litepod-1", 100, 1.5, true),
+                       On("gcp/tpu-v6e-1", 100, 1.5, false)}));
+  // What a calibration costs is more than there is to save.
+  CHECK_FALSE(next_of({On("aws/g6.xlarge", 0.01, 1.1, true),
+                       On("aws/g5.xlarge", 0.0115, 1.1, false)}));
 }
 
 TEST_CASE("what could not be the choice has no odds, and takes none") {

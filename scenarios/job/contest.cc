@@ -1,0 +1,133 @@
+#include "scenarios/job/contest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <random>
+
+#include "calibrate/records/statistics.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+constexpr size_t kDraws = 2000;  // a share of them is off by 1 % or less
+
+// The same numbers everywhere: what the library's own distribution draws is
+// each library's own choice.
+class Normals {
+ public:
+  double Next() {
+    const double radius = std::sqrt(-2.0 * std::log(Uniform()));
+    return radius * std::cos(2.0 * std::numbers::pi * Uniform());
+  }
+
+ private:
+  // Above 0 and at most 1, by the upper 53 bits.
+  double Uniform() {
+    return (static_cast<double>(random_() >> 11U) + 1.0) * 0x1p-53;
+  }
+
+  std::mt19937_64 random_{kOddsSeed};
+};
+
+double ShareOfDraws(double times) { return times / double{kDraws}; }
+
+}  // namespace
+
+Uncertain::Uncertain(const ScoreRange& range)
+    : value_(range.value),
+      below_(std::log(range.value / range.low) / calibrate::kNormalQuantile90),
+      above_(std::log(range.high / range.value) /
+             calibrate::kNormalQuantile90) {}
+
+double Uncertain::At(double z) const {
+  return value_ * std::exp(z * (z < 0 ? below_ : above_));
+}
+
+bool Contest::Entry::IsWithin(double z) const {
+  return std::all_of(limits.begin(), limits.end(), [&](const auto& limit) {
+    return limit.first.At(z) <= limit.second;
+  });
+}
+
+void Contest::Challenge(size_t entry, double z, Leader& leader) const {
+  if (!entries_[entry].IsWithin(z)) return;
+  const double score = entries_[entry].score.At(z);
+  const bool leads = !leader.entry || score < leader.score ||
+                     (score == leader.score && entry < *leader.entry);
+  if (leads) leader = {entry, score};
+}
+
+Contest::Contest(const std::vector<Contestant>& contestants)
+    : times_within_(contestants.size()) {
+  std::map<std::string, size_t> devices;
+  for (const Contestant& one : contestants) {
+    const size_t device =
+        devices.emplace(one.device, devices.size()).first->second;
+    Entry entry{device, Uncertain(one.score), {}};
+    for (const auto& [figure, most] : one.limits) {
+      entry.limits.emplace_back(Uncertain(figure), most);
+    }
+    entries_.push_back(std::move(entry));
+  }
+  devices_ = devices.size();
+  Normals normals;
+  errors_.resize(kDraws * devices_);
+  for (double& error : errors_) error = normals.Next();
+  noises_.resize(kDraws);
+  for (double& noise : noises_) noise = normals.Next();
+  best_.resize(kDraws);
+  for (size_t draw = 0; draw < kDraws; ++draw) {
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const double z = ErrorOf(draw, i);
+      if (entries_[i].IsWithin(z)) ++times_within_[i];
+      Challenge(i, z, best_[draw]);
+    }
+  }
+}
+
+std::vector<Odds> Contest::odds() const {
+  std::vector<int> times_best(entries_.size());
+  for (const Leader& best : best_) {
+    if (best.entry) ++times_best[*best.entry];
+  }
+  std::vector<Odds> odds;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    odds.push_back(
+        {ShareOfDraws(times_best[i]), ShareOfDraws(times_within_[i])});
+  }
+  return odds;
+}
+
+Informed Contest::Measuring(const std::vector<size_t>& measured,
+                            double correlation) const {
+  Leader now;
+  Leader of_others;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Challenge(i, 0, now);
+    if (std::find(measured.begin(), measured.end(), i) == measured.end()) {
+      Challenge(i, 0, of_others);
+    }
+  }
+  Informed informed;
+  if (measured.empty() || !now.entry) return informed;
+  const double unknown = std::sqrt(1.0 - correlation * correlation);
+  int times_right = 0;
+  for (size_t draw = 0; draw < kDraws; ++draw) {
+    const double said =
+        correlation * ErrorOf(draw, measured.front()) + unknown * noises_[draw];
+    Leader then = of_others;
+    for (const size_t i : measured) Challenge(i, correlation * said, then);
+    if (!then.entry) continue;
+    if (then.entry == best_[draw].entry) ++times_right;
+    const auto truth = [&](size_t entry) {
+      return entries_[entry].score.At(ErrorOf(draw, entry));
+    };
+    informed.saved += ShareOfDraws(truth(*now.entry) - truth(*then.entry));
+  }
+  informed.right = ShareOfDraws(times_right);
+  return informed;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,107 @@
+#pragma once
+
+// Who is best among answers that have intervals: how likely each one is, and
+// what it would be worth to know some of them better.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainfare::scenarios {
+
+// Of the draws of every answer.
+inline constexpr uint64_t kOddsSeed = 1;
+
+// A figure with its 80 % interval, in the base unit of what is asked for.
+struct ScoreRange {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// A figure whose logarithm is off by as much as its interval says.
+//
+//   x = x_0 (x_high / x_0)^(z / z_90)   z > 0; the same with x_low below
+//
+//   z     standard normal
+//   z_90  half the width of an 80 % interval
+class Uncertain {
+ public:
+  explicit Uncertain(const ScoreRange& range);
+  double At(double z) const;
+
+ private:
+  double value_;
+  double below_;
+  double above_;
+};
+
+struct Contestant {
+  std::string device;  // those of one device share its fit and err together
+  ScoreRange score;    // the least wins
+  // Figures that must not be above a limit: out of the contest where they are.
+  std::vector<std::pair<ScoreRange, double>> limits;
+};
+
+struct Odds {
+  double best = 0;    // of being the best of those that meet their limits
+  double within = 0;  // of meeting them
+};
+
+// What is taken once something more is known.
+struct Informed {
+  double right = 0;  // the probability that it is the best
+  // By how much its score is expected to be below that of what is taken now.
+  double saved = 0;
+};
+
+// Draws of all figures, the same every time.
+class Contest {
+ public:
+  // The first of equals wins.
+  explicit Contest(const std::vector<Contestant>& contestants);
+
+  std::vector<Odds> odds() const;
+
+  // Were some contestants of one device measured, by something that shares the
+  // error with them to a correlation rho:
+  //
+  //   s = rho z + sqrt(1 - rho^2) w    what it says;  w  standard normal
+  //   x' = x(rho s)                    the figure then, E(z | s) = rho s
+  //
+  // the least x' would be taken: the share of draws in which it is the least x,
+  // and the mean of what is saved by it. Source: the knowledge gradient,
+  // Frazier et al. 2008. Check: tests/scenarios/job/contest_test.cc.
+  Informed Measuring(const std::vector<size_t>& measured,
+                     double correlation) const;
+
+ private:
+  struct Entry {
+    size_t device = 0;
+    Uncertain score;
+    std::vector<std::pair<Uncertain, double>> limits;
+    bool IsWithin(double z) const;
+  };
+  // Who has the least score so far; nobody yet.
+  struct Leader {
+    std::optional<size_t> entry;
+    double score = 0;
+  };
+  // Lets an entry lead where it is better, its error being z.
+  void Challenge(size_t entry, double z, Leader& leader) const;
+  double ErrorOf(size_t draw, size_t entry) const {
+    return errors_[draw * devices_ + entries_[entry].device];
+  }
+
+  std::vector<Entry> entries_;
+  size_t devices_ = 0;
+  std::vector<double> errors_;     // z, by draw and device
+  std::vector<double> noises_;     // w, by draw
+  std::vector<Leader> best_;       // by draw
+  std::vector<int> times_within_;  // by entry
+};
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,75 @@
+#include "scenarios/job/contest.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "calibrate/records/statistics.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+// A standard deviation of its logarithm of `sigma`.
+Contestant Of(const std::string& device, double value, double sigma) {
+  const double factor = std::exp(calibrate::kNormalQuantile90 * sigma);
+  return {device, {value, value / factor, value * factor}, {}};
+}
+
+double Phi(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
+// Three standard errors of a share of the draws.
+constexpr double kShareError = 0.034;
+
+}  // namespace
+
+TEST_CASE("a figure is off by its own half of the interval") {
+  const Uncertain figure({100, 80, 150});
+  CHECK(figure.At(0) == 100);
+  CHECK(figure.At(calibrate::kNormalQuantile90) == doctest::Approx(150));
+  CHECK(figure.At(-calibrate::kNormalQuantile90) == doctest::Approx(80));
+}
+
+// docs/models/calibration.md works this one out.
+TEST_CASE("measuring one of two that look alike") {
+  const Contest contest({Of("known", 100, 1e-9), Of("new", 100, 0.3)});
+  CHECK(std::abs(contest.odds()[0].best - 0.5) < kShareError);
+  const double rho = 0.9;
+  const Informed informed = contest.Measuring({1}, rho);
+  const double right = 0.5 + std::asin(rho) / std::numbers::pi;
+  CHECK(right == doctest::Approx(0.856).epsilon(0.001));
+  CHECK(std::abs(informed.right - right) < kShareError);
+  const double saved =
+      100.0 * (0.5 - std::exp(0.3 * 0.3 / 2.0) * Phi(-rho * 0.3));
+  CHECK(saved == doctest::Approx(8.83).epsilon(0.001));
+  CHECK(informed.saved == doctest::Approx(saved).epsilon(0.1));
+}
+
+TEST_CASE("what says all leaves no doubt, what says nothing changes nothing") {
+  const Contest contest({Of("a", 100, 0.2), Of("b", 110, 1e-9)});
+  const double before = contest.odds()[0].best;
+  CHECK(contest.Measuring({0}, 1.0).right == 1.0);
+  const Informed nothing = contest.Measuring({0}, 0.0);
+  CHECK(nothing.right == doctest::Approx(before));
+  CHECK(nothing.saved == 0.0);
+}
+
+TEST_CASE("what would be taken anyway saves nothing") {
+  const Contest contest({Of("a", 100, 0.05), Of("b", 1000, 0.05)});
+  const Informed informed = contest.Measuring({1}, 1.0);
+  CHECK(informed.right == 1.0);
+  CHECK(informed.saved == 0.0);
+}
+
+TEST_CASE("who is above a limit is out, whatever its score") {
+  Contestant late = Of("a", 1, 0.2);
+  late.limits.emplace_back(ScoreRange{200, 199, 201}, 100.0);
+  Contestant even = Of("b", 2, 0.2);
+  even.limits.emplace_back(ScoreRange{100, 90, 110}, 100.0);
+  const Contest contest({late, even});
+  CHECK(contest.odds()[0].within == 0.0);
+  CHECK(contest.odds()[1].within == doctest::Approx(0.5).epsilon(0.07));
+  CHECK(contest.odds()[1].best == contest.odds()[1].within);
+}
+
+}  // namespace trainfare::scenarios
