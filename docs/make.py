@@ -61,8 +61,9 @@ def machine():
 
 def made_by(command):
     today = datetime.date.today().isoformat()
-    return (f"Made by `{command}` on {today} at {commit()}, "
-            f"on a processor {machine()}.\n")
+    return textwrap.fill(
+        f"Made by `{command}` on {today} at {commit()}, on a processor "
+        f"{machine()}.", 100, break_on_hyphens=False) + "\n"
 
 
 def refresh(page, program, folder):

@@ -25,6 +25,7 @@
 #include "scenarios/job/transfer.h"
 #include "scenarios/published/published_validation.h"
 #include "scenarios/report/result_json.h"
+#include "scenarios/validation/choice_validation.h"
 #include "scenarios/validation/kernel_validation.h"
 #include "scenarios/validation/memory_validation.h"
 #include "scenarios/validation/rank_validation.h"
@@ -621,6 +622,25 @@ Tally TallyOf(const Validation& validation, const ValidateOptions& options) {
   return tally;
 }
 
+// Whole steps that were predicted: the question is everything but the device.
+std::vector<MeasuredAnswer> AnswersOf(const Validation& validation,
+                                      const ValidateOptions& options) {
+  const bool drawn = options.protocol == Protocol::kRunsPerDevice;
+  std::vector<MeasuredAnswer> answers;
+  for (const Row& row : validation.rows()) {
+    const Observation& o = *row.observation;
+    if (!row.predicted || o.quantity != Quantity::kStep) continue;
+    if (row.fitted && drawn) continue;
+    answers.push_back(
+        {fmt::format(
+             "{}, {} together, {}", row.point, o.run_devices, o.framework),
+         validation.DeviceOf(row)->name,
+         o.measured,
+         {ToSeconds(*row.predicted), ToSeconds(row.low), ToSeconds(row.high)}});
+  }
+  return answers;
+}
+
 std::string Headline(const ErrorSummary& overall,
                      const calibrate::ObservationFiles& files,
                      const ValidateOptions& options) {
@@ -699,12 +719,13 @@ std::vector<Note> NotesOf(const Tally& tally,
 Json ResultOf(const ValidateOptions& options,
               const ErrorSummary& overall,
               const std::optional<RepeatErrors>& repeats,
+              const std::vector<PriceSource>& prices,
               Tally tally) {
   Json json;
   json["overall"] = ToJson(overall);
   json["groups"] = GroupList(tally);
   json["rows"] = std::move(tally.rows);
-  json.update(ValidationHead(options));
+  json.update(ValidationHead(options, prices));
   json["protocol"] = ToText(options);
   if (repeats) {
     json["repeats"] = {{"points", repeats->points},
@@ -751,7 +772,20 @@ Report Validate(const ValidateOptions& options) {
   report.tables.push_back(RowTable(validation.rows(), validation));
   report.tables.push_back(SummaryTable(tally, overall));
   report.notes = NotesOf(tally, repeats, files, options);
-  Json json = ResultOf(options, overall, repeats, std::move(tally));
+  DevicePrices prices = ShippedDevicePrices();
+  const std::vector<MeasuredChoice> choices =
+      ChoicesOf(AnswersOf(validation, options), prices.of_device);
+  if (choices.empty()) {
+    prices.sources.clear();
+  } else {
+    report.notes.emplace_back(ChoiceNote(choices));
+  }
+  Json json =
+      ResultOf(options, overall, repeats, prices.sources, std::move(tally));
+  json["choices"] = Json::array();
+  for (const MeasuredChoice& choice : choices) {
+    json["choices"].push_back(ToJson(choice));
+  }
   AppendMemory(files.memory, options.group_by, report, json);
   report.json = AnswerText(std::move(json), report);
   // A table of memory alone has no time to predict.

@@ -52,10 +52,11 @@ std::vector<Column> SummaryColumns() {
           {"inside 80 %", "coverage_percent", Align::kDecimal}};
 }
 
-Json ValidationHead(const ValidateOptions& options) {
+Json ValidationHead(const ValidateOptions& options,
+                    const std::vector<PriceSource>& prices) {
   return ResultHead("trainfare.validation/1",
                     options.origin,
-                    {.seed = options.seed, .prices = {}});
+                    {.seed = options.seed, .prices = prices});
 }
 
 Json ToJson(const ErrorSummary& s) {

@@ -2,6 +2,9 @@
 
 // An error summary as JSON. Internal to scenarios/, for .cc files only.
 
+#include <vector>
+
+#include "scenarios/job/pricing.h"
 #include "scenarios/report/result_json.h"
 #include "scenarios/validation/error_summary.h"
 #include "scenarios/validation/options.h"
@@ -10,6 +13,7 @@ namespace trainfare::scenarios {
 
 Json ToJson(const ErrorSummary& summary);
 // The first keys of every answer of validate.
-Json ValidationHead(const ValidateOptions& options);
+Json ValidationHead(const ValidateOptions& options,
+                    const std::vector<PriceSource>& prices = {});
 
 }  // namespace trainfare::scenarios
