@@ -142,7 +142,7 @@ std::optional<NextCalibration> NextCalibrationOf(
   for (const size_t place : PlacesToMeasure(open)) {
     const Candidate& on = *open.candidates[place];
     const Informed informed =
-        open.contest.Measuring(MeasuredOn(on, open), CorrelationOf(*on.job));
+        open.contest.Measuring(0, MeasuredOn(on, open), CorrelationOf(*on.job));
     NextCalibration next;
     next.on = on.instance;
     next.time = on.job->run.start_up + calibrate::CalibrateOptions().budget;

@@ -100,18 +100,17 @@ std::vector<Odds> Contest::odds() const {
   return odds;
 }
 
-Informed Contest::Measuring(const std::vector<size_t>& measured,
+Informed Contest::Measuring(size_t taken_now,
+                            const std::vector<size_t>& measured,
                             double correlation) const {
-  Leader now;
   Leader of_others;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    Challenge(i, 0, now);
     if (std::find(measured.begin(), measured.end(), i) == measured.end()) {
       Challenge(i, 0, of_others);
     }
   }
   Informed informed;
-  if (measured.empty() || !now.entry) return informed;
+  if (measured.empty()) return informed;
   const double unknown = std::sqrt(1.0 - correlation * correlation);
   int times_right = 0;
   for (size_t draw = 0; draw < kDraws; ++draw) {
@@ -124,7 +123,7 @@ Informed Contest::Measuring(const std::vector<size_t>& measured,
     const auto truth = [&](size_t entry) {
       return entries_[entry].score.At(ErrorOf(draw, entry));
     };
-    informed.saved += ShareOfDraws(truth(*now.entry) - truth(*then.entry));
+    informed.saved += ShareOfDraws(truth(taken_now) - truth(*then.entry));
   }
   informed.right = ShareOfDraws(times_right);
   return informed;

@@ -75,7 +75,8 @@ class Contest {
   // the least x' would be taken: the share of draws in which it is the least x,
   // and the mean of what is saved by it. Source: the knowledge gradient,
   // Frazier et al. 2008. Check: tests/scenarios/job/contest_test.cc.
-  Informed Measuring(const std::vector<size_t>& measured,
+  Informed Measuring(size_t taken_now,
+                     const std::vector<size_t>& measured,
                      double correlation) const;
 
  private:

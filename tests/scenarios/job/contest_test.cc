@@ -35,7 +35,7 @@ TEST_CASE("measuring one of two that look alike") {
   const Contest contest({Of("known", 100, 1e-9), Of("new", 100, 0.3)});
   CHECK(std::abs(contest.odds()[0].best - 0.5) < kShareError);
   const double rho = 0.9;
-  const Informed informed = contest.Measuring({1}, rho);
+  const Informed informed = contest.Measuring(0, {1}, rho);
   const double right = 0.5 + std::asin(rho) / std::numbers::pi;
   CHECK(right == doctest::Approx(0.856).epsilon(0.001));
   CHECK(std::abs(informed.right - right) < kShareError);
@@ -48,15 +48,15 @@ TEST_CASE("measuring one of two that look alike") {
 TEST_CASE("what says all leaves no doubt, what says nothing changes nothing") {
   const Contest contest({Of("a", 100, 0.2), Of("b", 110, 1e-9)});
   const double before = contest.odds()[0].best;
-  CHECK(contest.Measuring({0}, 1.0).right == 1.0);
-  const Informed nothing = contest.Measuring({0}, 0.0);
+  CHECK(contest.Measuring(0, {0}, 1.0).right == 1.0);
+  const Informed nothing = contest.Measuring(0, {0}, 0.0);
   CHECK(nothing.right == doctest::Approx(before));
   CHECK(nothing.saved == 0.0);
 }
 
 TEST_CASE("what would be taken anyway saves nothing") {
   const Contest contest({Of("a", 100, 0.05), Of("b", 1000, 0.05)});
-  const Informed informed = contest.Measuring({1}, 1.0);
+  const Informed informed = contest.Measuring(0, {1}, 1.0);
   CHECK(informed.right == 1.0);
   CHECK(informed.saved == 0.0);
 }
