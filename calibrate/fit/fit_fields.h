@@ -142,11 +142,12 @@ RankShare(Group&) -> RankShare<Group>;
 
 template <class Archive, class Group>
 void VisitFields(Archive& archive, const RankShare<Group>& share) {
-  // A rank that computes ten times as fast beside others is a mistake.
   const auto factor = [&](std::string_view name, auto& value) {
-    archive(
-        model::Field{.name = name, .required = true, .low = 1e-4, .high = 10.0},
-        value);
+    archive(model::Field{.name = name,
+                         .required = true,
+                         .low = kLeastShare,
+                         .high = kMostShare},
+            value);
   };
   factor("value", share.group.share);
   VisitDeviation(archive, "error", share.group.share_error);

@@ -70,9 +70,6 @@ struct ShareFit {
   double host_sigma = 0;  // 0: the host adds nothing
 };
 
-// As far as a share may be: a fit file takes no other.
-constexpr double kLeastShare = 1e-4;
-constexpr double kMostShare = 10.0;
 // As far as the host may be off its prior, as a factor: nothing that is
 // measured is explained any better past it.
 constexpr double kFarthestHost = 1e4;

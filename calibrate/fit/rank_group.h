@@ -20,6 +20,11 @@ struct FittedAllReduce {
   model::Seconds<> modelled;
 };
 
+// As far as RankFit::share may be, in a fit and in its file: a rank that
+// computes ten times as fast beside others is a mistake.
+inline constexpr double kLeastShare = 1e-4;
+inline constexpr double kMostShare = 10.0;
+
 // What is known of ranks that train together (docs/models/data_parallel.md).
 struct RankFit {
   std::string backend;    // gloo, nccl

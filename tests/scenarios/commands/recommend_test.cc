@@ -208,11 +208,11 @@ TEST_CASE("each candidate takes the best of the batches and precisions") {
   const auto best = times({4, 8}, {"fp32", "fp16"});
   REQUIRE(!best.empty());
   for (const int64_t batch : {4, 8}) {
-    for (const std::string precision : {"fp32", "fp16"}) {
-      for (const auto& [name, time] : times({batch}, {precision})) {
-        CAPTURE(name);
-        REQUIRE(best.contains(name));
-        CHECK(best.at(name) <= time);
+    for (const char* precision : {"fp32", "fp16"}) {
+      for (const auto& one : times({batch}, {precision})) {
+        CAPTURE(one.first);
+        REQUIRE(best.contains(one.first));
+        CHECK(best.at(one.first) <= one.second);
       }
     }
   }
