@@ -782,10 +782,7 @@ Report Validate(const ValidateOptions& options) {
   }
   Json json =
       ResultOf(options, overall, repeats, prices.sources, std::move(tally));
-  json["choices"] = Json::array();
-  for (const MeasuredChoice& choice : choices) {
-    json["choices"].push_back(ToJson(choice));
-  }
+  json["choices"] = ToJson(choices);
   AppendMemory(files.memory, options.group_by, report, json);
   report.json = AnswerText(std::move(json), report);
   // A table of memory alone has no time to predict.

@@ -6,7 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "calibrate/records/observation.h"
 #include "model/error.h"
+#include "scenarios/published/published_job.h"
 #include "scenarios/published/published_validation.h"
 
 namespace trainfare::scenarios {
@@ -192,6 +194,32 @@ std::vector<PublishedRank> RankPublished(
     AddPairs(key.first, key.second, entries, ranks);
   }
   return ranks;
+}
+
+std::vector<MeasuredAnswer> MeasuredRuns(
+    const Published& published,
+    const std::vector<size_t>& rows,
+    const std::vector<PublishedPrediction>& predictions) {
+  std::vector<MeasuredAnswer> runs;
+  for (const size_t i : rows) {
+    const PublishedRow& row = published.rows[i];
+    const PublishedAnswer& answer = predictions[i].answer;
+    const PublishedRun& run = published.RunOf(row);
+    if (row.quantity != "run_time" || !Counts(row) || !run.device) continue;
+    if (row.value.kind != PublishedValue::Kind::kNumber) continue;
+    if (!answer.value || !answer.low || !answer.high) continue;
+    const PublishedJob job = JobOf(published, run);
+    for (const std::string& table : TablesOf(row)) {
+      runs.push_back({fmt::format("{}: {} on {}",
+                                  table,
+                                  calibrate::Describe(job.scenario.workload),
+                                  job.devices),
+                      job.device->name,
+                      model::Second(row.value.low),
+                      {*answer.value, *answer.low, *answer.high}});
+    }
+  }
+  return runs;
 }
 
 }  // namespace trainfare::scenarios

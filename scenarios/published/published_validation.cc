@@ -664,6 +664,22 @@ std::string CoverageLine(std::string_view name, const Coverage& of) {
       of.without);
 }
 
+// Also says in the report how many are the best.
+Json ChoicesJson(const Result& result,
+                 PublishedProtocol protocol,
+                 const DevicePrices& prices,
+                 Report& report) {
+  std::vector<MeasuredAnswer> runs;
+  for (const Answers& answers : result.answers) {
+    if (answers.protocol != protocol) continue;
+    runs =
+        MeasuredRuns(result.published, result.rows, answers.predictions.rows);
+  }
+  const std::vector<MeasuredChoice> choices = ChoicesOf(runs, prices.of_device);
+  if (!choices.empty()) report.notes.emplace_back(ChoiceNote(choices));
+  return ToJson(choices);
+}
+
 }  // namespace
 
 Report ValidatePublished(const ValidateOptions& options) {
@@ -712,7 +728,9 @@ Report ValidatePublished(const ValidateOptions& options) {
   json["data_checks"] = std::move(checks);
   json["rows"] = Json::array();
   for (const size_t i : result.rows) json["rows"].push_back(RowJson(result, i));
-  json.update(ValidationHead(options));
+  const DevicePrices prices = ShippedDevicePrices();
+  json["choices"] = ChoicesJson(result, protocol, prices, report);
+  json.update(ValidationHead(options, prices.sources));
   json["protocol"] = ToText(protocol);
   json["files"] = options.files;
   json["limits"] = limits.set;

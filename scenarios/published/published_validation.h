@@ -9,6 +9,7 @@
 
 #include "scenarios/published/published_prediction.h"
 #include "scenarios/report/output.h"
+#include "scenarios/validation/choice_validation.h"
 #include "scenarios/validation/options.h"
 
 namespace trainfare::scenarios {
@@ -45,6 +46,13 @@ struct PublishedRank {
 };
 std::vector<PublishedRank> RankPublished(
     const calibrate::Published& published,
+    const std::vector<PublishedPrediction>& predictions);
+
+// Run times among `rows` with their intervals: a question is a job of one table
+// on so many devices.
+std::vector<MeasuredAnswer> MeasuredRuns(
+    const calibrate::Published& published,
+    const std::vector<size_t>& rows,
     const std::vector<PublishedPrediction>& predictions);
 
 // Whether `files` are published figures: one folder, or *.yaml.

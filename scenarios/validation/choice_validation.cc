@@ -8,6 +8,7 @@
 
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/instance.h"
+#include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -116,6 +117,8 @@ std::vector<MeasuredChoice> ChoicesOf(
   return choices;
 }
 
+namespace {
+
 Json ToJson(const MeasuredChoice& choice) {
   Json json;
   json["question"] = choice.question;
@@ -133,6 +136,14 @@ Json ToJson(const MeasuredChoice& choice) {
          {"best", entry.best}});
   }
   return json;
+}
+
+}  // namespace
+
+Json ToJson(const std::vector<MeasuredChoice>& choices) {
+  Json list = Json::array();
+  for (const MeasuredChoice& choice : choices) list.push_back(ToJson(choice));
+  return list;
 }
 
 std::string ChoiceNote(const std::vector<MeasuredChoice>& choices) {

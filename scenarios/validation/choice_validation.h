@@ -12,7 +12,6 @@
 #include "model/units.h"
 #include "scenarios/job/contest.h"
 #include "scenarios/job/pricing.h"
-#include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
 
@@ -53,7 +52,6 @@ std::vector<MeasuredChoice> ChoicesOf(
     const std::vector<MeasuredAnswer>& answers,
     const std::map<std::string, double>& prices);
 
-Json ToJson(const MeasuredChoice& choice);
 // How many are the best or nearly so, beside what was stated; empty: there are
 // none.
 std::string ChoiceNote(const std::vector<MeasuredChoice>& choices);

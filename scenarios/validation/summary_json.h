@@ -1,17 +1,20 @@
 #pragma once
 
-// An error summary as JSON. Internal to scenarios/, for .cc files only.
+// Error summaries and choices as JSON. Internal to scenarios/, for .cc files
+// only.
 
 #include <vector>
 
 #include "scenarios/job/pricing.h"
 #include "scenarios/report/result_json.h"
+#include "scenarios/validation/choice_validation.h"
 #include "scenarios/validation/error_summary.h"
 #include "scenarios/validation/options.h"
 
 namespace trainfare::scenarios {
 
 Json ToJson(const ErrorSummary& summary);
+Json ToJson(const std::vector<MeasuredChoice>& choices);
 // The first keys of every answer of validate.
 Json ValidationHead(const ValidateOptions& options,
                     const std::vector<PriceSource>& prices = {});

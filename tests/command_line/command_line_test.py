@@ -1534,6 +1534,23 @@ class Validate(Case):
         )
         self.assertEqual(result["overall"]["max"], max(errors))
 
+    def test_choices_between_devices(self):
+        whole = self.json_of("validate", self.table)
+        # Six questions, by time and by cost; of two devices.
+        self.assertEqual(len(whole["choices"]), 12)
+        self.assertIn("aws", whole["price_catalogs"])
+        published = self.json_of(
+            "validate", os.path.join(os.path.dirname(__file__), "..", "..", "scenarios", "published"),
+            "--protocol", "leave-one-out")  # fmt: skip
+        for choice in whole["choices"] + published["choices"]:
+            stated = [d["best_probability"] for d in choice["devices"]]
+            self.assertAlmostEqual(sum(stated), 1)
+            self.assertEqual(sum(d["best"] for d in choice["devices"]), 1)
+        near = [c["regret_percent"] <= 8 for c in published["choices"]]
+        self.assertGreater(len(near), 10)
+        self.assertTrue(all(near))
+        self.assertIn("choices: of 12 between devices", " ".join(whole["notes"]))
+
     def test_a_passed_limit_exits_4_with_the_result(self):
         result = self.run_it("validate", self.table, "--fail-if", "mape>0.001%")
         self.assertEqual(result.returncode, 4)
