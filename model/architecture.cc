@@ -439,6 +439,13 @@ std::vector<ParameterTensor> ParameterTensorsOf(const Architecture& a) {
   return list.Take();
 }
 
+std::vector<ParameterTensor> HeadTensorsOf(const Architecture& a) {
+  TensorLister list(a, TensorLister::Detail::kTensors);
+  list.SetLayer(a.layers + a.decoder_layers + 1);
+  AddHead(a, list);
+  return list.Take();
+}
+
 int64_t ParameterTensorCount(const Architecture& a) {
   TensorLister list(a, TensorLister::Detail::kCounts);
   AddAll(a, list);

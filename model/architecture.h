@@ -229,6 +229,9 @@ struct ParameterTensor {
 std::vector<ParameterTensor> ParameterTensorsOf(
     const Architecture& architecture);
 
+// Of them those of the task's own layers, the last.
+std::vector<ParameterTensor> HeadTensorsOf(const Architecture& architecture);
+
 int64_t ParameterTensorCount(const Architecture& architecture);
 
 // The presets that ship with the tool, sorted by name.

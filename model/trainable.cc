@@ -60,8 +60,7 @@ bool HeadTrainsBesideAdapters(Head head) {
 
 std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
   const Architecture& a = w.architecture;
-  std::vector<ParameterTensor> all = ParameterTensorsOf(a);
-  if (w.trainable.everything()) return all;
+  if (w.trainable.everything()) return ParameterTensorsOf(a);
   std::vector<ParameterTensor> trains;
   if (w.trainable.lora_rank > 0) {
     for (int64_t i = 1; i <= a.layers; ++i) AppendAdapters(w, i, false, trains);
@@ -69,16 +68,12 @@ std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
       AppendAdapters(w, a.layers + i, true, trains);
     }
     if (HeadTrainsBesideAdapters(a.head)) {
-      // The head's tensors are the last of the model.
-      int64_t left = HeadParameters(a);
-      size_t first = all.size();
-      while (left > 0) left -= all[--first].elements;
-      trains.insert(trains.end(),
-                    all.begin() + static_cast<std::ptrdiff_t>(first),
-                    all.end());
+      const std::vector<ParameterTensor> head = HeadTensorsOf(a);
+      trains.insert(trains.end(), head.begin(), head.end());
     }
     return trains;
   }
+  const std::vector<ParameterTensor> all = ParameterTensorsOf(a);
   std::copy_if(all.begin(),
                all.end(),
                std::back_inserter(trains),
@@ -89,12 +84,27 @@ std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
 }
 
 int64_t TrainableTensorCount(const Workload& w) {
-  if (w.trainable.everything()) return ParameterTensorCount(w.architecture);
-  return static_cast<int64_t>(TrainableTensorsOf(w).size());
+  const Architecture& a = w.architecture;
+  if (w.trainable.everything()) return ParameterTensorCount(a);
+  if (w.trainable.lora_rank == 0) {
+    return static_cast<int64_t>(TrainableTensorsOf(w).size());
+  }
+  const auto of_block = [&](bool decoder_side) {
+    return 2 * static_cast<int64_t>(AdaptedOf(w, decoder_side).size());
+  };
+  const size_t head =
+      HeadTrainsBesideAdapters(a.head) ? HeadTensorsOf(a).size() : 0;
+  return a.layers * of_block(false) + a.decoder_layers * of_block(true) +
+         static_cast<int64_t>(head);
 }
 
 int64_t TrainableParameters(const Workload& w) {
-  if (w.trainable.everything()) return TotalParameters(w.architecture);
+  const Architecture& a = w.architecture;
+  if (w.trainable.everything()) return TotalParameters(a);
+  if (w.trainable.lora_rank > 0) {
+    return AdapterParameters(w) +
+           (HeadTrainsBesideAdapters(a.head) ? HeadParameters(a) : 0);
+  }
   int64_t sum = 0;
   for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
     sum += tensor.elements;

@@ -64,6 +64,31 @@ TEST_CASE("adapters train two thin matrices a matrix, and the classifier") {
   CHECK(TrainableParameters(decoder) == AdapterParameters(decoder));
 }
 
+TEST_CASE("what trains is counted as it is listed") {
+  for (const char* name :
+       {"bert-base-cased", "gpt2", "llama-3.1-8b", "transformer-base"}) {
+    for (const int64_t rank : {0, 8}) {
+      for (const int64_t frozen : {0, 2}) {
+        if (rank > 0 && frozen > 0) continue;
+        Workload w;
+        w.architecture = FindArchitecture(name);
+        w.trainable.lora_rank = rank;
+        w.trainable.frozen_layers = frozen;
+        CAPTURE(name);
+        CAPTURE(rank);
+        CAPTURE(frozen);
+        int64_t elements = 0;
+        const std::vector<ParameterTensor> tensors = TrainableTensorsOf(w);
+        for (const ParameterTensor& tensor : tensors) {
+          elements += tensor.elements;
+        }
+        CHECK(TrainableParameters(w) == elements);
+        CHECK(TrainableTensorCount(w) == static_cast<int64_t>(tensors.size()));
+      }
+    }
+  }
+}
+
 TEST_CASE("an encoder-decoder has adapters in its cross-attention too") {
   Workload w = Lora(4);
   w.architecture = FindArchitecture("transformer-base");
