@@ -19,6 +19,8 @@ import files
 from counting import Finding
 
 LENGTH = 4096  # of the longest that is asked
+# An answer has its time; between two that are compared a second may pass.
+NOW = ("--now", "2026-05-20T12:00:00Z")
 LOCALES = ("C", "de_DE.UTF-8", "tr_TR.UTF-8")
 PRICES = """\
 cloud: aws
@@ -115,7 +117,7 @@ class Questions:
             for what in ("devices", "models"))
 
     def ask(self, folder, *arguments):
-        command = ["predict", "job.yaml", *arguments, "--format", "json"]
+        command = ["predict", "job.yaml", *arguments, *NOW, "--format", "json"]
         result = files.run(self.program, command, folder)
         files.check(result, command, "trainfare")
         return result
@@ -186,7 +188,7 @@ class Questions:
         for name in folder.glob("*.yaml"):
             (elsewhere / name.name).write_bytes(name.read_bytes())
         again = subprocess.run(
-            [self.program, "predict", "job.yaml", *ways, "--format", "json"],
+            [self.program, "predict", "job.yaml", *ways, *NOW, "--format", "json"],
             cwd=elsewhere, stdin=subprocess.DEVNULL, capture_output=True,
             check=False, env={
                 "PATH": os.environ["PATH"], "HOME": str(folder),
