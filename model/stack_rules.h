@@ -72,6 +72,12 @@ struct StackRules {
   bool chunks_loss = false;     // logits of a part of the rows at a time
   bool shifts_logits = false;   // copies them in fp32 without the last position
   bool fuses_loss = false;      // one kernel; its gradient replaces the logits
+
+  // --- attention on chip ---
+  // Flash attention multiplies by instructions for which a warp waits, as
+  // FlashAttention-2 does, which LibTorch has; cuDNN's takes a generation's
+  // own.
+  bool synchronous_attention = false;
 };
 
 inline constexpr std::array kStackRules = {
@@ -81,7 +87,8 @@ inline constexpr std::array kStackRules = {
                .fuses_norm = false,
                .fuses_positions = false,
                .fuses_gate = false,
-               .shifts_logits = true},
+               .shifts_logits = true,
+               .synchronous_attention = true},
     // Ott et al. 2019, with its fp16 optimizer and criterion; PyTorch before
     // CUDA 11.4. Tokens come before sentences, so that heads are one stride.
     StackRules{.fusion = Fusion::kFairseq,
@@ -100,7 +107,8 @@ inline constexpr std::array kStackRules = {
     StackRules{.fusion = Fusion::kFused,
                .block = BlockKernels::kFusedPasses,
                .eager_outside = true,
-               .autocasts = true},
+               .autocasts = true,
+               .synchronous_attention = true},
     // Wang et al. 2022 (LightSeq2); DeepSpeed's layers are alike.
     StackRules{.fusion = Fusion::kLightSeq,
                .block = BlockKernels::kHandFused,
@@ -113,7 +121,8 @@ inline constexpr std::array kStackRules = {
                .widens_parameters = true},
     StackRules{.fusion = Fusion::kCompiled,
                .block = BlockKernels::kCompiled,
-               .launch_share = 0.25},
+               .launch_share = 0.25,
+               .synchronous_attention = true},
     StackRules{.fusion = Fusion::kXla,
                .block = BlockKernels::kCompiled,
                .launch_share = 0.25,
@@ -122,7 +131,8 @@ inline constexpr std::array kStackRules = {
     StackRules{.fusion = Fusion::kLiger,
                .eager_outside = true,
                .autocasts = true,
-               .chunks_loss = true},
+               .chunks_loss = true,
+               .synchronous_attention = true},
     // Triton kernels of unslothai/unsloth in an eager model, as
     // fms-acceleration takes them (FOAK: cross_entropy_loss.py,
     // rms_layernorm.py, rope_embedding.py).
@@ -130,7 +140,8 @@ inline constexpr std::array kStackRules = {
                .eager_outside = true,
                .autocasts = true,
                .fuses_gate = false,
-               .fuses_loss = true},
+               .fuses_loss = true,
+               .synchronous_attention = true},
     // NVIDIA's submissions to MLPerf: --cuda_graph_mode full_iteration
     // --fused_bias_fc --fused_bias_mha --fused_dropout_add of
     // mlcommons/training_results_v3.1@f33f9444, benchmarks/bert.

@@ -50,6 +50,9 @@ struct ArithmeticEnergy {
   // It is more on tensor cores, by an amount that nobody knows: their products
   // draw what the board may.
   bool tensor_cores_at_limit = false;
+  // Rate of tensor cores by instructions for which a warp waits (mma.sync), as
+  // a share of their peak.
+  double synchronous = 1.0;
 };
 
 // What a compiler of whole graphs costs besides time on the device.

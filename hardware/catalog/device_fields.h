@@ -171,6 +171,8 @@ void VisitFields(Archive& archive, E& energy) {
   share("tensor_half", energy.tensor_half);
   archive(model::Field{.name = "tensor_cores_at_limit"},
           energy.tensor_cores_at_limit);
+  archive(model::Field{.name = "synchronous", .low = 0.1, .high = 1.0},
+          energy.synchronous);
 }
 
 template <class Archive, model::Of<Device> D>

@@ -180,6 +180,7 @@ struct GpuRates {
   GpuParameter efficiency = kGpuGemmEfficiencyFp32;
   ClockWithinLimit clock;
   model::FlopsPerSecond<> reach;  // of long products at the full clock
+  double attention = 1.0;  // share of the engine's rate that attention takes
 };
 
 inline GpuRates RatesOf(const Device& device, model::Precision precision) {
@@ -208,11 +209,15 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
 // The rates of a workload's kernels: products of 8 bits have their own.
 class GpuKernelRates {
  public:
-  GpuKernelRates(const Device& device, model::Precision precision)
-      : most_(RatesOf(device, model::OutsideBlockProducts(precision))),
-        eight_bits_(precision == model::Precision::kFp8
-                        ? RatesOf(device, precision)
-                        : most_) {}
+  GpuKernelRates(const Device& device, const model::Workload& workload)
+      : most_(RatesOf(device, model::OutsideBlockProducts(workload.precision))),
+        eight_bits_(workload.precision == model::Precision::kFp8
+                        ? RatesOf(device, workload.precision)
+                        : most_) {
+    if (device.energy && model::RulesOf(workload).synchronous_attention) {
+      most_.attention = device.energy->synchronous;
+    }
+  }
   const GpuRates& Of(const model::Kernel& kernel) const {
     return kernel.eight_bits ? eight_bits_ : most_;
   }
@@ -262,7 +267,7 @@ model::Seconds<T> GpuMatrixTime(const Device& device,
   const T cache = device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio];
   rate *=
       FusedOnChip(rates, kernel)
-          ? T(choice.share)
+          ? T(choice.share * rates.attention)
           : choice.share * FedShare(rate, choice.operand_bytes_per_flop, cache);
   const double usual = kGpuParameters[rates.efficiency].prior;
   rate *= rates.clock.At<T>(rate * (usual / rates.reach.base()) /
@@ -348,10 +353,8 @@ model::Seconds<T> GpuKernelAlone(const Device& device,
                                  std::span<const T> p) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const model::Seconds<T> busy =
-      GpuKernelTime<T>(device,
-                       GpuKernelRates(device, workload.precision).Of(kernel),
-                       kernel,
-                       p)
+      GpuKernelTime<T>(
+          device, GpuKernelRates(device, workload).Of(kernel), kernel, p)
           .total();
   const model::Seconds<T> launch(p[kGpuLaunchCost]);
   return (busy < launch ? launch : busy) * static_cast<double>(kernel.launches);
@@ -386,7 +389,7 @@ StepTime<T> GpuStep(const Device& device,
                     const model::KernelList& kernels,
                     std::span<const T> p) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
-  const GpuKernelRates rates(device, workload.precision);
+  const GpuKernelRates rates(device, workload);
   const model::StackRules& stack = model::RulesOf(workload);
   const model::Seconds<T> launch(p[kGpuLaunchCost] * stack.launch_share);
 
