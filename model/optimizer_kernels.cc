@@ -63,10 +63,10 @@ bool OnePassWithMasters(const Workload& w) {
 std::vector<std::vector<ParameterTensor>> GroupsOf(const Workload& w) {
   if (!w.optimizer.by_layer) return {TrainableTensorsOf(w)};
   std::map<std::pair<int64_t, bool>, std::vector<ParameterTensor>> groups;
-  for (ParameterTensor& tensor : TrainableTensorsOf(w)) {
+  for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
     // Biases and LayerNorm do not decay.
     const std::pair group(tensor.layer, tensor.columns > 1);
-    groups[group].push_back(std::move(tensor));
+    groups[group].push_back(tensor);
   }
   std::vector<std::vector<ParameterTensor>> list;
   list.reserve(groups.size());
