@@ -341,8 +341,9 @@ namespace {
 
 // FSDP's mixed precision (Zhao et al. 2023): shards are fp32, what is gathered
 // of them is narrow, and so is all that flows; neither autocast nor a compiled
-// graph has anything to cast. (Of compiled graphs this is read off measurements:
-// gathers over hosts take half of what 4 bytes a parameter would.)
+// graph has anything to cast. (Of compiled graphs this is read off
+// measurements: gathers over hosts take half of what 4 bytes a parameter
+// would.)
 bool GathersNarrow(const Workload& workload) {
   return workload.parallel.shard == Shard::kFsdp &&
          ShardsOf(workload.parallel) > 1 && workload.trainable.everything();
