@@ -93,7 +93,14 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   common.AddTo(*sub);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
-    if (flags->dry_run) return PrintJobs(options.scenario, options.overrides);
+    if (flags->dry_run) {
+      if (options.global_batch) {
+        throw UsageError(
+            "--dry-run: not with --global-batch, of which each candidate has "
+            "a job of its own");
+      }
+      return PrintJobs(options.scenario, options.overrides);
+    }
     ReadGoal(*flags);
     options.charts = common.page();
     options.trace = common.trace();

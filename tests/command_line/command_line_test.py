@@ -1029,6 +1029,10 @@ class Predict(Case):
             2,
             "recommend: give one --seq, it compares instances",
             "recommend", asked[1], "--seq", "32,64")  # fmt: skip
+        self.refused(
+            2, "--dry-run: not with --global-batch, of which each candidate "
+            "has a job of its own",
+            "recommend", asked[1], "--global-batch", "64", "--dry-run")  # fmt: skip
         for of_all in self.json_of("recommend", asked[1], "--precision",
                                    "bf16,fp16")["candidates"]:  # fmt: skip
             if of_all["device"] == "t4":
