@@ -37,6 +37,7 @@ int64_t StepModelFlops(const Workload& workload) {
   Workload passes = workload;
   passes.work = Work::kForwardBackward;
   passes.gradient_checkpointing = false;
+  passes.checkpointed_blocks = 0;
   passes.stack.attention = Attention::kMaterialised;
   passes.compression = {};
   const KernelList list = ExpandKernels(passes);

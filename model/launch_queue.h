@@ -40,6 +40,7 @@ struct LaunchMap {
             device_path < host_path ? host_path : device_path};
   }
   LaunchMap Repeated(int64_t times) const {
+    if (times == 1) return *this;
     const auto more = static_cast<double>(times - 1);
     const Seconds<T>& longer = host < device ? device : host;
     return {host * static_cast<double>(times),

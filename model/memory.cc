@@ -1,6 +1,7 @@
 #include "model/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -346,23 +347,25 @@ ActivationBytes Activations(const Workload& w) {
   int64_t& bytes = result.kept;
   bytes = HeadBytes(w);
   if (embeddings) bytes += EmbeddingBytes(w, source);
+  const int64_t again = BlocksComputedAgain(w);
   const int64_t expert_layers = std::min(layers, a.expert_layers());
-  const int64_t plain = layers - expert_layers;
-  const int64_t dense = plain > 0 ? LayerActivationBytes(w) : 0;
+  const int64_t dense = layers > expert_layers ? LayerActivationBytes(w) : 0;
   const int64_t expert =
       expert_layers > 0 ? LayerActivationBytes(w, /*experts=*/true) : 0;
   const int64_t decoder_layer =
       TwoSided(w) ? DecoderLayerActivationBytes(w) : 0;
-  if (w.gradient_checkpointing) {
-    // The input of every block, and one block in full, with what it gives,
+  // Blocks with experts are the upper ones, those computed again the lowest.
+  const int64_t expert_kept = std::min(layers - again, expert_layers);
+  bytes += (layers - again - expert_kept) * dense + expert_kept * expert;
+  if (again > 0) {
+    // The input of every such block, and one block in full, with what it gives,
     // while it runs again.
-    bytes += layers * source * a.hidden * width.wide;
+    bytes += again * source * a.hidden * width.wide;
     if (TwoSided(w)) bytes += a.decoder_layers * target * a.hidden * width.wide;
     result.anew = std::max({dense, expert, decoder_layer}) +
                   source * a.hidden * width.wide + RepeatedHeadBytes(w, source);
   } else {
-    bytes += plain * dense + expert_layers * expert +
-             a.decoder_layers * decoder_layer;
+    bytes += a.decoder_layers * decoder_layer;
   }
   if (TwoSided(w) && embeddings) bytes += EmbeddingBytes(w, target);
   return result;
@@ -380,7 +383,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w) {
   const bool experts = a.expert_layers() == a.layers;
   LowestBlockBytes block;
   block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
-  block.held += w.gradient_checkpointing
+  block.held += BlocksComputedAgain(w) > 0
                     ? tokens * a.hidden * Widths(w).wide + Activations(w).anew
                     : LayerActivationBytes(w, experts);
   // Two of the feed-forward's width, or those of attention, which come when the
@@ -484,14 +487,29 @@ Gathered GatheredOf(const Workload& w) {
 
 Bytes<> Size(int64_t bytes) { return Byte(static_cast<double>(bytes)); }
 
-MemoryEstimate Make(MemoryMoment moment, const std::vector<MemoryTerm>& terms) {
-  MemoryEstimate estimate;
-  estimate.moment = moment;
-  for (const MemoryTerm& term : terms) {
-    if (term.size.base() > 0) estimate.terms.push_back(term);
+// What a moment holds, before it is known to be the worst one. Terms that are
+// zero, or less by a rounded share, are none.
+struct Moment {
+  MemoryMoment moment = MemoryMoment::kForward;
+  std::array<MemoryTerm, 14> terms = {};
+
+  Bytes<> total() const {
+    Bytes<> sum;
+    for (const MemoryTerm& term : terms) {
+      if (term.size.base() > 0) sum += term.size;
+    }
+    return sum;
   }
-  return estimate;
-}
+  MemoryEstimate Estimate() const {
+    MemoryEstimate estimate;
+    estimate.moment = moment;
+    estimate.terms.reserve(terms.size());
+    for (const MemoryTerm& term : terms) {
+      if (term.size.base() > 0) estimate.terms.push_back(term);
+    }
+    return estimate;
+  }
+};
 
 // What one rank holds, moment by moment.
 class RankMemory {
@@ -507,14 +525,14 @@ class RankMemory {
         quantised_(w.trainable.base_bits > 0
                        ? BlockMatrixElements(w.architecture)
                        : 0),
-        trained_(TrainableParameters(w)),
+        trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
         updated_(Share(trained_, shares_)) {}
 
-  MemoryEstimate ForwardPass() const;
-  MemoryEstimate BackwardStart() const;
-  MemoryEstimate LowestBlock() const;
-  MemoryEstimate BackwardEnd() const;
-  MemoryEstimate OptimizerStep() const;
+  Moment ForwardPass() const;
+  Moment BackwardStart() const;
+  Moment LowestBlock() const;
+  Moment BackwardEnd() const;
+  Moment OptimizerStep() const;
 
  private:
   // Elements that this rank has of so many, where ranks divide them.
@@ -528,8 +546,7 @@ class RankMemory {
     int64_t logits;
     int64_t transients;
   };
-  MemoryEstimate DuringBackward(MemoryMoment moment,
-                                const Passing& passing) const;
+  Moment DuringBackward(MemoryMoment moment, const Passing& passing) const;
   int64_t ParameterBytes() const;
   int64_t WeightCopyBytes() const;
   int64_t GradientBytes() const;
@@ -618,30 +635,31 @@ int64_t RankMemory::BucketBytes() const {
   return surroundings_.communication_buckets ? GradientBytes() : 0;
 }
 
-MemoryEstimate RankMemory::ForwardPass() const {
-  return Make(MemoryMoment::kForward,
-              {{"parameters", Size(ParameterBytes())},
-               {"gathered parameters", Size(gathered_.parameters)},
-               {"weight copies", Size(WeightCopyBytes())},
-               {"activations", Size(ForwardTransients(w_))},
-               {"logits", Size(LogitBytes(w_))},
-               {"workspace", surroundings_.workspace},
-               {"framework context", surroundings_.context}});
+Moment RankMemory::ForwardPass() const {
+  return {MemoryMoment::kForward,
+          {{{"parameters", Size(ParameterBytes())},
+            {"gathered parameters", Size(gathered_.parameters)},
+            {"weight copies", Size(WeightCopyBytes())},
+            {"activations", Size(ForwardTransients(w_))},
+            {"logits", Size(LogitBytes(w_))},
+            {"workspace", surroundings_.workspace},
+            {"framework context", surroundings_.context}}}};
 }
 
-MemoryEstimate RankMemory::BackwardStart() const {
+Moment RankMemory::BackwardStart() const {
   // A first micro-batch makes its gradients layer by layer, while activations
   // go; a later one adds to gradients that are already there, and so do
   // buckets that stand from the beginning.
   const bool standing =
       w_.accumulation > 1 || (surroundings_.communication_buckets && !shares_);
-  // Where blocks are computed anew the logits are gone by then, so that one or
-  // the other is the peak.
+  // Where the last block is computed again the logits are gone by then, so that
+  // one or the other is the peak.
   const ActivationBytes activations = Activations(w_);
   int64_t logits = LogitBytes(w_);
   int64_t transients = BackwardTransients(w_);
   int64_t held = activations.kept;
-  if (w_.gradient_checkpointing) {
+  const int64_t again = BlocksComputedAgain(w_);
+  if (again > 0 && again == LayersWithBackward(w_)) {
     if (logits > activations.anew + transients) {
       transients = 0;
     } else {
@@ -656,67 +674,67 @@ MemoryEstimate RankMemory::BackwardStart() const {
 
 // Gradients come as activations go: what both hold together is most where one
 // of them is whole.
-MemoryEstimate RankMemory::LowestBlock() const {
+Moment RankMemory::LowestBlock() const {
   const LowestBlockBytes block = LowestBlockOf(w_);
   return DuringBackward(MemoryMoment::kLowestBlock,
                         {GradientsAboveLowest(), block.held, 0, block.made});
 }
 
-MemoryEstimate RankMemory::DuringBackward(MemoryMoment moment,
-                                          const Passing& passing) const {
-  return Make(moment,
-              {{"parameters", Size(ParameterBytes())},
-               {"gathered parameters", Size(gathered_.parameters)},
-               {"weight copies", Size(WeightCopyBytes())},
-               {"gradients", Size(passing.gradients)},
-               {"gathered gradients", Size(gathered_.gradients)},
-               {"communication buckets", Size(BucketBytes())},
-               {"master weights", Size(MasterBytes())},
-               {"unscaled gradients", Size(UnscaledBytes())},
-               {"optimizer state", Size(StateBytes())},
-               {"activations", Size(passing.activations)},
-               {"logits", Size(passing.logits)},
-               {"backward transients", Size(passing.transients)},
-               {"workspace", surroundings_.workspace},
-               {"framework context", surroundings_.context}});
+Moment RankMemory::DuringBackward(MemoryMoment moment,
+                                  const Passing& passing) const {
+  return {moment,
+          {{{"parameters", Size(ParameterBytes())},
+            {"gathered parameters", Size(gathered_.parameters)},
+            {"weight copies", Size(WeightCopyBytes())},
+            {"gradients", Size(passing.gradients)},
+            {"gathered gradients", Size(gathered_.gradients)},
+            {"communication buckets", Size(BucketBytes())},
+            {"master weights", Size(MasterBytes())},
+            {"unscaled gradients", Size(UnscaledBytes())},
+            {"optimizer state", Size(StateBytes())},
+            {"activations", Size(passing.activations)},
+            {"logits", Size(passing.logits)},
+            {"backward transients", Size(passing.transients)},
+            {"workspace", surroundings_.workspace},
+            {"framework context", surroundings_.context}}}};
 }
 
-MemoryEstimate RankMemory::BackwardEnd() const {
+Moment RankMemory::BackwardEnd() const {
   const Architecture& a = w_.architecture;
   const bool everything = w_.trainable.everything();
   // Sums of a divided table are of its share.
   const bool whole_table = w_.accumulation > 1 && everything && !divided_;
-  return Make(
+  return {
       MemoryMoment::kBackwardEnd,
-      {{"parameters", Size(ParameterBytes())},
-       {"gathered parameters", Size(gathered_.at_end)},
-       {"gradients", Size(GradientBytes())},
-       {"gathered gradients", Size(gathered_.root_gradients)},
-       {"communication buckets", Size(LastBucketBytes())},
-       {"master weights", Size(MasterBytes())},
-       {"unscaled gradients", Size(UnscaledBytes())},
-       {"optimizer state", Size(StateBytes())},
-       {"activations", Size(everything ? EmbeddingBytes(w_, w_.tokens()) : 0)},
-       {"embedding gradient",
-        Size(whole_table ? a.vocabulary * a.hidden * kSingle : 0)},
-       {"backward transients",
-        Size(2 * w_.tokens() * a.hidden * Widths(w_).wide)},
-       {"workspace", surroundings_.workspace},
-       {"framework context", surroundings_.context}});
+      {{{"parameters", Size(ParameterBytes())},
+        {"gathered parameters", Size(gathered_.at_end)},
+        {"gradients", Size(GradientBytes())},
+        {"gathered gradients", Size(gathered_.root_gradients)},
+        {"communication buckets", Size(LastBucketBytes())},
+        {"master weights", Size(MasterBytes())},
+        {"unscaled gradients", Size(UnscaledBytes())},
+        {"optimizer state", Size(StateBytes())},
+        {"activations", Size(everything ? EmbeddingBytes(w_, w_.tokens()) : 0)},
+        {"embedding gradient",
+         Size(whole_table ? a.vocabulary * a.hidden * kSingle : 0)},
+        {"backward transients",
+         Size(2 * w_.tokens() * a.hidden * Widths(w_).wide)},
+        {"workspace", surroundings_.workspace},
+        {"framework context", surroundings_.context}}}};
 }
 
-MemoryEstimate RankMemory::OptimizerStep() const {
+Moment RankMemory::OptimizerStep() const {
   const int64_t temporaries = updates_ ? OptimizerTemporaries(w_, updated_) : 0;
-  return Make(MemoryMoment::kOptimizerStep,
-              {{"parameters", Size(ParameterBytes())},
-               {"gradients", Size(GradientBytes())},
-               {"communication buckets", Size(divided_ ? 0 : BucketBytes())},
-               {"master weights", Size(MasterBytes())},
-               {"optimizer state", Size(StateBytes())},
-               {"unscaled gradients", Size(WidenedBytes())},
-               {"optimizer temporaries", Size(temporaries)},
-               {"workspace", surroundings_.workspace},
-               {"framework context", surroundings_.context}});
+  return {MemoryMoment::kOptimizerStep,
+          {{{"parameters", Size(ParameterBytes())},
+            {"gradients", Size(GradientBytes())},
+            {"communication buckets", Size(divided_ ? 0 : BucketBytes())},
+            {"master weights", Size(MasterBytes())},
+            {"optimizer state", Size(StateBytes())},
+            {"unscaled gradients", Size(WidenedBytes())},
+            {"optimizer temporaries", Size(temporaries)},
+            {"workspace", surroundings_.workspace},
+            {"framework context", surroundings_.context}}}};
 }
 
 }  // namespace
@@ -762,14 +780,17 @@ int64_t DecoderLayerActivationBytes(const Workload& w) {
 MemoryEstimate EstimateMemory(const Workload& w,
                               const MemorySurroundings& surroundings) {
   const RankMemory rank(w, surroundings);
-  if (w.work == Work::kForward) return rank.ForwardPass();
-  return std::max({rank.BackwardStart(),
-                   rank.LowestBlock(),
-                   rank.BackwardEnd(),
-                   rank.OptimizerStep()},
-                  [](const MemoryEstimate& x, const MemoryEstimate& y) {
-                    return x.total() < y.total();
-                  });
+  if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
+  const std::array moments = {rank.BackwardStart(),
+                              rank.LowestBlock(),
+                              rank.BackwardEnd(),
+                              rank.OptimizerStep()};
+  return std::max_element(moments.begin(),
+                          moments.end(),
+                          [](const Moment& x, const Moment& y) {
+                            return x.total() < y.total();
+                          })
+      ->Estimate();
 }
 
 std::optional<int64_t> LargestBatch(const Workload& workload,

@@ -5,6 +5,7 @@
 // stack is another row of kStackRules (and its word in workload.h).
 
 #include <array>
+#include <cstddef>
 
 #include "model/workload.h"
 
@@ -155,19 +156,21 @@ inline constexpr std::array kStackRules = {
                .one_graph = true},
 };
 
+// A stack's row stands at its place among the stacks.
 constexpr const StackRules& RulesOf(Fusion fusion) {
-  for (const StackRules& rules : kStackRules) {
-    if (rules.fusion == fusion) return rules;
-  }
-  return kStackRules.front();  // never: EveryStackHasARow()
+  return kStackRules[static_cast<size_t>(fusion)];
 }
-constexpr bool EveryStackHasARow() {
+constexpr bool EveryStackHasItsRow() {
   for (const Word<Fusion>& word : kWords<Fusion>.words) {
-    if (RulesOf(word.value).fusion != word.value) return false;
+    const auto place = static_cast<size_t>(word.value);
+    if (place >= kStackRules.size() ||
+        kStackRules[place].fusion != word.value) {
+      return false;
+    }
   }
   return true;
 }
-static_assert(EveryStackHasARow(), "a stack without a row in kStackRules");
+static_assert(EveryStackHasItsRow(), "a stack without a row in kStackRules");
 constexpr const StackRules& RulesOf(const Workload& workload) {
   return RulesOf(workload.stack.fusion);
 }

@@ -13,28 +13,28 @@ struct Adapted {
   int64_t outputs;
 };
 
-std::vector<Adapted> AdaptedOf(const Workload& w, bool decoder_side) {
+// Calls `with` with every one of them, in model order.
+template <class With>
+void ForEachAdapted(const Workload& w, bool decoder_side, const With& with) {
   const Architecture& a = w.architecture;
   const LoraMatrices& m = w.trainable.lora;
-  std::vector<Adapted> adapted;
   const auto attention = [&] {
-    if (m.query) adapted.push_back({"query", a.hidden, a.query_width()});
-    if (m.key) adapted.push_back({"key", a.hidden, a.key_width()});
-    if (m.value) adapted.push_back({"value", a.hidden, a.value_width()});
-    if (m.output) adapted.push_back({"output", a.context_width(), a.hidden});
+    if (m.query) with(Adapted{"query", a.hidden, a.query_width()});
+    if (m.key) with(Adapted{"key", a.hidden, a.key_width()});
+    if (m.value) with(Adapted{"value", a.hidden, a.value_width()});
+    if (m.output) with(Adapted{"output", a.context_width(), a.hidden});
   };
   attention();
   if (decoder_side) attention();  // its cross-attention has the same names
   if (m.feed_forward_gate) {
-    adapted.push_back({"feed_forward_gate", a.hidden, a.intermediate});
+    with(Adapted{"feed_forward_gate", a.hidden, a.intermediate});
   }
   if (m.feed_forward_in) {
-    adapted.push_back({"feed_forward_in", a.hidden, a.intermediate});
+    with(Adapted{"feed_forward_in", a.hidden, a.intermediate});
   }
   if (m.feed_forward_out) {
-    adapted.push_back({"feed_forward_out", a.intermediate, a.hidden});
+    with(Adapted{"feed_forward_out", a.intermediate, a.hidden});
   }
-  return adapted;
 }
 
 void AppendAdapters(const Workload& w,
@@ -42,11 +42,11 @@ void AppendAdapters(const Workload& w,
                     bool decoder_side,
                     std::vector<ParameterTensor>& tensors) {
   const int64_t rank = w.trainable.lora_rank;
-  for (const Adapted& matrix : AdaptedOf(w, decoder_side)) {
+  ForEachAdapted(w, decoder_side, [&](const Adapted& matrix) {
     tensors.push_back(
         {matrix.module, rank * matrix.inputs, layer, matrix.inputs});
     tensors.push_back({matrix.module, rank * matrix.outputs, layer, rank});
-  }
+  });
 }
 
 // Beside adapters only the task's own layer trains; a vocabulary head is the
@@ -63,6 +63,7 @@ std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
   if (w.trainable.everything()) return ParameterTensorsOf(a);
   std::vector<ParameterTensor> trains;
   if (w.trainable.lora_rank > 0) {
+    trains.reserve(static_cast<size_t>(TrainableTensorCount(w)));
     for (int64_t i = 1; i <= a.layers; ++i) AppendAdapters(w, i, false, trains);
     for (int64_t i = 1; i <= a.decoder_layers; ++i) {
       AppendAdapters(w, a.layers + i, true, trains);
@@ -90,7 +91,9 @@ int64_t TrainableTensorCount(const Workload& w) {
     return static_cast<int64_t>(TrainableTensorsOf(w).size());
   }
   const auto of_block = [&](bool decoder_side) {
-    return 2 * static_cast<int64_t>(AdaptedOf(w, decoder_side).size());
+    int64_t tensors = 0;
+    ForEachAdapted(w, decoder_side, [&](const Adapted&) { tensors += 2; });
+    return tensors;
   };
   const size_t head =
       HeadTrainsBesideAdapters(a.head) ? HeadTensorsOf(a).size() : 0;
@@ -115,9 +118,9 @@ int64_t TrainableParameters(const Workload& w) {
 int64_t AdapterParameters(const Workload& w) {
   const auto of_layer = [&](bool decoder_side) {
     int64_t sum = 0;
-    for (const Adapted& matrix : AdaptedOf(w, decoder_side)) {
+    ForEachAdapted(w, decoder_side, [&](const Adapted& matrix) {
       sum += w.trainable.lora_rank * (matrix.inputs + matrix.outputs);
-    }
+    });
     return sum;
   };
   return w.architecture.layers * of_layer(false) +
@@ -126,6 +129,12 @@ int64_t AdapterParameters(const Workload& w) {
 
 int64_t LayersWithBackward(const Workload& w) {
   return w.architecture.layers - w.trainable.frozen_layers;
+}
+
+int64_t BlocksComputedAgain(const Workload& w) {
+  if (!w.gradient_checkpointing) return 0;
+  const int64_t all = LayersWithBackward(w);
+  return w.checkpointed_blocks > 0 ? std::min(w.checkpointed_blocks, all) : all;
 }
 
 }  // namespace trainfare::model

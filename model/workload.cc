@@ -254,6 +254,15 @@ void Validate(const Workload& w) {
                     ToText(w.parallel.shard),
                     ToText(w.compression.kind)));
   }
+  RequireCount(w.checkpointed_blocks, 0, a.layers, "checkpointed_blocks");
+  if (w.checkpointed_blocks > 0 &&
+      (!w.gradient_checkpointing || a.decoder_layers > 0)) {
+    throw InputError(fmt::format("checkpointed_blocks: expected {}, got {}",
+                                 w.gradient_checkpointing
+                                     ? "0, which is all, in models of two sides"
+                                     : "gradient_checkpointing beside it",
+                                 w.checkpointed_blocks));
+  }
   const auto longest = a.max_sequence_length();
   const int64_t length = std::max(w.sequence_length, w.target_length);
   if (longest && length > *longest) {

@@ -246,7 +246,10 @@ struct Workload {
   Work work = Work::kTraining;
   // Positions a sequence at which a vocabulary head predicts; 0 = all of them.
   int64_t predictions_per_sequence = 0;
+  // Blocks keep their input alone, and are computed again in the backward pass:
+  // so many of those that have one, from the lowest; 0 = all.
   bool gradient_checkpointing = false;
+  int64_t checkpointed_blocks = 0;
   Trainable trainable;
   // What data-parallel training does to gradients; its kernels are part of
   // every step, so that a caller with one device leaves it out.

@@ -360,6 +360,12 @@ void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
                   options.gradient_checkpointing,
                   "Keep only the input of each block, and compute the block "
                   "again in the backward pass");
+  train
+      ->add_option("--checkpointed-blocks",
+                   options.checkpointed_blocks,
+                   "With it: of so many blocks, from the lowest that train "
+                   "(default: all)")
+      ->check(CLI::PositiveNumber);
 }
 
 void AddTrain(CLI::App& app,

@@ -174,6 +174,9 @@ std::string Describe(const model::Workload& workload) {
     text += fmt::format(" lora{}", trainable.lora_rank);
   }
   if (workload.gradient_checkpointing) text += " checkpointed";
+  if (workload.checkpointed_blocks > 0) {
+    text += fmt::format("{}", workload.checkpointed_blocks);
+  }
   if (a.dropout != model::Architecture{}.dropout) {
     text += fmt::format(" dropout {}", a.dropout);
   }

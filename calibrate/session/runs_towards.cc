@@ -107,6 +107,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   if (model::HasPlainBlock(w.architecture)) {
     w.trainable = {};
     w.gradient_checkpointing = false;
+    w.checkpointed_blocks = 0;
   } else {
     w.stack.fusion = model::Fusion::kEager;
   }
@@ -135,6 +136,10 @@ void AddCandidates(const Workload& run,
   for (const Architecture& size : SizesOf(run.architecture)) {
     Workload w = run;
     w.architecture = size;
+    // As large a part of the blocks, and not 0, which is all.
+    w.checkpointed_blocks =
+        (run.checkpointed_blocks * size.layers + run.architecture.layers - 1) /
+        run.architecture.layers;
     if (w.trainable.frozen_layers > 0) {
       w.trainable.frozen_layers =
           w.trainable.frozen_layers * size.layers / run.architecture.layers;

@@ -26,10 +26,23 @@ void PassKernels::Backward() {
   // What lies below the first weights that train has no backward pass. (A
   // first block with adapters is counted like the others: its own input
   // gradient is not needed.)
-  const auto groups = LayerGroupsOf(a_, a_.layers - LayersWithBackward(w_));
+  const int64_t lowest = a_.layers - LayersWithBackward(w_);
+  const int64_t kept = lowest + BlocksComputedAgain(w_);
+  BlocksBackward(kept, a_.layers, /*again=*/false);
+  BlocksBackward(lowest, kept, /*again=*/true);
+  if (w_.trainable.everything()) {
+    Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+    EmbeddingsBackward(SourceTokens());
+    if (TwoSided()) EmbeddingsBackward(w_.batch * TargetLength());
+    Close();
+  }
+}
+
+void PassKernels::BlocksBackward(int64_t first, int64_t end, bool again) {
+  const auto groups = LayerGroupsOf(a_, first, end);
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     Open(Phase::kBackward, SegmentRole::kLayer, group->count);
-    if (w_.gradient_checkpointing) {
+    if (again) {
       CastWeightsAgain();
       LayerForward(*group, SourceTokens());
     }
@@ -38,12 +51,6 @@ void PassKernels::Backward() {
                       SelfAttention(w_.sequence_length, group->windowed),
                       SourceTokens(),
                       SourceTokens());
-    Close();
-  }
-  if (w_.trainable.everything()) {
-    Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
-    EmbeddingsBackward(SourceTokens());
-    if (TwoSided()) EmbeddingsBackward(w_.batch * TargetLength());
     Close();
   }
 }

@@ -13,7 +13,7 @@ void PassKernels::Forward() {
   if (casts_weights_) CastWeights();
   Close();
 
-  for (const LayerGroup& group : LayerGroupsOf(a_, 0)) {
+  for (const LayerGroup& group : LayerGroupsOf(a_, 0, a_.layers)) {
     Open(Phase::kForward, SegmentRole::kLayer, group.count);
     LayerForward(group, SourceTokens());
     Close();

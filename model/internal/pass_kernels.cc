@@ -63,16 +63,19 @@ Kernel& PassKernels::Push(KernelName name,
   return list_.kernels.back();
 }
 
-std::vector<LayerGroup> LayerGroupsOf(const Architecture& a, int64_t skipped) {
+std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
+                                      int64_t first,
+                                      int64_t end) {
   // Which of the blocks have a window is not told: the first of each sort.
   const int64_t plain = a.layers - a.expert_layers();
   const int64_t plain_windowed = std::min(plain, a.windowed_layers);
   const int64_t expert_windowed = a.windowed_layers - plain_windowed;
   std::vector<LayerGroup> groups;
+  int64_t at = 0;
   const auto add = [&](int64_t count, bool experts, bool windowed) {
-    const int64_t left = std::max<int64_t>(0, count - skipped);
-    skipped -= count - left;
-    if (left > 0) groups.push_back({left, experts, windowed});
+    const int64_t inside = std::min(at + count, end) - std::max(at, first);
+    at += count;
+    if (inside > 0) groups.push_back({inside, experts, windowed});
   };
   add(plain_windowed, false, true);
   add(plain - plain_windowed, false, false);

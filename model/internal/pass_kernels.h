@@ -89,8 +89,10 @@ struct LayerGroup {
   bool experts = false;
   bool windowed = false;
 };
-// In model order, without the first `skipped`.
-std::vector<LayerGroup> LayerGroupsOf(const Architecture& a, int64_t skipped);
+// In model order, those from `first` up to `end`.
+std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
+                                      int64_t first,
+                                      int64_t end);
 
 // Appends kernels in the order in which a stack launches them.
 class PassKernels {
@@ -265,6 +267,8 @@ class PassKernels {
 
   // backward_kernels.cc
   void Backward();
+  // Blocks from `first` up to `end`; `again`: after one more forward pass.
+  void BlocksBackward(int64_t first, int64_t end, bool again);
   enum class Input { kAsItIs, kNarrowed };
   void LinearBackward(Matrix matrix,
                       int64_t m,

@@ -208,6 +208,16 @@ Table EngineTable(const calibrate::EngineProfile& engines) {
   return table;
 }
 
+// What of the activations is kept, behind other settings.
+std::string KeptWords(const model::Workload& workload) {
+  if (workload.work == model::Work::kForward) return "";
+  if (!workload.gradient_checkpointing) return ", all activations kept";
+  return workload.checkpointed_blocks == 0
+             ? ", activations checkpointed"
+             : fmt::format(", activations of {} blocks checkpointed",
+                           workload.checkpointed_blocks);
+}
+
 Table MemoryTable(const JobEstimate& job) {
   Table memory;
   memory.title = fmt::format(
@@ -217,9 +227,7 @@ Table MemoryTable(const JobEstimate& job) {
       job.workload.sequence_length,
       model::ToText(job.workload.precision),
       DescribeUpdate(job.workload),
-      job.workload.work == model::Work::kForward ? ""
-      : job.workload.gradient_checkpointing      ? ", activations checkpointed"
-                                                 : ", all activations kept");
+      KeptWords(job.workload));
   memory.columns = {{"term", "name", Align::kLeft},
                     {"size", "memory_bytes", Align::kRight}};
   for (const model::MemoryTerm& term : job.memory.terms) {

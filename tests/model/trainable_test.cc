@@ -135,6 +135,39 @@ TEST_CASE("adapters cost thin products and save the weight gradients") {
         MatrixFlops(w, Phase::kBackward));
 }
 
+TEST_CASE("blocks that are computed again pass forward once more each") {
+  Workload w = BertBase();
+  const auto backward = [&] { return MatrixFlops(w, Phase::kBackward); };
+  const int64_t none = backward();
+  w.gradient_checkpointing = true;
+  const int64_t all = backward();
+  CHECK(BlocksComputedAgain(w) == 12);
+  for (const int64_t blocks : {1, 5, 12}) {
+    CAPTURE(blocks);
+    w.checkpointed_blocks = blocks;
+    CHECK(BlocksComputedAgain(w) == blocks);
+    CHECK(12 * (backward() - none) == blocks * (all - none));
+  }
+  // Of blocks that have a backward pass.
+  w.checkpointed_blocks = 8;
+  w.trainable.frozen_layers = 10;
+  CHECK(BlocksComputedAgain(w) == 2);
+  Validate(w);
+  w.gradient_checkpointing = false;
+  CHECK_THROWS_WITH_AS(
+      Validate(w),
+      "checkpointed_blocks: expected gradient_checkpointing beside it, got 8",
+      InputError);
+  w.gradient_checkpointing = true;
+  w.checkpointed_blocks = 13;
+  CHECK_THROWS_AS(Validate(w), InputError);
+  w = BertBase();
+  w.architecture = FindArchitecture("transformer-base");
+  w.gradient_checkpointing = true;
+  w.checkpointed_blocks = 1;
+  CHECK_THROWS_AS(Validate(w), InputError);
+}
+
 TEST_CASE("model FLOPs of a step are three forward passes, or what trains") {
   Workload w = BertBase();
   CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));

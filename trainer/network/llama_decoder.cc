@@ -305,6 +305,13 @@ at::Tensor LlamaDecoder::RunLayer(const Layer& layer,
   return middle + FeedForward(layer, Normed(layer.feed_forward_norm, middle));
 }
 
+bool LlamaDecoder::Recomputes(int64_t layer) const {
+  const TransformerOptions& o = options();
+  if (o.recomputed_blocks == 0) return o.recompute;
+  const int64_t place = layer - o.trainable.frozen_layers;
+  return o.recompute && place >= 0 && place < o.recomputed_blocks;
+}
+
 Output LlamaDecoder::Run(const Batch& batch,
                          bool training,
                          const PartEnd& part_end) const {
@@ -315,13 +322,13 @@ Output LlamaDecoder::Run(const Batch& batch,
                     batch.input_ids,
                     options().freezes_padding ? options().padding_id : kNone);
   if (part_end) part_end({"embeddings"}, hidden);
-  const bool recompute = options().recompute && at::GradMode::is_enabled();
+  const bool backward = at::GradMode::is_enabled();
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto run = [this, &layer = layers_[i], sequence, training](
                          const at::Tensor& input) {
       return RunLayer(layer, input, sequence, training);
     };
-    if (recompute) {
+    if (backward && Recomputes(static_cast<int64_t>(i))) {
       // Frozen embeddings ask for no gradient, the block's parameters may.
       if (!hidden.requires_grad()) {
         hidden = hidden.detach().requires_grad_(true);

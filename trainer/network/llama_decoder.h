@@ -68,6 +68,8 @@ class LlamaDecoder final : public Transformer {
   at::Tensor FeedForward(const GatedFeedForward& part,
                          const at::Tensor& input) const;
   at::Tensor FeedForward(const Layer& layer, const at::Tensor& normed) const;
+  // Whether the backward pass computes a block again.
+  bool Recomputes(int64_t layer) const;
   at::Tensor RunLayer(const Layer& layer,
                       const at::Tensor& hidden,
                       const Sequence& sequence,

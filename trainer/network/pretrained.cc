@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "hardware/files/config_json.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/model_config.h"
 #include "model/error.h"
@@ -23,91 +24,7 @@ using model::Architecture;
 using model::InputError;
 using nlohmann::json;
 
-// config.json, read key by key; a key may have another name in another layout.
-class Config {
- public:
-  explicit Config(const std::string& folder)
-      : path_((std::filesystem::path(folder) / "config.json").string()),
-        value_(ReadJsonFile(path_)) {}
-  const std::string& path() const { return path_; }
-
-  [[noreturn]] void Fail(const std::string& message) const {
-    throw InputError(fmt::format("{}: {}", path_, message));
-  }
-  bool Has(const char* key) const {
-    return value_.contains(key) && !value_[key].is_null();
-  }
-  const json& At(const char* key) const {
-    if (!Has(key)) Fail(fmt::format("{}: missing", key));
-    return value_[key];
-  }
-  int64_t Count(const char* key) const {
-    const json& value = At(key);
-    if (!value.is_number_integer() || value.get<int64_t>() < 0 ||
-        value.get<int64_t>() > 1'000'000'000) {
-      Fail(fmt::format(
-          "{}: expected a count, got {}", key, hardware::ShownJson(value)));
-    }
-    return value.get<int64_t>();
-  }
-  int64_t Count(const char* key, int64_t fallback) const {
-    return Has(key) ? Count(key) : fallback;
-  }
-  double Fraction(const char* key, double fallback) const {
-    if (!Has(key)) return fallback;
-    const json& value = At(key);
-    const double number = value.is_number() ? value.get<double>() : -1.0;
-    if (!(number >= 0.0 && number < 1.0)) {
-      Fail(fmt::format("{}: expected a number from 0 to 1, got {}",
-                       key,
-                       hardware::ShownJson(value)));
-    }
-    return number;
-  }
-  double Positive(const char* key, double fallback) const {
-    if (!Has(key)) return fallback;
-    return PositiveNumber(key, At(key));
-  }
-  double PositiveNumber(const std::string& key, const json& value) const {
-    const double number = value.is_number() ? value.get<double>() : -1.0;
-    if (!(number > 0.0 && number <= 1e12)) {
-      Fail(fmt::format("{}: expected a number above 0, got {}",
-                       key,
-                       hardware::ShownJson(value)));
-    }
-    return number;
-  }
-  bool Flag(const char* key, bool fallback) const {
-    if (!Has(key)) return fallback;
-    if (!At(key).is_boolean()) {
-      Fail(fmt::format("{}: expected true or false, got {}",
-                       key,
-                       hardware::ShownJson(At(key))));
-    }
-    return At(key).get<bool>();
-  }
-  std::string Text(const char* key, const char* fallback) const {
-    if (!Has(key)) return fallback;
-    if (!At(key).is_string()) {
-      Fail(fmt::format(
-          "{}: expected a text, got {}", key, hardware::ShownJson(At(key))));
-    }
-    return At(key).get<std::string>();
-  }
-  // Where the key is there, it has the one value that this trainer runs.
-  void Expect(const char* key, const json& wanted) const {
-    if (Has(key) && At(key) != wanted) {
-      Fail(fmt::format("{}: expected {}, got {}",
-                       key,
-                       hardware::ShownJson(wanted),
-                       hardware::ShownJson(At(key))));
-    }
-  }
-
- private:
-  std::string path_;
-  json value_;
-};
+using Config = hardware::ConfigJson;
 
 int64_t LabelsOf(const Config& config) {
   if (config.Has("num_labels")) return config.Count("num_labels");
@@ -190,12 +107,11 @@ void ReadBert(const Config& config,
   a.token_types = config.Count("type_vocab_size", 2);
   config.Expect("hidden_act", "gelu");
   config.Expect("position_embedding_type", "absolute");
-  options.hidden_dropout = config.Fraction("hidden_dropout_prob", 0.1);
-  options.attention_dropout =
-      config.Fraction("attention_probs_dropout_prob", 0.1);
+  options.hidden_dropout = config.Share("hidden_dropout_prob", 0.1);
+  options.attention_dropout = config.Share("attention_probs_dropout_prob", 0.1);
   options.classifier_dropout =
-      config.Fraction("classifier_dropout", options.hidden_dropout);
-  options.layer_norm_epsilon = config.Fraction("layer_norm_eps", 1e-12);
+      config.Share("classifier_dropout", options.hidden_dropout);
+  options.layer_norm_epsilon = config.Share("layer_norm_eps", 1e-12);
   a.position_offset = type == "roberta" ? options.padding_id + 1 : 0;
 }
 
@@ -209,9 +125,9 @@ void ReadDistilBert(const Config& config, PretrainedConfig& result) {
   a.intermediate = config.Count("hidden_dim");
   a.token_types = 0;
   config.Expect("activation", "gelu");
-  options.hidden_dropout = config.Fraction("dropout", 0.1);
-  options.attention_dropout = config.Fraction("attention_dropout", 0.1);
-  options.classifier_dropout = config.Fraction(
+  options.hidden_dropout = config.Share("dropout", 0.1);
+  options.attention_dropout = config.Share("attention_dropout", 0.1);
+  options.classifier_dropout = config.Share(
       a.head == model::Head::kQuestionAnswering ? "qa_dropout"
                                                 : "seq_classif_dropout",
       a.head == model::Head::kQuestionAnswering ? 0.1 : 0.2);
@@ -240,10 +156,10 @@ void ReadGpt2(const Config& config, PretrainedConfig& result) {
   a.intermediate = config.Count("n_inner", 4 * a.hidden);
   a.embedding_layer_norm = false;
   options.activation = ActivationOf(config, "gelu_new");
-  options.hidden_dropout = config.Fraction("resid_pdrop", 0.1);
-  options.attention_dropout = config.Fraction("attn_pdrop", 0.1);
-  options.layer_norm_epsilon = config.Fraction("layer_norm_epsilon", 1e-5);
-  if (config.Fraction("embd_pdrop", 0.1) != options.hidden_dropout) {
+  options.hidden_dropout = config.Share("resid_pdrop", 0.1);
+  options.attention_dropout = config.Share("attn_pdrop", 0.1);
+  options.layer_norm_epsilon = config.Share("layer_norm_epsilon", 1e-5);
+  if (config.Share("embd_pdrop", 0.1) != options.hidden_dropout) {
     config.Fail("embd_pdrop: expected the value of resid_pdrop");
   }
   config.Expect("scale_attn_weights", true);
@@ -265,8 +181,8 @@ void ReadMarian(const Config& config, PretrainedConfig& result) {
   config.Expect("decoder_attention_heads", a.heads);
   config.Expect("decoder_ffn_dim", a.intermediate);
   options.activation = ActivationOf(config, "gelu");
-  options.hidden_dropout = config.Fraction("dropout", 0.1);
-  options.attention_dropout = config.Fraction("attention_dropout", 0.0);
+  options.hidden_dropout = config.Share("dropout", 0.1);
+  options.attention_dropout = config.Share("attention_dropout", 0.0);
   options.layer_norm_epsilon = 1e-5;
   options.decoder_start_id = config.Count("decoder_start_token_id");
   if (options.decoder_start_id >= a.vocabulary) {
@@ -358,7 +274,7 @@ void ReadLlama(const Config& config,
   result.architecture.name = name;
   TransformerOptions& options = result.options;
   options = DefaultOptions(result.architecture);
-  options.layer_norm_epsilon = config.Fraction("rms_norm_eps", type.epsilon);
+  options.layer_norm_epsilon = config.Share("rms_norm_eps", type.epsilon);
   options.rotary = RotaryOf(config, type.base);
   options.expert_block = type.expert_block;
   options.normalised_experts =
@@ -382,7 +298,8 @@ void CopyTensor(const TensorBytes& source, const at::Tensor& target) {
 }
 
 PretrainedConfig ReadConfig(const std::string& folder) {
-  const Config config(folder);
+  const Config config((std::filesystem::path(folder) / "config.json").string(),
+                      "this trainer runs nothing else");
   const std::string type = config.Text("model_type", "nothing");
   PretrainedConfig result;
   Architecture& a = result.architecture;

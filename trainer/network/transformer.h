@@ -43,10 +43,12 @@ struct TransformerOptions {
   // The weights of a token's experts add up to 1.
   bool normalised_experts = true;
   std::string expert_block = kMixtralExperts;
-  // What of the model trains, and whether the backward pass computes each block
-  // again instead of keeping it.
+  // What of the model trains, and whether the backward pass computes blocks
+  // again instead of keeping them: so many that it reaches, from the lowest, or
+  // all (0).
   model::Trainable trainable;
   bool recompute = false;
+  int64_t recomputed_blocks = 0;
   // The type of parameters, activations and gradients. Narrower than fp32, the
   // optimizer has fp32 masters of them.
   at::ScalarType type = at::kFloat;

@@ -213,6 +213,7 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
       session_workload_->trainable == workload.trainable &&
       session_workload_->gradient_checkpointing ==
           workload.gradient_checkpointing &&
+      session_workload_->checkpointed_blocks == workload.checkpointed_blocks &&
       session_workload_->precision == workload.precision &&
       session_workload_->optimizer == workload.optimizer &&
       session_workload_->parallel == workload.parallel) {
@@ -228,6 +229,7 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   options.type = ParameterType(workload);
   options.trainable = workload.trainable;
   options.recompute = workload.gradient_checkpointing;
+  options.recomputed_blocks = workload.checkpointed_blocks;
   OptimizerOptions optimizer;
   optimizer.kind = workload.optimizer;
   // Any factor but 1: its groups take the time, not the rates.

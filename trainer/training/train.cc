@@ -283,6 +283,7 @@ model::Workload WorkloadOf(const TrainOptions& options,
   workload.stack.narrow_weights = options.narrow_weights;
   workload.trainable = options.trainable;
   workload.gradient_checkpointing = options.gradient_checkpointing;
+  workload.checkpointed_blocks = options.checkpointed_blocks;
   if (options.narrow_weights) {
     workload.optimizer.masters = model::Masters::kInUpdate;
   }
@@ -359,6 +360,7 @@ std::unique_ptr<Transformer> OpenModel(const TrainOptions& options,
   transformer_options.type = parameter_type;
   transformer_options.trainable = options.trainable;
   transformer_options.recompute = options.gradient_checkpointing;
+  transformer_options.recomputed_blocks = options.checkpointed_blocks;
   std::unique_ptr<Transformer> transformer = MakeTransformer(
       config.architecture, transformer_options, device, options.seed);
   if (!IsModelFolder(options.model)) return transformer;

@@ -58,6 +58,7 @@ struct TrainOptions {
   bool narrow_weights = false;
   model::Trainable trainable;
   bool gradient_checkpointing = false;       // blocks are computed again
+  int64_t checkpointed_blocks = 0;           // so many, 0: all
   model::Shard shard = model::Shard::kNone;  // what ranks share
   uint64_t seed = 1;
   bool layers = false;  // time each part of the model

@@ -230,14 +230,36 @@ void SetPrecision(const TableRow& row, Workload& workload) {
   }
 }
 
-bool Recomputes(const TableRow& row) {
+// "full 21 layers": of so many blocks.
+std::optional<int64_t> LayersOf(std::string_view recompute) {
+  if (!recompute.starts_with(kFullRecomputation) ||
+      !recompute.ends_with(kRecomputedLayers)) {
+    return std::nullopt;
+  }
+  recompute.remove_prefix(kFullRecomputation.size());
+  recompute.remove_suffix(std::min(recompute.size(), kRecomputedLayers.size()));
+  const auto number = hardware::ParseNumber(recompute);
+  if (!number || *number != std::floor(*number) || *number < 1 ||
+      *number > double{model::kMostLayers}) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(*number);
+}
+
+void SetRecomputation(const TableRow& row, model::Workload& workload) {
   const std::string& recompute = row["recompute"];
   if (recompute.empty() || recompute == "not stated") {
-    return Contains(row["stack_notes"], "full recomputation") ||
-           Contains(row["stack_notes"], "full activation recomputation");
+    workload.gradient_checkpointing =
+        Contains(row["stack_notes"], "full recomputation") ||
+        Contains(row["stack_notes"], "full activation recomputation");
+  } else if (const auto layers = LayersOf(recompute)) {
+    workload.gradient_checkpointing = true;
+    workload.checkpointed_blocks = *layers;
+  } else if (recompute == "full" || recompute == "none") {
+    workload.gradient_checkpointing = recompute == "full";
+  } else {
+    throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
   }
-  if (recompute == "full" || recompute == "none") return recompute == "full";
-  throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
 }
 
 // Words of a sharding column, up to its first space.
@@ -404,8 +426,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
     workload.stack.attention = model::Attention::kFlash;
   }
   workload.accumulation = AccumulationOf(row, workload);
-  workload.gradient_checkpointing =
-      workload.work == Work::kTraining && Recomputes(row);
+  if (workload.work == Work::kTraining) SetRecomputation(row, workload);
   SetHead(row, workload);
   SetOptimizer(row, workload);
   try {

@@ -158,6 +158,10 @@ inline constexpr auto kPrecisionWords = std::to_array<PrecisionWords>({
     {"mxfp8", model::Precision::kFp8, 0},
 });
 
+// What of a model is computed again in the backward pass: "full 21 layers".
+inline constexpr std::string_view kFullRecomputation = "full ";
+inline constexpr std::string_view kRecomputedLayers = " layers";
+
 // How notes say what joins hosts: "1600 Gbit/s RoCE between nodes".
 inline constexpr std::string_view kBetweenHosts = "between nodes";
 inline constexpr std::string_view kHostRate = "Gbit/s";

@@ -163,19 +163,24 @@ DOCTEST_TEST_CASE("blocks that are computed again have the same gradients") {
     TransformerOptions options = DefaultOptions(a);
     std::vector<std::vector<at::Tensor>> gradients;
     std::vector<uint64_t> drawn;
-    for (const bool recompute : {false, true}) {
-      options.recompute = recompute;
+    // Of no block, all, the lowest, the lower two.
+    for (const int64_t blocks : {-1, 0, 1, 2}) {
+      options.recompute = blocks >= 0;
+      options.recomputed_blocks = std::max<int64_t>(0, blocks);
       const LlamaDecoder decoder(a, options, at::kCPU, 5);
       SeedDropout(4);
       gradients.push_back(GradientsOf(decoder, batch, true));
       // The sequence of masks goes on as if nothing had been drawn twice.
       drawn.push_back(DropoutState().calls);
     }
-    DOCTEST_CHECK(drawn[0] == drawn[1]);
     DOCTEST_CHECK((drawn[0] > 0) == (a.dropout > 0));
-    DOCTEST_REQUIRE(gradients[0].size() == gradients[1].size());
-    for (size_t i = 0; i < gradients[0].size(); ++i) {
-      DOCTEST_CHECK(at::equal(gradients[0][i], gradients[1][i]));
+    for (size_t run = 1; run < gradients.size(); ++run) {
+      DOCTEST_INFO("run " << run);
+      DOCTEST_CHECK(drawn[0] == drawn[run]);
+      DOCTEST_REQUIRE(gradients[0].size() == gradients[run].size());
+      for (size_t i = 0; i < gradients[0].size(); ++i) {
+        DOCTEST_CHECK(at::equal(gradients[0][i], gradients[run][i]));
+      }
     }
   }
 }
@@ -248,16 +253,18 @@ DOCTEST_TEST_CASE("a step allocates what the model of memory counts") {
   request.max_seconds = 60;
   for (const model::Attention attention :
        {model::Attention::kMaterialised, model::Attention::kFlash}) {
-    for (const bool recompute : {false, true}) {
+    // Of no block, all, and the lowest.
+    for (const int64_t blocks : {-1, 0, 1}) {
       w.stack.attention = attention;
-      w.gradient_checkpointing = recompute;
+      w.gradient_checkpointing = blocks >= 0;
+      w.checkpointed_blocks = std::max<int64_t>(0, blocks);
       const auto record = measurer.Run(request);
       DOCTEST_REQUIRE(record.has_value());
       const auto held = static_cast<double>(record->peak_allocated_bytes);
       const double counted =
           model::ToBytes(model::EstimateMemory(w, {}).total());
       DOCTEST_MESSAGE(std::string(model::ToText(attention))
-                      << ", again " << recompute << ": " << held / 1e6
+                      << ", blocks again " << blocks << ": " << held / 1e6
                       << " MB held, " << counted / 1e6 << " counted");
       DOCTEST_CHECK(counted == doctest::Approx(held).epsilon(0.03).scale(0));
     }
@@ -362,7 +369,9 @@ DOCTEST_TEST_CASE("requests of such models are measured") {
   model::Workload adapted = plain;
   adapted.trainable.lora_rank = 2;
   adapted.trainable.lora.query = true;
-  for (const model::Workload& asked : {plain, again, adapted}) {
+  model::Workload one_again = again;
+  one_again.checkpointed_blocks = 1;
+  for (const model::Workload& asked : {plain, again, one_again, adapted}) {
     const std::string request = RequestOf(asked);
     DOCTEST_INFO(request);
     const auto record = measurer.Run(ParseMeasureRequest(request));

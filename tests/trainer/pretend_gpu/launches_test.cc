@@ -55,6 +55,7 @@ int64_t LaunchesOfStep(const model::Workload& w) {
   options.attention = w.stack.attention;
   options.trainable = w.trainable;
   options.recompute = w.gradient_checkpointing;
+  options.recomputed_blocks = w.checkpointed_blocks;
   OptimizerOptions optimizer;
   optimizer.kind = w.optimizer;
   Session session(MakeTransformer(w.architecture, options, Gpu(), 1),

@@ -165,6 +165,33 @@ TEST_CASE("a decoder's row says blocks, adapters, recomputation, weights") {
   CHECK(w.optimizer.implementation == OptimizerImplementation::kMultiTensor);
 }
 
+TEST_CASE("a row says how many blocks are computed again") {
+  const auto row = [](std::string_view recompute) {
+    return fmt::format(
+        "A100-SXM4-80GB,1,mistral-7b,4096,32,32,8,14336,32000,4096,4,1,,,1,1,,"
+        "{},bf16,,,HF Trainer,flash attention 2,finetune,tokens_per_s,3300,n",
+        recompute);
+  };
+  const Table table = ParseDecoder(row("full 21 layers") + "\n");
+  REQUIRE(table.observations.size() == 1);
+  CHECK(table.observations[0].workload.gradient_checkpointing);
+  CHECK(table.observations[0].workload.checkpointed_blocks == 21);
+  for (const char* odd : {"full layers",
+                          "full 0 layers",
+                          "full 2.5 layers",
+                          "full 1e9 layers",
+                          "full -1 layers",
+                          "selective"}) {
+    CHECK(ReasonOfDecoder(row(odd)) ==
+          fmt::format("not predicted: recomputation {}", odd));
+  }
+  // More than there are.
+  CHECK_THROWS_WITH_AS(
+      ParseDecoder(row("full 33 layers") + "\n"),
+      "d.csv:2: checkpointed_blocks: expected a count of at most 32, got 33",
+      InputError);
+}
+
 TEST_CASE("a row says on how many hosts, and what joins them") {
   const auto row = [](std::string_view nodes, std::string_view stack) {
     return fmt::format(
