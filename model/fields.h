@@ -1,10 +1,10 @@
 #pragma once
 
 // The fields of Architecture and Workload, once: names, ranges, which of them a
-// file must have. Reading and writing of YAML and JSON, the identity of a run
-// and the tests that nothing is lost on the way are archives over this list, so
-// that a new field is one line here. A device has its list in
-// hardware/catalog/device_fields.h, a fit in calibrate/fit/fit_fields.h.
+// file must have, what they are. Reading and writing of YAML and JSON, the
+// identity of a run and the tests that nothing is lost on the way are archives
+// over this list, so that a new field is one line here. A device has its list
+// in hardware/catalog/device_fields.h, a fit in calibrate/fit/fit_fields.h.
 //
 //   struct Archive {
 //     template <class T> void operator()(const Field& field, T& value);
@@ -15,7 +15,8 @@
 // a quantity, an optional, a list. A reading archive keeps the value of what
 // its file leaves out, and has a member type `Reads`. Archives: JsonFieldReader
 // and JsonFieldWriter (model/json_fields.h), YamlFieldReader and
-// YamlFieldWriter (hardware/files/yaml_fields.h), FieldTexts() below.
+// YamlFieldWriter (hardware/files/yaml_fields.h), FieldKeyLister
+// (hardware/files/field_keys.h), FieldTexts() below.
 
 #include <concepts>
 #include <cstdint>
@@ -35,8 +36,9 @@ namespace trainfare::model {
 
 struct Field {
   std::string_view name;
-  bool required = false;  // of a file that is read
-  int64_t least = 0;      // of a count, inclusive
+  std::string_view about = {};  // one line, for `trainfare list keys`
+  bool required = false;        // of a file that is read
+  int64_t least = 0;            // of a count, inclusive
   int64_t most = kLargestDimension;
   double low = 0.0;  // of a number, inclusive
   double high = 1.0;
@@ -89,80 +91,212 @@ void SetFamilyDefaults(Architecture& architecture);
 // What a block is made of.
 template <class Archive, Of<Architecture> A>
 void VisitBlock(Archive& archive, A& a) {
-  archive(Field{.name = "norm"}, a.norm);
-  archive(Field{.name = "norm_bias"}, a.norm_bias);
-  archive(Field{.name = "norm_placement"}, a.norm_placement);
-  archive(Field{.name = "query_key_norm"}, a.query_key_norm);
-  archive(Field{.name = "position_kind"}, a.position_kind);
-  archive(Field{.name = "relative_buckets"}, a.relative_buckets);
-  archive(Field{.name = "key_value_heads"}, a.key_value_heads);
-  archive(Field{.name = "head_size"}, a.head_size);
-  archive(Field{.name = "value_head_size"}, a.value_head_size);
-  archive(Field{.name = "latent_query"}, a.latent_query);
-  archive(Field{.name = "latent_key_value"}, a.latent_key_value);
-  archive(Field{.name = "rotary_head_size"}, a.rotary_head_size);
-  archive(Field{.name = "attention_bias"}, a.attention_bias);
-  archive(Field{.name = "output_bias"}, a.output_bias);
-  archive(Field{.name = "attention_sinks"}, a.attention_sinks);
-  archive(Field{.name = "window"}, a.window);
-  archive(Field{.name = "windowed_layers"}, a.windowed_layers);
-  archive(Field{.name = "activation"}, a.activation);
-  archive(Field{.name = "gated"}, a.gated);
-  archive(Field{.name = "feed_forward_bias"}, a.feed_forward_bias);
-  archive(Field{.name = "parallel_block"}, a.parallel_block);
-  archive(Field{.name = "shared_norm"}, a.shared_norm);
-  archive(Field{.name = "experts"}, a.experts);
-  archive(Field{.name = "experts_per_token"}, a.experts_per_token);
-  archive(Field{.name = "expert_intermediate"}, a.expert_intermediate);
-  archive(Field{.name = "shared_intermediate"}, a.shared_intermediate);
-  archive(Field{.name = "shared_expert_gate"}, a.shared_expert_gate);
-  archive(Field{.name = "router_bias"}, a.router_bias);
-  archive(Field{.name = "expert_bias"}, a.expert_bias);
-  archive(Field{.name = "dense_layers"}, a.dense_layers);
-  archive(Field{.name = "untied_output"}, a.untied_output);
-  archive(Field{.name = "output_soft_cap"}, a.output_soft_cap);
-  archive(Field{.name = "attention_soft_cap"}, a.attention_soft_cap);
-  archive(Field{.name = "final_norm"}, a.final_norm);
+  archive(Field{.name = "norm",
+                .about = "Mean and variance, or root mean square alone"},
+          a.norm);
+  archive(Field{.name = "norm_bias", .about = "LayerNorm has a shift"},
+          a.norm_bias);
+  archive(
+      Field{
+          .name = "norm_placement",
+          .about =
+              "Where norms stand; by_family: before in a decoder, else after"},
+      a.norm_placement);
+  archive(
+      Field{.name = "query_key_norm",
+            .about =
+                "Norm of queries and keys: of each head, or of all together"},
+      a.query_key_norm);
+  archive(Field{.name = "position_kind",
+                .about = "How positions enter; without a table `positions` is "
+                         "the longest sequence"},
+          a.position_kind);
+  archive(Field{.name = "relative_buckets",
+                .about =
+                    "Buckets of distances to each side, of relative positions"},
+          a.relative_buckets);
+  archive(Field{.name = "key_value_heads",
+                .about = "Heads of keys and values; 0: as many as `heads`"},
+          a.key_value_heads);
+  archive(
+      Field{.name = "head_size",
+            .about = "Width of a head of queries and keys; 0: hidden / heads"},
+      a.head_size);
+  archive(Field{.name = "value_head_size",
+                .about = "Width of a head of values; 0: head_size"},
+          a.value_head_size);
+  archive(Field{.name = "latent_query",
+                .about = "Rank of DeepSeek's latent queries; 0: plain ones"},
+          a.latent_query);
+  archive(Field{.name = "latent_key_value",
+                .about =
+                    "Rank of DeepSeek's latent keys and values; 0: plain ones"},
+          a.latent_key_value);
+  archive(
+      Field{.name = "rotary_head_size",
+            .about = "Part of a head that carries its position; 0: all of it"},
+      a.rotary_head_size);
+  archive(Field{.name = "attention_bias",
+                .about = "Query, key and value have biases"},
+          a.attention_bias);
+  archive(
+      Field{.name = "output_bias", .about = "Attention's output has a bias"},
+      a.output_bias);
+  archive(
+      Field{
+          .name = "attention_sinks",
+          .about = "A learned score for each head beside the others (gpt-oss)"},
+      a.attention_sinks);
+  archive(Field{.name = "window",
+                .about = "Positions that a query sees in blocks with a window"},
+          a.window);
+  archive(Field{.name = "windowed_layers", .about = "Blocks with a window"},
+          a.windowed_layers);
+  archive(Field{.name = "activation",
+                .about = "Function in the feed-forward block"},
+          a.activation);
+  archive(
+      Field{.name = "gated", .about = "A second product gates the activation"},
+      a.gated);
+  archive(Field{.name = "feed_forward_bias",
+                .about = "The feed-forward products have biases"},
+          a.feed_forward_bias);
+  archive(Field{.name = "parallel_block",
+                .about = "Attention and feed-forward read the same sum"},
+          a.parallel_block);
+  archive(Field{.name = "shared_norm",
+                .about = "They read it through the same norm"},
+          a.shared_norm);
+  archive(
+      Field{.name = "experts", .about = "Routed experts of a block; 0: none"},
+      a.experts);
+  archive(Field{.name = "experts_per_token",
+                .about = "Experts that a token is sent to"},
+          a.experts_per_token);
+  archive(
+      Field{.name = "expert_intermediate", .about = "Width of a routed expert"},
+      a.expert_intermediate);
+  archive(Field{.name = "shared_intermediate",
+                .about = "Width of the experts of every token together"},
+          a.shared_intermediate);
+  archive(
+      Field{
+          .name = "shared_expert_gate",
+          .about = "A scalar for each token weighs the experts of every token"},
+      a.shared_expert_gate);
+  archive(Field{.name = "router_bias", .about = "The router has a bias"},
+          a.router_bias);
+  archive(Field{.name = "expert_bias",
+                .about = "The products of experts have biases"},
+          a.expert_bias);
+  archive(
+      Field{.name = "dense_layers", .about = "First blocks without experts"},
+      a.dense_layers);
+  archive(Field{.name = "untied_output",
+                .about = "The logits have a matrix of their own"},
+          a.untied_output);
+  archive(Field{.name = "output_soft_cap",
+                .about = "Logits go through tanh (Gemma 2)"},
+          a.output_soft_cap);
+  archive(Field{.name = "attention_soft_cap",
+                .about = "Scores go through tanh (Gemma 2)"},
+          a.attention_soft_cap);
+  archive(Field{.name = "final_norm", .about = "A norm behind the last block"},
+          a.final_norm);
 }
 
 // Dimensions, without the task: what `model:` of a scenario spells out.
 template <class Archive, Of<Architecture> A>
 void VisitDimensions(Archive& archive, A& a) {
-  archive(Field{.name = "name"}, a.name);
-  archive(Field{.name = "family", .required = true}, a.family);
-  if constexpr (ReadingArchive<Archive>) SetFamilyDefaults(a);
-  const bool two_sided = a.family == Family::kEncoderDecoder;
+  archive(Field{.name = "name", .about = "What answers call it"}, a.name);
   archive(
       Field{
-          .name = "layers", .required = true, .least = 1, .most = kMostLayers},
-      a.layers);
-  archive(Field{.name = "decoder_layers",
-                .required = two_sided,
-                .least = two_sided ? 1 : 0,
+          .name = "family",
+          .about = "Attention sees both sides, what is before, or both in turn",
+          .required = true},
+      a.family);
+  if constexpr (ReadingArchive<Archive>) SetFamilyDefaults(a);
+  const bool two_sided = a.family == Family::kEncoderDecoder;
+  archive(Field{.name = "layers",
+                .about = "Blocks; of an encoder-decoder those of its encoder",
+                .required = true,
+                .least = 1,
                 .most = kMostLayers},
-          a.decoder_layers);
-  archive(Field{.name = "hidden", .required = true, .least = 1}, a.hidden);
-  archive(Field{.name = "heads", .required = true, .least = 1}, a.heads);
+          a.layers);
+  archive(
+      Field{.name = "decoder_layers",
+            .about = "Blocks of the decoder; an encoder-decoder must have it",
+            .required = two_sided,
+            .least = two_sided ? 1 : 0,
+            .most = kMostLayers},
+      a.decoder_layers);
+  archive(Field{.name = "hidden",
+                .about = "Width of the residual stream",
+                .required = true,
+                .least = 1},
+          a.hidden);
+  archive(Field{.name = "heads",
+                .about = "Heads of queries",
+                .required = true,
+                .least = 1},
+          a.heads);
   if constexpr (ReadingArchive<Archive>) a.intermediate = 4 * a.hidden;
-  archive(Field{.name = "intermediate", .least = 1}, a.intermediate);
-  archive(Field{.name = "vocabulary", .required = true, .least = 1},
+  archive(Field{.name = "intermediate",
+                .about = "Width of the feed-forward block; 4 x hidden where it "
+                         "is not given",
+                .least = 1},
+          a.intermediate);
+  archive(Field{.name = "vocabulary",
+                .about = "Rows of the table of tokens",
+                .required = true,
+                .least = 1},
           a.vocabulary);
-  archive(Field{.name = "positions"}, a.positions);
-  archive(Field{.name = "position_offset"}, a.position_offset);
-  archive(Field{.name = "token_types"}, a.token_types);
-  archive(Field{.name = "embedding_layer_norm"}, a.embedding_layer_norm);
-  archive(Field{.name = "pooler"}, a.pooler);
-  archive(Field{.name = "separate_projections"}, a.separate_projections);
-  archive(Field{.name = "classifier_dense"}, a.classifier_dense);
+  archive(Field{.name = "positions",
+                .about = "Rows of the table of positions; 0: fixed ones"},
+          a.positions);
+  archive(Field{.name = "position_offset",
+                .about = "Rows of it before the first position (RoBERTa: 2)"},
+          a.position_offset);
+  archive(
+      Field{.name = "token_types", .about = "Rows of the table of token types"},
+      a.token_types);
+  archive(
+      Field{.name = "embedding_layer_norm",
+            .about = "A norm behind the embeddings; false where no encoder"},
+      a.embedding_layer_norm);
+  archive(
+      Field{.name = "pooler",
+            .about =
+                "Dense and tanh over the first token; false where no encoder"},
+      a.pooler);
+  archive(
+      Field{.name = "separate_projections",
+            .about = "A decoder has three matrices for query, key and value"},
+      a.separate_projections);
+  archive(
+      Field{
+          .name = "classifier_dense",
+          .about =
+              "One more dense layer before the classes (DistilBERT, RoBERTa)"},
+      a.classifier_dense);
   VisitBlock(archive, a);
 }
 
 // What the model is trained for. `head`: the name of that field.
 template <class Archive, Of<Architecture> A>
 void VisitTask(Archive& archive, A& a, std::string_view head = "head") {
-  archive(Field{.name = head, .required = true}, a.head);
-  archive(Field{.name = "labels", .least = 1}, a.labels);
-  archive(Field{.name = "dropout", .high = 0.99}, a.dropout);
+  archive(
+      Field{.name = head, .about = "What it is trained for", .required = true},
+      a.head);
+  archive(Field{.name = "labels",
+                .about = "Classes that the head tells apart",
+                .least = 1},
+          a.labels);
+  archive(Field{.name = "dropout",
+                .about = "Share of hidden states and probabilities; 0 of "
+                         "blocks that are not plain",
+                .high = 0.99},
+          a.dropout);
 }
 
 template <class Archive, Of<Architecture> A>
@@ -173,10 +307,20 @@ void VisitFields(Archive& archive, A& a) {
 
 template <class Archive, Of<Optimizer> O>
 void VisitFields(Archive& archive, O& o) {
-  archive(Field{.name = "name", .required = true}, o.kind);
-  archive(Field{.name = "implementation", .required = true}, o.implementation);
-  archive(Field{.name = "by_layer"}, o.by_layer);
-  archive(Field{.name = "masters"}, o.masters);
+  archive(Field{.name = "name", .about = "Its rule", .required = true}, o.kind);
+  archive(Field{.name = "implementation",
+                .about = "Kernels: one an operation and tensor, one over many "
+                         "tensors, or one in all",
+                .required = true},
+          o.implementation);
+  archive(
+      Field{.name = "by_layer",
+            .about = "A learning rate for each layer, so an update for each"},
+      o.by_layer);
+  archive(Field{.name = "masters",
+                .about = "Narrow weights: passes to fp32 of their own, in the "
+                         "update, or no masters"},
+          o.masters);
 }
 
 // The adapters of Trainable, a struct of their own in files.
@@ -187,82 +331,169 @@ struct Lora {
 
 template <class Archive, class TrainableLike>
 void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
-  archive(Field{.name = "rank"}, lora.trainable.lora_rank);
+  archive(Field{.name = "rank", .about = "Rank of the adapters"},
+          lora.trainable.lora_rank);
   // The matrices of the paper where none is named (Hu et al. 2021, 7.1).
   if constexpr (ReadingArchive<Archive>) {
     lora.trainable.lora.query = lora.trainable.lora.value =
         lora.trainable.lora_rank > 0;
   }
-  archive(Field{.name = "matrices"}, lora.trainable.lora);
-  archive(Field{.name = "base_bits", .most = 8}, lora.trainable.base_bits);
+  archive(Field{.name = "matrices",
+                .about = "Matrices beside which they stand; query and value "
+                         "where none is named"},
+          lora.trainable.lora);
+  archive(Field{.name = "base_bits",
+                .about = "Bits of the frozen matrices (QLoRA: 4); 0: as the "
+                         "stack keeps weights",
+                .most = 8},
+          lora.trainable.base_bits);
 }
 
 template <class Archive, Of<Trainable> T>
 void VisitFields(Archive& archive, T& t) {
-  archive(Field{.name = "frozen_layers"}, t.frozen_layers);
+  archive(Field{.name = "frozen_layers",
+                .about = "First blocks that keep their weights, as the "
+                         "embeddings then do"},
+          t.frozen_layers);
   const Lora<T> lora{t};
-  archive(Field{.name = "lora"}, lora);
+  archive(
+      Field{.name = "lora",
+            .about = "Adapters train, all else but the head keeps its weights"},
+      lora);
 }
 
 template <class Archive, Of<GradientCompression> C>
 void VisitFields(Archive& archive, C& c) {
-  archive(Field{.name = "name", .required = true}, c.kind);
-  archive(Field{.name = "rank"}, c.rank);
+  archive(Field{.name = "name",
+                .about = "What is done to gradients before they are sent",
+                .required = true},
+          c.kind);
+  archive(
+      Field{.name = "rank", .about = "Rank of the approximation, of power_sgd"},
+      c.rank);
 }
 
 template <class Archive, Of<Parallel> P>
 void VisitFields(Archive& archive, P& p) {
-  archive(Field{.name = "data", .most = kMostDevices}, p.data);
-  archive(Field{.name = "shard"}, p.shard);
-  archive(Field{.name = "replicate", .least = 1, .most = kMostDevices},
-          p.replicate);
-  archive(Field{.name = "reshard_after_forward"}, p.reshard_after_forward);
+  archive(Field{.name = "data",
+                .about = "Ranks; 0: as many as there are",
+                .most = kMostDevices},
+          p.data);
+  archive(Field{.name = "shard",
+                .about = "What each rank keeps a share of: state, gradients "
+                         "too, parameters too"},
+          p.shard);
+  archive(
+      Field{.name = "replicate",
+            .about =
+                "Copies of the whole state, each over data / replicate ranks",
+            .least = 1,
+            .most = kMostDevices},
+      p.replicate);
+  archive(Field{.name = "reshard_after_forward",
+                .about = "Parameters are gathered again for the backward pass"},
+          p.reshard_after_forward);
 }
 
 template <class Archive, Of<Stack> S>
 void VisitFields(Archive& archive, S& s) {
-  archive(Field{.name = "stack", .required = true}, s.fusion);
-  archive(Field{.name = "attention"}, s.attention);
-  archive(Field{.name = "narrow_weights"}, s.narrow_weights);
-  archive(Field{.name = "compiler_level", .least = 1, .most = 3},
+  archive(Field{.name = "stack",
+                .about = "Software: which operations become one kernel",
+                .required = true},
+          s.fusion);
+  archive(Field{.name = "attention",
+                .about = "Scores go to memory, or stay on the chip"},
+          s.attention);
+  archive(Field{.name = "narrow_weights",
+                .about = "Weights are in 16 bits throughout, masters in fp32 "
+                         "(Apex O2, DeepSpeed)"},
+          s.narrow_weights);
+  archive(Field{.name = "compiler_level",
+                .about = "Optimisation level of Trainium's compiler",
+                .least = 1,
+                .most = 3},
           s.compiler_level);
-  archive(Field{.name = "stochastic_rounding"}, s.stochastic_rounding);
+  archive(
+      Field{.name = "stochastic_rounding",
+            .about = "Results are rounded up or down by chance, on Trainium"},
+      s.stochastic_rounding);
 }
 
 template <class Archive, Of<Workload> W>
 void VisitFields(Archive& archive, W& w) {
-  archive(Field{.name = "model", .required = true}, w.architecture);
-  archive(
-      Field{
-          .name = "batch", .required = true, .least = 1, .most = kLargestBatch},
-      w.batch);
+  archive(Field{.name = "model", .about = "What is trained", .required = true},
+          w.architecture);
+  archive(Field{.name = "batch",
+                .about = "Sequences of one rank and micro-batch",
+                .required = true,
+                .least = 1,
+                .most = kLargestBatch},
+          w.batch);
   archive(Field{.name = "sequence_length",
+                .about = "Tokens of a sequence, padding included",
                 .required = true,
                 .least = 1,
                 .most = kLongestSequence},
           w.sequence_length);
-  archive(Field{.name = "target_length", .most = kLongestSequence},
-          w.target_length);
-  archive(Field{.name = "documents", .least = 1, .most = kLongestSequence},
+  archive(
+      Field{.name = "target_length",
+            .about =
+                "Tokens on the side of the decoder; 0: as many as on the other",
+            .most = kLongestSequence},
+      w.target_length);
+  archive(Field{.name = "documents",
+                .about = "Texts of equal length packed into each sequence; "
+                         "flash keeps them apart",
+                .least = 1,
+                .most = kLongestSequence},
           w.documents);
-  archive(Field{.name = "accumulation", .least = 1, .most = kLargestBatch},
+  archive(Field{.name = "accumulation",
+                .about = "Micro-batches of a step",
+                .least = 1,
+                .most = kLargestBatch},
           w.accumulation);
-  archive(Field{.name = "precision", .required = true}, w.precision);
-  archive(Field{.name = "optimizer", .required = true}, w.optimizer);
+  archive(Field{.name = "precision",
+                .about = "What matrix products are in",
+                .required = true},
+          w.precision);
+  archive(Field{.name = "optimizer",
+                .about = "The update; forward passes need none",
+                .required = true},
+          w.optimizer);
   VisitFields(archive, w.stack);  // not a struct of its own in files
-  archive(Field{.name = "work"}, w.work);
+  archive(Field{.name = "work", .about = "What of a step is run"}, w.work);
   if constexpr (ReadingArchive<Archive>) {
     // Without an optimizer there is no update.
     if (w.optimizer.kind == OptimizerKind::kNone && w.work == Work::kTraining) {
       w.work = Work::kForwardBackward;
     }
   }
-  archive(Field{.name = "predictions_per_sequence", .most = kLongestSequence},
+  archive(Field{.name = "predictions_per_sequence",
+                .about = "Positions at which a vocabulary is predicted; 0: all",
+                .most = kLongestSequence},
           w.predictions_per_sequence);
-  archive(Field{.name = "gradient_checkpointing"}, w.gradient_checkpointing);
-  archive(Field{.name = "trainable"}, w.trainable);
-  archive(Field{.name = "gradient_compression"}, w.compression);
-  archive(Field{.name = "parallel"}, w.parallel);
+  archive(
+      Field{
+          .name = "gradient_checkpointing",
+          .about =
+              "Activations of a block are computed again in the backward pass"},
+      w.gradient_checkpointing);
+  archive(Field{.name = "checkpointed_blocks",
+                .about = "How many blocks do so, from the lowest; 0 = all",
+                .most = kMostLayers},
+          w.checkpointed_blocks);
+  archive(
+      Field{
+          .name = "trainable",
+          .about =
+              "What trains, frozen_layers or lora; all where it is not there"},
+      w.trainable);
+  archive(Field{.name = "gradient_compression",
+                .about = "What is done to gradients before they are sent"},
+          w.compression);
+  archive(Field{.name = "parallel",
+                .about = "How ranks that train data parallel share state"},
+          w.parallel);
 }
 
 // The parts of a block as texts, by the field's name.

@@ -43,9 +43,9 @@ void VisitTime(Archive& archive, std::string_view name, T& value) {
   archive(model::Field{.name = name, .required = true}, value);
 }
 
-inline void ReadWord(const hardware::Reader& map,
-                     std::string_view key,
-                     Quantity& quantity) {
+inline void ReadValue(const hardware::Reader& map,
+                      std::string_view key,
+                      Quantity& quantity) {
   quantity = map.Parsed(key, QuantityFromText);
 }
 

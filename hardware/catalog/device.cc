@@ -102,6 +102,15 @@ void ReadPriors(const Reader& root, Device& device) {
 
 std::string_view ToText(DeviceKind kind) { return KindOf(kind).name; }
 
+std::string FormOf(DeviceKind) {
+  return fmt::format("{}, {}, {}, {}, {}",
+                     ToText(DeviceKind::kCpu),
+                     ToText(DeviceKind::kGpu),
+                     ToText(DeviceKind::kNeuron),
+                     ToText(DeviceKind::kSystolic),
+                     ToText(DeviceKind::kDataflow));
+}
+
 DeviceKind ReadKind(const Reader& map, std::string_view key) {
   const auto row = [](DeviceKind kind) {
     return std::pair(KindOf(kind).name, kind);
@@ -114,7 +123,7 @@ DeviceKind ReadKind(const Reader& map, std::string_view key) {
                                  row(DeviceKind::kDataflow)});
 }
 
-void ReadWord(const Reader& map, std::string_view key, DeviceKind& kind) {
+void ReadValue(const Reader& map, std::string_view key, DeviceKind& kind) {
   kind = ReadKind(map, key);
 }
 

@@ -152,7 +152,8 @@ std::string_view ToText(DeviceKind kind);
 // The kind that stands at `key`. Throws InputError with file:line:col.
 DeviceKind ReadKind(const Reader& map, std::string_view key);
 // The same for lists of fields (hardware/files/yaml_fields.h).
-void ReadWord(const Reader& map, std::string_view key, DeviceKind& kind);
+void ReadValue(const Reader& map, std::string_view key, DeviceKind& kind);
+std::string FormOf(DeviceKind kind);  // the words that it may be
 // The energies of a generation that stand in `map`.
 ArithmeticEnergy ReadArithmeticEnergy(const Reader& map);
 

@@ -2,9 +2,9 @@
 
 // The fields of a device, once (model/fields.h): what a file of
 // hardware/devices/ says, and what a fit keeps of the device that it measured.
-// Beside them a file of hardware/devices/ may have `priors`, of the parameters
-// of its kind's model, and `compiler` (device.cc).
+// VisitFileFields() has what only the file says.
 
+#include <string>
 #include <string_view>
 
 #include "hardware/catalog/device.h"
@@ -47,36 +47,49 @@ template <class Archive, class D>
 void VisitFields(Archive& archive, const DeviceMemory<D>& memory) {
   D& d = memory.device;
   archive(model::Field{.name = "capacity",
+                       .about = "Of its own memory",
                        .required = true,
                        .least_base = 1e8,
                        .most_base = 1e13},
           d.memory_capacity);
   archive(model::Field{.name = "bandwidth",
+                       .about = "Of its own memory, as the datasheet has it",
                        .required = true,
                        .least_base = 1e9,
                        .most_base = 1e17},
           d.memory_bandwidth);
-  archive(model::Field{.name = "on_chip", .least_base = 1e5, .most_base = 1e11},
+  archive(model::Field{.name = "on_chip",
+                       .about = "Last-level cache, SBUF or other SRAM",
+                       .least_base = 1e5,
+                       .most_base = 1e11},
           d.on_chip_memory);
 }
 
 template <class Archive, model::Of<Peaks> P>
 void VisitFields(Archive& archive, P& peak) {
-  const auto rate = [&](std::string_view name, auto& value) {
-    archive(model::Field{.name = name, .least_base = 1e9, .most_base = 1e18},
-            value);
+  const auto rate = [&](std::string_view name,
+                        std::string_view about,
+                        auto& value) {
+    archive(
+        model::Field{
+            .name = name, .about = about, .least_base = 1e9, .most_base = 1e18},
+        value);
   };
-  rate("fp32", peak.fp32);
-  rate("tf32_dense", peak.tf32);
-  rate("fp16_dense", peak.fp16);
-  rate("bf16_dense", peak.bf16);
-  rate("fp8_dense", peak.fp8);
+  rate("fp32", "In fp32 without tensor cores", peak.fp32);
+  rate("tf32_dense", "Of tensor cores, without sparsity", peak.tf32);
+  rate("fp16_dense", "Of matrix products, without sparsity", peak.fp16);
+  rate("bf16_dense", "Of matrix products, without sparsity", peak.bf16);
+  rate("fp8_dense",
+       "Of matrix products, without sparsity; bf16_dense is there",
+       peak.fp8);
   if constexpr (model::ReadingArchive<Archive>) {
     if (peak.fp8 && !peak.bf16) {
       archive.Fail("fp8_dense", "expected bf16_dense beside it, got none");
     }
   }
-  rate("vector_fp32", peak.vector);
+  rate("vector_fp32",
+       "Arithmetic outside the matrix engines, where it is not fp32",
+       peak.vector);
 }
 
 template <class Archive, class D>
@@ -84,9 +97,14 @@ void VisitFields(Archive& archive, const SystolicArray<D>& array) {
   constexpr int64_t kLongestSide = 4096;
   archive(
       model::Field{
-          .name = "rows", .required = true, .least = 1, .most = kLongestSide},
+          .name = "rows",
+          .about = "Side of the array along a product's shared dimension",
+          .required = true,
+          .least = 1,
+          .most = kLongestSide},
       array.device.systolic_rows);
   archive(model::Field{.name = "columns",
+                       .about = "The other side",
                        .required = true,
                        .least = 1,
                        .most = kLongestSide},
@@ -97,40 +115,58 @@ template <class Archive, class D>
 void VisitFields(Archive& archive, const DeviceCores<D>& cores) {
   D& d = cores.device;
   const bool gpu = d.kind == DeviceKind::kGpu;
-  archive(
-      model::Field{
-          .name = "count", .required = gpu, .least = 1, .most = 10'000'000},
-      d.cores);
+  archive(model::Field{.name = "count",
+                       .about = "Streaming multiprocessors, NeuronCores, "
+                                "TensorCores or CPU cores",
+                       .required = gpu,
+                       .least = 1,
+                       .most = 10'000'000},
+          d.cores);
   archive(model::Field{.name = "clock",
+                       .about = "Boost clock; GPUs and CPUs must have it",
                        .required = gpu,
                        .least_base = 1e8,
                        .most_base = 1e10},
           d.clock);
   if (gpu) {
-    archive(
-        model::Field{
-            .name = "warps", .required = true, .least = 1, .most = 1024},
-        d.warps_per_core);
+    archive(model::Field{.name = "warps",
+                         .about = "Warps that a core holds; GPUs only",
+                         .required = true,
+                         .least = 1,
+                         .most = 1024},
+            d.warps_per_core);
     archive(model::Field{.name = "registers",
+                         .about = "32-bit registers of a core; GPUs only",
                          .required = true,
                          .least = 1024,
                          .most = 1 << 24},
             d.registers_per_core);
     archive(model::Field{.name = "shared_memory",
+                         .about = "Shared memory of a core; GPUs only",
                          .required = true,
                          .least_base = 0x1p14,
                          .most_base = 0x1p22},
             d.shared_memory_per_core);
   }
   const SystolicArray<D> array{d};
-  archive(model::Field{.name = "systolic_array"}, array);
+  archive(model::Field{.name = "systolic_array",
+                       .about = "Of TPUs, Gaudi, NeuronCores and LPUs"},
+          array);
 }
 
 template <class Archive, class D>
 void VisitFields(Archive& archive, const DevicePower<D>& power) {
   D& d = power.device;
-  archive(model::Field{.name = "max"}, d.max_power);
-  archive(model::Field{.name = "idle"}, d.idle_power);
+  archive(model::Field{.name = "max",
+                       .about =
+                           "Limit of the board; without it there is no energy"},
+          d.max_power);
+  archive(
+      model::Field{
+          .name = "idle",
+          .about =
+              "At rest, less than max; without it energy is an upper bound"},
+      d.idle_power);
   if constexpr (model::ReadingArchive<Archive>) {
     if (d.max_power && d.idle_power && *d.idle_power >= *d.max_power) {
       archive.Fail("idle", "expected less than power.max");
@@ -141,65 +177,167 @@ void VisitFields(Archive& archive, const DevicePower<D>& power) {
 template <class Archive, class D>
 void VisitFields(Archive& archive, const DeviceLinks<D>& links) {
   D& d = links.device;
-  archive(model::Field{.name = "peer"}, d.peer_bandwidth);
+  archive(model::Field{.name = "peer",
+                       .about = "One direction to another on the same host"},
+          d.peer_bandwidth);
   if constexpr (model::ReadingArchive<Archive>) {
-    archive(model::Field{.name = "peer_domain", .least = 2, .most = 1'000'000},
-            d.peer_domain);
+    archive(
+        model::Field{
+            .name = "peer_domain",
+            .about =
+                "Devices that peer links join beyond a host, without a network",
+            .least = 2,
+            .most = 1'000'000},
+        d.peer_domain);
   } else {
-    archive(model::Field{.name = "peer_domain"}, d.peer_domain);
+    archive(model::Field{.name = "peer_domain",
+                         .about = "Devices that peer links join beyond a host, "
+                                  "without a network"},
+            d.peer_domain);
   }
-  archive(model::Field{.name = "host"}, d.host_bandwidth);
-  archive(model::Field{.name = "through_host"}, d.through_host_bandwidth);
-  archive(model::Field{.name = "weights"}, d.weight_bandwidth);
+  archive(model::Field{.name = "host",
+                       .about = "One direction to the host's memory"},
+          d.host_bandwidth);
+  archive(model::Field{.name = "through_host",
+                       .about = "Between cards without peer access"},
+          d.through_host_bandwidth);
+  archive(model::Field{.name = "weights",
+                       .about = "From where weights live that stream in"},
+          d.weight_bandwidth);
 }
 
 template <class Archive, model::Of<ArithmeticEnergy> E>
 void VisitFields(Archive& archive, E& energy) {
   // Of one FLOP.
   model::Joules<> lanes(energy.lanes.base());
-  archive(model::Field{.name = "lanes", .required = true}, lanes);
+  archive(model::Field{.name = "lanes",
+                       .about = "Of a FLOP in fp32 on the lanes",
+                       .required = true},
+          lanes);
   if constexpr (model::ReadingArchive<Archive>) {
     energy.lanes = model::JoulesPerFlop<>(lanes.base());
   }
-  const auto share = [&](std::string_view name, auto& value) {
-    archive(
-        model::Field{
-            .name = name, .required = true, .low = 0.001, .high = 10.0},
-        value);
-  };
-  share("tensor_tf32", energy.tensor_tf32);
-  share("tensor_half", energy.tensor_half);
-  archive(model::Field{.name = "tensor_cores_at_limit"},
-          energy.tensor_cores_at_limit);
-  archive(model::Field{.name = "synchronous", .low = 0.1, .high = 1.0},
+  const auto share =
+      [&](std::string_view name, std::string_view about, auto& value) {
+        archive(model::Field{.name = name,
+                             .about = about,
+                             .required = true,
+                             .low = 0.001,
+                             .high = 10.0},
+                value);
+      };
+  share("tensor_tf32",
+        "Of a FLOP in tf32 on tensor cores, as a share of lanes",
+        energy.tensor_tf32);
+  share("tensor_half",
+        "Of a FLOP in fp16 or bf16 on tensor cores, as a share of lanes",
+        energy.tensor_half);
+  archive(
+      model::Field{.name = "tensor_cores_at_limit",
+                   .about = "Products on tensor cores draw what the board may"},
+      energy.tensor_cores_at_limit);
+  archive(model::Field{.name = "synchronous",
+                       .about = "Rate of instructions for which a warp waits, "
+                                "as a share of the peak",
+                       .low = 0.1,
+                       .high = 1.0},
           energy.synchronous);
 }
 
 template <class Archive, model::Of<Device> D>
 void VisitFields(Archive& archive, D& d) {
-  archive(model::Field{.name = "reported_name"}, d.reported_name);
-  archive(model::Field{.name = "aliases"}, d.aliases);
-  archive(model::Field{.name = "vendor", .required = true}, d.vendor);
-  archive(model::Field{.name = "architecture", .required = true},
+  archive(model::Field{.name = "reported_name",
+                       .about = "Exact string of the driver; GPUs only"},
+          d.reported_name);
+  archive(model::Field{.name = "aliases",
+                       .about = "Other exact names, in tables of measurements"},
+          d.aliases);
+  archive(
+      model::Field{.name = "vendor", .about = "Its maker", .required = true},
+      d.vendor);
+  archive(model::Field{.name = "architecture",
+                       .about = "Its generation in words",
+                       .required = true},
           d.architecture);
-  archive(model::Field{.name = "model", .required = true}, d.kind);
-  archive(model::Field{.name = "source", .required = true}, d.source);
-  archive(model::Field{.name = "recalled"}, d.recalled);
-  archive(model::Field{.name = "notes"}, d.notes);
-  archive(model::Field{.name = "compute_capability"}, d.compute_capability);
+  archive(model::Field{.name = "model",
+                       .about = "Which time model it has",
+                       .required = true},
+          d.kind);
+  archive(model::Field{.name = "source",
+                       .about = "Where each fact is from, with its revision",
+                       .required = true},
+          d.source);
+  archive(model::Field{.name = "recalled",
+                       .about = "Facts checked against no page"},
+          d.recalled);
+  archive(model::Field{.name = "notes", .about = "For readers"}, d.notes);
+  archive(
+      model::Field{
+          .name = "compute_capability",
+          .about = "NVIDIA's number of the generation, which has energies"},
+      d.compute_capability);
   const DeviceMemory<D> memory{d};
-  archive(model::Field{.name = "memory", .required = true}, memory);
-  archive(model::Field{.name = "peak", .required = true}, d.peak);
+  archive(model::Field{.name = "memory",
+                       .about = "What it holds and how fast that is read",
+                       .required = true},
+          memory);
+  archive(
+      model::Field{
+          .name = "peak",
+          .about = "Dense rates by precision; left out what it cannot do",
+          .required = true},
+      d.peak);
   const DeviceCores<D> cores{d};
-  archive(model::Field{.name = "cores", .required = true}, cores);
-  archive(model::Field{.name = "static_shapes"}, d.static_shapes);
-  archive(model::Field{.name = "inference_only"}, d.inference_only);
-  archive(model::Field{.name = "energy"}, d.energy);
+  archive(
+      model::Field{.name = "cores", .about = "What computes", .required = true},
+      cores);
+  archive(model::Field{.name = "static_shapes",
+                       .about = "Every distinct shape is compiled"},
+          d.static_shapes);
+  archive(model::Field{.name = "inference_only",
+                       .about = "Its maker's software does not train"},
+          d.inference_only);
+  archive(
+      model::Field{
+          .name = "energy",
+          .about = "Of arithmetic, where it is not that of its generation"},
+      d.energy);
   const DevicePower<D> power{d};
-  archive(model::Field{.name = "power"}, power);
-  archive(model::Field{.name = "part_of"}, d.part_of);
+  archive(model::Field{.name = "power", .about = "What it draws"}, power);
+  archive(
+      model::Field{
+          .name = "part_of",
+          .about = "The chip of which it is one of several alike parts"},
+      d.part_of);
   const DeviceLinks<D> links{d};
-  archive(model::Field{.name = "links"}, links);
+  archive(model::Field{.name = "links", .about = "Rates in one direction"},
+          links);
+}
+
+// What device.cc reads of a file beside them: it checks the priors against the
+// model of the device's kind, and the levels against what that compiler costs.
+struct DevicePriors {};
+struct CompilerLevels {};
+inline std::string FormOf(DevicePriors) { return "PARAMETER: VALUE"; }
+inline std::string FormOf(CompilerLevels) {
+  return "{ level_times: [TIME, ..] }";
+}
+
+template <class Archive>
+void VisitFileFields(Archive& archive) {
+  archive(model::Field{.name = "date",
+                       .about = "Day on which the source was read",
+                       .required = true},
+          std::string());
+  archive(
+      model::Field{
+          .name = "priors",
+          .about = "What is known of parameters of its model before any run"},
+      DevicePriors());
+  archive(model::Field{.name = "compiler",
+                       .about = "What one run of its compiler takes at "
+                                "optimisation levels from 1 up"},
+          CompilerLevels());
 }
 
 }  // namespace trainfare::hardware

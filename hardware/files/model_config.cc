@@ -6,21 +6,16 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <vector>
 
-#include "hardware/files/json_text.h"
-#include "hardware/files/text_file.h"
-#include "model/error.h"
-#include "model/limits.h"
+#include "hardware/files/config_json.h"
 #include "model/nearest.h"
 
 namespace trainfare::hardware {
 namespace {
 
 using model::Architecture;
-using model::InputError;
 using nlohmann::json;
 
 // Keys that change no count of a step.
@@ -65,126 +60,46 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "use_cache",
 });
 
-// One config.json; remembers which of its keys were asked for.
-class Config {
- public:
-  explicit Config(const std::string& path)
-      : path_(path),
-        value_(ParseJson(ReadTextFile(path, "a config.json"), path)) {
-    if (!value_.is_object()) Fail("expected an object");
-  }
+using Config = ConfigJson;
 
-  [[noreturn]] void Fail(const std::string& message) const {
-    throw InputError(fmt::format("{}: {}", path_, message));
-  }
-  bool Has(const char* key) {
-    asked_.insert(key);
-    const auto found = value_.find(key);
-    return found != value_.end() && !found->is_null();
-  }
-  int64_t Count(const char* key) {
-    if (!Has(key)) Fail(fmt::format("{}: missing", key));
-    const json& value = value_[key];
-    if (!value.is_number_integer() || value.get<int64_t>() < 0 ||
-        value.get<int64_t>() > model::kLargestDimension) {
-      Fail(fmt::format("{}: expected a count from 0 to {}, got {}",
-                       key,
-                       model::kLargestDimension,
-                       ShownJson(value)));
-    }
-    return value.get<int64_t>();
-  }
-  int64_t Count(const char* key, int64_t fallback) {
-    return Has(key) ? Count(key) : fallback;
-  }
-  bool Flag(const char* key, bool fallback) {
-    if (!Has(key)) return fallback;
-    if (!value_[key].is_boolean()) {
-      Fail(fmt::format(
-          "{}: expected true or false, got {}", key, ShownJson(value_[key])));
-    }
-    return value_[key].get<bool>();
-  }
-  double Number(const char* key, double fallback) {
-    if (!Has(key)) return fallback;
-    if (!value_[key].is_number()) {
-      Fail(fmt::format(
-          "{}: expected a number, got {}", key, ShownJson(value_[key])));
-    }
-    return value_[key].get<double>();
-  }
-  double Share(const char* key) {
-    if (!Has(key)) return 0.0;
-    const json& value = value_[key];
-    const double share = value.is_number() ? value.get<double>() : -1.0;
-    if (!(share >= 0.0 && share < 1.0)) {
-      Fail(fmt::format("{}: expected a number from 0 to below 1, got {}",
-                       key,
-                       ShownJson(value)));
-    }
-    return share;
-  }
-  std::string Text(const char* key, const std::string& fallback) {
-    if (!Has(key)) return fallback;
-    if (!value_[key].is_string()) {
-      Fail(fmt::format(
-          "{}: expected a text, got {}", key, ShownJson(value_[key])));
-    }
-    return value_[key].get<std::string>();
-  }
-  // How many of a list of words are this one; nullopt without the list.
-  std::optional<int64_t> CountWords(const char* key, std::string_view word) {
-    if (!Has(key)) return std::nullopt;
-    int64_t count = 0;
-    for (const json& one : value_[key]) {
-      if (!one.is_string()) Fail(fmt::format("{}: expected words", key));
-      const auto text = one.get<std::string>();
-      if (text == word) {
-        ++count;
-      } else if (text != "full_attention") {
-        Fail(
-            fmt::format("{}: expected full_attention or {}, got {}; such "
-                        "blocks are not counted",
-                        key,
-                        word,
-                        text));
-      }
-    }
-    return count;
-  }
-  // Where the key is there, the one value that is counted.
-  void Expect(const char* key, const json& wanted) {
-    if (Has(key) && value_[key] != wanted) {
-      Fail(fmt::format("{}: expected {}, got {}; nothing else is counted",
-                       key,
-                       ShownJson(wanted),
-                       ShownJson(value_[key])));
+// How many of a list of words are this one; nullopt without the list.
+std::optional<int64_t> CountWords(const Config& c,
+                                  const char* key,
+                                  std::string_view word) {
+  if (!c.Has(key)) return std::nullopt;
+  int64_t count = 0;
+  for (const json& one : c.At(key)) {
+    if (!one.is_string()) c.Fail(fmt::format("{}: expected words", key));
+    const auto text = one.get<std::string>();
+    if (text == word) {
+      ++count;
+    } else if (text != "full_attention") {
+      c.Fail(
+          fmt::format("{}: expected full_attention or {}, got {}; such "
+                      "blocks are not counted",
+                      key,
+                      word,
+                      text));
     }
   }
-  // Names a key that nobody asked for and that may change the computation.
-  void Finish(std::string_view type) const {
-    for (const auto& item : value_.items()) {
-      const bool harmless =
-          std::find(kHarmless.begin(), kHarmless.end(), item.key()) !=
-          kHarmless.end();
-      if (harmless || asked_.contains(item.key()) || item.value().is_null()) {
-        continue;
-      }
-      Fail(
-          fmt::format("{}: not understood for model_type {}; it may change "
-                      "what a step computes",
-                      item.key(),
-                      type));
-    }
-  }
+  return count;
+}
 
- private:
-  std::string path_;
-  json value_;
-  std::set<std::string> asked_;
-};
+// Names a key that nobody asked for and that may change the computation.
+void RefuseUnknown(const Config& c, std::string_view type) {
+  for (const std::string& key : c.Unasked()) {
+    if (std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end()) {
+      continue;
+    }
+    c.Fail(
+        fmt::format("{}: not understood for model_type {}; it may change "
+                    "what a step computes",
+                    key,
+                    type));
+  }
+}
 
-void ReadActivation(Config& c,
+void ReadActivation(const Config& c,
                     const char* key,
                     const char* fallback,
                     Architecture& a) {
@@ -207,7 +122,7 @@ void ReadActivation(Config& c,
 }
 
 // What the decoders of Llama's kind share.
-Architecture ReadLlama(Config& c, bool tied = false) {
+Architecture ReadLlama(const Config& c, bool tied = false) {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("num_hidden_layers");
@@ -236,20 +151,20 @@ Architecture ReadLlama(Config& c, bool tied = false) {
 }
 
 // `layers`: those with a window where the file does not list them.
-void ReadWindow(Config& c, int64_t layers, Architecture& a) {
-  const auto listed = c.CountWords("layer_types", "sliding_attention");
+void ReadWindow(const Config& c, int64_t layers, Architecture& a) {
+  const auto listed = CountWords(c, "layer_types", "sliding_attention");
   const int64_t window = c.Count("sliding_window", 0);
   a.windowed_layers = window > 0 ? listed.value_or(layers) : 0;
   a.window = a.windowed_layers > 0 ? window : 0;
 }
 
-Architecture ReadMistral(Config& c) {
+Architecture ReadMistral(const Config& c) {
   Architecture a = ReadLlama(c);
   ReadWindow(c, a.layers, a);
   return a;
 }
 
-Architecture ReadMixtral(Config& c) {
+Architecture ReadMixtral(const Config& c) {
   Architecture a = ReadMistral(c);
   a.experts = c.Count("num_local_experts", 8);
   a.experts_per_token = c.Count("num_experts_per_tok", 2);
@@ -259,7 +174,7 @@ Architecture ReadMixtral(Config& c) {
 
 // A window counts only where use_sliding_window says so, above the first
 // max_window_layers blocks.
-Architecture ReadQwen(Config& c, bool version_3) {
+Architecture ReadQwen(const Config& c, bool version_3) {
   Architecture a = ReadLlama(c);
   const int64_t full = c.Count("max_window_layers", 28);
   ReadWindow(c, std::max<int64_t>(0, a.layers - full), a);
@@ -274,7 +189,7 @@ Architecture ReadQwen(Config& c, bool version_3) {
   return a;
 }
 
-Architecture ReadQwenMoe(Config& c, bool version_3) {
+Architecture ReadQwenMoe(const Config& c, bool version_3) {
   Architecture a = ReadQwen(c, version_3);
   a.experts = c.Count("num_experts", version_3 ? 128 : 60);
   a.experts_per_token = c.Count("num_experts_per_tok", version_3 ? 8 : 4);
@@ -290,7 +205,7 @@ Architecture ReadQwenMoe(Config& c, bool version_3) {
   return a;
 }
 
-Architecture ReadGemma(Config& c) {
+Architecture ReadGemma(const Config& c) {
   Architecture a = ReadLlama(c, /*tied=*/true);
   if (a.head_size == 0) a.head_size = 256;
   // The older key, and the one that takes its place.
@@ -305,7 +220,7 @@ Architecture ReadGemma(Config& c) {
   return a;
 }
 
-Architecture ReadGemma2(Config& c) {
+Architecture ReadGemma2(const Config& c) {
   Architecture a = ReadGemma(c);
   ReadWindow(c, (a.layers + 1) / 2, a);
   a.norm_placement = model::NormPlacement::kBoth;
@@ -314,7 +229,7 @@ Architecture ReadGemma2(Config& c) {
   return a;
 }
 
-Architecture ReadGemma3(Config& c) {
+Architecture ReadGemma3(const Config& c) {
   Architecture a = ReadGemma(c);
   const int64_t period = c.Count("sliding_window_pattern", 6);
   ReadWindow(c, a.layers - a.layers / std::max<int64_t>(1, period), a);
@@ -325,14 +240,14 @@ Architecture ReadGemma3(Config& c) {
   return a;
 }
 
-Architecture ReadOlmo2(Config& c) {
+Architecture ReadOlmo2(const Config& c) {
   Architecture a = ReadLlama(c);
   a.norm_placement = model::NormPlacement::kOutputs;
   a.query_key_norm = model::QueryKeyNorm::kWhole;
   return a;
 }
 
-Architecture ReadDeepSeek(Config& c) {
+Architecture ReadDeepSeek(const Config& c) {
   Architecture a = ReadLlama(c);
   a.output_bias = a.attention_bias;
   a.key_value_heads = 0;
@@ -355,7 +270,7 @@ Architecture ReadDeepSeek(Config& c) {
 }
 
 // Keys that scale what a block adds, in passes that are there anyway.
-Architecture ReadGranite(Config& c) {
+Architecture ReadGranite(const Config& c) {
   for (const char* key : {"attention_multiplier",
                           "embedding_multiplier",
                           "logits_scaling",
@@ -374,7 +289,7 @@ void SetLayerNorm(Architecture& a, bool bias) {
   a.attention_bias = a.output_bias = a.feed_forward_bias = bias;
 }
 
-Architecture ReadStarcoder2(Config& c) {
+Architecture ReadStarcoder2(const Config& c) {
   Architecture a = ReadLlama(c, /*tied=*/true);
   SetLayerNorm(a, c.Flag("use_bias", true));
   ReadActivation(c, "hidden_act", "gelu_pytorch_tanh", a);
@@ -390,7 +305,7 @@ int64_t RotarySize(const Architecture& a, double share) {
   return static_cast<int64_t>(static_cast<double>(a.query_head_size()) * share);
 }
 
-Architecture ReadGptNeoX(Config& c) {
+Architecture ReadGptNeoX(const Config& c) {
   Architecture a = ReadLlama(c);
   SetLayerNorm(a, c.Flag("attention_bias", true));
   a.feed_forward_bias = true;
@@ -403,7 +318,7 @@ Architecture ReadGptNeoX(Config& c) {
   return a;
 }
 
-Architecture ReadFalcon(Config& c) {
+Architecture ReadFalcon(const Config& c) {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("num_hidden_layers");
@@ -434,7 +349,7 @@ Architecture ReadFalcon(Config& c) {
   return a;
 }
 
-Architecture ReadGptOss(Config& c) {
+Architecture ReadGptOss(const Config& c) {
   Architecture a = ReadLlama(c);
   if (a.head_size == 0) a.head_size = 64;
   a.attention_bias = a.output_bias = c.Flag("attention_bias", true);
@@ -455,7 +370,7 @@ Architecture ReadGptOss(Config& c) {
   return a;
 }
 
-Architecture ReadGlm4(Config& c) {
+Architecture ReadGlm4(const Config& c) {
   Architecture a = ReadLlama(c);
   a.output_bias = false;
   a.norm_placement = model::NormPlacement::kBoth;
@@ -464,7 +379,7 @@ Architecture ReadGlm4(Config& c) {
 }
 
 // Radford et al. 2019.
-Architecture ReadGpt2(Config& c) {
+Architecture ReadGpt2(const Config& c) {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("n_layer");
@@ -497,7 +412,7 @@ Architecture ReadGpt2(Config& c) {
 }
 
 // Zhang et al. 2022; two rows of the table are padding.
-Architecture ReadOpt(Config& c) {
+Architecture ReadOpt(const Config& c) {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("num_hidden_layers");
@@ -529,7 +444,7 @@ Architecture ReadOpt(Config& c) {
 }
 
 // Devlin et al. 2019.
-Architecture ReadBert(Config& c) {
+Architecture ReadBert(const Config& c) {
   Architecture a;
   a.layers = c.Count("num_hidden_layers");
   a.hidden = c.Count("hidden_size");
@@ -551,7 +466,7 @@ Architecture ReadBert(Config& c) {
   return a;
 }
 
-Architecture ReadRoberta(Config& c) {
+Architecture ReadRoberta(const Config& c) {
   Architecture a = ReadBert(c);
   a.position_offset = c.Count("pad_token_id", 1) + 1;
   a.pooler = false;
@@ -560,7 +475,7 @@ Architecture ReadRoberta(Config& c) {
 }
 
 // Clark et al. 2020: the discriminator.
-Architecture ReadElectra(Config& c) {
+Architecture ReadElectra(const Config& c) {
   Architecture a = ReadBert(c);
   c.Expect("embedding_size", a.hidden);
   a.pooler = false;
@@ -574,7 +489,7 @@ Architecture ReadElectra(Config& c) {
   return a;
 }
 
-Architecture ReadDistilBert(Config& c) {
+Architecture ReadDistilBert(const Config& c) {
   Architecture a;
   a.layers = c.Count("n_layers");
   a.hidden = c.Count("dim");
@@ -614,7 +529,7 @@ constexpr std::array kRefusedTypes = {
 
 struct TypeRow {
   std::string_view type;
-  Architecture (*read)(Config&);
+  Architecture (*read)(const Config&);
 };
 constexpr std::array kTypes = {
     TypeRow{"bert", &ReadBert},
@@ -631,16 +546,16 @@ constexpr std::array kTypes = {
     TypeRow{"gpt_neox", &ReadGptNeoX},
     TypeRow{"gpt_oss", &ReadGptOss},
     TypeRow{"granite", &ReadGranite},
-    TypeRow{"llama", [](Config& c) { return ReadLlama(c); }},
+    TypeRow{"llama", [](const Config& c) { return ReadLlama(c); }},
     TypeRow{"mistral", &ReadMistral},
     TypeRow{"mixtral", &ReadMixtral},
     TypeRow{"olmo2", &ReadOlmo2},
     TypeRow{"opt", &ReadOpt},
     TypeRow{"phi3", &ReadMistral},
-    TypeRow{"qwen2", [](Config& c) { return ReadQwen(c, false); }},
-    TypeRow{"qwen2_moe", [](Config& c) { return ReadQwenMoe(c, false); }},
-    TypeRow{"qwen3", [](Config& c) { return ReadQwen(c, true); }},
-    TypeRow{"qwen3_moe", [](Config& c) { return ReadQwenMoe(c, true); }},
+    TypeRow{"qwen2", [](const Config& c) { return ReadQwen(c, false); }},
+    TypeRow{"qwen2_moe", [](const Config& c) { return ReadQwenMoe(c, false); }},
+    TypeRow{"qwen3", [](const Config& c) { return ReadQwen(c, true); }},
+    TypeRow{"qwen3_moe", [](const Config& c) { return ReadQwenMoe(c, true); }},
     TypeRow{"roberta", &ReadRoberta},
     TypeRow{"starcoder2", &ReadStarcoder2},
 };
@@ -648,7 +563,7 @@ constexpr std::array kTypes = {
 }  // namespace
 
 model::Architecture ReadModelConfig(const std::string& path) {
-  Config config(path);
+  const Config config(path, "nothing else is counted");
   if (config.Has("vision_config")) {
     config.Fail(
         "vision_config: expected a language model, got one with images; hint: "
@@ -677,7 +592,7 @@ model::Architecture ReadModelConfig(const std::string& path) {
                             model::JoinNames(known, known.size())));
   }
   Architecture a = row->read(config);
-  config.Finish(type);
+  RefuseUnknown(config, type);
   a.name = config.Text("_name_or_path", type);
   if (a.name.empty()) a.name = type;
   // The blocks without a head of their own have the usual one.

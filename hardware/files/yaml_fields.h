@@ -42,10 +42,10 @@ inline constexpr bool kIsScalar =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || model::IsQuantity<T> ||
     std::is_same_v<T, std::string> || kIsInUnit<T> || model::HasWords<T>;
 
-// A word that is more than the row of a table: "ReadWord(map, key, value)".
+// A value with a form of its own: "ReadValue(map, key, value)".
 template <class T>
 concept ReadsItself = requires(const Reader& map, std::string_view key, T& t) {
-  ReadWord(map, key, t);
+  ReadValue(map, key, t);
 };
 
 class YamlFieldReader {
@@ -70,6 +70,11 @@ class YamlFieldReader {
     }
   }
 
+  // The same archive of the same file, but for these fields.
+  YamlFieldReader Without(std::vector<std::string_view> apart) const {
+    return YamlFieldReader(map_, std::move(apart));
+  }
+
   // For what a list of fields checks itself: throws at the value of `key`.
   [[noreturn]] void Fail(std::string_view key, std::string_view message) const {
     map_.Fail(key, message);
@@ -78,7 +83,9 @@ class YamlFieldReader {
  private:
   template <class T>
   void Read(const model::Field& field, T& value) {
-    if constexpr (model::kIsList<T>) {
+    if constexpr (ReadsItself<T>) {
+      ReadValue(map_, field.name, value);
+    } else if constexpr (model::kIsList<T>) {
       ReadList(field, value);
     } else if constexpr (kIsScalar<T>) {
       ReadScalar(field, value);
@@ -111,9 +118,7 @@ class YamlFieldReader {
 
   template <class T>
   void ReadScalar(const model::Field& field, T& value) {
-    if constexpr (ReadsItself<T>) {
-      ReadWord(map_, field.name, value);
-    } else if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_enum_v<T>) {
       value = map_.Parsed(field.name, model::FromText<T>);
     } else if constexpr (model::HasWords<T>) {
       ReadWords(field, value);

@@ -18,7 +18,7 @@ Command AddList(CLI::App& app, CommonOptions& common) {
   CLI::App* sub = app.add_subcommand("list", "What is known by name");
   sub->add_option("WHAT",
                   flags->what,
-                  "devices, instances, models, fits, scenarios or prices")
+                  "devices, instances, models, fits, scenarios, prices or keys")
       ->required();
   sub->add_option(
       "WORD", flags->words, "Only rows in which every word stands: h100 aws");

@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/letters.h"
 #include "model/nearest.h"
+#include "scenarios/commands/keys.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/result_json.h"
@@ -32,6 +33,7 @@ constexpr std::array kListings = {
     std::pair{std::string_view("fits"), Listing::kFits},
     std::pair{std::string_view("scenarios"), Listing::kScenarios},
     std::pair{std::string_view("prices"), Listing::kPrices},
+    std::pair{std::string_view("keys"), Listing::kKeys},
 };
 
 const Cell& None() {
@@ -284,6 +286,8 @@ Table TableOf(Listing what, std::vector<std::string>& left_out_fits) {
       return Scenarios();
     case Listing::kPrices:
       return Prices();
+    case Listing::kKeys:
+      return Keys();
   }
   ENSURE(false, "a listing without a table");
 }
@@ -297,6 +301,18 @@ void KeepRowsWith(const std::vector<std::string>& words, Table& table) {
           return text.find(model::Lowered(word)) != std::string::npos;
         });
   });
+}
+
+// Machines alone get the column in which every row says the same.
+void HideIfAlike(std::string_view key, Table& table) {
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].key != key) continue;
+    const bool alike =
+        std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+          return row[c].raw == table.rows.front()[c].raw;
+        });
+    if (alike) table.columns[c].audience = Audience::kMachines;
+  }
 }
 
 // A number where the cell's machine form is one, null where there is none.
@@ -341,6 +357,7 @@ Report List(Listing what,
   report.tables.push_back(TableOf(what, left_out_fits));
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   KeepRowsWith(words, report.tables.front());
+  if (what == Listing::kKeys) HideIfAlike("of", report.tables.front());
   Grounds grounds;
   if (what == Listing::kPrices || what == Listing::kInstances) {
     grounds.prices = SourcesOf({}, CloudsOfInstances());

@@ -17,7 +17,8 @@ enum class Listing {
   kModels,
   kFits,
   kScenarios,
-  kPrices
+  kPrices,
+  kKeys  // of files that people write
 };
 Listing ListingFromText(std::string_view text);  // throws UsageError
 

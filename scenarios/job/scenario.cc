@@ -19,6 +19,7 @@
 #include "model/fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "scenarios/job/scenario_fields.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -29,7 +30,6 @@ using hardware::YamlFieldReader;
 using model::InputError;
 
 using model::kLargestDimension;
-using model::kMostEpochs;
 using model::kMostSamples;
 constexpr int64_t kLongest = model::kLongestSequence;
 
@@ -60,11 +60,9 @@ model::Architecture ReadArchitecture(const Reader& root) {
 
 Padding ReadPadding(const Reader& root) {
   Padding padding;
-  constexpr const char* kForms =
-      "expected dynamic, { static: LENGTH }, { dynamic: LONGEST } or "
-      "{ buckets: [LENGTH, ..] }";
+  const std::string forms = fmt::format("expected {}", FormOf(padding));
   if (root.IsText("padding")) {
-    if (root.Text("padding") != "dynamic") root.Fail("padding", kForms);
+    if (root.Text("padding") != "dynamic") root.Fail("padding", forms);
     padding.kind = PaddingKind::kDynamic;
     return padding;
   }
@@ -74,7 +72,7 @@ Padding ReadPadding(const Reader& root) {
   const bool is_buckets = map.Has("buckets");
   const std::array kinds = {is_static, is_dynamic, is_buckets};
   if (std::count(kinds.begin(), kinds.end(), true) != 1) {
-    root.Fail("padding", kForms);
+    root.Fail("padding", forms);
   }
   if (is_static) {
     padding.kind = PaddingKind::kStatic;
@@ -154,27 +152,6 @@ LengthFile ReadLengths(const Reader& root) {
   return file;
 }
 
-void ReadDataset(const Reader& root, Scenario& scenario) {
-  const Reader dataset = root.Map("dataset");
-  scenario.dataset = dataset.OptionalText("name").value_or("");
-  scenario.train_samples = dataset.Integer("train", 1, kMostSamples);
-  scenario.eval_samples =
-      dataset.OptionalInteger("eval", 0, kMostSamples).value_or(0);
-  dataset.OptionalText("source");
-  if (dataset.Has("lengths")) {
-    // What the file would say, or its name.
-    LengthFile lengths =
-        dataset.IsMap("lengths")
-            ? ReadLengths(dataset.Map("lengths"))
-            : LoadLengths(
-                  dataset.Parsed("lengths", [&](const std::string& name) {
-                    return hardware::PathBeside(scenario.path, name);
-                  }));
-    scenario.lengths = std::move(lengths.histogram);
-    scenario.lengths_source = std::move(lengths.source);
-  }
-}
-
 // { frozen_layers: N } or { lora: { rank: R, matrices: [query, ..] } }.
 void CheckTrainable(const Reader& root,
                     const model::Architecture& architecture) {
@@ -205,7 +182,6 @@ void CheckParallel(const Reader& root, const model::Parallel& parallel) {
 // half, or { power_sgd: RANK }.
 model::GradientCompression ReadCompression(const Reader& root) {
   model::GradientCompression compression;
-  if (!root.Has("gradient_compression")) return compression;
   if (!root.IsMap("gradient_compression")) {
     compression.kind = root.Choice<model::CompressionKind>(
         "gradient_compression",
@@ -236,81 +212,24 @@ int64_t LongestBatch(const Reader& root, const Scenario& scenario) {
   return longest;
 }
 
-// Below 1 every layer has a learning rate of its own.
-double ReadLayerDecay(const Reader& root) {
-  const auto rates = root.OptionalMap("learning_rate");
-  if (!rates) return 1.0;
-  // The host works out one number a step and group: no time of its own.
-  if (rates->Has("schedule")) {
-    rates->Choice<bool>("schedule",
-                        {{"constant", true},
-                         {"linear", true},
-                         {"cosine", true},
-                         {"polynomial", true}});
-  }
-  const double decay = rates->OptionalNumber("layer_decay", 0, 1).value_or(1);
-  if (decay == 0.0) {
-    rates->Fail("layer_decay", "expected a factor above 0, got 0");
-  }
-  return decay;
-}
-
-// Times that only the user knows.
-RunExtras ReadRunExtras(const Reader& root) {
-  RunExtras extras;
-  const auto run = root.OptionalMap("run");
-  if (!run) return extras;
-  using Sign = Reader::Sign;
-  const auto read = [&](std::string_view key) {
-    return run->OptionalTime(key, Sign::kZeroOrMore);
-  };
-  extras.start_up = read("start_up");
-  extras.compile_per_shape = read("compile_per_shape");
-  extras.warm_cache = run->OptionalFlag("warm_cache").value_or(false);
-  extras.checkpoint = read("checkpoint");
-  extras.load_per_sample = read("load_per_sample").value_or(model::Seconds<>());
-  extras.swap =
-      run->OptionalBytes("swap", Sign::kZeroOrMore).value_or(model::Bytes<>());
-  return extras;
-}
-
 Scenario ReadScenario(const Reader& root) {
   Scenario s;
   s.path = root.file();
   s.name = hardware::Stem(s.path);
-  s.title = root.Text("name");
+  s.names_optimizer = root.Has("optimizer");
+  YamlFieldReader keys(root);
+  VisitFields(keys, s);
 
   model::Workload& w = s.workload;
-  w.architecture = ReadArchitecture(root);
-  YamlFieldReader task(root);
-  VisitTask(task, w.architecture, "task");
-  ReadDataset(root, s);
-  s.epochs = root.Integer("epochs", 1, kMostEpochs);
-  s.padding = ReadPadding(root);
   w.sequence_length = LongestBatch(root, s);
-  if (root.Has("work")) w.work = root.Parsed("work", WorkFromText);
-  s.names_optimizer = root.Has("optimizer");
-  // Fields that stand above, or have a form of their own.
-  std::vector<std::string_view> apart = {
-      "model", "sequence_length", "work", "by_layer", "gradient_compression"};
-  if (w.work == model::Work::kForward && !s.names_optimizer) {
-    apart.emplace_back("optimizer");
-  }
-  YamlFieldReader step(root, std::move(apart));
-  VisitFields(step, w);
   if (w.work == model::Work::kForward && w.accumulation > 1) {
     root.Fail("accumulation",
               "expected 1 with work: forward, which has no update");
   }
-  s.layer_decay = ReadLayerDecay(root);
+  // Below 1 every layer has a learning rate of its own.
   w.optimizer.by_layer = s.layer_decay < 1.0;
   CheckTrainable(root, w.architecture);
   CheckParallel(root, w.parallel);
-  w.compression = ReadCompression(root);
-  s.drop_last = root.OptionalFlag("drop_last").value_or(false);
-
-  s.extras = ReadRunExtras(root);
-  root.OptionalText("notes");
   root.Finish();
 
   const auto positions = w.architecture.max_sequence_length();
@@ -336,6 +255,60 @@ bool LooksLikeAPath(std::string_view name) {
 }
 
 }  // namespace
+
+std::string FormOf(const Padding&) {
+  return "dynamic, { static: LENGTH }, { dynamic: LONGEST } or "
+         "{ buckets: [LENGTH, ..] }";
+}
+
+std::string FormOf(ScheduleKey) {
+  return "constant, linear, cosine, polynomial";
+}
+
+void ReadValue(const Reader& map,
+               std::string_view,
+               const ModelKey<model::Architecture>& model) {
+  model.architecture = ReadArchitecture(map);
+}
+
+// What the file would say, or its name.
+void ReadValue(const Reader& map,
+               std::string_view key,
+               const LengthsKey<Scenario>& lengths) {
+  LengthFile file =
+      map.IsMap(key)
+          ? ReadLengths(map.Map(key))
+          : LoadLengths(map.Parsed(key, [&](const std::string& name) {
+              return hardware::PathBeside(map.file(), name);
+            }));
+  lengths.scenario.lengths = std::move(file.histogram);
+  lengths.scenario.lengths_source = std::move(file.source);
+}
+
+void ReadValue(const Reader& map,
+               std::string_view key,
+               const WorkKey<model::Work>& work) {
+  work.work = map.Parsed(key, WorkFromText);
+}
+
+void ReadValue(const Reader& map,
+               std::string_view,
+               const CompressionKey<model::GradientCompression>& compression) {
+  compression.compression = ReadCompression(map);
+}
+
+void ReadValue(const Reader& map, std::string_view, Padding& padding) {
+  padding = ReadPadding(map);
+}
+
+// The host works out one number a step and group: no time of its own.
+void ReadValue(const Reader& map, std::string_view key, ScheduleKey&) {
+  map.Choice<bool>(key,
+                   {{"constant", true},
+                    {"linear", true},
+                    {"cosine", true},
+                    {"polynomial", true}});
+}
 
 std::vector<model::PaddedLength> Scenario::BatchLengths(int64_t batch) const {
   switch (padding.kind) {

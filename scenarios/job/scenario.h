@@ -1,7 +1,7 @@
 #pragma once
 
 // A training job as a user writes it down: model, data, shape, optimizer.
-// docs/guide/scenarios.md lists every key.
+// scenarios/job/scenario_fields.h has every key.
 
 #include <cstdint>
 #include <optional>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "hardware/files/foreign_text.h"
 #include "hardware/files/unit_text.h"
@@ -116,6 +117,27 @@ class TextLayout {
     return TrimRight(line) + "\n";
   }
 
+  // The lines of a row: more than one where its last cell goes on below.
+  std::vector<std::string> RowLines(const std::vector<Cell>& row) const {
+    const size_t last = columns_.empty() ? 0 : columns_.back();
+    if (columns_.empty() || !table_.columns[last].wraps ||
+        last_width_ == std::string::npos) {
+      return {Line([&](size_t c) { return row[c].text; }, false)};
+    }
+    std::vector<std::string> lines;
+    std::istringstream parts(Wrapped(row[last].text, last_width_, ""));
+    for (std::string part; std::getline(parts, part);) {
+      const bool first = lines.empty();
+      lines.push_back(Line(
+          [&](size_t c) {
+            if (c == last) return part;
+            return first ? row[c].text : std::string();
+          },
+          false));
+    }
+    return lines;
+  }
+
   size_t RuleWidth() const {
     if (columns_.empty()) return 0;
     return Used() + std::min(widths_[columns_.back()], last_width_);
@@ -161,10 +183,11 @@ class TextLayout {
   }
 
   std::string CellText(size_t c, const std::string& full, bool is_title) const {
-    const std::string text =
-        c == columns_.back() && last_width_ != std::string::npos
-            ? CutTo(full, last_width_)
-            : full;
+    const std::string text = c == columns_.back() &&
+                                     last_width_ != std::string::npos &&
+                                     !table_.columns[c].wraps
+                                 ? CutTo(full, last_width_)
+                                 : full;
     switch (table_.columns[c].align) {
       case Align::kLeft:
         break;
@@ -221,13 +244,13 @@ std::string TextTable(const Table& given,
   out += layout.Line([&](size_t c) { return table.columns[c].title; }, true);
   out += std::string(layout.RuleWidth(), '-') + "\n";
   for (const size_t r : ShownRows(table)) {
-    std::string line =
-        layout.Line([&](size_t c) { return table.rows[r][c].text; }, false);
-    if (table.marked == r && colour) {
-      line.pop_back();
-      line = fmt::format("\x1b[1m{}\x1b[0m\n", line);
+    for (std::string line : layout.RowLines(table.rows[r])) {
+      if (table.marked == r && colour) {
+        line.pop_back();
+        line = fmt::format("\x1b[1m{}\x1b[0m\n", line);
+      }
+      out += line;
     }
-    out += line;
   }
   if (!table.rest.empty()) out += Wrapped(table.rest, width, "");
   return out;

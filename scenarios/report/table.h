@@ -27,6 +27,7 @@ struct Column {
   // On a narrow terminal the column with the highest goes first; 0 stays.
   int drop = 0;
   Audience audience = Audience::kAll;
+  bool wraps = false;  // as the last one: goes on below instead of being cut
 };
 
 struct Cell {
@@ -63,8 +64,8 @@ class Table {
 bool IsForPeople(const Table& table);
 
 // Without a limit a line is as long as it is; with one, columns are left out in
-// the order of their `drop`, and then cells of the last column are cut, to keep
-// lines within it.
+// the order of their `drop`, and then cells of the last column are cut, or go
+// on below, to keep lines within it.
 std::string TextTable(const Table& table,
                       std::optional<size_t> width = std::nullopt,
                       bool colour = false);

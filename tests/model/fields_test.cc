@@ -41,6 +41,22 @@ int FieldCount() {
   return count.fields;
 }
 
+// Fails for a field that does not say what it is.
+struct Described {
+  template <class T>
+  void operator()(const Field& field, const T& value) {
+    CAPTURE(field.name);
+    CHECK_FALSE(field.about.empty());
+    CHECK(field.about.size() <= 80);
+    CHECK_FALSE(field.about.ends_with('.'));
+    if constexpr (!(std::is_enum_v<T> || HasWords<T> ||
+                    std::is_arithmetic_v<T> ||
+                    std::is_same_v<T, std::string>)) {
+      VisitFields(*this, value);
+    }
+  }
+};
+
 Workload Start() {
   Workload workload;
   workload.architecture = FindArchitecture("bert-base-uncased");
@@ -82,6 +98,12 @@ TEST_CASE("every member is a field") {
         MemberCount<Workload>() - 1 + FieldCount<Stack>());
   CHECK(ToWords({true, true, true, true, true, true, true}).size() ==
         MemberCount<LoraMatrices>());
+}
+
+TEST_CASE("every field says what it is") {
+  Described described;
+  const Workload workload;
+  VisitFields(described, workload);
 }
 
 TEST_CASE("every field survives JSON and tells runs apart") {

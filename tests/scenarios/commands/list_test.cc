@@ -14,7 +14,7 @@ namespace trainfare::scenarios {
 TEST_CASE("every list has rows and parses") {
   const FitFolder none;
   for (const char* name :
-       {"devices", "instances", "models", "scenarios", "prices"}) {
+       {"devices", "instances", "models", "scenarios", "prices", "keys"}) {
     CAPTURE(name);
     const Report report = List(ListingFromText(name));
     const auto json = nlohmann::json::parse(report.json);
@@ -65,7 +65,7 @@ TEST_CASE("an unknown list gets the nearest") {
   CHECK_THROWS_WITH_AS(
       ListingFromText("device"),
       "list: unknown \"device\"; did you mean \"devices\"? known: devices, "
-      "instances, models, fits, scenarios, prices",
+      "instances, models, fits, scenarios, prices, keys",
       UsageError);
 }
 

@@ -197,9 +197,9 @@ TEST_CASE("bad files say what is wrong, where") {
         "s.yaml:1:1: missing key \"epochs\", an integer from 1 to 1000000");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepoch: 4")) ==
         "s.yaml:7:1: unknown key \"epoch\"; did you mean \"epochs\"? "
-        "known: accumulation, attention, batch, compiler_level, dataset, "
-        "documents, "
-        "drop_last, dropout, epochs, gradient_checkpointing, "
+        "known: accumulation, attention, batch, checkpointed_blocks, "
+        "compiler_level, dataset, documents, drop_last, dropout, epochs, "
+        "gradient_checkpointing, "
         "gradient_compression, labels, learning_rate, model, name, "
         "narrow_weights, notes, optimizer, padding, parallel, precision, "
         "predictions_per_sequence, run, stack, stochastic_rounding, "

@@ -76,6 +76,14 @@ std::string Data(const std::string& page) {
   return page.substr(from, page.find("</script>", from) - from);
 }
 
+// What is asked of a shipped scenario, with its charts.
+PredictOptions WithCharts() {
+  PredictOptions options;
+  options.scenario = "squad_bert_large";
+  options.charts = true;
+  return options;
+}
+
 }  // namespace
 
 TEST_CASE("what others wrote stays text in a page") {
@@ -113,10 +121,8 @@ TEST_CASE("a page of a recommendation has its choice, charts and data") {
 
 TEST_CASE("the page of a prediction has the runs nearest to it") {
   const FitFolder none;
-  PredictOptions options;
-  options.scenario = "squad_bert_large";
+  PredictOptions options = WithCharts();
   options.device = {"v100_sxm2_32gb"};
-  options.charts = true;
   const Report report = Predict(options);
   const calibrate::LoadedFits fits = calibrate::LoadFitsOf("v100_sxm2_32gb");
   REQUIRE(fits.fits.size() == 1);
@@ -158,10 +164,8 @@ TEST_CASE("a page of many candidates stays small, and says what it left out") {
 
 TEST_CASE("the parts of a step and of memory add up in their charts") {
   const FitFolder none;
-  PredictOptions options;
-  options.scenario = "squad_bert_large";
+  PredictOptions options = WithCharts();
   options.instances = {"aws/p4d.24xlarge"};
-  options.charts = true;
   const Report report = Predict(options);
   const nlohmann::json job =
       nlohmann::json::parse(report.json).at("predictions").at(0);

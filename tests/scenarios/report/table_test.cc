@@ -57,6 +57,21 @@ TEST_CASE("a width cuts the last column alone, and says so") {
   CHECK(TextTable(table).find(std::string(50, 'x')) != std::string::npos);
 }
 
+TEST_CASE("a last column that wraps goes on below") {
+  Table table;
+  table.columns = {{.title = "n", .key = "n"},
+                   {.title = "why", .key = "why", .wraps = true}};
+  table.Add({"1", "because it is long"});
+  table.Add({"2", "short"});
+  CHECK(TextTable(table, 17) ==
+        "n  why\n"
+        "-----------------\n"
+        "1  because it is\n"
+        "   long\n"
+        "2  short\n");
+  CHECK(CsvTable(table) == "n,why\n1,because it is long\n2,short\n");
+}
+
 TEST_CASE("a narrow terminal loses columns in the order of their priority") {
   Table table;
   table.columns = {{"name", "name", Align::kLeft},

@@ -1,0 +1,57 @@
+#pragma once
+
+// A model's config.json of Hugging Face, key by key. Every failure is an
+// InputError "path: key: expected X, got Y".
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace trainfare::hardware {
+
+class ConfigJson {
+ public:
+  // `otherwise` ends what Expect() says: why no other value is taken.
+  ConfigJson(const std::string& path, std::string otherwise);
+  ~ConfigJson();
+  ConfigJson(const ConfigJson&) = delete;
+  ConfigJson& operator=(const ConfigJson&) = delete;
+
+  const std::string& path() const { return path_; }
+  [[noreturn]] void Fail(const std::string& message) const;
+
+  // Not null either. What is asked for here or below is known to Unasked().
+  bool Has(const char* key) const;
+  const nlohmann::json& At(const char* key) const;  // throws without it
+  // Without a fallback the key must be there.
+  int64_t Count(const char* key) const;
+  int64_t Count(const char* key, int64_t fallback) const;
+  bool Flag(const char* key, bool fallback) const;
+  double Number(const char* key, double fallback) const;
+  double Positive(const char* key, double fallback) const;
+  double Share(const char* key, double fallback = 0.0) const;  // below 1
+  std::string Text(const char* key, const std::string& fallback) const;
+  // Where the key is there, the one value that is taken.
+  void Expect(const char* key, const nlohmann::json& wanted) const;
+  // A number above 0 of a map or list within, whose path is `key`.
+  double PositiveNumber(const std::string& key,
+                        const nlohmann::json& value) const;
+
+  // Keys with a value that nobody asked for.
+  std::vector<std::string> Unasked() const;
+
+ private:
+  [[noreturn]] void FailAt(const std::string& key,
+                           const std::string& expected,
+                           const nlohmann::json& got) const;
+
+  std::string path_;
+  std::string otherwise_;
+  std::unique_ptr<const nlohmann::json> value_;
+  mutable std::set<std::string, std::less<>> asked_;
+};
+
+}  // namespace trainfare::hardware
