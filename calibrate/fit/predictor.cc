@@ -204,6 +204,31 @@ hardware::StepTime<double> Predictor::Time(
                    discrepancy_.MeanAt(PlaceOf(workload)));
 }
 
+hardware::StepTime<double> Predictor::PredictTime(
+    const model::Workload& workload) const {
+  model::Validate(workload);
+  hardware::RequireSupported(device_, workload);
+  const double log_error =
+      discrepancy_.empty() ? 0.0 : discrepancy_.At(PlaceOf(workload)).mean;
+  const auto time =
+      Corrected(workload, model::ExpandKernels(workload), log_error);
+  RequirePlausible(workload, time.total(), 0.0);
+  return time;
+}
+
+void Predictor::RequirePlausible(const model::Workload& workload,
+                                 model::Seconds<> time,
+                                 double log_sigma) const {
+  if (model::IsPlausible(time) && std::isfinite(log_sigma)) return;
+  throw InputError(
+      fmt::format("the step of batch {} x length {} would take {:.3g} s, "
+                  "which is beyond what can be answered; fit {}",
+                  workload.batch,
+                  workload.sequence_length,
+                  model::ToSeconds(time),
+                  fitted_ ? fit_.name : "none: datasheet"));
+}
+
 model::Seconds<> Predictor::KernelTime(const model::Workload& workload,
                                        model::Phase phase,
                                        const model::Kernel& kernel) const {
@@ -241,10 +266,9 @@ double Predictor::PartScatter(const LogTimes& times,
 double Predictor::LogSigma(const model::Workload& workload,
                            const LogTimes& times,
                            Quantity part,
-                           Grade grade,
-                           double step_scatter) const {
+                           const Footing& footing) const {
   const auto gradient = times.GradientOf(part);
-  const double scatter = PartScatter(times, part, step_scatter);
+  const double scatter = PartScatter(times, part, footing.scatter);
   const size_t count = positions_.size();
   double variance = 0.0;
   for (size_t i = 0; i < count; ++i) {
@@ -254,16 +278,13 @@ double Predictor::LogSigma(const model::Workload& workload,
     }
     variance += gradient[i] * moved;
   }
-  double squares = std::max(variance, 0.0) + scatter * scatter;
-  if (fitted_) {
-    squares += kDatasheetScatter * kDatasheetScatter *
-               UnseenShare(fit_, PlaceOf(workload), !discrepancy_.empty());
-  }
+  double squares = std::max(variance, 0.0) + scatter * scatter +
+                   kDatasheetScatter * kDatasheetScatter * footing.unseen;
   // A fit without runs is what others of the kind tell: it has no distance.
-  if (grade == Grade::kExtrapolated && fit_.range.max_tokens > 0) {
+  if (footing.grade == Grade::kExtrapolated && fit_.range.max_tokens > 0) {
     // What was measured says less of this than of its own kind: never surer
     // than the datasheet's priors alone, and less so with the distance.
-    const auto infos = hardware::ParametersOf(device_);
+    const auto infos = hardware::ParametersOf(device_.kind);
     double prior = kDatasheetScatter * kDatasheetScatter;
     for (size_t i = 0; i < count; ++i) {
       const double moved = infos[i].prior_sigma * gradient[i];
@@ -280,40 +301,37 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   hardware::RequireSupported(device_, workload);
   const model::KernelList kernels = model::ExpandKernels(workload);
   StepPrediction prediction;
-  const Correction correction = discrepancy_.At(PlaceOf(workload));
+  // Settings in words take longer than many a formula: only where they count.
+  const std::optional<Place> place =
+      fitted_ ? std::optional(PlaceOf(workload)) : std::nullopt;
+  const Correction correction = place ? discrepancy_.At(*place) : Correction();
   prediction.time = Corrected(workload, kernels, correction.mean);
   const LogTimes times =
       EvaluateLogTimes(device_, workload, kernels, positions_);
-  double scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
+  Footing footing;
+  footing.grade = ShapeGrade(workload);
+  footing.scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
   if (!discrepancy_.empty()) {
-    scatter = std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
+    footing.scatter =
+        std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
   }
+  if (place) footing.unseen = UnseenShare(fit_, *place, !discrepancy_.empty());
   prediction.grade = GradeOver(workload, 1);
-  const Grade of_shape = ShapeGrade(workload);
-  const bool beyond =
-      of_shape == Grade::kExtrapolated || of_shape == Grade::kDatasheetOnly;
+  const bool beyond = footing.grade == Grade::kExtrapolated ||
+                      footing.grade == Grade::kDatasheetOnly;
   const double width = beyond && workload.work != model::Work::kForward
                            ? hardware::KindOf(device_).width_beyond
                            : 1.0;
   const auto log_sigma = [&](Quantity part) {
     // A part that is not there takes no time, surely.
     if (!std::isfinite(times[part])) return 0.0;
-    return width * LogSigma(workload, times, part, of_shape, scatter);
+    return width * LogSigma(workload, times, part, footing);
   };
   prediction.log_sigma = log_sigma(Quantity::kStep);
   prediction.forward_log_sigma = log_sigma(Quantity::kForward);
   prediction.backward_log_sigma = log_sigma(Quantity::kBackward);
   prediction.optimizer_log_sigma = log_sigma(Quantity::kOptimizer);
-  if (!model::IsPlausible(prediction.time.total()) ||
-      !std::isfinite(prediction.log_sigma)) {
-    throw InputError(
-        fmt::format("the step of batch {} x length {} would take {:.3g} s, "
-                    "which is beyond what can be answered; fit {}",
-                    workload.batch,
-                    workload.sequence_length,
-                    model::ToSeconds(prediction.time.total()),
-                    fitted_ ? fit_.name : "none: datasheet"));
-  }
+  RequirePlausible(workload, prediction.time.total(), prediction.log_sigma);
   prediction.low_factor = std::exp(-quantile_ * prediction.log_sigma);
   prediction.high_factor = std::exp(quantile_ * prediction.log_sigma);
   if (fitted_) prediction.figures = fit_.provenance.observations;

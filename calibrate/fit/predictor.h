@@ -69,6 +69,8 @@ class Predictor {
 
   // The time alone, several times cheaper. Throws as Predict.
   hardware::StepTime<double> Time(const model::Workload& workload) const;
+  // The same to the last bit as in Predict, for sums with times from there.
+  hardware::StepTime<double> PredictTime(const model::Workload& workload) const;
 
   // The time of one kernel by itself, by the formula alone: what runs nearby
   // say of a whole step cannot be laid on one kernel. Throws InputError where
@@ -92,16 +94,25 @@ class Predictor {
  private:
   // By the workload alone, on whatever number of devices; never measured.
   Grade ShapeGrade(const model::Workload& workload) const;
+  // What the runs of the fit say of a workload.
+  struct Footing {
+    Grade grade = Grade::kDatasheetOnly;  // of its shape
+    double scatter = 0;  // what the formula leaves unexplained of the step
+    double unseen = 0;   // how little the runs say of that, of its variance
+  };
   // Standard deviation of the log of a part of the step, or of all of it.
   double LogSigma(const model::Workload& workload,
                   const LogTimes& times,
                   Quantity part,
-                  Grade grade,
-                  double step_scatter) const;
+                  const Footing& footing) const;
   // What the formula leaves unexplained of a part.
   double PartScatter(const LogTimes& times,
                      Quantity part,
                      double step_scatter) const;
+  // Throws InputError for a time that nothing takes.
+  void RequirePlausible(const model::Workload& workload,
+                        model::Seconds<> time,
+                        double log_sigma) const;
   // The formula's time, divided by what the fit's runs say that it gets wrong.
   hardware::StepTime<double> Corrected(const model::Workload& workload,
                                        const model::KernelList& kernels,

@@ -94,16 +94,15 @@ struct Added {
   std::vector<ShardTraffic> traffic;
 };
 
-Added AddedByBuckets(const model::Workload& workload,
-                     const hardware::StepTime<double>& alone,
-                     const model::RankNetwork<Jet>& network,
-                     int64_t ranks,
-                     const Jet& slower,
-                     const std::vector<model::Bytes<>>& bucket_sizes) {
+Added AddedByBuckets(
+    const std::vector<model::BackwardPiece<double>>& of_one_alone,
+    const model::RankNetwork<Jet>& network,
+    int64_t ranks,
+    const Jet& slower) {
   std::vector<model::BackwardPiece<Jet>> pieces;
+  pieces.reserve(of_one_alone.size());
   Seconds<Jet> computed;
-  for (const model::BackwardPiece<double>& piece :
-       BackwardPieces(workload, alone, bucket_sizes)) {
+  for (const model::BackwardPiece<double>& piece : of_one_alone) {
     pieces.push_back({piece.compute * slower, piece.sent, piece.transfers});
     computed += pieces.back().compute;
   }
@@ -116,6 +115,7 @@ Added AddedByBuckets(const model::Workload& workload,
 class SharedPasses {
  public:
   SharedPasses(const model::Workload& workload,
+               const model::ShardUnits& units,
                const model::RankNetwork<Jet>& network,
                int64_t ranks,
                const Jet& slower)
@@ -125,7 +125,7 @@ class SharedPasses {
         groups_{model::ShardsOf(workload.parallel),
                 workload.parallel.replicate,
                 ranks / network.hosts},
-        units_(model::ShardUnitsOf(workload)) {}
+        units_(units) {}
 
   Added Over(const hardware::StepTime<double>& alone) {
     Added added;
@@ -257,7 +257,7 @@ class SharedPasses {
   const model::RankNetwork<Jet>& network_;
   Jet slower_;
   model::ShardGroups groups_;
-  model::ShardUnits units_;
+  const model::ShardUnits& units_;
   model::Bytes<> sent_;  // by what was asked for since the last part
 };
 
@@ -309,12 +309,22 @@ std::vector<model::BackwardPiece<double>> BackwardPieces(
   return pieces;
 }
 
-RankStepTime StepOverRanks(const model::Workload& workload,
-                           const hardware::StepTime<double>& alone,
-                           const RankFit& ranks,
-                           const std::vector<model::Bytes<>>& bucket_sizes) {
+StepOfRank::StepOfRank(const model::Workload& workload,
+                       const hardware::StepTime<double>& alone,
+                       const std::vector<model::Bytes<>>& bucket_sizes)
+    : workload_(workload),
+      alone_(alone),
+      shares_(model::ShardsOf(workload.parallel) > 1) {
+  if (shares_) {
+    units_ = model::ShardUnitsOf(workload);
+  } else {
+    pieces_ = BackwardPieces(workload, alone, bucket_sizes);
+  }
+}
+
+RankStepTime StepOfRank::Over(const RankFit& ranks) const {
   RankStepTime step;
-  step.computing = alone * (1.0 / ranks.share);
+  step.computing = alone_ * (1.0 / ranks.share);
   const RankNetwork& fitted = ranks.network;
   const Jet log_share(std::log(ranks.share), 5);
   const Jet slower = exp(-log_share);
@@ -324,34 +334,32 @@ RankStepTime StepOverRanks(const model::Workload& workload,
       fitted.beside_timed ? RingOf(fitted.beside, 2) : network.alone;
   network.speed = Jet(fitted.speed, 4);
   network.hosts = fitted.hosts;
-  const bool shares = model::ShardsOf(workload.parallel) > 1;
   const CollectiveFactor gather = fitted.GatherFactor();
   const CollectiveFactor sum = fitted.SumFactor();
   const double collectives_error =
-      shares ? std::max(gather.error, sum.error) : 0.0;
+      shares_ ? std::max(gather.error, sum.error) : 0.0;
   network.gather = gather.factor;
   network.reduce_scatter = sum.factor;
   network.across = {Seconds<Jet>(Jet(fitted.across.step_latency.base())),
                     model::BytesPerSecond<Jet>(Jet(fitted.across.link.base()))};
   Added added =
-      shares
-          ? SharedPasses(workload, network, fitted.ranks, slower).Over(alone)
-          : AddedByBuckets(
-                workload, alone, network, fitted.ranks, slower, bucket_sizes);
+      shares_ ? SharedPasses(workload_, units_, network, fitted.ranks, slower)
+                    .Over(alone_)
+              : AddedByBuckets(pieces_, network, fitted.ranks, slower);
   step.slowed = Seconds<>(std::max(0.0, added.slowed.base().a));
   step.exposed = Seconds<>(added.exposed.base().a);
   step.traffic = std::move(added.traffic);
-  if (!model::RulesOf(workload).one_graph) step.host = ranks.host;
+  if (!model::RulesOf(workload_).one_graph) step.host = ranks.host;
   Jet host(step.host.base());
   host.v[6] = step.host.base();  // by its logarithm
   const Jet sending = added.all.base();
   // All else that is not of a pass that sends moves with the share alone.
-  step.log_sigma = LogSigma(alone.total().base() * slower + sending + host,
+  step.log_sigma = LogSigma(alone_.total().base() * slower + sending + host,
                             step.exposed,
                             collectives_error,
                             ranks);
   step.backward_log_sigma =
-      LogSigma(alone.backward.total().base() * slower + sending,
+      LogSigma(alone_.backward.total().base() * slower + sending,
                step.exposed,
                collectives_error,
                ranks);

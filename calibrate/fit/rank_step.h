@@ -11,6 +11,7 @@
 #include "calibrate/fit/fit.h"
 #include "hardware/models/step_time.h"
 #include "model/data_parallel.h"
+#include "model/sharding.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -72,15 +73,36 @@ struct RankStepTime {
   }
 };
 
-// `alone`: of one rank that has the device for itself, its update that of its
-// share. Of ranks that share state (workload.parallel) every micro-batch
+// A step of one of several ranks, whatever joins them: what it computes and
+// what it sends in between are counted once for every network that is asked
+// about. `alone`: of one rank that has the device for itself, its update that
+// of its share. Of ranks that share state (workload.parallel) every micro-batch
 // gathers, and sums its gradients unless each rank keeps them whole. Not
 // modelled: copies between gathered buffers and parameters.
-RankStepTime StepOverRanks(
+class StepOfRank {
+ public:
+  // `workload` must outlive the step.
+  StepOfRank(const model::Workload& workload,
+             const hardware::StepTime<double>& alone,
+             const std::vector<model::Bytes<>>& bucket_sizes = {});
+
+  RankStepTime Over(const RankFit& ranks) const;
+
+ private:
+  const model::Workload& workload_;
+  hardware::StepTime<double> alone_;
+  bool shares_;              // the ranks, training state
+  model::ShardUnits units_;  // of ranks that do
+  std::vector<model::BackwardPiece<double>> pieces_;  // of those that do not
+};
+
+inline RankStepTime StepOverRanks(
     const model::Workload& workload,
     const hardware::StepTime<double>& alone,
     const RankFit& ranks,
-    const std::vector<model::Bytes<>>& bucket_sizes = {});
+    const std::vector<model::Bytes<>>& bucket_sizes = {}) {
+  return StepOfRank(workload, alone, bucket_sizes).Over(ranks);
+}
 
 // The group of so many ranks that `fit` knows, else of the nearest number as a
 // factor; nullptr: of none, or one rank alone is asked for.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "model/error.h"
 
@@ -13,7 +14,9 @@ namespace trainfare::hardware {
 
 namespace fs = std::filesystem;
 
-std::string ShippedDirectory(std::string_view path) {
+namespace {
+
+std::vector<fs::path> ShippedRoots() {
   std::error_code error;
   std::vector<fs::path> roots;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -22,12 +25,24 @@ std::string ShippedDirectory(std::string_view path) {
   }
   roots.emplace_back(TRAINFARE_SOURCE_ROOT);
   roots.emplace_back(TRAINFARE_INSTALL_ROOT);
-  for (const fs::path& root : roots) {
+  return roots;
+}
+
+}  // namespace
+
+std::optional<std::string> FindShippedDirectory(std::string_view path) {
+  std::error_code error;
+  for (const fs::path& root : ShippedRoots()) {
     const fs::path folder = root / path;
     if (fs::is_directory(folder, error)) return folder.string();
   }
+  return std::nullopt;
+}
+
+std::string ShippedDirectory(std::string_view path) {
+  if (auto folder = FindShippedDirectory(path)) return *std::move(folder);
   std::string where;
-  for (const fs::path& root : roots) {
+  for (const fs::path& root : ShippedRoots()) {
     where += where.empty() ? root.string() : ", " + root.string();
   }
   throw model::InputError(fmt::format(

@@ -3,6 +3,7 @@
 // Where the files that ship with the tool lie: devices, instances, prices,
 // fits, scenarios.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,9 @@ namespace trainfare::hardware {
 // The folder `path` ("calibrate/fits") of the source tree: as installed beside
 // the program (bin/../share/trainfare), so that an installation may be moved;
 // else in the tree this was built from; else under the prefix it was configured
-// for. Throws InputError when it is in none of them.
+// for. Throws InputError when it is in none of them; Find has nullopt then.
 std::string ShippedDirectory(std::string_view path);
+std::optional<std::string> FindShippedDirectory(std::string_view path);
 
 // The folder `name` ("devices") of the hardware: under TRAINFARE_DATA_DIR where
 // that is set, else shipped. Throws InputError when there is no such folder.

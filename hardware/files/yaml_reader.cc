@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hardware/files/foreign_text.h"
+#include "hardware/files/internal/parsed_yaml.h"
 #include "hardware/files/internal/yaml_tree.h"
 #include "hardware/files/text_file.h"
 #include "model/nearest.h"
@@ -60,15 +61,25 @@ Reader::Reader(std::shared_ptr<internal::YamlDocument> document, Node* node)
 
 Reader Reader::FromFile(const std::string& path,
                         const std::vector<YamlSetting>& settings) {
-  return FromText(ReadTextFile(path, "a YAML file"), path, settings);
+  const std::string text = ReadTextFile(path, "a YAML file");
+  std::optional<internal::YamlDocument> parsed = internal::FindParsed(text);
+  if (!parsed) return FromText(text, path, settings);
+  parsed->file = path;
+  return FromDocument(*std::move(parsed), settings);
 }
 
 Reader Reader::FromText(std::string_view text,
                         const std::string& name,
                         const std::vector<YamlSetting>& settings) {
-  auto document = std::make_shared<internal::YamlDocument>();
-  document->file = name;
-  internal::ParseYaml(std::string(text), *document);
+  internal::YamlDocument document;
+  document.file = name;
+  internal::ParseYaml(std::string(text), document);
+  return FromDocument(std::move(document), settings);
+}
+
+Reader Reader::FromDocument(internal::YamlDocument&& parsed,
+                            const std::vector<YamlSetting>& settings) {
+  auto document = std::make_shared<internal::YamlDocument>(std::move(parsed));
   Node& root = document->nodes.front();
   Reader reader(document, &root);
   if (root.kind != Node::Kind::kMap) {

@@ -166,6 +166,8 @@ class Reader {
  private:
   using Node = internal::YamlNode;
 
+  static Reader FromDocument(internal::YamlDocument&& parsed,
+                             const std::vector<YamlSetting>& settings);
   Reader(std::shared_ptr<internal::YamlDocument> document, Node* node);
   Node* Find(std::string_view key) const;  // nullptr: absent
   Node& Require(std::string_view key, std::string_view expected) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -13,7 +14,7 @@
 namespace trainfare::scenarios {
 namespace {
 
-// "8.1 %", "43 %", "12.3 times".
+// By how much a score is above another: "8.1 %", "43 %", "12.3 times".
 std::string MoreBy(double ratio) {
   const double percent = 100.0 * (ratio - 1.0);
   return percent < 1000
@@ -21,34 +22,33 @@ std::string MoreBy(double ratio) {
              : fmt::format("{:.1f} times", ratio);
 }
 
-// How a candidate that was passed over for one that is measured would be
-// better.
-std::string Better(double ratio, Objective objective) {
-  const std::string more = MoreBy(ratio);
+struct Comparatives {
+  std::string_view less;
+  std::string_view more;
+};
+
+Comparatives ComparativesOf(Objective objective) {
   switch (objective) {
     case Objective::kCost:
-      return more + " cheaper";
+      return {"cheaper", "dearer"};
     case Objective::kTime:
-      return more + " faster";
+      return {"faster", "slower"};
     case Objective::kEnergy:
-      return more + " less energy";
+      return {"less energy", "more energy"};
     default:
-      return more + " better";
+      return {"better", "worse"};
   }
 }
 
-std::string Worse(double ratio, Objective objective) {
-  const std::string more = MoreBy(ratio);
-  switch (objective) {
-    case Objective::kCost:
-      return more + " dearer";
-    case Objective::kTime:
-      return more + " slower";
-    case Objective::kEnergy:
-      return more + " more energy";
-    default:
-      return more + " worse";
+// Beside the choice: "43 % dearer"; of what was passed over for a choice that
+// is measured "not measured, 8.1 % cheaper".
+std::string BesideChoice(double score, double of_choice, Objective objective) {
+  const Comparatives words = ComparativesOf(objective);
+  if (score < of_choice) {
+    return fmt::format(
+        "not measured, {} {}", MoreBy(of_choice / score), words.less);
   }
+  return fmt::format("{} {}", MoreBy(score / of_choice), words.more);
 }
 
 // Places a candidate: what is in before what is out, limits missed by least
@@ -119,10 +119,6 @@ void Weigh(std::vector<Candidate>& candidates, const Weights& weights) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 bool IsMeasured(const Candidate& c) {
   return c.timed() && c.job->step.grade == calibrate::Grade::kMeasured;
 }
@@ -162,16 +158,14 @@ void Rank(std::vector<Candidate>& candidates, Objective objective) {
   Candidate& best = candidates.front();
   best.chosen = true;
   best.by_measurement = by_measurement;
-  const double least = best.Score(objective).value;
+  const double of_choice = best.Score(objective).value;
   for (const Candidate* one : ParetoFront(candidates)) {
     candidates[static_cast<size_t>(one - candidates.data())].on_front = true;
   }
   for (Candidate& candidate : candidates) {
     if (candidate.chosen || !candidate.viable()) continue;
     const double score = candidate.Score(objective).value;
-    candidate.worse = score < least
-                          ? "not measured, " + Better(least / score, objective)
-                          : Worse(score / least, objective);
+    candidate.worse = BesideChoice(score, of_choice, objective);
     candidate.tied = score <= most;
   }
 }

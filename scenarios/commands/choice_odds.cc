@@ -34,7 +34,11 @@ bool IsOpen(const Candidate& c, const RecommendOptions& options) {
 }
 
 Contestant ContestantOf(const Candidate& c, const RecommendOptions& options) {
-  Contestant one{c.device, c.Score(options.objective), {}};
+  const auto& device = hardware::DeviceCatalog::Shipped().Find(c.device);
+  Contestant one{c.device,
+                 std::string(hardware::ToText(device.kind)),
+                 c.Score(options.objective),
+                 {}};
   if (options.deadline) {
     one.limits.emplace_back(c.Score(Objective::kTime),
                             ToSeconds(*options.deadline));

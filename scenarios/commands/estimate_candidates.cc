@@ -6,7 +6,9 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "calibrate/fit/parallel_for.h"
@@ -19,6 +21,7 @@
 #include "model/nearest.h"
 #include "scenarios/commands/batch_cuts.h"
 #include "scenarios/commands/candidates.h"
+#include "scenarios/job/device_memo.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/fits.h"
 #include "scenarios/job/memory_range.h"
@@ -115,23 +118,13 @@ class Estimator {
     for (const std::string& device : devices) MakePredictor(device);
   }
 
-  // At its best batch and precision.
-  Candidate Estimate(const Placement& place) const {
-    Candidate c;
-    c.here = place.here;
-    c.instance = place.instance;
-    c.device = place.device;
-    c.devices = place.devices * place.hosts;
-    c.hosts = place.hosts;
-    if (place.instance != nullptr) {
-      c.tariff = pricing_.Of(*place.instance, options_.spot, place.hosts);
-    }
-    try {
-      const calibrate::Predictor& predictor = PredictorOf(place.device);
-      return Best(c, predictor, ClusterAt(place, predictor));
-    } catch (const model::InputError& error) {
-      c.objection = {Obstacle::kCannotRun, error.what()};
-      return c;
+  // Those places, all of one device, at their best batch and precision.
+  void Estimate(const std::vector<Placement>& places,
+                const std::vector<size_t>& of_device,
+                std::vector<Candidate>& candidates) const {
+    std::optional<DeviceMemo> memo;
+    for (const size_t i : of_device) {
+      candidates[i] = Estimate(places[i], memo);
     }
   }
 
@@ -144,6 +137,28 @@ class Estimator {
   }
 
  private:
+  // `memo`: of the device, as soon as it has a predictor.
+  Candidate Estimate(const Placement& place,
+                     std::optional<DeviceMemo>& memo) const {
+    Candidate c;
+    c.here = place.here;
+    c.instance = place.instance;
+    c.device = place.device;
+    c.devices = place.devices * place.hosts;
+    c.hosts = place.hosts;
+    if (place.instance != nullptr) {
+      c.tariff = pricing_.Of(*place.instance, options_.spot, place.hosts);
+    }
+    try {
+      const calibrate::Predictor& predictor = PredictorOf(place.device);
+      if (!memo) memo.emplace(predictor);
+      return Best(c, *memo, ClusterAt(place, predictor));
+    } catch (const model::InputError& error) {
+      c.objection = {Obstacle::kCannotRun, error.what()};
+      return c;
+    }
+  }
+
   void MakePredictor(const std::string& name) {
     const hardware::Device& device =
         hardware::DeviceCatalog::Shipped().Find(name);
@@ -176,7 +191,7 @@ class Estimator {
   }
 
   Candidate Best(const Candidate& bare,
-                 const calibrate::Predictor& predictor,
+                 DeviceMemo& memo,
                  const Cluster& cluster) const {
     std::optional<Candidate> best;
     const auto take = [&](Candidate&& c) {
@@ -186,9 +201,9 @@ class Estimator {
     };
     for (const Scenario& job : jobs_) {
       if (options_.global_batch) {
-        TryCuts(job, *options_.global_batch, bare, predictor, cluster, take);
+        TryCuts(job, *options_.global_batch, bare, memo, cluster, take);
       } else {
-        take(EstimateAs(job, bare, predictor, cluster));
+        take(EstimateAs(job, bare, memo, cluster));
       }
     }
     if (!best) {
@@ -212,7 +227,7 @@ class Estimator {
   void TryCuts(const Scenario& job,
                int64_t global_batch,
                const Candidate& bare,
-               const calibrate::Predictor& predictor,
+               DeviceMemo& memo,
                const Cluster& cluster,
                const Take& take) const {
     const std::vector<int64_t>& asked = options_.overrides.batches;
@@ -226,7 +241,7 @@ class Estimator {
           std::find(asked.begin(), asked.end(), batch) == asked.end()) {
         continue;
       }
-      Candidate c = EstimateAs(cut, bare, predictor, cluster);
+      Candidate c = EstimateAs(cut, bare, memo, cluster);
       if (!c.job) {
         take(std::move(c));
         return;  // no batch changes what the device cannot do
@@ -239,7 +254,7 @@ class Estimator {
 
   Candidate EstimateAs(const Scenario& job,
                        const Candidate& bare,
-                       const calibrate::Predictor& predictor,
+                       DeviceMemo& memo,
                        const Cluster& cluster) const {
     Candidate c = bare;
     c.precision = job.workload.precision;
@@ -247,8 +262,8 @@ class Estimator {
     c.accumulation = job.workload.accumulation;
     try {
       // A device cannot run what it cannot run on however many ranks.
-      hardware::RequirePrecision(predictor.device(), c.precision);
-      c.job = EstimateJob(job, predictor, cluster);
+      hardware::RequirePrecision(memo.predictor().device(), c.precision);
+      c.job = EstimateJob(job, memo, cluster);
     } catch (const model::InputError& error) {
       c.objection = {Obstacle::kCannotRun, error.what()};
       return c;
@@ -335,6 +350,26 @@ void AddPlaces(const Instance& instance,
   places.push_back({&instance, instance.device, 1, 1});
 }
 
+// Indices of the places of each device, which share what it takes long to find
+// out; the most first, so that no thread is left with them at the end.
+std::vector<std::vector<size_t>> ByDevice(
+    const std::vector<Placement>& places) {
+  std::map<std::string_view, std::vector<size_t>> of_device;
+  for (size_t i = 0; i < places.size(); ++i) {
+    of_device[places[i].device].push_back(i);
+  }
+  std::vector<std::vector<size_t>> groups;
+  groups.reserve(of_device.size());
+  for (auto& [device, indices] : of_device) {
+    groups.push_back(std::move(indices));
+  }
+  std::stable_sort(
+      groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+        return a.size() > b.size();
+      });
+  return groups;
+}
+
 // The clouds that were asked for, in any letters, as the catalog writes them.
 std::set<std::string> CloudsOf(const std::vector<std::string>& asked) {
   std::set<std::string> clouds;
@@ -381,8 +416,9 @@ std::vector<Candidate> EstimateCandidates(
   // Where nobody calibrated it this machine is no candidate.
   if (!estimator.HasFit(host.name)) places.pop_back();
   std::vector<Candidate> candidates(places.size());
-  calibrate::ParallelFor(places.size(), [&](size_t i) {
-    candidates[i] = estimator.Estimate(places[i]);
+  const std::vector<std::vector<size_t>> by_device = ByDevice(places);
+  calibrate::ParallelFor(by_device.size(), [&](size_t i) {
+    estimator.Estimate(places, by_device[i], candidates);
   });
   left_out_fits = estimator.left_out_fits();
   return candidates;

@@ -671,8 +671,6 @@ void AddChoice(const std::vector<Candidate>& candidates,
   }
 }
 
-}  // namespace
-
 // The job once for every batch and precision to choose from; the batches of a
 // global one depend on the number of devices.
 std::vector<Scenario> JobsOf(const RecommendOptions& options) {
@@ -692,6 +690,8 @@ std::vector<Scenario> JobsOf(const RecommendOptions& options) {
   }
   return jobs;
 }
+
+}  // namespace
 
 Report Recommend(const RecommendOptions& options) {
   const std::vector<Scenario> jobs = JobsOf(options);

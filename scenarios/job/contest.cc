@@ -33,6 +33,11 @@ class Normals {
 
 double ShareOfDraws(double times) { return times / double{kDraws}; }
 
+// Where `name` stands among the names so far.
+size_t IndexOf(const std::string& name, std::map<std::string, size_t>& names) {
+  return names.emplace(name, names.size()).first->second;
+}
+
 }  // namespace
 
 Uncertain::Uncertain(const ScoreRange& range)
@@ -62,21 +67,19 @@ void Contest::Challenge(size_t entry, double z, Leader& leader) const {
 Contest::Contest(const std::vector<Contestant>& contestants)
     : times_within_(contestants.size()) {
   std::map<std::string, size_t> devices;
+  std::map<std::string, size_t> kinds;
+  std::vector<size_t> kind_of_device;
   for (const Contestant& one : contestants) {
-    const size_t device =
-        devices.emplace(one.device, devices.size()).first->second;
-    Entry entry{device, Uncertain(one.score), {}};
+    Entry entry{IndexOf(one.device, devices), Uncertain(one.score), {}};
     for (const auto& [figure, most] : one.limits) {
       entry.limits.emplace_back(Uncertain(figure), most);
     }
     entries_.push_back(std::move(entry));
+    kind_of_device.resize(devices.size());
+    kind_of_device[entries_.back().device] = IndexOf(one.kind, kinds);
   }
   devices_ = devices.size();
-  Normals normals;
-  errors_.resize(kDraws * devices_);
-  for (double& error : errors_) error = normals.Next();
-  noises_.resize(kDraws);
-  for (double& noise : noises_) noise = normals.Next();
+  DrawErrors(kind_of_device, kinds.size());
   best_.resize(kDraws);
   for (size_t draw = 0; draw < kDraws; ++draw) {
     for (size_t i = 0; i < entries_.size(); ++i) {
@@ -85,6 +88,22 @@ Contest::Contest(const std::vector<Contestant>& contestants)
       Challenge(i, z, best_[draw]);
     }
   }
+}
+
+void Contest::DrawErrors(const std::vector<size_t>& kinds, size_t kind_count) {
+  const double shared = std::sqrt(kSharedByKind);
+  const double own = std::sqrt(1.0 - kSharedByKind);
+  Normals normals;
+  std::vector<double> of_kind(kind_count);
+  errors_.reserve(kDraws * devices_);
+  for (size_t draw = 0; draw < kDraws; ++draw) {
+    for (double& error : of_kind) error = normals.Next();
+    for (const size_t kind : kinds) {
+      errors_.push_back(shared * of_kind[kind] + own * normals.Next());
+    }
+  }
+  noises_.resize(kDraws);
+  for (double& noise : noises_) noise = normals.Next();
 }
 
 std::vector<Odds> Contest::odds() const {

@@ -39,8 +39,19 @@ class Uncertain {
   double above_;
 };
 
+// How far the errors of two devices of one kind go together in one question:
+// the same formulas count the same kernels on both.
+//
+//   z = sqrt(c) z_kind + sqrt(1 - c) z_device
+//
+// The median over questions that tables of measurements answer for several
+// devices, each device or run left out: sum(z_i z_j) / sum(z_i^2) is -0.3 to
+// 0.9 (docs/results/choices.md).
+inline constexpr double kSharedByKind = 0.4;
+
 struct Contestant {
   std::string device;  // those of one device share its fit and err together
+  std::string kind;    // those of one kind do in part
   ScoreRange score;    // the least wins
   // Figures that must not be above a limit: out of the contest where they are.
   std::vector<std::pair<ScoreRange, double>> limits;
@@ -73,8 +84,9 @@ class Contest {
   //   x' = x(rho s)                    the figure then, E(z | s) = rho s
   //
   // the least x' would be taken: the share of draws in which it is the least x,
-  // and the mean of what is saved by it. Source: the knowledge gradient,
-  // Frazier et al. 2008. Check: tests/scenarios/job/contest_test.cc.
+  // and the mean of what is saved by it. What it says of other devices of the
+  // kind is left out. Source: the knowledge gradient, Frazier et al. 2008.
+  // Check: tests/scenarios/job/contest_test.cc.
   Informed Measuring(size_t taken_now,
                      const std::vector<size_t>& measured,
                      double correlation) const;
@@ -86,6 +98,8 @@ class Contest {
     std::vector<std::pair<Uncertain, double>> limits;
     bool IsWithin(double z) const;
   };
+  // Of every draw z, device by device; `kinds`: of each device.
+  void DrawErrors(const std::vector<size_t>& kinds, size_t kind_count);
   // Who has the least score so far; nobody yet.
   struct Leader {
     std::optional<size_t> entry;

@@ -41,8 +41,6 @@ constexpr double kUnmeasuredRanksSigma = 0.14;
 // buffers, gathers that the stack issues late. Rows of fms-acceleration over 2
 // to 8 GPUs scatter no more than those of one; theirs is one device.
 constexpr double kSharedStateSigma = 0.05;
-// Beyond any batch that anybody asks for.
-constexpr int64_t kMostBatch = int64_t{1} << 24;
 
 // A step over ranks or its backward pass, as shares of its time, and its
 // standard deviation by what the group of ranks leaves open.
@@ -275,13 +273,15 @@ JobEstimate Begin(const Scenario& scenario,
 }
 
 // What a device holds, and the largest batch that it could.
-void CountMemory(const Device& device, JobEstimate& job) {
-  hardware::MemoryPlan plan = hardware::PlanMemory(
-      device, job.workload, job.devices, job.ranks_per_device);
+void CountMemory(DeviceMemo& memo, JobEstimate& job) {
+  hardware::MemoryPlan plan = hardware::PlanMemory(memo.predictor().device(),
+                                                   job.workload,
+                                                   job.devices,
+                                                   job.ranks_per_device);
   job.memory = std::move(plan.needed);
   job.capacity = plan.capacity;
-  job.largest_batch = hardware::LargestBatch(
-      device, job.workload, kMostBatch, job.devices, job.ranks_per_device);
+  job.largest_batch =
+      memo.LargestBatch(job.workload, job.devices, job.ranks_per_device);
 }
 
 model::RunPlan PlanOf(const Scenario& scenario,
@@ -309,14 +309,21 @@ model::RunPlan PlanOf(const Scenario& scenario,
   return plan;
 }
 
+StepEstimate EstimateStep(DeviceMemo& memo,
+                          const model::Workload& asked,
+                          const Cluster& cluster);
+Seconds<> EstimateStepTime(DeviceMemo& memo,
+                           const model::Workload& asked,
+                           const Cluster& cluster);
+
 // Steps of the job by shape: one is asked for more than once, by epochs and by
-// evaluation.
+// evaluation. Of those that are not of the mean the time alone is wanted.
 class Steps {
  public:
-  Steps(const calibrate::Predictor& predictor,
+  Steps(DeviceMemo& memo,
         const model::Workload& workload,
         const Cluster& cluster)
-      : predictor_(predictor), workload_(workload), cluster_(cluster) {}
+      : memo_(memo), workload_(workload), cluster_(cluster) {}
 
   const StepEstimate& At(model::Work work,
                          int64_t batch,
@@ -325,14 +332,26 @@ class Steps {
     const Shape shape{work, batch, micro_batches, length};
     auto found = known_.find(shape);
     if (found == known_.end()) {
-      model::Workload workload = workload_;
-      workload.work = work;
-      workload.batch = batch;
-      workload.accumulation = micro_batches;
-      workload.sequence_length = length;
       found =
-          known_.emplace(shape, EstimateStep(predictor_, workload, cluster_))
+          known_
+              .emplace(shape, EstimateStep(memo_, WorkloadOf(shape), cluster_))
               .first;
+    }
+    return found->second;
+  }
+
+  Seconds<> TimeAt(model::Work work,
+                   int64_t batch,
+                   int64_t micro_batches,
+                   int64_t length) {
+    const Shape shape{work, batch, micro_batches, length};
+    const auto known = known_.find(shape);
+    if (known != known_.end()) return known->second.total();
+    auto found = times_.find(shape);
+    if (found == times_.end()) {
+      const Seconds<> time =
+          EstimateStepTime(memo_, WorkloadOf(shape), cluster_);
+      found = times_.emplace(shape, time).first;
     }
     return found->second;
   }
@@ -340,10 +359,20 @@ class Steps {
  private:
   using Shape = std::tuple<model::Work, int64_t, int64_t, int64_t>;
 
-  const calibrate::Predictor& predictor_;
+  model::Workload WorkloadOf(const Shape& shape) const {
+    model::Workload workload = workload_;
+    std::tie(workload.work,
+             workload.batch,
+             workload.accumulation,
+             workload.sequence_length) = shape;
+    return workload;
+  }
+
+  DeviceMemo& memo_;
   const model::Workload& workload_;
   const Cluster& cluster_;
   std::map<Shape, StepEstimate> known_;
+  std::map<Shape, Seconds<>> times_;
 };
 
 // Model FLOPs of one rank's step of that length.
@@ -353,6 +382,20 @@ double StepFlops(const model::Workload& job, int64_t length) {
   return static_cast<double>(workload.work == model::Work::kForward
                                  ? model::ForwardModelFlops(workload)
                                  : model::StepModelFlops(workload));
+}
+
+void SetComputing(const hardware::StepTime<double>& computing,
+                  StepEstimate& step) {
+  step.forward = computing.forward;
+  step.backward = computing.backward;
+  step.optimizer = computing.optimizer;
+  step.other = computing.other;
+}
+
+// A step of one that sends nothing: the others compute, too.
+hardware::StepTime<double> BesideOthers(const hardware::StepTime<double>& alone,
+                                        const Cluster& cluster) {
+  return cluster.ranks ? alone * (1.0 / cluster.ranks->share) : alone;
 }
 
 // Whether chips send each other what is not in the step of one.
@@ -370,18 +413,15 @@ bool Sends(const calibrate::Predictor& predictor,
 }
 
 // What a link, and a network, that nobody measured leave open.
-void AddLinkErrors(const model::Workload& workload,
-                   const hardware::StepTime<double>& alone,
+void AddLinkErrors(const calibrate::StepOfRank& of_rank,
+                   const calibrate::RankStepTime& as_is,
                    const calibrate::RankFit& ranks,
                    const Cluster& cluster,
                    RanksPart& step,
                    RanksPart& backward) {
-  const calibrate::RankStepTime as_is =
-      calibrate::StepOverRanks(workload, alone, ranks);
   const auto add = [&](const calibrate::RankFit& slower) {
     // What hides at this rate may not at a lower one.
-    const calibrate::RankStepTime slow =
-        calibrate::StepOverRanks(workload, alone, slower);
+    const calibrate::RankStepTime slow = of_rank.Over(slower);
     step.link = std::hypot(step.link, std::log(slow.total() / as_is.total()));
     backward.link =
         std::hypot(backward.link, std::log(slow.backward() / as_is.backward()));
@@ -392,22 +432,31 @@ void AddLinkErrors(const model::Workload& workload,
   }
 }
 
-// A step's computation beside other ranks, and into `step` what they send, how
-// sure all of that is, and its grade.
-hardware::StepTime<double> AddRanks(const calibrate::Predictor& predictor,
-                                    const model::Workload& workload,
-                                    const Cluster& cluster,
-                                    const calibrate::StepPrediction& prediction,
-                                    StepEstimate& step) {
-  const calibrate::RankFit ranks =
-      cluster.ranks ? *cluster.ranks
-                    : DatasheetRanks(cluster, predictor.device());
-  const calibrate::RankStepTime over_ranks =
-      calibrate::StepOverRanks(workload, prediction.time, ranks);
-  hardware::StepTime<double> computing = over_ranks.computing;
-  computing.other += over_ranks.host;
+// What joins the ranks, as far as anybody knows.
+calibrate::RankFit GroupOf(const calibrate::Predictor& predictor,
+                           const Cluster& cluster) {
+  return cluster.ranks ? *cluster.ranks
+                       : DatasheetRanks(cluster, predictor.device());
+}
+
+// Into `step` its computation beside other ranks, and what they send.
+void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
+  SetComputing(over_ranks.computing, step);
+  step.other += over_ranks.host;
   step.communication = over_ranks.exposed;
   step.slowed_computation = over_ranks.slowed;
+}
+
+// The same, how sure all of that is, and its grade.
+void AddRanks(const calibrate::Predictor& predictor,
+              const model::Workload& workload,
+              const Cluster& cluster,
+              const calibrate::StepPrediction& prediction,
+              StepEstimate& step) {
+  const calibrate::RankFit ranks = GroupOf(predictor, cluster);
+  const calibrate::StepOfRank of_rank(workload, prediction.time);
+  const calibrate::RankStepTime over_ranks = of_rank.Over(ranks);
+  AddTimes(over_ranks, step);
   step.ring_ranks = cluster.measured_ranks;
   step.traffic = over_ranks.traffic;
   const Seconds<> total = over_ranks.total();
@@ -420,8 +469,7 @@ hardware::StepTime<double> AddRanks(const calibrate::Predictor& predictor,
                           over_ranks.backward_log_sigma,
                           0.0};
   if (!cluster.measured()) {
-    AddLinkErrors(
-        workload, prediction.time, ranks, cluster, part, backward_part);
+    AddLinkErrors(of_rank, over_ranks, ranks, cluster, part, backward_part);
   }
   step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
   step.backward_log_sigma =
@@ -446,7 +494,59 @@ hardware::StepTime<double> AddRanks(const calibrate::Predictor& predictor,
       RanksGrade(predictor.GradeOver(workload, cluster.devices_per_chip),
                  workload,
                  cluster);
-  return computing;
+}
+
+// The workload of a step on the cluster, as its devices see it.
+model::Workload OnCluster(const model::Workload& asked,
+                          const Cluster& cluster) {
+  model::Workload workload = asked;
+  // Nothing is sent, so nothing is compressed.
+  if (cluster.devices == 1) workload.compression = {};
+  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
+  return workload;
+}
+
+StepEstimate EstimateStep(DeviceMemo& memo,
+                          const model::Workload& asked,
+                          const Cluster& cluster) {
+  const calibrate::Predictor& predictor = memo.predictor();
+  const model::Workload workload = OnCluster(asked, cluster);
+  const calibrate::StepPrediction& prediction = memo.Predict(workload);
+  StepEstimate step;
+  step.log_sigma = prediction.log_sigma;
+  step.forward_log_sigma = prediction.forward_log_sigma;
+  step.backward_log_sigma = prediction.backward_log_sigma;
+  step.optimizer_log_sigma = prediction.optimizer_log_sigma;
+  step.low_factor = prediction.low_factor;
+  step.high_factor = prediction.high_factor;
+  step.grade = predictor.GradeOver(workload, cluster.devices);
+  step.figures = prediction.figures;
+  if (Sends(predictor, workload, cluster)) {
+    AddRanks(predictor, workload, cluster, prediction, step);
+    return step;
+  }
+  SetComputing(BesideOthers(prediction.time, cluster), step);
+  if (cluster.ranks) {
+    step.grade = RanksGrade(prediction.grade, workload, cluster);
+  }
+  return step;
+}
+
+// The total() of EstimateStep without what its interval and grade take.
+Seconds<> EstimateStepTime(DeviceMemo& memo,
+                           const model::Workload& asked,
+                           const Cluster& cluster) {
+  const calibrate::Predictor& predictor = memo.predictor();
+  const model::Workload workload = OnCluster(asked, cluster);
+  const hardware::StepTime<double>& alone = memo.PredictTime(workload);
+  StepEstimate step;
+  if (Sends(predictor, workload, cluster)) {
+    const calibrate::RankFit ranks = GroupOf(predictor, cluster);
+    AddTimes(calibrate::StepOverRanks(workload, alone, ranks), step);
+  } else {
+    SetComputing(BesideOthers(alone, cluster), step);
+  }
+  return step.total();
 }
 
 // The mean step over the lengths, and the rates that it comes to.
@@ -519,35 +619,10 @@ std::string JobEstimate::Obstacle() const {
 }
 
 StepEstimate EstimateStep(const calibrate::Predictor& predictor,
-                          const model::Workload& asked,
+                          const model::Workload& workload,
                           const Cluster& cluster) {
-  model::Workload workload = asked;
-  // Nothing is sent, so nothing is compressed.
-  if (cluster.devices == 1) workload.compression = {};
-  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
-  const calibrate::StepPrediction prediction = predictor.Predict(workload);
-  hardware::StepTime<double> computing = prediction.time;
-  StepEstimate step;
-  step.log_sigma = prediction.log_sigma;
-  step.forward_log_sigma = prediction.forward_log_sigma;
-  step.backward_log_sigma = prediction.backward_log_sigma;
-  step.optimizer_log_sigma = prediction.optimizer_log_sigma;
-  step.low_factor = prediction.low_factor;
-  step.high_factor = prediction.high_factor;
-  step.grade = predictor.GradeOver(workload, cluster.devices);
-  step.figures = prediction.figures;
-  if (Sends(predictor, workload, cluster)) {
-    computing = AddRanks(predictor, workload, cluster, prediction, step);
-  } else if (cluster.ranks) {
-    // Nothing is sent, but the others compute, too.
-    computing = computing * (1.0 / cluster.ranks->share);
-    step.grade = RanksGrade(prediction.grade, workload, cluster);
-  }
-  step.forward = computing.forward;
-  step.backward = computing.backward;
-  step.optimizer = computing.optimizer;
-  step.other = computing.other;
-  return step;
+  DeviceMemo memo(predictor);
+  return EstimateStep(memo, workload, cluster);
 }
 
 std::optional<GradientExchange> GradientExchangeOf(
@@ -560,9 +635,7 @@ std::optional<GradientExchange> GradientExchangeOf(
       model::ShardsOf(workload.parallel) > 1) {
     return std::nullopt;
   }
-  const calibrate::RankFit ranks =
-      cluster.ranks ? *cluster.ranks
-                    : DatasheetRanks(cluster, predictor.device());
+  const calibrate::RankFit ranks = GroupOf(predictor, cluster);
   const calibrate::RankNetwork& network = ranks.network;
   GradientExchange exchange;
   for (const model::BackwardPiece<double>& piece :
@@ -628,27 +701,35 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster) {
+  DeviceMemo memo(predictor);
+  return EstimateJob(scenario, memo, cluster);
+}
+
+JobEstimate EstimateJob(const Scenario& scenario,
+                        DeviceMemo& memo,
+                        const Cluster& cluster) {
   ENSURE(cluster.chips() == cluster.hosts || cluster.link || cluster.ranks,
          "several devices of a host have a link");
   ENSURE(cluster.hosts == 1 || cluster.network, "several hosts have a network");
+  const calibrate::Predictor& predictor = memo.predictor();
   const Device& device = predictor.device();
   JobEstimate job = Begin(scenario, device, cluster);
-  CountMemory(device, job);
+  CountMemory(memo, job);
   LimitToHost(scenario, device, cluster, job);
   if (!job.fits()) return job;
 
   const model::RunPlan plan = PlanOf(scenario, device, cluster, job);
   const model::Work work = job.workload.work;
-  Steps steps(predictor, scenario.workload, cluster);
+  Steps steps(memo, scenario.workload, cluster);
+  AverageSteps(device, plan, steps, job);
   job.run = model::EstimateRun(
       plan,
       [&](int64_t batch, int64_t micro_batches, int64_t length) {
-        return steps.At(work, batch, micro_batches, length).total();
+        return steps.TimeAt(work, batch, micro_batches, length);
       },
       [&](int64_t batch, int64_t, int64_t length) {
-        return steps.At(model::Work::kForward, batch, 1, length).total();
+        return steps.TimeAt(model::Work::kForward, batch, 1, length);
       });
-  AverageSteps(device, plan, steps, job);
 
   BoundRun(scenario, device, cluster, job);
   RequireAnswer(job);

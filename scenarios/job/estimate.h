@@ -19,6 +19,7 @@
 #include "model/run.h"
 #include "model/units.h"
 #include "scenarios/job/cluster.h"
+#include "scenarios/job/device_memo.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
@@ -149,6 +150,11 @@ struct JobEstimate {
 // Throws InputError when the device cannot run the precision.
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
+                        const Cluster& cluster);
+// The same of several jobs and clusters, whose device is asked once for what
+// they have in common.
+JobEstimate EstimateJob(const Scenario& scenario,
+                        DeviceMemo& memo,
                         const Cluster& cluster);
 
 }  // namespace trainfare::scenarios

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calibrate/records/statistics.h"
+#include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "scenarios/validation/summary_json.h"
 
@@ -44,8 +45,10 @@ MeasuredChoice ChoiceOf(std::string question,
          price,
          0,
          false});
+    const auto& of_catalog = hardware::DeviceCatalog::Shipped().Find(device);
     contestants.push_back(
         {device,
+         std::string(hardware::ToText(of_catalog.kind)),
          {time.value * price, time.low * price, time.high * price},
          {}});
   }

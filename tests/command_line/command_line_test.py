@@ -144,6 +144,7 @@ COMMANDS = (
     ("list", "fits"),
     ("list", "scenarios"),
     ("list", "prices"),
+    ("list", "keys"),
 )
 
 
@@ -692,8 +693,8 @@ COUNTS = {
     "fitted", "free_parameters", "global_batch", "inside_interval", "judged", "limits", "limits_met",
     "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
     "wrongly_fits", "wrongly_out",
-    # Of the workload, as docs/guide/scenarios.md lists them.
-    "base_bits", "compiler_level", "decoder_layers", "dense_layers", "documents",
+    # Of the workload, as `trainfare list keys` has them.
+    "base_bits", "checkpointed_blocks", "compiler_level", "decoder_layers", "dense_layers", "documents",
     "expert_intermediate", "experts", "experts_per_token", "frozen_layers",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "latent_key_value", "latent_query", "layers", "position_offset",
@@ -707,8 +708,8 @@ SHARES = {
     "tensor", "vector",
 }  # fmt: skip
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
-# Of published figures, whose unit stands beside them.
-PUBLISHED = {"error", "measured", "predicted", "predicted_high", "predicted_low"}
+# Of published figures and keys of files, whose unit stands beside them.
+PUBLISHED = {"error", "least", "measured", "most", "predicted", "predicted_high", "predicted_low"}
 
 
 def has_unit(key):

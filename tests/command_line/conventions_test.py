@@ -435,7 +435,7 @@ class Conventions(command_line_test.Case):
                          r"limits with \d+ %")
         self.assertEqual(whole["seed"], 1)
         # What would decide it, where that is worth more than it costs.
-        asked = (*WINNER, "--cloud", "aws", "--set", "epochs=300")
+        asked = (*WINNER, "--cloud", "aws", "--set", "epochs=1000")
         whole = self.json_of(*asked)
         decides = whole["next_calibration"]
         self.assertGreater(decides["best_probability"],
@@ -444,10 +444,11 @@ class Conventions(command_line_test.Case):
             " ".join(self.good(*asked).stdout.split()),
             rf"one calibration on {decides['instance']} \(\$[\d.]+, 5 min 20 s\) "
             r"would raise the odds of the right choice from \d+ to \d+ %")
-        self.assertIsNone(self.json_of(*WINNER)["next_calibration"])
+        whole = self.json_of(*WINNER)
+        self.assertIsNone(whole["next_calibration"])
         # Without limits all meet them.
         self.assertEqual({c["limits_probability"]
-                          for c in self.json_of(*WINNER)["candidates"]}, {1, None})
+                          for c in whole["candidates"]}, {1, None})
         priced = [c for c in whole["candidates"] if c["cost_usd"] and not (
             c["reason"] or "").startswith(("misses", "over"))]
         for one in priced:
@@ -656,7 +657,8 @@ class Conventions(command_line_test.Case):
         self.assertEqual(bad.stderr.count("\n"), 1)
 
     def test_14_lists_of_what_is_known(self):
-        for what in ("devices", "instances", "models", "scenarios", "fits", "prices"):
+        for what in ("devices", "instances", "models", "scenarios", "fits", "prices",
+                     "keys"):
             self.assertIn("rows", self.json_of("list", what))
         rows = self.json_of("list", "instances")["rows"]
         some = self.json_of("list", "instances", "H100", "aws")["rows"]

@@ -237,26 +237,64 @@ inline bool FusedOnChip(const GpuRates& rates, const model::Kernel& kernel) {
          rates.engine == GpuEngine::kTensorCores;
 }
 
-// Arithmetic of a kernel outside the matrix engines, at a share of their peak.
+// What the kernels of a step share of a device with these parameters.
 template <class T>
-model::Seconds<T> GpuVectorTime(const Device& device,
-                                const model::Kernel& kernel,
-                                const T& efficiency) {
+struct GpuTerms {
+  GpuTerms(const Device& device, std::span<const T> p);
+
+  model::FlopsPerSecond<T> vector;   // elementwise work
+  model::FlopsPerSecond<T> on_chip;  // the same of scores in registers
+  T cache;                           // last-level bandwidth, in B/s
+  model::Bytes<> most_in_flight;     // of all warps together
+  model::BytesPerSecond<T> streams;  // with so much in flight
+  model::BytesPerSecond<T> rows;     // the same of reductions
+  T warps_to_hide;                   // memory's latency, on one SM
+};
+
+// Bandwidth of transfers with so much in flight.
+template <class T>
+model::BytesPerSecond<T> GpuBandwidth(const Device& device,
+                                      model::Bytes<> in_flight,
+                                      double streaming,
+                                      std::span<const T> p) {
+  const model::BytesPerSecond<T> peak(T(device.memory_bandwidth.base()));
+  const T bound = model::LatencyBoundShare<T>(
+      in_flight, peak, model::Seconds<T>(p[kGpuMemoryLatency]));
+  return peak * (p[kGpuBandwidthEfficiency] * bound * streaming);
+}
+
+template <class T>
+GpuTerms<T>::GpuTerms(const Device& device, std::span<const T> p)
+    : vector(device.VectorPeak() * p[kGpuVectorEfficiency]),
+      on_chip(device.VectorPeak() * T(1.0)),
+      cache(device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio]),
+      most_in_flight(static_cast<double>(device.cores * device.warps_per_core *
+                                         kGpuThreadsPerWarp *
+                                         kGpuBytesPerThread)),
+      streams(GpuBandwidth<T>(device, most_in_flight, 1.0, p)),
+      rows(GpuBandwidth<T>(device, most_in_flight, kGpuReductionShare, p)),
+      warps_to_hide(WarpsToHideLatency<T>(
+          device, model::Seconds<T>(p[kGpuMemoryLatency]))) {}
+
+// Arithmetic of a kernel outside the matrix engines.
+template <class T>
+model::Seconds<T> GpuVectorTime(const model::Kernel& kernel,
+                                const model::FlopsPerSecond<T>& rate) {
   const double flops =
       static_cast<double>(kernel.vector_flops) +
       kGpuFlopsPerSpecialOp * static_cast<double>(kernel.special_ops) +
       kGpuFlopsPerRandomDraw * static_cast<double>(kernel.random_draws);
-  return model::Flop(flops) / (device.VectorPeak() * efficiency);
+  return model::Flop(flops) / rate;
 }
 
 // Time of a kernel's products, at the rate that its tiles reach, or less where
 // that would draw more than the board may. A board whose products are more
 // efficient than its kind's draws less for each.
 template <class T>
-model::Seconds<T> GpuMatrixTime(const Device& device,
-                                const GpuRates& rates,
+model::Seconds<T> GpuMatrixTime(const GpuRates& rates,
                                 const model::Kernel& kernel,
                                 const TileChoice& choice,
+                                const GpuTerms<T>& terms,
                                 std::span<const T> p) {
   T rate = rates.matrix.base() * p[rates.efficiency];
   // On the lanes a batched product is as fast as its tiles.
@@ -264,11 +302,10 @@ model::Seconds<T> GpuMatrixTime(const Device& device,
       rates.engine == GpuEngine::kTensorCores) {
     rate *= p[kGpuBatchedGemmRatio];
   }
-  const T cache = device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio];
-  rate *=
-      FusedOnChip(rates, kernel)
-          ? T(choice.share * rates.attention)
-          : choice.share * FedShare(rate, choice.operand_bytes_per_flop, cache);
+  rate *= FusedOnChip(rates, kernel)
+              ? T(choice.share * rates.attention)
+              : choice.share *
+                    FedShare(rate, choice.operand_bytes_per_flop, terms.cache);
   const double usual = kGpuParameters[rates.efficiency].prior;
   rate *= rates.clock.At<T>(rate * (usual / rates.reach.base()) /
                             p[rates.efficiency]);
@@ -281,33 +318,31 @@ model::Seconds<T> GpuMatrixTime(const Device& device,
 template <class T>
 model::Seconds<T> GpuMemoryTime(const Device& device,
                                 const model::Kernel& kernel,
+                                const GpuTerms<T>& terms,
                                 std::span<const T> p) {
   const auto bytes = [](int64_t count) {
     return model::Byte(static_cast<double>(count));
   };
-  const double in_flight =
-      std::min(static_cast<double>(kernel.bytes()),
-               static_cast<double>(device.cores * device.warps_per_core *
-                                   kGpuThreadsPerWarp * kGpuBytesPerThread));
-  const model::Seconds<T> latency(p[kGpuMemoryLatency]);
-  const model::BytesPerSecond<T> peak_bandwidth(
-      T(device.memory_bandwidth.base()));
-  const T bound = model::LatencyBoundShare<T>(
-      model::Byte(in_flight), peak_bandwidth, latency);
   const auto activations = bytes(kernel.bytes() - kernel.parameter_bytes);
   const double uncached =
       model::UncachedShare(activations, device.on_chip_memory);
   const T share = uncached + (1.0 - uncached) / p[kGpuCacheBandwidthRatio];
-  const double streaming =
-      kernel.kind == model::KernelKind::kReduction ? kGpuReductionShare : 1.0;
-  return (bytes(kernel.parameter_bytes) + activations * share) /
-         (peak_bandwidth * (p[kGpuBandwidthEfficiency] * bound * streaming));
+  const auto moved = bytes(kernel.parameter_bytes) + activations * share;
+  const bool reduces = kernel.kind == model::KernelKind::kReduction;
+  if (bytes(kernel.bytes()) < terms.most_in_flight) {
+    return moved / GpuBandwidth<T>(device,
+                                   bytes(kernel.bytes()),
+                                   reduces ? kGpuReductionShare : 1.0,
+                                   p);
+  }
+  return moved / (reduces ? terms.rows : terms.streams);
 }
 
 template <class T>
 model::ExposedTime<T> GpuKernelTime(const Device& device,
                                     const GpuRates& rates,
                                     const model::Kernel& kernel,
+                                    const GpuTerms<T>& terms,
                                     std::span<const T> p) {
   // Warps on an SM; threads of elementwise work move 16 bytes each.
   double active_warps =
@@ -324,22 +359,27 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
                                          rates.matrix.base(),
                                          rates.element_bytes);
     active_warps = choice.active_warps;
-    compute += GpuMatrixTime<T>(device, rates, kernel, choice, p);
+    compute += GpuMatrixTime<T>(rates, kernel, choice, terms, p);
   }
   // Scores in registers take the lanes at their full rate.
   compute += GpuVectorTime<T>(
-      device,
-      kernel,
-      FusedOnChip(rates, kernel) ? T(1.0) : p[kGpuVectorEfficiency]);
+      kernel, FusedOnChip(rates, kernel) ? terms.on_chip : terms.vector);
 
-  T overlap =
-      active_warps /
-      WarpsToHideLatency<T>(device, model::Seconds<T>(p[kGpuMemoryLatency]));
+  T overlap = active_warps / terms.warps_to_hide;
   if (overlap > T(1.0)) overlap = T(1.0);
   return model::KernelTime<T>(compute,
-                              GpuMemoryTime<T>(device, kernel, p),
+                              GpuMemoryTime<T>(device, kernel, terms, p),
                               overlap,
                               model::Seconds<T>(p[kGpuKernelOverhead]));
+}
+
+// The same of a kernel that shares nothing with others.
+template <class T>
+model::ExposedTime<T> GpuKernelTime(const Device& device,
+                                    const GpuRates& rates,
+                                    const model::Kernel& kernel,
+                                    std::span<const T> p) {
+  return GpuKernelTime<T>(device, rates, kernel, GpuTerms<T>(device, p), p);
 }
 
 // A kernel by itself, launched again and again: the device works on one launch
@@ -390,6 +430,7 @@ StepTime<T> GpuStep(const Device& device,
                     std::span<const T> p) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const GpuKernelRates rates(device, workload);
+  const GpuTerms<T> terms(device, p);
   const model::StackRules& stack = model::RulesOf(workload);
   const model::Seconds<T> launch(p[kGpuLaunchCost] * stack.launch_share);
 
@@ -404,7 +445,8 @@ StepTime<T> GpuStep(const Device& device,
         model::LaunchMap<T> map;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
-          auto exposed = GpuKernelTime<T>(device, rates.Of(kernel), kernel, p);
+          auto exposed =
+              GpuKernelTime<T>(device, rates.Of(kernel), kernel, terms, p);
           if (stack.slower_kernels) {
             exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
           }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -44,6 +45,14 @@ inline constexpr std::array kTensorTiles = {GemmTile{256, 128, 256, 1.00},
                                             GemmTile{128, 64, 128, 1.00},
                                             GemmTile{64, 64, 128, 1.00},
                                             GemmTile{64, 32, 128, 1.00}};
+constexpr bool SidesArePowersOfTwo(std::span<const GemmTile> tiles) {
+  return std::all_of(tiles.begin(), tiles.end(), [](const GemmTile& tile) {
+    return std::has_single_bit(static_cast<uint64_t>(tile.rows)) &&
+           std::has_single_bit(static_cast<uint64_t>(tile.columns));
+  });
+}
+static_assert(SidesArePowersOfTwo(kLaneTiles) &&
+              SidesArePowersOfTwo(kTensorTiles));
 // Strided batches get the large tiles only: neusight_kernels_fp32.csv shows
 // one kernel for every batched shape on A100 and L4, 128 x 128.
 inline constexpr size_t kBatchedLaneTiles = 2;
@@ -152,8 +161,9 @@ inline TileChoice ChooseTile(const model::GemmExtents& g,
   const auto k = static_cast<double>(g.k);
   const auto useful = static_cast<double>(g.batch) * static_cast<double>(g.m) *
                       static_cast<double>(g.n);
+  // Sides are powers of two, and a division takes as long as all else here.
   const auto pieces = [](int64_t extent, int64_t side) {
-    return (extent + side - 1) / side;
+    return (extent + side - 1) >> std::countr_zero(static_cast<uint64_t>(side));
   };
   TileChoice best;
   for (const GemmTile& tile : tiles) {

@@ -206,8 +206,9 @@ TEST_CASE("an extrapolated answer is no surer than the datasheet") {
 TEST_CASE("Time and Predict agree") {
   const Predictor predictor(V100(), FitOfV100());
   const Workload workload = Step("bert-base-uncased", 5, 77);
-  CHECK(predictor.Time(workload).total() ==
-        predictor.Predict(workload).time.total());
+  const model::Seconds<> time = predictor.Predict(workload).time.total();
+  CHECK(predictor.Time(workload).total() == time);
+  CHECK(predictor.PredictTime(workload).total() == time);
 }
 
 TEST_CASE("a fit of another device is refused") {

@@ -31,9 +31,9 @@ double BestOf(const Candidate& c) { return c.best_probability.value_or(-1.0); }
 }  // namespace
 
 TEST_CASE("the odds of two are those of the difference of their logarithms") {
-  std::vector<Candidate> two = {Of("a", 100, 1.5), Of("b", 120, 1.2)};
+  std::vector<Candidate> two = {Of("l4", 100, 1.5), Of("tpu_v3", 120, 1.2)};
   SetOdds({}, two);
-  // P(log a - log b < 0) of normals, sigma = log(factor) / z_90.
+  // Of two kinds P(log a - log b < 0) of normals, sigma = log(factor) / z_90.
   const double spread =
       std::hypot(std::log(1.5), std::log(1.2)) / calibrate::kNormalQuantile90;
   const double expected =
@@ -45,14 +45,14 @@ TEST_CASE("the odds of two are those of the difference of their logarithms") {
 }
 
 TEST_CASE("candidates of one device err together") {
-  std::vector<Candidate> two = {Of("a", 100, 2.0), Of("a", 101, 2.0)};
+  std::vector<Candidate> two = {Of("l4", 100, 2.0), Of("l4", 101, 2.0)};
   SetOdds({}, two);
   CHECK(BestOf(two[0]) == 1.0);
   CHECK(BestOf(two[1]) == 0.0);
 }
 
 TEST_CASE("a limit at the figure itself is met in half of the draws") {
-  std::vector<Candidate> one = {Of("a", 100, 1.5)};
+  std::vector<Candidate> one = {Of("l4", 100, 1.5)};
   RecommendOptions options;
   options.deadline = model::Seconds<>(100.0);
   SetOdds(options, one);
@@ -127,7 +127,7 @@ TEST_CASE("no calibration where none would decide") {
 
 TEST_CASE("what could not be the choice has no odds, and takes none") {
   std::vector<Candidate> three = {
-      Of("a", 100, 1.5), Of("b", 1, 1.1), Of("c", 90, 1.1)};
+      Of("l4", 100, 1.5), Of("t4", 1, 1.1), Of("a10g", 90, 1.1)};
   three[1].objection.kind = Obstacle::kNoPrice;
   three[1].cost.reset();
   three[2].objection.kind = Obstacle::kMissesDeadline;

@@ -13,7 +13,8 @@ namespace {
 // A standard deviation of its logarithm of `sigma`.
 Contestant Of(const std::string& device, double value, double sigma) {
   const double factor = std::exp(calibrate::kNormalQuantile90 * sigma);
-  return {device, {value, value / factor, value * factor}, {}};
+  // Each of a kind of its own, so that none errs as another does.
+  return {device, device, {value, value / factor, value * factor}, {}};
 }
 
 double Phi(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
@@ -59,6 +60,22 @@ TEST_CASE("what would be taken anyway saves nothing") {
   const Informed informed = contest.Measuring(0, {1}, 1.0);
   CHECK(informed.right == 1.0);
   CHECK(informed.saved == 0.0);
+}
+
+// Two of one kind, 10 % apart, each to 10 %: their difference is sure to
+// 0.1 sqrt(2 (1 - 0.4)) = 0.1095, so that the first is best with
+// Phi(log(1.1) / 0.1095) = 80.8 %; of two kinds with Phi(0.0953 / 0.1414) = 75.
+TEST_CASE("devices of one kind err together in part") {
+  Contestant a = Of("a", 100, 0.1);
+  Contestant b = Of("b", 110, 0.1);
+  const auto odds = [&] { return Contest({a, b}).odds()[0].best; };
+  const auto sure = [](double shared) {
+    return Phi(std::log(1.1) / (0.1 * std::sqrt(2.0 * (1.0 - shared))));
+  };
+  CHECK(std::abs(odds() - sure(0)) < kShareError);
+  a.kind = b.kind;
+  CHECK(sure(kSharedByKind) == doctest::Approx(0.808).epsilon(0.001));
+  CHECK(std::abs(odds() - sure(kSharedByKind)) < kShareError);
 }
 
 TEST_CASE("who is above a limit is out, whatever its score") {

@@ -46,6 +46,24 @@ TEST_CASE("the terms of a step add up to it") {
   }
 }
 
+TEST_CASE("jobs that share a memo have the answers of each by itself") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  const calibrate::Predictor predictor = Datasheet(A100());
+  DeviceMemo memo(predictor);
+  for (const int64_t batch : {16, 64, 16}) {
+    scenario.workload.batch = batch;
+    for (const int64_t devices : {4, 1, 8}) {
+      const Cluster cluster = ClusterOf(A100(), devices);
+      const JobEstimate alone = EstimateJob(scenario, predictor, cluster);
+      const JobEstimate shared = EstimateJob(scenario, memo, cluster);
+      CHECK(shared.run.total() == alone.run.total());
+      CHECK(shared.run_high == alone.run_high);
+      CHECK(shared.memory.total() == alone.memory.total());
+      CHECK(shared.largest_batch == alone.largest_batch);
+    }
+  }
+}
+
 TEST_CASE("rates follow from the step by their definitions") {
   const Scenario scenario = LoadScenario("emotion_bert_base");
   const JobEstimate job =

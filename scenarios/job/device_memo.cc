@@ -1,0 +1,74 @@
+#include "scenarios/job/device_memo.h"
+
+#include <initializer_list>
+#include <utility>
+
+#include "hardware/models/memory_plan.h"
+#include "model/sharding.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+// Beyond any batch that anybody asks for.
+constexpr int64_t kMostBatch = int64_t{1} << 24;
+
+// Ranks that share no state are each as one by itself.
+model::Workload OfOneRank(const model::Workload& workload) {
+  model::Workload one = workload;
+  if (model::ShardsOf(one.parallel) == 1) one.parallel = {};
+  return one;
+}
+
+// The answer to `question`, which `ask` gives where nobody asked it before.
+template <class Answers, class Question, class Ask>
+auto& AnswerTo(Question&& question, Answers& answers, const Ask& ask) {
+  auto found = answers.find(question);
+  if (found == answers.end()) {
+    auto answer = ask(question);
+    found = answers.emplace(std::forward<Question>(question), std::move(answer))
+                .first;
+  }
+  return found->second;
+}
+
+}  // namespace
+
+size_t DeviceMemo::Hash::operator()(const model::Workload& w) const {
+  size_t hash = 0;
+  for (const int64_t part : {w.batch,
+                             w.accumulation,
+                             w.sequence_length,
+                             w.parallel.data,
+                             static_cast<int64_t>(w.precision),
+                             static_cast<int64_t>(w.work)}) {
+    hash = hash * 1'000'003 + static_cast<size_t>(part);
+  }
+  return hash;
+}
+
+const calibrate::StepPrediction& DeviceMemo::Predict(
+    const model::Workload& workload) {
+  return AnswerTo(OfOneRank(workload), predictions_, [&](const auto& one) {
+    return predictor_.Predict(one);
+  });
+}
+
+const hardware::StepTime<double>& DeviceMemo::PredictTime(
+    const model::Workload& workload) {
+  return AnswerTo(OfOneRank(workload), times_, [&](const auto& one) {
+    return predictor_.PredictTime(one);
+  });
+}
+
+std::optional<int64_t> DeviceMemo::LargestBatch(const model::Workload& workload,
+                                                int64_t devices,
+                                                int64_t ranks_per_device) {
+  Question question{OfOneRank(workload), devices > 1, ranks_per_device};
+  question.workload.batch = 1;
+  return AnswerTo(std::move(question), largest_batches_, [&](const auto& q) {
+    return hardware::LargestBatch(
+        predictor_.device(), q.workload, kMostBatch, devices, ranks_per_device);
+  });
+}
+
+}  // namespace trainfare::scenarios

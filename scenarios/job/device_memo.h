@@ -1,0 +1,61 @@
+#pragma once
+
+// What estimates on one device have in common, whatever its host is and what
+// joins it to others: a catalog asks for the same step time and again.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "calibrate/fit/predictor.h"
+#include "hardware/models/step_time.h"
+#include "model/workload.h"
+
+namespace trainfare::scenarios {
+
+// Every answer is computed once and kept. For one thread.
+class DeviceMemo {
+ public:
+  // `predictor` must outlive it.
+  explicit DeviceMemo(const calibrate::Predictor& predictor)
+      : predictor_(predictor) {}
+
+  const calibrate::Predictor& predictor() const { return predictor_; }
+
+  // As Predictor has them.
+  const calibrate::StepPrediction& Predict(const model::Workload& workload);
+  const hardware::StepTime<double>& PredictTime(
+      const model::Workload& workload);
+
+  // Of one of `devices` ranks, `ranks_per_device` of which share a device's
+  // memory; the workload's own batch does not matter.
+  std::optional<int64_t> LargestBatch(const model::Workload& workload,
+                                      int64_t devices,
+                                      int64_t ranks_per_device);
+
+ private:
+  // Of the workload and of how memory is shared, where that is asked about.
+  struct Question {
+    model::Workload workload;
+    bool has_others = false;
+    int64_t ranks_per_device = 1;
+    friend bool operator==(const Question&, const Question&) = default;
+  };
+  // By what differs among the candidates of one job.
+  struct Hash {
+    size_t operator()(const model::Workload& workload) const;
+    size_t operator()(const Question& question) const {
+      return (*this)(question.workload);
+    }
+  };
+  template <class Key, class Answer>
+  using Answers = std::unordered_map<Key, Answer, Hash>;
+
+  const calibrate::Predictor& predictor_;
+  Answers<model::Workload, calibrate::StepPrediction> predictions_;
+  Answers<model::Workload, hardware::StepTime<double>> times_;
+  Answers<Question, std::optional<int64_t>> largest_batches_;
+};
+
+}  // namespace trainfare::scenarios
