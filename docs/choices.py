@@ -8,21 +8,18 @@ device that predictions choose, by time and by cost where it has a price, beside
 the one that measurements would, and the probability stated of it.
 """
 
-import argparse
 import pathlib
-import re
 import sys
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE / "figures")]
+import chart  # noqa: E402
 from intervals import LEFT_OUT, OTHERS, PROTOCOLS  # noqa: E402
-from make import made_by  # noqa: E402
-from program import Program  # noqa: E402
+from make import asked_tables, printed  # noqa: E402
 
 NEAR = 3.0  # percent: so little between two measurements decides nothing
 BINS = [0, 5, 20, 40, 60, 80, 95, 100]
-MARKERS = re.compile(r"(<!-- printed -->\n).*?(<!-- /printed -->)", re.S)
 
 
 def percent(part, whole):
@@ -48,39 +45,51 @@ def choice_table(named):
                              for name, choices in named if choices])
 
 
-def reliability_cells(choices, low, high):
-    """Devices whose stated probability lies between, its mean, and the best."""
+def reliability(choices, low, high):
+    """Of devices whose stated probability lies between: how many, the mean of
+    it, and how many of a hundred are the best; None where there are none."""
     inside = [d for c in choices for d in c["devices"]
               if low <= 100 * d["best_probability"] < high
               or high == 100 == 100 * d["best_probability"]]
     if not inside:
+        return None
+    return (100 * sum(d["best_probability"] for d in inside) / len(inside),
+            100 * sum(d["best"] for d in inside) / len(inside), len(inside))
+
+
+def reliability_cells(found):
+    if found is None:
         return "0 | - | -"
-    stated = sum(d["best_probability"] for d in inside)
-    best = sum(d["best"] for d in inside)
-    return (f"{len(inside)} | {100 * stated / len(inside):.1f} "
-            f"| {100 * best / len(inside):.1f}")
+    stated, best, count = found
+    return f"{count} | {stated:.1f} | {best:.1f}"
 
 
 def reliability_table(left_out, shipped):
-    """Every device of every choice by the probability stated of it."""
+    """Every device of every choice by the probability stated of it; also as
+    docs/figures/reliability.svg."""
+    bins = list(zip(BINS, BINS[1:]))
+    named = {"left out": [reliability(left_out, *one) for one in bins],
+             "as shipped": [reliability(shipped, *one) for one in bins]}
+    chart.reliability(
+        HERE / "figures" / "reliability.svg",
+        "Devices by the probability of being the best that is stated of them",
+        "stated, mean of a class, %", "are the best, %",
+        {name: [p for p in points if p] for name, points in named.items()})
     head = ["| stated between | left out: devices | stated, mean % | best, % "
             "| as shipped: devices | stated, mean % | best, % |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     return "\n".join(head + [
-        f"| {low} and {high} % | {reliability_cells(left_out, low, high)} "
-        f"| {reliability_cells(shipped, low, high)} |"
-        for low, high in zip(BINS, BINS[1:])])
+        f"| {low} and {high} % | {reliability_cells(of_left_out)} "
+        f"| {reliability_cells(of_shipped)} |"
+        for (low, high), of_left_out, of_shipped in zip(
+            bins, named["left out"], named["as shipped"])])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trainfare", required=True)
-    parser.add_argument("--tables", required=True, type=pathlib.Path)
-    options = parser.parse_args()
-    program = Program(options.trainfare)
+    program, tables = asked_tables(__doc__)
 
     def choices_of(table, protocol):
-        file = options.tables / f"{table}.csv"
+        file = tables / f"{table}.csv"
         return program.json("validate", str(file),
                             "--protocol", protocol)["choices"]
 
@@ -95,23 +104,19 @@ def main():
         return [c for (p, _), choices in left_out.items() if p == protocol
                 for c in choices if c["objective"] == objective]
 
-    text = "\n".join([
-        "", made_by("docs/choices.py --tables FOLDER"),
+    printed("choices.md", [
         "## Devices or runs left out: five tables, published figures", "",
         choice_table([(f"{protocol}, {objective}", picked(protocol, objective))
                       for protocol in PROTOCOLS
                       for objective in ("time", "cost")]
                      + [("scenarios/published, leave-one-out", published)]), "",
         "## Reliability", "",
-        "Left out, published figures with them; as shipped, tables that chose "
-        "nothing:", "",
+        "Left out, published figures with them; as shipped, tables that no fit "
+        "is made from:", "",
         reliability_table(
             published + [c for choices in left_out.values() for c in choices],
-            [c for choices in shipped.values() for c in choices]), "", ""])
-    page = HERE / "results" / "choices.md"
-    old = page.read_text(encoding="utf-8")
-    page.write_text(MARKERS.sub(lambda m: m[1] + text + m[2], old),
-                    encoding="utf-8")
+            [c for choices in shipped.values() for c in choices])],
+        "docs/choices.py --tables FOLDER")
 
 
 if __name__ == "__main__":

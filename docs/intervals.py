@@ -9,22 +9,18 @@ logarithms. By grade, and for one device and several, this prints which ratio
 interval would have to be multiplied by so that 80 % held, given the factors
 that the program has now (width_beyond of hardware/models/kind.h, and what ranks add
 in scenarios/job/estimate.cc). These were chosen on the first part,
-whose devices or runs were left out; nothing was on the second.
+whose devices or runs were left out.
 """
 
-import argparse
 import collections
-import json
 import math
 import pathlib
-import re
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from make import made_by  # noqa: E402
+from make import asked_tables, printed  # noqa: E402
 
 LEFT_OUT = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
             "lambda_deeplearning_benchmark", "optimum_habana_ci"]
@@ -34,15 +30,6 @@ OTHERS = ["aws_neuron", "nvidia_dle_inference", "lightseq", "vtrain_gpt",
           "llm/llm_foundry_mpt", "llm/mlperf_llm", "llm/mlperf_packed_bert",
           "llm/nanotron_h100", "llm/nvidia_dgxc", "llm/nvidia_nemo",
           "llm/oneflow_v100", "llm/pretrain_misc", "llm/torchtitan"]
-MARKERS = re.compile(r"(<!-- printed -->\n).*?(<!-- /printed -->)", re.S)
-
-
-def rows_of(program, table, protocol):
-    text = subprocess.run(
-        [program, "validate", str(table), "--protocol", protocol,
-         "--format", "json"],
-        capture_output=True, text=True, check=False).stdout
-    return json.loads(text).get("rows", []) if text else []
 
 
 def ratio(row):
@@ -74,7 +61,9 @@ def summary(program, folder, tables, protocols, by_table):
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     for protocol in protocols:
         for table in tables:
-            for row in rows_of(program, folder / f"{table}.csv", protocol):
+            answer = program.json("validate", str(folder / f"{table}.csv"),
+                                  "--protocol", protocol)
+            for row in answer["rows"]:
                 several = "several" if row["devices"] > 1 else "one"
                 name = (f"{table}, {row['grade']}" if by_table else
                         f"{protocol}, {row['grade']}, {several}")
@@ -85,21 +74,13 @@ def summary(program, folder, tables, protocols, by_table):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trainfare", required=True)
-    parser.add_argument("--tables", required=True, type=pathlib.Path)
-    options = parser.parse_args()
-    program = str(pathlib.Path(options.trainfare).resolve())
-    text = "\n".join([
-        "", made_by("docs/intervals.py --tables FOLDER"),
+    program, tables = asked_tables(__doc__)
+    printed("intervals.md", [
         "## Chosen on: left out of five tables", "",
-        summary(program, options.tables, LEFT_OUT, PROTOCOLS, False), "",
-        "## Not chosen on: as shipped", "",
-        summary(program, options.tables, OTHERS, ["as-shipped"], True), "", ""])
-    page = HERE / "results" / "intervals.md"
-    old = page.read_text(encoding="utf-8")
-    page.write_text(MARKERS.sub(lambda m: m[1] + text + m[2], old),
-                    encoding="utf-8")
+        summary(program, tables, LEFT_OUT, PROTOCOLS, False), "",
+        "## Tables that no fit is made from: as shipped", "",
+        summary(program, tables, OTHERS, ["as-shipped"], True)],
+        "docs/intervals.py --tables FOLDER")
 
 
 if __name__ == "__main__":

@@ -148,15 +148,26 @@ def results_of_tables(program, tables):
         "\n".join(page_of_tables(answers, skipped)) + "\n", encoding="utf-8")
 
 
-def printed(page, lines):
+def printed(page, lines, command="docs/make.py"):
     """Puts lines between the marks of a page of docs/results/."""
-    text = "\n".join(["<!-- printed -->\n", made_by("docs/make.py"), *lines,
+    text = "\n".join(["<!-- printed -->\n", made_by(command), *lines,
                       "\n<!-- /printed -->"])
     path = HERE / "results" / page
     path.write_text(
         re.sub(r"<!-- printed -->.*<!-- /printed -->", lambda _: text,
                path.read_text(encoding="utf-8"), flags=re.DOTALL),
         encoding="utf-8")
+
+
+def asked_tables(description):
+    """The program and the folder of tables that a script is called with."""
+    parser = argparse.ArgumentParser(
+        description=description,
+        formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--trainfare", required=True)
+    parser.add_argument("--tables", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    return Program(options.trainfare), options.tables
 
 
 def reason_of(refusal):

@@ -172,3 +172,35 @@ def scatter(path, title, x_label, y_label, groups):
     drawing.text(12, TOP - 6, y_label)
     drawing.legend(list(groups), bottom + 62)
     drawing.write(path)
+
+
+def reliability(path, title, x_label, y_label, groups):
+    """groups: {name: [(stated, came true, count)]}, in percent, with y = x.
+
+    The area of a dot is its count.
+    """
+    tall = 420
+    drawing = Drawing(title, TOP + tall + 82)
+    bottom = TOP + tall
+
+    def at(x, y):
+        return (LEFT + x / 100 * (WIDTH - LEFT - 24),
+                bottom - y / 100 * (tall - 8))
+
+    for mark in range(0, 101, 20):
+        x, y = at(mark, mark)
+        drawing.line(LEFT, y, WIDTH - 24, y, "grid")
+        drawing.line(x, TOP + 8, x, bottom, "grid")
+        drawing.text(LEFT - 8, y + 4, mark, "end")
+        drawing.text(x, bottom + 18, mark, "middle")
+    drawing.line(*at(0, 0), *at(100, 100), "limit")
+    for of_one, colour in zip(groups.values(), COLOURS):
+        for stated, true, count in of_one:
+            x, y = at(stated, true)
+            drawing.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" '
+                        f'r="{0.6 * math.sqrt(count):.1f}" '
+                        f'fill="{colour}" fill-opacity="0.6"/>')
+    drawing.text((LEFT + WIDTH) / 2, bottom + 38, x_label, "middle")
+    drawing.text(12, TOP - 6, y_label)
+    drawing.legend(list(groups), bottom + 62)
+    drawing.write(path)
