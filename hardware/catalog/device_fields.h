@@ -244,6 +244,7 @@ void VisitFields(Archive& archive, E& energy) {
           energy.synchronous);
 }
 
+// Long because it is a table: a statement a field.
 template <class Archive, model::Of<Device> D>
 void VisitFields(Archive& archive, D& d) {
   archive(model::Field{.name = "reported_name",

@@ -44,6 +44,27 @@ void ReadGoal(Flags& flags) {
   }
 }
 
+// Where the job may run.
+void AddPlaces(CLI::App& sub, RecommendOptions& options) {
+  AddCount(sub,
+           "--hosts",
+           options.hosts,
+           "Also on N of each instance, over its network; of a global batch on "
+           "any number up to N");
+  AddCount(sub,
+           "--global-batch",
+           options.global_batch,
+           "Sequences of an optimizer step over all devices: each candidate "
+           "takes the number of devices and hosts, batch a device and "
+           "accumulation that are best for it");
+  AddNames(sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
+  AddNames(sub,
+           "--also",
+           options.also,
+           "Also these devices by themselves, rented out or not: "
+           "cerebras_wse2,groq_lpu");
+}
+
 }  // namespace
 
 Command AddRecommend(CLI::App& app, CommonOptions& common) {
@@ -69,23 +90,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   sub->add_flag("--all",
                 options.all,
                 "Show every candidate (csv and json always have them all)");
-  AddCount(*sub,
-           "--hosts",
-           options.hosts,
-           "Also on N of each instance, over its network; of a global batch on "
-           "any number up to N");
-  AddCount(*sub,
-           "--global-batch",
-           options.global_batch,
-           "Sequences of an optimizer step over all devices: each candidate "
-           "takes the number of devices and hosts, batch a device and "
-           "accumulation that are best for it");
-  AddNames(*sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
-  AddNames(*sub,
-           "--also",
-           options.also,
-           "Also these devices by themselves, rented out or not: "
-           "cerebras_wse2,groq_lpu");
+  AddPlaces(*sub, options);
   AddOverrides(*sub, options.overrides);
   AddBaselineFlag(*sub, flags->baseline);
   AddDryRun(*sub, flags->dry_run);
