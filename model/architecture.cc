@@ -367,6 +367,23 @@ void AddDecoderBlocks(const Architecture& a, TensorLister& list) {
   AddSide(a, a.layers, a.decoder_layers, add_block, list);
 }
 
+// Of each the norms of both inputs, the product that joins them, a block as the
+// last one is, and a norm; embeddings and logits are the model's own.
+void AddNextTokenBlocks(const Architecture& a, TensorLister& list) {
+  const int64_t run = list.listed() ? 1 : a.next_token_blocks;
+  for (int64_t i = 0; i < a.next_token_blocks; i += run) {
+    list.SetLayer(a.layers + a.decoder_layers + i + 1);
+    list.SetTimes(run);
+    list.LayerNorm("next_token.embedding_norm");
+    list.LayerNorm("next_token.hidden_norm");
+    list.Linear("next_token.projection", 2 * a.hidden, a.hidden, false);
+    list.SelfAttention();
+    list.FeedForward(a.experts > 0);
+    list.LayerNorm("next_token.norm");
+  }
+  list.SetTimes(1);
+}
+
 void AddAll(const Architecture& a, TensorLister& list) {
   AddEmbeddings(a, list);
   AddBlocks(a, list);
@@ -375,7 +392,8 @@ void AddAll(const Architecture& a, TensorLister& list) {
     list.LayerNorm("encoder.final_layer_norm");
   }
   AddDecoderBlocks(a, list);
-  list.SetLayer(a.layers + a.decoder_layers + 1);
+  AddNextTokenBlocks(a, list);
+  list.SetLayer(a.blocks() + 1);
   if (a.norm_before() && a.final_norm) list.LayerNorm("final_layer_norm");
   if (a.has_pooler()) list.Linear("pooler.dense", a.hidden, a.hidden);
   AddHead(a, list);
@@ -441,7 +459,7 @@ std::vector<ParameterTensor> ParameterTensorsOf(const Architecture& a) {
 
 std::vector<ParameterTensor> HeadTensorsOf(const Architecture& a) {
   TensorLister list(a, TensorLister::Detail::kTensors);
-  list.SetLayer(a.layers + a.decoder_layers + 1);
+  list.SetLayer(a.blocks() + 1);
   AddHead(a, list);
   return list.Take();
 }
@@ -468,6 +486,7 @@ int64_t BlockMatrixElements(const Architecture& a) {
   TensorLister list(a, TensorLister::Detail::kCounts);
   AddBlocks(a, list);
   AddDecoderBlocks(a, list);
+  AddNextTokenBlocks(a, list);
   return list.matrix_elements();
 }
 
@@ -476,7 +495,8 @@ int64_t ActiveParameters(const Architecture& a) {
   Architecture active = a;
   active.experts = a.experts_per_token;
   // The router is whole for every token.
-  const int64_t router = a.expert_layers() * (a.experts - a.experts_per_token) *
+  const int64_t router = (a.expert_layers() + a.next_token_blocks) *
+                         (a.experts - a.experts_per_token) *
                          (a.hidden + (a.router_bias ? 1 : 0));
   return TotalParameters(active) + router;
 }

@@ -165,6 +165,9 @@ struct Architecture {
   bool router_bias = false;
   bool expert_bias = false;
   int64_t dense_layers = 0;  // first blocks, without experts
+  // Blocks above the last one, each of which predicts one token further
+  // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.2): multi-token prediction.
+  int64_t next_token_blocks = 0;
 
   bool untied_output = false;  // the logits have a matrix of their own
   bool output_soft_cap = false;
@@ -195,6 +198,8 @@ struct Architecture {
   int64_t expert_layers() const {
     return experts > 0 ? layers - dense_layers : 0;
   }
+  // All blocks of the model.
+  int64_t blocks() const { return layers + decoder_layers + next_token_blocks; }
   int64_t norm_parameters(int64_t width) const {
     return norm == Norm::kLayer && norm_bias ? 2 * width : width;
   }

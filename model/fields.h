@@ -298,6 +298,11 @@ void VisitTask(Archive& archive, A& a, std::string_view head = "head") {
                          "blocks that are not plain",
                 .high = 0.99},
           a.dropout);
+  archive(Field{.name = "next_token_blocks",
+                .about = "Blocks above the last that each predict one token "
+                         "further (DeepSeek-V3's MTP)",
+                .most = kMostLayers},
+          a.next_token_blocks);
 }
 
 template <class Archive, Of<Architecture> A>
@@ -394,6 +399,14 @@ void VisitFields(Archive& archive, P& p) {
   archive(Field{.name = "reshard_after_forward",
                 .about = "Parameters are gathered again for the backward pass"},
           p.reshard_after_forward);
+  archive(Field{.name = "offload",
+                .about = "What waits in the host's memory: optimizer state "
+                         "with its update, parameters too"},
+          p.offload);
+  archive(Field{.name = "offload_activations",
+                .about = "What blocks keep for the backward pass is in the "
+                         "host's memory meanwhile"},
+          p.offload_activations);
 }
 
 template <class Archive, Of<Stack> S>
@@ -483,6 +496,9 @@ void VisitFields(Archive& archive, W& w) {
                 .about = "How many blocks do so, from the lowest; 0 = all",
                 .most = kMostLayers},
           w.checkpointed_blocks);
+  archive(Field{.name = "attention_checkpointing",
+                .about = "Of other blocks attention's core is computed again"},
+          w.attention_checkpointing);
   archive(
       Field{
           .name = "trainable",

@@ -7,6 +7,7 @@
 
 #include "model/bisection.h"
 #include "model/error.h"
+#include "model/offload.h"
 #include "model/optimizer_kernels.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
@@ -142,7 +143,9 @@ int64_t AttentionBytes(const Workload& w,
     bytes += (queries * a.query_width() + keys * a.key_width()) * width.element;
   }
 
-  bytes += ScoreBytes(w, query_length, key_length);
+  if (!w.attention_checkpointing) {
+    bytes += ScoreBytes(w, query_length, key_length);
+  }
   if (KeepsInput(w, &LoraMatrices::output)) {
     bytes += queries * a.context_width() * width.element;  // context, merged
   }
@@ -222,6 +225,7 @@ struct Logits {
   int64_t rows = 0;
   int64_t classes = 0;
   bool vocabulary = false;
+  int64_t heads = 1;  // that each give so many
 };
 
 Logits LogitsOf(const Workload& w) {
@@ -241,7 +245,8 @@ Logits LogitsOf(const Workload& w) {
           w.batch * (w.predictions_per_sequence > 0 ? w.predictions_per_sequence
                                                     : length),
           a.vocabulary,
-          true};
+          true,
+          1 + a.next_token_blocks};
   }
   ENSURE(false, "a head without logits");
 }
@@ -261,6 +266,7 @@ int64_t HeadBytes(const Workload& w) {
 // Logits, their log-probabilities and, in training, the gradient, in fp32.
 int64_t LogitBytes(const Workload& w) {
   const Logits logits = LogitsOf(w);
+  const int64_t rows = logits.heads * logits.rows;
   const int64_t kept = w.work == Work::kForward ? 1 : 2;
   // Eager causal models widen narrow logits and let these go: what stands at
   // once is widened logits, a copy of them without the last position or their
@@ -268,18 +274,18 @@ int64_t LogitBytes(const Workload& w) {
   const bool widened = RulesOf(w).shifts_logits && kept == 2 &&
                        BytesPerElement(w.precision) < kSingle &&
                        w.architecture.head == Head::kCausalLanguageModel;
-  if (widened) return 3 * logits.rows * logits.classes * kSingle;
+  if (widened) return 3 * rows * logits.classes * kSingle;
   if (RulesOf(w).chunks_loss &&
       w.architecture.head == Head::kCausalLanguageModel) {
     // In place, with one fp32 copy; beside them the rows' own gradient.
     return LossChunk(w.architecture, logits.rows) * logits.classes *
                (BytesPerElement(w.precision) + kSingle) +
-           logits.rows * w.architecture.hidden * BytesPerElement(w.precision);
+           rows * w.architecture.hidden * BytesPerElement(w.precision);
   }
   if (RulesOf(w).fuses_loss && logits.vocabulary) {
-    return logits.rows * logits.classes * BytesPerElement(w.precision);
+    return rows * logits.classes * BytesPerElement(w.precision);
   }
-  return logits.rows * logits.classes *
+  return rows * logits.classes *
          (BytesPerElement(w.precision) + kept * kSingle);
 }
 
@@ -328,6 +334,71 @@ int64_t RepeatedHeadBytes(const Workload& w, int64_t tokens) {
          (a.query_head_size() + a.context_head_size()) * Widths(w).element;
 }
 
+// What a block that predicts one token further keeps besides what is of its
+// block: the inputs of three norms, and of the product behind two of them.
+int64_t NextTokenInputBytes(const Workload& w) {
+  const Widths width(w);
+  const int64_t tokens = w.batch * w.sequence_length;
+  const int64_t h = w.architecture.hidden;
+  return tokens * (3 * h * width.wide + 2 * h * width.element) +
+         3 * NormTemporaries(w, tokens);
+}
+
+// What is kept of attention's core while it runs again in one block.
+int64_t CoreAnewBytes(const Workload& w) {
+  return w.attention_checkpointing
+             ? ScoreBytes(w, w.sequence_length, w.sequence_length)
+             : 0;
+}
+
+// What one block keeps for its backward pass, by its sort; 0: there is none.
+struct BlockActivations {
+  int64_t input = 0;  // of any that is computed again
+  int64_t dense = 0;
+  int64_t expert = 0;
+  int64_t decoder = 0;
+  int64_t next_token = 0;
+
+  int64_t largest() const { return std::max({dense, expert, decoder}); }
+};
+
+BlockActivations BlockActivationsOf(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t layers = LayersWithBackward(w);
+  BlockActivations blocks;
+  blocks.input = w.batch * w.sequence_length * a.hidden * Widths(w).wide;
+  if (layers > a.expert_layers()) blocks.dense = LayerActivationBytes(w);
+  if (std::min(layers, a.expert_layers()) > 0) {
+    blocks.expert = LayerActivationBytes(w, /*experts=*/true);
+  }
+  if (TwoSided(w)) blocks.decoder = DecoderLayerActivationBytes(w);
+  if (a.next_token_blocks > 0) {
+    const bool again = w.gradient_checkpointing && w.checkpointed_blocks == 0;
+    blocks.next_token =
+        NextTokenInputBytes(w) +
+        (again ? blocks.input : LayerActivationBytes(w, a.experts > 0));
+  }
+  return blocks;
+}
+
+// Blocks of each sort that keep what they keep, and those computed again, which
+// are the lowest; those with experts are the upper ones.
+struct KeptBlocks {
+  int64_t again = 0;
+  int64_t dense = 0;
+  int64_t expert = 0;
+};
+
+KeptBlocks KeptBlocksOf(const Workload& w) {
+  const int64_t layers = LayersWithBackward(w);
+  KeptBlocks kept;
+  kept.again = BlocksComputedAgain(w);
+  kept.expert = std::min(layers - kept.again,
+                         std::min(layers, w.architecture.expert_layers()));
+  kept.dense = layers - kept.again - kept.expert;
+  return kept;
+}
+
 // Activations while the head is at work: those that the backward pass finds,
 // and of the block that it computes anew.
 struct ActivationBytes {
@@ -335,39 +406,53 @@ struct ActivationBytes {
   int64_t anew = 0;
 };
 
+// Of a block of the decoder of two sides.
+int64_t KeptByDecoder(const Workload& w, const BlockActivations& blocks) {
+  return BlocksComputedAgain(w) > 0
+             ? blocks.input / w.sequence_length * TargetLength(w)
+             : blocks.decoder;
+}
+
+int64_t KeptByAll(const Workload& w, const BlockActivations& blocks) {
+  const Architecture& a = w.architecture;
+  const KeptBlocks kept = KeptBlocksOf(w);
+  return kept.again * blocks.input + kept.dense * blocks.dense +
+         kept.expert * blocks.expert +
+         a.decoder_layers * KeptByDecoder(w, blocks) +
+         a.next_token_blocks * blocks.next_token;
+}
+
+// What of the blocks' is on the device: all, or of two blocks, which are still
+// on their way to the host.
+int64_t BlocksOnDevice(const Workload& w, const BlockActivations& blocks) {
+  const int64_t all = KeptByAll(w, blocks);
+  if (!w.parallel.offload_activations) return all;
+  const KeptBlocks kept = KeptBlocksOf(w);
+  const int64_t one = std::max({kept.again > 0 ? blocks.input : 0,
+                                kept.dense > 0 ? blocks.dense : 0,
+                                kept.expert > 0 ? blocks.expert : 0,
+                                KeptByDecoder(w, blocks),
+                                blocks.next_token});
+  return std::min(all, 2 * one);
+}
+
 ActivationBytes Activations(const Workload& w) {
-  const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t source = w.batch * w.sequence_length;
   const int64_t target = w.batch * TargetLength(w);
-  // Blocks without a backward pass keep nothing, frozen embeddings neither.
-  const int64_t layers = LayersWithBackward(w);
-  const bool embeddings = w.trainable.everything();
+  const BlockActivations blocks = BlockActivationsOf(w);
   ActivationBytes result;
-  int64_t& bytes = result.kept;
-  bytes = HeadBytes(w);
-  if (embeddings) bytes += EmbeddingBytes(w, source);
-  const int64_t again = BlocksComputedAgain(w);
-  const int64_t expert_layers = std::min(layers, a.expert_layers());
-  const int64_t dense = layers > expert_layers ? LayerActivationBytes(w) : 0;
-  const int64_t expert =
-      expert_layers > 0 ? LayerActivationBytes(w, /*experts=*/true) : 0;
-  const int64_t decoder_layer =
-      TwoSided(w) ? DecoderLayerActivationBytes(w) : 0;
-  // Blocks with experts are the upper ones, those computed again the lowest.
-  const int64_t expert_kept = std::min(layers - again, expert_layers);
-  bytes += (layers - again - expert_kept) * dense + expert_kept * expert;
-  if (again > 0) {
-    // The input of every such block, and one block in full, with what it gives,
-    // while it runs again.
-    bytes += again * source * a.hidden * width.wide;
-    if (TwoSided(w)) bytes += a.decoder_layers * target * a.hidden * width.wide;
-    result.anew = std::max({dense, expert, decoder_layer}) +
-                  source * a.hidden * width.wide + RepeatedHeadBytes(w, source);
-  } else {
-    bytes += a.decoder_layers * decoder_layer;
+  // Frozen embeddings keep nothing.
+  result.kept = HeadBytes(w) + BlocksOnDevice(w, blocks) + CoreAnewBytes(w);
+  if (w.trainable.everything()) {
+    result.kept += EmbeddingBytes(w, source);
+    if (TwoSided(w)) result.kept += EmbeddingBytes(w, target);
   }
-  if (TwoSided(w) && embeddings) bytes += EmbeddingBytes(w, target);
+  if (BlocksComputedAgain(w) > 0) {
+    // One block in full, with what it gives, while it runs again.
+    result.anew = blocks.largest() + source * a.hidden * Widths(w).wide +
+                  RepeatedHeadBytes(w, source);
+  }
   return result;
 }
 
@@ -385,7 +470,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w) {
   block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
   block.held += BlocksComputedAgain(w) > 0
                     ? tokens * a.hidden * Widths(w).wide + Activations(w).anew
-                    : LayerActivationBytes(w, experts);
+                    : LayerActivationBytes(w, experts) + CoreAnewBytes(w);
   // Two of the feed-forward's width, or those of attention, which come when the
   // feed-forward's tensors are gone.
   const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
@@ -456,7 +541,7 @@ struct Gathered {
 // that hold all parameters DeepSpeed's bucket of gradients.
 Gathered GatheredOf(const Workload& w) {
   Gathered held;
-  if (ShardsOf(w.parallel) == 1) return held;
+  if (!DividesState(w.parallel)) return held;
   if (!ShardsParameters(w.parallel)) {
     held.buffers = held.buffers_at_end =
         std::min(TrainableParameters(w), kReduceBucket) * GradientWidth(w);
@@ -480,7 +565,8 @@ Gathered GatheredOf(const Workload& w) {
   const int64_t width = ParameterWidth(w);
   held.gradients = trained * width;
   held.root_gradients = units.root.trained * width;
-  held.buffers = block + summed;
+  // One rank alone has what comes from its host where it is used.
+  held.buffers = (ShardsOf(w.parallel) > 1 ? block : 0) + summed;
   held.buffers_at_end = SummedBytes(w, units.root);
   return held;
 }
@@ -517,9 +603,10 @@ class RankMemory {
   RankMemory(const Workload& w, const MemorySurroundings& surroundings)
       : w_(w),
         surroundings_(surroundings),
-        shares_(ShardsOf(w.parallel) > 1),
+        shares_(DividesState(w.parallel)),
         divided_(shares_ && ShardsParameters(w.parallel)),
-        updates_(w.work == Work::kTraining),
+        updates_(w.work == Work::kTraining &&
+                 w.parallel.offload == Offload::kNone),
         gathered_(GatheredOf(w)),
         elements_(TotalParameters(w.architecture) + AdapterParameters(w)),
         quantised_(w.trainable.base_bits > 0
@@ -578,9 +665,9 @@ class RankMemory {
 
   const Workload& w_;
   const MemorySurroundings& surroundings_;
-  bool shares_;   // the state is divided over ranks
+  bool shares_;   // the state is divided over ranks, or with the host
   bool divided_;  // and so are the parameters
-  bool updates_;
+  bool updates_;  // here, not on the host
   Gathered gathered_;
   // Elements: of all parameters, adapters included; of these, those of matrices
   // beside adapters that are kept in few bits; those that train, and of them
@@ -593,6 +680,7 @@ class RankMemory {
 
 // What trains is kept as masters where these are the shard.
 int64_t RankMemory::ParameterBytes() const {
+  if (w_.parallel.offload == Offload::kParameters) return 0;
   const int64_t as_masters = MastersAreShard(w_) && updates_ ? trained_ : 0;
   return Share(elements_ - as_masters - quantised_, divided_) *
              ParameterWidth(w_) +
@@ -609,6 +697,7 @@ int64_t RankMemory::WeightCopyBytes() const {
 }
 
 int64_t RankMemory::GradientBytes() const {
+  if (SendsGradientsToHost(w_.parallel)) return 0;
   return Share(trained_, shares_ && ShardsGradients(w_.parallel)) *
          (shares_ ? GradientWidth(w_) : ParameterWidth(w_));
 }
@@ -617,7 +706,8 @@ int64_t RankMemory::GradientBytes() const {
 // an even share, and but the word table, unless the logits gave it one.
 int64_t RankMemory::GradientsAboveLowest() const {
   const Architecture& a = w_.architecture;
-  const int64_t blocks = LayersWithBackward(w_) + a.decoder_layers;
+  const int64_t blocks =
+      LayersWithBackward(w_) + a.decoder_layers + a.next_token_blocks;
   if (trained_ == 0 || blocks == 0) return 0;
   int64_t above = trained_ / blocks * (blocks - 1);
   if (w_.trainable.everything()) {
@@ -756,6 +846,21 @@ Bytes<> MemoryEstimate::Of(std::string_view name) const {
 int64_t LayerActivationBytes(const Workload& w, bool experts) {
   return AttentionBytes(w, w.sequence_length, w.sequence_length, false) +
          FeedForwardBytes(w, w.batch * w.sequence_length, experts);
+}
+
+int64_t KeptByBlock(const Workload& w, int64_t block) {
+  const Architecture& a = w.architecture;
+  const BlockActivations blocks = BlockActivationsOf(w);
+  const int64_t frozen = w.trainable.frozen_layers;
+  if (block < frozen) return 0;
+  if (block >= a.layers + a.decoder_layers) return blocks.next_token;
+  if (block >= a.layers) return KeptByDecoder(w, blocks);
+  if (block < frozen + BlocksComputedAgain(w)) return blocks.input;
+  return block >= a.layers - a.expert_layers() ? blocks.expert : blocks.dense;
+}
+
+int64_t KeptByBlocks(const Workload& w) {
+  return KeptByAll(w, BlockActivationsOf(w));
 }
 
 int64_t LossChunk(const Architecture& a, int64_t rows) {

@@ -64,6 +64,12 @@ MemoryEstimate EstimateMemory(const Workload& workload,
 int64_t LayerActivationBytes(const Workload& workload, bool experts = false);
 int64_t DecoderLayerActivationBytes(const Workload& workload);
 
+// Bytes that block number `block` of the forward pass, from 0 on, keeps for its
+// backward pass as the workload has it: all, or what it is computed again from;
+// and those of all blocks.
+int64_t KeptByBlock(const Workload& workload, int64_t block);
+int64_t KeptByBlocks(const Workload& workload);
+
 // Rows whose logits a stack that chunks its loss holds at a time
 // (StackRules::chunks_loss): the next power of two above T / ceil(V / h), so
 // that they take no more than the hidden states of all T rows. Source:

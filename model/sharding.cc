@@ -21,11 +21,18 @@ ShardUnit operator-(const ShardUnit& a, const ShardUnit& b) {
 }
 
 // All of a model with so many blocks, none of them frozen.
-ShardUnit WholeOf(Workload w, int64_t layers, int64_t dense, int64_t decoder) {
+struct BlockCounts {
+  int64_t layers = 0;
+  int64_t dense = 0;
+  int64_t decoder = 0;
+  int64_t next_token = 0;
+};
+ShardUnit WholeOf(Workload w, const BlockCounts& blocks) {
   Architecture& a = w.architecture;
-  a.layers = layers;
-  a.dense_layers = dense;
-  a.decoder_layers = decoder;
+  a.layers = blocks.layers;
+  a.dense_layers = blocks.dense;
+  a.decoder_layers = blocks.decoder;
+  a.next_token_blocks = blocks.next_token;
   w.trainable.frozen_layers = 0;
   const int64_t adapters = AdapterParameters(w);
   ShardUnit unit;
@@ -52,8 +59,9 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
         devices,
         parallel.data));
   }
-  if (devices == 1) return {};
+  if (devices == 1 && !Offloads(parallel)) return {};
   Parallel over = parallel;
+  if (devices == 1) over.replicate = 1;
   over.data = devices;
   if (const auto fault = FaultOf(over)) {
     throw InputError(
@@ -67,13 +75,21 @@ int64_t ShardsOf(const Parallel& p) {
   return p.data / p.replicate;
 }
 
+bool Offloads(const Parallel& p) {
+  return p.offload != Offload::kNone || p.offload_activations;
+}
+
+bool DividesState(const Parallel& p) {
+  return ShardsOf(p) > 1 || p.offload != Offload::kNone;
+}
+
 int64_t ShareOf(int64_t elements, const Parallel& parallel) {
   const int64_t shards = ShardsOf(parallel);
   return (elements + shards - 1) / shards;
 }
 
 bool MastersAreShard(const Workload& w) {
-  return w.parallel.shard == Shard::kFsdp && ShardsOf(w.parallel) > 1 &&
+  return w.parallel.shard == Shard::kFsdp && DividesState(w.parallel) &&
          KeepsMasters(w);
 }
 
@@ -84,7 +100,8 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   const int64_t layers = a.layers;
   const int64_t dense = std::min(a.dense_layers, layers);
   const int64_t decoder = a.decoder_layers;
-  const ShardUnit whole = WholeOf(w, layers, dense, decoder);
+  const int64_t next_token = a.next_token_blocks;
+  const ShardUnit whole = WholeOf(w, {layers, dense, decoder, next_token});
   ShardUnits units;
   const auto append = [&](ShardUnit block, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
@@ -98,14 +115,23 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   const bool experts = a.experts > 0;
   const int64_t plain = experts ? dense : layers;
   if (plain > 0) {
-    append(whole - WholeOf(w, layers - 1, experts ? dense - 1 : 0, decoder),
-           plain);
+    append(
+        whole -
+            WholeOf(w,
+                    {layers - 1, experts ? dense - 1 : 0, decoder, next_token}),
+        plain);
   }
   if (layers > plain) {
-    append(whole - WholeOf(w, layers - 1, dense, decoder), layers - plain);
+    append(whole - WholeOf(w, {layers - 1, dense, decoder, next_token}),
+           layers - plain);
   }
   if (decoder > 0) {
-    append(whole - WholeOf(w, layers, dense, decoder - 1), decoder);
+    append(whole - WholeOf(w, {layers, dense, decoder - 1, next_token}),
+           decoder);
+  }
+  if (next_token > 0) {
+    append(whole - WholeOf(w, {layers, dense, decoder, next_token - 1}),
+           next_token);
   }
   units.root = whole;
   units.root.trained = TrainableParameters(w);

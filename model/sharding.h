@@ -21,13 +21,20 @@ bool ShardsGradients(const Parallel& parallel);
 bool ShardsParameters(const Parallel& parallel);
 
 // The same over so many devices: `data` is their number. On one device nothing
-// is shared. Throws InputError that names the field when they are not as many
-// as `data` asked for, or do not divide into the copies.
+// is shared, but with its host. Throws InputError that names the field when
+// they are not as many as `data` asked for, or do not divide into the copies.
 Parallel OverDevices(const Parallel& parallel, int64_t devices);
 
 // Ranks that one copy of the state is divided over; 1: each has all of it.
 // `parallel.data` is known.
 int64_t ShardsOf(const Parallel& parallel);
+
+// Whether anything waits in the host's memory.
+bool Offloads(const Parallel& parallel);
+
+// Whether a device holds less than the whole state: other ranks have a share,
+// or its host.
+bool DividesState(const Parallel& parallel);
 
 // The largest share of so many elements: the last ranks may have fewer.
 int64_t ShareOf(int64_t elements, const Parallel& parallel);

@@ -19,6 +19,15 @@ enum class BlockKernels {
   kCompiled,     // elementwise chains fused into their neighbours
 };
 
+// How the experts of a block run.
+enum class ExpertKernels {
+  kGrouped,  // rows side by side, one product of all experts
+  kSplit,    // rows side by side, one expert after another
+  // Each expert finds and gathers its rows, and adds what it makes of them to
+  // the sum (Transformers 4.40 to 4.57, modeling_mixtral.py and its like).
+  kLoop,
+};
+
 struct StackRules {
   Fusion fusion = Fusion::kEager;
   BlockKernels block = BlockKernels::kByOperation;
@@ -73,6 +82,7 @@ struct StackRules {
   bool chunks_loss = false;     // logits of a part of the rows at a time
   bool shifts_logits = false;   // copies them in fp32 without the last position
   bool fuses_loss = false;      // one kernel; its gradient replaces the logits
+  ExpertKernels experts = ExpertKernels::kGrouped;
 
   // --- attention on chip ---
   // Flash attention multiplies by instructions for which a warp waits, as
@@ -89,6 +99,7 @@ inline constexpr std::array kStackRules = {
                .fuses_positions = false,
                .fuses_gate = false,
                .shifts_logits = true,
+               .experts = ExpertKernels::kLoop,
                .synchronous_attention = true},
     // Ott et al. 2019, with its fp16 optimizer and criterion; PyTorch before
     // CUDA 11.4. Tokens come before sentences, so that heads are one stride.
@@ -104,11 +115,13 @@ inline constexpr std::array kStackRules = {
                .flat_masters = true,
                .fuses_norm = false,
                .fuses_positions = false,
-               .fuses_gate = false},
+               .fuses_gate = false,
+               .experts = ExpertKernels::kSplit},
     StackRules{.fusion = Fusion::kFused,
                .block = BlockKernels::kFusedPasses,
                .eager_outside = true,
                .autocasts = true,
+               .experts = ExpertKernels::kSplit,
                .synchronous_attention = true},
     // Wang et al. 2022 (LightSeq2); DeepSpeed's layers are alike.
     StackRules{.fusion = Fusion::kLightSeq,
@@ -133,6 +146,7 @@ inline constexpr std::array kStackRules = {
                .eager_outside = true,
                .autocasts = true,
                .chunks_loss = true,
+               .experts = ExpertKernels::kLoop,
                .synchronous_attention = true},
     // Triton kernels of unslothai/unsloth in an eager model, as
     // fms-acceleration takes them (FOAK: cross_entropy_loss.py,
@@ -142,6 +156,7 @@ inline constexpr std::array kStackRules = {
                .autocasts = true,
                .fuses_gate = false,
                .fuses_loss = true,
+               .experts = ExpertKernels::kLoop,
                .synchronous_attention = true},
     // NVIDIA's submissions to MLPerf: --cuda_graph_mode full_iteration
     // --fused_bias_fc --fused_bias_mha --fused_dropout_add of

@@ -55,7 +55,7 @@ double LargestSum(const Workload& w) {
   const Architecture& a = w.architecture;
   const auto real = [](int64_t count) { return static_cast<double>(count); };
   const double h = real(a.hidden);
-  const double layers = real(a.layers + a.decoder_layers);
+  const double layers = real(a.blocks());
   const double length = real(std::max(w.sequence_length, w.target_length));
   const double tokens = real(w.batch) * length;
   // Self- and cross-attention, the feed-forward, and as much in adapters.
@@ -90,7 +90,7 @@ void RequireCountable(const Workload& w) {
                   "{:.2g}; is one of them mistyped?",
                   w.batch,
                   std::max(w.sequence_length, w.target_length),
-                  w.architecture.layers + w.architecture.decoder_layers,
+                  w.architecture.blocks(),
                   w.architecture.hidden,
                   kLargestSum,
                   sum));
@@ -135,6 +135,14 @@ void ValidateBlock(const Architecture& a) {
   count(a.experts, int64_t{1} << 16, "model.experts");
   count(a.shared_intermediate, kLargestDimension, "model.shared_intermediate");
   count(a.dense_layers, a.layers, "model.dense_layers");
+  count(a.next_token_blocks, kMostLayers, "model.next_token_blocks");
+  require(a.next_token_blocks == 0 || (a.family == Family::kDecoder &&
+                                       a.head == Head::kCausalLanguageModel),
+          fmt::format("model.next_token_blocks: expected 0, or a decoder that "
+                      "predicts tokens, got {} in a {} for {}",
+                      a.next_token_blocks,
+                      ToText(a.family),
+                      ToText(a.head)));
   if (a.experts == 0) return;
   RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
   RequireCount(
@@ -182,6 +190,11 @@ void ValidateTrainable(const Trainable& t, const Architecture& a) {
                     t.frozen_layers));
   }
   RequireCount(t.lora_rank, 0, a.hidden, "trainable.lora.rank");
+  if (t.lora_rank > 0 && a.next_token_blocks > 0) {
+    throw InputError(fmt::format(
+        "model.next_token_blocks: expected 0 beside adapters, got {}",
+        a.next_token_blocks));
+  }
   if (t.lora_rank > 0 && t.frozen_layers > 0) {
     throw InputError(
         "trainable: expected frozen layers or adapters, got both; adapters "
@@ -263,6 +276,18 @@ void Validate(const Workload& w) {
                                      : "gradient_checkpointing beside it",
                                  w.checkpointed_blocks));
   }
+  if (w.attention_checkpointing && w.gradient_checkpointing &&
+      w.checkpointed_blocks == 0) {
+    throw InputError(
+        "attention_checkpointing: expected false where gradient_checkpointing "
+        "computes all of every block again, got true; hint: "
+        "checkpointed_blocks, or one of the two");
+  }
+  if (w.attention_checkpointing && a.decoder_layers > 0) {
+    throw InputError(
+        "attention_checkpointing: expected false in models of two sides, got "
+        "true; hint: gradient_checkpointing");
+  }
   const auto longest = a.max_sequence_length();
   const int64_t length = std::max(w.sequence_length, w.target_length);
   if (longest && length > *longest) {
@@ -274,6 +299,35 @@ void Validate(const Workload& w) {
   }
   RequireCountable(w);
 }
+
+namespace {
+
+// DeepSpeed has parameters on the host in stage 3 alone, FSDP all that is of a
+// shard or nothing (CPUOffloadPolicy).
+std::optional<ParallelFault> FaultOfOffload(const Parallel& p) {
+  const bool gathers = p.shard == Shard::kZero3 || p.shard == Shard::kFsdp;
+  if (p.offload == Offload::kParameters && !gathers) {
+    return ParallelFault{
+        "offload",
+        fmt::format("expected optimizer, or shard: zero3 or fsdp, got "
+                    "parameters with shard: {}",
+                    ToText(p.shard))};
+  }
+  if (p.offload == Offload::kOptimizer && p.shard == Shard::kFsdp) {
+    return ParallelFault{
+        "offload",
+        "expected parameters, got optimizer with shard: fsdp, which keeps both "
+        "on the host; hint: shard: zero3"};
+  }
+  if (Offloads(p) && p.data > 1 && p.shard == Shard::kNone) {
+    return ParallelFault{
+        p.offload == Offload::kNone ? "offload_activations" : "offload",
+        fmt::format("expected a shard over {} ranks, got none", p.data)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<ParallelFault> FaultOf(const Parallel& p) {
   const bool shards = p.shard != Shard::kNone;
@@ -306,7 +360,8 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
                     p.data,
                     p.replicate)};
   }
-  if (shards && p.data > 0 && p.data <= p.replicate) {
+  if (const auto fault = FaultOfOffload(p)) return fault;
+  if (shards && p.data > 0 && p.data <= p.replicate && !Offloads(p)) {
     return ParallelFault{
         "shard",
         fmt::format("expected none where each of {} holds everything, got {}; "
@@ -355,7 +410,7 @@ namespace {
 // would.)
 bool GathersNarrow(const Workload& workload) {
   return workload.parallel.shard == Shard::kFsdp &&
-         ShardsOf(workload.parallel) > 1 && workload.trainable.everything();
+         DividesState(workload.parallel) && workload.trainable.everything();
 }
 
 }  // namespace

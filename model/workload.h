@@ -209,6 +209,21 @@ inline constexpr auto kWords<Shard> = Words<Shard>("shard",
                                                     {Shard::kZero3, "zero3"},
                                                     {Shard::kFsdp, "fsdp"}});
 
+// What of the training state waits in the host's memory (model/offload.h).
+enum class Offload {
+  kNone,
+  // Masters and optimizer state, which the host updates; gradients go to it as
+  // they come (Ren et al. 2021, "ZeRO-Offload").
+  kOptimizer,
+  kParameters,  // too: copied to the device where they are used
+};
+template <>
+inline constexpr auto kWords<Offload> =
+    Words<Offload>("offload",
+                   {{Offload::kNone, "none"},
+                    {Offload::kOptimizer, "optimizer"},
+                    {Offload::kParameters, "parameters"}});
+
 // Ranks that train data parallel, and what they share (model/sharding.h).
 struct Parallel {
   int64_t data = 0;  // ranks; 0: as many as there are devices
@@ -219,6 +234,10 @@ struct Parallel {
   // Under kZero3 and kFsdp parameters are gathered again for the backward pass.
   // Without it a rank holds all gathered parameters in between.
   bool reshard_after_forward = true;
+  // Of one rank alone, too.
+  Offload offload = Offload::kNone;
+  // What blocks keep for the backward pass is in the host's memory meanwhile.
+  bool offload_activations = false;
   friend bool operator==(const Parallel&, const Parallel&) = default;
 };
 
@@ -250,6 +269,9 @@ struct Workload {
   // so many of those that have one, from the lowest; 0 = all.
   bool gradient_checkpointing = false;
   int64_t checkpointed_blocks = 0;
+  // Of the other blocks attention's core alone, from queries, keys and values
+  // on (Korthikanti et al. 2022, "selective").
+  bool attention_checkpointing = false;
   Trainable trainable;
   // What data-parallel training does to gradients; its kernels are part of
   // every step, so that a caller with one device leaves it out.

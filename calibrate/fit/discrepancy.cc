@@ -50,7 +50,7 @@ Place PlaceOf(const model::Workload& workload) {
   return {workload.batch,
           workload.sequence_length,
           a.hidden,
-          a.layers + a.decoder_layers,
+          a.blocks(),
           SettingsOf(workload)};
 }
 

@@ -78,9 +78,12 @@ double LogSigma(const Jet& time,
   // What the ring's formula leaves of single messages.
   const double messages = std::hypot(fitted.alone.scatter, collectives_error) *
                           (exposed / Seconds<>(time.a));
+  // One rank alone has no ring.
+  const bool rings = fitted.ranks > 1;
   const double variance =
-      RingVariance(fitted.alone, by(0), by(1)) +
-      (fitted.beside_timed ? RingVariance(fitted.beside, by(2), by(3)) : 0.0) +
+      (rings ? RingVariance(fitted.alone, by(0), by(1)) : 0.0) +
+      (rings && fitted.beside_timed ? RingVariance(fitted.beside, by(2), by(3))
+                                    : 0.0) +
       speed * speed + share * share + host * host +
       2.0 * ranks.host_share_correlation * share * host + messages * messages;
   return std::sqrt(std::max(variance, 0.0));
@@ -118,6 +121,7 @@ class SharedPasses {
                const model::ShardUnits& units,
                const model::RankNetwork<Jet>& network,
                int64_t ranks,
+               const std::optional<model::HostPath<double>>& host,
                const Jet& slower)
       : w_(workload),
         network_(network),
@@ -125,25 +129,24 @@ class SharedPasses {
         groups_{model::ShardsOf(workload.parallel),
                 workload.parallel.replicate,
                 ranks / network.hosts},
+        host_(host),
         units_(units) {}
 
   Added Over(const hardware::StepTime<double>& alone) {
     Added added;
     const auto passes = static_cast<double>(w_.accumulation);
-    if (model::ShardsParameters(w_.parallel)) {
+    if (model::ShardsParameters(w_.parallel) ||
+        w_.parallel.offload_activations) {
       Add("forward", Forward(alone), passes, added);
     }
     if (w_.work == model::Work::kForward) return added;
     // Whole gradients wait for the last micro-batch.
     const double sums = model::ShardsGradients(w_.parallel) ? passes : 1.0;
     Add("backward", Backward(alone), sums, added);
-    if (!model::ShardsParameters(w_.parallel)) {
-      // What each rank updated goes to the others before the next step.
-      model::ShardUnit trained;
-      trained.elements = model::TrainableParameters(w_);
-      model::ShardTask<Jet> update;
-      update.gather = Gather(trained);
-      Add("update", {update}, 1.0, added);
+    const bool shared =
+        groups_.shards > 1 && !model::ShardsParameters(w_.parallel);
+    if (shared || model::UpdatedFromHost(w_) > 0) {
+      Add("update", {Updated()}, 1.0, added);
     }
     return added;
   }
@@ -151,7 +154,10 @@ class SharedPasses {
  private:
   using Tasks = std::vector<model::ShardTask<Jet>>;
 
-  model::TransferTime<Jet> Gather(const model::ShardUnit& unit) {
+  using Transfer = model::TransferTime<Jet>;
+
+  Transfer Gather(const model::ShardUnit& unit) {
+    if (groups_.shards == 1) return {};
     const model::Bytes<> size =
         model::Byte(static_cast<double>(model::GatheredBytes(w_, unit)));
     sent_ += model::GatherTraffic(groups_, size);
@@ -161,14 +167,50 @@ class SharedPasses {
     });
   }
 
-  model::TransferTime<Jet> Reduce(int64_t bytes) {
-    if (bytes == 0) return {};
+  Transfer Reduce(int64_t bytes) {
+    if (bytes == 0 || groups_.shards * groups_.copies == 1) return {};
     const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
     sent_ += model::ReduceTraffic(groups_, size);
     return TimeOf([&](const model::RingLevel<Jet>& ring) {
       return model::ReduceTime(
           groups_, size, ring, network_.across, network_.reduce_scatter);
     });
+  }
+
+  // `transfer` with a copy to or from the host.
+  Transfer WithCopy(Transfer transfer, int64_t bytes) {
+    if (bytes == 0) return transfer;
+    ENSURE(host_.has_value(), "what is offloaded has a way to the host");
+    const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
+    copied_ += size;
+    const Seconds<Jet> time(Jet((size / host_->link).base()));
+    return {transfer.alone + time, transfer.beside + time};
+  }
+
+  // Parameters where they are used: from the host, and from other ranks.
+  Transfer Bring(const model::ShardUnit& unit) {
+    if (!model::ShardsParameters(w_.parallel)) return {};
+    return WithCopy(Gather(unit), model::ParametersFromHost(w_, unit));
+  }
+
+  // What a block keeps for its backward pass, to or from the host.
+  Transfer CopyKept(Transfer transfer, size_t block) {
+    if (!w_.parallel.offload_activations || w_.work == model::Work::kForward) {
+      return transfer;
+    }
+    return WithCopy(transfer,
+                    model::KeptByBlock(w_, static_cast<int64_t>(block)));
+  }
+
+  // What each rank, or its host, updated goes to the others, and to the device,
+  // before the next step.
+  model::ShardTask<Jet> Updated() {
+    model::ShardUnit trained;
+    trained.elements = model::TrainableParameters(w_);
+    model::ShardTask<Jet> update;
+    if (!model::ShardsParameters(w_.parallel)) update.gather = Gather(trained);
+    update.gather = WithCopy(update.gather, model::UpdatedFromHost(w_));
+    return update;
   }
 
   template <class Of>
@@ -201,10 +243,11 @@ class SharedPasses {
     const hardware::PassUnits<double>& units = alone.forward_units;
     const Jet scale = ScaleTo(units, alone.forward.total(), 0);
     Tasks tasks;
-    tasks.push_back({Gather(units_.root), units.embeddings * scale, {}});
+    tasks.push_back({Bring(units_.root), units.embeddings * scale, {}});
     for (size_t i = 0; i < units_.blocks.size(); ++i) {
-      tasks.push_back(
-          {Gather(units_.blocks[i]), BlockOf(units, i) * scale, {}});
+      tasks.push_back({Bring(units_.blocks[i]),
+                       BlockOf(units, i) * scale,
+                       CopyKept({}, i)});
     }
     tasks.push_back({{}, units.head * scale, {}});
     return tasks;
@@ -214,8 +257,7 @@ class SharedPasses {
     const hardware::PassUnits<double>& units = alone.backward_units;
     const auto frozen = static_cast<size_t>(w_.trainable.frozen_layers);
     const Jet scale = ScaleTo(units, alone.backward.total(), frozen);
-    const bool gathers = model::ShardsParameters(w_.parallel) &&
-                         w_.parallel.reshard_after_forward;
+    const bool gathers = w_.parallel.reshard_after_forward;
     Tasks tasks;
     tasks.push_back({{}, units.head * scale, {}});
     int64_t ready = 0;  // bytes of gradients that wait for a full bucket
@@ -223,13 +265,16 @@ class SharedPasses {
       ready += model::SummedBytes(w_, unit);
       if (!last && !model::ShardsParameters(w_.parallel) &&
           ready < model::kReduceBucket * model::GradientWidth(w_)) {
-        return model::TransferTime<Jet>();
+        return Transfer();
       }
-      return Reduce(std::exchange(ready, 0));
+      const int64_t bytes = std::exchange(ready, 0);
+      return WithCopy(
+          Reduce(bytes),
+          model::GradientsToHost(w_, bytes / model::GradientWidth(w_)));
     };
     for (size_t i = units_.blocks.size(); i > frozen; --i) {
       const model::ShardUnit& unit = units_.blocks[i - 1];
-      tasks.push_back({gathers ? Gather(unit) : model::TransferTime<Jet>(),
+      tasks.push_back({CopyKept(gathers ? Bring(unit) : Transfer(), i - 1),
                        BlockOf(units, i - 1) * scale,
                        reduce(unit, false)});
     }
@@ -248,6 +293,7 @@ class SharedPasses {
     added.all += (pass.slowed + pass.waiting) * times;
     added.traffic.push_back({part,
                              std::exchange(sent_, {}) * times,
+                             std::exchange(copied_, {}) * times,
                              Seconds<>(pass.sending.base().a * times),
                              Seconds<>(pass.waiting.base().a * times),
                              Seconds<>(pass.slowed.base().a * times)});
@@ -257,8 +303,11 @@ class SharedPasses {
   const model::RankNetwork<Jet>& network_;
   Jet slower_;
   model::ShardGroups groups_;
+  const std::optional<model::HostPath<double>>& host_;
   const model::ShardUnits& units_;
-  model::Bytes<> sent_;  // by what was asked for since the last part
+  // By what was asked for since the last part.
+  model::Bytes<> sent_;
+  model::Bytes<> copied_;
 };
 
 }  // namespace
@@ -269,7 +318,7 @@ std::vector<model::BackwardPiece<double>> BackwardPieces(
     const std::vector<model::Bytes<>>& bucket_sizes) {
   const model::Architecture& a = workload.architecture;
   const int64_t width = model::GradientWidth(workload);
-  const int64_t blocks = a.layers + a.decoder_layers;
+  const int64_t blocks = a.blocks();
   const std::vector<model::ParameterTensor> tensors =
       model::TrainableTensorsOf(workload);
   std::vector<model::BackwardPiece<double>> by_layer(
@@ -314,15 +363,18 @@ StepOfRank::StepOfRank(const model::Workload& workload,
                        const std::vector<model::Bytes<>>& bucket_sizes)
     : workload_(workload),
       alone_(alone),
-      shares_(model::ShardsOf(workload.parallel) > 1) {
-  if (shares_) {
+      by_unit_(model::ShardsOf(workload.parallel) > 1 ||
+               model::Offloads(workload.parallel)) {
+  if (by_unit_) {
     units_ = model::ShardUnitsOf(workload);
   } else {
     pieces_ = BackwardPieces(workload, alone, bucket_sizes);
   }
 }
 
-RankStepTime StepOfRank::Over(const RankFit& ranks) const {
+RankStepTime StepOfRank::Over(
+    const RankFit& ranks,
+    const std::optional<model::HostPath<double>>& host) const {
   RankStepTime step;
   step.computing = alone_ * (1.0 / ranks.share);
   const RankNetwork& fitted = ranks.network;
@@ -337,24 +389,27 @@ RankStepTime StepOfRank::Over(const RankFit& ranks) const {
   const CollectiveFactor gather = fitted.GatherFactor();
   const CollectiveFactor sum = fitted.SumFactor();
   const double collectives_error =
-      shares_ ? std::max(gather.error, sum.error) : 0.0;
+      by_unit_ ? std::max(gather.error, sum.error) : 0.0;
   network.gather = gather.factor;
   network.reduce_scatter = sum.factor;
   network.across = {Seconds<Jet>(Jet(fitted.across.step_latency.base())),
                     model::BytesPerSecond<Jet>(Jet(fitted.across.link.base()))};
   Added added =
-      shares_ ? SharedPasses(workload_, units_, network, fitted.ranks, slower)
-                    .Over(alone_)
-              : AddedByBuckets(pieces_, network, fitted.ranks, slower);
+      by_unit_
+          ? SharedPasses(workload_, units_, network, fitted.ranks, host, slower)
+                .Over(alone_)
+          : AddedByBuckets(pieces_, network, fitted.ranks, slower);
   step.slowed = Seconds<>(std::max(0.0, added.slowed.base().a));
   step.exposed = Seconds<>(added.exposed.base().a);
   step.traffic = std::move(added.traffic);
   if (!model::RulesOf(workload_).one_graph) step.host = ranks.host;
-  Jet host(step.host.base());
-  host.v[6] = step.host.base();  // by its logarithm
+  if (host) step.host_update = model::HostUpdateTime(workload_, *host);
+  Jet rank_host(step.host.base());
+  rank_host.v[6] = step.host.base();  // by its logarithm
   const Jet sending = added.all.base();
   // All else that is not of a pass that sends moves with the share alone.
-  step.log_sigma = LogSigma(alone_.total().base() * slower + sending + host,
+  step.log_sigma = LogSigma(alone_.total().base() * slower + sending +
+                                rank_host + step.host_update.base(),
                             step.exposed,
                             collectives_error,
                             ranks);

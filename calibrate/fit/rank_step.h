@@ -11,6 +11,7 @@
 #include "calibrate/fit/fit.h"
 #include "hardware/models/step_time.h"
 #include "model/data_parallel.h"
+#include "model/offload.h"
 #include "model/sharding.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -29,6 +30,7 @@ std::vector<model::BackwardPiece<double>> BackwardPieces(
 struct ShardTraffic {
   std::string_view part;     // "forward", "backward", "update"
   model::Bytes<> sent;       // by each rank
+  model::Bytes<> copied;     // to and from its host's memory
   model::Seconds<> sending;  // nothing beside it
   model::Seconds<> exposed;
   model::Seconds<> slowed;  // what it adds to computation beside it
@@ -42,6 +44,8 @@ struct RankStepTime {
   model::Seconds<> slowed;
   model::Seconds<> exposed;
   model::Seconds<> host;  // beside all that
+  // The update, where the host makes it.
+  model::Seconds<> host_update;
   // Standard deviations of log(total()) and log(backward()) by ring, speed,
   // share and host alone.
   double log_sigma = 0;
@@ -49,7 +53,7 @@ struct RankStepTime {
   std::vector<ShardTraffic> traffic;  // empty: nothing is shared
 
   model::Seconds<> total() const {
-    return computing.total() + slowed + exposed + host;
+    return computing.total() + slowed + exposed + host + host_update;
   }
   model::Seconds<> forward() const {
     return computing.forward.total() + AddedTo("forward");
@@ -59,7 +63,7 @@ struct RankStepTime {
            (traffic.empty() ? slowed + exposed : AddedTo("backward"));
   }
   model::Seconds<> optimizer() const {
-    return computing.optimizer.total() + AddedTo("update");
+    return computing.optimizer.total() + AddedTo("update") + host_update;
   }
 
  private:
@@ -77,8 +81,10 @@ struct RankStepTime {
 // what it sends in between are counted once for every network that is asked
 // about. `alone`: of one rank that has the device for itself, its update that
 // of its share. Of ranks that share state (workload.parallel) every micro-batch
-// gathers, and sums its gradients unless each rank keeps them whole. Not
-// modelled: copies between gathered buffers and parameters.
+// gathers, and sums its gradients unless each rank keeps them whole. What is in
+// the host's memory is copied before it is gathered, and behind its sum, on the
+// same channel (model/offload.h). Not modelled: copies between gathered buffers
+// and parameters.
 class StepOfRank {
  public:
   // `workload` must outlive the step.
@@ -86,12 +92,15 @@ class StepOfRank {
              const hardware::StepTime<double>& alone,
              const std::vector<model::Bytes<>>& bucket_sizes = {});
 
-  RankStepTime Over(const RankFit& ranks) const;
+  // `host`: where anything is offloaded.
+  RankStepTime Over(
+      const RankFit& ranks,
+      const std::optional<model::HostPath<double>>& host = std::nullopt) const;
 
  private:
   const model::Workload& workload_;
   hardware::StepTime<double> alone_;
-  bool shares_;              // the ranks, training state
+  bool by_unit_;             // ranks or host share what a step needs
   model::ShardUnits units_;  // of ranks that do
   std::vector<model::BackwardPiece<double>> pieces_;  // of those that do not
 };
@@ -100,8 +109,9 @@ inline RankStepTime StepOverRanks(
     const model::Workload& workload,
     const hardware::StepTime<double>& alone,
     const RankFit& ranks,
-    const std::vector<model::Bytes<>>& bucket_sizes = {}) {
-  return StepOfRank(workload, alone, bucket_sizes).Over(ranks);
+    const std::vector<model::Bytes<>>& bucket_sizes = {},
+    const std::optional<model::HostPath<double>>& host = std::nullopt) {
+  return StepOfRank(workload, alone, bucket_sizes).Over(ranks, host);
 }
 
 // The group of so many ranks that `fit` knows, else of the nearest number as a

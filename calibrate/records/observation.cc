@@ -59,6 +59,9 @@ std::string UnusualDimensions(const model::Architecture& a) {
   if (a.decoder_layers > 0 && a.decoder_layers != a.layers) {
     text += fmt::format(" decoder {}", a.decoder_layers);
   }
+  if (a.next_token_blocks > 0) {
+    text += fmt::format(" next-token {}", a.next_token_blocks);
+  }
   model::Architecture usual;
   if (const auto preset = model::TryFindArchitecture(a.name)) {
     usual = *preset;
@@ -72,6 +75,7 @@ std::string UnusualDimensions(const model::Architecture& a) {
   usual.head = a.head;
   usual.labels = a.labels;
   usual.dropout = a.dropout;
+  usual.next_token_blocks = a.next_token_blocks;
   if (a == usual) return text;
   const auto add = [&](std::string_view name, auto value, auto known) {
     if (value != known) text += fmt::format(" {} {}", name, value);
@@ -127,6 +131,11 @@ std::string RestOf(const model::Workload& w) {
     text += fmt::format(" in {} copies", p.replicate);
   }
   if (!p.reshard_after_forward) text += " kept gathered";
+  if (p.offload != usual.parallel.offload) {
+    text += fmt::format(" offloading {}", model::ToText(p.offload));
+  }
+  if (p.offload_activations) text += " offloading activations";
+  if (w.attention_checkpointing) text += " attention checkpointed";
   return text;
 }
 

@@ -78,6 +78,15 @@ LinkFacts ReadLinks(const Reader& links) {
   return read;
 }
 
+HostFacts ReadHosts(const Reader& hosts) {
+  HostFacts read;
+  read.copy_share = hosts.Number("copy_share", 0.01, 1.0);
+  read.copy_share_sigma = hosts.Number("copy_share_sigma", 0.0, 3.0);
+  read.update = hosts.Bandwidth("update");
+  read.update_sigma = hosts.Number("update_sigma", 0.0, 3.0);
+  return read;
+}
+
 RunFacts ReadRuns(const Reader& root) {
   RunFacts read;
   const Reader start_up = root.Map("start_up");
@@ -97,6 +106,7 @@ RunFacts ReadRuns(const Reader& root) {
 
 struct AnyFacts {
   LinkFacts links;
+  HostFacts hosts;
   RunFacts runs;
 };
 
@@ -104,7 +114,9 @@ struct AnyFacts {
 const AnyFacts& FactsOfAny() {
   static const AnyFacts facts = [] {
     const Reader root = Reader::FromFile(FileOf("any"));
-    AnyFacts read{ReadLinks(root.Map("links")), ReadRuns(root)};
+    AnyFacts read{ReadLinks(root.Map("links")),
+                  ReadHosts(root.Map("hosts")),
+                  ReadRuns(root)};
     root.Text("source");
     root.Date("date");
     root.Finish();
@@ -130,6 +142,8 @@ const KindFacts& FactsOfKind(DeviceKind kind) {
 }
 
 const LinkFacts& FactsOfLinks() { return FactsOfAny().links; }
+
+const HostFacts& FactsOfHosts() { return FactsOfAny().hosts; }
 
 const RunFacts& FactsOfRuns() { return FactsOfAny().runs; }
 

@@ -48,6 +48,18 @@ struct LinkFacts {
 
 const LinkFacts& FactsOfLinks();  // read once
 
+// What is taken of a host's memory where state is offloaded to it.
+struct HostFacts {
+  double copy_share = 0;  // of a device's link to it that copies get
+  double copy_share_sigma = 0;
+  // What an update streams through it, over all ranks of a host, and how far
+  // that may be off, as the standard deviation of its logarithm.
+  model::BytesPerSecond<> update;
+  double update_sigma = 0;
+};
+
+const HostFacts& FactsOfHosts();  // read once
+
 // What is taken of the times besides the steps that a scenario leaves open.
 struct RunFacts {
   // A process to its first step: `process_start`, and every parameter in 16

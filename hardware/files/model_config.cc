@@ -35,7 +35,8 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "layer_norm_eps",
     "model_type",
     "norm_topk_prob",
-    "num_nextn_predict_layers",  // Transformers builds no such layer
+    // Transformers builds no such blocks; a scenario's next_token_blocks does.
+    "num_nextn_predict_layers",
     "original_max_position_embeddings",
     "output_router_logits",
     "pad_token_id",

@@ -23,6 +23,11 @@ void PassKernels::Backward() {
         Attends::kSelf, SelfAttention(TargetLength()), tokens, tokens);
     Close();
   }
+  if (a_.next_token_blocks > 0) {
+    Open(Phase::kBackward, SegmentRole::kDecoderLayer, a_.next_token_blocks);
+    NextTokenBackward();
+    Close();
+  }
   // What lies below the first weights that train has no backward pass. (A
   // first block with adapters is counted like the others: its own input
   // gradient is not needed.)
@@ -46,13 +51,54 @@ void PassKernels::BlocksBackward(int64_t first, int64_t end, bool again) {
       CastWeightsAgain();
       LayerForward(*group, SourceTokens());
     }
-    FeedForwardBackward(SourceTokens(), group->experts);
-    AttentionBackward(Attends::kSelf,
-                      SelfAttention(w_.sequence_length, group->windowed),
-                      SourceTokens(),
-                      SourceTokens());
+    LayerBackward(*group, /*core_again=*/!again && w_.attention_checkpointing);
     Close();
   }
+}
+
+void PassKernels::LayerBackward(const LayerGroup& group, bool core_again) {
+  const int64_t tokens = SourceTokens();
+  const AttentionShape shape =
+      SelfAttention(w_.sequence_length, group.windowed);
+  FeedForwardBackward(tokens, group.experts);
+  if (core_again) {
+    AttentionCoreForward(
+        shape, tokens * a_.query_width(), tokens * a_.key_width());
+  }
+  AttentionBackward(Attends::kSelf, shape, tokens, tokens);
+}
+
+// The block that predicts one token further, last first. Its gradients of the
+// tables that it shares with the model are added to the model's own.
+void PassKernels::NextTokenBackward() {
+  const int64_t tokens = SourceTokens();
+  const int64_t h = a_.hidden;
+  VocabularyBackward(PredictedTokens());
+  if (!ChunkedLoss() && Trains(Matrix::kVocabulary)) {
+    AddWeightGradient("tied gradient add", a_.vocabulary * h);
+  }
+  LayerNormBackward(tokens);
+  const bool again = w_.gradient_checkpointing && w_.checkpointed_blocks == 0;
+  if (again) {
+    CastWeightsAgain();
+    LayerForward(NextTokenGroup(), tokens);
+  }
+  LayerBackward(NextTokenGroup(), !again && w_.attention_checkpointing);
+  LinearBackward(Matrix::kNextToken, tokens, h, 2 * h, false, Input::kNarrowed);
+  LayerNormBackward(tokens);
+  LayerNormBackward(tokens);
+  ResidualGradientAdd(tokens);
+  if (!w_.trainable.everything()) return;
+  TableGradient(a_.vocabulary, tokens);
+  AddWeightGradient("tied gradient add", a_.vocabulary * h);
+}
+
+// A second gradient of one weight, in fp32, meets the first.
+void PassKernels::AddWeightGradient(KernelName name, int64_t elements) {
+  Elementwise(name, elements, 8, 4, 1);
+  list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
+  list_.kernels.back().parameter_bytes_written =
+      list_.kernels.back().bytes_written;
 }
 
 namespace {
@@ -324,6 +370,42 @@ void PassKernels::DenseBackward(int64_t tokens) {
                  Input::kNarrowed);
 }
 
+// The backward pass of AddRows().
+void PassKernels::GatherRowGradients(const Routed& r) {
+  const int64_t h = a_.hidden;
+  if (rules_.experts != ExpertKernels::kLoop) {
+    Elementwise("unpermute gradient", r.rows * h, 2 * element_, element_, 2);
+    return;
+  }
+  const size_t first = list_.kernels.size();
+  Copy("unpermute gradient", r.each * h, element_, element_);
+  Elementwise("unpermute gradient", r.each * h, element_, element_, 1);
+  Elementwise("unpermute gradient", r.each * h, 2 * element_, element_, 1);
+  Reduction("unpermute gradient", r.each, r.each * h, element_, 0, 1);
+  // Of the weights, added to those of all pairs.
+  const size_t sorted = list_.kernels.size();
+  Copy("routing gradient", r.each, kIndexBytes, kIndexBytes);
+  RepeatSince(sorted, kIndexPutLaunches);
+  RepeatSince(first, r.groups);
+}
+
+// The backward pass of GatherRows(): in a loop each expert lays its rows into
+// zeros for all tokens, which are added to those of the experts before.
+void PassKernels::AddRowGradients(const Routed& r, int64_t tokens) {
+  const int64_t h = a_.hidden;
+  if (rules_.experts != ExpertKernels::kLoop) {
+    Elementwise("permute gradient", r.rows * h, element_, element_, 1);
+    return;
+  }
+  const size_t first = list_.kernels.size();
+  Copy("permute gradient", tokens * h, 0, element_);
+  Copy("permute gradient", r.each, kIndexBytes, kIndexBytes);
+  list_.kernels.back().launches = kIndexPutLaunches - 1;
+  Elementwise("permute gradient", r.each * h, 2 * element_, element_, 1);
+  Elementwise("permute gradient", tokens * h, 2 * element_, element_, 1);
+  RepeatSince(first, r.groups);
+}
+
 // The backward pass of ExpertsForward(): frozen experts have no weight
 // gradient.
 void PassKernels::ExpertsBackward(int64_t tokens) {
@@ -335,34 +417,44 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
     ExpertGemm("expert input gradient", r, k, n);
     if (!trains) return;
     // (k, rows) by (rows, n), one an expert.
-    if (ByOperation()) {
-      WeightGradientGemm("expert weight gradient", k, n, r.each);
-      list_.kernels.back().launches = r.groups;
-    } else {
+    if (GroupedExperts()) {
       Gemm("expert weight gradient", k, n, r.each, r.groups);
       list_.kernels.back().parameter_bytes = r.groups * k * n * element_;
       list_.kernels.back().parameter_bytes_written =
           r.groups * k * n * element_;
+    } else {
+      WeightGradientGemm("expert weight gradient", k, n, r.each);
+      list_.kernels.back().launches = r.groups;
     }
     if (fp8_) ReadFp8(Reads::kGradient);
   };
+  const auto each = [&](const auto& elementwise) {
+    const size_t first = list_.kernels.size();
+    elementwise();
+    RepeatSince(first, ExpertLaunches(r));
+  };
+  const int64_t rows = ExpertRows(r);
   SharedExpertBackward(tokens);
-  Elementwise("unpermute gradient", r.rows * h, 2 * element_, element_, 2);
+  GatherRowGradients(r);
   product(h, wide);
   if (a_.gated) {
-    GatedActivationBackward(r.rows * wide);
+    each([&] { GatedActivationBackward(rows * wide); });
     product(wide, h);
-    Elementwise("input gradient add", r.rows * h, 2 * element_, element_, 1);
+    each([&] {
+      Elementwise("input gradient add", rows * h, 2 * element_, element_, 1);
+    });
   } else {
-    Elementwise("gelu gradient",
-                r.rows * wide,
-                2 * element_,
-                element_,
-                kGeluBackwardFlops,
-                2);
+    each([&] {
+      Elementwise("gelu gradient",
+                  rows * wide,
+                  2 * element_,
+                  element_,
+                  kGeluBackwardFlops,
+                  2);
+    });
   }
   product(wide, h);
-  Elementwise("permute gradient", r.rows * h, element_, element_, 1);
+  AddRowGradients(r, tokens);
   Reduction("routing gradient",
             tokens,
             tokens * a_.experts,
@@ -648,22 +740,11 @@ void PassKernels::HeadBackward() {
         Matrix::kTaskHead, HeadTokens(), 2, h, true, Input::kNarrowed);
   } else if (VocabularyHead()) {
     const int64_t rows = PredictedTokens();
+    VocabularyBackward(rows);
     if (ChunkedLoss()) {
-      Elementwise("loss gradient", rows * h, element_, element_, 1);
       if (a_.norm_before() && a_.final_norm) LayerNormBackward(HeadTokens());
       return;
     }
-    LossBackward(rows, a_.vocabulary);
-    if (a_.output_soft_cap) {
-      Elementwise(
-          "soft cap gradient", rows * a_.vocabulary, 2 * element_, element_, 3);
-    }
-    LinearBackward(Matrix::kVocabulary,
-                   rows,
-                   a_.vocabulary,
-                   h,
-                   a_.head != Head::kCausalLanguageModel,
-                   Input::kNarrowed);
     if (a_.head != Head::kCausalLanguageModel) {
       LayerNormBackward(rows);
       Elementwise("gelu gradient",
@@ -689,6 +770,25 @@ void PassKernels::HeadBackward() {
     LayerNormBackward(HeadTokens());
     if (TwoSided()) LayerNormBackward(SourceTokens());
   }
+}
+
+void PassKernels::VocabularyBackward(int64_t rows) {
+  const int64_t h = a_.hidden;
+  if (ChunkedLoss()) {
+    Elementwise("loss gradient", rows * h, element_, element_, 1);
+    return;
+  }
+  LossBackward(rows, a_.vocabulary);
+  if (a_.output_soft_cap) {
+    Elementwise(
+        "soft cap gradient", rows * a_.vocabulary, 2 * element_, element_, 3);
+  }
+  LinearBackward(Matrix::kVocabulary,
+                 rows,
+                 a_.vocabulary,
+                 h,
+                 a_.head != Head::kCausalLanguageModel,
+                 Input::kNarrowed);
 }
 
 void PassKernels::ScatterFirstTokens() {
@@ -735,20 +835,21 @@ void PassKernels::EmbeddingsBackward(int64_t tokens) {
   const std::array table_rows = {
       a_.vocabulary, a_.table_rows(), a_.token_types};
   for (const int64_t rows : table_rows) {
-    if (rows == 0) continue;
-    Copy("zero table gradient", rows * a_.hidden, 0, 4);
-    list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
-    Kernel& kernel = Push("table gradient", KernelKind::kEmbedding, elements);
-    kernel.vector_flops = elements;
-    kernel.bytes_read = 2 * elements * 4 + tokens * kIndexBytes;
-    kernel.bytes_written = elements * 4;
+    if (rows > 0) TableGradient(rows, tokens);
   }
   if (VocabularyHead() && EagerOutside() && !a_.untied_output) {
-    Elementwise("tied gradient add", a_.vocabulary * a_.hidden, 8, 4, 1);
-    list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
-    list_.kernels.back().parameter_bytes_written =
-        list_.kernels.back().bytes_written;
+    AddWeightGradient("tied gradient add", a_.vocabulary * a_.hidden);
   }
+}
+
+void PassKernels::TableGradient(int64_t rows, int64_t tokens) {
+  const int64_t elements = tokens * a_.hidden;
+  Copy("zero table gradient", rows * a_.hidden, 0, 4);
+  list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
+  Kernel& kernel = Push("table gradient", KernelKind::kEmbedding, elements);
+  kernel.vector_flops = elements;
+  kernel.bytes_read = 2 * elements * 4 + tokens * kIndexBytes;
+  kernel.bytes_written = elements * 4;
 }
 
 }  // namespace trainfare::model::internal

@@ -23,6 +23,14 @@ void PassKernels::Forward() {
     DecoderLayerForward();
     Close();
   }
+  if (a_.next_token_blocks > 0) {
+    Open(Phase::kForward, SegmentRole::kDecoderLayer, a_.next_token_blocks);
+    NextTokenInputForward();
+    LayerForward(NextTokenGroup(), SourceTokens());
+    LayerNormForward(SourceTokens());
+    VocabularyForward(PredictedTokens());
+    Close();
+  }
 
   Open(Phase::kForward, SegmentRole::kHead, 1);
   HeadForward();
@@ -115,18 +123,18 @@ PassKernels::WeightCasts PassKernels::CastsOfBlocks() const {
     casts.Add(layers * feed_forward * h * intermediate,
               layers * feed_forward * CastLaunches(bias));
   };
-  attention(a_.layers, a_.joint_projection() ? 1 : 3);
+  attention(a_.layers + a_.next_token_blocks, a_.joint_projection() ? 1 : 3);
   attention(2 * a_.decoder_layers, 3);
-  dense(a_.layers - a_.expert_layers() + a_.decoder_layers,
-        a_.intermediate,
-        a_.feed_forward_bias);
+  const int64_t upper = a_.next_token_blocks;
+  casts.Add(upper * 2 * h * h, upper);
+  const int64_t with_experts =
+      a_.expert_layers() + (a_.experts > 0 ? upper : 0);
+  dense(a_.blocks() - with_experts, a_.intermediate, a_.feed_forward_bias);
   if (a_.experts > 0) {
-    casts.Add(a_.expert_layers() * h * a_.experts, a_.expert_layers());
-    dense(a_.expert_layers() * a_.experts,
-          a_.expert_intermediate,
-          a_.expert_bias);
+    casts.Add(with_experts * h * a_.experts, with_experts);
+    dense(with_experts * a_.experts, a_.expert_intermediate, a_.expert_bias);
     if (a_.shared_intermediate > 0) {
-      dense(a_.expert_layers(), a_.shared_intermediate, false);
+      dense(with_experts, a_.shared_intermediate, false);
     }
   }
   if (FusedPasses()) {
@@ -179,7 +187,7 @@ void PassKernels::PushCasts(const WeightCasts& casts) {
 // pass forward: a block's share of them all. Shards are gathered narrow.
 void PassKernels::CastWeightsAgain() {
   if (!autocast_ || ShardsParameters(w_.parallel)) return;
-  const int64_t blocks = a_.layers + a_.decoder_layers;
+  const int64_t blocks = a_.blocks();
   WeightCasts casts = CastsOfBlocks();
   casts.elements /= blocks;
   casts.launches = std::max<int64_t>(1, casts.launches / blocks);
@@ -356,6 +364,20 @@ void PassKernels::DecoderLayerForward() {
   FeedForwardForward(tokens);
 }
 
+// What a block that predicts one token further is given: the embeddings of the
+// tokens before it and the hidden states below, each normed, side by side
+// through one product (DeepSeek-AI 2024, "DeepSeek-V3", equation 21).
+void PassKernels::NextTokenInputForward() {
+  const int64_t tokens = SourceTokens();
+  const int64_t h = a_.hidden;
+  EmbeddingsForward(tokens);
+  LayerNormForward(tokens);
+  LayerNormForward(tokens);
+  Copy("join next tokens", 2 * tokens * h, wide_, wide_);
+  CastOperand(2 * tokens * h);
+  BlockGemm("next-token projection", tokens, h, 2 * h);
+}
+
 // DeepSeek-AI 2024, section 2.1.
 void PassKernels::LatentProjections(int64_t tokens) {
   const int64_t h = a_.hidden;
@@ -440,18 +462,25 @@ void PassKernels::AttentionForward(Attends attends,
   if (rules_.scales_queries) {
     Elementwise("scale queries", queries, element_, element_, 1);
   }
-  if (w_.stack.attention == Attention::kFlash) {
-    CastRotated(queries);
-    CastRotated(key_tokens * a_.key_width());
-    FlashAttentionForward(shape);
-  } else {
-    MaterialisedAttentionForward(shape, queries, key_tokens * a_.key_width());
-  }
+  AttentionCoreForward(shape, queries, key_tokens * a_.key_width());
   if (CopiesHeads()) Copy("merge heads", context, element_, element_);
   BlockGemm("attention output projection", query_tokens, h, a_.context_width());
   AdapterForward(Matrix::kOutput, query_tokens, h, a_.context_width());
   if (a_.output_bias) LaidOutBias(query_tokens * h);
   ResidualAndNormForward(query_tokens);
+}
+
+// From queries, keys and values to their context.
+void PassKernels::AttentionCoreForward(const AttentionShape& shape,
+                                       int64_t queries,
+                                       int64_t keys) {
+  if (w_.stack.attention == Attention::kFlash) {
+    CastRotated(queries);
+    CastRotated(keys);
+    FlashAttentionForward(shape);
+  } else {
+    MaterialisedAttentionForward(shape, queries, keys);
+  }
 }
 
 // What positions widened is narrowed for the product that reads it.
@@ -690,13 +719,21 @@ PassKernels::Routed PassKernels::RoutedRows(int64_t tokens) const {
   return {rows, groups, (rows + groups - 1) / groups};
 }
 
+// Of the kernels from number `first` on, each is launched so many times as
+// often.
+void PassKernels::RepeatSince(size_t first, int64_t times) {
+  for (size_t i = first; i < list_.kernels.size(); ++i) {
+    list_.kernels[i].launches *= times;
+  }
+}
+
 // One product an expert: side by side in one kernel, or one after another.
 void PassKernels::ExpertGemm(KernelName name,
                              const Routed& r,
                              int64_t n,
                              int64_t k) {
-  const int64_t launches = ByOperation() ? r.groups : 1;
-  const int64_t groups = ByOperation() ? 1 : r.groups;
+  const int64_t launches = ExpertLaunches(r);
+  const int64_t groups = GroupedExperts() ? r.groups : 1;
   if (fp8_) {
     CastToFp8("cast activation", groups * r.each * k, launches);
     CastToFp8("cast weights", groups * n * k, launches);
@@ -708,12 +745,9 @@ void PassKernels::ExpertGemm(KernelName name,
   if (fp8_) ReadFp8(Reads::kWeights);
 }
 
-// Shazeer et al. 2017, Fedus et al. 2022: scores of all experts, the best k,
-// rows of one expert side by side, its feed-forward, and back, weighted.
-void PassKernels::ExpertsForward(int64_t tokens) {
-  const Routed r = RoutedRows(tokens);
-  const int64_t h = a_.hidden;
-  Gemm("router", tokens, a_.experts, h);
+// Scores of all experts and the best k of each token.
+void PassKernels::RoutingForward(const Routed& r, int64_t tokens) {
+  Gemm("router", tokens, a_.experts, a_.hidden);
   Reduction("routing",
             tokens,
             tokens * a_.experts,
@@ -721,21 +755,64 @@ void PassKernels::ExpertsForward(int64_t tokens) {
             4,
             kSoftmaxForwardFlops + 2,
             1);
-  Copy("permute tokens", r.rows * h, element_, element_);
-  if (a_.gated) ExpertGemm("expert gate", r, a_.expert_intermediate, h);
-  ExpertGemm("expert in", r, a_.expert_intermediate, h);
-  if (a_.gated) {
-    GatedActivation(r.rows * a_.expert_intermediate);
-  } else {
-    Elementwise("gelu",
-                r.rows * a_.expert_intermediate,
-                element_,
-                element_,
-                kGeluForwardFlops,
-                1);
+  if (rules_.experts != ExpertKernels::kLoop) return;
+  // The best, their sum and share, a cast; then a mask of all pairs.
+  const size_t first = list_.kernels.size();
+  Elementwise("routing", r.rows, 4, 4, 1);
+  RepeatSince(first, 4);
+  Copy("routing", r.rows * a_.experts, 0, kIndexBytes);
+  Copy("routing", r.rows, kIndexBytes, kIndexBytes);
+}
+
+// Rows of one expert side by side.
+void PassKernels::GatherRows(const Routed& r) {
+  const int64_t h = a_.hidden;
+  if (rules_.experts != ExpertKernels::kLoop) {
+    Copy("permute tokens", r.rows * h, element_, element_);
+    return;
   }
-  ExpertGemm("expert out", r, h, a_.expert_intermediate);
-  Elementwise("unpermute tokens", r.rows * h, element_, element_, 2);
+  const size_t first = list_.kernels.size();
+  Reduction("routing", r.each, r.rows, kIndexBytes, 0, 1);
+  RepeatSince(first, kNonzeroLaunches);
+  Copy("permute tokens", r.each * h, element_, element_);
+  RepeatSince(first, r.groups);
+}
+
+// Back to where they came from, weighted and added.
+void PassKernels::AddRows(const Routed& r, int64_t tokens) {
+  const int64_t h = a_.hidden;
+  if (rules_.experts != ExpertKernels::kLoop) {
+    Elementwise("unpermute tokens", r.rows * h, element_, element_, 2);
+    return;
+  }
+  Copy("unpermute tokens", tokens * h, 0, element_);
+  const size_t first = list_.kernels.size();
+  Copy("unpermute tokens", r.each, 2 * kIndexBytes + element_, element_);
+  Elementwise("unpermute tokens", r.each * h, element_, element_, 1);
+  Elementwise("unpermute tokens", r.each * h, 2 * element_, element_, 1);
+  RepeatSince(first, r.groups);
+}
+
+// Shazeer et al. 2017, Fedus et al. 2022: scores of all experts, the best k,
+// rows of one expert side by side, its feed-forward, and back, weighted.
+void PassKernels::ExpertsForward(int64_t tokens) {
+  const Routed r = RoutedRows(tokens);
+  const int64_t h = a_.hidden;
+  const int64_t wide = a_.expert_intermediate;
+  RoutingForward(r, tokens);
+  GatherRows(r);
+  if (a_.gated) ExpertGemm("expert gate", r, wide, h);
+  ExpertGemm("expert in", r, wide, h);
+  const size_t first = list_.kernels.size();
+  if (a_.gated) {
+    GatedActivation(ExpertRows(r) * wide);
+  } else {
+    Elementwise(
+        "gelu", ExpertRows(r) * wide, element_, element_, kGeluForwardFlops, 1);
+  }
+  RepeatSince(first, ExpertLaunches(r));
+  ExpertGemm("expert out", r, h, wide);
+  AddRows(r, tokens);
   SharedExpertForward(tokens);
 }
 
@@ -804,16 +881,21 @@ void PassKernels::HeadForward() {
       LayerNormForward(rows);
       CastOperand(rows * h);
     }
-    if (ChunkedLoss()) {
-      ChunkedVocabulary(rows);
-      return;
-    }
-    Gemm("vocabulary logits", rows, a_.vocabulary, h);
-    if (a_.output_soft_cap) {
-      Elementwise("soft cap", rows * a_.vocabulary, element_, element_, 2, 1);
-    }
-    Loss(rows, a_.vocabulary);
+    VocabularyForward(rows);
   }
+}
+
+// Logits of a vocabulary and their loss.
+void PassKernels::VocabularyForward(int64_t rows) {
+  if (ChunkedLoss()) {
+    ChunkedVocabulary(rows);
+    return;
+  }
+  Gemm("vocabulary logits", rows, a_.vocabulary, a_.hidden);
+  if (a_.output_soft_cap) {
+    Elementwise("soft cap", rows * a_.vocabulary, element_, element_, 2, 1);
+  }
+  Loss(rows, a_.vocabulary);
 }
 
 bool PassKernels::ChunkedLoss() const {

@@ -12,7 +12,7 @@ namespace trainfare::model::internal {
 KernelList PassKernels::Expand() {
   Forward();
   if (w_.work != Work::kForward) Backward();
-  if (w_.work == Work::kTraining) {
+  if (w_.work == Work::kTraining && w_.parallel.offload == Offload::kNone) {
     if (w_.compression.kind != CompressionKind::kNone) {
       Open(Phase::kOptimizer, SegmentRole::kCompression, 1);
       AppendCompressionKernels(w_, list_.kernels);
@@ -180,6 +180,7 @@ bool PassKernels::HasAdapter(Matrix matrix) const {
       return m.feed_forward_in;
     case Matrix::kFeedForwardOut:
       return m.feed_forward_out;
+    case Matrix::kNextToken:
     case Matrix::kPooler:
     case Matrix::kTaskHead:
     case Matrix::kVocabularyHead:

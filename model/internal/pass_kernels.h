@@ -31,6 +31,13 @@ inline constexpr int64_t kRmsNormBackwardFlops = 8;  // one sum, two products
 inline constexpr int64_t kRotaryFlops = 3;   // x cos + rotate(x) sin, a pair: 6
 inline constexpr int64_t kDropoutFlops = 2;  // compare, scale
 
+// Launches of PyTorch's operations on indices, by its sources: the places of
+// what is not zero (Nonzero.cu: two to count, two to select, one to lay out),
+// and rows added by index with a sort of it (Indexing.cu: the index, its order,
+// the sums).
+inline constexpr int64_t kNonzeroLaunches = 5;
+inline constexpr int64_t kIndexPutLaunches = 10;
+
 inline constexpr int64_t kIndexBytes = 8;  // token ids are int64
 inline constexpr int64_t kMaskBytes = 1;   // a dropout mask element
 // The number of partial sums over rows in the trainer's fused kernels
@@ -69,6 +76,7 @@ struct AttentionShape {
 
 // Matrices of a model, as far as training tells them apart.
 enum class Matrix {
+  kNextToken,  // joins what a block of that sort is given
   kQuery,
   kKey,
   kValue,
@@ -234,11 +242,29 @@ class PassKernels {
     int64_t each;    // rows of one, balanced
   };
   Routed RoutedRows(int64_t tokens) const;
+  bool GroupedExperts() const {
+    return rules_.experts == ExpertKernels::kGrouped;
+  }
+  // How often a kernel of experts is launched, and over how many of their rows.
+  int64_t ExpertLaunches(const Routed& r) const {
+    return GroupedExperts() ? 1 : r.groups;
+  }
+  int64_t ExpertRows(const Routed& r) const {
+    return GroupedExperts() ? r.rows : r.each;
+  }
+  void RepeatSince(size_t first, int64_t times);
   void ExpertGemm(KernelName name, const Routed& r, int64_t n, int64_t k);
+  void RoutingForward(const Routed& r, int64_t tokens);
+  void GatherRows(const Routed& r);
+  void AddRows(const Routed& r, int64_t tokens);
   void CastOperand(int64_t elements);
   void Dropout(int64_t elements, int64_t width);
   void LayerForward(const LayerGroup& group, int64_t tokens);
   void DecoderLayerForward();
+  LayerGroup NextTokenGroup() const {
+    return {a_.next_token_blocks, a_.experts > 0, false};
+  }
+  void NextTokenInputForward();
   void ProjectionsForward(Attends attends,
                           int64_t query_tokens,
                           int64_t key_tokens);
@@ -246,6 +272,9 @@ class PassKernels {
                         const AttentionShape& shape,
                         int64_t query_tokens,
                         int64_t key_tokens);
+  void AttentionCoreForward(const AttentionShape& shape,
+                            int64_t queries,
+                            int64_t keys);
   bool CopiesHeads() const;
   void FlashAttentionForward(const AttentionShape& shape);
   void CopyHeads(const AttentionShape& shape, int64_t queries, int64_t keys);
@@ -258,6 +287,7 @@ class PassKernels {
   bool VocabularyHead() const;
   int64_t PredictedTokens() const;
   void HeadForward();
+  void VocabularyForward(int64_t rows);
   void Loss(int64_t rows, int64_t classes);
   bool ChunkedLoss() const;
   void ChunkedVocabulary(int64_t rows);
@@ -269,6 +299,8 @@ class PassKernels {
   void Backward();
   // Blocks from `first` up to `end`; `again`: after one more forward pass.
   void BlocksBackward(int64_t first, int64_t end, bool again);
+  // `core_again`: after attention's core has run once more.
+  void LayerBackward(const LayerGroup& group, bool core_again);
   enum class Input { kAsItIs, kNarrowed };
   void LinearBackward(Matrix matrix,
                       int64_t m,
@@ -290,6 +322,8 @@ class PassKernels {
   void GatedActivationBackward(int64_t elements);
   void DenseBackward(int64_t tokens);
   void ExpertsBackward(int64_t tokens);
+  void GatherRowGradients(const Routed& r);
+  void AddRowGradients(const Routed& r, int64_t tokens);
   void SharedExpertBackward(int64_t tokens);
   void DropoutBackward(int64_t elements, int64_t width);
   void ResidualAndNormBackward(int64_t tokens);
@@ -308,9 +342,13 @@ class PassKernels {
   void SoftmaxBackward(const AttentionShape& shape);
   void MaterialisedAttentionBackward(const AttentionShape& shape);
   void HeadBackward();
+  void VocabularyBackward(int64_t rows);
+  void NextTokenBackward();
   void ScatterFirstTokens();
   void LossBackward(int64_t rows, int64_t classes);
   void EmbeddingsBackward(int64_t tokens);
+  void TableGradient(int64_t rows, int64_t tokens);
+  void AddWeightGradient(KernelName name, int64_t elements);
 
   const Workload& w_;
   const Architecture& a_;

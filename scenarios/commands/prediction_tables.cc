@@ -144,26 +144,40 @@ Table StepTable(const StepEstimate& step) {
   return table;
 }
 
-// What ranks that share state send, and what of it no computation hides.
-Table TrafficTable(const JobEstimate& job) {
+std::string TrafficTitle(const JobEstimate& job) {
+  if (job.devices == 1) return "what goes to and from the host in a step";
   const model::Parallel& parallel = job.workload.parallel;
+  return fmt::format("what each of {} ranks sends in a step: {} over {}{}",
+                     job.devices,
+                     model::ToText(parallel.shard),
+                     model::ShardsOf(parallel),
+                     parallel.replicate > 1
+                         ? fmt::format(" in {} copies", parallel.replicate)
+                         : "");
+}
+
+// What ranks that share state send, what goes to and from their host, and what
+// of it no computation hides.
+Table TrafficTable(const JobEstimate& job) {
+  const bool offloads = model::Offloads(job.workload.parallel);
   Table table;
-  table.title = fmt::format(
-      "what each of {} ranks sends in a step: {} over {}{}",
-      job.devices,
-      model::ToText(parallel.shard),
-      model::ShardsOf(parallel),
-      parallel.replicate > 1 ? fmt::format(" in {} copies", parallel.replicate)
-                             : "");
+  table.title = TrafficTitle(job);
   table.columns = {{"in", "name", Align::kLeft},
-                   {"bytes", "sent_bytes", Align::kRight},
-                   {"takes", "time_s", Align::kRight},
-                   {"exposed", "exposed_s", Align::kRight}};
+                   {"bytes", "sent_bytes", Align::kRight}};
+  if (offloads) {
+    table.columns.push_back({"host", "host_bytes", Align::kRight});
+  }
+  table.columns.push_back({"takes", "time_s", Align::kRight});
+  table.columns.push_back({"exposed", "exposed_s", Align::kRight});
   for (const calibrate::ShardTraffic& part : job.step.traffic) {
-    table.Add({std::string(part.part),
-               Cell(FormatBytes(part.sent), ToBytes(part.sent)),
-               Cell(FormatTime(part.sending), ToSeconds(part.sending)),
-               Cell(FormatTime(part.exposed), ToSeconds(part.exposed))});
+    std::vector<Cell> row = {std::string(part.part),
+                             Cell(FormatBytes(part.sent), ToBytes(part.sent))};
+    if (offloads) {
+      row.emplace_back(FormatBytes(part.copied), ToBytes(part.copied));
+    }
+    row.emplace_back(FormatTime(part.sending), ToSeconds(part.sending));
+    row.emplace_back(FormatTime(part.exposed), ToSeconds(part.exposed));
+    table.Add(std::move(row));
   }
   return table;
 }
@@ -211,11 +225,15 @@ Table EngineTable(const calibrate::EngineProfile& engines) {
 // What of the activations is kept, behind other settings.
 std::string KeptWords(const model::Workload& workload) {
   if (workload.work == model::Work::kForward) return "";
-  if (!workload.gradient_checkpointing) return ", all activations kept";
-  return workload.checkpointed_blocks == 0
-             ? ", activations checkpointed"
-             : fmt::format(", activations of {} blocks checkpointed",
-                           workload.checkpointed_blocks);
+  std::string words =
+      workload.attention_checkpointing ? ", attention checkpointed" : "";
+  if (workload.gradient_checkpointing) {
+    words += workload.checkpointed_blocks == 0
+                 ? ", activations checkpointed"
+                 : fmt::format(", activations of {} blocks checkpointed",
+                               workload.checkpointed_blocks);
+  }
+  return words.empty() ? ", all activations kept" : words;
 }
 
 Table MemoryTable(const JobEstimate& job) {
@@ -243,6 +261,23 @@ Table MemoryTable(const JobEstimate& job) {
   memory.Add(
       {"capacity", Cell(FormatBytes(job.capacity), ToBytes(job.capacity))});
   return memory;
+}
+
+Table HostTable(const HostHolding& host) {
+  Table table;
+  table.title = fmt::format("memory of the host: what each of {} offloads",
+                            hardware::Plural(host.ranks, "rank"));
+  table.columns = {{"term", "name", Align::kLeft},
+                   {"size", "memory_bytes", Align::kRight}};
+  const auto add = [&](std::string name, model::Bytes<> size) {
+    table.Add({std::move(name), Cell(FormatBytes(size), ToBytes(size))});
+  };
+  for (const model::MemoryTerm& term : host.terms) {
+    add(std::string(term.name), term.size);
+  }
+  add("of all ranks", host.total());
+  if (host.capacity) add("capacity", *host.capacity);
+  return table;
 }
 
 }  // namespace
@@ -287,6 +322,7 @@ std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs) {
     if (job.engines) tables.push_back(EngineTable(*job.engines));
   }
   tables.push_back(MemoryTable(job));
+  if (job.host) tables.push_back(HostTable(*job.host));
   return tables;
 }
 

@@ -140,6 +140,7 @@ class StepTrace {
     Exchange("backward", "gathering and summing");
     SumGradients();
     AddPhase("update", model::Phase::kOptimizer, step_.optimizer);
+    compute_.Add("the update on the host", ToSeconds(step_.host_update));
     Exchange("update", "gathering parameters");
     compute_.Add("the host between phases", ToSeconds(step_.other));
     TraceProcess process{name, {compute_.Get()}};

@@ -421,7 +421,8 @@ class Validation {
                     step.slowed_computation,
                 step.backward_log_sigma};
       case Quantity::kOptimizer:
-        return {step.optimizer.total(), step.optimizer_log_sigma};
+        return {step.optimizer.total() + step.host_update,
+                step.optimizer_log_sigma};
       case Quantity::kKernel:
         break;  // compared by kernel_validation.h
     }

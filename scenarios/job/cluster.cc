@@ -71,6 +71,26 @@ void Join(calibrate::RankFit ranks,
 
 }  // namespace
 
+std::optional<model::HostPath<double>> HostPathOf(
+    const model::Parallel& parallel,
+    const Cluster& cluster,
+    const Device& device) {
+  if (!model::Offloads(parallel)) return std::nullopt;
+  if (!device.host_bandwidth || device.weight_bandwidth) {
+    throw InputError(fmt::format(
+        "parallel.{}: expected none on {}, {}",
+        parallel.offload_activations ? "offload_activations" : "offload",
+        device.name,
+        device.weight_bandwidth
+            ? "whose weights stream in from its host anyway"
+            : "whose link to its host's memory is not known"));
+  }
+  const hardware::HostFacts& facts = hardware::FactsOfHosts();
+  return model::HostPath<double>{*device.host_bandwidth * facts.copy_share,
+                                 facts.update,
+                                 cluster.devices_of_host()};
+}
+
 calibrate::RankFit DatasheetRanks(const Cluster& cluster,
                                   const Device& device) {
   calibrate::RankFit ranks;
@@ -90,6 +110,7 @@ calibrate::RankFit DatasheetRanks(const Cluster& cluster,
                                 cluster.link->bandwidth * share};
   }
   ranks.network.beside = ranks.network.alone;
+  if (cluster.devices == 1) return ranks;  // alone, whatever it offloads
   const hardware::KindFacts& facts = hardware::FactsOfKind(device.kind);
   ranks.host = ranks.host_prior = facts.rank_host;
   ranks.host_error = facts.rank_host_sigma;

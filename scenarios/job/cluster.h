@@ -12,7 +12,9 @@
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/catalog/interconnect.h"
+#include "model/offload.h"
 #include "model/units.h"
+#include "model/workload.h"
 
 namespace trainfare::scenarios {
 
@@ -91,6 +93,14 @@ Cluster OverHosts(Cluster host,
 // The cluster that a row of measurements names.
 Cluster ClusterOf(const calibrate::Predictor& predictor,
                   const calibrate::Observation& observation);
+
+// The way of each device to its host's memory, where the workload offloads
+// anything. Throws InputError where the device's link to its host is not known,
+// or weights stream in over it anyway.
+std::optional<model::HostPath<double>> HostPathOf(
+    const model::Parallel& parallel,
+    const Cluster& cluster,
+    const hardware::Device& device);
 
 // Ranks that nobody measured: the link by its datasheet, computation and
 // communication do not slow each other, and the host adds what it does on the

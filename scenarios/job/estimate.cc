@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/limits.h"
+#include "model/offload.h"
 #include "model/sharding.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/open_times.h"
@@ -117,6 +118,7 @@ class MeanStep {
     mean_.other += step.other * share;
     mean_.communication += step.communication * share;
     mean_.slowed_computation += step.slowed_computation * share;
+    mean_.host_update += step.host_update * share;
     mean_.input += step.input * share;
     AddTraffic(step.traffic, share);
     low_ += step.total() * (share * step.low_factor);
@@ -146,6 +148,7 @@ class MeanStep {
     for (size_t i = 0; i < traffic.size(); ++i) {
       mean_.traffic[i].part = traffic[i].part;
       mean_.traffic[i].sent += traffic[i].sent * share;
+      mean_.traffic[i].copied += traffic[i].copied * share;
       mean_.traffic[i].sending += traffic[i].sending * share;
       mean_.traffic[i].exposed += traffic[i].exposed * share;
     }
@@ -215,6 +218,23 @@ void LimitToHost(const Scenario& scenario,
   if (largest > 0) job.largest_batch = largest;
 }
 
+// What one host holds of what is offloaded, and the batch that it has room for.
+void HoldOnHost(const Cluster& cluster, JobEstimate& job) {
+  if (!model::Offloads(job.workload.parallel)) return;
+  const auto holding = [&](int64_t batch) {
+    model::Workload w = job.workload;
+    w.batch = batch;
+    return HostHolding{
+        model::HostMemoryOf(w), cluster.devices_of_host(), cluster.host_memory};
+  };
+  job.host = holding(job.workload.batch);
+  const auto fits = [&](int64_t batch) { return holding(batch).fits(); };
+  if (!job.largest_batch || fits(*job.largest_batch)) return;
+  const int64_t largest = model::LargestThat(0, *job.largest_batch, fits);
+  job.largest_batch.reset();
+  if (largest > 0) job.largest_batch = largest;
+}
+
 // The last gate before an answer leaves: what is not finite, or no time that
 // anything takes, is none.
 void RequireAnswer(const JobEstimate& job) {
@@ -244,6 +264,7 @@ JobEstimate Begin(const Scenario& scenario,
   job.workload = scenario.workload;
   job.workload.parallel =
       model::OverDevices(scenario.workload.parallel, cluster.devices);
+  HostPathOf(job.workload.parallel, cluster, device);
   if (cluster.devices_per_chip > 1 &&
       model::ShardsOf(job.workload.parallel) > 1) {
     throw InputError(fmt::format(
@@ -398,38 +419,58 @@ hardware::StepTime<double> BesideOthers(const hardware::StepTime<double>& alone,
   return cluster.ranks ? alone * (1.0 / cluster.ranks->share) : alone;
 }
 
-// Whether chips send each other what is not in the step of one.
+// Whether other ranks, or the host, have what a step of this one needs.
+bool DividesStep(const model::Parallel& parallel) {
+  return model::ShardsOf(parallel) > 1 || model::Offloads(parallel);
+}
+
+// Whether chips send each other, or their hosts, what is not in the step of
+// one.
 bool Sends(const calibrate::Predictor& predictor,
            const model::Workload& workload,
            const Cluster& cluster) {
-  if (cluster.chips() == 1) return false;
-  if (model::ShardsOf(workload.parallel) > 1) {
+  if (cluster.chips() == 1 && !model::Offloads(workload.parallel)) return false;
+  if (DividesStep(workload.parallel)) {
     // Passes alone send nothing, unless their parameters have to be gathered.
     return workload.work == model::Work::kTraining ||
-           model::ShardsParameters(workload.parallel);
+           model::ShardsParameters(workload.parallel) ||
+           workload.parallel.offload_activations;
   }
   return workload.work == model::Work::kTraining &&
          !(cluster.hosts == 1 && predictor.HasExchangeOf(cluster.devices));
 }
 
-// What a link, and a network, that nobody measured leave open.
+using HostPath = std::optional<model::HostPath<double>>;
+
+// What a link, a network and a host that nobody measured leave open.
 void AddLinkErrors(const calibrate::StepOfRank& of_rank,
                    const calibrate::RankStepTime& as_is,
                    const calibrate::RankFit& ranks,
+                   const HostPath& host,
                    const Cluster& cluster,
                    RanksPart& step,
                    RanksPart& backward) {
-  const auto add = [&](const calibrate::RankFit& slower) {
+  const auto add = [&](const calibrate::RankFit& slower, const HostPath& path) {
     // What hides at this rate may not at a lower one.
-    const calibrate::RankStepTime slow = of_rank.Over(slower);
+    const calibrate::RankStepTime slow = of_rank.Over(slower, path);
     step.link = std::hypot(step.link, std::log(slow.total() / as_is.total()));
     backward.link =
         std::hypot(backward.link, std::log(slow.backward() / as_is.backward()));
   };
-  add(WithSlowerRing(ranks));
-  if (cluster.network) {
-    add(WithSlowerNetwork(ranks, cluster.network->sigma));
+  if (!cluster.measured() && cluster.devices > 1) {
+    add(WithSlowerRing(ranks), host);
+    if (cluster.network) {
+      add(WithSlowerNetwork(ranks, cluster.network->sigma), host);
+    }
   }
+  if (!host) return;
+  const hardware::HostFacts& facts = hardware::FactsOfHosts();
+  HostPath slower = host;
+  slower->link = host->link * std::exp(-facts.copy_share_sigma);
+  add(ranks, slower);
+  slower = host;
+  slower->memory = host->memory * std::exp(-facts.update_sigma);
+  add(ranks, slower);
 }
 
 // What joins the ranks, as far as anybody knows.
@@ -444,6 +485,7 @@ void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
   SetComputing(over_ranks.computing, step);
   step.other += over_ranks.host;
   step.communication = over_ranks.exposed;
+  step.host_update = over_ranks.host_update;
   step.slowed_computation = over_ranks.slowed;
 }
 
@@ -455,12 +497,14 @@ void AddRanks(const calibrate::Predictor& predictor,
               StepEstimate& step) {
   const calibrate::RankFit ranks = GroupOf(predictor, cluster);
   const calibrate::StepOfRank of_rank(workload, prediction.time);
-  const calibrate::RankStepTime over_ranks = of_rank.Over(ranks);
+  const HostPath host =
+      HostPathOf(workload.parallel, cluster, predictor.device());
+  const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
   AddTimes(over_ranks, step);
   step.ring_ranks = cluster.measured_ranks;
   step.traffic = over_ranks.traffic;
   const Seconds<> total = over_ranks.total();
-  RanksPart part{over_ranks.exposed / total,
+  RanksPart part{(over_ranks.exposed + over_ranks.host_update) / total,
                  over_ranks.host / total,
                  over_ranks.log_sigma,
                  0.0};
@@ -468,16 +512,15 @@ void AddRanks(const calibrate::Predictor& predictor,
                           0.0,
                           over_ranks.backward_log_sigma,
                           0.0};
-  if (!cluster.measured()) {
-    AddLinkErrors(of_rank, over_ranks, ranks, cluster, part, backward_part);
-  }
+  AddLinkErrors(of_rank, over_ranks, ranks, host, cluster, part, backward_part);
   step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
   step.backward_log_sigma =
       RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
-  const bool shares = model::ShardsOf(workload.parallel) > 1;
+  const bool shares = DividesStep(workload.parallel);
   if (shares || !cluster.ranks) {
     const double open =
-        std::hypot(kUnmeasuredRanksSigma, shares ? kSharedStateSigma : 0.0);
+        std::hypot(cluster.devices > 1 ? kUnmeasuredRanksSigma : 0.0,
+                   shares ? kSharedStateSigma : 0.0);
     step.log_sigma = std::hypot(step.log_sigma, open);
     step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
   }
@@ -541,8 +584,10 @@ Seconds<> EstimateStepTime(DeviceMemo& memo,
   const hardware::StepTime<double>& alone = memo.PredictTime(workload);
   StepEstimate step;
   if (Sends(predictor, workload, cluster)) {
-    const calibrate::RankFit ranks = GroupOf(predictor, cluster);
-    AddTimes(calibrate::StepOverRanks(workload, alone, ranks), step);
+    const HostPath host =
+        HostPathOf(workload.parallel, cluster, predictor.device());
+    const calibrate::StepOfRank of_rank(workload, alone);
+    AddTimes(of_rank.Over(GroupOf(predictor, cluster), host), step);
   } else {
     SetComputing(BesideOthers(alone, cluster), step);
   }
@@ -608,6 +653,13 @@ std::string JobEstimate::Obstacle() const {
     return fmt::format("does not fit memory by {}",
                        hardware::FormatBytes(memory.total() - capacity));
   }
+  if (host && !host->fits()) {
+    return fmt::format(
+        "does not fit the host's memory by {}: what {} offload takes {}",
+        hardware::FormatBytes(host->total() - *host->capacity),
+        hardware::Plural(host->ranks, "rank"),
+        hardware::FormatBytes(host->total()));
+  }
   ENSURE(compilation && compilation->fails, "a job that does not fit");
   return fmt::format(
       "does not fit the host's memory by {}: compiling it takes {}, {}; use a "
@@ -616,6 +668,12 @@ std::string JobEstimate::Obstacle() const {
       hardware::FormatBytes(compilation->memory),
       compilation->swap.base() > 0 ? "too much to swap" : "there is no swap",
       compilation->swap.base() > 0 ? "" : "run.swap or ");
+}
+
+model::Bytes<> HostHolding::total() const {
+  model::Bytes<> sum;
+  for (const model::MemoryTerm& term : terms) sum += term.size;
+  return sum * static_cast<double>(ranks);
 }
 
 StepEstimate EstimateStep(const calibrate::Predictor& predictor,
@@ -631,8 +689,7 @@ std::optional<GradientExchange> GradientExchangeOf(
     const Cluster& cluster) {
   model::Workload workload = asked;
   workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
-  if (!Sends(predictor, workload, cluster) ||
-      model::ShardsOf(workload.parallel) > 1) {
+  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel)) {
     return std::nullopt;
   }
   const calibrate::RankFit ranks = GroupOf(predictor, cluster);
@@ -660,7 +717,7 @@ std::string GradeWords(const StepEstimate& step, int64_t devices) {
 
 Seconds<> StepEstimate::total() const {
   return forward.total() + backward.total() + optimizer.total() + other +
-         communication + slowed_computation + input;
+         communication + slowed_computation + host_update + input;
 }
 
 double StepEstimate::LowFactor(double part_log_sigma) const {
@@ -695,6 +752,7 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
           {"computation slowed by communication",
            "communication-bound",
            step.slowed_computation},
+          {"the update on the host", "host-bound", step.host_update},
           {"waiting for input", "input-bound", step.input}};
 }
 
@@ -716,6 +774,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   JobEstimate job = Begin(scenario, device, cluster);
   CountMemory(memo, job);
   LimitToHost(scenario, device, cluster, job);
+  HoldOnHost(cluster, job);
   if (!job.fits()) return job;
 
   const model::RunPlan plan = PlanOf(scenario, device, cluster, job);

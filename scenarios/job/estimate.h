@@ -33,7 +33,8 @@ struct StepEstimate {
   model::Seconds<> communication;  // that no computation hides
   // What messages beside it add to computation.
   model::Seconds<> slowed_computation;
-  model::Seconds<> input;  // waiting for the batch
+  model::Seconds<> host_update;  // the update, where the host makes it
+  model::Seconds<> input;        // waiting for the batch
   double log_sigma = 0;
   // The same of its parts, each by its own terms; of backward with its
   // messages, which is less sure over ranks.
@@ -99,6 +100,16 @@ struct HostCompilation {
   bool fails = false;
 };
 
+// What is offloaded to the memory of one host.
+struct HostHolding {
+  std::vector<model::MemoryTerm> terms;  // of one rank
+  int64_t ranks = 1;
+  std::optional<model::Bytes<>> capacity;  // absent: not known
+
+  model::Bytes<> total() const;  // of all its ranks
+  bool fits() const { return !capacity || total() <= *capacity; }
+};
+
 struct JobEstimate {
   model::Workload workload;  // at the longest batch
   std::vector<model::PaddedLength> lengths;
@@ -117,8 +128,10 @@ struct JobEstimate {
   std::optional<int64_t> largest_batch;  // nullopt: not even one sequence
   // Absent: no compiler that minds, or a host that is not known.
   std::optional<HostCompilation> compilation;
+  std::optional<HostHolding> host;  // absent: nothing is offloaded
   bool fits() const {
-    return memory.total() <= capacity && !(compilation && compilation->fails);
+    return memory.total() <= capacity && !(compilation && compilation->fails) &&
+           (!host || host->fits());
   }
   // Why it does not fit: "does not fit memory by 3 GiB".
   std::string Obstacle() const;

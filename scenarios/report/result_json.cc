@@ -11,22 +11,32 @@ namespace {
 
 // Each part of the answer adds its keys to it.
 
-void AddMemory(const JobEstimate& job, Json& json) {
-  Json terms = Json::array();
-  for (const model::MemoryTerm& term : job.memory.terms) {
-    terms.push_back(
-        {{"name", term.name}, {"memory_bytes", ToBytes(term.size)}});
+Json TermsJson(const std::vector<model::MemoryTerm>& terms) {
+  Json json = Json::array();
+  for (const model::MemoryTerm& term : terms) {
+    json.push_back({{"name", term.name}, {"memory_bytes", ToBytes(term.size)}});
   }
+  return json;
+}
+
+void AddMemory(const JobEstimate& job, Json& json) {
   const MemoryRange range = MemoryRangeOf(job.memory.total());
   json["memory_bytes"] = ToBytes(job.memory.total());
   json["memory_low_bytes"] = ToBytes(range.low);
   json["memory_high_bytes"] = ToBytes(range.high);
   json["memory_capacity_bytes"] = ToBytes(job.capacity);
   json["memory_moment"] = model::ToText(job.memory.moment);
-  json["memory_terms"] = terms;
+  json["memory_terms"] = TermsJson(job.memory.terms);
   json["largest_batch"] = OrNull(job.largest_batch);
   json["compiler_memory_bytes"] =
       job.compilation ? Json(ToBytes(job.compilation->memory)) : Json(nullptr);
+  if (!job.host) return;
+  json["host_memory"] = {
+      {"ranks", job.host->ranks},
+      {"memory_bytes", ToBytes(job.host->total())},
+      {"capacity_bytes",
+       job.host->capacity ? Json(ToBytes(*job.host->capacity)) : Json(nullptr)},
+      {"terms_of_rank", TermsJson(job.host->terms)}};
 }
 
 void AddStep(const StepEstimate& step, Json& json) {
@@ -45,6 +55,7 @@ void AddStep(const StepEstimate& step, Json& json) {
       {"other_s", ToSeconds(step.other)},
       {"communication_s", ToSeconds(step.communication)},
       {"slowed_computation_s", ToSeconds(step.slowed_computation)},
+      {"host_update_s", ToSeconds(step.host_update)},
       {"input_s", ToSeconds(step.input)}};
   const auto interval =
       [&](std::string_view part, model::Seconds<> time, double log_sigma) {
@@ -72,6 +83,7 @@ void AddBreakdown(const StepEstimate& step, Json& json) {
     for (const calibrate::ShardTraffic& part : step.traffic) {
       traffic.push_back({{"name", part.part},
                          {"sent_bytes", ToBytes(part.sent)},
+                         {"host_bytes", ToBytes(part.copied)},
                          {"time_s", ToSeconds(part.sending)},
                          {"exposed_s", ToSeconds(part.exposed)}});
     }

@@ -8,6 +8,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
+#include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -99,6 +100,105 @@ TEST_CASE("a window and experts by hand") {
     rows += kernel.gemm.m * kernel.launches;
   }
   CHECK(rows == 32);
+}
+
+// By hand, docs/models/llm.md: a loop of 8 experts over 2 of them a token.
+TEST_CASE("launches of experts by how a stack runs them") {
+  const auto launches = [](Fusion fusion, Phase phase, int64_t experts) {
+    Workload w = Llama8b(1, 64);
+    w.architecture = FindArchitecture("mixtral-8x7b");
+    w.architecture.experts = experts;
+    w.architecture.layers = 1;
+    w.stack.fusion = fusion;
+    return ExpandKernels(w).Counts(phase).launches;
+  };
+  // Of one expert more: where, rows, three products, activation and product,
+  // weights of the rows, their product and sum.
+  const auto of_one = [&](Fusion fusion, Phase phase) {
+    return launches(fusion, phase, 9) - launches(fusion, phase, 8);
+  };
+  CHECK(of_one(Fusion::kEager, Phase::kForward) == 5 + 1 + 3 + 2 + 3);
+  // Rows of the gradient, two products and a sum, the weights' index; six
+  // products, three of the gate and one sum; zeros, an index, a sum.
+  CHECK(of_one(Fusion::kEager, Phase::kBackward) ==
+        4 + 10 + 6 + 3 + 1 + 1 + 10 + 1);
+  // Liger's gate is one kernel, in both passes.
+  CHECK(of_one(Fusion::kLiger, Phase::kForward) == 13);
+  CHECK(of_one(Fusion::kLiger, Phase::kBackward) == 34);
+  // Rows side by side: products and gate alone.
+  CHECK(of_one(Fusion::kFused, Phase::kForward) == 4);
+  CHECK(of_one(Fusion::kFused, Phase::kBackward) == 8);
+  for (const Fusion fusion : {Fusion::kCompiled, Fusion::kGraphs}) {
+    CHECK(of_one(fusion, Phase::kForward) == 0);
+    CHECK(of_one(fusion, Phase::kBackward) == 0);
+  }
+}
+
+// By hand, docs/models/llm.md: DeepSeek-V3's module has 11.6 B parameters
+// besides the tables that it shares ("11.5B unique" in README_WEIGHTS.md).
+TEST_CASE("a block that predicts one token further") {
+  Architecture v3 = FindArchitecture("deepseek-v3");
+  const int64_t main_model = TotalParameters(v3);
+  const int64_t active = ActiveParameters(v3);
+  v3.next_token_blocks = 1;
+  const int64_t attention = 187'105'280 + 2'048;
+  const int64_t experts = 257LL * 3 * 7168 * 2048 + 7168LL * 256;
+  const int64_t joined = 2LL * 7168 * 7168 + 5LL * 7168;
+  CHECK(TotalParameters(v3) - main_model == attention + experts + joined);
+  CHECK(TotalParameters(v3) - main_model == 11'610'067'968);
+  // Eight experts and the shared one.
+  CHECK(ActiveParameters(v3) - active ==
+        attention + 9LL * 3 * 7168 * 2048 + 7168LL * 256 + joined);
+
+  // Of Llama: a block, the product of both inputs, logits once more.
+  const int64_t s = 2048;
+  Workload w = Llama8b(1, s);
+  const KernelList before = ExpandKernels(w);
+  const double memory = ToBytes(EstimateMemory(w, {}).total());
+  w.architecture.next_token_blocks = 1;
+  CHECK_NOTHROW(Validate(w));
+  const KernelList after = ExpandKernels(w);
+  const auto added = [&](Phase phase) {
+    return after.Counts(phase).matrix_flops - before.Counts(phase).matrix_flops;
+  };
+  const int64_t matrices = 41'943'040LL + 176'160'768 + 2 * 4096 * 4096;
+  const int64_t core = 32LL * s * (s + 1) / 2 * 2 * (128 + 128);
+  const int64_t logits = 2 * s * 525'336'576LL;
+  CHECK(added(Phase::kForward) == 2 * s * matrices + core + 3 * logits);
+  CHECK(added(Phase::kBackward) == 4 * s * matrices + core / 2 * 5);
+  CHECK(ToBytes(EstimateMemory(w, {}).total()) > memory);
+  // Its unit of a sharded model is its own.
+  const ShardUnits units = ShardUnitsOf(w);
+  CHECK(units.blocks.size() == 33);
+  CHECK(units.blocks.back().elements ==
+        218'112'000 + 2LL * 4096 * 4096 + 3 * 4096);
+  CHECK(units.root.elements == 1'050'677'248);
+}
+
+// Korthikanti et al. 2022: 5 q s / h of 34 + 5 q s / h bytes go, and the core
+// runs once more.
+TEST_CASE("attention's core computed again by itself") {
+  Workload w = Llama8b(1, 512);
+  w.architecture = FindArchitecture("gpt2");
+  w.stack.attention = Attention::kMaterialised;
+  w.stack.fusion = Fusion::kLightSeq;
+  const int64_t kept = LayerActivationBytes(w);
+  const KernelList before = ExpandKernels(w);
+  w.attention_checkpointing = true;
+  CHECK_NOTHROW(Validate(w));
+  const int64_t scores = 12LL * 512 * 512;
+  CHECK(kept - LayerActivationBytes(w) == 5 * scores);
+  const KernelList after = ExpandKernels(w);
+  CHECK(after.Counts(Phase::kBackward).matrix_flops -
+            before.Counts(Phase::kBackward).matrix_flops ==
+        12 * 2 * 2 * scores * 64);
+  CHECK(after.Counts(Phase::kForward).matrix_flops ==
+        before.Counts(Phase::kForward).matrix_flops);
+  // Under flash attention there is next to nothing to gain.
+  w.stack.attention = Attention::kFlash;
+  const int64_t without = LayerActivationBytes(w);
+  w.attention_checkpointing = false;
+  CHECK(LayerActivationBytes(w) - without == 12 * 512 * 4);
 }
 
 // s b [8 h + 4 d (q + g) + 6 i] + 4 s b q bytes, and 16 a row and norm pair of
@@ -226,6 +326,20 @@ TEST_CASE("blocks whose parts do not go together") {
         }) ==
         "trainable.lora.matrices: expected a gated feed-forward for "
         "feed_forward_gate");
+  CHECK(message([](Workload& w) {
+          w.architecture.next_token_blocks = 1;
+          w.trainable.lora_rank = 4;
+          w.trainable.lora.query = true;
+        }) == "model.next_token_blocks: expected 0 beside adapters, got 1");
+  CHECK(message([](Workload& w) {
+          w.architecture.next_token_blocks = 1;
+          w.architecture.head = Head::kSequenceClassification;
+        }) ==
+        "model.next_token_blocks: expected 0, or a decoder that predicts "
+        "tokens, got 1 in a decoder for sequence-classification");
+  CHECK(message([](Workload& w) {
+          w.gradient_checkpointing = w.attention_checkpointing = true;
+        }).starts_with("attention_checkpointing: expected false where"));
 }
 
 }  // namespace

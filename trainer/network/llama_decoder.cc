@@ -47,6 +47,7 @@ void CheckBlock(const Architecture& a) {
       {"biases of experts or their router", a.expert_bias || a.router_bias},
       {"capped logits", a.output_soft_cap || a.attention_soft_cap},
       {"a block without a final norm", !a.final_norm},
+      {"blocks that predict a token further", a.next_token_blocks > 0},
       {"a norm of embeddings", a.embedding_layer_norm},
       {"token types", a.token_types != 0},
       {"values narrower or wider than keys",

@@ -169,6 +169,10 @@ void CheckSupported(const model::Workload& workload) {
           "optimizer.masters: this trainer has in_update, got apart");
   require(workload.documents == 1,
           "documents: this trainer packs none into a sequence");
+  require(!workload.attention_checkpointing,
+          "attention_checkpointing: this trainer computes whole blocks again");
+  require(!model::Offloads(workload.parallel),
+          "parallel.offload: this trainer keeps all on its devices");
   require(workload.predictions_per_sequence == 0,
           "predictions_per_sequence: this trainer predicts everywhere");
   require(workload.compression.kind == model::CompressionKind::kNone,

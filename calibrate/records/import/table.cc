@@ -287,8 +287,22 @@ Shard ShardOf(const TableRow& row) {
 }
 
 // How several devices share a model, where the table says so.
+void SetOffload(const TableRow& row, model::Parallel& parallel) {
+  const std::string notes = Lowered(row["stack_notes"]);
+  for (const OffloadWords& words : kOffloadWords) {
+    if (!Contains(notes, words.words)) continue;
+    parallel.offload = words.offload;
+    parallel.offload_activations = words.activations;
+    return;
+  }
+  if (Contains(notes, kOffloaded)) {
+    throw Unused{"not predicted: what is offloaded is not stated"};
+  }
+}
+
 model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   model::Parallel parallel;
+  SetOffload(row, parallel);
   if (!row.Has("sharding") || devices == 1) return parallel;
   parallel.shard = ShardOf(row);
   if (parallel.shard == Shard::kNone) return parallel;

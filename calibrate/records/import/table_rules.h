@@ -124,6 +124,24 @@ inline constexpr auto kShardWords = std::to_array<ShardWords>({
     {"MLPerf", model::Shard::kNone},
 });
 
+// What waits in the host's memory, by words of stack_notes in lower case; of
+// other words with `kOffloaded` it is not told.
+struct OffloadWords {
+  std::string_view words;
+  model::Offload offload;
+  bool activations;
+};
+inline constexpr std::string_view kOffloaded = "offload";
+inline constexpr auto kOffloadWords = std::to_array<OffloadWords>({
+    {"cpu offload of parameters and activations",
+     model::Offload::kParameters,
+     true},
+    {"cpu offload of parameters", model::Offload::kParameters, false},
+    // torchtune's fsdp_cpu_offload, with the fused update on the host.
+    {"cpu offload with fused optimizer", model::Offload::kParameters, false},
+    {"activation offloading", model::Offload::kNone, true},
+});
+
 // Matrices that adapters stand beside, by their names in Transformers.
 struct AdapterWords {
   std::string_view word;
@@ -278,7 +296,6 @@ inline constexpr auto kUnknownMechanisms = std::to_array<UnknownMechanism>({
     {"8-bit adamw", "8-bit optimizer states"},
     {"8-bit or fused-in-backward", "an update inside the backward pass"},
     {"optimizer step into backward", "an update inside the backward pass"},
-    {"offload", "activations or weights on the host"},
     {"dora", "DoRA"},
     {"muon", "Muon"},
     {"soap", "SOAP"},

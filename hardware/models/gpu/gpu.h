@@ -410,11 +410,11 @@ template <class T>
 model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
                                     const T& a_tensor) {
   if (workload.work != model::Work::kTraining ||
+      workload.parallel.offload != model::Offload::kNone ||
       model::RulesOf(workload).one_graph) {
     return model::Seconds<T>(T(0.0));
   }
-  const int64_t layers =
-      workload.architecture.layers + workload.architecture.decoder_layers;
+  const int64_t layers = workload.architecture.blocks();
   const int64_t of_layer =
       model::RulesOf(workload).flat_layers ? 1 : kGpuTensorsPerLayer;
   const int64_t tensors = workload.trainable.everything()
