@@ -61,7 +61,13 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
   }
   if (devices == 1 && !Offloads(parallel)) return {};
   Parallel over = parallel;
-  if (devices == 1) over.replicate = 1;
+  if (devices == 1) {
+    over.replicate = 1;
+    if (over.offload == Offload::kNone) {
+      over.shard = Shard::kNone;
+      over.reshard_after_forward = true;
+    }
+  }
   over.data = devices;
   if (const auto fault = FaultOf(over)) {
     throw InputError(

@@ -14,6 +14,7 @@
 #include "hardware/models/kind.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/sharding.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/largest.h"
 #include "scenarios/commands/nearest_runs.h"
@@ -166,11 +167,12 @@ std::string GroundName(const PredictionTarget& target) {
                                  : fmt::format("fit {}", target.fit_name);
 }
 
-// A job that shares its state says over how many ranks, or has several
-// devices.
+// A job that shares its state says over how many ranks, has several devices or
+// shares it with its host.
 void SetRanks(const model::Parallel& parallel, PredictOptions& options) {
   if (!options.devices && parallel.data > 0) options.devices = parallel.data;
-  if (parallel.shard != model::Shard::kNone && options.instances.empty() &&
+  if (parallel.shard != model::Shard::kNone && !model::Offloads(parallel) &&
+      options.instances.empty() &&
       options.devices.value_or(options.hosts.value_or(1)) == 1) {
     throw InputError(fmt::format(
         "parallel.shard: expected several devices to share over with {}, got "

@@ -249,8 +249,13 @@ std::optional<int64_t> LayersOf(std::string_view recompute) {
 void SetRecomputation(const TableRow& row, model::Workload& workload) {
   const std::string& recompute = row["recompute"];
   if (recompute.empty() || recompute == "not stated") {
+    const bool recipe =
+        row["sharding"] != "none" &&
+        std::find(kRecomputingRecipes.begin(),
+                  kRecomputingRecipes.end(),
+                  row["framework"]) != kRecomputingRecipes.end();
     workload.gradient_checkpointing =
-        Contains(row["stack_notes"], "full recomputation") ||
+        recipe || Contains(row["stack_notes"], "full recomputation") ||
         Contains(row["stack_notes"], "full activation recomputation");
   } else if (const auto layers = LayersOf(recompute)) {
     workload.gradient_checkpointing = true;

@@ -180,6 +180,13 @@ inline constexpr auto kPrecisionWords = std::to_array<PrecisionWords>({
 inline constexpr std::string_view kFullRecomputation = "full ";
 inline constexpr std::string_view kRecomputedLayers = " layers";
 
+// Frameworks whose recipes over ranks that share state compute all blocks again
+// unless a row says otherwise.
+inline constexpr auto kRecomputingRecipes = std::to_array<std::string_view>({
+    // recipes/configs/llama3/70B_full.yaml: enable_activation_checkpointing.
+    "torchtune",
+});
+
 // How notes say what joins hosts: "1600 Gbit/s RoCE between nodes".
 inline constexpr std::string_view kBetweenHosts = "between nodes";
 inline constexpr std::string_view kHostRate = "Gbit/s";

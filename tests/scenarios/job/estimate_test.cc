@@ -557,6 +557,78 @@ TEST_CASE("ranks that share state send what is counted by hand") {
                   model::InputError);
 }
 
+// docs/models/sharding.md, "On the host".
+TEST_CASE("what is offloaded is copied, updated and held by the host") {
+  Scenario scenario = LoadScenario("llama_8b_fsdp");
+  model::Workload& w = scenario.workload;
+  w.parallel = {};
+  w.parallel.shard = model::Shard::kZero2;
+  w.parallel.offload = model::Offload::kOptimizer;
+  w.stack.narrow_weights = true;
+  w.accumulation = 1;
+  const calibrate::Predictor predictor = Datasheet(A100());
+  Cluster one = ClusterOf(A100(), 1);
+  const JobEstimate job = EstimateJob(scenario, predictor, one);
+  REQUIRE(job.fits());
+  REQUIRE(job.host);
+  CHECK(ToBytes(job.host->total()) == 192'726'269'952.0);
+  CHECK(ToSeconds(job.step.host_update) ==
+        doctest::Approx(1.9586).epsilon(1e-4));
+  CHECK(job.step.optimizer.total().base() == 0.0);
+  REQUIRE(job.step.traffic.size() == 2);
+  const auto& backward = job.step.traffic[0];
+  const auto& update = job.step.traffic[1];
+  CHECK(ToBytes(backward.copied) == 4 * 8'030'261'248.0);
+  CHECK(ToSeconds(backward.sending) == doctest::Approx(1.1588).epsilon(1e-4));
+  CHECK(backward.exposed < backward.sending);
+  CHECK(ToSeconds(update.exposed) == doctest::Approx(0.5794).epsilon(1e-4));
+  CHECK(ToBytes(backward.sent) == 0.0);
+  double sum = 0;
+  for (const Term& term : TermsOf(job.step)) sum += ToSeconds(term.time);
+  CHECK(sum == doctest::Approx(ToSeconds(job.step.total())));
+  // All of it on the device, were there room: nothing to wait for, and surer.
+  model::Workload without = w;
+  without.parallel = {};
+  const StepEstimate held = EstimateStep(predictor, without, one);
+  CHECK(held.total() < job.step.total());
+  CHECK(held.log_sigma < job.step.log_sigma);
+
+  // A host without the room for it says so.
+  one.host_memory = model::GiB(64);
+  const JobEstimate small = EstimateJob(scenario, predictor, one);
+  CHECK_FALSE(small.fits());
+  CHECK(small.Obstacle().starts_with("does not fit the host's memory by "));
+
+  // Ranks have a share each of the state, and their host's memory in common.
+  const StepEstimate four = EstimateStep(predictor, w, ClusterOf(A100(), 4));
+  CHECK(ToSeconds(four.host_update) ==
+        doctest::Approx(ToSeconds(job.step.host_update)));
+}
+
+TEST_CASE("parameters from the host come before every pass") {
+  Scenario scenario = LoadScenario("llama_8b_fsdp");
+  model::Workload& w = scenario.workload;
+  w.parallel.data = 0;
+  w.parallel.offload = model::Offload::kParameters;
+  w.accumulation = 1;
+  const calibrate::Predictor predictor = Datasheet(A100());
+  const StepEstimate step = EstimateStep(predictor, w, ClusterOf(A100(), 1));
+  REQUIRE(step.traffic.size() == 2);
+  // FSDP's fp32 shard: all forward, the blocks again backward, gradients down.
+  CHECK(ToBytes(step.traffic[0].copied) == 4 * 8'030'261'248.0);
+  CHECK(ToBytes(step.traffic[1].copied) ==
+        4 * (6'979'584'000.0 + 8'030'261'248.0));
+  w.parallel.offload_activations = true;
+  const StepEstimate more = EstimateStep(predictor, w, ClusterOf(A100(), 1));
+  CHECK(more.traffic[0].copied > step.traffic[0].copied);
+  CHECK(more.total() > step.total());
+  // A CPU's memory is the host's, TPUs have a link that nobody states.
+  const hardware::Device& tpu =
+      hardware::DeviceCatalog::Shipped().Find("tpu_v3");
+  CHECK_THROWS_AS(EstimateStep(Datasheet(tpu), w, ClusterOf(tpu, 1)),
+                  model::InputError);
+}
+
 // docs/models/sharding.md, "Over several hosts".
 TEST_CASE("hosts share a network, and one that nobody named is less sure") {
   const hardware::Device& h100 =

@@ -188,6 +188,16 @@ TEST_CASE("ranks that share state are read, and refused where they stand") {
         "3; 8 ranks cannot be 3 alike groups");
   CHECK(Message(text("{ data: 1, shard: fsdp }"))
             .starts_with("s.yaml:7:29: parallel.shard: expected none"));
+  const model::Parallel offloading =
+      LoadScenario(folder.Write("o.yaml",
+                                text("{ shard: zero3, offload: parameters, "
+                                     "offload_activations: true }")))
+          .workload.parallel;
+  CHECK(offloading.offload == model::Offload::kParameters);
+  CHECK(offloading.offload_activations);
+  CHECK(Message(text("{ shard: zero1, offload: parameters }")) ==
+        "s.yaml:7:36: parallel.offload: expected optimizer, or shard: zero3 or "
+        "fsdp, got parameters with shard: zero1");
   CHECK(Message(text("{ shards: fsdp }"))
             .starts_with("s.yaml:7:13: parallel: unknown key \"shards\""));
 }
@@ -197,11 +207,13 @@ TEST_CASE("bad files say what is wrong, where") {
         "s.yaml:1:1: missing key \"epochs\", an integer from 1 to 1000000");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepoch: 4")) ==
         "s.yaml:7:1: unknown key \"epoch\"; did you mean \"epochs\"? "
-        "known: accumulation, attention, batch, checkpointed_blocks, "
+        "known: accumulation, attention, attention_checkpointing, batch, "
+        "checkpointed_blocks, "
         "compiler_level, dataset, documents, drop_last, dropout, epochs, "
         "gradient_checkpointing, "
         "gradient_compression, labels, learning_rate, model, name, "
-        "narrow_weights, notes, optimizer, padding, parallel, precision, "
+        "narrow_weights, next_token_blocks, notes, optimizer, padding, "
+        "parallel, precision, "
         "predictions_per_sequence, run, stack, stochastic_rounding, "
         "target_length, task, trainable, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==

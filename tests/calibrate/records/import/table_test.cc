@@ -165,6 +165,53 @@ TEST_CASE("a decoder's row says blocks, adapters, recomputation, weights") {
   CHECK(w.optimizer.implementation == OptimizerImplementation::kMultiTensor);
 }
 
+TEST_CASE("a row says what waits in the host's memory") {
+  const auto row = [](std::string_view stack) {
+    return fmt::format(
+        "A100-SXM4-80GB,2,mistral-7b,4096,32,32,8,14336,32000,4096,4,1,,,1,1,"
+        "fsdp,full,bf16,,,HF Trainer,{},finetune,tokens_per_s,3300,n\n",
+        stack);
+  };
+  const auto parallel = [&](std::string_view stack) {
+    const Table table = ParseDecoder(row(stack));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.parallel;
+  };
+  CHECK(parallel("packed").offload == model::Offload::kNone);
+  const model::Parallel parameters =
+      parallel("FSDP full shard; CPU offload of parameters");
+  CHECK(parameters.offload == model::Offload::kParameters);
+  CHECK_FALSE(parameters.offload_activations);
+  CHECK(parallel("CPU offload of parameters and activations")
+            .offload_activations);
+  const model::Parallel activations = parallel(
+      "cumulative: Activation "
+      "Offloading");
+  CHECK(activations.offload == model::Offload::kNone);
+  CHECK(activations.offload_activations);
+  CHECK(ReasonOfDecoder(row("Unsloth: with offload")) ==
+        "not predicted: what is offloaded is not stated");
+}
+
+TEST_CASE("recipes over ranks compute again what a row does not state") {
+  const auto again = [](std::string_view sharding,
+                        std::string_view recompute,
+                        std::string_view framework) {
+    const Table table = ParseDecoder(fmt::format(
+        "A100-SXM4-80GB,2,mistral-7b,4096,32,32,8,14336,32000,4096,4,1,,,1,1,"
+        "{},{},bf16,,,{},packed data,finetune,tokens_per_s,3300,n\n",
+        sharding,
+        recompute,
+        framework));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.gradient_checkpointing;
+  };
+  CHECK(again("fsdp", "", "torchtune"));
+  CHECK_FALSE(again("none", "", "torchtune"));
+  CHECK_FALSE(again("fsdp", "none", "torchtune"));
+  CHECK_FALSE(again("fsdp", "", "HF Trainer"));
+}
+
 TEST_CASE("a row says how many blocks are computed again") {
   const auto row = [](std::string_view recompute) {
     return fmt::format(
