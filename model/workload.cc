@@ -230,6 +230,32 @@ void ValidateTrainable(const Trainable& t, const Architecture& a) {
   }
 }
 
+// What is computed again, and that it is of the model.
+void ValidateCheckpointing(const Workload& w) {
+  const Architecture& a = w.architecture;
+  RequireCount(w.checkpointed_blocks, 0, a.layers, "checkpointed_blocks");
+  if (w.checkpointed_blocks > 0 &&
+      (!w.gradient_checkpointing || a.decoder_layers > 0)) {
+    throw InputError(fmt::format("checkpointed_blocks: expected {}, got {}",
+                                 w.gradient_checkpointing
+                                     ? "0, which is all, in models of two sides"
+                                     : "gradient_checkpointing beside it",
+                                 w.checkpointed_blocks));
+  }
+  if (w.attention_checkpointing && w.gradient_checkpointing &&
+      w.checkpointed_blocks == 0) {
+    throw InputError(
+        "attention_checkpointing: expected false where gradient_checkpointing "
+        "computes all of every block again, got true; hint: "
+        "checkpointed_blocks, or one of the two");
+  }
+  if (w.attention_checkpointing && a.decoder_layers > 0) {
+    throw InputError(
+        "attention_checkpointing: expected false in models of two sides, got "
+        "true; hint: gradient_checkpointing");
+  }
+}
+
 }  // namespace
 
 void Validate(const Workload& w) {
@@ -267,27 +293,7 @@ void Validate(const Workload& w) {
                     ToText(w.parallel.shard),
                     ToText(w.compression.kind)));
   }
-  RequireCount(w.checkpointed_blocks, 0, a.layers, "checkpointed_blocks");
-  if (w.checkpointed_blocks > 0 &&
-      (!w.gradient_checkpointing || a.decoder_layers > 0)) {
-    throw InputError(fmt::format("checkpointed_blocks: expected {}, got {}",
-                                 w.gradient_checkpointing
-                                     ? "0, which is all, in models of two sides"
-                                     : "gradient_checkpointing beside it",
-                                 w.checkpointed_blocks));
-  }
-  if (w.attention_checkpointing && w.gradient_checkpointing &&
-      w.checkpointed_blocks == 0) {
-    throw InputError(
-        "attention_checkpointing: expected false where gradient_checkpointing "
-        "computes all of every block again, got true; hint: "
-        "checkpointed_blocks, or one of the two");
-  }
-  if (w.attention_checkpointing && a.decoder_layers > 0) {
-    throw InputError(
-        "attention_checkpointing: expected false in models of two sides, got "
-        "true; hint: gradient_checkpointing");
-  }
+  ValidateCheckpointing(w);
   const auto longest = a.max_sequence_length();
   const int64_t length = std::max(w.sequence_length, w.target_length);
   if (longest && length > *longest) {

@@ -655,9 +655,8 @@ std::string JobEstimate::Obstacle() const {
   }
   if (host && !host->fits()) {
     return fmt::format(
-        "does not fit the host's memory by {}: what {} offload takes {}",
+        "does not fit the host's memory by {}: what is offloaded takes {}",
         hardware::FormatBytes(host->total() - *host->capacity),
-        hardware::Plural(host->ranks, "rank"),
         hardware::FormatBytes(host->total()));
   }
   ENSURE(compilation && compilation->fails, "a job that does not fit");
