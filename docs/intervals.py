@@ -7,14 +7,19 @@ A row's ratio is |log(measured / predicted)| over half its interval, in
 logarithms. By grade, and for one device and several, this prints which ratio
 80 % of the rows stay below, every device of a table counting alike: what the
 interval would have to be multiplied by so that 80 % held, given the factors
-that the program has now (width_beyond of hardware/models/kind.h, and what ranks add
-in scenarios/job/estimate.cc). These were chosen on the first part,
-whose devices or runs were left out.
+that the program has now (width_extrapolated and width_datasheet of
+hardware/models/kind.h, and what ranks add in scenarios/job/estimate.cc). These
+were chosen on the first part, whose devices or runs were left out.
+
+The second part is of devices that several sources measured, each source
+predicted from the others. It says how far all runs of a source are likeliest to
+be off together, which is `sources:` of hardware/kinds/gpu.yaml.
 """
 
 import collections
 import math
 import pathlib
+import statistics
 import sys
 
 sys.dont_write_bytecode = True
@@ -57,6 +62,56 @@ def line(name, groups):
             f"| {quantile(weighted, 0.8):.2f} |")
 
 
+def likelihood(pairs, tau):
+    """The log density of the errors of pairs of a device and a source.
+
+    Of a pair they are N(0, S + v 1 1^T), S what the interval says without the
+    source, v = tau^2 (1 + 1 / k), k the sources that predicted it.
+    """
+    total = 0.0
+    for (device, _), rows in pairs.items():
+        others = sum(of == device for of, _ in pairs) - 1
+        v = tau ** 2 * (1 + 1 / others)
+        own = [row["log_sigma"] ** 2 - row["source_log_sigma"] ** 2
+               for row in rows]
+        errors = [math.log(row["measured_s"] / row["predicted_s"])
+                  for row in rows]
+        weight = sum(1 / s for s in own)
+        pull = sum(e / s for e, s in zip(errors, own))
+        total -= 0.5 * (sum(math.log(s) + e * e / s
+                            for e, s in zip(errors, own))
+                        + math.log(1 + v * weight)
+                        - v * pull ** 2 / (1 + v * weight))
+    return total
+
+
+def sources(program, folder):
+    """Every source of a device predicted from the others; the likeliest tau."""
+    answer = program.json(
+        "validate", *(str(folder / f"{table}.csv") for table in LEFT_OUT),
+        "--protocol", "leave-source-out")
+    pairs = collections.defaultdict(list)
+    for row in answer["rows"]:
+        if row["devices"] == 1:
+            pairs[row["device"], row["measured_by"]].append(row)
+    tau = max((step / 1000 for step in range(0, 500)),
+              key=lambda tau: likelihood(pairs, tau))
+    ratio_of = likelihood(pairs, tau) - likelihood(pairs, 0.0)
+    lines = ["| device | left out | rows | error, % | scatter, % | inside 80 %, % |",
+             "| --- | --- | ---: | ---: | ---: | ---: |"]
+    for (device, source), rows in sorted(pairs.items()):
+        errors = [math.log(row["measured_s"] / row["predicted_s"])
+                  for row in rows]
+        inside = 100 * sum(row["covered"] for row in rows) / len(rows)
+        lines.append(f"| {device} | {source} | {len(rows)} "
+                     f"| {100 * statistics.mean(errors):+.0f} "
+                     f"| {100 * statistics.pstdev(errors):.0f} "
+                     f"| {inside:.0f} |")
+    return "\n".join([
+        f"Likeliest tau: {tau:.3f}, of {len(pairs)} pairs; the log likelihood "
+        f"is {ratio_of:.0f} above that of 0.", "", *lines])
+
+
 def summary(program, folder, tables, protocols, by_table):
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     for protocol in protocols:
@@ -65,7 +120,8 @@ def summary(program, folder, tables, protocols, by_table):
                                   "--protocol", protocol)
             for row in answer["rows"]:
                 several = "several" if row["devices"] > 1 else "one"
-                name = (f"{table}, {row['grade']}" if by_table else
+                seen = "" if row["source_seen"] else ", source unseen"
+                name = (f"{table}, {row['grade']}{seen}" if by_table else
                         f"{protocol}, {row['grade']}, {several}")
                 found[name][table, row["device"], several].append(row)
     head = ["| rows of | rows | groups | inside 80 %, % | 80 % below |",
@@ -78,6 +134,7 @@ def main():
     printed("intervals.md", [
         "## Chosen on: left out of five tables", "",
         summary(program, tables, LEFT_OUT, PROTOCOLS, False), "",
+        "## Sources", "", sources(program, tables), "",
         "## Tables that no fit is made from: as shipped", "",
         summary(program, tables, OTHERS, ["as-shipped"], True)],
         "docs/intervals.py --tables FOLDER")

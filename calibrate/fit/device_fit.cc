@@ -524,6 +524,14 @@ struct OwnFigures {
   std::vector<KernelObservation> kernels;
 };
 
+// Kernels by themselves are of the trainer alone.
+std::vector<std::string> SourcesOf(const OwnFigures& own) {
+  std::set<std::string> sources;
+  for (const Observation& step : own.steps) sources.insert(step.source);
+  if (!own.kernels.empty()) sources.emplace(kOwnSource);
+  return {sources.begin(), sources.end()};
+}
+
 OwnFigures OfDevice(const hardware::Device& device,
                     const std::vector<Observation>& observations,
                     const std::vector<KernelObservation>& kernels) {
@@ -607,6 +615,7 @@ Fit FitDevice(const hardware::Device& device,
   FillKernelErrors(fit);
   fit.range = RangeOf(data);
   CountFigures(data, fit.provenance);
+  fit.provenance.sources = SourcesOf(own);
   return fit;
 }
 

@@ -32,6 +32,8 @@ struct FittedParameter {
 
 struct Provenance {
   std::string source;  // "trainer" or the files fitted to
+  // Who measured, as observations name them; sorted.
+  std::vector<std::string> sources;
   std::string host;
   std::string software;
   std::string date;  // ISO 8601, UTC

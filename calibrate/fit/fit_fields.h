@@ -250,9 +250,23 @@ void VisitFields(Archive& archive, P& power) {
   archive(model::Field{.name = "runs", .required = true}, power.runs);
 }
 
+// A file leaves out what `source` says already, being the only one.
+template <class Archive, class Sources>
+void VisitSources(Archive& archive,
+                  const std::string& source,
+                  Sources& sources) {
+  std::vector<std::string> others;
+  if (sources != std::vector{source}) others = sources;
+  archive(model::Field{.name = "sources"}, others);
+  if constexpr (model::ReadingArchive<Archive>) {
+    sources = others.empty() ? std::vector{source} : std::move(others);
+  }
+}
+
 template <class Archive, model::Of<Provenance> P>
 void VisitFields(Archive& archive, P& from) {
   archive(model::Field{.name = "source"}, from.source);
+  VisitSources(archive, from.source, from.sources);
   archive(model::Field{.name = "host"}, from.host);
   archive(model::Field{.name = "software"}, from.software);
   archive(model::Field{.name = "date"}, from.date);

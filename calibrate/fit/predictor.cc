@@ -9,6 +9,7 @@
 
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
@@ -169,6 +170,34 @@ bool Predictor::HasExchangeOf(int64_t devices) const {
   return least_devices_ > 1 && Within(devices, least_devices_, most_devices_);
 }
 
+bool Predictor::HasSource(std::string_view source) const {
+  const std::vector<std::string>& sources = fit_.provenance.sources;
+  return std::find(sources.begin(), sources.end(), source) != sources.end();
+}
+
+// What a source did not measure of itself nobody knows better than its
+// datasheet.
+double Predictor::WidthAt(Grade of_shape, bool source_seen) const {
+  const hardware::Kind& kind = hardware::KindOf(device_);
+  if (!KnowsSteps()) return kind.width_datasheet;
+  if (of_shape != Grade::kExtrapolated) return 1.0;
+  return source_seen ? kind.width_extrapolated : kind.width_datasheet;
+}
+
+// What all runs of a source share is N(0, tau^2), one of each source on a
+// device. The fit has the mean of its k sources in it:
+//
+//   Var(b - mean b_k) = tau^2 (1 + 1 / k)
+//
+// and of its own sources what they differ by is in its residuals. Priors are of
+// no source.
+double Predictor::SourceSigma(std::string_view source) const {
+  if (HasSource(source)) return 0.0;
+  const auto count = static_cast<double>(fit_.provenance.sources.size());
+  return hardware::FactsOfKind(device_.kind).source_sigma *
+         (count > 0 ? std::sqrt(1.0 + 1.0 / count) : 1.0);
+}
+
 Grade Predictor::ShapeGrade(const model::Workload& workload) const {
   if (!fitted_) return Grade::kDatasheetOnly;
   const FittedRange& range = fit_.range;
@@ -280,8 +309,7 @@ double Predictor::LogSigma(const model::Workload& workload,
   }
   double squares = std::max(variance, 0.0) + scatter * scatter +
                    kDatasheetScatter * kDatasheetScatter * footing.unseen;
-  // A fit without runs is what others of the kind tell: it has no distance.
-  if (footing.grade == Grade::kExtrapolated && fit_.range.max_tokens > 0) {
+  if (footing.grade == Grade::kExtrapolated && KnowsSteps()) {
     // What was measured says less of this than of its own kind: never surer
     // than the datasheet's priors alone, and less so with the distance.
     const auto infos = hardware::ParametersOf(device_.kind);
@@ -296,7 +324,8 @@ double Predictor::LogSigma(const model::Workload& workload,
   return std::sqrt(squares);
 }
 
-StepPrediction Predictor::Predict(const model::Workload& workload) const {
+StepPrediction Predictor::Predict(const model::Workload& workload,
+                                  std::string_view source) const {
   model::Validate(workload);
   hardware::RequireSupported(device_, workload);
   const model::KernelList kernels = model::ExpandKernels(workload);
@@ -317,15 +346,16 @@ StepPrediction Predictor::Predict(const model::Workload& workload) const {
   }
   if (place) footing.unseen = UnseenShare(fit_, *place, !discrepancy_.empty());
   prediction.grade = GradeOver(workload, 1);
-  const bool beyond = footing.grade == Grade::kExtrapolated ||
-                      footing.grade == Grade::kDatasheetOnly;
-  const double width = beyond && workload.work != model::Work::kForward
-                           ? hardware::KindOf(device_).width_beyond
-                           : 1.0;
+  prediction.source_seen = HasSource(source);
+  prediction.source_sigma = SourceSigma(source);
+  const double width = workload.work == model::Work::kForward
+                           ? 1.0
+                           : WidthAt(footing.grade, prediction.source_seen);
   const auto log_sigma = [&](Quantity part) {
     // A part that is not there takes no time, surely.
     if (!std::isfinite(times[part])) return 0.0;
-    return width * LogSigma(workload, times, part, footing);
+    return std::hypot(width * LogSigma(workload, times, part, footing),
+                      prediction.source_sigma);
   };
   prediction.log_sigma = log_sigma(Quantity::kStep);
   prediction.forward_log_sigma = log_sigma(Quantity::kForward);

@@ -37,6 +37,10 @@ struct StepPrediction {
   double high_factor = 1;
   Grade grade = Grade::kDatasheetOnly;
   int64_t figures = 0;  // that the fit rests on; 0: no fit
+  // Whether runs of the question's source are among them, and what is in
+  // log_sigma where not.
+  bool source_seen = false;
+  double source_sigma = 0;
 };
 
 // So few figures behind a fit are said wherever its grade is.
@@ -63,9 +67,11 @@ class Predictor {
   // Throws InputError when the fit is of another device.
   Predictor(hardware::Device device, Fit fit);
 
-  // Throws InputError when the device cannot run the workload's precision, or
-  // the workload is not valid.
-  StepPrediction Predict(const model::Workload& workload) const;
+  // Of a device that is in `source`'s hosts and runs its software. Throws
+  // InputError when the device cannot run the workload's precision, or the
+  // workload is not valid.
+  StepPrediction Predict(const model::Workload& workload,
+                         std::string_view source = kOwnSource) const;
 
   // The time alone, several times cheaper. Throws as Predict.
   hardware::StepTime<double> Time(const model::Workload& workload) const;
@@ -88,12 +94,22 @@ class Predictor {
   // their exchange is in the step of one.
   bool HasExchangeOf(int64_t devices) const;
 
+  // Whether its fit has runs of that source.
+  bool HasSource(std::string_view source) const;
+  // What a question's source adds to the standard deviation of log(time).
+  double SourceSigma(std::string_view source) const;
+
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
 
  private:
   // By the workload alone, on whatever number of devices; never measured.
   Grade ShapeGrade(const model::Workload& workload) const;
+  // Whether steps are behind the answers: not of a datasheet, nor of a fit to
+  // kernels, nor where others of the kind tell, which have no distance.
+  bool KnowsSteps() const { return fitted_ && fit_.range.max_tokens > 0; }
+  // What an interval of training is multiplied by, in the logarithm.
+  double WidthAt(Grade of_shape, bool source_seen) const;
   // What the runs of the fit say of a workload.
   struct Footing {
     Grade grade = Grade::kDatasheetOnly;  // of its shape

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -335,6 +336,9 @@ ProfileFit FitProfiles(const Device& device,
   fit.kind = device.kind;
   fit.provenance.runs = static_cast<int64_t>(profiles.size());
   fit.provenance.observations = figures;
+  std::set<std::string> sources;
+  for (const EngineProfile& profile : profiles) sources.insert(profile.source);
+  fit.provenance.sources.assign(sources.begin(), sources.end());
   fit.range = RangeOf(profiles);
   FillParameters(solution, fit);
   FillRuns(profiles, result, solution, options.time_sigma, fit);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -19,8 +20,9 @@ namespace trainfare::calibrate {
 // the step time.
 struct EngineProfile {
   std::string label;
-  std::string device;        // catalog name; may be empty
-  model::Workload workload;  // of one device
+  std::string device;                            // catalog name; may be empty
+  std::string source = std::string(kOwnSource);  // as of an Observation
+  model::Workload workload;                      // of one device
   // That the run went over; 0: over a part of one, which stands for all of it.
   int64_t devices = 1;
   std::optional<model::Seconds<>> step;

@@ -29,6 +29,10 @@ inline constexpr std::array kAllQuantities = {Quantity::kStep,
                                               Quantity::kKernel};
 inline constexpr size_t kQuantities = kAllQuantities.size();
 
+// Whose runs the trainer's are, and those of whatever names nobody else: the
+// user's own.
+inline constexpr std::string_view kOwnSource = "trainfare-trainer";
+
 struct Observation {
   std::string label;   // run id or "file:line", for messages and tables
   std::string group;   // what validate groups by (system, table)
@@ -45,6 +49,8 @@ struct Observation {
   model::Seconds<> measured;  // median over the steps that are not warm-up
   double relative_noise = 0;  // of the median, from the samples; 0 = unknown
   std::string framework;      // as the source says, may be empty
+  // Who measured: one that has its own hosts, software and cooling.
+  std::string source = std::string(kOwnSource);
 };
 
 // One operation of a step, timed by itself.

@@ -586,12 +586,12 @@ class Session {
                               {.runs = kept_.runs,
                                .observations = {},
                                .collectives = collectives_,
-                               .source = "trainfare-trainer"});
+                               .source = std::string(kOwnSource)});
     for (const std::string& note : ranks.notes) progress_.Note(note);
     fit.ranks = std::move(ranks.groups);
     fit.power = FitPower(device_, fit, PowersOf(kept_.runs));
     fit.name = FitName();
-    fit.provenance.source = "trainfare-trainer";
+    fit.provenance.source = kOwnSource;
     fit.provenance.host = runs_.front().host;
     fit.provenance.software = runs_.front().software;
     fit.provenance.date = TimeNow();

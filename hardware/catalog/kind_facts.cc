@@ -51,6 +51,11 @@ KindFacts ReadFacts(const std::string& path) {
     facts.rank_host = ranks->Time("host");
     facts.rank_host_sigma = ranks->Number("host_sigma", 0.01, 5.0);
   }
+  if (const auto sources = root.OptionalMap("sources")) {
+    facts.source_sigma = sources->Number("sigma", 0.0, 3.0);
+    // For readers.
+    sources->Integer("pairs", 1, 1'000'000);
+  }
   if (const auto generations = root.OptionalMap("generations")) {
     for (const std::string& name : generations->Keys()) {
       facts.generations.emplace(name,

@@ -24,6 +24,9 @@ struct KindFacts {
   // deviation of its logarithm; 0: nothing is known to be added.
   model::Seconds<> rank_host;
   double rank_host_sigma = 0;
+  // What all runs of one source share, over its hosts, software and cooling, as
+  // the standard deviation of log(time); 0: no two measured one such device.
+  double source_sigma = 0;
   // By compute capability ("8.0"), exactly.
   std::map<std::string, ArithmeticEnergy, std::less<>> generations;
   std::optional<CompilerFacts> compiler;

@@ -44,12 +44,14 @@ struct Kind {
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;
 
-  // What an interval of training beyond what was measured is multiplied by, in
-  // the logarithm, so that 80 % hold: the 80th percentile of
+  // What an interval of training is multiplied by, in the logarithm, so that
+  // 80 % hold, by its grade: the 80th percentile of
   // |log(measured / predicted)| over half of it, of rows that were left out
   // (docs/results/intervals.md). Sums of variances take all priors as
-  // independent, which they are not. 1: of too few devices are there rows.
-  double width_beyond = 1.0;
+  // independent, which they are not. A fit that knows no step has a
+  // datasheet's. 1: of too few devices are there rows.
+  double width_extrapolated = 1.0;
+  double width_datasheet = 1.0;
 
   // How its software holds a workload in memory.
   PlanMemoryFunction plan_memory = PlanPlainMemory;

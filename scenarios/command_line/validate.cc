@@ -41,11 +41,12 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
                   "Measurements: JSON Lines of the trainer, CSV tables, or "
                   "published figures (a folder or YAML)")
       ->required();
-  sub->add_option("--protocol",
-                  flags->protocol,
-                  "What predictions may have seen: as-shipped (nothing), "
-                  "in-sample, leave-one-out, leave-device-out, "
-                  "one-run-per-device, k-runs=N")
+  sub->add_option(
+         "--protocol",
+         flags->protocol,
+         "What predictions may have seen: as-shipped (nothing), "
+         "in-sample, leave-one-out, leave-source-out, leave-device-out, "
+         "one-run-per-device, k-runs=N")
       ->type_name("NAME");
   sub->add_option("--group-by",
                   flags->group_by,

@@ -151,7 +151,7 @@ class Estimator {
     }
     try {
       const calibrate::Predictor& predictor = PredictorOf(place.device);
-      if (!memo) memo.emplace(predictor);
+      if (!memo) memo.emplace(predictor, jobs_.front().source);
       return Best(c, *memo, ClusterAt(place, predictor));
     } catch (const model::InputError& error) {
       c.objection = {Obstacle::kCannotRun, error.what()};

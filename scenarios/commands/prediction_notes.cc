@@ -44,6 +44,22 @@ std::optional<Note> MemoryNote(const JobEstimate& job) {
       Caution::kMemoryInInterval);
 }
 
+std::optional<Note> SourceNote(const JobEstimate& job,
+                               const Scenario& scenario) {
+  if (!job.fits() || job.step.source_sigma == 0) return std::nullopt;
+  const std::string where =
+      scenario.source == calibrate::kOwnSource
+          ? "your own hosts and software"
+          : fmt::format("the hosts and software of {}", scenario.source);
+  return Note(
+      fmt::format("nothing behind the answer was measured on {}, and sources "
+                  "differ by {:.0f} % on equal devices, which is in the "
+                  "interval; `trainfare calibrate` there takes it out",
+                  where,
+                  100.0 * job.step.source_sigma),
+      Caution::kSourceUnseen);
+}
+
 namespace {
 
 void AddMemoryNotes(const std::vector<JobEstimate>& jobs,
@@ -333,6 +349,9 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
   }
   AddCompileNotes(target, jobs, scenario, notes);
   AddFitNotes(target, notes);
+  if (auto note = SourceNote(jobs.front(), scenario)) {
+    notes.push_back(std::move(*note));
+  }
   AddBatchNotes(target, jobs, scenario, notes);
   AddLinkNotes(target, notes);
   AddPriceNotes(target, spot, notes);

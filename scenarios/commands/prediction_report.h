@@ -57,6 +57,11 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
 // Where the time and the memory of one job go.
 std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs);
 
+// That nothing of the scenario's source is behind a job's interval, and what
+// that adds to it; nullopt: something is, or nothing is known to be added.
+std::optional<Note> SourceNote(const JobEstimate& job,
+                               const Scenario& scenario);
+
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);
 

@@ -406,6 +406,9 @@ void AddNotes(const std::vector<Candidate>& candidates,
     if (auto note = MemoryNote(*candidates.front().job)) {
       report.notes.push_back(std::move(*note));
     }
+    if (auto note = SourceNote(*candidates.front().job, scenario)) {
+      report.notes.push_back(std::move(*note));
+    }
   }
   for (const Candidate& c : candidates) {
     if (!c.chosen) continue;

@@ -51,6 +51,9 @@ struct Row {
   model::Seconds<> low;
   model::Seconds<> high;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
+  double log_sigma = 0;
+  double source_sigma = 0;  // of it, for a source that the fit has not seen
+  bool source_seen = false;
   std::string reason;                   // why it is not predicted
   std::optional<double> repeat_spread;  // of the point's repeats
 
@@ -66,6 +69,17 @@ struct DeviceRows {
   hardware::Device device;
   std::vector<size_t> rows;  // indices into all rows
 };
+
+const char* NothingToFitTo(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kLeaveOneOut:
+      return "nothing else was measured on one such device";
+    case Protocol::kLeaveSourceOut:
+      return "nobody else measured one such device";
+    default:
+      return "no row of one such device to fit to";
+  }
+}
 
 // A model fitted to some rows (or not at all) and the rows it predicts.
 struct Task {
@@ -92,6 +106,7 @@ class Validation {
         break;
       case Protocol::kInSample:
       case Protocol::kLeaveOneOut:
+      case Protocol::kLeaveSourceOut:
       case Protocol::kRunsPerDevice: {
         const std::vector<Task> tasks = Tasks();
         calibrate::ParallelFor(tasks.size(),
@@ -206,6 +221,9 @@ class Validation {
         case Protocol::kLeaveOneOut:
           LeaveOneOut(d, fittable, tasks);
           break;
+        case Protocol::kLeaveSourceOut:
+          LeaveSourceOut(d, fittable, tasks);
+          break;
         case Protocol::kRunsPerDevice:
           DrawRuns(d, fittable, tasks);
           break;
@@ -239,6 +257,25 @@ class Validation {
       tasks.push_back(std::move(task));
     }
     if (!parallel.predict.empty()) tasks.push_back(std::move(parallel));
+  }
+
+  void LeaveSourceOut(size_t d,
+                      const std::vector<size_t>& fittable,
+                      std::vector<Task>& tasks) {
+    const auto source = [&](size_t row) -> const std::string& {
+      return rows_[row].observation->source;
+    };
+    std::map<std::string, Task> by_source;
+    for (const size_t row : devices_[d].rows) {
+      by_source[source(row)].predict.push_back(row);
+    }
+    for (auto& [left_out, task] : by_source) {
+      task.device = d;
+      for (const size_t row : fittable) {
+        if (source(row) != left_out) task.fit_to.push_back(row);
+      }
+      tasks.push_back(std::move(task));
+    }
   }
 
   void DrawRuns(size_t d,
@@ -361,9 +398,7 @@ class Validation {
   void FitAndPredict(const Task& task) {
     if (task.fit_to.empty()) {
       for (const size_t row : task.predict) {
-        rows_[row].reason = options_.protocol == Protocol::kLeaveOneOut
-                                ? "nothing else was measured on one such device"
-                                : "no row of one such device to fit to";
+        rows_[row].reason = NothingToFitTo(options_.protocol);
       }
       return;
     }
@@ -397,13 +432,16 @@ class Validation {
       if (!row.asked) continue;
       Attempt({index}, [&] {
         const Observation& o = *row.observation;
-        const StepEstimate step =
-            EstimateStep(predictor, o.workload, ClusterOf(predictor, o));
+        const StepEstimate step = EstimateStep(
+            predictor, o.workload, ClusterOf(predictor, o), o.source);
         const auto [part, log_sigma] = Part(step, o.quantity);
         row.predicted = part;
         row.low = part * step.LowFactor(log_sigma);
         row.high = part * step.HighFactor(log_sigma);
         row.grade = grade.value_or(step.grade);
+        row.log_sigma = log_sigma;
+        row.source_sigma = step.source_sigma;
+        row.source_seen = step.source_seen;
       });
     }
   }
@@ -443,6 +481,8 @@ std::string ToText(const ValidateOptions& options) {
       return "in-sample";
     case Protocol::kLeaveOneOut:
       return "leave-one-out";
+    case Protocol::kLeaveSourceOut:
+      return "leave-source-out";
     case Protocol::kLeaveDeviceOut:
       return "leave-device-out";
     case Protocol::kRunsPerDevice:
@@ -463,6 +503,9 @@ std::string Explain(const ValidateOptions& options) {
              "prediction";
     case Protocol::kLeaveOneOut:
       return "every row was predicted by a fit to the other workloads of its "
+             "device";
+    case Protocol::kLeaveSourceOut:
+      return "every row was predicted by a fit to what others measured on its "
              "device";
     case Protocol::kLeaveDeviceOut:
       return "every device was predicted from fits to the other devices of its "
@@ -576,11 +619,15 @@ Json RowJson(const Row& row, const Validation& validation) {
   json["accumulation"] = o.workload.accumulation;
   json["framework"] = o.framework;
   json["source"] = o.group;
+  json["measured_by"] = o.source;
+  json["source_seen"] = row.source_seen;
   json["quantity"] = calibrate::ToText(o.quantity);
   json["measured_s"] = ToSeconds(o.measured);
   json["predicted_s"] = ToSeconds(*row.predicted);
   json["predicted_low_s"] = ToSeconds(row.low);
   json["predicted_high_s"] = ToSeconds(row.high);
+  json["log_sigma"] = row.log_sigma;
+  json["source_log_sigma"] = row.source_sigma;
   json["error_percent"] = error.error;
   json["covered"] = error.covered.value_or(false);
   json["grade"] = calibrate::ToText(row.grade);

@@ -51,7 +51,7 @@ size_t DeviceMemo::Hash::operator()(const model::Workload& w) const {
 const calibrate::StepPrediction& DeviceMemo::Predict(
     const model::Workload& workload) {
   return AnswerTo(OfOneRank(workload), predictions_, [&](const auto& one) {
-    return predictor_.Predict(one);
+    return predictor_.Predict(one, source_);
   });
 }
 

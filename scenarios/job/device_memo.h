@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "calibrate/fit/predictor.h"
@@ -17,9 +19,10 @@ namespace trainfare::scenarios {
 // Every answer is computed once and kept. For one thread.
 class DeviceMemo {
  public:
-  // `predictor` must outlive it.
-  explicit DeviceMemo(const calibrate::Predictor& predictor)
-      : predictor_(predictor) {}
+  // `predictor` must outlive it, which is asked about devices of `source`.
+  explicit DeviceMemo(const calibrate::Predictor& predictor,
+                      std::string_view source = calibrate::kOwnSource)
+      : predictor_(predictor), source_(source) {}
 
   const calibrate::Predictor& predictor() const { return predictor_; }
 
@@ -53,6 +56,7 @@ class DeviceMemo {
   using Answers = std::unordered_map<Key, Answer, Hash>;
 
   const calibrate::Predictor& predictor_;
+  const std::string source_;
   Answers<model::Workload, calibrate::StepPrediction> predictions_;
   Answers<model::Workload, hardware::StepTime<double>> times_;
   Answers<Question, std::optional<int64_t>> largest_batches_;

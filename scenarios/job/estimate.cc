@@ -131,6 +131,8 @@ class MeanStep {
     mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
     mean_.figures = step.figures;
     mean_.ring_ranks = step.ring_ranks;
+    mean_.source_seen = step.source_seen;
+    mean_.source_sigma = step.source_sigma;
     any_ = true;
   }
   StepEstimate Get() const {
@@ -564,6 +566,8 @@ StepEstimate EstimateStep(DeviceMemo& memo,
   step.high_factor = prediction.high_factor;
   step.grade = predictor.GradeOver(workload, cluster.devices);
   step.figures = prediction.figures;
+  step.source_seen = prediction.source_seen;
+  step.source_sigma = prediction.source_sigma;
   if (Sends(predictor, workload, cluster)) {
     AddRanks(predictor, workload, cluster, prediction, step);
     return step;
@@ -677,8 +681,9 @@ model::Bytes<> HostHolding::total() const {
 
 StepEstimate EstimateStep(const calibrate::Predictor& predictor,
                           const model::Workload& workload,
-                          const Cluster& cluster) {
-  DeviceMemo memo(predictor);
+                          const Cluster& cluster,
+                          std::string_view source) {
+  DeviceMemo memo(predictor, source);
   return EstimateStep(memo, workload, cluster);
 }
 
@@ -758,7 +763,7 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster) {
-  DeviceMemo memo(predictor);
+  DeviceMemo memo(predictor, scenario.source);
   return EstimateJob(scenario, memo, cluster);
 }
 

@@ -45,6 +45,9 @@ struct StepEstimate {
   double high_factor = 1;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
   int64_t figures = 0;  // behind the fit; 0: no fit
+  // As StepPrediction has them.
+  bool source_seen = false;
+  double source_sigma = 0;
   // Over how many ranks the ring was measured; 0: it was not, or is not needed.
   int64_t ring_ranks = 0;
   // What ranks that share training state send, by part of the step; empty: none
@@ -61,11 +64,13 @@ struct StepEstimate {
   model::Seconds<> matrix() const;
 };
 
-// One optimizer step on all devices of the cluster. Throws InputError when the
-// device cannot run the precision, or the workload is not valid.
+// One optimizer step on all devices of the cluster, which are `source`'s.
+// Throws InputError when the device cannot run the precision, or the workload
+// is not valid.
 StepEstimate EstimateStep(const calibrate::Predictor& predictor,
                           const model::Workload& workload,
-                          const Cluster& cluster);
+                          const Cluster& cluster,
+                          std::string_view source = calibrate::kOwnSource);
 
 // What one rank sends the others in a step, nothing beside it.
 struct GradientExchange {
@@ -165,7 +170,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster);
 // The same of several jobs and clusters, whose device is asked once for what
-// they have in common.
+// they have in common; all are of the memo's source.
 JobEstimate EstimateJob(const Scenario& scenario,
                         DeviceMemo& memo,
                         const Cluster& cluster);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/records/observation.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/padding.h"
 #include "model/units.h"
@@ -59,6 +60,8 @@ struct Scenario {
   bool names_optimizer = true;  // forward passes need none
   double layer_decay = 1.0;     // of the learning rate, from layer to layer
   RunExtras extras;
+  // On whose hosts, by whose software, as fits name their sources.
+  std::string source = std::string(calibrate::kOwnSource);
 
   // Lengths in which batches of `batch` sequences come.
   std::vector<model::PaddedLength> BatchLengths(int64_t batch) const;

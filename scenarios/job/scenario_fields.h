@@ -209,6 +209,9 @@ void VisitFields(Archive& archive, S& s) {
   archive(Field{.name = "run",
                 .about = "What the clock adds to the steps; else as usual"},
           s.extras);
+  archive(Field{.name = "source",
+                .about = "Who runs it, as the provenance of fits names them"},
+          s.source);
   std::string notes;
   archive(Field{.name = "notes", .about = "For readers"}, notes);
 }

@@ -211,6 +211,7 @@ std::string ToYaml(const Scenario& s) {
   lines.Add("gradient_compression", CompressionJson(w.compression));
   lines.Add("drop_last", s.drop_last);
   lines.AddMap("run", RunJson(s.extras));
+  lines.Add("source", s.source);
   return lines.text();
 }
 

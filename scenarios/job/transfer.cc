@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "calibrate/fit/predictor.h"
@@ -138,11 +140,16 @@ calibrate::Fit TransferFit(const hardware::Device& device,
   const auto infos = hardware::ParametersOf(device.kind);
   const size_t count = infos.size();
   int64_t fits_used = 0;
+  std::set<std::string> sources;
   for (const calibrate::Fit* other : others) {
     ENSURE(other->device != device.name, "a device tells nothing of itself");
-    if (other->kind == device.kind) ++fits_used;
+    if (other->kind != device.kind) continue;
+    ++fits_used;
+    sources.insert(other->provenance.sources.begin(),
+                   other->provenance.sources.end());
   }
   fit.degrees_of_freedom = fits_used;
+  fit.provenance.sources.assign(sources.begin(), sources.end());
   for (size_t i = 0; i < count; ++i) {
     // What is known of the device itself comes before what others are like.
     if (fit.parameters[i].prior != infos[i].prior) continue;

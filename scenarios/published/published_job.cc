@@ -42,6 +42,7 @@ PublishedJob JobOf(const Published& published, const PublishedRun& run) {
   s.name = run.name;
   s.title = run.name;
   s.path = FileOf(run);
+  s.source = run.document;
   s.workload = calibrate::WorkloadOf(run);
   const model::RunPlan plan = calibrate::PlanOf(published, run);
   s.train_samples = plan.train_samples;

@@ -42,6 +42,8 @@ std::string_view ToText(Caution caution) {
       return "rows_of_the_fit";
     case Caution::kRowsSkipped:
       return "rows_skipped";
+    case Caution::kSourceUnseen:
+      return "source_unseen";
     case Caution::kStartUpAssumed:
       return "start_up_assumed";
   }

@@ -30,6 +30,7 @@ enum class Caution {
   kRowsDropped,
   kRowsOfTheFit,
   kRowsSkipped,
+  kSourceUnseen,
   kStartUpAssumed,
 };
 // "start_up_assumed"; of kNone nothing is written.

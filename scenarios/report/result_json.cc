@@ -46,6 +46,8 @@ void AddStep(const StepEstimate& step, Json& json) {
   json["interval"] = 0.8;
   json["grade"] = calibrate::ToText(step.grade);
   json["fit_figures"] = step.figures;
+  json["source_seen"] = step.source_seen;
+  json["source_log_sigma"] = step.source_sigma;
   json["ring_ranks"] =
       step.ring_ranks > 0 ? Json(step.ring_ranks) : Json(nullptr);
   json["phases"] = {

@@ -18,6 +18,8 @@ void SetProtocol(std::string_view text, ValidateOptions& options) {
     options.protocol = Protocol::kInSample;
   } else if (text == "leave-one-out") {
     options.protocol = Protocol::kLeaveOneOut;
+  } else if (text == "leave-source-out") {
+    options.protocol = Protocol::kLeaveSourceOut;
   } else if (text == "leave-device-out") {
     options.protocol = Protocol::kLeaveDeviceOut;
   } else if (text == "one-run-per-device") {
@@ -35,6 +37,7 @@ void SetProtocol(std::string_view text, ValidateOptions& options) {
     const std::vector<std::string_view> known = {"as-shipped",
                                                  "in-sample",
                                                  "leave-one-out",
+                                                 "leave-source-out",
                                                  "leave-device-out",
                                                  "one-run-per-device",
                                                  "k-runs=N"};

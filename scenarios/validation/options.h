@@ -19,6 +19,7 @@ enum class Protocol {
   kAsShipped,       // nothing: the fits at hand, else datasheets
   kInSample,        // a device's model is fitted to all of its rows
   kLeaveOneOut,     // to all but those of the same workload
+  kLeaveSourceOut,  // to those that others measured on that device
   kLeaveDeviceOut,  // to the rows of other devices of its kind
   kRunsPerDevice,   // to a few workloads, drawn by seed; the rest predicted
 };

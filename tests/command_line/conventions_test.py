@@ -483,6 +483,7 @@ class Conventions(command_line_test.Case):
 
         self.assertIn("--start-up", codes(*JOB)["start_up_assumed"])
         self.assertNotIn("start_up_assumed", codes(*JOB, "--start-up", "0"))
+        self.assertIn("calibrate", codes(*JOB)["source_unseen"])
         self.assertIn("prices import", codes(*WINNER)["price_old"])
         self.assertNotIn("price_old", codes(*WINNER, "--now", "2026-07-21T00:00:00Z"))
         self.assertIn("run.compile_per_shape", codes(

@@ -137,6 +137,7 @@ class Records {
     Observation observation;
     observation.label = row.id;
     observation.group = row.group;
+    observation.source = run.document;
     observation.device = device.name;
     observation.workload = workload;
     observation.quantity = figure->quantity;
@@ -187,6 +188,7 @@ class Records {
     EngineProfile& profile = profiles_[{device, run}];
     profile.device = device;
     profile.label = run;
+    profile.source = published_.runs.at(run).document;
     profile.workload = workload;
     return profile;
   }

@@ -605,6 +605,9 @@ UsedRow Read(const TableRow& row) {
   // Read off a figure.
   if (Contains(row["notes"], "DIGITISED")) observation.relative_noise = 0.01;
   observation.group = hardware::Stem(row.file);
+  // Its revisions are of the same people.
+  const std::string& source = row["source"];
+  if (!source.empty()) observation.source = source.substr(0, source.find('@'));
   used.run = fmt::format("{}|{}|{}|{}|{}|{}|{}",
                          row["source"],
                          row["source_file"],

@@ -470,7 +470,8 @@ struct GpuKind {
                              .parameters = kGpuParameters,
                              .trainer_device = "cuda",
                              .plan_spans_stacks = true,
-                             .width_beyond = 0.51,
+                             .width_extrapolated = 0.37,
+                             .width_datasheet = 0.51,
                              .power = PowerLevelsOf};
 
   template <class T>

@@ -104,6 +104,9 @@ TEST_CASE("a fit file reads back as it was, byte for byte") {
   CHECK(read.residual_scatter == fit.residual_scatter);
   CHECK(read.degrees_of_freedom == fit.degrees_of_freedom);
   CHECK(read.provenance.host == fit.provenance.host);
+  CHECK(fit.provenance.sources ==
+        std::vector<std::string>{"trainfare-trainer"});
+  CHECK(read.provenance.sources == fit.provenance.sources);
   CHECK(read.range.max_tokens == 1024);
   CHECK(read.range.settings == fit.range.settings);
   REQUIRE(read.runs.size() == 2);
@@ -125,6 +128,23 @@ TEST_CASE("a fit file reads back as it was, byte for byte") {
   // Nothing is left beside it.
   CHECK(std::distance(fs::directory_iterator(fs::path(path).parent_path()),
                       fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("a file leaves out its sources where there is one, named already") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  const std::string path = folder / "one.yaml";
+  fit.provenance.source = kOwnSource;
+  SaveFit(fit, path);
+  CHECK(Contents(path).find("sources:") == std::string::npos);
+  CHECK(LoadFit(path).provenance.sources == fit.provenance.sources);
+  fit.provenance.source = "runs.jsonl, a.csv (owner/table@1)";
+  fit.provenance.sources = {"owner/table", std::string(kOwnSource)};
+  SaveFit(fit, path);
+  CHECK(Contents(path).find(
+            "  sources: [\"owner/table\", \"trainfare-trainer\"]\n") !=
+        std::string::npos);
+  CHECK(LoadFit(path).provenance.sources == fit.provenance.sources);
 }
 
 TEST_CASE("every fit that ships is written as it stands, byte for byte") {

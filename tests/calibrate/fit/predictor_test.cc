@@ -6,6 +6,7 @@
 
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 
@@ -66,7 +67,7 @@ TEST_CASE("without a fit the datasheet answers, with the widest interval") {
   const Workload workload = Step("bert-base-uncased", 8, 64);
   const StepPrediction bare = datasheet.Predict(workload);
   CHECK(bare.grade == Grade::kDatasheetOnly);
-  const double width = hardware::KindOf(V100()).width_beyond;
+  const double width = hardware::KindOf(V100()).width_datasheet;
   CHECK(width < 1.0);
   CHECK(bare.log_sigma > width * kDatasheetScatter);
   CHECK(bare.low_factor * bare.high_factor ==
@@ -126,7 +127,7 @@ TEST_CASE("an answer away from what was measured is less sure") {
   const double unseen =
       kDatasheetScatter * std::sqrt(1.0 - kOtherSettings * kOtherSettings);
   CHECK(seen < unseen);
-  const double width = hardware::KindOf(V100()).width_beyond;
+  const double width = hardware::KindOf(V100()).width_extrapolated;
   CHECK(other >= width * unseen);
   // Two runs show nothing of shapes: far from them is as bad.
   Fit few = fit;
@@ -184,6 +185,9 @@ TEST_CASE("measured is only what ran on as many devices") {
 }
 
 TEST_CASE("an extrapolated answer is no surer than the datasheet") {
+  // To anybody but who measured the fit's runs.
+  constexpr std::string_view kOther = "owner/b";
+  const hardware::Kind& kind = hardware::KindOf(V100());
   const Predictor fitted(V100(), FitOfV100());
   const Predictor datasheet(V100());
   // Other blocks, other sizes, longer; each further than the one before.
@@ -191,16 +195,63 @@ TEST_CASE("an extrapolated answer is no surer than the datasheet") {
   for (const int64_t length : {256, 512, 1024}) {
     Workload gpt = Step("gpt2", 8, length);
     const StepPrediction far = fitted.Predict(gpt);
+    const StepPrediction bare = datasheet.Predict(gpt, kOther);
     CAPTURE(length);
     CHECK(far.grade == Grade::kExtrapolated);
-    CHECK(far.log_sigma >=
-          hardware::KindOf(V100()).width_beyond * kDatasheetScatter);
-    CHECK(far.log_sigma > 0.9 * datasheet.Predict(gpt).log_sigma);
+    CHECK(far.log_sigma >= kind.width_extrapolated * kDatasheetScatter);
+    CHECK(far.log_sigma < bare.log_sigma);
+    CHECK(fitted.Predict(gpt, kOther).log_sigma > 0.95 * bare.log_sigma);
     CHECK(far.log_sigma > before - 0.02);
     before = far.log_sigma;
   }
   const StepPrediction near = fitted.Predict(Step("bert-base-uncased", 9, 128));
   CHECK(near.log_sigma < before);
+}
+
+// One source of tau and another differ by tau sqrt(2), a third one from the
+// mean of both by tau sqrt(3 / 2).
+TEST_CASE("a source that the fit has not seen is less sure, others are not") {
+  const double tau = hardware::FactsOfKind(V100().kind).source_sigma;
+  REQUIRE(tau > 0);
+  Fit fit = FitOfV100();
+  const auto sigma = [&](std::string_view source) {
+    return Predictor(V100(), fit).SourceSigma(source);
+  };
+  CHECK(fit.provenance.sources == std::vector{std::string(kOwnSource)});
+  CHECK(sigma(kOwnSource) == 0);
+  CHECK(sigma("owner/b") == doctest::Approx(tau * std::sqrt(2.0)));
+  // docs/models/calibration.md, "Sources".
+  CHECK(std::hypot(0.12, sigma("owner/b")) ==
+        doctest::Approx(0.151).epsilon(2e-3));
+  fit.provenance.sources = {"owner/a", "owner/b"};
+  CHECK(sigma("owner/b") == 0);
+  CHECK(sigma(kOwnSource) == doctest::Approx(tau * std::sqrt(1.5)));
+  CHECK_FALSE(Predictor(V100(), fit).HasSource("owner"));
+  // Priors are of nobody.
+  CHECK(Predictor(V100()).SourceSigma(kOwnSource) == tau);
+  // No question gets surer by being of another source, and no time moves.
+  const Predictor predictor(V100(), fit);
+  for (const char* name : {"bert-base-uncased", "gpt2"}) {
+    for (const int64_t batch : {1, 9, 64}) {
+      for (const model::Work work :
+           {model::Work::kTraining, model::Work::kForward}) {
+        Workload workload = Step(name, batch, 128);
+        workload.work = work;
+        const StepPrediction seen = predictor.Predict(workload, "owner/a");
+        const StepPrediction unseen = predictor.Predict(workload, "owner/c");
+        CAPTURE(workload.batch);
+        CHECK(seen.source_seen);
+        CHECK_FALSE(unseen.source_seen);
+        CHECK(unseen.time.total() == seen.time.total());
+        CHECK(unseen.grade == seen.grade);
+        CHECK(unseen.log_sigma >=
+              std::hypot(seen.log_sigma, unseen.source_sigma) - 1e-12);
+        CHECK(unseen.forward_log_sigma > seen.forward_log_sigma);
+        CHECK(unseen.high_factor > seen.high_factor);
+        CHECK(unseen.low_factor < seen.low_factor);
+      }
+    }
+  }
 }
 
 TEST_CASE("Time and Predict agree") {

@@ -154,6 +154,35 @@ TEST_CASE("a device is predicted from the others of its kind") {
   }
 }
 
+TEST_CASE("what one source measured is predicted from the others'") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  std::string table = SlowedTable(1.2);
+  // Half of the A10's rows, by somebody else; revisions are of the same.
+  const std::string_view row = "test,file,system,a10,";
+  for (int i = 0; i < 3; ++i) {
+    table.replace(table.find(row), 4, "own/er@" + std::to_string(i));
+  }
+  const Json json = Result(folder.Write("two.csv", table), "leave-source-out");
+  CHECK(json.at("overall").at("n") == 6);
+  CHECK(json.at("fitted").empty());
+  for (const Json& one : json.at("rows")) {
+    CHECK(one.at("device") == "a10");
+    CHECK_FALSE(one.at("source_seen").get<bool>());
+    CHECK(one.at("source_log_sigma").get<double>() > 0);
+    CHECK(one.at("log_sigma") > one.at("source_log_sigma"));
+  }
+  CHECK(json.at("rows")[0].at("measured_by") == "own/er");
+  REQUIRE(json.at("skipped").size() == 6);
+  CHECK(json.at("skipped")[0].at("reason") ==
+        "nobody else measured one such device");
+  const Json left_out = Result(folder.Write("one.csv", table), "leave-one-out");
+  for (const Json& one : left_out.at("rows")) {
+    CHECK(one.at("source_seen").get<bool>());
+    CHECK(one.at("source_log_sigma") == 0);
+  }
+}
+
 TEST_CASE("what cannot be predicted is listed with its reason") {
   const FitFolder none;
   const TemporaryFolder folder;

@@ -102,6 +102,36 @@ TEST_CASE(
                   .energy.has_value());
 }
 
+TEST_CASE("a source that is not behind the fit widens, and moves no time") {
+  const Scenario scenario = LoadScenario("emotion_bert_base");
+  calibrate::Fit fit = calibrate::PriorFit(A100());
+  const auto step = [&](int64_t devices, std::string_view source) {
+    const calibrate::Predictor predictor(A100(), fit);
+    return EstimateStep(
+        predictor, scenario.workload, ClusterOf(A100(), devices), source);
+  };
+  for (const int64_t devices : {1, 2, 8}) {
+    CAPTURE(devices);
+    fit.provenance.sources = {"owner/a", "owner/b"};
+    const StepEstimate seen = step(devices, "owner/a");
+    const StepEstimate unseen = step(devices, "owner/c");
+    CHECK(seen.source_seen);
+    CHECK(seen.source_sigma == 0);
+    CHECK_FALSE(unseen.source_seen);
+    CHECK(unseen.source_sigma > 0);
+    CHECK(unseen.total() == seen.total());
+    CHECK(unseen.grade == seen.grade);
+    CHECK(unseen.log_sigma > seen.log_sigma);
+    CHECK(unseen.backward_log_sigma > seen.backward_log_sigma);
+    CHECK(unseen.low_factor < seen.low_factor);
+    CHECK(unseen.high_factor > seen.high_factor);
+    // The more sources a fit has, the less a new one differs from their mean.
+    fit.provenance.sources.emplace_back("owner/d");
+    CHECK(step(devices, "owner/c").log_sigma < unseen.log_sigma);
+    CHECK(step(devices, "owner/c").log_sigma > seen.log_sigma);
+  }
+}
+
 TEST_CASE("one device communicates nothing, more of them something") {
   const Scenario scenario = LoadScenario("emotion_bert_base");
   const calibrate::Predictor predictor = Datasheet(A100());

@@ -102,6 +102,7 @@ TEST_CASE("what a scenario may say is in what is shown") {
         std::string("learning_rate: { schedule: linear, layer_decay: 0.9 }"),
         std::string("narrow_weights: true\ngradient_checkpointing: true\n"
                     "attention: flash\nlabels: 3\ndropout: 0.25"),
+        std::string("source: some/repository"),
         std::string("parallel: { data: 8, shard: zero2 }")}) {
     CAPTURE(more);
     CheckRoundTrip(Job("bert-base-uncased", training + more));

@@ -21,6 +21,7 @@ calibrate::Fit Fitted(std::string_view name, double value) {
   calibrate::Fit fit = calibrate::PriorFit(Find(name));
   fit.parameters[0].value = value;
   fit.parameters[0].determined = true;
+  fit.provenance.sources = {"owner/of_" + fit.device};
   return fit;
 }
 
@@ -39,6 +40,12 @@ TEST_CASE("a device is as others are, its own architecture first") {
   const calibrate::Fit e = Fitted("t4", 0.80);
   const calibrate::Fit fit = TransferFit(device, {&a, &b, &c, &d, &e});
   CHECK(fit.device == device.name);
+  CHECK(fit.provenance.sources ==
+        std::vector<std::string>{"owner/of_a100_pcie_80gb",
+                                 "owner/of_a30",
+                                 "owner/of_l4",
+                                 "owner/of_l40",
+                                 "owner/of_t4"});
   const double value = fit.parameters[0].value;
   CHECK(value > 0.57);
   CHECK(value < 0.65);

@@ -100,10 +100,12 @@ TEST_CASE("packed and unpadded sequences have their real lengths") {
 TEST_CASE("a throughput becomes the time of a step, by hand") {
   // 32 sequences a device, 128 micro-batches, 8 devices at 387 sequences/s:
   // 32768 / 387 s. Length 128: 20 masked positions.
-  const Observation o = One(
-      "src,readme,DGX-1,V100-SXM2-32GB,8,1,bert-large,1024,24,16,4096,30522,"
-      "128,32,128,fp32,PyTorch,NGC; LAMB (fused; apex),pretrain,"
-      "sequences_per_s,387,n");
+  const Observation o =
+      One("owner/"
+          "table@1f2e,readme,DGX-1,V100-SXM2-32GB,8,1,bert-large,1024,24,16,"
+          "4096,30522,"
+          "128,32,128,fp32,PyTorch,NGC; LAMB (fused; apex),pretrain,"
+          "sequences_per_s,387,n");
   CHECK(model::ToSeconds(o.measured) ==
         doctest::Approx(32768.0 / 387.0).epsilon(1e-12));
   CHECK(o.device == "v100_sxm2_32gb");
@@ -111,6 +113,7 @@ TEST_CASE("a throughput becomes the time of a step, by hand") {
   CHECK(o.quantity == Quantity::kStep);
   CHECK(o.label == "t.csv:2");
   CHECK(o.group == "t");
+  CHECK(o.source == "owner/table");
   CHECK(o.framework == "PyTorch");
   CHECK(o.workload.batch == 32);
   CHECK(o.workload.accumulation == 128);
