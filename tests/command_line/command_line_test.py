@@ -697,7 +697,7 @@ COUNTS = {
     "base_bits", "checkpointed_blocks", "compiler_level", "decoder_layers", "dense_layers", "documents",
     "expert_intermediate", "experts", "experts_per_token", "frozen_layers",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
-    "latent_key_value", "latent_query", "layers", "position_offset",
+    "latent_key_value", "latent_query", "layers", "next_token_blocks", "position_offset",
     "positions", "predictions_per_sequence", "rank", "relative_buckets",
     "replicate", "ring_ranks", "rotary_head_size", "shared_intermediate", "target_length", "token_types",
     "value_head_size", "vocabulary", "window", "windowed_layers",
@@ -747,6 +747,23 @@ class Schemas(Case):
                      "--batch", "512", code=3)  # fmt: skip
         self.json_of("recommend", "imdb_bert_base", "--deadline", "1ms", code=3)
         self.assertIn("shard_traffic", self.json_of(*shards)["predictions"][0])
+        # What is offloaded is in the host's memory, whose update has a time.
+        host = self.json_of(
+            "predict", "llama_8b_fsdp", "--instance", "aws/p4d.24xlarge",
+            "--set", "parallel.offload=parameters",
+            "--set", "parallel.offload_activations=true",
+        )["predictions"][0]  # fmt: skip
+        self.assertEqual(host["host_memory"]["ranks"], 8)
+        self.assertLess(host["host_memory"]["memory_bytes"],
+                        host["host_memory"]["capacity_bytes"])  # fmt: skip
+        self.assertGreater(host["phases"]["host_update_s"], 0)
+        self.assertGreater(host["shard_traffic"][0]["host_bytes"], 0)
+        full = self.json_of(
+            "predict", "llama_8b_fsdp", "--instance", "aws/g5.xlarge",
+            "--set", "parallel.data=0", "--set", "parallel.shard=zero2",
+            "--set", "parallel.offload=optimizer", code=3,
+        )["predictions"][0]  # fmt: skip
+        self.assertIn("does not fit the host's memory", full["reason"])
 
     def test_what_does_not_conform_is_found(self):
         good = self.json_of(*COMMANDS[0])
