@@ -16,11 +16,13 @@
 #include "calibrate/fit/candidate_runs.h"
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/problem.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -32,8 +34,16 @@ using hardware::ParameterInfo;
 using model::InputError;
 using model::Seconds;
 
-// The times of one workload's step, or of one operation by itself.
-using TimeModel = std::variant<StepModel, KernelModel>;
+// The times of one workload's step, on one device or on several, or of one
+// operation by itself.
+using TimeModel = std::variant<StepModel, KernelModel, JoinedModel>;
+
+// The workload of a step; nullptr: it is an operation by itself.
+const model::Workload* WorkloadOf(const TimeModel& model) {
+  if (const auto* one = std::get_if<StepModel>(&model)) return &one->workload();
+  const auto* joined = std::get_if<JoinedModel>(&model);
+  return joined != nullptr ? &joined->workload() : nullptr;
+}
 
 LogTimes Evaluate(const TimeModel& model, std::span<const double> positions) {
   return std::visit(
@@ -55,6 +65,8 @@ struct Datum {
   size_t model = 0;     // index of its TimeModel
   size_t run = 0;       // index of its run's label
   int64_t devices = 1;  // that the run went over
+  int64_t hosts = 1;
+  int64_t ranks = 1;  // that exchange beside the step of one
   Quantity quantity = Quantity::kStep;
   Seconds<> measured;
   double log_measured = 0;
@@ -67,9 +79,11 @@ struct Datum {
 // Everything that all fits to (parts of) the same observations share.
 struct FitData {
   // Those of the device, then, where there are kernels by themselves, the one
-  // that has a value of its own there: it is found and not kept.
+  // that has a value of its own there: it is found and not kept. Then, where
+  // there are runs over several devices, those of what joins them.
   std::vector<ParameterInfo> infos;
   size_t of_device = 0;
+  size_t of_joined = 0;       // the first of them
   std::vector<double> prior;  // in the scale of the fit, as all positions
   std::vector<TimeModel> models;
   std::vector<std::string> words;  // of each, as Describe() has them
@@ -84,6 +98,9 @@ constexpr std::array kWiderScales = {16.0, 4.0};
 // from outliers any more: without the limit nothing would count as determined,
 // and back at the priors it would miss by more still.
 constexpr double kLargestModelSigma = 2.0;
+// The same of steps over several devices: what a network and a host do there
+// that no formula has must not move the device's own parameters.
+constexpr double kLargestJoinedSigma = 5.0;
 // The deviation of the logarithm of a kernel's time by itself. One that misses
 // by more says little, but is no outlier.
 constexpr double kLargestKernelSigma = 0.5;
@@ -145,15 +162,21 @@ FitProblem ProblemOf(const FitData& data, double robust_scale) {
   return problem;
 }
 
-// Errors of the formula itself, relative: of steps and their parts, and of
-// kernels by themselves.
+// Errors of the formula itself, relative: of steps of one device and their
+// parts, of steps over several, and of kernels by themselves.
 struct ModelErrors {
   double step = 0;
+  double joined = 0;
   double kernel = 0;
 };
 
+ModelErrors AssumedErrors(const FitOptions& options) {
+  return {options.model_sigma, options.model_sigma, options.kernel_sigma};
+}
+
 double Sigma(const Datum& datum, const ModelErrors& errors) {
-  return std::hypot(datum.noise, datum.kernel() ? errors.kernel : errors.step);
+  if (datum.kernel()) return std::hypot(datum.noise, errors.kernel);
+  return std::hypot(datum.noise, datum.ranks > 1 ? errors.joined : errors.step);
 }
 
 // What the residuals say of them: standard deviations of log(model / measured),
@@ -167,92 +190,150 @@ ModelErrors ErrorsAt(const FitData& data,
     times.push_back(EvaluateValues(model, positions));
   }
   std::vector<double> steps;
+  std::vector<double> joined;
   std::vector<double> kernels;
   for (const Datum& datum : data.data) {
-    (datum.kernel() ? kernels : steps)
-        .push_back(times[datum.model][datum.quantity] - datum.log_measured);
+    std::vector<double>& of_kind = datum.kernel()    ? kernels
+                                   : datum.ranks > 1 ? joined
+                                                     : steps;
+    of_kind.push_back(times[datum.model][datum.quantity] - datum.log_measured);
   }
   return {std::clamp(RobustDeviation(steps, 0.0),
                      options.model_sigma,
                      kLargestModelSigma * options.model_sigma),
+          std::clamp(RobustDeviation(joined, 0.0),
+                     options.model_sigma,
+                     kLargestJoinedSigma * options.model_sigma),
           std::clamp(RobustDeviation(kernels, 0.0),
                      std::min(options.model_sigma, options.kernel_sigma),
                      std::max(kLargestKernelSigma, options.kernel_sigma))};
 }
 
-// What Collect() adds one figure by.
-struct Figure {
-  const std::string& label;
-  Quantity quantity = Quantity::kStep;
-  Seconds<> measured;
-  double noise = 0;
-  int64_t devices = 1;
+// One step that a fit takes; over several devices as they are joined.
+struct Step {
+  Observation observation;
+  std::optional<JoinedDevices> joined;
 };
 
-FitData Collect(const hardware::Device& device,
-                const std::vector<Observation>& observations,
-                const std::vector<KernelObservation>& kernels,
-                const FitOptions& options) {
-  FitData data;
-  data.infos = hardware::ParametersOf(device);
-  data.of_device = data.infos.size();
-  const auto own = hardware::KindOf(device).parameter_alone;
-  if (own && !kernels.empty()) data.infos.push_back(data.infos[*own]);
-  for (const ParameterInfo& info : data.infos) {
-    data.prior.push_back(ToFitScale(info, info.prior));
+// Figures of a fit, one by one.
+class Collector {
+ public:
+  Collector(const hardware::Device& device, const FitOptions& options)
+      : device_(device), options_(options) {}
+
+  FitData Collect(const std::vector<Step>& steps,
+                  const std::vector<KernelObservation>& kernels) {
+    SetParameters(steps, !kernels.empty());
+    for (const Step& step : steps) AddStep(step);
+    for (const KernelObservation& o : kernels) {
+      const std::string words = Describe(o);
+      Datum datum{.quantity = Quantity::kKernel,
+                  .measured = o.measured,
+                  .noise = o.relative_noise};
+      Add(o.label, words, words, datum, [&] {
+        return KernelModel(device_, o);
+      });
+    }
+    return std::move(data_);
   }
-  std::map<std::string, size_t> model_of;  // by words of the workload
-  std::map<std::string, size_t> run_of;
-  const auto add = [&](const Figure& figure,
-                       const std::string& words,
-                       const auto& make_model) {
-    const double measured = model::ToSeconds(figure.measured);
+
+ private:
+  void SetParameters(const std::vector<Step>& steps, bool has_kernels) {
+    data_.infos = hardware::ParametersOf(device_);
+    data_.of_device = data_.infos.size();
+    const auto own = hardware::KindOf(device_).parameter_alone;
+    if (own && has_kernels) data_.infos.push_back(data_.infos[*own]);
+    data_.of_joined = data_.infos.size();
+    // A network that somebody named is as sure as a link.
+    double network_sigma = hardware::FactsOfLinks().ring_share_sigma;
+    bool any = false;
+    for (const Step& step : steps) {
+      if (!step.joined) continue;
+      any = true;
+      if (!step.joined->network) continue;
+      network_sigma = std::max(network_sigma, step.joined->network->sigma);
+    }
+    if (any) {
+      const auto joined = JoinedParameters(device_.kind, network_sigma);
+      data_.infos.insert(data_.infos.end(), joined.begin(), joined.end());
+    }
+    for (const ParameterInfo& info : data_.infos) {
+      data_.prior.push_back(ToFitScale(info, info.prior));
+    }
+  }
+
+  void AddStep(const Step& step) {
+    const Observation& o = step.observation;
+    const std::string words = Describe(o.workload);
+    Datum datum{.devices = o.run_devices,
+                .quantity = o.quantity,
+                .measured = o.measured,
+                .noise = o.relative_noise};
+    if (!step.joined) {
+      Add(o.label, words, words, datum, [&] {
+        return StepModel(device_, o.workload);
+      });
+      return;
+    }
+    datum.devices = datum.ranks = o.device_count;
+    datum.hosts = o.hosts;
+    const double network =
+        step.joined->network ? step.joined->network->wire.bandwidth.base() : 0;
+    Add(o.label,
+        fmt::format(
+            "{} over {} on {} by {}", words, o.device_count, o.hosts, network),
+        words,
+        datum,
+        [&] {
+          return JoinedModel(
+              device_, o.workload, *step.joined, data_.of_joined);
+        });
+  }
+
+  // `key` tells its model from others, `words` stand in the fit.
+  template <class MakeModel>
+  void Add(const std::string& label,
+           const std::string& key,
+           const std::string& words,
+           Datum datum,
+           const MakeModel& make_model) {
+    const double measured = model::ToSeconds(datum.measured);
     if (!std::isfinite(measured) || measured <= 0.0) {
       throw InputError(fmt::format(
-          "{}: expected a time above 0, got {} s", figure.label, measured));
+          "{}: expected a time above 0, got {} s", label, measured));
     }
-    const auto [model, new_model] = model_of.emplace(words, data.models.size());
+    const auto [model, new_model] = model_of_.emplace(key, data_.models.size());
     if (new_model) {
       try {
-        data.models.push_back(make_model());
+        data_.models.push_back(make_model());
       } catch (const InputError& error) {
-        throw InputError(fmt::format("{}: {}", figure.label, error.what()));
+        throw InputError(fmt::format("{}: {}", label, error.what()));
       }
-      data.words.push_back(words);
+      data_.words.push_back(words);
     }
-    const auto [run, new_run] = run_of.emplace(figure.label, data.runs.size());
-    if (new_run) data.runs.push_back(figure.label);
-    data.data.push_back({.model = model->second,
-                         .run = run->second,
-                         .devices = figure.devices,
-                         .quantity = figure.quantity,
-                         .measured = figure.measured,
-                         .log_measured = std::log(measured),
-                         .noise = figure.noise,
-                         .sigma = 0});
+    const auto [run, new_run] = run_of_.emplace(label, data_.runs.size());
+    if (new_run) data_.runs.push_back(label);
+    datum.model = model->second;
+    datum.run = run->second;
+    datum.log_measured = std::log(measured);
+    datum.sigma = Sigma(datum, AssumedErrors(options_));
     const LogTimes at_prior =
-        EvaluateValues(data.models[model->second], data.prior);
-    if (!std::isfinite(at_prior[figure.quantity])) {
+        EvaluateValues(data_.models[datum.model], data_.prior);
+    if (!std::isfinite(at_prior[datum.quantity])) {
       throw InputError(
           fmt::format("{}: measured the {} of a step that has none",
-                      figure.label,
-                      ToText(figure.quantity)));
+                      label,
+                      ToText(datum.quantity)));
     }
-    Datum& datum = data.data.back();
-    datum.sigma = Sigma(datum, {options.model_sigma, options.kernel_sigma});
-  };
-  for (const Observation& o : observations) {
-    add({o.label, o.quantity, o.measured, o.relative_noise, o.run_devices},
-        Describe(o.workload),
-        [&] { return StepModel(device, o.workload); });
+    data_.data.push_back(datum);
   }
-  for (const KernelObservation& o : kernels) {
-    add({o.label, Quantity::kKernel, o.measured, o.relative_noise, 1},
-        Describe(o),
-        [&] { return KernelModel(device, o); });
-  }
-  return data;
-}
+
+  const hardware::Device& device_;
+  const FitOptions& options_;
+  FitData data_;
+  std::map<std::string, size_t> model_of_;
+  std::map<std::string, size_t> run_of_;
+};
 
 // A run that one might do, and what it would be sensitive to.
 struct Candidate {
@@ -306,6 +387,25 @@ std::vector<model::Precision> PrecisionsOf(const hardware::Device& device) {
   return precisions;
 }
 
+FittedParameter ParameterAt(const FitData& data,
+                            const Posterior& posterior,
+                            size_t i) {
+  const auto at = static_cast<Eigen::Index>(i);
+  const ParameterInfo& info = data.infos[i];
+  FittedParameter parameter;
+  parameter.name = info.name;
+  // exp(log(bound)) may round past the bound that a file is read against.
+  parameter.value = posterior.held[i]
+                        ? info.prior
+                        : std::clamp(FromFitScale(info, posterior.positions[i]),
+                                     info.lower,
+                                     info.upper);
+  parameter.standard_error = std::sqrt(posterior.covariance(at, at));
+  parameter.prior = info.prior;
+  parameter.determined = !posterior.held[i];
+  return parameter;
+}
+
 void FillParameters(const hardware::Device& device,
                     const FitData& data,
                     const Posterior& posterior,
@@ -328,25 +428,20 @@ void FillParameters(const hardware::Device& device,
   const auto of_device = static_cast<Eigen::Index>(data.of_device);
   for (size_t i = 0; i < data.of_device; ++i) {
     const auto at = static_cast<Eigen::Index>(i);
-    const ParameterInfo& info = data.infos[i];
-    FittedParameter parameter;
-    parameter.name = info.name;
-    // exp(log(bound)) may round past the bound that a file is read against.
-    parameter.value =
-        held[i] ? info.prior
-                : std::clamp(
-                      FromFitScale(info, positions[i]), info.lower, info.upper);
-    parameter.standard_error = std::sqrt(covariance(at, at));
-    parameter.prior = info.prior;
-    parameter.determined = !held[i];
+    FittedParameter parameter = ParameterAt(data, posterior, i);
     if (held[i] && name_runs) {
-      parameter.determined_by =
-          DeterminingRun(info, candidates, covariance, at, model_sigma);
+      parameter.determined_by = DeterminingRun(
+          data.infos[i], candidates, covariance, at, model_sigma);
     }
     fit.parameters.push_back(std::move(parameter));
     for (Eigen::Index j = 0; j < of_device; ++j) {
       fit.covariance.push_back(covariance(at, j));
     }
+  }
+  for (size_t i = data.of_joined; i < data.infos.size(); ++i) {
+    FittedParameter parameter = ParameterAt(data, posterior, i);
+    if (held[i]) parameter.determined_by = data.infos[i].determined_by;
+    fit.joined.push_back(std::move(parameter));
   }
 }
 
@@ -370,8 +465,8 @@ FittedRange RangeOf(const FitData& data) {
   std::vector<const model::Workload*> workloads;
   for (const TimeModel& model : data.models) {
     // A kernel by itself is no step that a prediction could lie near to.
-    if (const auto* of_step = std::get_if<StepModel>(&model)) {
-      workloads.push_back(&of_step->workload());
+    if (const model::Workload* of_step = WorkloadOf(model)) {
+      workloads.push_back(of_step);
     }
   }
   return RangeOver(workloads);
@@ -421,8 +516,10 @@ void FillErrors(const FitData& data,
   // Number of parameters that the data rather than the prior determines, in
   // fractions: MacKay 1992, "Bayesian interpolation", equation 4.9.
   double effective = 0.0;
-  for (size_t i = 0; i < data.of_device; ++i) {
-    if (posterior.held[i]) continue;
+  for (size_t i = 0; i < data.infos.size(); ++i) {
+    // A value that kernels have by themselves moves no step.
+    const bool of_kernels = i >= data.of_device && i < data.of_joined;
+    if (posterior.held[i] || of_kernels) continue;
     const double narrowed = NarrowedTo(problem, posterior.covariance, i);
     effective += 1.0 - narrowed * narrowed;
   }
@@ -455,7 +552,7 @@ ModelErrors EstimateErrors(const FitProblem& problem,
                            const FitOptions& options,
                            FitData& data,
                            std::vector<double>& start) {
-  ModelErrors errors = {options.model_sigma, options.kernel_sigma};
+  ModelErrors errors = AssumedErrors(options);
   for (const double wider : kWiderScales) {
     std::optional<Solution> solved = Solve(problem, start, {.widened = wider});
     if (!solved) continue;
@@ -472,15 +569,16 @@ void FillRuns(const FitData& data,
   for (const Datum& datum : data.data) {
     const TimeModel& model = data.models[datum.model];
     const LogTimes times = EvaluateValues(model, positions);
-    const auto* of_step = std::get_if<StepModel>(&model);
+    const model::Workload* of_step = WorkloadOf(model);
     fit.runs.push_back({.label = data.runs[datum.run],
                         .workload = data.words[datum.model],
-                        .place = of_step != nullptr ? std::optional(PlaceOf(
-                                                          of_step->workload()))
-                                                    : std::nullopt,
+                        .place = of_step != nullptr
+                                     ? std::optional(PlaceOf(*of_step))
+                                     : std::nullopt,
                         .quantity = datum.quantity,
                         .devices = datum.devices,
-                        .hosts = 1,
+                        .hosts = datum.hosts,
+                        .ranks = datum.ranks,
                         .measured = datum.measured,
                         .modelled = Seconds<>(std::exp(times[datum.quantity])),
                         .left_out = std::nullopt});
@@ -520,14 +618,16 @@ Fit EmptyFit(const hardware::Device& device) {
 
 // Those of one device.
 struct OwnFigures {
-  std::vector<Observation> steps;
+  std::vector<Step> steps;
   std::vector<KernelObservation> kernels;
 };
 
 // Kernels by themselves are of the trainer alone.
 std::vector<std::string> SourcesOf(const OwnFigures& own) {
   std::set<std::string> sources;
-  for (const Observation& step : own.steps) sources.insert(step.source);
+  for (const Step& step : own.steps) {
+    sources.insert(step.observation.source);
+  }
   if (!own.kernels.empty()) sources.emplace(kOwnSource);
   return {sources.begin(), sources.end()};
 }
@@ -545,10 +645,13 @@ OwnFigures OfDevice(const hardware::Device& device,
   for (const Observation& observation : observations) {
     if (!IsDevice(device, observation.device)) {
       others.insert(observation.device);
-    } else if (observation.device_count != 1) {
-      ++of_several;
+    } else if (observation.device_count == 1 &&
+               !model::Offloads(observation.workload.parallel)) {
+      own.steps.push_back({observation, std::nullopt});
+    } else if (auto joined = FittableOver(device, observation)) {
+      own.steps.push_back({observation, std::move(joined)});
     } else {
-      own.steps.push_back(observation);
+      ++of_several;
     }
   }
   for (const KernelObservation& kernel : kernels) {
@@ -562,7 +665,7 @@ OwnFigures OfDevice(const hardware::Device& device,
   if (of_several > 0) {
     throw InputError(fmt::format(
         "fit of {}: all {} measurements of it are of several devices; a fit "
-        "needs runs on one",
+        "needs runs on one, or over links that are known",
         device.name,
         of_several));
   }
@@ -591,7 +694,7 @@ Fit FitDevice(const hardware::Device& device,
               const FitOptions& options) {
   RequireParameters(device);
   const OwnFigures own = OfDevice(device, observations, kernels);
-  FitData data = Collect(device, own.steps, own.kernels, options);
+  FitData data = Collector(device, options).Collect(own.steps, own.kernels);
   const FitProblem problem = ProblemOf(data, options.robust_scale);
   std::vector<double> start = data.prior;
   const ModelErrors errors = EstimateErrors(problem, options, data, start);

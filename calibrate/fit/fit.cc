@@ -45,14 +45,29 @@ std::vector<const FittedRun*> Fit::ChiefRuns() const {
   return chief;
 }
 
-Discrepancy Fit::ModelDiscrepancy() const {
+namespace {
+
+Discrepancy DiscrepancyBy(const std::vector<const FittedRun*>& runs) {
   std::vector<Place> places;
   std::vector<double> residuals;
-  for (const FittedRun* run : ChiefRuns()) {
+  for (const FittedRun* run : runs) {
     places.push_back(*run->place);
     residuals.push_back(std::log(run->modelled / run->measured));
   }
   return {std::move(places), residuals};
+}
+
+}  // namespace
+
+Discrepancy Fit::ModelDiscrepancy() const { return DiscrepancyBy(ChiefRuns()); }
+
+Discrepancy Fit::DiscrepancyOfOne() const {
+  std::vector<const FittedRun*> chief = ChiefRuns();
+  const auto of_several = [](const FittedRun* run) { return run->ranks > 1; };
+  if (!std::all_of(chief.begin(), chief.end(), of_several)) {
+    std::erase_if(chief, of_several);
+  }
+  return DiscrepancyBy(chief);
 }
 
 std::vector<double> Fit::Values() const {

@@ -74,7 +74,10 @@ struct Fit {
   double kernel_leave_one_out_error = 0;
   FittedRange range;
   std::vector<FittedRun> runs;
-  std::vector<RankFit> ranks;        // groups of ranks, by how many
+  std::vector<RankFit> ranks;  // groups of ranks, by how many
+  // What runs over several devices whose links nobody timed say beside that
+  // (calibrate/fit/joined_devices.h); empty: there are none.
+  std::vector<FittedParameter> joined;
   std::optional<FittedPower> power;  // absent: of no run is it known
   Provenance provenance;
   // Dimensions the device was found to have (a host's cores, clock).
@@ -85,8 +88,10 @@ struct Fit {
   // and its parts add up to it.
   std::vector<const FittedRun*> ChiefRuns() const;
   // What the formula gets wrong by the runs of whole steps (of any figure
-  // where there are none).
+  // where there are none): by all, and by those of one device where there are
+  // any.
   Discrepancy ModelDiscrepancy() const;
+  Discrepancy DiscrepancyOfOne() const;
 };
 
 struct FitOptions {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/joined_devices.h"
 #include "hardware/catalog/device_fields.h"
 #include "hardware/files/yaml_fields.h"
 #include "model/fields.h"
@@ -75,6 +76,9 @@ void VisitFields(Archive& archive, R& run) {
   archive(
       model::Field{.name = "hosts", .least = 1, .most = model::kMostDevices},
       run.hosts);
+  archive(
+      model::Field{.name = "ranks", .least = 1, .most = model::kMostDevices},
+      run.ranks);
   VisitTime(archive, "measured", run.measured);
   VisitTime(archive, "modelled", run.modelled);
   archive(model::Field{.name = "left_out"}, run.left_out);
@@ -340,6 +344,27 @@ void VisitFields(Archive& archive, R& range) {
   archive(model::Field{.name = "settings", .required = true}, range.settings);
 }
 
+// What stands behind the name of a parameter, its value and prior in `unit`.
+template <class Archive, class P>
+void VisitParameter(Archive& archive, P& parameter, std::string_view unit) {
+  hardware::InUnit value{parameter.value, unit};
+  archive(model::Field{.name = "value", .required = true}, value);
+  VisitDeviation(archive, "standard_error", parameter.standard_error);
+  hardware::InUnit prior{parameter.prior, unit};
+  archive(model::Field{.name = "prior", .required = true}, prior);
+  archive(model::Field{.name = "determined", .required = true},
+          parameter.determined);
+  archive(model::Field{.name = "determined_by"}, parameter.determined_by);
+}
+
+// One of what joins several devices.
+template <class Archive, model::Of<FittedParameter> P>
+void VisitFields(Archive& archive, P& parameter) {
+  archive(model::Field{.name = "name", .required = true, .plain = true},
+          parameter.name);
+  VisitParameter(archive, parameter, UnitOfJoined(parameter.name));
+}
+
 // What stands before and behind the parameters.
 template <class Archive, model::Of<Fit> F>
 void VisitHead(Archive& archive, F& fit) {
@@ -371,6 +396,13 @@ void VisitTail(Archive& archive, F& fit) {
               "with its correlation to the share."},
       fit.ranks);
   archive(
+      model::Field{
+          .name = "joined",
+          .comment =
+              "What joins devices whose links nobody timed; errors of the "
+              "logarithms."},
+      fit.joined);
+  archive(
       model::Field{.name = "power",
                    .comment =
                        "Power of matrix products and of other work over the "
@@ -396,17 +428,9 @@ ParameterFields(Parameter&, std::string_view, Numbers&)
 
 template <class Archive, class P, class Numbers>
 void VisitFields(Archive& archive, const ParameterFields<P, Numbers>& row) {
-  P& parameter = row.parameter;
   archive(model::Field{.name = "name", .required = true, .plain = true},
-          parameter.name);
-  hardware::InUnit value{parameter.value, row.unit};
-  archive(model::Field{.name = "value", .required = true}, value);
-  VisitDeviation(archive, "standard_error", parameter.standard_error);
-  hardware::InUnit prior{parameter.prior, row.unit};
-  archive(model::Field{.name = "prior", .required = true}, prior);
-  archive(model::Field{.name = "determined", .required = true},
-          parameter.determined);
-  archive(model::Field{.name = "determined_by"}, parameter.determined_by);
+          row.parameter.name);
+  VisitParameter(archive, row.parameter, row.unit);
   archive(model::Field{.name = "covariance",
                        .required = true,
                        .low = -kMostDeviation * kMostDeviation,

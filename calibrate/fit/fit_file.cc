@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <utility>
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_fields.h"
+#include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/files.h"
 #include "hardware/files/data_directory.h"
@@ -173,6 +175,25 @@ void ReadParameters(const Reader& root, Fit& fit) {
   RequireCovariance(maps, fit);
 }
 
+void RequireJoined(const Reader& root, const Fit& fit) {
+  const auto infos = JoinedParameters(fit.kind, 1.0);
+  const std::vector<Reader> maps = root.OptionalMaps("joined");
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const FittedParameter& parameter = fit.joined[i];
+    const ParameterInfo* info =
+        hardware::FindParameter(std::span(infos), parameter.name);
+    if (info == nullptr) {
+      std::vector<std::string_view> known;
+      for (const ParameterInfo& one : infos) known.push_back(one.name);
+      maps[i].Fail("name",
+                   fmt::format("expected {}, got \"{}\"",
+                               model::JoinNames(known),
+                               parameter.name));
+    }
+    RequireBounds(maps[i], *info, parameter.value);
+  }
+}
+
 Fit ReadFit(const Reader& root, const std::string& path) {
   Fit fit;
   fit.name = hardware::Stem(path);
@@ -180,6 +201,7 @@ Fit ReadFit(const Reader& root, const std::string& path) {
   VisitHead(fields, fit);
   ReadParameters(root, fit);
   VisitTail(fields, fit);
+  RequireJoined(root, fit);
   if (fit.measured_device) fit.measured_device->name = fit.device;
   root.Finish();
   return fit;

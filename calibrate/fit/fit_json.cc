@@ -1,9 +1,11 @@
 #include "calibrate/fit/fit_json.h"
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "calibrate/fit/joined_devices.h"
 #include "hardware/models/device_models.h"
 #include "model/units.h"
 
@@ -13,11 +15,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ParametersJson(const Fit& fit) {
-  const auto infos = hardware::ParametersOf(fit.kind);
+Json ParametersJson(const std::vector<FittedParameter>& fitted,
+                    std::span<const hardware::ParameterInfo> infos) {
   Json parameters = Json::array();
-  for (size_t i = 0; i < fit.parameters.size(); ++i) {
-    const FittedParameter& parameter = fit.parameters[i];
+  for (size_t i = 0; i < fitted.size(); ++i) {
+    const FittedParameter& parameter = fitted[i];
     Json row = {
         {"name", parameter.name},
         {"unit", infos[i].unit},
@@ -82,7 +84,9 @@ std::string FitJson(const Fit& fit) {
       {"kernel_in_sample_error", fit.kernel_in_sample_error},
       {"kernel_leave_one_out_error", fit.kernel_leave_one_out_error},
       {"residual_scatter", fit.residual_scatter},
-      {"parameters", ParametersJson(fit)},
+      {"parameters",
+       ParametersJson(fit.parameters, hardware::ParametersOf(fit.kind))},
+      {"joined", ParametersJson(fit.joined, JoinedParameters(fit.kind, 1.0))},
       {"ranks", RanksJson(fit.ranks)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -24,6 +24,8 @@ struct FittedRun {
   // of one, which stands for all of it. Absent: the file does not say.
   std::optional<int64_t> devices;
   int64_t hosts = 1;
+  // Ranks whose exchange is not in the step of one, but added to it; 1: none.
+  int64_t ranks = 1;
   model::Seconds<> measured;
   model::Seconds<> modelled;
   // Modelled by a fit to all other runs, where that was made.

@@ -124,6 +124,7 @@ Predictor::Predictor(hardware::Device device)
   for (size_t i = 0; i < values_.size(); ++i) {
     positions_.push_back(ToFitScale(infos[i], values_[i]));
   }
+  joined_ = NumbersOf(device_.kind, fit_.joined);
   quantile_ = kNormalQuantile90;
 }
 
@@ -139,8 +140,14 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   }
   quantile_ = StudentQuantile90(std::max<int64_t>(fit_.degrees_of_freedom, 1) +
                                 kScatterPriorWeight);
-  discrepancy_ = fit_.ModelDiscrepancy();
+  joined_ = NumbersOf(device_.kind, fit_.joined);
+  discrepancy_ = fit_.DiscrepancyOfOne();
+  over_ranks_ = fit_.ModelDiscrepancy();
   for (const FittedRun& run : fit_.runs) {
+    if (run.ranks > 1) {
+      AddJoined(run);
+      continue;
+    }
     const int64_t devices = run.devices.value_or(1);
     if (run.quantity == Quantity::kKernel || devices == 0) continue;
     least_devices_ =
@@ -150,6 +157,39 @@ Predictor::Predictor(hardware::Device device, Fit fit)
       measured_.emplace(run.workload, devices);
     }
   }
+}
+
+const Discrepancy& Predictor::DiscrepancyOf(
+    const model::Workload& workload) const {
+  return workload.parallel.data > 1 ? over_ranks_ : discrepancy_;
+}
+
+void Predictor::AddJoined(const FittedRun& run) {
+  least_joined_ =
+      least_joined_ == 0 ? run.ranks : std::min(least_joined_, run.ranks);
+  most_joined_ = std::max(most_joined_, run.ranks);
+  measured_joined_.emplace(run.workload, run.ranks, run.hosts);
+  const double residual = std::log(run.modelled / run.measured);
+  joined_squares_ += residual * residual;
+  ++joined_runs_;
+}
+
+Grade Predictor::GradeOverRanks(const model::Workload& workload,
+                                int64_t ranks,
+                                int64_t hosts) const {
+  const Grade of_shape = ShapeGrade(workload);
+  if (of_shape != Grade::kInterpolated) return of_shape;
+  if (measured_joined_.contains({WordsOfRun(workload), ranks, hosts})) {
+    return Grade::kMeasured;
+  }
+  return Within(ranks, least_joined_, most_joined_) ? Grade::kInterpolated
+                                                    : Grade::kExtrapolated;
+}
+
+double Predictor::RanksScatter(double unmeasured) const {
+  if (joined_runs_ == 0) return unmeasured;
+  return ScatterWithPrior(
+      joined_squares_, static_cast<double>(joined_runs_), unmeasured);
 }
 
 Grade Predictor::GradeOver(const model::Workload& workload,
@@ -230,15 +270,16 @@ hardware::StepTime<double> Predictor::Time(
   hardware::RequireSupported(device_, workload);
   return Corrected(workload,
                    model::ExpandKernels(workload),
-                   discrepancy_.MeanAt(PlaceOf(workload)));
+                   DiscrepancyOf(workload).MeanAt(PlaceOf(workload)));
 }
 
 hardware::StepTime<double> Predictor::PredictTime(
     const model::Workload& workload) const {
   model::Validate(workload);
   hardware::RequireSupported(device_, workload);
+  const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const double log_error =
-      discrepancy_.empty() ? 0.0 : discrepancy_.At(PlaceOf(workload)).mean;
+      discrepancy.empty() ? 0.0 : discrepancy.At(PlaceOf(workload)).mean;
   const auto time =
       Corrected(workload, model::ExpandKernels(workload), log_error);
   RequirePlausible(workload, time.total(), 0.0);
@@ -333,18 +374,19 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   // Settings in words take longer than many a formula: only where they count.
   const std::optional<Place> place =
       fitted_ ? std::optional(PlaceOf(workload)) : std::nullopt;
-  const Correction correction = place ? discrepancy_.At(*place) : Correction();
+  const Discrepancy& discrepancy = DiscrepancyOf(workload);
+  const Correction correction = place ? discrepancy.At(*place) : Correction();
   prediction.time = Corrected(workload, kernels, correction.mean);
   const LogTimes times =
       EvaluateLogTimes(device_, workload, kernels, positions_);
   Footing footing;
   footing.grade = ShapeGrade(workload);
   footing.scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;
-  if (!discrepancy_.empty()) {
+  if (!discrepancy.empty()) {
     footing.scatter =
-        std::hypot(std::sqrt(correction.variance), discrepancy_.noise());
+        std::hypot(std::sqrt(correction.variance), discrepancy.noise());
   }
-  if (place) footing.unseen = UnseenShare(fit_, *place, !discrepancy_.empty());
+  if (place) footing.unseen = UnseenShare(fit_, *place, !discrepancy.empty());
   prediction.grade = GradeOver(workload, 1);
   prediction.source_seen = HasSource(source);
   prediction.source_sigma = SourceSigma(source);

@@ -7,11 +7,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/step_time.h"
@@ -99,10 +101,21 @@ class Predictor {
   // What a question's source adds to the standard deviation of log(time).
   double SourceSigma(std::string_view source) const;
 
+  // What joins several devices whose links nobody timed, how far a step over
+  // them stands from what was measured, and what its formula leaves open: the
+  // scatter of such runs of the fit, `unmeasured` where there are none.
+  const JoinedNumbers& joined() const { return joined_; }
+  Grade GradeOverRanks(const model::Workload& workload,
+                       int64_t ranks,
+                       int64_t hosts) const;
+  double RanksScatter(double unmeasured) const;
+
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
 
  private:
+  void AddJoined(const FittedRun& run);
+  const Discrepancy& DiscrepancyOf(const model::Workload& workload) const;
   // By the workload alone, on whatever number of devices; never measured.
   Grade ShapeGrade(const model::Workload& workload) const;
   // Whether steps are behind the answers: not of a datasheet, nor of a fit to
@@ -139,13 +152,22 @@ class Predictor {
   bool fitted_;
   std::vector<double> values_;     // of the parameters
   std::vector<double> positions_;  // the same in the scale of the fit
-  Discrepancy discrepancy_;        // of the formula at the fit's runs
-  double quantile_ = 0;            // half an 80 % interval, in log_sigma
+  JoinedNumbers joined_;
+  Discrepancy discrepancy_;  // of the formula at the fit's runs
+  Discrepancy over_ranks_;   // the same for steps over ranks
+  double quantile_ = 0;      // half an 80 % interval, in log_sigma
   // Workloads of the fit's runs, and over how many devices.
   std::set<std::pair<std::string, int64_t>> measured_;
   // Of these runs; 0: there are none.
   int64_t least_devices_ = 0;
   int64_t most_devices_ = 0;
+  // The same of runs over ranks that are joined by links nobody timed; ranks
+  // and hosts of each.
+  std::set<std::tuple<std::string, int64_t, int64_t>> measured_joined_;
+  int64_t least_joined_ = 0;
+  int64_t most_joined_ = 0;
+  double joined_squares_ = 0;  // of log(model / measured)
+  int64_t joined_runs_ = 0;
 };
 
 }  // namespace trainfare::calibrate

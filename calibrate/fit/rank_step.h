@@ -9,32 +9,13 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/rank_pass.h"
 #include "hardware/models/step_time.h"
-#include "model/data_parallel.h"
 #include "model/offload.h"
-#include "model/sharding.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
-
-// The backward pass of one micro-batch, from the head to the embeddings, each
-// bucket of gradients behind the layer that completes it. `bucket_sizes`: as
-// the trainer recorded them; empty: the default of PyTorch and of the trainer.
-std::vector<model::BackwardPiece<double>> BackwardPieces(
-    const model::Workload& workload,
-    const hardware::StepTime<double>& time,
-    const std::vector<model::Bytes<>>& bucket_sizes = {});
-
-// What ranks that share training state send in one part of a step.
-struct ShardTraffic {
-  std::string_view part;     // "forward", "backward", "update"
-  model::Bytes<> sent;       // by each rank
-  model::Bytes<> copied;     // to and from its host's memory
-  model::Seconds<> sending;  // nothing beside it
-  model::Seconds<> exposed;
-  model::Seconds<> slowed;  // what it adds to computation beside it
-};
 
 // A step of one of the ranks.
 struct RankStepTime {
@@ -98,11 +79,8 @@ class StepOfRank {
       const std::optional<model::HostPath<double>>& host = std::nullopt) const;
 
  private:
-  const model::Workload& workload_;
+  RankMessages messages_;
   hardware::StepTime<double> alone_;
-  bool by_unit_;             // ranks or host share what a step needs
-  model::ShardUnits units_;  // of ranks that do
-  std::vector<model::BackwardPiece<double>> pieces_;  // of those that do not
 };
 
 inline RankStepTime StepOverRanks(

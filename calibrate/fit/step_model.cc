@@ -12,6 +12,7 @@
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/nearest.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -21,6 +22,8 @@ using hardware::Transform;
 // One size for every kind of device: a second one would double the code that
 // the compiler makes of the models, for less than it saves.
 using Jet = ceres::Jet<double, static_cast<int>(kMaxParameters)>;
+// With slopes over what joins several devices, too: over few numbers of a step.
+using WideJet = ceres::Jet<double, static_cast<int>(kMaxPositions)>;
 
 // All but the last.
 constexpr std::span kStepQuantities(kAllQuantities.data(), kQuantities - 1);
@@ -67,6 +70,31 @@ model::Seconds<T> TimeOf(const hardware::Device& device,
     sum += hardware::EstimateKernel<T>(device, workload, phase, kernel, values);
   }
   return sum;
+}
+
+model::Seconds<WideJet> Widened(model::Seconds<Jet> time) {
+  WideJet wide(time.base().a);
+  wide.v.head<static_cast<int>(kMaxParameters)>() = time.base().v;
+  return model::Seconds<WideJet>(wide);
+}
+
+hardware::PassUnits<WideJet> Widened(const hardware::PassUnits<Jet>& units) {
+  return {Widened(units.embeddings),
+          Widened(units.layer),
+          Widened(units.decoder_layer),
+          Widened(units.head)};
+}
+
+// The sums of its phases; of their terms nobody asks.
+hardware::StepTime<WideJet> Widened(const hardware::StepTime<Jet>& step) {
+  hardware::StepTime<WideJet> wide;
+  wide.forward.overhead = Widened(step.forward.total());
+  wide.backward.overhead = Widened(step.backward.total());
+  wide.optimizer.overhead = Widened(step.optimizer.total());
+  wide.other = Widened(step.other);
+  wide.forward_units = Widened(step.forward_units);
+  wide.backward_units = Widened(step.backward_units);
+  return wide;
 }
 
 }  // namespace
@@ -122,6 +150,83 @@ LogTimes StepModel::EvaluateValues(std::span<const double> positions) const {
     result.log_time[static_cast<size_t>(quantity)] =
         std::log(PartOf(step, quantity).base());
   }
+  return result;
+}
+
+JoinedModel::JoinedModel(const hardware::Device& device,
+                         const model::Workload& workload,
+                         JoinedDevices joined,
+                         size_t first)
+    : device_(&device),
+      workload_(std::make_unique<const model::Workload>(
+          OnDevices(workload, joined.devices))),
+      one_(device, *workload_),
+      messages_(*workload_),
+      joined_(std::move(joined)),
+      host_(HostPathOf(workload_->parallel, joined_, device)),
+      // Widths are the fit's, and no part of the formula.
+      infos_(JoinedParameters(device.kind, 1.0)),
+      first_(first) {
+  ENSURE(positions() <= kMaxPositions, "a position for each parameter");
+}
+
+size_t JoinedModel::positions() const { return first_ + infos_.size(); }
+
+template <class T>
+model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
+                                    std::span<const T> of_joined) const {
+  if (!SendsBetween(joined_, *workload_)) return alone.total();
+  using std::exp;
+  // One alone has its host beside it, and no ranks.
+  const bool several = joined_.devices > 1;
+  const T slower = several ? exp(-of_joined[2]) : T(1.0);
+  const model::RankNetwork<T> network =
+      DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1]));
+  const AddedTime<T> added =
+      AddedBy(messages_, alone, network, joined_.chips(), host_, slower);
+  model::Seconds<T> time = alone.total() * slower + added.all;
+  if (host_) {
+    time +=
+        model::Seconds<T>(T(model::HostUpdateTime(*workload_, *host_).base()));
+  }
+  if (several && of_joined.size() > 3 &&
+      !model::RulesOf(*workload_).one_graph) {
+    time += model::Seconds<T>(exp(of_joined[3]));
+  }
+  return time;
+}
+
+LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
+  const std::span<const double> of_device = positions.first(one_.positions());
+  const auto values = ValuesAt<Jet>(*device_, of_device);
+  const hardware::StepTime<Jet> alone = hardware::EstimateStep<Jet>(
+      *device_,
+      *workload_,
+      one_.kernels(),
+      std::span<const Jet>(values.data(), of_device.size()));
+  std::vector<WideJet> of_joined;
+  for (size_t i = first_; i < positions.size(); ++i) {
+    of_joined.emplace_back(positions[i], static_cast<int>(i));
+  }
+  const WideJet time =
+      Time<WideJet>(Widened(alone), std::span<const WideJet>(of_joined)).base();
+  LogTimes result;
+  const auto at = static_cast<size_t>(Quantity::kStep);
+  result.log_time[at] = std::log(time.a);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    result.gradient[at][i] = time.v[static_cast<Eigen::Index>(i)] / time.a;
+  }
+  return result;
+}
+
+LogTimes JoinedModel::EvaluateValues(std::span<const double> positions) const {
+  const std::span<const double> of_device = positions.first(one_.positions());
+  const auto values = ValuesAt<double>(*device_, of_device);
+  const hardware::StepTime<double> alone =
+      one_.Time(std::span<const double>(values.data(), of_device.size()));
+  LogTimes result;
+  result.log_time[static_cast<size_t>(Quantity::kStep)] =
+      std::log(Time<double>(alone, positions.subspan(first_)).base());
   return result;
 }
 

@@ -7,10 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "calibrate/fit/joined_devices.h"
+#include "calibrate/fit/rank_pass.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/parameter.h"
@@ -24,6 +27,9 @@ namespace trainfare::calibrate {
 
 // No kind of device has more free parameters.
 inline constexpr size_t kMaxParameters = 16;
+// Nor a fit of one more positions: the device's parameters, a value of its own
+// of kernels by themselves, and what joins several.
+inline constexpr size_t kMaxPositions = 20;
 
 // The scale in which a parameter is fitted: its log, or the value itself.
 double ToFitScale(const hardware::ParameterInfo& info, double value);
@@ -53,12 +59,12 @@ model::Seconds<T> PartOf(const hardware::StepTime<T>& step, Quantity quantity) {
 struct LogTimes {
   LogTimes() { log_time.fill(-std::numeric_limits<double>::infinity()); }
   std::array<double, kQuantities> log_time{};
-  std::array<std::array<double, kMaxParameters>, kQuantities> gradient{};
+  std::array<std::array<double, kMaxPositions>, kQuantities> gradient{};
 
   double operator[](Quantity quantity) const {
     return log_time[static_cast<size_t>(quantity)];
   }
-  std::span<const double, kMaxParameters> GradientOf(Quantity quantity) const {
+  std::span<const double, kMaxPositions> GradientOf(Quantity quantity) const {
     return gradient[static_cast<size_t>(quantity)];
   }
 };
@@ -82,6 +88,7 @@ class StepModel {
 
   // At parameters as they are.
   hardware::StepTime<double> Time(std::span<const double> values) const;
+  const model::KernelList& kernels() const { return kernels_; }
   // At parameters in the scale of the fit, with the gradient.
   LogTimes Evaluate(std::span<const double> positions) const {
     return EvaluateLogTimes(*device_, workload_, kernels_, positions);
@@ -93,6 +100,41 @@ class StepModel {
   const hardware::Device* device_;
   model::Workload workload_;
   model::KernelList kernels_;
+};
+
+// The step of one of several devices over links that nobody timed, whole:
+// Quantity::kStep alone. Beside one position a parameter of the device there is
+// one for each of JoinedParameters(), from `first` on; between are positions of
+// others. `device` must outlive the model.
+class JoinedModel {
+ public:
+  // Throws as StepModel.
+  JoinedModel(const hardware::Device& device,
+              const model::Workload& workload,
+              JoinedDevices joined,
+              size_t first);
+
+  const model::Workload& workload() const { return *workload_; }
+  size_t positions() const;  // that Evaluate takes
+
+  LogTimes Evaluate(std::span<const double> positions) const;
+  // log(time) alone; gradients stay 0.
+  LogTimes EvaluateValues(std::span<const double> positions) const;
+
+ private:
+  // By the time of one alone, and the positions of what joins them.
+  template <class T>
+  model::Seconds<T> Time(const hardware::StepTime<T>& alone,
+                         std::span<const T> of_joined) const;
+
+  const hardware::Device* device_;
+  std::unique_ptr<const model::Workload> workload_;  // as one of them sees it
+  StepModel one_;
+  RankMessages messages_;
+  JoinedDevices joined_;
+  std::optional<model::HostPath<double>> host_;
+  std::vector<hardware::ParameterInfo> infos_;
+  size_t first_;
 };
 
 // The formula for an operation by itself, Quantity::kKernel alone: its kernels

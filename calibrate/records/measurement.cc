@@ -423,6 +423,7 @@ std::vector<Observation> ObservationsOf(const MeasuredRun& run) {
     observation.group = run.workload.architecture.name;
     observation.device = run.device;
     observation.device_count = run.device_count;
+    observation.of_timed_ranks = run.device_count > 1;
     observation.workload = run.workload;
     observation.quantity = quantity;
     observation.measured = Seconds<>(Median(samples));

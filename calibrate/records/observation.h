@@ -42,6 +42,9 @@ struct Observation {
   // Of the run, where that is more: the figure is of one device, and what the
   // devices send each other is in it, as in a graph that spans chips.
   int64_t run_devices = 1;
+  // Of ranks whose all-reduces are timed beside: they are fitted as groups
+  // (calibrate/fit/rank_fit.h).
+  bool of_timed_ranks = false;
   // The bandwidth of each host's network; absent: not said.
   std::optional<model::BytesPerSecond<>> network;
   model::Workload workload;

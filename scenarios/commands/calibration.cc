@@ -23,14 +23,16 @@ Table ParameterTable(const calibrate::Fit& fit) {
   const auto number = [](double value) {
     return Cell(fmt::format("{:.4g}", value), value);
   };
-  for (const calibrate::FittedParameter& p : fit.parameters) {
-    table.Add(
-        {p.name,
-         number(p.value),
-         number(p.standard_error),
-         number(p.prior),
-         p.determined ? "yes" : "no",
-         p.determined ? Cell("-", std::string()) : Cell(p.determined_by)});
+  for (const auto* list : {&fit.parameters, &fit.joined}) {
+    for (const calibrate::FittedParameter& p : *list) {
+      table.Add(
+          {p.name,
+           number(p.value),
+           number(p.standard_error),
+           number(p.prior),
+           p.determined ? "yes" : "no",
+           p.determined ? Cell("-", std::string()) : Cell(p.determined_by)});
+    }
   }
   return table;
 }

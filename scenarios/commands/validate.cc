@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/parallel_for.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
@@ -45,6 +46,7 @@ struct Row {
   const Observation* observation = nullptr;
   size_t device = 0;  // index into Devices
   std::string point;  // workload and devices: rows of one point are repeats
+  std::string work;   // of one device, over whatever number of them
   bool fitted = false;
   bool asked = true;  // whether it is to be predicted
   std::optional<model::Seconds<>> predicted;
@@ -64,6 +66,12 @@ struct Row {
   }
 };
 
+// The workload in words, but for how many devices share it.
+std::string WorkOfOne(model::Workload workload) {
+  workload.parallel = {};
+  return calibrate::Describe(workload);
+}
+
 // A device with its rows.
 struct DeviceRows {
   hardware::Device device;
@@ -73,11 +81,11 @@ struct DeviceRows {
 const char* NothingToFitTo(Protocol protocol) {
   switch (protocol) {
     case Protocol::kLeaveOneOut:
-      return "nothing else was measured on one such device";
+      return "nothing else was measured on such devices";
     case Protocol::kLeaveSourceOut:
-      return "nobody else measured one such device";
+      return "nobody else measured such devices";
     default:
-      return "no row of one such device to fit to";
+      return "no row of such devices to fit to";
   }
 }
 
@@ -155,6 +163,7 @@ class Validation {
                               o.device_count,
                               o.hosts,
                               calibrate::Describe(o.workload));
+      row.work = WorkOfOne(o.workload);
       row.asked = o.quantity == Quantity::kStep || !with_step.contains(o.label);
       const auto found = index.find(o.device);
       if (found != index.end()) {
@@ -197,13 +206,14 @@ class Validation {
         "unknown device \"{}\"{}", name, model::DidYouMean(name, known));
   }
 
-  // Rows that a fit may use: of one device, which runs their precision.
+  // Rows that a fit may use: of a precision that the device runs, on one or
+  // over links that are known.
   std::vector<size_t> Fittable(const DeviceRows& device) const {
     std::vector<size_t> rows;
     for (const size_t row : device.rows) {
       const Observation& o = *rows_[row].observation;
-      if (o.device_count == 1 &&
-          device.device.MatrixPeak(o.workload.precision)) {
+      if (device.device.MatrixPeak(o.workload.precision) &&
+          (o.device_count == 1 || calibrate::FittableOver(device.device, o))) {
         rows.push_back(row);
       }
     }
@@ -238,25 +248,17 @@ class Validation {
   void LeaveOneOut(size_t d,
                    const std::vector<size_t>& fittable,
                    std::vector<Task>& tasks) {
-    std::map<std::string, std::vector<size_t>> points;
+    std::map<std::string, std::vector<size_t>> works;
     for (const size_t row : devices_[d].rows) {
-      points[rows_[row].point].push_back(row);
+      works[rows_[row].work].push_back(row);
     }
-    // Rows of several devices are in no fit, so that one fit serves them all.
-    Task parallel{d, fittable, {}};
-    for (const auto& [point, members] : points) {
-      if (rows_[members.front()].observation->device_count != 1) {
-        parallel.predict.insert(
-            parallel.predict.end(), members.begin(), members.end());
-        continue;
-      }
+    for (const auto& [work, members] : works) {
       Task task{d, {}, members};
       for (const size_t row : fittable) {
-        if (rows_[row].point != point) task.fit_to.push_back(row);
+        if (rows_[row].work != work) task.fit_to.push_back(row);
       }
       tasks.push_back(std::move(task));
     }
-    if (!parallel.predict.empty()) tasks.push_back(std::move(parallel));
   }
 
   void LeaveSourceOut(size_t d,
@@ -333,7 +335,7 @@ class Validation {
     // By ranks, and words of the workload.
     std::map<std::pair<int64_t, std::string>, std::vector<double>> known;
     for (const calibrate::FittedRun& run : fit.runs) {
-      known[{1, run.workload}].push_back(ToSeconds(run.measured));
+      known[{run.ranks, run.workload}].push_back(ToSeconds(run.measured));
     }
     for (const calibrate::RankFit& group : fit.ranks) {
       for (const calibrate::FittedRun& run : group.runs) {
@@ -356,10 +358,22 @@ class Validation {
     }
   }
 
+  // What a device has in common with others shows where it works alone: its
+  // host and links are its own.
+  std::vector<size_t> OfOneWhereAny(std::vector<size_t> rows) const {
+    const auto of_several = [&](size_t row) {
+      return rows_[row].observation->device_count > 1;
+    };
+    if (!std::all_of(rows.begin(), rows.end(), of_several)) {
+      std::erase_if(rows, of_several);
+    }
+    return rows;
+  }
+
   void LeaveDeviceOut() {
     std::vector<std::optional<calibrate::Fit>> fits(devices_.size());
     calibrate::ParallelFor(devices_.size(), [&](size_t d) {
-      const std::vector<size_t> rows = Fittable(devices_[d]);
+      const std::vector<size_t> rows = OfOneWhereAny(Fittable(devices_[d]));
       if (rows.empty()) return;
       try {
         fits[d] = FitTo(d, rows);

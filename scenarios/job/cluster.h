@@ -4,38 +4,22 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
-#include "hardware/catalog/interconnect.h"
-#include "model/offload.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::scenarios {
 
-// What joins the hosts of a cluster.
-struct HostNetwork {
-  hardware::Interconnect wire;  // bandwidth of a whole host
-  // How far a ring's share of it may be off, as the standard deviation of its
-  // logarithm: more where nobody said which network it is.
-  double sigma = 0;
-  bool named = true;
-};
+using calibrate::HostNetwork;
 
-// Devices that train together, each a rank.
-struct Cluster {
-  int64_t devices = 1;
-  // Alike ones, as many devices in each; several have a network.
-  int64_t hosts = 1;
-  std::optional<HostNetwork> network;
-  // More than one have a link by its datasheet, or ranks as they were measured;
-  // then these answer.
-  std::optional<hardware::Interconnect> link;
+// Devices that train together, each a rank, as a job has them.
+struct Cluster : calibrate::JoinedDevices {
+  // Ranks as they were measured; then these answer, not the links.
   std::optional<calibrate::RankFit> ranks;
   int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
   // Whether just so many were, in one host.
@@ -46,15 +30,7 @@ struct Cluster {
   int64_t idle_devices = 0;
   // The memory of the host that they are in; absent: not known.
   std::optional<model::Bytes<>> host_memory;
-  // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and
-  // how many of its parts are devices here. What they send each other is in the
-  // step of one already (docs/models/trainium.md); the link is between chips.
-  std::string chip;
-  int64_t devices_per_chip = 1;
 
-  // Whose gradients go over the link.
-  int64_t chips() const { return devices / devices_per_chip; }
-  int64_t devices_of_host() const { return devices / hosts; }
   // Ranks on one processor are one device.
   int64_t ranks_per_device() const {
     return ranks ? ranks->ranks_per_device : 1;
@@ -93,19 +69,5 @@ Cluster OverHosts(Cluster host,
 // The cluster that a row of measurements names.
 Cluster ClusterOf(const calibrate::Predictor& predictor,
                   const calibrate::Observation& observation);
-
-// The way of each device to its host's memory, where the workload offloads
-// anything. Throws InputError where the device's link to its host is not known,
-// or weights stream in over it anyway.
-std::optional<model::HostPath<double>> HostPathOf(
-    const model::Parallel& parallel,
-    const Cluster& cluster,
-    const hardware::Device& device);
-
-// Ranks that nobody measured: the link by its datasheet, computation and
-// communication do not slow each other, and the host adds what it does on the
-// device's kind. The cluster has a link, or a device a host.
-calibrate::RankFit DatasheetRanks(const Cluster& cluster,
-                                  const hardware::Device& device);
 
 }  // namespace trainfare::scenarios

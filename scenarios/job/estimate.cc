@@ -54,8 +54,8 @@ struct RanksPart {
 
 // `ranks` on a link that is slower by a standard deviation of what a ring gets
 // of it, where nobody measured that.
-calibrate::RankFit WithSlowerRing(calibrate::RankFit ranks) {
-  const double slower = std::exp(-hardware::FactsOfLinks().ring_share_sigma);
+calibrate::RankFit WithSlowerRing(calibrate::RankFit ranks, double sigma) {
+  const double slower = std::exp(-sigma);
   for (calibrate::RingFit* ring :
        {&ranks.network.alone, &ranks.network.beside}) {
     ring->ring.link = ring->ring.link * slower;
@@ -92,12 +92,16 @@ double RanksSigma(const RanksPart& part,
 }
 
 // How far the step stands from what was measured, given that of one device.
-calibrate::Grade RanksGrade(calibrate::Grade one,
+calibrate::Grade RanksGrade(const calibrate::Predictor& predictor,
+                            calibrate::Grade one,
                             const model::Workload& workload,
                             const Cluster& cluster) {
   using calibrate::Grade;
   if (one == Grade::kDatasheetOnly) return one;
-  if (!cluster.ranks || !cluster.measured()) return Grade::kExtrapolated;
+  if (!cluster.ranks) {
+    return predictor.GradeOverRanks(workload, cluster.devices, cluster.hosts);
+  }
+  if (!cluster.measured()) return Grade::kExtrapolated;
   const std::string words = calibrate::WordsOfRun(workload);
   for (const calibrate::FittedRun& run : cluster.ranks->runs) {
     if (run.workload == words && run.hosts == cluster.hosts &&
@@ -266,7 +270,7 @@ JobEstimate Begin(const Scenario& scenario,
   job.workload = scenario.workload;
   job.workload.parallel =
       model::OverDevices(scenario.workload.parallel, cluster.devices);
-  HostPathOf(job.workload.parallel, cluster, device);
+  calibrate::HostPathOf(job.workload.parallel, cluster, device);
   if (cluster.devices_per_chip > 1 &&
       model::ShardsOf(job.workload.parallel) > 1) {
     throw InputError(fmt::format(
@@ -431,15 +435,9 @@ bool DividesStep(const model::Parallel& parallel) {
 bool Sends(const calibrate::Predictor& predictor,
            const model::Workload& workload,
            const Cluster& cluster) {
-  if (cluster.chips() == 1 && !model::Offloads(workload.parallel)) return false;
-  if (DividesStep(workload.parallel)) {
-    // Passes alone send nothing, unless their parameters have to be gathered.
-    return workload.work == model::Work::kTraining ||
-           model::ShardsParameters(workload.parallel) ||
-           workload.parallel.offload_activations;
-  }
-  return workload.work == model::Work::kTraining &&
-         !(cluster.hosts == 1 && predictor.HasExchangeOf(cluster.devices));
+  if (!calibrate::SendsBetween(cluster, workload)) return false;
+  return DividesStep(workload.parallel) || cluster.hosts > 1 ||
+         !predictor.HasExchangeOf(cluster.devices);
 }
 
 using HostPath = std::optional<model::HostPath<double>>;
@@ -450,6 +448,7 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
                    const calibrate::RankFit& ranks,
                    const HostPath& host,
                    const Cluster& cluster,
+                   const calibrate::JoinedNumbers& joined,
                    RanksPart& step,
                    RanksPart& backward) {
   const auto add = [&](const calibrate::RankFit& slower, const HostPath& path) {
@@ -460,9 +459,17 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
         std::hypot(backward.link, std::log(slow.backward() / as_is.backward()));
   };
   if (!cluster.measured() && cluster.devices > 1) {
-    add(WithSlowerRing(ranks), host);
+    const double of_ring = cluster.ranks
+                               ? hardware::FactsOfLinks().ring_share_sigma
+                               : joined.ring_share_error;
+    add(WithSlowerRing(ranks, of_ring), host);
     if (cluster.network) {
-      add(WithSlowerNetwork(ranks, cluster.network->sigma), host);
+      const double sigma = cluster.network->sigma;
+      add(WithSlowerNetwork(ranks,
+                            cluster.ranks
+                                ? sigma
+                                : joined.network_share_error.value_or(sigma)),
+          host);
     }
   }
   if (!host) return;
@@ -478,8 +485,8 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
 // What joins the ranks, as far as anybody knows.
 calibrate::RankFit GroupOf(const calibrate::Predictor& predictor,
                            const Cluster& cluster) {
-  return cluster.ranks ? *cluster.ranks
-                       : DatasheetRanks(cluster, predictor.device());
+  if (cluster.ranks) return *cluster.ranks;
+  return calibrate::DatasheetRanks(cluster, predictor.joined());
 }
 
 // Into `step` its computation beside other ranks, and what they send.
@@ -500,7 +507,7 @@ void AddRanks(const calibrate::Predictor& predictor,
   const calibrate::RankFit ranks = GroupOf(predictor, cluster);
   const calibrate::StepOfRank of_rank(workload, prediction.time);
   const HostPath host =
-      HostPathOf(workload.parallel, cluster, predictor.device());
+      calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
   const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
   AddTimes(over_ranks, step);
   step.ring_ranks = cluster.measured_ranks;
@@ -514,15 +521,25 @@ void AddRanks(const calibrate::Predictor& predictor,
                           0.0,
                           over_ranks.backward_log_sigma,
                           0.0};
-  AddLinkErrors(of_rank, over_ranks, ranks, host, cluster, part, backward_part);
+  AddLinkErrors(of_rank,
+                over_ranks,
+                ranks,
+                host,
+                cluster,
+                predictor.joined(),
+                part,
+                backward_part);
   step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
   step.backward_log_sigma =
       RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
   const bool shares = DividesStep(workload.parallel);
   if (shares || !cluster.ranks) {
-    const double open =
-        std::hypot(cluster.devices > 1 ? kUnmeasuredRanksSigma : 0.0,
-                   shares ? kSharedStateSigma : 0.0);
+    double of_ranks = 0.0;
+    if (cluster.devices > 1) {
+      of_ranks = cluster.ranks ? kUnmeasuredRanksSigma
+                               : predictor.RanksScatter(kUnmeasuredRanksSigma);
+    }
+    const double open = std::hypot(of_ranks, shares ? kSharedStateSigma : 0.0);
     step.log_sigma = std::hypot(step.log_sigma, open);
     step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
   }
@@ -536,26 +553,17 @@ void AddRanks(const calibrate::Predictor& predictor,
     step.high_factor = std::exp(half);
   }
   step.grade =
-      RanksGrade(predictor.GradeOver(workload, cluster.devices_per_chip),
+      RanksGrade(predictor,
+                 predictor.GradeOver(workload, cluster.devices_per_chip),
                  workload,
                  cluster);
-}
-
-// The workload of a step on the cluster, as its devices see it.
-model::Workload OnCluster(const model::Workload& asked,
-                          const Cluster& cluster) {
-  model::Workload workload = asked;
-  // Nothing is sent, so nothing is compressed.
-  if (cluster.devices == 1) workload.compression = {};
-  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
-  return workload;
 }
 
 StepEstimate EstimateStep(DeviceMemo& memo,
                           const model::Workload& asked,
                           const Cluster& cluster) {
   const calibrate::Predictor& predictor = memo.predictor();
-  const model::Workload workload = OnCluster(asked, cluster);
+  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
   const calibrate::StepPrediction& prediction = memo.Predict(workload);
   StepEstimate step;
   step.log_sigma = prediction.log_sigma;
@@ -574,7 +582,7 @@ StepEstimate EstimateStep(DeviceMemo& memo,
   }
   SetComputing(BesideOthers(prediction.time, cluster), step);
   if (cluster.ranks) {
-    step.grade = RanksGrade(prediction.grade, workload, cluster);
+    step.grade = RanksGrade(predictor, prediction.grade, workload, cluster);
   }
   return step;
 }
@@ -584,12 +592,12 @@ Seconds<> EstimateStepTime(DeviceMemo& memo,
                            const model::Workload& asked,
                            const Cluster& cluster) {
   const calibrate::Predictor& predictor = memo.predictor();
-  const model::Workload workload = OnCluster(asked, cluster);
+  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
   const hardware::StepTime<double>& alone = memo.PredictTime(workload);
   StepEstimate step;
   if (Sends(predictor, workload, cluster)) {
     const HostPath host =
-        HostPathOf(workload.parallel, cluster, predictor.device());
+        calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
     const calibrate::StepOfRank of_rank(workload, alone);
     AddTimes(of_rank.Over(GroupOf(predictor, cluster), host), step);
   } else {
@@ -700,7 +708,8 @@ std::optional<GradientExchange> GradientExchangeOf(
   const calibrate::RankNetwork& network = ranks.network;
   GradientExchange exchange;
   for (const model::BackwardPiece<double>& piece :
-       calibrate::BackwardPieces(workload, predictor.Predict(workload).time)) {
+       calibrate::RankMessages(workload).Pieces(
+           predictor.Predict(workload).time.backward_units)) {
     exchange.sent += piece.sent;
     exchange.sending += model::SendingTime(network.ranks,
                                            piece,

@@ -414,7 +414,8 @@ TEST_CASE("fits are refused with one line") {
   }
   CHECK_THROWS_WITH_AS(FitDevice(device, observations),
                        "fit of cpu: all 4 measurements of it are of several "
-                       "devices; a fit needs runs on one",
+                       "devices; a fit needs runs on one, or over links that "
+                       "are known",
                        InputError);
   for (Observation& o : observations) o.device_count = 1;
   observations[0].measured = model::Second(std::nan(""));

@@ -358,7 +358,8 @@ TEST_CASE("buckets as recorded, and what their ring leaves open") {
   // All in one bucket: it leaves after the last gradient.
   const double all =
       4.0 * static_cast<double>(model::TotalParameters(workload.architecture));
-  const auto pieces = BackwardPieces(workload, alone, {model::Byte(all)});
+  const auto pieces =
+      RankMessages(workload, {model::Byte(all)}).Pieces(alone.backward_units);
   CHECK(pieces.back().sent.base() == all);
   CHECK(pieces.back().transfers == 1);
   CHECK(pieces.front().transfers == 0);

@@ -673,7 +673,8 @@ TEST_CASE("hosts share a network, and one that nobody named is less sure") {
   const Cluster two = OverHosts(host, 2, h100, &p5, std::nullopt);
   CHECK(two.devices == 16);
   CHECK(two.devices_of_host() == 8);
-  const calibrate::RankNetwork network = DatasheetRanks(two, h100).network;
+  const calibrate::RankNetwork network =
+      calibrate::DatasheetRanks(two, predictor.joined()).network;
   CHECK(network.ranks == 16);
   CHECK(network.hosts == 2);
   // 3200 Gbit/s a host, 235 / 300 of it, 8 ranks: 39.17 GB/s each.

@@ -1,0 +1,351 @@
+#include "calibrate/fit/joined_devices.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "hardware/catalog/kind_facts.h"
+#include "hardware/models/kind.h"
+#include "model/error.h"
+#include "model/sharding.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+using hardware::DeviceCatalog;
+using hardware::ParameterInfo;
+using model::InputError;
+
+// Instances that have several of a device, as a hint; empty: none does.
+std::string InstancesWithSeveral(const Device& device) {
+  std::vector<std::string> names;
+  for (const hardware::Instance* instance :
+       hardware::InstanceCatalog::Shipped().OfDevice(device.name)) {
+    if (instance->count > 1 && instance->between_devices) {
+      names.push_back(instance->FullName());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// From one device to the next on a host, by the datasheet.
+hardware::Interconnect LinkBetween(const Device& device) {
+  hardware::Interconnect link;
+  if (device.peer_bandwidth) {
+    link.name = "peer link of its datasheet";
+    link.bandwidth = *device.peer_bandwidth;
+    link.latency = hardware::FactsOfLinks().peer_step;
+  } else if (device.through_host_bandwidth) {
+    link.name = "through the host's memory, by its datasheet";
+    link.bandwidth = *device.through_host_bandwidth;
+    link.latency = hardware::FactsOfLinks().host_step;
+  } else if (device.host_bandwidth) {
+    link.name = "host link of its datasheet, through the processor";
+    link.bandwidth = std::min(*device.host_bandwidth,
+                              hardware::FactsOfLinks().through_processor);
+    link.latency = hardware::FactsOfLinks().host_step;
+  } else {
+    const std::string instances = InstancesWithSeveral(device);
+    throw InputError(fmt::format(
+        "--devices: no link between several {} is known; {}",
+        device.name,
+        instances.empty() ? "no instance of the catalog has them either, so "
+                            "one is all that can be asked about"
+                          : "name an instance that has them: " + instances));
+  }
+  return link;
+}
+
+// A network that nobody named: as hosts of the catalog have it that carry the
+// device, with as many where there are any, else with the most; where none
+// carries it, as all hosts of several devices. The mean of the logarithms.
+HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
+  const std::string& carried = device.part_of ? *device.part_of : device.name;
+  const auto& catalog = hardware::InstanceCatalog::Shipped();
+  std::vector<const hardware::Instance*> hosts = catalog.OfDevice(carried);
+  std::erase_if(hosts, [](const auto* host) { return !host->network; });
+  const bool known = !hosts.empty();
+  if (!known) {
+    for (const hardware::Instance& host : catalog.instances()) {
+      if (host.network && host.count > 1) hosts.push_back(&host);
+    }
+  }
+  const auto keep = [&](int64_t count) {
+    std::erase_if(hosts,
+                  [&](const auto* host) { return host->count != count; });
+  };
+  const auto has = [&](int64_t count) {
+    return std::any_of(hosts.begin(), hosts.end(), [&](const auto* host) {
+      return host->count == count;
+    });
+  };
+  if (known) {
+    int64_t most = 0;
+    for (const auto* host : hosts) most = std::max(most, host->count);
+    keep(has(local) ? local : most);
+  }
+  double sum = 0;
+  double squares = 0;
+  for (const auto* host : hosts) {
+    const double log = std::log(host->network->Resolve().bandwidth.base());
+    sum += log;
+    squares += log * log;
+  }
+  const auto count = static_cast<double>(hosts.size());
+  const double mean = sum / count;
+  const double spread = std::sqrt(std::max(squares / count - mean * mean, 0.0));
+  const hardware::LinkFacts& facts = hardware::FactsOfLinks();
+  HostNetwork network;
+  network.wire.name = known ? fmt::format("as hosts of {} have it", carried)
+                            : "as hosts of other devices have it";
+  network.wire.reach = hardware::InterconnectReach::kNetwork;
+  network.wire.latency = facts.network_step;
+  network.wire.bandwidth = model::BytesPerSecond<>(std::exp(mean));
+  network.sigma = std::hypot(facts.ring_share_sigma,
+                             std::max(facts.unnamed_network_sigma, spread));
+  network.named = false;
+  return network;
+}
+
+}  // namespace
+
+JoinedDevices JoinedInHost(const Device& device, int64_t devices) {
+  JoinedDevices joined;
+  joined.devices = devices;
+  if (devices <= 1) return joined;
+  if (!device.part_of) {
+    joined.link = LinkBetween(device);
+    return joined;
+  }
+  const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
+  const int64_t parts = chip.cores / device.cores;
+  joined.chip = chip.name;
+  joined.devices_per_chip = std::min(devices, parts);
+  if (devices <= parts) return joined;
+  if (devices % parts != 0) {
+    throw InputError(
+        fmt::format("--devices: {0} is one of {1} parts of {2}; expected up to "
+                    "{1}, or whole chips, got {3}; hint: {4} or {5}",
+                    device.name,
+                    parts,
+                    chip.name,
+                    devices,
+                    devices / parts * parts,
+                    (devices / parts + 1) * parts));
+  }
+  joined.link = LinkBetween(chip);
+  return joined;
+}
+
+HostNetwork NetworkOf(const Device& device,
+                      int64_t local,
+                      const hardware::Instance* instance,
+                      std::optional<model::BytesPerSecond<>> bandwidth) {
+  const hardware::LinkFacts& facts = hardware::FactsOfLinks();
+  HostNetwork network{{}, facts.ring_share_sigma, true};
+  if (bandwidth) {
+    network.wire.name = "the network that was named";
+    network.wire.reach = hardware::InterconnectReach::kNetwork;
+    network.wire.bandwidth = *bandwidth;
+    network.wire.latency = facts.network_step;
+  } else if (instance != nullptr && instance->network) {
+    network.wire = instance->network->Resolve();
+  } else {
+    network = UnnamedNetwork(device, local);
+  }
+  return network;
+}
+
+JoinedDevices JoinedBy(const Device& device, const Observation& observation) {
+  const int64_t hosts = observation.hosts;
+  const int64_t devices = observation.device_count;
+  if (devices % hosts != 0) {
+    throw InputError(fmt::format(
+        "nodes: expected a divisor of the {} devices, got {}", devices, hosts));
+  }
+  // One rack of peer links has no network between its hosts.
+  const bool rack = !observation.network && device.peer_domain >= devices;
+  if (hosts == 1 || rack) return JoinedInHost(device, devices);
+  JoinedDevices joined = JoinedInHost(device, devices / hosts);
+  joined.devices = devices;
+  joined.hosts = hosts;
+  joined.network =
+      NetworkOf(device, devices / hosts, nullptr, observation.network);
+  return joined;
+}
+
+std::optional<JoinedDevices> FittableOver(const Device& device,
+                                          const Observation& observation) {
+  if (observation.of_timed_ranks || hardware::KindOf(device).is_host ||
+      observation.quantity != Quantity::kStep) {
+    return std::nullopt;
+  }
+  try {
+    JoinedDevices joined = JoinedBy(device, observation);
+    HostPathOf(observation.workload.parallel, joined, device);
+    return joined;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+model::Workload OnDevices(const model::Workload& asked, int64_t devices) {
+  model::Workload workload = asked;
+  // Nothing is sent, so nothing is compressed.
+  if (devices == 1) workload.compression = {};
+  workload.parallel = model::OverDevices(asked.parallel, devices);
+  return workload;
+}
+
+bool SendsBetween(const JoinedDevices& joined,
+                  const model::Workload& workload) {
+  const model::Parallel& parallel = workload.parallel;
+  const bool offloads = model::Offloads(parallel);
+  if (joined.chips() == 1 && !offloads) return false;
+  const bool trains = workload.work == model::Work::kTraining;
+  if (model::ShardsOf(parallel) == 1 && !offloads) return trains;
+  // Passes alone send nothing, unless their parameters have to be gathered.
+  return trains || model::ShardsParameters(parallel) ||
+         parallel.offload_activations;
+}
+
+std::optional<model::HostPath<double>> HostPathOf(
+    const model::Parallel& parallel,
+    const JoinedDevices& joined,
+    const Device& device) {
+  if (!model::Offloads(parallel)) return std::nullopt;
+  if (!device.host_bandwidth || device.weight_bandwidth) {
+    throw InputError(fmt::format(
+        "parallel.{}: expected none on {}, {}",
+        parallel.offload_activations ? "offload_activations" : "offload",
+        device.name,
+        device.weight_bandwidth
+            ? "whose weights stream in from its host anyway"
+            : "whose link to its host's memory is not known"));
+  }
+  const hardware::HostFacts& facts = hardware::FactsOfHosts();
+  return model::HostPath<double>{*device.host_bandwidth * facts.copy_share,
+                                 facts.update,
+                                 joined.devices_of_host()};
+}
+
+namespace {
+
+// As far as a share may be, either way: past it the link is another one.
+constexpr double kFarthestShare = 30.0;
+// What a rank loses beside others is clocks, at most; an assumption.
+constexpr double kRankShareSigma = 0.1;
+// As far as the host may be off its prior, as a factor.
+constexpr double kFarthestHost = 1e4;
+
+constexpr std::string_view kRingShare = "ring_share";
+constexpr std::string_view kNetworkShare = "network_share";
+constexpr std::string_view kRankShare = "rank_share";
+constexpr std::string_view kRankHost = "rank_host";
+
+ParameterInfo Factor(std::string_view name,
+                     std::string_view meaning,
+                     double prior,
+                     double sigma,
+                     std::string_view determined_by) {
+  return {.name = name,
+          .unit = "1",
+          .meaning = meaning,
+          .prior = prior,
+          .prior_sigma = sigma,
+          .lower = prior / kFarthestShare,
+          .upper = prior * kFarthestShare,
+          .determined_by = determined_by};
+}
+
+}  // namespace
+
+std::vector<ParameterInfo> JoinedParameters(hardware::DeviceKind kind,
+                                            double network_sigma) {
+  const hardware::LinkFacts& links = hardware::FactsOfLinks();
+  std::vector<ParameterInfo> infos = {
+      Factor(kRingShare,
+             "of a link's bandwidth that a ring gets inside a host",
+             links.ring_share,
+             links.ring_share_sigma,
+             "steps over devices of a host that messages delay"),
+      Factor(kNetworkShare,
+             "of a host's network that its rings get",
+             links.ring_share,
+             network_sigma,
+             "steps over several hosts that messages delay"),
+      Factor(kRankShare,
+             "what a rank computes beside others, of the device alone",
+             1.0,
+             kRankShareSigma,
+             "the same steps on one device and on several")};
+  const hardware::KindFacts& facts = hardware::FactsOfKind(kind);
+  const double host = model::ToSeconds(facts.rank_host);
+  if (host > 0) {
+    infos.push_back(
+        {.name = kRankHost,
+         .unit = "s",
+         .meaning = "what the host adds to a step over ranks",
+         .prior = host,
+         .prior_sigma = facts.rank_host_sigma,
+         .lower = host / kFarthestHost,
+         .upper = host * kFarthestHost,
+         .determined_by = "short steps on one device and on several"});
+  }
+  return infos;
+}
+
+std::string_view UnitOfJoined(std::string_view name) {
+  return name == kRankHost ? "s" : "1";
+}
+
+JoinedNumbers NumbersOf(hardware::DeviceKind kind,
+                        const std::vector<FittedParameter>& joined) {
+  const hardware::LinkFacts& links = hardware::FactsOfLinks();
+  const hardware::KindFacts& facts = hardware::FactsOfKind(kind);
+  JoinedNumbers numbers;
+  numbers.ring_share = numbers.network_share = links.ring_share;
+  numbers.ring_share_error = links.ring_share_sigma;
+  numbers.rank_host = facts.rank_host;
+  numbers.rank_host_error = facts.rank_host_sigma;
+  for (const FittedParameter& one : joined) {
+    if (one.name == kRingShare) {
+      numbers.ring_share = one.value;
+      numbers.ring_share_error = one.standard_error;
+    } else if (one.name == kNetworkShare) {
+      numbers.network_share = one.value;
+      if (one.determined) numbers.network_share_error = one.standard_error;
+    } else if (one.name == kRankShare) {
+      numbers.rank_share = one.value;
+      numbers.rank_share_error = one.standard_error;
+    } else if (one.name == kRankHost) {
+      numbers.rank_host = model::Second(one.value);
+      numbers.rank_host_error = one.standard_error;
+    }
+  }
+  return numbers;
+}
+
+RankFit DatasheetRanks(const JoinedDevices& joined,
+                       const JoinedNumbers& numbers) {
+  RankFit ranks;
+  ranks.network.ranks = joined.chips();
+  const model::RankNetwork<double> network =
+      DatasheetNetwork(joined, numbers.ring_share, numbers.network_share);
+  ranks.network.hosts = network.hosts;
+  ranks.network.across = network.across;
+  ranks.network.alone.ring = network.alone;
+  ranks.network.beside = ranks.network.alone;
+  if (joined.devices == 1) return ranks;  // alone, whatever it offloads
+  ranks.share = numbers.rank_share;
+  ranks.share_error = numbers.rank_share_error;
+  ranks.host = ranks.host_prior = numbers.rank_host;
+  ranks.host_error = numbers.rank_host_error;
+  return ranks;
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,68 @@
+#include "calibrate/fit/rank_pass.h"
+
+#include <span>
+
+#include "model/gradient_compression.h"
+#include "model/trainable.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+// Buckets of these sizes, from the last tensor on.
+std::vector<model::GradientBucket> BucketsOfSizes(
+    const std::vector<model::ParameterTensor>& tensors,
+    int64_t width,
+    const std::vector<model::Bytes<>>& sizes) {
+  std::vector<model::GradientBucket> buckets;
+  size_t next = tensors.size();
+  for (const model::Bytes<> size : sizes) {
+    model::GradientBucket bucket;
+    const bool last = buckets.size() + 1 == sizes.size();
+    while (next > 0 && (last || model::Byte(static_cast<double>(
+                                    bucket.elements * width)) < size)) {
+      const model::ParameterTensor& tensor = tensors[--next];
+      bucket.elements += tensor.elements;
+      ++bucket.tensors;
+      bucket.ready_after_layer = tensor.layer;
+    }
+    if (bucket.tensors > 0) buckets.push_back(bucket);
+  }
+  return buckets;
+}
+
+}  // namespace
+
+RankMessages::RankMessages(const model::Workload& workload,
+                           const std::vector<model::Bytes<>>& bucket_sizes)
+    : workload_(&workload),
+      by_unit_(model::ShardsOf(workload.parallel) > 1 ||
+               model::Offloads(workload.parallel)) {
+  if (by_unit_) {
+    units_ = model::ShardUnitsOf(workload);
+    return;
+  }
+  const model::Architecture& a = workload.architecture;
+  const int64_t width = model::GradientWidth(workload);
+  const int64_t blocks = a.blocks();
+  const std::vector<model::ParameterTensor> tensors =
+      model::TrainableTensorsOf(workload);
+  messages_.resize(static_cast<size_t>(blocks + 2));
+  // Buckets fill from the last tensor on.
+  size_t end = tensors.size();
+  for (const model::GradientBucket& bucket :
+       bucket_sizes.empty() ? model::BucketGradients(tensors, width)
+                            : BucketsOfSizes(tensors, width, bucket_sizes)) {
+    const auto layer = static_cast<size_t>(
+        std::clamp<int64_t>(bucket.ready_after_layer, 0, blocks + 1));
+    const size_t begin = end - static_cast<size_t>(bucket.tensors);
+    const model::SentGradients sent =
+        model::SentOf(workload.compression,
+                      std::span(tensors).subspan(begin, end - begin),
+                      width);
+    end = begin;
+    messages_[layer].sent += model::Byte(static_cast<double>(sent.bytes));
+    messages_[layer].transfers += sent.transfers;
+  }
+}
+
+}  // namespace trainfare::calibrate

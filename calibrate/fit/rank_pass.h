@@ -1,0 +1,350 @@
+#pragma once
+
+// What several ranks send each other in a step, and what that adds to it, at
+// whatever scalar its times have: numbers, or numbers with slopes.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "hardware/models/step_time.h"
+#include "model/data_parallel.h"
+#include "model/error.h"
+#include "model/offload.h"
+#include "model/overlap.h"
+#include "model/sharded_pass.h"
+#include "model/sharding.h"
+#include "model/trainable.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// What ranks that share training state send in one part of a step.
+struct ShardTraffic {
+  std::string_view part;     // "forward", "backward", "update"
+  model::Bytes<> sent;       // by each rank
+  model::Bytes<> copied;     // to and from its host's memory
+  model::Seconds<> sending;  // nothing beside it
+  model::Seconds<> exposed;
+  model::Seconds<> slowed;  // what it adds to computation beside it
+};
+
+// What the ranks of a workload send, whatever its passes take: counted once for
+// every time and network that is asked about. `bucket_sizes`: of gradients as
+// the trainer recorded them; empty: the default of PyTorch and of the trainer.
+// The workload must outlive it.
+class RankMessages {
+ public:
+  explicit RankMessages(const model::Workload& workload,
+                        const std::vector<model::Bytes<>>& bucket_sizes = {});
+
+  const model::Workload& workload() const { return *workload_; }
+  // Whether other ranks, or the host, have what a step needs, and its units
+  // where they do.
+  bool by_unit() const { return by_unit_; }
+  const model::ShardUnits& units() const { return units_; }
+
+  // The backward pass of one micro-batch, from the head to the embeddings, each
+  // bucket of gradients behind the layer that completes it; of ranks that share
+  // nothing.
+  template <class T>
+  std::vector<model::BackwardPiece<T>> Pieces(
+      const hardware::PassUnits<T>& units) const {
+    const model::Architecture& a = workload_->architecture;
+    std::vector<model::BackwardPiece<T>> pieces;
+    pieces.reserve(messages_.size());
+    for (size_t at = messages_.size(); at-- > 0;) {
+      const auto layer = static_cast<int64_t>(at);
+      model::BackwardPiece<T> piece{
+          units.embeddings, messages_[at].sent, messages_[at].transfers};
+      if (at + 1 == messages_.size()) {
+        piece.compute = units.head;
+      } else if (layer > a.layers) {
+        piece.compute = units.decoder_layer;
+      } else if (layer > 0) {
+        // Frozen blocks have no backward pass.
+        piece.compute = layer > workload_->trainable.frozen_layers
+                            ? units.layer
+                            : model::Seconds<T>();
+      }
+      pieces.push_back(piece);
+    }
+    return pieces;
+  }
+
+ private:
+  struct Message {
+    model::Bytes<> sent;
+    int64_t transfers = 0;
+  };
+  const model::Workload* workload_;
+  bool by_unit_;
+  model::ShardUnits units_;
+  std::vector<Message> messages_;  // behind embeddings, blocks, head
+};
+
+// A number without its slopes.
+template <class T>
+double ValueOf(const T& number) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return number;
+  } else {
+    return number.a;
+  }
+}
+
+// What sending adds to a step of ranks that compute beside each other.
+template <class T>
+struct AddedTime {
+  model::Seconds<T> slowed;   // computation beside messages
+  model::Seconds<T> exposed;  // messages that nothing hides
+  model::Seconds<T> all;
+  std::vector<ShardTraffic> traffic;  // empty: nothing is shared
+};
+
+// `T` the scalar of the network, `A` of the times of one rank alone, which are
+// `slower` times as long beside the others.
+template <class T, class A>
+AddedTime<T> AddedByBuckets(
+    const std::vector<model::BackwardPiece<A>>& of_one_alone,
+    const model::RankNetwork<T>& network,
+    int64_t ranks,
+    const T& slower) {
+  std::vector<model::BackwardPiece<T>> pieces;
+  pieces.reserve(of_one_alone.size());
+  model::Seconds<T> computed;
+  for (const model::BackwardPiece<A>& piece : of_one_alone) {
+    pieces.push_back({piece.compute * slower, piece.sent, piece.transfers});
+    computed += pieces.back().compute;
+  }
+  const model::OverlapTime<T> end =
+      model::BackwardOverRanks(pieces, ranks, network);
+  return {end.compute_end - computed, end.exposed(), end.end - computed, {}};
+}
+
+// Passes of ranks that share state, or have it on their hosts, unit by unit.
+template <class T, class A>
+class SharedPasses {
+ public:
+  SharedPasses(const model::Workload& workload,
+               const model::ShardUnits& units,
+               const model::RankNetwork<T>& network,
+               int64_t ranks,
+               const std::optional<model::HostPath<double>>& host,
+               const T& slower)
+      : w_(workload),
+        network_(network),
+        slower_(slower),
+        groups_{model::ShardsOf(workload.parallel),
+                workload.parallel.replicate,
+                ranks / network.hosts},
+        host_(host),
+        units_(units) {}
+
+  AddedTime<T> Over(const hardware::StepTime<A>& alone) {
+    AddedTime<T> added;
+    const auto passes = static_cast<double>(w_.accumulation);
+    if (model::ShardsParameters(w_.parallel) ||
+        w_.parallel.offload_activations) {
+      Add("forward", Forward(alone), passes, added);
+    }
+    if (w_.work == model::Work::kForward) return added;
+    // Whole gradients wait for the last micro-batch.
+    const double sums = model::ShardsGradients(w_.parallel) ? passes : 1.0;
+    Add("backward", Backward(alone), sums, added);
+    const bool shared =
+        groups_.shards > 1 && !model::ShardsParameters(w_.parallel);
+    if (shared || model::UpdatedFromHost(w_) > 0) {
+      Add("update", {Updated()}, 1.0, added);
+    }
+    return added;
+  }
+
+ private:
+  using Tasks = std::vector<model::ShardTask<T>>;
+  using Transfer = model::TransferTime<T>;
+
+  Transfer Gather(const model::ShardUnit& unit) {
+    if (groups_.shards == 1) return {};
+    const model::Bytes<> size =
+        model::Byte(static_cast<double>(model::GatheredBytes(w_, unit)));
+    sent_ += model::GatherTraffic(groups_, size);
+    return TimeOf([&](const model::RingLevel<T>& ring) {
+      return network_.gather *
+             model::GatherTime(groups_, size, ring, network_.across);
+    });
+  }
+
+  Transfer Reduce(int64_t bytes) {
+    if (bytes == 0 || groups_.shards * groups_.copies == 1) return {};
+    const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
+    sent_ += model::ReduceTraffic(groups_, size);
+    return TimeOf([&](const model::RingLevel<T>& ring) {
+      return model::ReduceTime(
+          groups_, size, ring, network_.across, network_.reduce_scatter);
+    });
+  }
+
+  // `transfer` with a copy to or from the host.
+  Transfer WithCopy(Transfer transfer, int64_t bytes) {
+    if (bytes == 0) return transfer;
+    ENSURE(host_.has_value(), "what is offloaded has a way to the host");
+    const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
+    copied_ += size;
+    const model::Seconds<T> time(T((size / host_->link).base()));
+    return {transfer.alone + time, transfer.beside + time};
+  }
+
+  // Parameters where they are used: from the host, and from other ranks.
+  Transfer Bring(const model::ShardUnit& unit) {
+    if (!model::ShardsParameters(w_.parallel)) return {};
+    return WithCopy(Gather(unit), model::ParametersFromHost(w_, unit));
+  }
+
+  // What a block keeps for its backward pass, to or from the host.
+  Transfer CopyKept(Transfer transfer, size_t block) {
+    if (!w_.parallel.offload_activations || w_.work == model::Work::kForward) {
+      return transfer;
+    }
+    return WithCopy(transfer,
+                    model::KeptByBlock(w_, static_cast<int64_t>(block)));
+  }
+
+  // What each rank, or its host, updated goes to the others, and to the device,
+  // before the next step.
+  model::ShardTask<T> Updated() {
+    model::ShardUnit trained;
+    trained.elements = model::TrainableParameters(w_);
+    model::ShardTask<T> update;
+    if (!model::ShardsParameters(w_.parallel)) update.gather = Gather(trained);
+    update.gather = WithCopy(update.gather, model::UpdatedFromHost(w_));
+    return update;
+  }
+
+  template <class Of>
+  Transfer TimeOf(const Of& of) const {
+    const model::Seconds<T> alone = of(network_.alone);
+    return {alone, std::max(of(network_.beside), alone)};
+  }
+
+  // Time of block number i of a pass.
+  model::Seconds<A> BlockOf(const hardware::PassUnits<A>& units,
+                            size_t i) const {
+    return static_cast<int64_t>(i) < w_.architecture.layers
+               ? units.layer
+               : units.decoder_layer;
+  }
+
+  // Factor that makes the units' times those of one pass: blocks of several
+  // kinds are recorded as one.
+  T ScaleTo(const hardware::PassUnits<A>& units,
+            model::Seconds<A> all,
+            size_t first) const {
+    model::Seconds<A> sum = units.embeddings + units.head;
+    for (size_t i = first; i < units_.blocks.size(); ++i) {
+      sum += BlockOf(units, i);
+    }
+    const A once = all / static_cast<double>(w_.accumulation) / sum;
+    return sum.base() > 0 ? slower_ * once : slower_;
+  }
+
+  Tasks Forward(const hardware::StepTime<A>& alone) {
+    const hardware::PassUnits<A>& units = alone.forward_units;
+    const T scale = ScaleTo(units, alone.forward.total(), 0);
+    Tasks tasks;
+    tasks.push_back({Bring(units_.root), units.embeddings * scale, {}});
+    for (size_t i = 0; i < units_.blocks.size(); ++i) {
+      tasks.push_back({Bring(units_.blocks[i]),
+                       BlockOf(units, i) * scale,
+                       CopyKept({}, i)});
+    }
+    tasks.push_back({{}, units.head * scale, {}});
+    return tasks;
+  }
+
+  Tasks Backward(const hardware::StepTime<A>& alone) {
+    const hardware::PassUnits<A>& units = alone.backward_units;
+    const auto frozen = static_cast<size_t>(w_.trainable.frozen_layers);
+    const T scale = ScaleTo(units, alone.backward.total(), frozen);
+    const bool gathers = w_.parallel.reshard_after_forward;
+    Tasks tasks;
+    tasks.push_back({{}, units.head * scale, {}});
+    int64_t ready = 0;  // bytes of gradients that wait for a full bucket
+    const auto reduce = [&](const model::ShardUnit& unit, bool last) {
+      ready += model::SummedBytes(w_, unit);
+      if (!last && !model::ShardsParameters(w_.parallel) &&
+          ready < model::kReduceBucket * model::GradientWidth(w_)) {
+        return Transfer();
+      }
+      const int64_t bytes = std::exchange(ready, 0);
+      return WithCopy(
+          Reduce(bytes),
+          model::GradientsToHost(w_, bytes / model::GradientWidth(w_)));
+    };
+    for (size_t i = units_.blocks.size(); i > frozen; --i) {
+      const model::ShardUnit& unit = units_.blocks[i - 1];
+      tasks.push_back({CopyKept(gathers ? Bring(unit) : Transfer(), i - 1),
+                       BlockOf(units, i - 1) * scale,
+                       reduce(unit, false)});
+    }
+    tasks.push_back({{}, units.embeddings * scale, reduce(units_.root, true)});
+    return tasks;
+  }
+
+  void Add(std::string_view part,
+           const Tasks& tasks,
+           double times,
+           AddedTime<T>& added) {
+    const model::ShardedPassTime<T> pass =
+        model::OverlapGathered(tasks, network_.speed);
+    added.slowed += pass.slowed * times;
+    added.exposed += pass.waiting * times;
+    added.all += (pass.slowed + pass.waiting) * times;
+    added.traffic.push_back(
+        {part,
+         std::exchange(sent_, {}) * times,
+         std::exchange(copied_, {}) * times,
+         model::Seconds<>(ValueOf(pass.sending.base()) * times),
+         model::Seconds<>(ValueOf(pass.waiting.base()) * times),
+         model::Seconds<>(ValueOf(pass.slowed.base()) * times)});
+  }
+
+  const model::Workload& w_;
+  const model::RankNetwork<T>& network_;
+  T slower_;
+  model::ShardGroups groups_;
+  const std::optional<model::HostPath<double>>& host_;
+  const model::ShardUnits& units_;
+  // By what was asked for since the last part.
+  model::Bytes<> sent_;
+  model::Bytes<> copied_;
+};
+
+// By all messages of a step. `host`: where anything is offloaded.
+template <class T, class A>
+AddedTime<T> AddedBy(const RankMessages& messages,
+                     const hardware::StepTime<A>& alone,
+                     const model::RankNetwork<T>& network,
+                     int64_t ranks,
+                     const std::optional<model::HostPath<double>>& host,
+                     const T& slower) {
+  if (!messages.by_unit()) {
+    return AddedByBuckets(
+        messages.Pieces(alone.backward_units), network, ranks, slower);
+  }
+  return SharedPasses<T, A>(messages.workload(),
+                            messages.units(),
+                            network,
+                            ranks,
+                            host,
+                            slower)
+      .Over(alone);
+}
+
+}  // namespace trainfare::calibrate

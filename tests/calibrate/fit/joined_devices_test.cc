@@ -1,0 +1,185 @@
+// Devices over links that nobody timed: their network by hand, the slopes of
+// their step, and a fit made of nothing but such rows (synthetic).
+
+#include "calibrate/fit/joined_devices.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/rank_step.h"
+#include "calibrate/fit/step_model.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+doctest::Approx Near(double value, double tolerance = 1e-9) {
+  return doctest::Approx(value).epsilon(tolerance).scale(0);
+}
+
+const hardware::Device& Gpu() {
+  return hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+}
+
+Observation Row(const char* name, int64_t batch, int64_t devices) {
+  Observation row;
+  row.label = name + std::to_string(batch) + " over " + std::to_string(devices);
+  row.device = Gpu().name;
+  row.device_count = devices;
+  row.hosts = devices > 8 ? devices / 8 : 1;
+  row.workload.architecture = model::FindArchitecture(name);
+  row.workload.batch = batch;
+  row.workload.sequence_length = 128;
+  row.workload.precision = model::Precision::kFp16;
+  return row;
+}
+
+// Its step by a fit's numbers, as predictions have it.
+model::Seconds<> StepOf(const Observation& row,
+                        const Predictor& predictor,
+                        const JoinedNumbers& numbers) {
+  const model::Workload workload = OnDevices(row.workload, row.device_count);
+  const hardware::StepTime<double> alone = predictor.Time(workload);
+  if (row.device_count == 1) return alone.total();
+  return StepOverRanks(
+             workload, alone, DatasheetRanks(JoinedBy(Gpu(), row), numbers))
+      .total();
+}
+
+// What the synthetic rows are made with.
+JoinedNumbers Truth() {
+  JoinedNumbers numbers = NumbersOf(Gpu().kind, {});
+  numbers.ring_share = 0.05;
+  numbers.rank_host = model::Second(0.02);
+  return numbers;
+}
+
+TEST_CASE("a ring of two at half its link, by hand") {
+  // docs/models/data_parallel.md.
+  JoinedDevices joined;
+  joined.devices = 2;
+  joined.link = hardware::Interconnect();
+  joined.link->bandwidth = model::GBPerSecond(25);
+  joined.link->latency = model::Second(3.4e-6);
+  const auto network = DatasheetNetwork<double>(joined, 0.5, 0.8);
+  CHECK(
+      model::RingAllReduceTime<double>(
+          2, model::Byte(100e6), network.alone.step_latency, network.alone.link)
+          .base() == Near(8.0068e-3));
+}
+
+TEST_CASE("the slopes of a step over several are those of differences") {
+  const auto infos = hardware::ParametersOf(Gpu());
+  const auto joined_infos = JoinedParameters(Gpu().kind, 0.35);
+  REQUIRE(joined_infos.size() == 4);
+  for (const bool shares : {false, true}) {
+    for (const int64_t devices : {4, 16}) {
+      CAPTURE(shares);
+      CAPTURE(devices);
+      Observation row = Row("bert-large", 2, devices);
+      if (shares) row.workload.parallel.shard = model::Shard::kFsdp;
+      std::vector<double> positions;
+      for (const auto& info : infos) {
+        positions.push_back(ToFitScale(info, info.prior));
+      }
+      // A position of others between.
+      positions.push_back(1.0);
+      const size_t first = positions.size();
+      for (const auto& info : joined_infos) {
+        positions.push_back(ToFitScale(info, info.prior));
+      }
+      const JoinedModel model(Gpu(), row.workload, JoinedBy(Gpu(), row), first);
+      REQUIRE(model.positions() == positions.size());
+      const LogTimes times = model.Evaluate(positions);
+      CHECK(
+          std::exp(times[Quantity::kStep]) ==
+          Near(
+              StepOf(row, Predictor(Gpu()), NumbersOf(Gpu().kind, {})).base()));
+      const auto gradient = times.GradientOf(Quantity::kStep);
+      for (size_t i = 0; i < positions.size(); ++i) {
+        CAPTURE(i);
+        constexpr double kStep = 1e-5;
+        std::vector<double> up = positions;
+        std::vector<double> down = positions;
+        up[i] += kStep;
+        down[i] -= kStep;
+        const double difference =
+            (model.EvaluateValues(up)[Quantity::kStep] -
+             model.EvaluateValues(down)[Quantity::kStep]) /
+            (2.0 * kStep);
+        CHECK(gradient[i] == doctest::Approx(difference).epsilon(1e-4));
+      }
+      CHECK(gradient[first - 1] == 0.0);
+    }
+  }
+}
+
+TEST_CASE("a fit made of rows over several devices alone") {
+  const Predictor datasheet(Gpu());
+  std::vector<Observation> rows;
+  for (const char* name : {"bert-base", "bert-large", "gpt2"}) {
+    for (const int64_t batch : {1, 4, 16, 64}) {
+      for (const int64_t devices : {2, 8}) {
+        rows.push_back(Row(name, batch, devices));
+        rows.back().measured = StepOf(rows.back(), datasheet, Truth());
+      }
+    }
+  }
+  const Fit fit = FitDevice(Gpu(), rows);
+  REQUIRE(fit.joined.size() == 4);
+  CHECK(fit.provenance.runs == static_cast<int64_t>(rows.size()));
+  CHECK(fit.runs.back().ranks == 8);
+  // The link is far below what its prior has, the host far above.
+  CHECK(fit.joined[0].determined);
+  CHECK(fit.joined[0].value == Near(0.05, 0.1));
+  CHECK_FALSE(fit.joined[1].determined);
+  CHECK(fit.joined[1].value == fit.joined[1].prior);
+  CHECK(fit.joined[3].determined);
+  CHECK(fit.joined[3].value == Near(0.02, 0.1));
+  // It answers for other numbers of devices, and for one.
+  const Predictor fitted(Gpu(), fit);
+  for (const int64_t devices : {1, 4}) {
+    const Observation other = Row("bert-large", 8, devices);
+    CHECK(StepOf(other, fitted, fitted.joined()).base() ==
+          Near(StepOf(other, datasheet, Truth()).base(), 0.03));
+  }
+  CHECK(fitted.GradeOverRanks(rows[0].workload, 2, 1) == Grade::kMeasured);
+  CHECK(fitted.GradeOverRanks(rows[0].workload, 4, 1) == Grade::kInterpolated);
+  CHECK(fitted.GradeOverRanks(rows[0].workload, 16, 2) == Grade::kExtrapolated);
+  CHECK(fitted.GradeOver(rows[0].workload, 1) == Grade::kInterpolated);
+  // Its file says the same.
+  const auto path =
+      std::filesystem::temp_directory_path() / "trainfare_joined_fit.yaml";
+  SaveFit(fit, path.string());
+  const Fit read = LoadFit(path.string());
+  std::filesystem::remove(path);
+  REQUIRE(read.joined.size() == fit.joined.size());
+  for (size_t i = 0; i < fit.joined.size(); ++i) {
+    CHECK(read.joined[i].name == fit.joined[i].name);
+    CHECK(read.joined[i].value == Near(fit.joined[i].value, 1e-5));
+    CHECK(read.joined[i].determined == fit.joined[i].determined);
+  }
+  CHECK(read.runs.back().ranks == 8);
+}
+
+TEST_CASE("what no fit of one device takes") {
+  Observation row = Row("bert-base", 4, 8);
+  CHECK(FittableOver(Gpu(), row));
+  row.quantity = Quantity::kBackward;
+  CHECK_FALSE(FittableOver(Gpu(), row));
+  row.quantity = Quantity::kStep;
+  row.of_timed_ranks = true;
+  CHECK_FALSE(FittableOver(Gpu(), row));
+  row.of_timed_ranks = false;
+  row.hosts = 3;
+  CHECK_FALSE(FittableOver(Gpu(), row));
+  CHECK_THROWS_AS(JoinedBy(Gpu(), row), model::InputError);
+  CHECK_FALSE(FittableOver(hardware::HostCpu(), Row("bert-base", 4, 2)));
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate
