@@ -366,7 +366,7 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
                     p.data,
                     p.replicate)};
   }
-  if (const auto fault = FaultOfOffload(p)) return fault;
+  if (auto fault = FaultOfOffload(p)) return fault;
   if (shards && p.data > 0 && p.data <= p.replicate && !Offloads(p)) {
     return ParallelFault{
         "shard",
