@@ -704,7 +704,9 @@ COUNTS = {
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
-    "best_probability", "dma", "dropout", "interval", "limits_probability", "list_price_share", "mfu", "noise", "scalar", "score", "share", "speed",
+    "best_probability", "dma", "dropout", "interval", "limits_probability", "list_price_share",
+    "log_sigma", "mfu", "noise", "scalar", "score", "share",
+    "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
