@@ -214,7 +214,7 @@ TEST_CASE("bad files say what is wrong, where") {
         "gradient_compression, labels, learning_rate, model, name, "
         "narrow_weights, next_token_blocks, notes, optimizer, padding, "
         "parallel, precision, "
-        "predictions_per_sequence, run, stack, stochastic_rounding, "
+        "predictions_per_sequence, run, source, stack, stochastic_rounding, "
         "target_length, task, trainable, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
         "s.yaml:7:1: duplicate key \"epochs\"; first at 6:1");
