@@ -175,7 +175,7 @@ TEST_CASE("what one source measured is predicted from the others'") {
   CHECK(json.at("rows")[0].at("measured_by") == "own/er");
   REQUIRE(json.at("skipped").size() == 6);
   CHECK(json.at("skipped")[0].at("reason") ==
-        "nobody else measured one such device");
+        "nobody else measured such devices");
   const Json left_out = Result(folder.Write("one.csv", table), "leave-one-out");
   for (const Json& one : left_out.at("rows")) {
     CHECK(one.at("source_seen").get<bool>());
