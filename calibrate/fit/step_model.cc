@@ -72,7 +72,7 @@ model::Seconds<T> TimeOf(const hardware::Device& device,
   return sum;
 }
 
-model::Seconds<WideJet> Widened(model::Seconds<Jet> time) {
+model::Seconds<WideJet> Widened(const model::Seconds<Jet>& time) {
   WideJet wide(time.base().a);
   wide.v.head<static_cast<int>(kMaxParameters)>() = time.base().v;
   return model::Seconds<WideJet>(wide);
