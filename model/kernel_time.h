@@ -43,6 +43,15 @@ ExposedTime<T> KernelTime(Seconds<T> compute,
   return exposed;
 }
 
+// The same with w = 1: all of the shorter is hidden.
+template <class T>
+ExposedTime<T> RooflineTime(Seconds<T> compute,
+                            Seconds<T> memory,
+                            Seconds<T> fixed) {
+  (memory < compute ? memory : compute) = Seconds<T>();
+  return {compute, memory, fixed};
+}
+
 // Share of a bandwidth that transfers of limited size can reach, by Little's
 // law: to keep a link of bandwidth B and latency L busy, B L bytes must be
 // under way.

@@ -553,11 +553,19 @@ Gathered GatheredOf(const Workload& w) {
   int64_t block = 0;
   int64_t summed = 0;
   int64_t trained = 0;
+  int64_t gathered = 0;
+  const ShardUnit* last = nullptr;
   for (const ShardUnit& unit : units.blocks) {
-    blocks += GatheredBytes(w, unit);
-    block = std::max(block, GatheredBytes(w, unit));
-    summed = std::max(summed, SummedBytes(w, unit));
-    trained = std::max(trained, unit.trained);
+    // Most blocks are as the one before.
+    if (last == nullptr || unit.elements != last->elements ||
+        unit.trained != last->trained || unit.quantised != last->quantised) {
+      gathered = GatheredBytes(w, unit);
+      block = std::max(block, gathered);
+      summed = std::max(summed, SummedBytes(w, unit));
+      trained = std::max(trained, unit.trained);
+      last = &unit;
+    }
+    blocks += gathered;
   }
   const int64_t two = std::min(blocks, 2 * block);
   held.parameters = root + (w.parallel.reshard_after_forward ? two : blocks);

@@ -20,14 +20,15 @@ ShardUnit operator-(const ShardUnit& a, const ShardUnit& b) {
           a.quantised - b.quantised};
 }
 
-// All of a model with so many blocks, none of them frozen.
 struct BlockCounts {
   int64_t layers = 0;
   int64_t dense = 0;
   int64_t decoder = 0;
   int64_t next_token = 0;
 };
-ShardUnit WholeOf(Workload w, const BlockCounts& blocks) {
+// All of a model with so many blocks, none of them frozen, for which `w` is
+// rewritten.
+ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   Architecture& a = w.architecture;
   a.layers = blocks.layers;
   a.dense_layers = blocks.dense;
@@ -107,8 +108,10 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   const int64_t dense = std::min(a.dense_layers, layers);
   const int64_t decoder = a.decoder_layers;
   const int64_t next_token = a.next_token_blocks;
-  const ShardUnit whole = WholeOf(w, {layers, dense, decoder, next_token});
+  Workload other = w;
+  const ShardUnit whole = WholeOf(other, {layers, dense, decoder, next_token});
   ShardUnits units;
+  units.blocks.reserve(static_cast<size_t>(layers + decoder + next_token));
   const auto append = [&](ShardUnit block, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
       ShardUnit unit = block;
@@ -123,20 +126,20 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   if (plain > 0) {
     append(
         whole -
-            WholeOf(w,
+            WholeOf(other,
                     {layers - 1, experts ? dense - 1 : 0, decoder, next_token}),
         plain);
   }
   if (layers > plain) {
-    append(whole - WholeOf(w, {layers - 1, dense, decoder, next_token}),
+    append(whole - WholeOf(other, {layers - 1, dense, decoder, next_token}),
            layers - plain);
   }
   if (decoder > 0) {
-    append(whole - WholeOf(w, {layers, dense, decoder - 1, next_token}),
+    append(whole - WholeOf(other, {layers, dense, decoder - 1, next_token}),
            decoder);
   }
   if (next_token > 0) {
-    append(whole - WholeOf(w, {layers, dense, decoder, next_token - 1}),
+    append(whole - WholeOf(other, {layers, dense, decoder, next_token - 1}),
            next_token);
   }
   units.root = whole;

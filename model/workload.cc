@@ -98,19 +98,17 @@ void RequireCountable(const Workload& w) {
 
 // The parts of today's blocks, and that they go together.
 void ValidateBlock(const Architecture& a) {
-  const auto require = [](bool holds, const std::string& message) {
-    if (!holds) throw InputError(message);
-  };
   const auto count = [](int64_t value, int64_t most, std::string_view what) {
     RequireCount(value, 0, most, what);
   };
   count(a.key_value_heads, a.heads, "model.key_value_heads");
-  require(
-      a.heads % a.key_heads() == 0,
-      fmt::format("model.key_value_heads: expected a divisor of heads = {}, "
-                  "got {}",
-                  a.heads,
-                  a.key_value_heads));
+  if (a.heads % a.key_heads() != 0) {
+    throw InputError(
+        fmt::format("model.key_value_heads: expected a divisor of heads = {}, "
+                    "got {}",
+                    a.heads,
+                    a.key_value_heads));
+  }
   count(a.head_size, kLargestDimension, "model.head_size");
   count(a.value_head_size, kLargestDimension, "model.value_head_size");
   count(a.latent_query, kLargestDimension, "model.latent_query");
@@ -118,31 +116,40 @@ void ValidateBlock(const Architecture& a) {
   count(a.rotary_head_size, a.query_head_size(), "model.rotary_head_size");
   count(a.relative_buckets, kLargestDimension, "model.relative_buckets");
   count(a.windowed_layers, a.layers, "model.windowed_layers");
-  require(a.windowed_layers == 0 || a.window > 0,
-          fmt::format("model.window: expected a window of at least 1 for {} "
-                      "layers, got {}",
-                      a.windowed_layers,
-                      a.window));
+  if (a.windowed_layers > 0 && a.window <= 0) {
+    throw InputError(
+        fmt::format("model.window: expected a window of at least 1 for {} "
+                    "layers, got {}",
+                    a.windowed_layers,
+                    a.window));
+  }
   const auto longest = a.max_sequence_length();
-  require(!longest || a.window <= *longest,
-          fmt::format("model.window: expected at most {}, the positions of {}, "
-                      "got {}",
-                      longest.value_or(0),
-                      a.name.empty() ? "the model" : a.name,
-                      a.window));
-  require(a.latent_query == 0 || a.latent(),
-          "model.latent_query: expected latent_key_value beside it, got none");
+  if (longest && a.window > *longest) {
+    throw InputError(
+        fmt::format("model.window: expected at most {}, the positions of {}, "
+                    "got {}",
+                    *longest,
+                    a.name.empty() ? "the model" : a.name,
+                    a.window));
+  }
+  if (a.latent_query > 0 && !a.latent()) {
+    throw InputError(
+        "model.latent_query: expected latent_key_value beside it, got none");
+  }
   count(a.experts, int64_t{1} << 16, "model.experts");
   count(a.shared_intermediate, kLargestDimension, "model.shared_intermediate");
   count(a.dense_layers, a.layers, "model.dense_layers");
   count(a.next_token_blocks, kMostLayers, "model.next_token_blocks");
-  require(a.next_token_blocks == 0 || (a.family == Family::kDecoder &&
-                                       a.head == Head::kCausalLanguageModel),
-          fmt::format("model.next_token_blocks: expected 0, or a decoder that "
-                      "predicts tokens, got {} in a {} for {}",
-                      a.next_token_blocks,
-                      ToText(a.family),
-                      ToText(a.head)));
+  const bool predicts_tokens =
+      a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
+  if (a.next_token_blocks > 0 && !predicts_tokens) {
+    throw InputError(
+        fmt::format("model.next_token_blocks: expected 0, or a decoder that "
+                    "predicts tokens, got {} in a {} for {}",
+                    a.next_token_blocks,
+                    ToText(a.family),
+                    ToText(a.head)));
+  }
   if (a.experts == 0) return;
   RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
   RequireCount(

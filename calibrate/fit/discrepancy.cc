@@ -66,14 +66,17 @@ ErrorPoint ErrorPointOf(const Place& place) {
           place.settings};
 }
 
+double SettingsCorrelation(const ErrorPoint& a, const ErrorPoint& b) {
+  return a.settings == b.settings ? 1.0 : kOtherSettings;
+}
+
 double ErrorCorrelation(const ErrorPoint& a, const ErrorPoint& b) {
   double squared = 0;
   for (std::size_t i = 0; i < a.coordinates.size(); ++i) {
     const double apart = a.coordinates[i] - b.coordinates[i];
     squared += apart * apart;
   }
-  return std::exp(-0.5 * squared) *
-         (a.settings == b.settings ? 1.0 : kOtherSettings);
+  return std::exp(-0.5 * squared) * SettingsCorrelation(a, b);
 }
 
 Discrepancy::Discrepancy() : state_(std::make_unique<State>()) {}
@@ -151,7 +154,7 @@ double Discrepancy::MeanAt(const Place& place) const {
 
 Correction Discrepancy::At(const Place& place) const {
   const State& s = *state_;
-  if (empty()) return {};
+  if (empty() || s.error_size == 0) return {};
   const double size = s.error_size * s.error_size;
   const Eigen::VectorXd d = size * s.CorrelationsAt(place);
   return {d.dot(s.weights), std::max(0.0, size - d.dot(s.inverse * d))};

@@ -57,7 +57,8 @@ struct ErrorPoint {
 };
 ErrorPoint ErrorPointOf(const Place& place);
 
-// D_ij / s^2 of two places.
+// c_ij and D_ij / s^2 of two places.
+double SettingsCorrelation(const ErrorPoint& a, const ErrorPoint& b);
 double ErrorCorrelation(const ErrorPoint& a, const ErrorPoint& b);
 
 struct Correction {

@@ -47,17 +47,19 @@ hardware::Device Measured(hardware::Device device, const Fit& fit) {
 // share of its variance: nothing is left where one was like it. Where there are
 // enough of them to see how that error varies with shape, ModelDiscrepancy does
 // so, and other settings alone are left.
-double UnseenShare(const Fit& fit, const Place& place, bool sees_shapes) {
-  const ErrorPoint at = ErrorPointOf(place);
-  std::optional<double> closest;
-  for (const FittedRun& run : fit.runs) {
-    if (!run.place) continue;
-    ErrorPoint of_run = ErrorPointOf(*run.place);
-    if (sees_shapes) of_run.coordinates = at.coordinates;
-    closest = std::max(closest.value_or(0.0), ErrorCorrelation(at, of_run));
-  }
+double UnseenShare(const std::vector<ErrorPoint>& runs,
+                   const Place& place,
+                   bool sees_shapes) {
   // A fit to kernels alone scatters as a datasheet does already.
-  return closest ? 1.0 - *closest * *closest : 0.0;
+  if (runs.empty()) return 0.0;
+  const ErrorPoint at = ErrorPointOf(place);
+  double closest = 0;
+  for (const ErrorPoint& run : runs) {
+    closest = std::max(
+        closest,
+        sees_shapes ? SettingsCorrelation(at, run) : ErrorCorrelation(at, run));
+  }
+  return 1.0 - closest * closest;
 }
 
 bool Within(int64_t value, int64_t low, int64_t high) {
@@ -144,6 +146,10 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   discrepancy_ = fit_.DiscrepancyOfOne();
   over_ranks_ = fit_.ModelDiscrepancy();
   for (const FittedRun& run : fit_.runs) {
+    if (run.place) run_points_.push_back(ErrorPointOf(*run.place));
+    Residuals& of_part = residuals_[static_cast<size_t>(run.quantity)];
+    of_part.squares += std::pow(std::log(run.modelled / run.measured), 2.0);
+    ++of_part.count;
     if (run.ranks > 1) {
       AddJoined(run);
       continue;
@@ -154,7 +160,7 @@ Predictor::Predictor(hardware::Device device, Fit fit)
         least_devices_ == 0 ? devices : std::min(least_devices_, devices);
     most_devices_ = std::max(most_devices_, devices);
     if (run.quantity == Quantity::kStep) {
-      measured_.emplace(run.workload, devices);
+      measured_.push_back({run.workload, devices, run.place});
     }
   }
 }
@@ -192,13 +198,31 @@ double Predictor::RanksScatter(double unmeasured) const {
       joined_squares_, static_cast<double>(joined_runs_), unmeasured);
 }
 
+// Words take long to write: only where a run of that batch and length is.
+bool Predictor::IsMeasured(const model::Workload& workload,
+                           int64_t devices) const {
+  std::string words;
+  for (const MeasuredStep& step : measured_) {
+    const bool elsewhere =
+        step.place && (step.place->batch != workload.batch ||
+                       step.place->sequence_length != workload.sequence_length);
+    if (elsewhere || step.devices != devices) continue;
+    if (words.empty()) words = WordsOfRun(workload);
+    if (words == step.words) return true;
+  }
+  return false;
+}
+
 Grade Predictor::GradeOver(const model::Workload& workload,
                            int64_t devices) const {
-  const Grade of_shape = ShapeGrade(workload);
+  return GradeOver(ShapeGrade(workload), workload, devices);
+}
+
+Grade Predictor::GradeOver(Grade of_shape,
+                           const model::Workload& workload,
+                           int64_t devices) const {
   if (of_shape != Grade::kInterpolated) return of_shape;
-  if (measured_.contains({WordsOfRun(workload), devices})) {
-    return Grade::kMeasured;
-  }
+  if (IsMeasured(workload, devices)) return Grade::kMeasured;
   // Where only a part of a device ran it stands for one.
   const int64_t least = std::max<int64_t>(least_devices_, 1);
   return Within(devices, least, std::max(most_devices_, least))
@@ -321,20 +345,15 @@ double Predictor::PartScatter(const LogTimes& times,
   const double share = std::exp(times[part] - times[Quantity::kStep]);
   const double own = kDatasheetScatter * std::sqrt(1.0 - share * share);
   const double unseen = std::hypot(share * step_scatter, own);
-  double squares = 0;
-  double count = 0;
-  for (const FittedRun& run : fit_.runs) {
-    if (run.quantity != part) continue;
-    squares += std::pow(std::log(run.modelled / run.measured), 2.0);
-    ++count;
-  }
-  return count > 0 ? ScatterWithPrior(squares, count, unseen) : unseen;
+  const Residuals& of_part = residuals_[static_cast<size_t>(part)];
+  return of_part.count > 0
+             ? ScatterWithPrior(of_part.squares, of_part.count, unseen)
+             : unseen;
 }
 
 // Var(log t) = g^T C g + scatter^2, to first order in the parameters; with
 // runs to correct by, scatter^2 is what they leave open here and their noise.
-double Predictor::LogSigma(const model::Workload& workload,
-                           const LogTimes& times,
+double Predictor::LogSigma(const LogTimes& times,
                            Quantity part,
                            const Footing& footing) const {
   const auto gradient = times.GradientOf(part);
@@ -359,8 +378,7 @@ double Predictor::LogSigma(const model::Workload& workload,
       const double moved = infos[i].prior_sigma * gradient[i];
       prior += moved * moved;
     }
-    const double beyond = ScatterBeyond(fit_.range, workload);
-    squares = std::max(squares, prior) + beyond * beyond;
+    squares = std::max(squares, prior) + footing.distance * footing.distance;
   }
   return std::sqrt(squares);
 }
@@ -386,8 +404,11 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
     footing.scatter =
         std::hypot(std::sqrt(correction.variance), discrepancy.noise());
   }
-  if (place) footing.unseen = UnseenShare(fit_, *place, !discrepancy.empty());
-  prediction.grade = GradeOver(workload, 1);
+  if (place) {
+    footing.unseen = UnseenShare(run_points_, *place, !discrepancy.empty());
+    footing.distance = ScatterBeyond(fit_.range, workload);
+  }
+  prediction.grade = GradeOver(footing.grade, workload, 1);
   prediction.source_seen = HasSource(source);
   prediction.source_sigma = SourceSigma(source);
   const double width = workload.work == model::Work::kForward
@@ -396,7 +417,7 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   const auto log_sigma = [&](Quantity part) {
     // A part that is not there takes no time, surely.
     if (!std::isfinite(times[part])) return 0.0;
-    return std::hypot(width * LogSigma(workload, times, part, footing),
+    return std::hypot(width * LogSigma(times, part, footing),
                       prediction.source_sigma);
   };
   prediction.log_sigma = log_sigma(Quantity::kStep);

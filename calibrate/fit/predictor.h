@@ -3,12 +3,13 @@
 // A device and its fit as one thing that answers for workloads: time with an
 // interval and a grade.
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "calibrate/fit/discrepancy.h"
@@ -112,12 +113,20 @@ class Predictor {
 
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
+  // Of the parameters, in order.
+  const std::vector<double>& values() const { return values_; }
 
  private:
   void AddJoined(const FittedRun& run);
   const Discrepancy& DiscrepancyOf(const model::Workload& workload) const;
   // By the workload alone, on whatever number of devices; never measured.
   Grade ShapeGrade(const model::Workload& workload) const;
+  // The same over so many, given that.
+  Grade GradeOver(Grade of_shape,
+                  const model::Workload& workload,
+                  int64_t devices) const;
+  // Whether the fit's runs were of this very workload over so many devices.
+  bool IsMeasured(const model::Workload& workload, int64_t devices) const;
   // Whether steps are behind the answers: not of a datasheet, nor of a fit to
   // kernels, nor where others of the kind tell, which have no distance.
   bool KnowsSteps() const { return fitted_ && fit_.range.max_tokens > 0; }
@@ -126,12 +135,12 @@ class Predictor {
   // What the runs of the fit say of a workload.
   struct Footing {
     Grade grade = Grade::kDatasheetOnly;  // of its shape
-    double scatter = 0;  // what the formula leaves unexplained of the step
-    double unseen = 0;   // how little the runs say of that, of its variance
+    double scatter = 0;   // what the formula leaves unexplained of the step
+    double unseen = 0;    // how little the runs say of that, of its variance
+    double distance = 0;  // what standing beyond them adds to all of that
   };
   // Standard deviation of the log of a part of the step, or of all of it.
-  double LogSigma(const model::Workload& workload,
-                  const LogTimes& times,
+  double LogSigma(const LogTimes& times,
                   Quantity part,
                   const Footing& footing) const;
   // What the formula leaves unexplained of a part.
@@ -156,8 +165,21 @@ class Predictor {
   Discrepancy discrepancy_;  // of the formula at the fit's runs
   Discrepancy over_ranks_;   // the same for steps over ranks
   double quantile_ = 0;      // half an 80 % interval, in log_sigma
-  // Workloads of the fit's runs, and over how many devices.
-  std::set<std::pair<std::string, int64_t>> measured_;
+  // What every prediction asks of the fit's runs. Steps, over so many devices:
+  struct MeasuredStep {
+    std::string words;
+    int64_t devices = 1;
+    std::optional<Place> place;
+  };
+  std::vector<MeasuredStep> measured_;
+  // Where they stand, of those of which it is known.
+  std::vector<ErrorPoint> run_points_;
+  // Residuals of the parts that were measured by themselves.
+  struct Residuals {
+    double squares = 0;
+    double count = 0;
+  };
+  std::array<Residuals, kQuantities> residuals_{};
   // Of these runs; 0: there are none.
   int64_t least_devices_ = 0;
   int64_t most_devices_ = 0;

@@ -34,7 +34,8 @@ std::vector<model::GradientBucket> BucketsOfSizes(
 
 RankMessages::RankMessages(const model::Workload& workload,
                            const std::vector<model::Bytes<>>& bucket_sizes)
-    : workload_(&workload),
+    : layers_(workload.architecture.layers),
+      frozen_layers_(workload.trainable.frozen_layers),
       by_unit_(model::ShardsOf(workload.parallel) > 1 ||
                model::Offloads(workload.parallel)) {
   if (by_unit_) {

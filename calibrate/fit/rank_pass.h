@@ -38,13 +38,11 @@ struct ShardTraffic {
 // What the ranks of a workload send, whatever its passes take: counted once for
 // every time and network that is asked about. `bucket_sizes`: of gradients as
 // the trainer recorded them; empty: the default of PyTorch and of the trainer.
-// The workload must outlive it.
 class RankMessages {
  public:
   explicit RankMessages(const model::Workload& workload,
                         const std::vector<model::Bytes<>>& bucket_sizes = {});
 
-  const model::Workload& workload() const { return *workload_; }
   // Whether other ranks, or the host, have what a step needs, and its units
   // where they do.
   bool by_unit() const { return by_unit_; }
@@ -56,7 +54,6 @@ class RankMessages {
   template <class T>
   std::vector<model::BackwardPiece<T>> Pieces(
       const hardware::PassUnits<T>& units) const {
-    const model::Architecture& a = workload_->architecture;
     std::vector<model::BackwardPiece<T>> pieces;
     pieces.reserve(messages_.size());
     for (size_t at = messages_.size(); at-- > 0;) {
@@ -65,13 +62,12 @@ class RankMessages {
           units.embeddings, messages_[at].sent, messages_[at].transfers};
       if (at + 1 == messages_.size()) {
         piece.compute = units.head;
-      } else if (layer > a.layers) {
+      } else if (layer > layers_) {
         piece.compute = units.decoder_layer;
       } else if (layer > 0) {
         // Frozen blocks have no backward pass.
-        piece.compute = layer > workload_->trainable.frozen_layers
-                            ? units.layer
-                            : model::Seconds<T>();
+        piece.compute =
+            layer > frozen_layers_ ? units.layer : model::Seconds<T>();
       }
       pieces.push_back(piece);
     }
@@ -83,7 +79,8 @@ class RankMessages {
     model::Bytes<> sent;
     int64_t transfers = 0;
   };
-  const model::Workload* workload_;
+  int64_t layers_;
+  int64_t frozen_layers_;
   bool by_unit_;
   model::ShardUnits units_;
   std::vector<Message> messages_;  // behind embeddings, blocks, head
@@ -326,9 +323,11 @@ class SharedPasses {
   model::Bytes<> copied_;
 };
 
-// By all messages of a step. `host`: where anything is offloaded.
+// By all messages of a step, which are the workload's. `host`: where anything
+// is offloaded.
 template <class T, class A>
-AddedTime<T> AddedBy(const RankMessages& messages,
+AddedTime<T> AddedBy(const model::Workload& workload,
+                     const RankMessages& messages,
                      const hardware::StepTime<A>& alone,
                      const model::RankNetwork<T>& network,
                      int64_t ranks,
@@ -338,12 +337,8 @@ AddedTime<T> AddedBy(const RankMessages& messages,
     return AddedByBuckets(
         messages.Pieces(alone.backward_units), network, ranks, slower);
   }
-  return SharedPasses<T, A>(messages.workload(),
-                            messages.units(),
-                            network,
-                            ranks,
-                            host,
-                            slower)
+  return SharedPasses<T, A>(
+             workload, messages.units(), network, ranks, host, slower)
       .Over(alone);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "hardware/catalog/kind_facts.h"
@@ -16,14 +17,28 @@ namespace {
 using model::Seconds;
 
 // Numbers that a group of ranks leaves open: latency and time a byte of the
-// ring alone, the same beside computation, speed, logs of share and host.
-constexpr int kUnknowns = 7;
+// ring alone, the same beside computation, speed, logs of share and host; one
+// more makes them even, so that derivatives are taken two at a time.
+constexpr int kUnknowns = 8;
 using Jet = ceres::Jet<double, kUnknowns>;
+// The same numbers, rounded in the same way, without derivatives.
+using Value = ceres::Jet<double, 0>;
 
-model::RingLevel<Jet> RingOf(const RingFit& fit, int first) {
-  const Jet latency(fit.ring.step_latency.base(), first);
-  const Jet inverse(1.0 / fit.ring.link.base(), first + 1);
-  return {Seconds<Jet>(latency), model::BytesPerSecond<Jet>(1.0 / inverse)};
+// One of these numbers.
+template <class T>
+T Open(double value, int unknown) {
+  if constexpr (std::is_same_v<T, Value>) {
+    return T(value);
+  } else {
+    return T(value, unknown);
+  }
+}
+
+template <class T>
+model::RingLevel<T> RingOf(const RingFit& fit, int first) {
+  const T latency = Open<T>(fit.ring.step_latency.base(), first);
+  const T inverse = Open<T>(1.0 / fit.ring.link.base(), first + 1);
+  return {Seconds<T>(latency), model::BytesPerSecond<T>(1.0 / inverse)};
 }
 
 // g^T C g of one ring's two numbers.
@@ -64,54 +79,64 @@ double LogSigma(const Jet& time,
 
 StepOfRank::StepOfRank(const model::Workload& workload,
                        const hardware::StepTime<double>& alone,
-                       const std::vector<model::Bytes<>>& bucket_sizes)
-    : messages_(workload, bucket_sizes), alone_(alone) {}
+                       const RankMessages& messages)
+    : workload_(workload), alone_(alone), messages_(messages) {}
 
-RankStepTime StepOfRank::Over(
+template <class T>
+RankStepTime StepOfRank::OverAs(
     const RankFit& ranks,
     const std::optional<model::HostPath<double>>& host) const {
   RankStepTime step;
   step.computing = alone_ * (1.0 / ranks.share);
   const RankNetwork& fitted = ranks.network;
-  const Jet log_share(std::log(ranks.share), 5);
-  const Jet slower = exp(-log_share);
-  model::RankNetwork<Jet> network;
-  network.alone = RingOf(fitted.alone, 0);
+  const T slower = exp(-Open<T>(std::log(ranks.share), 5));
+  model::RankNetwork<T> network;
+  network.alone = RingOf<T>(fitted.alone, 0);
   network.beside =
-      fitted.beside_timed ? RingOf(fitted.beside, 2) : network.alone;
-  network.speed = Jet(fitted.speed, 4);
+      fitted.beside_timed ? RingOf<T>(fitted.beside, 2) : network.alone;
+  network.speed = Open<T>(fitted.speed, 4);
   network.hosts = fitted.hosts;
   const CollectiveFactor gather = fitted.GatherFactor();
   const CollectiveFactor sum = fitted.SumFactor();
-  const double collectives_error =
-      messages_.by_unit() ? std::max(gather.error, sum.error) : 0.0;
   network.gather = gather.factor;
   network.reduce_scatter = sum.factor;
-  network.across = {Seconds<Jet>(Jet(fitted.across.step_latency.base())),
-                    model::BytesPerSecond<Jet>(Jet(fitted.across.link.base()))};
-  AddedTime<Jet> added =
-      AddedBy(messages_, alone_, network, fitted.ranks, host, slower);
+  network.across = {Seconds<T>(T(fitted.across.step_latency.base())),
+                    model::BytesPerSecond<T>(T(fitted.across.link.base()))};
+  AddedTime<T> added = AddedBy(
+      workload_, messages_, alone_, network, fitted.ranks, host, slower);
   step.slowed = Seconds<>(std::max(0.0, added.slowed.base().a));
   step.exposed = Seconds<>(added.exposed.base().a);
   step.traffic = std::move(added.traffic);
-  const model::Workload& workload = messages_.workload();
-  if (!model::RulesOf(workload).one_graph) step.host = ranks.host;
-  if (host) step.host_update = model::HostUpdateTime(workload, *host);
-  Jet rank_host(step.host.base());
-  rank_host.v[6] = step.host.base();  // by its logarithm
-  const Jet sending = added.all.base();
-  // All else that is not of a pass that sends moves with the share alone.
-  step.log_sigma = LogSigma(alone_.total().base() * slower + sending +
-                                rank_host + step.host_update.base(),
-                            step.exposed,
-                            collectives_error,
-                            ranks);
-  step.backward_log_sigma =
-      LogSigma(alone_.backward.total().base() * slower + sending,
-               step.exposed,
-               collectives_error,
-               ranks);
+  if (!model::RulesOf(workload_).one_graph) step.host = ranks.host;
+  if (host) step.host_update = model::HostUpdateTime(workload_, *host);
+  if constexpr (std::is_same_v<T, Jet>) {
+    Jet rank_host(step.host.base());
+    rank_host.v[6] = step.host.base();  // by its logarithm
+    const Jet sending = added.all.base();
+    const double collectives_error =
+        messages_.by_unit() ? std::max(gather.error, sum.error) : 0.0;
+    const auto log_sigma = [&](const Jet& time) {
+      return LogSigma(time, step.exposed, collectives_error, ranks);
+    };
+    // All else that is not of a pass that sends moves with the share alone.
+    step.log_sigma = log_sigma(alone_.total().base() * slower + sending +
+                               rank_host + step.host_update.base());
+    step.backward_log_sigma =
+        log_sigma(alone_.backward.total().base() * slower + sending);
+  }
   return step;
+}
+
+RankStepTime StepOfRank::Over(
+    const RankFit& ranks,
+    const std::optional<model::HostPath<double>>& host) const {
+  return OverAs<Jet>(ranks, host);
+}
+
+RankStepTime StepOfRank::TimeOver(
+    const RankFit& ranks,
+    const std::optional<model::HostPath<double>>& host) const {
+  return OverAs<Value>(ranks, host);
 }
 
 const RankFit* NearestRanks(const Fit& fit, int64_t ranks) {

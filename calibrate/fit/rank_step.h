@@ -68,19 +68,29 @@ struct RankStepTime {
 // and parameters.
 class StepOfRank {
  public:
-  // `workload` must outlive the step.
+  // `workload` and `messages`, which are its own, must outlive the step.
   StepOfRank(const model::Workload& workload,
              const hardware::StepTime<double>& alone,
-             const std::vector<model::Bytes<>>& bucket_sizes = {});
+             const RankMessages& messages);
 
   // `host`: where anything is offloaded.
   RankStepTime Over(
       const RankFit& ranks,
       const std::optional<model::HostPath<double>>& host = std::nullopt) const;
+  // The same to the last bit but for how sure it is, in less time.
+  RankStepTime TimeOver(
+      const RankFit& ranks,
+      const std::optional<model::HostPath<double>>& host = std::nullopt) const;
 
  private:
-  RankMessages messages_;
+  // With T = an autodiff scalar of what the group leaves open, how sure it is.
+  template <class T>
+  RankStepTime OverAs(const RankFit& ranks,
+                      const std::optional<model::HostPath<double>>& host) const;
+
+  const model::Workload& workload_;
   hardware::StepTime<double> alone_;
+  const RankMessages& messages_;
 };
 
 inline RankStepTime StepOverRanks(
@@ -89,7 +99,8 @@ inline RankStepTime StepOverRanks(
     const RankFit& ranks,
     const std::vector<model::Bytes<>>& bucket_sizes = {},
     const std::optional<model::HostPath<double>>& host = std::nullopt) {
-  return StepOfRank(workload, alone, bucket_sizes).Over(ranks, host);
+  const RankMessages messages(workload, bucket_sizes);
+  return StepOfRank(workload, alone, messages).Over(ranks, host);
 }
 
 // The group of so many ranks that `fit` knows, else of the nearest number as a

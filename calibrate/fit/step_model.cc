@@ -19,9 +19,12 @@ namespace {
 
 using hardware::ParameterInfo;
 using hardware::Transform;
-// One size for every kind of device: a second one would double the code that
-// the compiler makes of the models, for less than it saves.
-using Jet = ceres::Jet<double, static_cast<int>(kMaxParameters)>;
+// As many derivatives as the model of one kind has parameters, and one more
+// where that makes them even, so that they are taken two at a time.
+template <class OfKind>
+using Jet =
+    ceres::Jet<double,
+               static_cast<int>((OfKind::kRow.parameters.size() + 1) / 2 * 2)>;
 // With slopes over what joins several devices, too: over few numbers of a step.
 using WideJet = ceres::Jet<double, static_cast<int>(kMaxPositions)>;
 
@@ -49,7 +52,8 @@ std::array<T, kMaxParameters> ValuesAt(const hardware::Device& device,
   return values;
 }
 
-void Set(const Jet& time, Quantity quantity, size_t parameters, LogTimes& all) {
+template <class T>
+void Set(const T& time, Quantity quantity, size_t parameters, LogTimes& all) {
   if (time.a <= 0.0) return;
   const auto at = static_cast<size_t>(quantity);
   all.log_time[at] = std::log(time.a);
@@ -59,26 +63,30 @@ void Set(const Jet& time, Quantity quantity, size_t parameters, LogTimes& all) {
 }
 
 // The kernels of an operation, one after another.
-template <class T>
-model::Seconds<T> TimeOf(const hardware::Device& device,
+template <class T, class OfKind>
+model::Seconds<T> TimeOf(OfKind kind,
+                         const hardware::Device& device,
                          const model::Workload& workload,
                          model::Phase phase,
                          std::span<const model::Kernel> kernels,
                          std::span<const T> values) {
   model::Seconds<T> sum;
   for (const model::Kernel& kernel : kernels) {
-    sum += hardware::EstimateKernel<T>(device, workload, phase, kernel, values);
+    sum += hardware::EstimateKernelOf<T>(
+        kind, device, workload, phase, kernel, values);
   }
   return sum;
 }
 
-model::Seconds<WideJet> Widened(const model::Seconds<Jet>& time) {
+template <class T>
+model::Seconds<WideJet> Widened(const model::Seconds<T>& time) {
   WideJet wide(time.base().a);
-  wide.v.head<static_cast<int>(kMaxParameters)>() = time.base().v;
+  wide.v.template head<T::DIMENSION>() = time.base().v;
   return model::Seconds<WideJet>(wide);
 }
 
-hardware::PassUnits<WideJet> Widened(const hardware::PassUnits<Jet>& units) {
+template <class T>
+hardware::PassUnits<WideJet> Widened(const hardware::PassUnits<T>& units) {
   return {Widened(units.embeddings),
           Widened(units.layer),
           Widened(units.decoder_layer),
@@ -86,7 +94,8 @@ hardware::PassUnits<WideJet> Widened(const hardware::PassUnits<Jet>& units) {
 }
 
 // The sums of its phases; of their terms nobody asks.
-hardware::StepTime<WideJet> Widened(const hardware::StepTime<Jet>& step) {
+template <class T>
+hardware::StepTime<WideJet> Widened(const hardware::StepTime<T>& step) {
   hardware::StepTime<WideJet> wide;
   wide.forward.overhead = Widened(step.forward.total());
   wide.backward.overhead = Widened(step.backward.total());
@@ -111,16 +120,19 @@ LogTimes EvaluateLogTimes(const hardware::Device& device,
                           const model::Workload& workload,
                           const model::KernelList& kernels,
                           std::span<const double> positions) {
-  const auto values = ValuesAt<Jet>(device, positions);
-  const hardware::StepTime<Jet> step = hardware::EstimateStep<Jet>(
-      device,
-      workload,
-      kernels,
-      std::span<const Jet>(values.data(), positions.size()));
   LogTimes result;
-  for (const Quantity quantity : kStepQuantities) {
-    Set(PartOf(step, quantity).base(), quantity, positions.size(), result);
-  }
+  hardware::WithKind(device.kind, [&](auto kind) {
+    using T = Jet<decltype(kind)>;
+    const auto values = ValuesAt<T>(device, positions);
+    const hardware::StepTime<T> step = kind.template Step<T>(
+        device,
+        workload,
+        kernels,
+        std::span<const T>(values.data(), positions.size()));
+    for (const Quantity quantity : kStepQuantities) {
+      Set(PartOf(step, quantity).base(), quantity, positions.size(), result);
+    }
+  });
   return result;
 }
 
@@ -182,8 +194,8 @@ model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
   const T slower = several ? exp(-of_joined[2]) : T(1.0);
   const model::RankNetwork<T> network =
       DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1]));
-  const AddedTime<T> added =
-      AddedBy(messages_, alone, network, joined_.chips(), host_, slower);
+  const AddedTime<T> added = AddedBy(
+      *workload_, messages_, alone, network, joined_.chips(), host_, slower);
   model::Seconds<T> time = alone.total() * slower + added.all;
   if (host_) {
     time +=
@@ -198,18 +210,21 @@ model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
 
 LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
   const std::span<const double> of_device = positions.first(one_.positions());
-  const auto values = ValuesAt<Jet>(*device_, of_device);
-  const hardware::StepTime<Jet> alone = hardware::EstimateStep<Jet>(
-      *device_,
-      *workload_,
-      one_.kernels(),
-      std::span<const Jet>(values.data(), of_device.size()));
+  const auto alone = hardware::WithKind(device_->kind, [&](auto kind) {
+    using T = Jet<decltype(kind)>;
+    const auto values = ValuesAt<T>(*device_, of_device);
+    return Widened(kind.template Step<T>(
+        *device_,
+        *workload_,
+        one_.kernels(),
+        std::span<const T>(values.data(), of_device.size())));
+  });
   std::vector<WideJet> of_joined;
   for (size_t i = first_; i < positions.size(); ++i) {
     of_joined.emplace_back(positions[i], static_cast<int>(i));
   }
   const WideJet time =
-      Time<WideJet>(Widened(alone), std::span<const WideJet>(of_joined)).base();
+      Time<WideJet>(alone, std::span<const WideJet>(of_joined)).base();
   LogTimes result;
   const auto at = static_cast<size_t>(Quantity::kStep);
   result.log_time[at] = std::log(time.a);
@@ -247,7 +262,9 @@ KernelModel::KernelModel(const hardware::Device& device,
 }
 
 model::Seconds<> KernelModel::Time(std::span<const double> values) const {
-  return TimeOf<double>(*device_, workload_, phase_, kernels_, values);
+  return hardware::WithKind(device_->kind, [&](auto kind) {
+    return TimeOf<double>(kind, *device_, workload_, phase_, kernels_, values);
+  });
 }
 
 size_t KernelModel::positions() const {
@@ -269,17 +286,19 @@ std::vector<double> KernelModel::Alone(
 
 LogTimes KernelModel::Evaluate(std::span<const double> positions) const {
   const std::vector<double> alone = Alone(positions);
-  const auto values = ValuesAt<Jet>(*device_, alone);
   LogTimes result;
-  Set(TimeOf<Jet>(*device_,
+  hardware::WithKind(device_->kind, [&](auto kind) {
+    using T = Jet<decltype(kind)>;
+    const auto values = ValuesAt<T>(*device_, alone);
+    const auto time =
+        TimeOf<T>(kind,
+                  *device_,
                   workload_,
                   phase_,
                   kernels_,
-                  std::span<const Jet>(values.data(), alone.size()))
-          .base(),
-      Quantity::kKernel,
-      alone.size(),
-      result);
+                  std::span<const T>(values.data(), alone.size()));
+    Set(time.base(), Quantity::kKernel, alone.size(), result);
+  });
   if (own_) {
     auto& gradient = result.gradient[static_cast<size_t>(Quantity::kKernel)];
     gradient[alone.size()] = std::exchange(gradient[*own_], 0.0);

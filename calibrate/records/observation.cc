@@ -20,11 +20,15 @@ bool IsDevice(const hardware::Device& device, std::string_view name) {
 }
 
 std::string SettingsOf(const model::Workload& workload) {
-  std::string settings = fmt::format("{} {} {} {}",
-                                     model::ToText(workload.precision),
-                                     model::ToText(workload.stack.fusion),
-                                     model::ToText(workload.stack.attention),
-                                     model::ToText(workload.work));
+  std::string settings;
+  settings.reserve(64);  // every prediction by a fit asks
+  settings += model::ToText(workload.precision);
+  for (const std::string_view word : {model::ToText(workload.stack.fusion),
+                                      model::ToText(workload.stack.attention),
+                                      model::ToText(workload.work)}) {
+    settings += ' ';
+    settings += word;
+  }
   // A part that trains runs other kernels than the whole.
   if (!workload.trainable.everything()) settings += " partly-frozen";
   // So do other blocks than BERT's and GPT-2's.

@@ -54,8 +54,10 @@ Interconnect FindInterconnect(std::string_view name) {
   const std::lock_guard lock(mutex);
   const auto known = found.find(name);
   if (known != found.end()) return known->second;
+  static const std::vector<std::string> files =
+      YamlFiles(DataDirectory("interconnects"));
   std::vector<std::string> names;
-  for (const std::string& file : YamlFiles(DataDirectory("interconnects"))) {
+  for (const std::string& file : files) {
     names.push_back(Stem(file));
     if (names.back() != name) continue;
     return found.emplace(std::string(name), LoadInterconnect(file))

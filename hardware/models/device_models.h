@@ -88,20 +88,30 @@ StepTime<T> EstimateStep(const Device& device,
 // Time of one kernel of the workload's precision by itself, in a loop of its
 // own (`kernel.launches` times). Throws InputError for a device that runs
 // compiled graphs: its model knows no kernel apart from its graph.
+template <class T, class OfKind>
+model::Seconds<T> EstimateKernelOf(OfKind kind,
+                                   const Device& device,
+                                   const model::Workload& workload,
+                                   model::Phase phase,
+                                   const model::Kernel& kernel,
+                                   std::span<const T> parameters) {
+  if constexpr (requires { &OfKind::template KernelAlone<T>; }) {
+    return kind.template KernelAlone<T>(
+        device, workload, phase, kernel, parameters);
+  }
+  throw model::InputError(device.name +
+                          ": runs compiled graphs, its model has no times "
+                          "of kernels by themselves");
+}
 template <class T>
 model::Seconds<T> EstimateKernel(const Device& device,
                                  const model::Workload& workload,
                                  model::Phase phase,
                                  const model::Kernel& kernel,
                                  std::span<const T> parameters) {
-  return WithKind(device.kind, [&](auto kind) -> model::Seconds<T> {
-    if constexpr (requires { &decltype(kind)::template KernelAlone<T>; }) {
-      return kind.template KernelAlone<T>(
-          device, workload, phase, kernel, parameters);
-    }
-    throw model::InputError(device.name +
-                            ": runs compiled graphs, its model has no times "
-                            "of kernels by themselves");
+  return WithKind(device.kind, [&](auto kind) {
+    return EstimateKernelOf<T>(
+        kind, device, workload, phase, kernel, parameters);
   });
 }
 

@@ -109,14 +109,13 @@ template <class T>
 void AddKernel(PhaseTime<T>& phase,
                const model::Kernel& kernel,
                const model::ExposedTime<T>& exposed) {
-  const auto times = static_cast<double>(kernel.launches);
-  if (kernel.matrix_flops > 0) {
-    phase.matrix += exposed.compute * times;
-  } else {
-    phase.vector += exposed.compute * times;
-  }
-  phase.memory += exposed.memory * times;
-  phase.overhead += exposed.fixed * times;
+  const auto add = [&](model::Seconds<T>& sum, const model::Seconds<T>& once) {
+    sum += kernel.launches == 1 ? once
+                                : once * static_cast<double>(kernel.launches);
+  };
+  add(kernel.matrix_flops > 0 ? phase.matrix : phase.vector, exposed.compute);
+  add(phase.memory, exposed.memory);
+  add(phase.overhead, exposed.fixed);
 }
 
 // Keeps the time of one layer (head, embeddings) of one pass.

@@ -55,12 +55,11 @@ void PassKernels::Close() {
 Kernel& PassKernels::Push(KernelName name,
                           KernelKind kind,
                           int64_t work_items) {
-  Kernel kernel;
+  Kernel& kernel = list_.kernels.emplace_back();
   kernel.name = name;
   kernel.kind = kind;
   kernel.work_items = work_items;
-  list_.kernels.push_back(kernel);
-  return list_.kernels.back();
+  return kernel;
 }
 
 std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,

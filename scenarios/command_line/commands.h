@@ -38,6 +38,13 @@ class CommonOptions {
   // Whether a trace of the predicted step, a page with charts is asked for.
   bool trace() const { return HasFormat(output_.exports, Format::kTrace); }
   bool page() const { return HasFormat(output_.exports, Format::kHtml); }
+  // Whether anything of the output, or a limit, reads the answer as JSON; of
+  // what Resolve() made of it.
+  bool json() const {
+    return output_.format == Format::kJson || output_.format == Format::kHtml ||
+           HasFormat(output_.exports, Format::kJson) || page() ||
+           !limits_.empty();
+  }
   // Of an answer of `command`, which was read. Throws UsageError.
   Origin OriginOf(const CLI::App& command) const;
   // What was typed behind the program's name, for reports to be made again.

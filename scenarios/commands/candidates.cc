@@ -53,16 +53,24 @@ std::string BesideChoice(double score, double of_choice, Objective objective) {
 
 // Places a candidate: what is in before what is out, limits missed by least
 // before everything that no limit would let in.
-std::tuple<int, double, double, std::string> PlaceOf(const Candidate& c,
-                                                     Objective objective) {
+std::tuple<int, double, double> PlaceOf(const Candidate& c,
+                                        Objective objective) {
   if (c.viable()) {
-    return {0, c.Score(objective).value, ToDollars(*c.cost), c.Name()};
+    return {0, c.Score(objective).value, ToDollars(*c.cost)};
   }
   const bool missed = c.objection.kind == Obstacle::kMissesDeadline ||
                       c.objection.kind == Obstacle::kOverBudget;
-  if (missed) return {1, c.objection.miss, 0, c.Name()};
+  if (missed) return {1, c.objection.miss, 0};
   // The order that they came in, which is that of their names.
-  return {2, 0, 0, ""};
+  return {2, 0, 0};
+}
+
+// Equals in the order of their names.
+bool StandsBefore(const Candidate& a, const Candidate& b, Objective objective) {
+  const auto of_a = PlaceOf(a, objective);
+  const auto of_b = PlaceOf(b, objective);
+  if (of_a != of_b) return of_a < of_b;
+  return std::get<0>(of_a) < 2 && a.Name() < b.Name();
 }
 
 }  // namespace
@@ -148,7 +156,7 @@ void Rank(std::vector<Candidate>& candidates, Objective objective) {
   std::stable_sort(candidates.begin(),
                    candidates.end(),
                    [&](const Candidate& a, const Candidate& b) {
-                     return PlaceOf(a, objective) < PlaceOf(b, objective);
+                     return StandsBefore(a, b, objective);
                    });
   if (candidates.empty() || !candidates.front().viable()) return;
   const double most = candidates.front().Score(objective).high;

@@ -33,38 +33,55 @@ using hardware::FormatMoney;
 using hardware::FormatTime;
 using hardware::Instance;
 
-// Why a candidate that was estimated is out, whatever the others offer.
-Objection ObjectionTo(const Candidate& c, const RecommendOptions& options) {
+// Why a candidate that was estimated is out, whatever the others offer; without
+// words, which are for the one of its place that is shown.
+Objection ObjectionTo(const Candidate& c,
+                      bool priced,
+                      const RecommendOptions& options) {
   const JobEstimate& job = *c.job;
-  if (!job.fits()) return {Obstacle::kDoesNotFit, job.Obstacle()};
-  if (c.here) return {Obstacle::kNoPrice, "not for rent"};
-  if (c.instance == nullptr) {
-    return {Obstacle::kNoPrice, "by itself: no instance, so no price"};
-  }
-  if (!c.tariff) {
-    return {
-        Obstacle::kNoPrice,
-        fmt::format("no {}price{}",
-                    options.spot ? "spot " : "",
-                    options.prices.regions.empty() ? "" : " in these regions")};
-  }
+  if (!job.fits()) return {Obstacle::kDoesNotFit, ""};
+  if (!priced) return {Obstacle::kNoPrice, ""};
   const model::Seconds<> time = job.run.total();
   if (options.deadline && time > *options.deadline) {
-    return {Obstacle::kMissesDeadline,
-            fmt::format("misses the deadline by {}",
-                        FormatTime(time - *options.deadline)),
-            time / *options.deadline - 1.0};
+    return {Obstacle::kMissesDeadline, "", time / *options.deadline - 1.0};
   }
   if (options.budget && *c.cost > *options.budget) {
-    return {Obstacle::kOverBudget,
-            fmt::format("over the budget by {}",
-                        FormatMoney(*c.cost - *options.budget)),
-            *c.cost / *options.budget - 1.0};
+    return {Obstacle::kOverBudget, "", *c.cost / *options.budget - 1.0};
   }
   if (NeedsEnergy(options.objective) && !job.energy) {
-    return {Obstacle::kPowerUnknown, "its power is not known"};
+    return {Obstacle::kPowerUnknown, ""};
   }
   return {};
+}
+
+std::string WhyNoPrice(const Candidate& c, const RecommendOptions& options) {
+  if (c.here) return "not for rent";
+  if (c.instance == nullptr) return "by itself: no instance, so no price";
+  return fmt::format("no {}price{}",
+                     options.spot ? "spot " : "",
+                     options.prices.regions.empty() ? "" : " in these regions");
+}
+
+// The words of that.
+std::string WordsOf(const Candidate& c, const RecommendOptions& options) {
+  switch (c.objection.kind) {
+    case Obstacle::kDoesNotFit:
+      return c.job->Obstacle();
+    case Obstacle::kNoPrice:
+      return WhyNoPrice(c, options);
+    case Obstacle::kMissesDeadline:
+      return fmt::format("misses the deadline by {}",
+                         FormatTime(c.job->run.total() - *options.deadline));
+    case Obstacle::kOverBudget:
+      return fmt::format("over the budget by {}",
+                         FormatMoney(*c.cost - *options.budget));
+    case Obstacle::kPowerUnknown:
+      return "its power is not known";
+    case Obstacle::kNone:
+    case Obstacle::kCannotRun:  // said by what refused it
+      return c.objection.words;
+  }
+  ENSURE(false, "an obstacle without words");
 }
 
 // Whether the job fits by the whole interval of its memory.
@@ -146,17 +163,20 @@ class Estimator {
     c.device = place.device;
     c.devices = place.devices * place.hosts;
     c.hosts = place.hosts;
+    std::optional<Tariff> tariff;
     if (place.instance != nullptr) {
-      c.tariff = pricing_.Of(*place.instance, options_.spot, place.hosts);
+      tariff = pricing_.Of(*place.instance, options_.spot, place.hosts);
     }
     try {
       const calibrate::Predictor& predictor = PredictorOf(place.device);
       if (!memo) memo.emplace(predictor, jobs_.front().source);
-      return Best(c, *memo, ClusterAt(place, predictor));
+      c = Best({c, tariff, ClusterAt(place, predictor)}, *memo);
+      c.objection.words = WordsOf(c, options_);
     } catch (const model::InputError& error) {
       c.objection = {Obstacle::kCannotRun, error.what()};
-      return c;
     }
+    c.tariff = std::move(tariff);
+    return c;
   }
 
   void MakePredictor(const std::string& name) {
@@ -190,50 +210,79 @@ class Estimator {
                      std::nullopt);
   }
 
-  Candidate Best(const Candidate& bare,
-                 DeviceMemo& memo,
-                 const Cluster& cluster) const {
-    std::optional<Candidate> best;
-    const auto take = [&](Candidate&& c) {
-      const bool better = !best || IsBetter(c, *best, options_.objective);
-      if (better) best = std::move(c);
-      return better;
-    };
+  // What a place offers, whatever batch and precision is taken there.
+  struct Offer {
+    const Candidate& bare;
+    const std::optional<Tariff>& tariff;
+    Cluster cluster;
+  };
+
+  // The best of its jobs. Times decide between several of them, so that all
+  // else is found out of one alone.
+  Candidate Best(const Offer& offer, DeviceMemo& memo) const {
+    const bool several = jobs_.size() > 1 || options_.global_batch;
+    if (several) {
+      const Trial best = BestTrial(offer, memo, Detail::kTimes);
+      if (!best.candidate.timed()) return best.candidate;
+      Scenario job = *best.job;
+      job.workload.batch = best.candidate.batch;
+      job.workload.accumulation = best.candidate.accumulation;
+      Candidate whole = EstimateAs(job, offer, memo, Detail::kAll);
+      if (whole.timed()) return whole;
+      // What can be said of its time cannot of its interval.
+    }
+    return BestTrial(offer, memo, Detail::kAll).candidate;
+  }
+
+  // One of the jobs as it was tried at a place, or a cut of it; nullptr: none
+  // could be.
+  struct Trial {
+    Candidate candidate;
+    const Scenario* job = nullptr;
+  };
+
+  Trial BestTrial(const Offer& offer, DeviceMemo& memo, Detail detail) const {
+    Trial best;
     for (const Scenario& job : jobs_) {
+      const auto take = [&](Candidate&& c) {
+        const bool better = best.job == nullptr ||
+                            IsBetter(c, best.candidate, options_.objective);
+        if (better) best = {std::move(c), &job};
+        return better;
+      };
       if (options_.global_batch) {
-        TryCuts(job, *options_.global_batch, bare, memo, cluster, take);
+        TryCuts(job, offer, memo, detail, take);
       } else {
-        take(EstimateAs(job, bare, memo, cluster));
+        take(EstimateAs(job, offer, memo, detail));
       }
     }
-    if (!best) {
-      Candidate c = bare;
-      c.objection = {
+    if (best.job == nullptr) {
+      best.candidate = offer.bare;
+      best.candidate.objection = {
           Obstacle::kCannotRun,
           fmt::format("a global batch of {} does not divide over {} ranks{}",
                       *options_.global_batch,
-                      cluster.devices,
+                      offer.cluster.devices,
                       options_.overrides.batches.empty()
                           ? ""
                           : " in batches of that size")};
-      return c;
     }
-    return *std::move(best);
+    return best;
   }
 
   // From the largest batch down; those that cannot fit are passed over, and
   // behind two that take longer smaller ones do, too.
   template <typename Take>
   void TryCuts(const Scenario& job,
-               int64_t global_batch,
-               const Candidate& bare,
+               const Offer& offer,
                DeviceMemo& memo,
-               const Cluster& cluster,
+               Detail detail,
                const Take& take) const {
     const std::vector<int64_t>& asked = options_.overrides.batches;
     int64_t most = model::kLargestBatch;
     int worse = 0;
-    for (const Scenario& cut : CutsOf(job, global_batch, cluster)) {
+    for (const Scenario& cut :
+         CutsOf(job, *options_.global_batch, offer.cluster)) {
       const int64_t batch = cut.workload.batch;
       if (worse == 2) return;
       if (batch > most) continue;
@@ -241,7 +290,7 @@ class Estimator {
           std::find(asked.begin(), asked.end(), batch) == asked.end()) {
         continue;
       }
-      Candidate c = EstimateAs(cut, bare, memo, cluster);
+      Candidate c = EstimateAs(cut, offer, memo, detail);
       if (!c.job) {
         take(std::move(c));
         return;  // no batch changes what the device cannot do
@@ -253,30 +302,31 @@ class Estimator {
   }
 
   Candidate EstimateAs(const Scenario& job,
-                       const Candidate& bare,
+                       const Offer& offer,
                        DeviceMemo& memo,
-                       const Cluster& cluster) const {
-    Candidate c = bare;
+                       Detail detail) const {
+    Candidate c = offer.bare;
     c.precision = job.workload.precision;
     c.batch = job.workload.batch;
     c.accumulation = job.workload.accumulation;
     try {
       // A device cannot run what it cannot run on however many ranks.
       hardware::RequirePrecision(memo.predictor().device(), c.precision);
-      c.job = EstimateJob(job, memo, cluster);
+      c.job = EstimateJob(job, memo, offer.cluster, detail);
     } catch (const model::InputError& error) {
       c.objection = {Obstacle::kCannotRun, error.what()};
       return c;
     }
-    if (c.job->fits() && c.tariff) {
+    const std::optional<Tariff>& tariff = offer.tariff;
+    if (c.job->fits() && tariff) {
       const auto cost_of = [&](model::Seconds<> time) {
-        return model::RentalCost(time, c.tariff->price, c.tariff->billing);
+        return model::RentalCost(time, tariff->price, tariff->billing);
       };
       c.cost = cost_of(c.job->run.total());
       c.cost_low = cost_of(c.job->run_low);
       c.cost_high = cost_of(c.job->run_high);
     }
-    c.objection = ObjectionTo(c, options_);
+    c.objection = ObjectionTo(c, tariff.has_value(), options_);
     return c;
   }
 

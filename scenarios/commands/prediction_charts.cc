@@ -19,11 +19,12 @@ Chart StepChart(const JobEstimate& job) {
   double start = 0;
   for (const Term& term : TermsOf(job.step)) {
     const double end = start + 1e3 * ToSeconds(term.time);
-    if (end > start) chart.bars.push_back({term.name, start, end, {}, false});
+    if (end > start)
+      chart.bars.push_back({std::string(term.name), start, end, {}, false});
     start = end;
   }
   chart.caption = fmt::format("{}; each part begins where the one above ends.",
-                              job.bottleneck);
+                              job.Bottleneck());
   return chart;
 }
 

@@ -124,7 +124,7 @@ std::vector<Cell> Row(const Prediction& prediction,
     row.insert(row.end(), 3, none);
   }
   row.emplace_back(GradeWords(step, job.devices));
-  row.emplace_back(job.bottleneck);
+  row.emplace_back(job.Bottleneck());
   return row;
 }
 
@@ -137,7 +137,7 @@ Table StepTable(const StepEstimate& step) {
   for (const Term& term : TermsOf(step)) {
     if (term.time.base() == 0) continue;
     const double share = term.time / step.total();
-    table.Add({term.name,
+    table.Add({std::string(term.name),
                Cell(FormatTime(term.time), ToSeconds(term.time)),
                Cell(Percent(share), share)});
   }

@@ -727,8 +727,10 @@ Report Recommend(const RecommendOptions& options) {
   } else {
     report.answers = {"/candidates/0"};
   }
-  report.json =
-      AnswerText(JsonOf(candidates, scenario, options, overview), report);
+  if (options.json) {
+    report.json =
+        AnswerText(JsonOf(candidates, scenario, options, overview), report);
+  }
   return report;
 }
 

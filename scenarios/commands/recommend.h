@@ -48,6 +48,9 @@ struct RecommendOptions {
   Overrides overrides;  // at most one length; batches, precisions to choose of
   bool charts = false;  // for a page
   bool trace = false;   // of a step
+  // Whether the report is read as JSON, which takes longer to write than the
+  // ranking.
+  bool json = true;
   Origin origin;
 };
 

@@ -31,6 +31,9 @@ class Normals {
   std::mt19937_64 random_{kOddsSeed};
 };
 
+// Logarithms that differ by more are of figures that do.
+constexpr double kSurelyApart = 1e-9;
+
 double ShareOfDraws(double times) { return times / double{kDraws}; }
 
 // Where `name` stands among the names so far.
@@ -42,6 +45,7 @@ size_t IndexOf(const std::string& name, std::map<std::string, size_t>& names) {
 
 Uncertain::Uncertain(const ScoreRange& range)
     : value_(range.value),
+      log_value_(std::log(range.value)),
       below_(std::log(range.value / range.low) / calibrate::kNormalQuantile90),
       above_(std::log(range.high / range.value) /
              calibrate::kNormalQuantile90) {}
@@ -50,18 +54,29 @@ double Uncertain::At(double z) const {
   return value_ * std::exp(z * (z < 0 ? below_ : above_));
 }
 
+double Uncertain::LogAt(double z) const {
+  return log_value_ + z * (z < 0 ? below_ : above_);
+}
+
 bool Contest::Entry::IsWithin(double z) const {
-  return std::all_of(limits.begin(), limits.end(), [&](const auto& limit) {
-    return limit.first.At(z) <= limit.second;
+  return std::all_of(limits.begin(), limits.end(), [&](const Limit& limit) {
+    const double over = limit.figure.LogAt(z) - limit.log_most;
+    return std::abs(over) > kSurelyApart ? over < 0
+                                         : limit.figure.At(z) <= limit.most;
   });
 }
 
+bool Contest::IsBetter(const Leader& one, const Leader& other) const {
+  const double more = one.log_score - other.log_score;
+  if (std::abs(more) > kSurelyApart) return more < 0;
+  const double score = entries_[*one.entry].score.At(one.z);
+  const double least = entries_[*other.entry].score.At(other.z);
+  return score < least || (score == least && *one.entry < *other.entry);
+}
+
 void Contest::Challenge(size_t entry, double z, Leader& leader) const {
-  if (!entries_[entry].IsWithin(z)) return;
-  const double score = entries_[entry].score.At(z);
-  const bool leads = !leader.entry || score < leader.score ||
-                     (score == leader.score && entry < *leader.entry);
-  if (leads) leader = {entry, score};
+  const Leader one{entry, z, entries_[entry].score.LogAt(z)};
+  if (!leader.entry || IsBetter(one, leader)) leader = one;
 }
 
 Contest::Contest(const std::vector<Contestant>& contestants)
@@ -72,7 +87,7 @@ Contest::Contest(const std::vector<Contestant>& contestants)
   for (const Contestant& one : contestants) {
     Entry entry{IndexOf(one.device, devices), Uncertain(one.score), {}};
     for (const auto& [figure, most] : one.limits) {
-      entry.limits.emplace_back(Uncertain(figure), most);
+      entry.limits.push_back({Uncertain(figure), most, std::log(most)});
     }
     entries_.push_back(std::move(entry));
     kind_of_device.resize(devices.size());
@@ -84,7 +99,8 @@ Contest::Contest(const std::vector<Contestant>& contestants)
   for (size_t draw = 0; draw < kDraws; ++draw) {
     for (size_t i = 0; i < entries_.size(); ++i) {
       const double z = ErrorOf(draw, i);
-      if (entries_[i].IsWithin(z)) ++times_within_[i];
+      if (!entries_[i].IsWithin(z)) continue;
+      ++times_within_[i];
       Challenge(i, z, best_[draw]);
     }
   }
@@ -124,7 +140,8 @@ Informed Contest::Measuring(size_t taken_now,
                             double correlation) const {
   Leader of_others;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (std::find(measured.begin(), measured.end(), i) == measured.end()) {
+    if (entries_[i].IsWithin(0) &&
+        std::find(measured.begin(), measured.end(), i) == measured.end()) {
       Challenge(i, 0, of_others);
     }
   }
@@ -136,7 +153,10 @@ Informed Contest::Measuring(size_t taken_now,
     const double said =
         correlation * ErrorOf(draw, measured.front()) + unknown * noises_[draw];
     Leader then = of_others;
-    for (const size_t i : measured) Challenge(i, correlation * said, then);
+    const double z = correlation * said;
+    for (const size_t i : measured) {
+      if (entries_[i].IsWithin(z)) Challenge(i, z, then);
+    }
     if (!then.entry) continue;
     if (then.entry == best_[draw].entry) ++times_right;
     const auto truth = [&](size_t entry) {

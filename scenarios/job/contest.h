@@ -32,9 +32,12 @@ class Uncertain {
  public:
   explicit Uncertain(const ScoreRange& range);
   double At(double z) const;
+  // Its logarithm, in far less time and not to the last bit.
+  double LogAt(double z) const;
 
  private:
   double value_;
+  double log_value_;
   double below_;
   double above_;
 };
@@ -92,10 +95,15 @@ class Contest {
                      double correlation) const;
 
  private:
+  struct Limit {
+    Uncertain figure;
+    double most = 0;
+    double log_most = 0;
+  };
   struct Entry {
     size_t device = 0;
     Uncertain score;
-    std::vector<std::pair<Uncertain, double>> limits;
+    std::vector<Limit> limits;
     bool IsWithin(double z) const;
   };
   // Of every draw z, device by device; `kinds`: of each device.
@@ -103,9 +111,13 @@ class Contest {
   // Who has the least score so far; nobody yet.
   struct Leader {
     std::optional<size_t> entry;
-    double score = 0;
+    double z = 0;  // its error
+    double log_score = 0;
   };
-  // Lets an entry lead where it is better, its error being z.
+  // Whether the score of one is less than that of the other.
+  bool IsBetter(const Leader& one, const Leader& other) const;
+  // Lets an entry that is within its limits lead where it is better, its error
+  // being z.
   void Challenge(size_t entry, double z, Leader& leader) const;
   double ErrorOf(size_t draw, size_t entry) const {
     return errors_[draw * devices_ + entries_[entry].device];

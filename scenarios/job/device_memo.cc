@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "hardware/models/memory_plan.h"
+#include "model/kernels.h"
 #include "model/sharding.h"
 
 namespace trainfare::scenarios {
@@ -57,8 +57,38 @@ const calibrate::StepPrediction& DeviceMemo::Predict(
 
 const hardware::StepTime<double>& DeviceMemo::PredictTime(
     const model::Workload& workload) {
-  return AnswerTo(OfOneRank(workload), times_, [&](const auto& one) {
-    return predictor_.PredictTime(one);
+  model::Workload one = OfOneRank(workload);
+  const auto predicted = predictions_.find(one);
+  if (predicted != predictions_.end()) return predicted->second.time;
+  return AnswerTo(std::move(one), times_, [&](const auto& question) {
+    return predictor_.PredictTime(question);
+  });
+}
+
+const calibrate::RankMessages& DeviceMemo::Messages(
+    const model::Workload& workload) {
+  model::Workload any = OfOneRank(workload);
+  any.batch = any.accumulation = any.sequence_length = 1;
+  return AnswerTo(std::move(any), messages_, [](const auto& question) {
+    return calibrate::RankMessages(question);
+  });
+}
+
+int64_t DeviceMemo::ModelFlops(const model::Workload& workload) {
+  return AnswerTo(OfOneRank(workload), model_flops_, [](const auto& one) {
+    return one.work == model::Work::kForward ? model::ForwardModelFlops(one)
+                                             : model::StepModelFlops(one);
+  });
+}
+
+const hardware::MemoryPlan& DeviceMemo::PlanMemory(
+    const model::Workload& workload,
+    int64_t devices,
+    int64_t ranks_per_device) {
+  Question question{OfOneRank(workload), devices > 1, ranks_per_device};
+  return AnswerTo(std::move(question), memory_plans_, [&](const auto& q) {
+    return hardware::PlanMemory(
+        predictor_.device(), q.workload, devices, ranks_per_device);
   });
 }
 

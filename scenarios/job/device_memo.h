@@ -11,6 +11,8 @@
 #include <unordered_map>
 
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/rank_step.h"
+#include "hardware/models/memory_plan.h"
 #include "hardware/models/step_time.h"
 #include "model/workload.h"
 
@@ -31,8 +33,17 @@ class DeviceMemo {
   const hardware::StepTime<double>& PredictTime(
       const model::Workload& workload);
 
+  // What one of the workload's ranks sends, whatever its batch and length.
+  const calibrate::RankMessages& Messages(const model::Workload& workload);
+
+  // FLOPs of a micro-batch as MFU counts them, of all that is asked to run.
+  int64_t ModelFlops(const model::Workload& workload);
+
   // Of one of `devices` ranks, `ranks_per_device` of which share a device's
-  // memory; the workload's own batch does not matter.
+  // memory; for the largest batch the workload's own does not matter.
+  const hardware::MemoryPlan& PlanMemory(const model::Workload& workload,
+                                         int64_t devices,
+                                         int64_t ranks_per_device);
   std::optional<int64_t> LargestBatch(const model::Workload& workload,
                                       int64_t devices,
                                       int64_t ranks_per_device);
@@ -59,6 +70,9 @@ class DeviceMemo {
   const std::string source_;
   Answers<model::Workload, calibrate::StepPrediction> predictions_;
   Answers<model::Workload, hardware::StepTime<double>> times_;
+  Answers<model::Workload, calibrate::RankMessages> messages_;
+  Answers<model::Workload, int64_t> model_flops_;
+  Answers<Question, hardware::MemoryPlan> memory_plans_;
   Answers<Question, std::optional<int64_t>> largest_batches_;
 };
 

@@ -16,7 +16,6 @@
 #include "hardware/models/device_models.h"
 #include "model/bisection.h"
 #include "model/error.h"
-#include "model/kernels.h"
 #include "model/limits.h"
 #include "model/offload.h"
 #include "model/sharding.h"
@@ -166,26 +165,6 @@ class MeanStep {
   bool any_ = false;
 };
 
-std::string BottleneckOf(const JobEstimate& job) {
-  const model::RunTimes& run = job.run;
-  if (run.compile > run.training + run.evaluation) {
-    return fmt::format(
-        "compile-bound: compiling {:.0f} shapes is {:.0f} % of "
-        "the run",
-        run.distinct_shapes,
-        100.0 * (run.compile / run.total()));
-  }
-  const std::vector<Term> terms = TermsOf(job.step);
-  const auto largest = std::max_element(
-      terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-        return a.time < b.time;
-      });
-  return fmt::format("{}: {:.0f} % of a step is {}",
-                     largest->bound,
-                     100.0 * (largest->time / job.step.total()),
-                     largest->name);
-}
-
 // What compiling takes of the host, and the batch that leaves it.
 void LimitToHost(const Scenario& scenario,
                  const Device& device,
@@ -301,19 +280,23 @@ JobEstimate Begin(const Scenario& scenario,
 
 // What a device holds, and the largest batch that it could.
 void CountMemory(DeviceMemo& memo, JobEstimate& job) {
-  hardware::MemoryPlan plan = hardware::PlanMemory(memo.predictor().device(),
-                                                   job.workload,
-                                                   job.devices,
-                                                   job.ranks_per_device);
-  job.memory = std::move(plan.needed);
+  const hardware::MemoryPlan& plan =
+      memo.PlanMemory(job.workload, job.devices, job.ranks_per_device);
+  job.memory = plan.needed;
   job.capacity = plan.capacity;
   job.largest_batch =
       memo.LargestBatch(job.workload, job.devices, job.ranks_per_device);
 }
 
+// What the scenario may leave open, besides compiling.
+struct OpenTimes {
+  OpenTime start_up;
+  OpenTime checkpoint;
+};
+
 model::RunPlan PlanOf(const Scenario& scenario,
                       const Device& device,
-                      const Cluster& cluster,
+                      const OpenTimes& open,
                       const JobEstimate& job) {
   const bool trains = scenario.workload.work != model::Work::kForward;
   model::RunPlan plan;
@@ -326,8 +309,8 @@ model::RunPlan PlanOf(const Scenario& scenario,
   plan.devices = job.devices;
   plan.lengths = job.lengths;
   plan.drop_last = scenario.drop_last;
-  plan.start_up = StartUpTime(scenario, cluster).usual;
-  plan.checkpoint = CheckpointTime(scenario, cluster).usual;
+  plan.start_up = open.start_up.usual;
+  plan.checkpoint = open.checkpoint.usual;
   plan.load_per_sample = scenario.extras.load_per_sample;
   if (job.compiles) {
     plan.compile_per_shape = CompileTime(scenario, device, job);
@@ -336,12 +319,13 @@ model::RunPlan PlanOf(const Scenario& scenario,
   return plan;
 }
 
+// Of workloads as one of the devices sees them (calibrate::OnDevices).
 StepEstimate EstimateStep(DeviceMemo& memo,
-                          const model::Workload& asked,
+                          const model::Workload& workload,
                           const Cluster& cluster);
-Seconds<> EstimateStepTime(DeviceMemo& memo,
-                           const model::Workload& asked,
-                           const Cluster& cluster);
+StepEstimate EstimateStepTimes(DeviceMemo& memo,
+                               const model::Workload& workload,
+                               const Cluster& cluster);
 
 // Steps of the job by shape: one is asked for more than once, by epochs and by
 // evaluation. Of those that are not of the mean the time alone is wanted.
@@ -349,8 +333,12 @@ class Steps {
  public:
   Steps(DeviceMemo& memo,
         const model::Workload& workload,
-        const Cluster& cluster)
-      : memo_(memo), workload_(workload), cluster_(cluster) {}
+        const Cluster& cluster,
+        Detail detail)
+      : memo_(memo),
+        workload_(calibrate::OnDevices(workload, cluster.devices)),
+        cluster_(cluster),
+        detail_(detail) {}
 
   const StepEstimate& At(model::Work work,
                          int64_t batch,
@@ -359,10 +347,13 @@ class Steps {
     const Shape shape{work, batch, micro_batches, length};
     auto found = known_.find(shape);
     if (found == known_.end()) {
-      found =
-          known_
-              .emplace(shape, EstimateStep(memo_, WorkloadOf(shape), cluster_))
-              .first;
+      const model::Workload& workload = Of(shape);
+      found = known_
+                  .emplace(shape,
+                           detail_ == Detail::kAll
+                               ? EstimateStep(memo_, workload, cluster_)
+                               : EstimateStepTimes(memo_, workload, cluster_))
+                  .first;
     }
     return found->second;
   }
@@ -376,9 +367,8 @@ class Steps {
     if (known != known_.end()) return known->second.total();
     auto found = times_.find(shape);
     if (found == times_.end()) {
-      const Seconds<> time =
-          EstimateStepTime(memo_, WorkloadOf(shape), cluster_);
-      found = times_.emplace(shape, time).first;
+      const StepEstimate step = EstimateStepTimes(memo_, Of(shape), cluster_);
+      found = times_.emplace(shape, step.total()).first;
     }
     return found->second;
   }
@@ -386,30 +376,21 @@ class Steps {
  private:
   using Shape = std::tuple<model::Work, int64_t, int64_t, int64_t>;
 
-  model::Workload WorkloadOf(const Shape& shape) const {
-    model::Workload workload = workload_;
-    std::tie(workload.work,
-             workload.batch,
-             workload.accumulation,
-             workload.sequence_length) = shape;
-    return workload;
+  const model::Workload& Of(const Shape& shape) {
+    std::tie(workload_.work,
+             workload_.batch,
+             workload_.accumulation,
+             workload_.sequence_length) = shape;
+    return workload_;
   }
 
   DeviceMemo& memo_;
-  const model::Workload& workload_;
+  model::Workload workload_;
   const Cluster& cluster_;
+  Detail detail_;
   std::map<Shape, StepEstimate> known_;
   std::map<Shape, Seconds<>> times_;
 };
-
-// Model FLOPs of one rank's step of that length.
-double StepFlops(const model::Workload& job, int64_t length) {
-  model::Workload workload = job;
-  workload.sequence_length = length;
-  return static_cast<double>(workload.work == model::Work::kForward
-                                 ? model::ForwardModelFlops(workload)
-                                 : model::StepModelFlops(workload));
-}
 
 void SetComputing(const hardware::StepTime<double>& computing,
                   StepEstimate& step) {
@@ -453,7 +434,7 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
                    RanksPart& backward) {
   const auto add = [&](const calibrate::RankFit& slower, const HostPath& path) {
     // What hides at this rate may not at a lower one.
-    const calibrate::RankStepTime slow = of_rank.Over(slower, path);
+    const calibrate::RankStepTime slow = of_rank.TimeOver(slower, path);
     step.link = std::hypot(step.link, std::log(slow.total() / as_is.total()));
     backward.link =
         std::hypot(backward.link, std::log(slow.backward() / as_is.backward()));
@@ -499,13 +480,15 @@ void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
 }
 
 // The same, how sure all of that is, and its grade.
-void AddRanks(const calibrate::Predictor& predictor,
+void AddRanks(DeviceMemo& memo,
               const model::Workload& workload,
               const Cluster& cluster,
               const calibrate::StepPrediction& prediction,
               StepEstimate& step) {
+  const calibrate::Predictor& predictor = memo.predictor();
   const calibrate::RankFit ranks = GroupOf(predictor, cluster);
-  const calibrate::StepOfRank of_rank(workload, prediction.time);
+  const calibrate::StepOfRank of_rank(
+      workload, prediction.time, memo.Messages(workload));
   const HostPath host =
       calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
   const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
@@ -560,10 +543,9 @@ void AddRanks(const calibrate::Predictor& predictor,
 }
 
 StepEstimate EstimateStep(DeviceMemo& memo,
-                          const model::Workload& asked,
+                          const model::Workload& workload,
                           const Cluster& cluster) {
   const calibrate::Predictor& predictor = memo.predictor();
-  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
   const calibrate::StepPrediction& prediction = memo.Predict(workload);
   StepEstimate step;
   step.log_sigma = prediction.log_sigma;
@@ -577,7 +559,7 @@ StepEstimate EstimateStep(DeviceMemo& memo,
   step.source_seen = prediction.source_seen;
   step.source_sigma = prediction.source_sigma;
   if (Sends(predictor, workload, cluster)) {
-    AddRanks(predictor, workload, cluster, prediction, step);
+    AddRanks(memo, workload, cluster, prediction, step);
     return step;
   }
   SetComputing(BesideOthers(prediction.time, cluster), step);
@@ -587,27 +569,27 @@ StepEstimate EstimateStep(DeviceMemo& memo,
   return step;
 }
 
-// The total() of EstimateStep without what its interval and grade take.
-Seconds<> EstimateStepTime(DeviceMemo& memo,
-                           const model::Workload& asked,
-                           const Cluster& cluster) {
+// EstimateStep without what its interval and grade take.
+StepEstimate EstimateStepTimes(DeviceMemo& memo,
+                               const model::Workload& workload,
+                               const Cluster& cluster) {
   const calibrate::Predictor& predictor = memo.predictor();
-  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
   const hardware::StepTime<double>& alone = memo.PredictTime(workload);
   StepEstimate step;
   if (Sends(predictor, workload, cluster)) {
     const HostPath host =
         calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
-    const calibrate::StepOfRank of_rank(workload, alone);
-    AddTimes(of_rank.Over(GroupOf(predictor, cluster), host), step);
+    const calibrate::StepOfRank of_rank(
+        workload, alone, memo.Messages(workload));
+    AddTimes(of_rank.TimeOver(GroupOf(predictor, cluster), host), step);
   } else {
     SetComputing(BesideOthers(alone, cluster), step);
   }
-  return step.total();
+  return step;
 }
 
 // The mean step over the lengths, and the rates that it comes to.
-void AverageSteps(const Device& device,
+void AverageSteps(DeviceMemo& memo,
                   const model::RunPlan& plan,
                   Steps& steps,
                   JobEstimate& job) {
@@ -617,12 +599,14 @@ void AverageSteps(const Device& device,
                               static_cast<double>(plan.devices);
   const Seconds<> load = plan.load_per_sample * step_samples;
   double model_flops = 0;
+  model::Workload rank = job.workload;
   for (const model::PaddedLength& length : job.lengths) {
+    rank.sequence_length = length.length;
     StepEstimate step = steps.At(
         job.workload.work, plan.batch, plan.accumulation, length.length);
     step.input = std::max(Seconds<>(), load - step.total());
     mean.Add(step, length.share);
-    model_flops += length.share * StepFlops(job.workload, length.length) *
+    model_flops += length.share * static_cast<double>(memo.ModelFlops(rank)) *
                    static_cast<double>(plan.accumulation);
   }
   job.step = mean.Get();
@@ -630,7 +614,8 @@ void AverageSteps(const Device& device,
   job.samples_per_second = step_samples / step_s;
   job.tokens_per_second =
       job.samples_per_second * model::MeanLength(job.lengths);
-  const auto peak = device.MatrixPeak(job.workload.precision);
+  const auto peak =
+      memo.predictor().device().MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");
   // Ranks on one processor have its peak between them.
   job.mfu = model_flops * static_cast<double>(job.ranks_per_device) / step_s /
@@ -641,19 +626,19 @@ void AverageSteps(const Device& device,
 // scenario leaves open another, and none hangs on the others.
 void BoundRun(const Scenario& scenario,
               const Device& device,
-              const Cluster& cluster,
+              const OpenTimes& open,
               JobEstimate& job) {
   const Seconds<> stepping = job.run.stepping();
   double below = std::pow((stepping * (1.0 - job.step.low_factor)).base(), 2.0);
   double above =
       std::pow((stepping * (job.step.high_factor - 1.0)).base(), 2.0);
-  const auto add = [&](const OpenTime& open, double times) {
-    below += std::pow(times * (open.usual - open.low).base(), 2.0);
-    above += std::pow(times * (open.high - open.usual).base(), 2.0);
+  const auto add = [&](const OpenTime& one, double times) {
+    below += std::pow(times * (one.usual - one.low).base(), 2.0);
+    above += std::pow(times * (one.high - one.usual).base(), 2.0);
   };
-  add(StartUpTime(scenario, cluster), 1.0);
+  add(open.start_up, 1.0);
   add(CompilingTime(scenario, device, job), 1.0);
-  add(CheckpointTime(scenario, cluster), static_cast<double>(scenario.epochs));
+  add(open.checkpoint, static_cast<double>(scenario.epochs));
   job.run_low = job.run.total() - Seconds<>(std::sqrt(below));
   job.run_high = job.run.total() + Seconds<>(std::sqrt(above));
 }
@@ -692,7 +677,8 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
                           const Cluster& cluster,
                           std::string_view source) {
   DeviceMemo memo(predictor, source);
-  return EstimateStep(memo, workload, cluster);
+  return EstimateStep(
+      memo, calibrate::OnDevices(workload, cluster.devices), cluster);
 }
 
 std::optional<GradientExchange> GradientExchangeOf(
@@ -769,6 +755,25 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
           {"waiting for input", "input-bound", step.input}};
 }
 
+std::string JobEstimate::Bottleneck() const {
+  if (run.compile > run.training + run.evaluation) {
+    return fmt::format(
+        "compile-bound: compiling {:.0f} shapes is {:.0f} % of "
+        "the run",
+        run.distinct_shapes,
+        100.0 * (run.compile / run.total()));
+  }
+  const std::vector<Term> terms = TermsOf(step);
+  const auto largest = std::max_element(
+      terms.begin(), terms.end(), [](const Term& a, const Term& b) {
+        return a.time < b.time;
+      });
+  return fmt::format("{}: {:.0f} % of a step is {}",
+                     largest->bound,
+                     100.0 * (largest->time / step.total()),
+                     largest->name);
+}
+
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster) {
@@ -778,7 +783,8 @@ JobEstimate EstimateJob(const Scenario& scenario,
 
 JobEstimate EstimateJob(const Scenario& scenario,
                         DeviceMemo& memo,
-                        const Cluster& cluster) {
+                        const Cluster& cluster,
+                        Detail detail) {
   ENSURE(cluster.chips() == cluster.hosts || cluster.link || cluster.ranks,
          "several devices of a host have a link");
   ENSURE(cluster.hosts == 1 || cluster.network, "several hosts have a network");
@@ -790,10 +796,12 @@ JobEstimate EstimateJob(const Scenario& scenario,
   HoldOnHost(cluster, job);
   if (!job.fits()) return job;
 
-  const model::RunPlan plan = PlanOf(scenario, device, cluster, job);
+  const OpenTimes open{StartUpTime(scenario, cluster),
+                       CheckpointTime(scenario, cluster)};
+  const model::RunPlan plan = PlanOf(scenario, device, open, job);
   const model::Work work = job.workload.work;
-  Steps steps(memo, scenario.workload, cluster);
-  AverageSteps(device, plan, steps, job);
+  Steps steps(memo, scenario.workload, cluster, detail);
+  AverageSteps(memo, plan, steps, job);
   job.run = model::EstimateRun(
       plan,
       [&](int64_t batch, int64_t micro_batches, int64_t length) {
@@ -803,11 +811,13 @@ JobEstimate EstimateJob(const Scenario& scenario,
         return steps.TimeAt(model::Work::kForward, batch, 1, length);
       });
 
-  BoundRun(scenario, device, cluster, job);
+  job.run_low = job.run_high = job.run.total();
+  if (detail == Detail::kAll) {
+    BoundRun(scenario, device, open, job);
+    job.engines =
+        calibrate::EnginesOf(device, job.workload, predictor.values());
+  }
   RequireAnswer(job);
-  job.engines =
-      calibrate::EnginesOf(device, job.workload, predictor.fit().Values());
-  job.bottleneck = BottleneckOf(job);
   EstimateEnergy(predictor, job);
   return job;
 }

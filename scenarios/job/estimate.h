@@ -86,8 +86,8 @@ std::optional<GradientExchange> GradientExchangeOf(
 
 // A part of the answer, and what a step dominated by it is called.
 struct Term {
-  std::string name;
-  std::string bound;
+  std::string_view name;
+  std::string_view bound;
   model::Seconds<> time;
 };
 std::vector<Term> TermsOf(const StepEstimate& step);
@@ -154,7 +154,8 @@ struct JobEstimate {
   // How busy the engines are in a step of the longest batch, where the device's
   // model has engines.
   std::optional<calibrate::EngineProfile> engines;
-  std::string bottleneck;  // "memory-bound: memory traffic is 61 % of a step"
+  // "memory-bound: memory traffic is 61 % of a step".
+  std::string Bottleneck() const;
 
   // The energy of the devices, without their host, and of those of the rented
   // instance that rest meanwhile. With no idle power known the limit all the
@@ -169,10 +170,16 @@ struct JobEstimate {
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster);
+// How much of an estimate is asked for.
+enum class Detail {
+  kTimes,  // without intervals, grades and how busy engines are
+  kAll,
+};
 // The same of several jobs and clusters, whose device is asked once for what
 // they have in common; all are of the memo's source.
 JobEstimate EstimateJob(const Scenario& scenario,
                         DeviceMemo& memo,
-                        const Cluster& cluster);
+                        const Cluster& cluster,
+                        Detail detail = Detail::kAll);
 
 }  // namespace trainfare::scenarios

@@ -211,7 +211,7 @@ Json ToJson(const JobEstimate& job) {
   }
   AddStep(job.step, json);
   AddBreakdown(job.step, json);
-  json["bottleneck"] = job.bottleneck;
+  json["bottleneck"] = job.Bottleneck();
   if (job.engines) {
     const calibrate::EngineProfile& engines = *job.engines;
     json["engines"] = {{"tensor", OrNull(engines.tensor)},

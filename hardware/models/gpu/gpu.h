@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "hardware/catalog/device.h"
@@ -181,6 +182,7 @@ struct GpuRates {
   ClockWithinLimit clock;
   model::FlopsPerSecond<> reach;  // of long products at the full clock
   double attention = 1.0;  // share of the engine's rate that attention takes
+  GemmTiles tiles;
 };
 
 inline GpuRates RatesOf(const Device& device, model::Precision precision) {
@@ -203,6 +205,8 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
   } else if (precision != model::Precision::kFp32) {
     rates.efficiency = kGpuGemmEfficiencyHalf;
   }
+  rates.tiles =
+      GemmTiles(device, rates.engine, rates.matrix.base(), rates.element_bytes);
   return rates;
 }
 
@@ -221,6 +225,8 @@ class GpuKernelRates {
   const GpuRates& Of(const model::Kernel& kernel) const {
     return kernel.eight_bits ? eight_bits_ : most_;
   }
+  const GpuRates& most() const { return most_; }
+  const GpuRates& eight_bits() const { return eight_bits_; }
 
  private:
   GpuRates most_;
@@ -260,7 +266,8 @@ model::BytesPerSecond<T> GpuBandwidth(const Device& device,
   const model::BytesPerSecond<T> peak(T(device.memory_bandwidth.base()));
   const T bound = model::LatencyBoundShare<T>(
       in_flight, peak, model::Seconds<T>(p[kGpuMemoryLatency]));
-  return peak * (p[kGpuBandwidthEfficiency] * bound * streaming);
+  return device.memory_bandwidth *
+         (p[kGpuBandwidthEfficiency] * bound * streaming);
 }
 
 template <class T>
@@ -287,31 +294,67 @@ model::Seconds<T> GpuVectorTime(const model::Kernel& kernel,
   return model::Flop(flops) / rate;
 }
 
-// Time of a kernel's products, at the rate that its tiles reach, or less where
-// that would draw more than the board may. A board whose products are more
-// efficient than its kind's draws less for each.
+// The products of one precision in a step: what many have in common is found
+// out once.
 template <class T>
-model::Seconds<T> GpuMatrixTime(const GpuRates& rates,
-                                const model::Kernel& kernel,
-                                const TileChoice& choice,
-                                const GpuTerms<T>& terms,
-                                std::span<const T> p) {
-  T rate = rates.matrix.base() * p[rates.efficiency];
-  // On the lanes a batched product is as fast as its tiles.
-  if (kernel.kind == model::KernelKind::kBatchedGemm &&
-      rates.engine == GpuEngine::kTensorCores) {
-    rate *= p[kGpuBatchedGemmRatio];
+class GpuProducts {
+ public:
+  // What it is made of must outlive it.
+  GpuProducts(const GpuRates& rates,
+              const GpuTerms<T>& terms,
+              std::span<const T> p)
+      : rates_(rates), terms_(terms), p_(p) {}
+
+  const GpuRates& rates() const { return rates_; }
+
+  // Time of a kernel's products, at the rate that its tiles reach, or less
+  // where that would draw more than the board may. A board whose products are
+  // more efficient than its kind's draws less for each.
+  model::Seconds<T> Time(const model::Kernel& kernel,
+                         const TileChoice& choice) {
+    const Fed& fed = FedBy(kernel, choice);
+    T rate = fed.rate;
+    if (FusedOnChip(rates_, kernel)) {
+      rate *= choice.share * rates_.attention;
+    } else {
+      rate *= choice.share * fed.share;
+    }
+    const double usual = kGpuParameters[rates_.efficiency].prior;
+    if (rates_.clock.limited()) {
+      rate *= rates_.clock.At<T>(rate * (usual / rates_.reach.base()) /
+                                 p_[rates_.efficiency]);
+    }
+    return model::Flop(static_cast<double>(kernel.matrix_flops)) /
+           model::FlopsPerSecond<T>(rate);
   }
-  rate *= FusedOnChip(rates, kernel)
-              ? T(choice.share * rates.attention)
-              : choice.share *
-                    FedShare(rate, choice.operand_bytes_per_flop, terms.cache);
-  const double usual = kGpuParameters[rates.efficiency].prior;
-  rate *= rates.clock.At<T>(rate * (usual / rates.reach.base()) /
-                            p[rates.efficiency]);
-  return model::Flop(static_cast<double>(kernel.matrix_flops)) /
-         model::FlopsPerSecond<T>(rate);
-}
+
+ private:
+  // The engine's rate by itself, and what the cache that feeds it leaves.
+  struct Fed {
+    T rate;
+    T share;
+  };
+  const Fed& FedBy(const model::Kernel& kernel, const TileChoice& choice) {
+    // On the lanes a batched product is as fast as its tiles.
+    const bool batched = kernel.kind == model::KernelKind::kBatchedGemm &&
+                         rates_.engine == GpuEngine::kTensorCores;
+    std::optional<Fed>& fed = (batched ? batched_ : single_)[choice.index];
+    if (!fed) {
+      T rate = rates_.matrix.base() * p_[rates_.efficiency];
+      if (batched) rate *= p_[kGpuBatchedGemmRatio];
+      fed = Fed{rate,
+                FedShare(rate, choice.operand_bytes_per_flop, terms_.cache)};
+    }
+    return *fed;
+  }
+
+  const GpuRates& rates_;
+  const GpuTerms<T>& terms_;
+  std::span<const T> p_;
+  // By the tile.
+  std::array<std::optional<Fed>, GemmTiles::kMost> single_{};
+  std::array<std::optional<Fed>, GemmTiles::kMost> batched_{};
+};
 
 // Time of a kernel's bytes, of which a cache finds some, and which latency may
 // keep below the bandwidth.
@@ -340,7 +383,7 @@ model::Seconds<T> GpuMemoryTime(const Device& device,
 
 template <class T>
 model::ExposedTime<T> GpuKernelTime(const Device& device,
-                                    const GpuRates& rates,
+                                    GpuProducts<T>& products,
                                     const model::Kernel& kernel,
                                     const GpuTerms<T>& terms,
                                     std::span<const T> p) {
@@ -351,26 +394,26 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
                                          kGpuThreadsPerWarp * device.cores),
                  1.0,
                  static_cast<double>(device.warps_per_core));
+  const GpuRates& rates = products.rates();
   model::Seconds<T> compute;
   if (kernel.matrix_flops > 0) {
-    const TileChoice choice = ChooseTile(kernel.gemm,
-                                         device,
-                                         rates.engine,
-                                         rates.matrix.base(),
-                                         rates.element_bytes);
+    const TileChoice choice = rates.tiles.Choose(kernel.gemm);
     active_warps = choice.active_warps;
-    compute += GpuMatrixTime<T>(rates, kernel, choice, terms, p);
+    compute += products.Time(kernel, choice);
   }
-  // Scores in registers take the lanes at their full rate.
-  compute += GpuVectorTime<T>(
-      kernel, FusedOnChip(rates, kernel) ? terms.on_chip : terms.vector);
-
-  T overlap = active_warps / terms.warps_to_hide;
-  if (overlap > T(1.0)) overlap = T(1.0);
-  return model::KernelTime<T>(compute,
-                              GpuMemoryTime<T>(device, kernel, terms, p),
-                              overlap,
-                              model::Seconds<T>(p[kGpuKernelOverhead]));
+  if (kernel.vector_flops > 0 || kernel.special_ops > 0 ||
+      kernel.random_draws > 0) {
+    // Scores in registers take the lanes at their full rate.
+    compute += GpuVectorTime<T>(
+        kernel, FusedOnChip(rates, kernel) ? terms.on_chip : terms.vector);
+  }
+  const model::Seconds<T> memory = GpuMemoryTime<T>(device, kernel, terms, p);
+  const model::Seconds<T> fixed(p[kGpuKernelOverhead]);
+  if (terms.warps_to_hide < T(active_warps)) {
+    return model::RooflineTime<T>(compute, memory, fixed);
+  }
+  return model::KernelTime<T>(
+      compute, memory, active_warps / terms.warps_to_hide, fixed);
 }
 
 // The same of a kernel that shares nothing with others.
@@ -379,7 +422,9 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
                                     const GpuRates& rates,
                                     const model::Kernel& kernel,
                                     std::span<const T> p) {
-  return GpuKernelTime<T>(device, rates, kernel, GpuTerms<T>(device, p), p);
+  const GpuTerms<T> terms(device, p);
+  GpuProducts<T> products(rates, terms, p);
+  return GpuKernelTime<T>(device, products, kernel, terms, p);
 }
 
 // A kernel by itself, launched again and again: the device works on one launch
@@ -431,6 +476,8 @@ StepTime<T> GpuStep(const Device& device,
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const GpuKernelRates rates(device, workload);
   const GpuTerms<T> terms(device, p);
+  GpuProducts<T> most(rates.most(), terms, p);
+  GpuProducts<T> eight_bits(rates.eight_bits(), terms, p);
   const model::StackRules& stack = model::RulesOf(workload);
   const model::Seconds<T> launch(p[kGpuLaunchCost] * stack.launch_share);
 
@@ -445,8 +492,8 @@ StepTime<T> GpuStep(const Device& device,
         model::LaunchMap<T> map;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
-          auto exposed =
-              GpuKernelTime<T>(device, rates.Of(kernel), kernel, terms, p);
+          auto exposed = GpuKernelTime<T>(
+              device, kernel.eight_bits ? eight_bits : most, kernel, terms, p);
           if (stack.slower_kernels) {
             exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
           }

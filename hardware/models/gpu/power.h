@@ -125,6 +125,9 @@ class ClockWithinLimit {
     }
   }
 
+  // Whether it may be below 1.
+  bool limited() const { return budget_.has_value(); }
+
   template <class T>
   T At(const T& load) const {
     using std::cbrt;

@@ -79,6 +79,7 @@ struct TileChoice {
   double active_warps = 1.0;  // on an SM
   int64_t waves = 0;
   const GemmTile* tile = nullptr;
+  size_t index = 0;  // of that among its engine's
   double tiles = 0.0;
   double splits = 1.0;  // of k, each by a block of its own
 };
@@ -115,49 +116,84 @@ inline double SplitsOf(double tiles, double cores, double k) {
                     kGemmSplits);
 }
 
-// Warps on a core at once, of the tiles that it holds.
-inline double ActiveWarps(const TileChoice& choice, const Device& device) {
-  const GemmTile& tile = *choice.tile;
+// Blocks of a tile that one core holds at once.
+inline int64_t ResidentBlocks(const GemmTile& tile, const Device& device) {
   const BlockResources block = {
       .threads = tile.threads,
       .registers_per_thread =
           tile.rows * tile.columns / tile.threads + kGemmOtherRegisters,
       .shared_memory = 0};
-  const Occupancy occupancy = OccupancyOf(device, block);
-  const double resident = std::clamp(
-      choice.tiles * choice.splits / static_cast<double>(device.cores),
-      1.0,
-      static_cast<double>(std::max<int64_t>(1, occupancy.blocks)));
-  return resident * static_cast<double>(tile.threads) /
-         static_cast<double>(kGpuThreadsPerWarp);
+  return std::max<int64_t>(1, OccupancyOf(device, block).blocks);
 }
 
-// The tile with the largest share of useful work for C (m, n) = A (m, k) B.
-//
-//   tiles  = batch ceil(m / rows) ceil(n / columns), each k split s times
-//   waves  = ceil(tiles s / SMs)
-//   share  = r f m n batch s / (waves SMs rows columns) (k / s) / (k / s + d)
-//
-//   r  the tile's relative rate, f its FedShare, d the pipeline depth
-//
-// One wave gives each SM one tile: tiles on the same SM take turns on its
-// engine, so that two resident tiles are no faster than one after the other.
-// The library's choice is taken to be the best one.
-// Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
-inline TileChoice ChooseTile(const model::GemmExtents& g,
-                             const Device& device,
-                             GpuEngine engine,
-                             double peak,
-                             double element_bytes) {
-  const bool lanes = engine == GpuEngine::kLanes;
-  std::span<const GemmTile> tiles = kTensorTiles;
-  if (lanes) {
-    tiles = kLaneTiles;
-    if (g.batch > 1) tiles = tiles.first(kBatchedLaneTiles);
+// The tiles that an engine of a device cuts products into, with what each has
+// of its own, whatever the product: a step has many of these.
+class GemmTiles {
+ public:
+  static constexpr size_t kMost =
+      std::max(kLaneTiles.size(), kTensorTiles.size());
+
+  GemmTiles() = default;
+  // `peak`: of the engine, in FLOP/s.
+  GemmTiles(const Device& device,
+            GpuEngine engine,
+            double peak,
+            double element_bytes)
+      : lanes_(engine == GpuEngine::kLanes),
+        cores_(static_cast<double>(device.cores)) {
+    const double cache = kGpuCacheSpeedup * device.memory_bandwidth.base();
+    const std::span<const GemmTile> tiles = Tiles();
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      const double bytes = OperandBytesPerFlop(tiles[i], element_bytes);
+      terms_[i] = {bytes,
+                   FedShare(peak, bytes, cache),
+                   static_cast<double>(ResidentBlocks(tiles[i], device))};
+    }
   }
-  const double depth = lanes ? kLanePipelineDepth : kTensorPipelineDepth;
-  const double cache = kGpuCacheSpeedup * device.memory_bandwidth.base();
-  const auto cores = static_cast<double>(device.cores);
+
+  // The tile with the largest share of useful work for C (m, n) = A (m, k) B.
+  //
+  //   tiles  = batch ceil(m / rows) ceil(n / columns), each k split s times
+  //   waves  = ceil(tiles s / SMs)
+  //   share  = r f m n batch s / (waves SMs rows columns) (k / s) / (k / s + d)
+  //
+  //   r  the tile's relative rate, f its FedShare, d the pipeline depth
+  //
+  // One wave gives each SM one tile: tiles on the same SM take turns on its
+  // engine, so that two resident tiles are no faster than one after the other.
+  // The library's choice is taken to be the best one.
+  // Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+  TileChoice Choose(const model::GemmExtents& g) const;
+
+ private:
+  struct Terms {
+    double operand_bytes_per_flop = 0;
+    double fed = 0;       // FedShare at the device's usual rates
+    double resident = 1;  // blocks on a core
+  };
+
+  std::span<const GemmTile> Tiles() const {
+    return lanes_ ? std::span<const GemmTile>(kLaneTiles)
+                  : std::span<const GemmTile>(kTensorTiles);
+  }
+  // Warps on a core at once, of the tiles that it holds.
+  double ActiveWarps(const TileChoice& choice) const {
+    const double resident = std::clamp(choice.tiles * choice.splits / cores_,
+                                       1.0,
+                                       terms_[choice.index].resident);
+    return resident * static_cast<double>(choice.tile->threads) /
+           static_cast<double>(kGpuThreadsPerWarp);
+  }
+
+  bool lanes_ = true;
+  double cores_ = 1;
+  std::array<Terms, kMost> terms_{};
+};
+
+inline TileChoice GemmTiles::Choose(const model::GemmExtents& g) const {
+  std::span<const GemmTile> tiles = Tiles();
+  if (lanes_ && g.batch > 1) tiles = tiles.first(kBatchedLaneTiles);
+  const double depth = lanes_ ? kLanePipelineDepth : kTensorPipelineDepth;
   const auto k = static_cast<double>(g.k);
   const auto useful = static_cast<double>(g.batch) * static_cast<double>(g.m) *
                       static_cast<double>(g.n);
@@ -166,35 +202,36 @@ inline TileChoice ChooseTile(const model::GemmExtents& g,
     return (extent + side - 1) >> std::countr_zero(static_cast<uint64_t>(side));
   };
   TileChoice best;
-  for (const GemmTile& tile : tiles) {
-    const double i = OperandBytesPerFlop(tile, element_bytes);
-    const double rate = tile.relative_rate * FedShare(peak, i, cache);
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    const GemmTile& tile = tiles[i];
+    const double rate = tile.relative_rate * terms_[i].fed;
     if (rate <= best.share) continue;
     const auto upright = static_cast<double>(g.batch * pieces(g.m, tile.rows) *
                                              pieces(g.n, tile.columns));
     const auto turned = static_cast<double>(
         g.batch * pieces(g.m, tile.columns) * pieces(g.n, tile.rows));
     const double count = std::min(upright, turned);
-    const double splits = SplitsOf(count, cores, k);
-    const double waves = std::ceil(count * splits / cores);
+    const double splits = SplitsOf(count, cores_, k);
+    const double waves = std::ceil(count * splits / cores_);
     const double part = k / splits;
     const double share =
         rate * useful * splits /
-        (waves * cores * static_cast<double>(tile.rows * tile.columns)) *
+        (waves * cores_ * static_cast<double>(tile.rows * tile.columns)) *
         (part / (part + depth));
     if (share > best.share) {
       best.share = share;
-      best.operand_bytes_per_flop = i;
+      best.operand_bytes_per_flop = terms_[i].operand_bytes_per_flop;
       best.waves = static_cast<int64_t>(waves);
       best.tile = &tile;
+      best.index = i;
       best.tiles = count;
       best.splits = splits;
     }
   }
   if (best.tile == nullptr) return best;
-  best.active_warps = ActiveWarps(best, device);
+  best.active_warps = ActiveWarps(best);
   // What holds the engine back is added with the fitted figures.
-  best.share /= FedShare(peak, best.operand_bytes_per_flop, cache);
+  best.share /= terms_[best.index].fed;
   return best;
 }
 

@@ -11,6 +11,7 @@
 #include "calibrate/fit/rank_step.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "model/offload.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -287,6 +288,32 @@ TEST_CASE("parts of a step that shares state add up, each with what it sends") {
   CHECK(slow.exposed > half.exposed);
   CHECK(slow.forward() > half.forward());
   CHECK(slow.log_sigma > half.log_sigma);
+}
+
+TEST_CASE("times of a step over ranks without how sure they are") {
+  const hardware::Device device = Processor();
+  const RankFit ranks = Truth();
+  model::Workload workload = Work("bert-tiny", 4);
+  const auto alone = Predictor(device).Time(workload);
+  for (const model::Shard shard :
+       {model::Shard::kNone, model::Shard::kZero1, model::Shard::kFsdp}) {
+    workload.parallel = {.data = ranks.network.ranks, .shard = shard};
+    const RankMessages messages(workload);
+    const StepOfRank step(workload, alone, messages);
+    const RankStepTime times = step.TimeOver(ranks);
+    CHECK(times.total() == step.Over(ranks).total());
+    CHECK(times.backward() == step.Over(ranks).backward());
+    CHECK(times.log_sigma == 0.0);
+  }
+  // With the update on the host.
+  workload.parallel.offload = model::Offload::kOptimizer;
+  const model::HostPath<double> host{
+      model::BytesPerSecond<>(20e9), model::BytesPerSecond<>(100e9), 2};
+  const RankMessages messages(workload);
+  const StepOfRank step(workload, alone, messages);
+  const RankStepTime whole = step.Over(ranks, host);
+  CHECK(whole.host_update.base() > 0.0);
+  CHECK(step.TimeOver(ranks, host).total() == whole.total());
 }
 
 TEST_CASE("one size or no all-reduces: no ring, and it is said") {

@@ -107,6 +107,24 @@ TEST_CASE("a pipeline takes a batch in parts") {
   CHECK(LargestBatch(Find("cerebras_wse2"), w, 1024) == 1024);
 }
 
+TEST_CASE("the largest batch fits, and one sequence more does not") {
+  for (const char* name : {"a100_sxm4_80gb", "tpu_v3", "trainium1"}) {
+    const Device device = Find(name);
+    for (const char* of : {"bert-large-uncased", "llama-3.2-1b"}) {
+      model::Workload w;
+      w.architecture = model::FindArchitecture(of);
+      w.sequence_length = 512;
+      w.precision = model::Precision::kBf16;
+      const std::optional<int64_t> largest = LargestBatch(device, w, 1 << 20);
+      w.batch = largest.value_or(0) + 1;
+      CHECK_FALSE(PlanMemory(device, w).fits());
+      if (!largest) continue;
+      w.batch = *largest;
+      CHECK(PlanMemory(device, w).fits());
+    }
+  }
+}
+
 // A wafer's weights stream from outside, whatever it holds.
 TEST_CASE("a little more memory does not make a step slower") {
   model::Workload w;

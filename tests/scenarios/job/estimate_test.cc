@@ -64,6 +64,28 @@ TEST_CASE("jobs that share a memo have the answers of each by itself") {
   }
 }
 
+TEST_CASE("times alone are those of the whole estimate, to the last bit") {
+  for (const char* name :
+       {"emotion_bert_base", "llama_8b_fsdp", "llama_8b_lora"}) {
+    Scenario scenario = LoadScenario(name);
+    scenario.workload.parallel.data = 0;  // as many as there are devices
+    const calibrate::Predictor predictor = Datasheet(A100());
+    for (const int64_t devices : {1, 8}) {
+      const Cluster cluster = ClusterOf(A100(), devices);
+      DeviceMemo memo(predictor);
+      const JobEstimate times =
+          EstimateJob(scenario, memo, cluster, Detail::kTimes);
+      const JobEstimate all = EstimateJob(scenario, predictor, cluster);
+      CHECK(times.fits() == all.fits());
+      CHECK(times.run.total() == all.run.total());
+      CHECK(times.step.total() == all.step.total());
+      CHECK(times.energy == all.energy);
+      CHECK(times.run_high == times.run.total());
+      if (all.fits()) CHECK(all.run_high > all.run.total());
+    }
+  }
+}
+
 TEST_CASE("rates follow from the step by their definitions") {
   const Scenario scenario = LoadScenario("emotion_bert_base");
   const JobEstimate job =
@@ -336,7 +358,7 @@ TEST_CASE("a static-shape device compiles every distinct length") {
   // show, training and evaluation apart.
   CHECK(job.run.distinct_shapes > 20);
   CHECK(job.run.distinct_shapes < 2 * 84);
-  CHECK(job.bottleneck.starts_with("compile-bound"));
+  CHECK(job.Bottleneck().starts_with("compile-bound"));
   const JobEstimate gpu =
       EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
   CHECK(gpu.run.compile == model::Seconds<>());
@@ -741,7 +763,7 @@ TEST_CASE("slow input is what a step waits for") {
   const JobEstimate job =
       EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
   CHECK(ToSeconds(job.step.total()) == doctest::Approx(6.4).epsilon(1e-9));
-  CHECK(job.bottleneck.starts_with("input-bound"));
+  CHECK(job.Bottleneck().starts_with("input-bound"));
 }
 
 // docs/models/trainium.md: a core's step has the all-reduce with the other core

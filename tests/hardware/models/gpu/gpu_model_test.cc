@@ -127,11 +127,8 @@ TEST_CASE("warps that hide the latency of memory") {
 // 128 x 64 are two waves, equally full, at 0.98 of the rate.
 TEST_CASE("the tile with the most useful work") {
   const TileChoice choice =
-      ChooseTile({.batch = 1, .m = 1024, .n = 1024, .k = 1024},
-                 Volta(),
-                 GpuEngine::kLanes,
-                 14e12,
-                 4.0);
+      GemmTiles(Volta(), GpuEngine::kLanes, 14e12, 4.0)
+          .Choose({.batch = 1, .m = 1024, .n = 1024, .k = 1024});
   CHECK(choice.waves == 1);
   CHECK(choice.share == Near(0.8 * 1024.0 / 1032.0));
   CHECK(choice.operand_bytes_per_flop == Near(1.0 / 32.0));
@@ -142,11 +139,8 @@ TEST_CASE("the tile with the most useful work") {
 // 80/16 = 5 times, so that 80 blocks of depth 1638.4 fill one wave.
 TEST_CASE("a deep product is split along k") {
   const TileChoice choice =
-      ChooseTile({.batch = 1, .m = 512, .n = 512, .k = 8192},
-                 Volta(),
-                 GpuEngine::kLanes,
-                 14e12,
-                 4.0);
+      GemmTiles(Volta(), GpuEngine::kLanes, 14e12, 4.0)
+          .Choose({.batch = 1, .m = 512, .n = 512, .k = 8192});
   CHECK(choice.waves == 1);
   CHECK(choice.share == Near(1638.4 / 1646.4));
 }
@@ -154,11 +148,8 @@ TEST_CASE("a deep product is split along k") {
 // One tile more than a wave holds costs a wave.
 TEST_CASE("a wave for one tile") {
   const auto waves = [](int64_t m) {
-    return ChooseTile({.batch = 2, .m = m, .n = 128, .k = 64},
-                      Volta(),
-                      GpuEngine::kLanes,
-                      14e12,
-                      4.0)
+    return GemmTiles(Volta(), GpuEngine::kLanes, 14e12, 4.0)
+        .Choose({.batch = 2, .m = m, .n = 128, .k = 64})
         .waves;
   };
   CHECK(waves(40 * 128) == 1);
