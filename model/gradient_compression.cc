@@ -11,7 +11,6 @@
 namespace trainfare::model {
 namespace {
 
-constexpr int64_t kSingle = 4;
 constexpr int64_t kHalf = 2;
 // Sent as it is unless the factors are smaller by this: min_compression_rate of
 // PyTorch's PowerSGDState.

@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "model/offload.h"
 #include "model/optimizer_kernels.h"
+#include "model/rounding.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
@@ -16,7 +17,6 @@
 namespace trainfare::model {
 namespace {
 
-constexpr int64_t kSingle = 4;      // bytes of an fp32 number
 constexpr int64_t kMask = 1;        // of a dropout mask's element
 constexpr int64_t kIndex = 8;       // of a token id
 constexpr int64_t kStatistics = 8;  // mean and deviation of a row, fp32
@@ -872,15 +872,15 @@ int64_t KeptByBlocks(const Workload& w) {
 }
 
 int64_t LossChunk(const Architecture& a, int64_t rows) {
-  const int64_t parts = (a.vocabulary + a.hidden - 1) / a.hidden;
-  const int64_t least = (rows + parts - 1) / parts;
+  const int64_t parts = CeilDivide(a.vocabulary, a.hidden);
+  const int64_t least = CeilDivide(rows, parts);
   return std::min(
       rows, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least))));
 }
 
 int64_t QuantisedBytes(int64_t elements, int64_t bits) {
   constexpr int64_t kGroup = 64;
-  return elements * bits / 8 + (elements + kGroup - 1) / kGroup * kSingle;
+  return elements * bits / 8 + CeilDivide(elements, kGroup) * kSingle;
 }
 
 int64_t DecoderLayerActivationBytes(const Workload& w) {

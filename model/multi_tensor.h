@@ -10,6 +10,7 @@
 
 #include "model/architecture.h"
 #include "model/error.h"
+#include "model/rounding.h"
 
 namespace trainfare::model {
 
@@ -40,7 +41,7 @@ inline std::vector<int64_t> MultiTensorLaunches(
   for (const ParameterTensor& tensor : tensors) {
     ++held;
     int64_t left =
-        (tensor.elements + kElementsPerChunk - 1) / kElementsPerChunk;
+        CeilDivide(tensor.elements, kElementsPerChunk);
     while (left > 0) {
       const int64_t taken = std::min(left, kChunksPerLaunch - chunks);
       chunks += taken;

@@ -6,14 +6,13 @@
 
 #include "model/error.h"
 #include "model/multi_tensor.h"
+#include "model/rounding.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A pass over all parameters that moves so many bytes an element and does one
 // operation on each.
@@ -88,8 +87,6 @@ int64_t PackedLaunches(const Workload& w, std::optional<int64_t> lists) {
   }
   return launches;
 }
-
-constexpr int64_t kWidth = 4;  // of fp32 gradients and master parameters
 
 // Some operations of an update that follow each other over every tensor.
 struct Pass {
@@ -286,18 +283,18 @@ void AppendOptimizerKernels(const Workload& w,
       };
   if (Autocasts(w) && w.precision == Precision::kFp16) {
     // The loss scale is taken off, and a value that is not finite looked for.
-    sweep("unscale gradients", lists, kWidth, kWidth);
+    sweep("unscale gradients", lists, kSingle, kSingle);
   }
-  if (flat) sweep("zero gradients", 1, 0, kWidth);
-  if (casts) sweep("unscale gradients", launches, narrow, kWidth);
-  if (flat) sweep("gradient norm", 1, kWidth, 0);
+  if (flat) sweep("zero gradients", 1, 0, kSingle);
+  if (casts) sweep("unscale gradients", launches, narrow, kSingle);
+  if (flat) sweep("gradient norm", 1, kSingle, 0);
   // Apex's fused update divides by the loss scale itself.
   if (flat && w.optimizer.implementation != OptimizerImplementation::kFused) {
-    sweep("scale and clip gradients", 1, kWidth, kWidth);
+    sweep("scale and clip gradients", 1, kSingle, kSingle);
   }
   const bool widens = WidensParameters(w);
   if (widens) {
-    sweep("widen parameters", launches, narrow, kWidth);
+    sweep("widen parameters", launches, narrow, kSingle);
     sweep("gradient norm", 1, narrow, 0);
   }
   for (const Pass& pass : PassesOf(w)) {
@@ -306,14 +303,14 @@ void AppendOptimizerKernels(const Workload& w,
     if (widens || one_pass) {
       // Gradients come narrow, parameters also leave narrow.
       const int64_t elements = parameters / kernel.launches;
-      kernel.bytes_read -= (kWidth - narrow) * elements;
+      kernel.bytes_read -= (kSingle - narrow) * elements;
       kernel.bytes_written += narrow * elements;
       kernel.parameter_bytes = kernel.bytes();
       kernel.parameter_bytes_written = kernel.bytes_written;
     }
     kernels.push_back(kernel);
   }
-  if (casts) sweep("narrow parameters", launches, kWidth, narrow);
+  if (casts) sweep("narrow parameters", launches, kSingle, narrow);
 }
 
 }  // namespace trainfare::model

@@ -3,20 +3,19 @@
 #include <algorithm>
 
 #include "model/error.h"
+#include "model/rounding.h"
 
 namespace trainfare::model {
 namespace {
 
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // What one pass over `samples` takes. Full batches and one that is not.
-struct Pass {
+struct DataPass {
   Seconds<> time;
   Seconds<> input_wait;
   double tokens = 0;
 };
 
-Pass PassOver(const RunPlan& plan,
+DataPass PassOver(const RunPlan& plan,
               int64_t samples,
               int64_t accumulation,
               bool drop_last,
@@ -25,7 +24,7 @@ Pass PassOver(const RunPlan& plan,
   const int64_t full = samples / per_step;
   const int64_t rest = drop_last ? 0 : samples % per_step;
 
-  Pass pass;
+  DataPass pass;
   const auto add = [&](double times,
                        int64_t batch,
                        int64_t micro_batches,
@@ -94,7 +93,7 @@ RunTimes EstimateRun(const RunPlan& plan,
   run.steps_per_epoch = StepsPerEpoch(plan);
   run.start_up = plan.start_up;
 
-  const Pass training = PassOver(plan,
+  const DataPass training = PassOver(plan,
                                  plan.train_samples,
                                  plan.accumulation,
                                  plan.drop_last,

@@ -7,12 +7,12 @@
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/memory.h"
+#include "model/rounding.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
 
-constexpr int64_t kSingle = 4;  // bytes of an fp32 number
 
 ShardUnit operator-(const ShardUnit& a, const ShardUnit& b) {
   return {a.elements - b.elements,
@@ -91,8 +91,7 @@ bool DividesState(const Parallel& p) {
 }
 
 int64_t ShareOf(int64_t elements, const Parallel& parallel) {
-  const int64_t shards = ShardsOf(parallel);
-  return (elements + shards - 1) / shards;
+  return CeilDivide(elements, ShardsOf(parallel));
 }
 
 bool MastersAreShard(const Workload& w) {

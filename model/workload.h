@@ -296,6 +296,8 @@ std::optional<ParallelFault> FaultOf(const Parallel& parallel);
 
 // Bytes of one element of the tensors that go from kernel to kernel.
 int64_t BytesPerElement(Precision precision);
+// Of an fp32 number, as gradients and master parameters are kept.
+inline constexpr int64_t kSingle = 4;
 // Of a product whose operands were cast for it.
 inline constexpr int64_t kBytesOfFp8 = 1;
 // What all but the products of the blocks are in: bf16 for fp8, else the same.

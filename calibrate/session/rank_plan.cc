@@ -19,11 +19,11 @@ constexpr std::array<int64_t, 4> kSizes = {
 // A batch that neither starves a device nor takes long.
 constexpr double kWantedTokens = 512.0;
 
-constexpr int64_t kLeastSteps = 5;
-constexpr int64_t kMostSteps = 20;
-constexpr double kWantedSeconds = 1.5;  // of timed steps a run
+constexpr int64_t kRankLeastSteps = 5;
+constexpr int64_t kRankMostSteps = 20;
+constexpr double kRankWantedSeconds = 1.5;  // of timed steps a run
 // Besides building the model once a rank, on cores that they share.
-constexpr double kSetUpSeconds = 0.1;
+constexpr double kRankSetUpSeconds = 0.1;
 
 }  // namespace
 
@@ -87,9 +87,9 @@ std::vector<PlannedRun> RunsOverRanks(const std::vector<MeasuredRun>& runs,
     next.workload = std::move(workload);
     next.warmup = kWarmupSteps;
     next.steps = std::clamp(
-        static_cast<int64_t>(kWantedSeconds / step_s), kLeastSteps, kMostSteps);
+        static_cast<int64_t>(kRankWantedSeconds / step_s), kRankLeastSteps, kRankMostSteps);
     next.expected_duration = model::Second(
-        kSetUpSeconds +
+        kRankSetUpSeconds +
         kSetUpSecondsPerParameter * static_cast<double>(model.first) *
             static_cast<double>(slower) +
         step_s * static_cast<double>(next.steps + next.warmup));

@@ -13,6 +13,7 @@
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/memory.h"
+#include "model/rounding.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
@@ -59,7 +60,7 @@ Architecture Narrower(const Architecture& whole, int64_t factor) {
 Architecture Lower(const Architecture& whole, int64_t layers) {
   Architecture a = whole;
   const auto part = [&](int64_t count) {
-    return (count * layers + whole.layers - 1) / whole.layers;
+    return model::CeilDivide(count * layers, whole.layers);
   };
   a.layers = layers;
   a.windowed_layers = part(whole.windowed_layers);
@@ -137,9 +138,8 @@ void AddCandidates(const Workload& run,
     Workload w = run;
     w.architecture = size;
     // As large a part of the blocks, and not 0, which is all.
-    w.checkpointed_blocks =
-        (run.checkpointed_blocks * size.layers + run.architecture.layers - 1) /
-        run.architecture.layers;
+    w.checkpointed_blocks = model::CeilDivide(
+        run.checkpointed_blocks * size.layers, run.architecture.layers);
     if (w.trainable.frozen_layers > 0) {
       w.trainable.frozen_layers =
           w.trainable.frozen_layers * size.layers / run.architecture.layers;

@@ -10,6 +10,7 @@
 
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
+#include "hardware/files/yaml_text.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -70,16 +71,6 @@ Price ReadRegion(const Reader& region, const CloudPrices& cloud) {
 
 std::string PriceText(model::UsdPerSecond<> price) {
   return fmt::format("{:.10g} USD/h", model::ToDollarsPerHour(price));
-}
-
-// Double quotes of YAML.
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') quoted += '\\';
-    quoted += letter;
-  }
-  return quoted + "\"";
 }
 
 }  // namespace

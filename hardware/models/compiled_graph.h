@@ -7,6 +7,7 @@
 
 #include "model/kernels.h"
 #include "model/optimizer_kernels.h"
+#include "model/rounding.h"
 #include "model/stack_rules.h"
 #include "model/workload.h"
 
@@ -28,8 +29,7 @@ inline double SystolicShare(const model::GemmExtents& g,
                             int64_t columns) {
   if (rows <= 0 || columns <= 0) return 1.0;
   const auto padded = [](int64_t value, int64_t side) {
-    const int64_t sides = (value + side - 1) / side;
-    return static_cast<double>(sides * side);
+    return static_cast<double>(model::CeilToMultiple(value, side));
   };
   return static_cast<double>(g.k) / padded(g.k, rows) *
          (static_cast<double>(g.n) / padded(g.n, columns));

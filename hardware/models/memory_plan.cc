@@ -7,6 +7,7 @@
 #include "hardware/models/kind.h"
 #include "model/bisection.h"
 #include "model/error.h"
+#include "model/rounding.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 // The workload of one core, as a compiler lays out its graph.
 model::Workload OfCore(const Device& device, const model::Workload& workload) {
   model::Workload w = workload;
-  w.batch = (workload.batch + device.cores - 1) / device.cores;
+  w.batch = model::CeilDivide(workload.batch, device.cores);
   w.optimizer.implementation = model::OptimizerImplementation::kFused;
   // However a graph was written or traced, what is kept is the compiler's.
   w.stack.fusion = model::Fusion::kCompiled;

@@ -2,6 +2,7 @@
 
 #include "model/internal/pass_kernels.h"
 #include "model/memory.h"
+#include "model/rounding.h"
 #include "model/sharding.h"
 
 namespace trainfare::model::internal {
@@ -716,7 +717,7 @@ void PassKernels::DenseForward(int64_t tokens) {
 PassKernels::Routed PassKernels::RoutedRows(int64_t tokens) const {
   const int64_t rows = tokens * a_.experts_per_token;
   const int64_t groups = std::min(rows, a_.experts);
-  return {rows, groups, (rows + groups - 1) / groups};
+  return {rows, groups, CeilDivide(rows, groups)};
 }
 
 // Of the kernels from number `first` on, each is launched so many times as
@@ -908,8 +909,8 @@ bool PassKernels::ChunkedLoss() const {
 void PassKernels::ChunkedVocabulary(int64_t rows) {
   const int64_t h = a_.hidden;
   const int64_t chunk = LossChunk(a_, rows);
-  const int64_t chunks = (rows + chunk - 1) / chunk;
-  const int64_t each = (rows + chunks - 1) / chunks;
+  const int64_t chunks = CeilDivide(rows, chunk);
+  const int64_t each = CeilDivide(rows, chunks);
   const auto repeat = [&] { list_.kernels.back().launches = chunks; };
   Gemm("logits chunk", each, a_.vocabulary, h);
   repeat();

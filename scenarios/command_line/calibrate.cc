@@ -19,7 +19,7 @@
 namespace trainfare::scenarios {
 namespace {
 
-struct Flags {
+struct CalibrateFlags {
   calibrate::CalibrateOptions options;
   std::string budget;
   std::vector<std::string> precisions;
@@ -34,7 +34,7 @@ struct Flags {
 };
 
 // What is fitted to, and where the fit goes.
-void AddFitFlags(CLI::App& app, Flags& flags) {
+void AddFitFlags(CLI::App& app, CalibrateFlags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
   app.add_option("--from",
                  options.from,
@@ -61,7 +61,7 @@ void AddFitFlags(CLI::App& app, Flags& flags) {
 }
 
 // What is run on this machine.
-void AddRunFlags(CLI::App& app, Flags& flags) {
+void AddRunFlags(CLI::App& app, CalibrateFlags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
   app.add_option("--budget", flags.budget, "Time of the runs (default: 120s)")
       ->type_name("TIME");
@@ -97,7 +97,7 @@ void AddRunFlags(CLI::App& app, Flags& flags) {
 }
 
 // What is written for machines that are elsewhere.
-void AddLaunchFlags(CLI::App& app, Flags& flags) {
+void AddLaunchFlags(CLI::App& app, CalibrateFlags& flags) {
   app.add_option("--plan",
                  flags.plan,
                  "Write the runs of a calibration of --device, for a machine "
@@ -121,7 +121,7 @@ void AddLaunchFlags(CLI::App& app, Flags& flags) {
 }
 
 // --for asks for runs on this machine, of models and precisions of its own.
-void RequireRunsHere(const Flags& flags) {
+void RequireRunsHere(const CalibrateFlags& flags) {
   const std::pair<const char*, bool> others[] = {
       {"--from", !flags.options.from.empty()},
       {"--models", !flags.options.models.empty()},
@@ -135,7 +135,7 @@ void RequireRunsHere(const Flags& flags) {
 }
 
 // Flags whose words are checked once all of them are known.
-void Resolve(Flags& flags) {
+void Resolve(CalibrateFlags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
   if (!flags.budget.empty()) {
     options.budget = TimeFlag("--budget", flags.budget);
@@ -163,7 +163,7 @@ void Resolve(Flags& flags) {
   }
 }
 
-int Run(Flags& flags, CommonOptions& common, const CLI::App& command) {
+int Run(CalibrateFlags& flags, CommonOptions& common, const CLI::App& command) {
   Resolve(flags);
   calibrate::CalibrateOptions& options = flags.options;
   if (!flags.launch.empty()) {
@@ -203,7 +203,7 @@ int Run(Flags& flags, CommonOptions& common, const CLI::App& command) {
 }  // namespace
 
 Command AddCalibrate(CLI::App& app, CommonOptions& common) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CalibrateFlags>();
   CLI::App* sub = app.add_subcommand(
       "calibrate", "Fit this machine's model to short training runs");
   AddExamples(

@@ -9,12 +9,12 @@
 namespace trainfare::scenarios {
 namespace {
 
-struct Flags {
+struct ImportFlags {
   std::vector<std::string> files;
   std::string output;
 };
 
-int Import(const Flags& flags) {
+int Import(const ImportFlags& flags) {
   std::string records;
   for (const std::string& file : flags.files) {
     const auto runs = calibrate::ReadNcclTests(file);
@@ -40,7 +40,7 @@ int Import(const Flags& flags) {
 }  // namespace
 
 Command AddImport(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ImportFlags>();
   CLI::App* sub = app.add_subcommand(
       "import", "All-reduces timed by nccl-tests, as measurement records");
   AddExamples(*sub,

@@ -11,14 +11,14 @@
 namespace trainfare::scenarios {
 namespace {
 
-struct Flags {
+struct InitFlags {
   std::string model;
   std::optional<int64_t> samples;
   std::optional<int64_t> length;
   std::string output;
 };
 
-int Init(const Flags& flags) {
+int Init(const InitFlags& flags) {
   RequireCount("--samples", *flags.samples, model::kMostSamples);
   RequireCount("--length", *flags.length, model::kLongestSequence);
   return WriteNew(NewScenarioText(flags.model, *flags.samples, *flags.length),
@@ -28,7 +28,7 @@ int Init(const Flags& flags) {
 }  // namespace
 
 Command AddInit(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<InitFlags>();
   CLI::App* sub = app.add_subcommand("init", "A scenario to go on from");
   AddExamples(*sub,
               {"init --model qwen2.5-7b --samples 10000 --length 2048 --output "

@@ -120,12 +120,12 @@ int WriteAll(const CLI::App& app, const std::string& folder) {
   return kOk;
 }
 
-struct Flags {
+struct ManualFlags {
   std::string command;
   std::string folder;
 };
 
-int Manual(const CLI::App& app, const Flags& flags) {
+int Manual(const CLI::App& app, const ManualFlags& flags) {
   if (!flags.folder.empty()) return WriteAll(app, flags.folder);
   if (flags.command.empty()) return WriteNew(Page(app, app), "");
   std::vector<std::string> known;
@@ -144,7 +144,7 @@ int Manual(const CLI::App& app, const Flags& flags) {
 }  // namespace
 
 Command AddMan(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ManualFlags>();
   CLI::App* sub = app.add_subcommand("man", "A page of the manual, for man(1)");
   AddExamples(*sub,
               {"man predict | man -l -", "man --output-folder share/man/man1"});

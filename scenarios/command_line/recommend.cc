@@ -11,7 +11,7 @@
 namespace trainfare::scenarios {
 namespace {
 
-struct Flags {
+struct RecommendFlags {
   RecommendOptions options;
   std::string deadline;
   std::string budget;
@@ -21,7 +21,7 @@ struct Flags {
 };
 
 // What the answer is to be, and within what.
-void AddGoal(CLI::App& sub, Flags& flags) {
+void AddGoal(CLI::App& sub, RecommendFlags& flags) {
   sub.add_option("--deadline", flags.deadline, "Longest run, such as 4h")
       ->type_name("TIME");
   sub.add_option("--budget", flags.budget, "Highest cost, such as 20usd")
@@ -33,7 +33,7 @@ void AddGoal(CLI::App& sub, Flags& flags) {
       ->type_name("WHAT");
 }
 
-void ReadGoal(Flags& flags) {
+void ReadGoal(RecommendFlags& flags) {
   RecommendOptions& options = flags.options;
   options.objective = ObjectiveFromText(flags.objective);
   if (!flags.deadline.empty()) {
@@ -68,7 +68,7 @@ void AddPlaces(CLI::App& sub, RecommendOptions& options) {
 }  // namespace
 
 Command AddRecommend(CLI::App& app, CommonOptions& common) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RecommendFlags>();
   RecommendOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
       "recommend", "The cheapest instance that fits and meets the limits");

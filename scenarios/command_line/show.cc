@@ -11,13 +11,13 @@
 namespace trainfare::scenarios {
 namespace {
 
-struct Flags {
+struct ShowFlags {
   std::string scenario;
   Overrides overrides;
   std::string output;
 };
 
-int ShowScenario(const Flags& flags) {
+int ShowScenario(const ShowFlags& flags) {
   const std::vector<Scenario> variants =
       Variants(LoadJob(flags.scenario, flags.overrides), flags.overrides);
   if (variants.size() != 1) {
@@ -29,7 +29,7 @@ int ShowScenario(const Flags& flags) {
 }  // namespace
 
 Command AddShow(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ShowFlags>();
   CLI::App* sub =
       app.add_subcommand("show", "A scenario with all that it leaves unsaid");
   AddExamples(*sub,

@@ -10,7 +10,7 @@ namespace trainfare::scenarios {
 
 namespace {
 
-struct Flags {
+struct ValidateFlags {
   ValidateOptions options;
   std::string protocol = "as-shipped";
   std::string group_by = "device";
@@ -27,7 +27,7 @@ struct Flags {
 }  // namespace
 
 Command AddValidate(CLI::App& app, CommonOptions& common) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ValidateFlags>();
   ValidateOptions& options = flags->options;
   CLI::App* sub =
       app.add_subcommand("validate", "Predictions beside measurements");

@@ -38,7 +38,7 @@ model::Head UsualTask(const model::Architecture& architecture) {
 }
 
 // In quotes, as no name of a file is anything but a text then.
-std::string Quoted(std::string_view text) {
+std::string SingleQuoted(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) {
     quoted += letter;
@@ -58,7 +58,7 @@ std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
   std::vector<YamlSetting> settings;
   if (overrides.model) {
     settings.push_back(
-        {"model", Quoted(WherePeopleAre(*overrides.model)), "--model"});
+        {"model", SingleQuoted(WherePeopleAre(*overrides.model)), "--model"});
   }
   if (overrides.samples) {
     settings.push_back(
@@ -104,8 +104,8 @@ std::string NewScenarioText(const std::string& model,
       "stack: eager\n"
       "attention: flash\n",
       fmt::arg("title",
-               Quoted(std::filesystem::path(model).filename().string())),
-      fmt::arg("model", Quoted(model)),
+               SingleQuoted(std::filesystem::path(model).filename().string())),
+      fmt::arg("model", SingleQuoted(model)),
       fmt::arg("task", model::ToText(UsualTask(ArchitectureOf(model)))),
       fmt::arg("samples", samples),
       fmt::arg("length", length));

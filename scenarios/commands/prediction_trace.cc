@@ -16,7 +16,7 @@ namespace {
 constexpr double kShortest = 0.5e-9;
 
 // A part of a phase by its share of it.
-struct Part {
+struct TracePart {
   std::string name;
   double weight_s = 0;
   std::vector<std::pair<std::string, double>> figures;
@@ -24,10 +24,10 @@ struct Part {
 
 // Kernels of a phase by kind. Predicted one by one they do not see what
 // overlaps, so that they share the time of the phase by what each takes alone.
-std::vector<Part> KernelParts(const KernelGroups& groups,
+std::vector<TracePart> KernelParts(const KernelGroups& groups,
                               model::Phase phase,
                               int64_t micro_batches) {
-  std::vector<Part> parts;
+  std::vector<TracePart> parts;
   const double passes = phase == model::Phase::kOptimizer
                             ? 1.0
                             : static_cast<double>(micro_batches);
@@ -43,7 +43,7 @@ std::vector<Part> KernelParts(const KernelGroups& groups,
   return parts;
 }
 
-std::vector<Part> CauseParts(const hardware::PhaseTime<double>& phase) {
+std::vector<TracePart> CauseParts(const hardware::PhaseTime<double>& phase) {
   return {{"matrix products", ToSeconds(phase.matrix), {}},
           {"vector arithmetic", ToSeconds(phase.vector), {}},
           {"memory traffic", ToSeconds(phase.memory), {}},
@@ -70,14 +70,14 @@ class Lane {
   // A span of `time_s` that its parts fill.
   void AddPhase(const std::string& name,
                 double time_s,
-                const std::vector<Part>& parts) {
+                const std::vector<TracePart>& parts) {
     if (time_s < kShortest) return;
     const double start = end_s_;
     Add(name, time_s);
     double sum = 0;
-    for (const Part& part : parts) sum += part.weight_s;
+    for (const TracePart& part : parts) sum += part.weight_s;
     double filled = 0;
-    for (const Part& part : parts) {
+    for (const TracePart& part : parts) {
       if (part.weight_s <= 0) continue;
       const double from = start + time_s * (filled / sum);
       filled += part.weight_s;
@@ -153,7 +153,7 @@ class StepTrace {
   void AddPhase(const std::string& name,
                 model::Phase phase,
                 const hardware::PhaseTime<double>& time) {
-    std::vector<Part> parts;
+    std::vector<TracePart> parts;
     if (groups_) {
       parts =
           KernelParts(*groups_, phase, prediction_.job.workload.accumulation);

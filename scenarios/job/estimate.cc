@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/offload.h"
+#include "model/rounding.h"
 #include "model/sharding.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/open_times.h"
@@ -181,7 +182,7 @@ void LimitToHost(const Scenario& scenario,
     return hardware::models::CompilerMemory(
         *device.compiler,
         w.architecture,
-        (batch + device.cores - 1) / device.cores * w.sequence_length);
+        model::CeilDivide(batch, device.cores) * w.sequence_length);
   };
   const auto outcome = [&](int64_t batch) {
     return hardware::models::CompileOnHost(

@@ -19,7 +19,6 @@ namespace trainfare::scenarios {
 namespace {
 
 using hardware::Dimension;
-using Json = nlohmann::json;
 
 // What the number of a limit may be written in, by the end of the key.
 constexpr auto kUnits = std::to_array<std::pair<std::string_view, Dimension>>({
@@ -67,12 +66,12 @@ bool IsFigureName(std::string_view text) {
 // A value of an answer and its path within it.
 struct Found {
   std::string path;
-  const Json* value = nullptr;
+  const nlohmann::json* value = nullptr;
 };
 
 // All values of `object` and of the objects in it, by level: lists are of many
 // things, and no figure.
-std::vector<Found> ValuesOf(const Json& object) {
+std::vector<Found> ValuesOf(const nlohmann::json& object) {
   std::vector<Found> values;
   std::vector<Found> level = {{"", &object}};
   while (!level.empty()) {
@@ -100,7 +99,7 @@ size_t DepthOf(std::string_view path) {
 
 // The value of that name that is least deep; throws UsageError where several
 // are.
-const Json* Find(const std::string& figure, const Json& object) {
+const nlohmann::json* Find(const std::string& figure, const nlohmann::json& object) {
   const Found* first = nullptr;
   const std::vector<Found> values = ValuesOf(object);
   for (const Found& found : values) {
@@ -128,7 +127,7 @@ bool IsPassed(const Limit& limit, double value, bool in_percent) {
 
 // "cost_usd is 120.3, limit cost_usd>100"; "" where the limit holds.
 std::string Judge(const Limit& limit,
-                  const Json* value,
+                  const nlohmann::json* value,
                   const std::string& of,
                   bool in_percent) {
   const std::string what =
@@ -159,9 +158,9 @@ std::string Judge(const Limit& limit,
 }
 
 // The last names of all figures of the answers and of what stands beside them.
-std::set<std::string> NamesOf(const std::vector<const Json*>& objects) {
+std::set<std::string> NamesOf(const std::vector<const nlohmann::json*>& objects) {
   std::set<std::string> names;
-  for (const Json* object : objects) {
+  for (const nlohmann::json* object : objects) {
     for (const Found& found : ValuesOf(*object)) {
       if (!found.value->is_number() && !found.value->is_null()) continue;
       names.insert(found.path.substr(found.path.rfind('.') + 1));
@@ -174,16 +173,16 @@ std::set<std::string> NamesOf(const std::vector<const Json*>& objects) {
 // none of that name.
 struct Place {
   std::string name;  // empty: the only one
-  const Json* object = nullptr;
-  const Json* value = nullptr;
+  const nlohmann::json* object = nullptr;
+  const nlohmann::json* value = nullptr;
 };
 
 std::vector<Place> PlacesOf(const std::string& figure,
                             const std::vector<std::string>& pointers,
-                            const Json& whole) {
+                            const nlohmann::json& whole) {
   std::vector<Place> places;
   for (const std::string& pointer : pointers) {
-    const Json& object = whole.at(Json::json_pointer(pointer));
+    const nlohmann::json& object = whole.at(nlohmann::json::json_pointer(pointer));
     places.push_back({pointers.size() > 1 ? pointer.substr(1) : "",
                       &object,
                       Find(figure, object)});
@@ -200,9 +199,9 @@ bool HaveIt(const std::vector<Place>& places) {
 // Where the figure of a limit stands: in the answers, else in what moved since
 // a baseline, else beside them. Throws UsageError: nowhere.
 std::vector<Place> PlacesOf(const Limit& limit,
-                            const Json& whole,
+                            const nlohmann::json& whole,
                             const Report& report) {
-  std::vector<const Json*> objects;
+  std::vector<const nlohmann::json*> objects;
   bool absent = false;
   for (const auto* pointers : {&report.answers, &report.changes}) {
     std::vector<Place> places = PlacesOf(limit.figure, *pointers, whole);
@@ -222,7 +221,7 @@ std::vector<Place> PlacesOf(const Limit& limit,
 
 // What is passed of one limit.
 std::vector<std::string> JudgeAll(const Limit& limit,
-                                  const Json& whole,
+                                  const nlohmann::json& whole,
                                   const Report& report) {
   std::vector<std::string> passed;
   for (const Place& place : PlacesOf(limit, whole, report)) {
@@ -288,7 +287,7 @@ void RequireFigures(const std::vector<Limit>& limits,
 
 void CheckLimits(const std::vector<Limit>& limits, Report& report) {
   if (limits.empty() || report.exit_code != kOk) return;
-  const Json whole = Json::parse(report.json);
+  const nlohmann::json whole = nlohmann::json::parse(report.json);
   std::vector<std::string> passed;
   for (const Limit& limit : limits) {
     for (std::string& words : JudgeAll(limit, whole, report)) {

@@ -22,7 +22,7 @@ using hardware::Dimension;
 using hardware::Reader;
 using model::InputError;
 
-constexpr std::string_view kSchema = "trainfare.published/1";
+constexpr std::string_view kPublishedSchema = "trainfare.published/1";
 constexpr int64_t kMany = 1'000'000'000'000;
 constexpr double kAbout = 0.10;
 
@@ -45,11 +45,11 @@ enum class Measure {
   kOutcome,
 };
 
-struct Quantity {
+struct PrintedQuantity {
   std::string_view name;
   Measure measure;
 };
-constexpr auto kQuantities = std::to_array<Quantity>({
+constexpr auto kQuantities = std::to_array<PrintedQuantity>({
     {"accuracy", Measure::kRatio},
     {"achieved_flops", Measure::kComputeRate},
     {"active_ratio", Measure::kRatio},
@@ -250,8 +250,8 @@ bool TakePrefix(std::string_view prefix, std::string_view& text) {
   return true;
 }
 
-const Quantity& FindQuantity(std::string_view name) {
-  for (const Quantity& quantity : kQuantities) {
+const PrintedQuantity& FindQuantity(std::string_view name) {
+  for (const PrintedQuantity& quantity : kQuantities) {
     if (quantity.name == name) return quantity;
   }
   throw InputError(Unknown(
@@ -547,10 +547,10 @@ struct OpenFile {
 OpenFile OpenPublished(const std::string& path) {
   OpenFile file{Reader::FromFile(path), {}, {}, {}};
   const Reader& root = file.root;
-  if (root.Text("schema") != kSchema) {
+  if (root.Text("schema") != kPublishedSchema) {
     root.Fail("schema",
               fmt::format(
-                  "expected \"{}\", got \"{}\"", kSchema, root.Text("schema")));
+                  "expected \"{}\", got \"{}\"", kPublishedSchema, root.Text("schema")));
   }
   root.Text("title");
   file.document = root.OptionalText("document").value_or("");

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "hardware/catalog/device.h"
+#include "model/rounding.h"
 #include "model/units.h"
 
 namespace trainfare::hardware::models {
@@ -47,8 +48,7 @@ struct Occupancy {
 // Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
 inline Occupancy OccupancyOf(const Device& device,
                              const BlockResources& block) {
-  const int64_t warps =
-      (block.threads + kGpuThreadsPerWarp - 1) / kGpuThreadsPerWarp;
+  const int64_t warps = model::CeilDivide(block.threads, kGpuThreadsPerWarp);
   Occupancy best{kGpuBlocksPerCore, 0, OccupancyLimit::kBlocks};
   const auto limit = [&](int64_t blocks, OccupancyLimit by) {
     if (blocks < best.blocks) {
@@ -60,9 +60,8 @@ inline Occupancy OccupancyOf(const Device& device,
     limit(device.warps_per_core / warps, OccupancyLimit::kWarps);
   }
   if (device.registers_per_core > 0) {
-    const int64_t a_warp = (block.registers_per_thread * kGpuThreadsPerWarp +
-                            kGpuRegisterUnit - 1) /
-                           kGpuRegisterUnit * kGpuRegisterUnit;
+    const int64_t a_warp = model::CeilToMultiple(
+        block.registers_per_thread * kGpuThreadsPerWarp, kGpuRegisterUnit);
     limit(device.registers_per_core / (a_warp * warps),
           OccupancyLimit::kRegisters);
   }
