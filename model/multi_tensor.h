@@ -40,8 +40,7 @@ inline std::vector<int64_t> MultiTensorLaunches(
   int64_t chunks = 0;
   for (const ParameterTensor& tensor : tensors) {
     ++held;
-    int64_t left =
-        CeilDivide(tensor.elements, kElementsPerChunk);
+    int64_t left = CeilDivide(tensor.elements, kElementsPerChunk);
     while (left > 0) {
       const int64_t taken = std::min(left, kChunksPerLaunch - chunks);
       chunks += taken;

@@ -16,10 +16,10 @@ struct DataPass {
 };
 
 DataPass PassOver(const RunPlan& plan,
-              int64_t samples,
-              int64_t accumulation,
-              bool drop_last,
-              const StepTimeOf& step_time) {
+                  int64_t samples,
+                  int64_t accumulation,
+                  bool drop_last,
+                  const StepTimeOf& step_time) {
   const int64_t per_step = plan.batch * accumulation * plan.devices;
   const int64_t full = samples / per_step;
   const int64_t rest = drop_last ? 0 : samples % per_step;
@@ -94,10 +94,10 @@ RunTimes EstimateRun(const RunPlan& plan,
   run.start_up = plan.start_up;
 
   const DataPass training = PassOver(plan,
-                                 plan.train_samples,
-                                 plan.accumulation,
-                                 plan.drop_last,
-                                 training_step);
+                                     plan.train_samples,
+                                     plan.accumulation,
+                                     plan.drop_last,
+                                     training_step);
   run.training = training.time * epochs;
   run.input_wait = training.input_wait * epochs;
   run.tokens = training.tokens * epochs;

@@ -13,7 +13,6 @@
 namespace trainfare::model {
 namespace {
 
-
 ShardUnit operator-(const ShardUnit& a, const ShardUnit& b) {
   return {a.elements - b.elements,
           a.trained - b.trained,

@@ -30,7 +30,7 @@ using model::InputError;
 constexpr int kParameters = hardware::models::kNeuronParameterCount;
 constexpr auto& kInfos = hardware::models::kNeuronParameters;
 
-using Jet = ceres::Jet<double, kParameters>;
+using ProfileJet = ceres::Jet<double, kParameters>;
 
 template <class T>
 std::array<T, kParameters> ValuesAt(std::span<const T> positions) {
@@ -75,12 +75,12 @@ class ProfileResiduals : public ResidualBlock {
     if (slopes.empty()) {
       Fill<double>(positions, residuals);
     } else {
-      std::array<Jet, kParameters> variables;
+      std::array<ProfileJet, kParameters> variables;
       for (size_t i = 0; i < kParameters; ++i) {
-        variables[i] = Jet(positions[i], static_cast<int>(i));
+        variables[i] = ProfileJet(positions[i], static_cast<int>(i));
       }
-      std::vector<Jet> jets(residuals.size());
-      Fill<Jet>(variables, jets);
+      std::vector<ProfileJet> jets(residuals.size());
+      Fill<ProfileJet>(variables, jets);
       for (size_t i = 0; i < jets.size(); ++i) {
         residuals[i] = jets[i].a;
         for (size_t j = 0; j < kParameters; ++j) {

@@ -20,7 +20,7 @@ using model::Seconds;
 // ring alone, the same beside computation, speed, logs of share and host; one
 // more makes them even, so that derivatives are taken two at a time.
 constexpr int kUnknowns = 8;
-using Jet = ceres::Jet<double, kUnknowns>;
+using RankJet = ceres::Jet<double, kUnknowns>;
 // The same numbers, rounded in the same way, without derivatives.
 using Value = ceres::Jet<double, 0>;
 
@@ -52,7 +52,7 @@ double RingVariance(const RingFit& fit, double by_latency, double by_inverse) {
 // Standard deviation of log(time), of which messages nothing hides are
 // `exposed`, by what the group leaves open, and how the other collectives
 // scatter about their factors.
-double LogSigma(const Jet& time,
+double LogSigma(const RankJet& time,
                 Seconds<> exposed,
                 double collectives_error,
                 const RankFit& ranks) {
@@ -109,13 +109,13 @@ RankStepTime StepOfRank::OverAs(
   step.traffic = std::move(added.traffic);
   if (!model::RulesOf(workload_).one_graph) step.host = ranks.host;
   if (host) step.host_update = model::HostUpdateTime(workload_, *host);
-  if constexpr (std::is_same_v<T, Jet>) {
-    Jet rank_host(step.host.base());
+  if constexpr (std::is_same_v<T, RankJet>) {
+    RankJet rank_host(step.host.base());
     rank_host.v[6] = step.host.base();  // by its logarithm
-    const Jet sending = added.all.base();
+    const RankJet sending = added.all.base();
     const double collectives_error =
         messages_.by_unit() ? std::max(gather.error, sum.error) : 0.0;
-    const auto log_sigma = [&](const Jet& time) {
+    const auto log_sigma = [&](const RankJet& time) {
       return LogSigma(time, step.exposed, collectives_error, ranks);
     };
     // All else that is not of a pass that sends moves with the share alone.
@@ -130,7 +130,7 @@ RankStepTime StepOfRank::OverAs(
 RankStepTime StepOfRank::Over(
     const RankFit& ranks,
     const std::optional<model::HostPath<double>>& host) const {
-  return OverAs<Jet>(ranks, host);
+  return OverAs<RankJet>(ranks, host);
 }
 
 RankStepTime StepOfRank::TimeOver(

@@ -22,7 +22,7 @@ using hardware::Transform;
 // As many derivatives as the model of one kind has parameters, and one more
 // where that makes them even, so that they are taken two at a time.
 template <class OfKind>
-using Jet =
+using KindJet =
     ceres::Jet<double,
                static_cast<int>((OfKind::kRow.parameters.size() + 1) / 2 * 2)>;
 // With slopes over what joins several devices, too: over few numbers of a step.
@@ -122,7 +122,7 @@ LogTimes EvaluateLogTimes(const hardware::Device& device,
                           std::span<const double> positions) {
   LogTimes result;
   hardware::WithKind(device.kind, [&](auto kind) {
-    using T = Jet<decltype(kind)>;
+    using T = KindJet<decltype(kind)>;
     const auto values = ValuesAt<T>(device, positions);
     const hardware::StepTime<T> step = kind.template Step<T>(
         device,
@@ -211,7 +211,7 @@ model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
 LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
   const std::span<const double> of_device = positions.first(one_.positions());
   const auto alone = hardware::WithKind(device_->kind, [&](auto kind) {
-    using T = Jet<decltype(kind)>;
+    using T = KindJet<decltype(kind)>;
     const auto values = ValuesAt<T>(*device_, of_device);
     return Widened(kind.template Step<T>(
         *device_,
@@ -288,7 +288,7 @@ LogTimes KernelModel::Evaluate(std::span<const double> positions) const {
   const std::vector<double> alone = Alone(positions);
   LogTimes result;
   hardware::WithKind(device_->kind, [&](auto kind) {
-    using T = Jet<decltype(kind)>;
+    using T = KindJet<decltype(kind)>;
     const auto values = ValuesAt<T>(*device_, alone);
     const auto time =
         TimeOf<T>(kind,

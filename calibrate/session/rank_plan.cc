@@ -86,8 +86,9 @@ std::vector<PlannedRun> RunsOverRanks(const std::vector<MeasuredRun>& runs,
     PlannedRun next;
     next.workload = std::move(workload);
     next.warmup = kWarmupSteps;
-    next.steps = std::clamp(
-        static_cast<int64_t>(kRankWantedSeconds / step_s), kRankLeastSteps, kRankMostSteps);
+    next.steps = std::clamp(static_cast<int64_t>(kRankWantedSeconds / step_s),
+                            kRankLeastSteps,
+                            kRankMostSteps);
     next.expected_duration = model::Second(
         kRankSetUpSeconds +
         kSetUpSecondsPerParameter * static_cast<double>(model.first) *

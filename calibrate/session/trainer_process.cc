@@ -55,6 +55,9 @@ void CloseIfOpen(int& descriptor) {
   descriptor = -1;
 }
 
+}  // namespace
+
+// Both ends, closed at the latest with it.
 struct Pipe {
   int read = -1;
   int write = -1;
@@ -74,6 +77,8 @@ struct Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 };
+
+namespace {
 
 // The last line that says something.
 std::string LastLine(const std::string& text) {

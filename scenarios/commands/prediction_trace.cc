@@ -25,8 +25,8 @@ struct TracePart {
 // Kernels of a phase by kind. Predicted one by one they do not see what
 // overlaps, so that they share the time of the phase by what each takes alone.
 std::vector<TracePart> KernelParts(const KernelGroups& groups,
-                              model::Phase phase,
-                              int64_t micro_batches) {
+                                   model::Phase phase,
+                                   int64_t micro_batches) {
   std::vector<TracePart> parts;
   const double passes = phase == model::Phase::kOptimizer
                             ? 1.0

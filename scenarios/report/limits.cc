@@ -99,7 +99,8 @@ size_t DepthOf(std::string_view path) {
 
 // The value of that name that is least deep; throws UsageError where several
 // are.
-const nlohmann::json* Find(const std::string& figure, const nlohmann::json& object) {
+const nlohmann::json* Find(const std::string& figure,
+                           const nlohmann::json& object) {
   const Found* first = nullptr;
   const std::vector<Found> values = ValuesOf(object);
   for (const Found& found : values) {
@@ -158,7 +159,8 @@ std::string Judge(const Limit& limit,
 }
 
 // The last names of all figures of the answers and of what stands beside them.
-std::set<std::string> NamesOf(const std::vector<const nlohmann::json*>& objects) {
+std::set<std::string> NamesOf(
+    const std::vector<const nlohmann::json*>& objects) {
   std::set<std::string> names;
   for (const nlohmann::json* object : objects) {
     for (const Found& found : ValuesOf(*object)) {
@@ -182,7 +184,8 @@ std::vector<Place> PlacesOf(const std::string& figure,
                             const nlohmann::json& whole) {
   std::vector<Place> places;
   for (const std::string& pointer : pointers) {
-    const nlohmann::json& object = whole.at(nlohmann::json::json_pointer(pointer));
+    const nlohmann::json& object =
+        whole.at(nlohmann::json::json_pointer(pointer));
     places.push_back({pointers.size() > 1 ? pointer.substr(1) : "",
                       &object,
                       Find(figure, object)});

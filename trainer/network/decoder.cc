@@ -14,7 +14,7 @@
 namespace trainfare::trainer {
 namespace {
 
-void CheckSupported(const model::Architecture& architecture) {
+void CheckDecoder(const model::Architecture& architecture) {
   if (architecture.head != model::Head::kCausalLanguageModel) {
     throw model::InputError(fmt::format(
         "model {}: head: decoders have causal-language-model here, got {}",
@@ -41,7 +41,7 @@ Decoder::Decoder(const model::Architecture& architecture,
                  at::Device device,
                  uint64_t seed)
     : Transformer(architecture, options, device) {
-  CheckSupported(architecture);
+  CheckDecoder(architecture);
   const int64_t hidden = architecture.hidden;
   // Radford et al. 2019: what adds to the residual starts smaller the more
   // layers add to it.

@@ -40,7 +40,7 @@ std::string ModelPrefix(EncoderLayout layout) {
   ENSURE(false, "unknown layout");
 }
 
-void CheckSupported(const Architecture& architecture) {
+void CheckEncoder(const Architecture& architecture) {
   if (architecture.head != Head::kSequenceClassification &&
       architecture.head != Head::kQuestionAnswering) {
     throw InputError(
@@ -99,7 +99,7 @@ Encoder::Encoder(const Architecture& architecture,
                  uint64_t seed)
     : Transformer(architecture, options, device),
       layout_(LayoutOf(architecture)) {
-  CheckSupported(architecture);
+  CheckEncoder(architecture);
   const int64_t hidden = architecture.hidden;
   const std::string prefix = ModelPrefix(layout_);
   const bool distil = layout_ == EncoderLayout::kDistilBert;

@@ -13,7 +13,7 @@
 namespace trainfare::trainer {
 namespace {
 
-void CheckSupported(const model::Architecture& architecture) {
+void CheckEncoderDecoder(const model::Architecture& architecture) {
   if (architecture.head != model::Head::kCausalLanguageModel) {
     throw model::InputError(
         fmt::format("model {}: head: encoder-decoders have "
@@ -48,7 +48,7 @@ EncoderDecoder::EncoderDecoder(const model::Architecture& architecture,
                                at::Device device,
                                uint64_t seed)
     : Transformer(architecture, options, device) {
-  CheckSupported(architecture);
+  CheckEncoderDecoder(architecture);
   embeddings_ = Add("model.shared.weight",
                     {architecture.vocabulary, architecture.hidden});
   for (int64_t index = 0; index < architecture.layers; ++index) {

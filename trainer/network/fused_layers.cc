@@ -31,7 +31,7 @@ ElementType TypeOf(const at::Tensor& tensor) {
 }
 
 // The loops of a CPU have no narrow types; what follows casts again.
-at::Tensor Widened(const at::Tensor& tensor) {
+at::Tensor WidenedOnCpu(const at::Tensor& tensor) {
   return tensor.is_cpu() && tensor.element_size() < 4 ? tensor.to(at::kFloat)
                                                       : tensor;
 }
@@ -301,7 +301,7 @@ at::Tensor FusedBiasActivation(const at::Tensor& input,
                                Activation activation) {
   return NarrowAs(
       bias,
-      BiasActivationFunction::apply(Widened(input),
+      BiasActivationFunction::apply(WidenedOnCpu(input),
                                     bias.to(WideType(bias)),
                                     static_cast<int64_t>(activation)));
 }
@@ -314,7 +314,7 @@ SumAndNorm FusedAddNorm(const at::Tensor& input,
                         double epsilon,
                         double dropout) {
   const variable_list results =
-      AddNormFunction::apply(Widened(input),
+      AddNormFunction::apply(WidenedOnCpu(input),
                              bias.to(WideType(bias)),
                              residual.to(WideType(residual)),
                              weight.to(WideType(weight)),
@@ -329,7 +329,7 @@ at::Tensor FusedSoftmaxDropout(const at::Tensor& scores,
                                bool causal,
                                double scale,
                                double dropout) {
-  return SoftmaxDropoutFunction::apply(Widened(scores),
+  return SoftmaxDropoutFunction::apply(WidenedOnCpu(scores),
                                        padding.defined()
                                            ? std::optional<at::Tensor>(padding)
                                            : std::nullopt,

@@ -146,7 +146,7 @@ uint64_t SeedOf(const MeasureRequest& request) {
   return static_cast<uint64_t>(request.seed);
 }
 
-void CheckSupported(const model::Workload& workload) {
+void CheckMeasurable(const model::Workload& workload) {
   const Architecture& a = workload.architecture;
   const auto require = [](bool holds, const std::string& message) {
     if (!holds) throw InputError(message);
@@ -206,7 +206,7 @@ MeasureRequest ParseMeasureRequest(const std::string& text) {
   reader.Finish();
   const model::Workload& workload = request.workload;
   model::Validate(workload);
-  CheckSupported(workload);
+  CheckMeasurable(workload);
   return request;
 }
 

@@ -549,8 +549,9 @@ OpenFile OpenPublished(const std::string& path) {
   const Reader& root = file.root;
   if (root.Text("schema") != kPublishedSchema) {
     root.Fail("schema",
-              fmt::format(
-                  "expected \"{}\", got \"{}\"", kPublishedSchema, root.Text("schema")));
+              fmt::format("expected \"{}\", got \"{}\"",
+                          kPublishedSchema,
+                          root.Text("schema")));
   }
   root.Text("title");
   file.document = root.OptionalText("document").value_or("");
