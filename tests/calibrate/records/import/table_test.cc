@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/joined_devices.h"
+#include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/import/observations.h"
 #include "calibrate/records/import/published_records.h"
@@ -623,6 +625,26 @@ TEST_CASE("every published table is read, and every row accounted for" *
   }
 }
 
+// What the model that ships makes of a row by a fit's values; of several
+// devices by its shares of their links, too.
+model::Seconds<> ModelledBy(const Fit& fit,
+                            const hardware::Device& device,
+                            const Observation& row) {
+  const model::Workload workload = OnDevices(row.workload, row.device_count);
+  const std::vector<double> values = fit.Values();
+  const auto step =
+      hardware::EstimateStep<double>(device,
+                                     workload,
+                                     model::ExpandKernels(workload),
+                                     std::span<const double>(values));
+  if (row.device_count == 1) return PartOf(step, row.quantity);
+  return StepOverRanks(workload,
+                       step,
+                       DatasheetRanks(JoinedBy(device, row),
+                                      NumbersOf(device.kind, fit.joined)))
+      .total();
+}
+
 // A fit that another version of the model made would say so nowhere.
 TEST_CASE("shipped fits of GPUs are of the model that ships" *
           doctest::test_suite("shared") *
@@ -651,21 +673,14 @@ TEST_CASE("shipped fits of GPUs are of the model that ships" *
         hardware::DeviceCatalog::Shipped().Find(fit.device);
     if (device.kind != hardware::DeviceKind::kGpu) continue;
     CAPTURE(fit.device);
-    const std::vector<double> values = fit.Values();
     for (const FittedRun& run : fit.runs) {
       CAPTURE(run.label);
       const auto row = known.find({run.label, run.quantity});
       REQUIRE(row != known.end());
-      const model::Workload& workload = row->second.workload;
-      CHECK(Describe(workload) == run.workload);
+      CHECK(Describe(row->second.workload) == run.workload);
       CHECK(model::ToSeconds(row->second.measured) ==
             doctest::Approx(model::ToSeconds(run.measured)));
-      const auto step =
-          hardware::EstimateStep<double>(device,
-                                         workload,
-                                         model::ExpandKernels(workload),
-                                         std::span<const double>(values));
-      CHECK(model::ToSeconds(PartOf(step, run.quantity)) ==
+      CHECK(model::ToSeconds(ModelledBy(fit, device, row->second)) ==
             doctest::Approx(model::ToSeconds(run.modelled)).epsilon(1e-6));
       ++compared;
     }
