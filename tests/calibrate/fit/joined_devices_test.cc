@@ -178,6 +178,11 @@ TEST_CASE("what no fit of one device takes") {
   row.hosts = 3;
   CHECK_FALSE(FittableOver(Gpu(), row));
   CHECK_THROWS_AS(JoinedBy(Gpu(), row), model::InputError);
+  CHECK_THROWS_WITH_AS(
+      FitDevice(Gpu(), {row}),
+      "fit of a100_sxm4_80gb: all 1 measurements of it are of several devices; "
+      "a fit needs runs on one, or over links that are known",
+      model::InputError);
   CHECK_FALSE(FittableOver(hardware::HostCpu(), Row("bert-base", 4, 2)));
 }
 
