@@ -350,6 +350,71 @@ std::optional<int> AgeOf(const std::string& date,
   return static_cast<int>((today - std::chrono::sys_days(*day)).count());
 }
 
+// What an answer of several devices assumes.
+std::optional<std::string> DevicesNote(const std::vector<Candidate>& candidates,
+                                       const Scenario& scenario,
+                                       const RecommendOptions& options) {
+  if (options.global_batch) {
+    return fmt::format(
+        "{} sequences an optimizer step over all devices, each with the batch "
+        "and accumulation that are best for it; all-reduce over links and "
+        "networks from their datasheets, not measured; whole instances are "
+        "paid for",
+        *options.global_batch);
+  }
+  const bool parallel =
+      std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
+        return c.devices > 1;
+      });
+  if (!parallel) return std::nullopt;
+  if (ChoosesBatch(options)) {
+    return "several devices train data parallel, so the global batch is that "
+           "many times the batch a device; whole instances are paid for";
+  }
+  return fmt::format(
+      "several devices train data parallel with {} sequences each, so the "
+      "global batch grows; all-reduce over links from their datasheets, not "
+      "measured; the whole instance is paid for, also for one device",
+      scenario.workload.batch);
+}
+
+void AddChosenNotes(const std::vector<Candidate>& candidates,
+                    const Scenario& scenario,
+                    const RecommendOptions& options,
+                    Report& report) {
+  const Candidate& chosen = candidates.front();
+  if (options.deadline && chosen.job->run_high > *options.deadline) {
+    report.notes.emplace_back(
+        fmt::format("the 80 % interval of {} reaches past the deadline",
+                    chosen.Name()),
+        Caution::kDeadlineInInterval);
+  }
+  report.notes.emplace_back(OddsLine(candidates, options));
+  if (auto note = MemoryNote(*chosen.job)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (auto note = SourceNote(*chosen.job, scenario)) {
+    report.notes.push_back(std::move(*note));
+  }
+}
+
+void WarnOfOldPrices(const std::vector<Candidate>& candidates,
+                     const RecommendOptions& options,
+                     Report& report) {
+  for (const Candidate& c : candidates) {
+    if (!c.chosen) continue;
+    if (const auto age = AgeOf(c.tariff->date, options.origin.time);
+        age && *age > kStalePriceDays) {
+      report.warnings.emplace_back(
+          fmt::format("the price of {} is {} days old; import newer ones with "
+                      "`trainfare prices import` and pass them with --prices",
+                      c.Name(),
+                      *age),
+          Caution::kPriceOld);
+    }
+  }
+}
+
 void AddNotes(const std::vector<Candidate>& candidates,
               const Scenario& scenario,
               const RecommendOptions& options,
@@ -358,27 +423,8 @@ void AddNotes(const std::vector<Candidate>& candidates,
   if (options.spot) {
     report.notes.emplace_back("work lost to spot interruptions is not counted");
   }
-  const bool parallel =
-      std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
-        return c.devices > 1;
-      });
-  if (options.global_batch) {
-    report.notes.push_back(fmt::format(
-        "{} sequences an optimizer step over all devices, each with the batch "
-        "and accumulation that are best for it; all-reduce over links and "
-        "networks from their datasheets, not measured; whole instances are "
-        "paid for",
-        *options.global_batch));
-  } else if (parallel && ChoosesBatch(options)) {
-    report.notes.emplace_back(
-        "several devices train data parallel, so the global batch is that many "
-        "times the batch a device; whole instances are paid for");
-  } else if (parallel) {
-    report.notes.push_back(fmt::format(
-        "several devices train data parallel with {} sequences each, so the "
-        "global batch grows; all-reduce over links from their datasheets, not "
-        "measured; the whole instance is paid for, also for one device",
-        scenario.workload.batch));
+  if (auto note = DevicesNote(candidates, scenario, options)) {
+    report.notes.emplace_back(std::move(*note));
   }
   if (!scenario.extras.start_up) {
     report.notes.emplace_back(StartUpNote(true), Caution::kStartUpAssumed);
@@ -394,34 +440,10 @@ void AddNotes(const std::vector<Candidate>& candidates,
         "counted: set run.compile_per_shape",
         Caution::kCompileTimeUnknown);
   }
-  if (!candidates.empty() && candidates.front().chosen && options.deadline &&
-      candidates.front().job->run_high > *options.deadline) {
-    report.notes.emplace_back(
-        fmt::format("the 80 % interval of {} reaches past the deadline",
-                    candidates.front().Name()),
-        Caution::kDeadlineInInterval);
-  }
   if (!candidates.empty() && candidates.front().chosen) {
-    report.notes.emplace_back(OddsLine(candidates, options));
-    if (auto note = MemoryNote(*candidates.front().job)) {
-      report.notes.push_back(std::move(*note));
-    }
-    if (auto note = SourceNote(*candidates.front().job, scenario)) {
-      report.notes.push_back(std::move(*note));
-    }
+    AddChosenNotes(candidates, scenario, options, report);
   }
-  for (const Candidate& c : candidates) {
-    if (!c.chosen) continue;
-    if (const auto age = AgeOf(c.tariff->date, options.origin.time);
-        age && *age > kStalePriceDays) {
-      report.warnings.emplace_back(
-          fmt::format("the price of {} is {} days old; import newer ones with "
-                      "`trainfare prices import` and pass them with --prices",
-                      c.Name(),
-                      *age),
-          Caution::kPriceOld);
-    }
-  }
+  WarnOfOldPrices(candidates, options, report);
 }
 
 std::string Answer(const std::vector<Candidate>& candidates,

@@ -480,6 +480,20 @@ void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
   step.slowed_computation = over_ranks.slowed;
 }
 
+// An interval of one device's shape, as wide as the step is unsure over ranks.
+void WidenInterval(const calibrate::StepPrediction& prediction,
+                   StepEstimate& step) {
+  if (prediction.log_sigma > 0 && step.log_sigma > 0) {
+    const double ratio = step.log_sigma / prediction.log_sigma;
+    step.low_factor = std::pow(prediction.low_factor, ratio);
+    step.high_factor = std::pow(prediction.high_factor, ratio);
+  } else {
+    const double half = calibrate::kNormalQuantile90 * step.log_sigma;
+    step.low_factor = std::exp(-half);
+    step.high_factor = std::exp(half);
+  }
+}
+
 // The same, how sure all of that is, and its grade.
 void AddRanks(DeviceMemo& memo,
               const model::Workload& workload,
@@ -527,15 +541,7 @@ void AddRanks(DeviceMemo& memo,
     step.log_sigma = std::hypot(step.log_sigma, open);
     step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
   }
-  if (prediction.log_sigma > 0 && step.log_sigma > 0) {
-    const double ratio = step.log_sigma / prediction.log_sigma;
-    step.low_factor = std::pow(prediction.low_factor, ratio);
-    step.high_factor = std::pow(prediction.high_factor, ratio);
-  } else {
-    const double half = calibrate::kNormalQuantile90 * step.log_sigma;
-    step.low_factor = std::exp(-half);
-    step.high_factor = std::exp(half);
-  }
+  WidenInterval(prediction, step);
   step.grade =
       RanksGrade(predictor,
                  predictor.GradeOver(workload, cluster.devices_per_chip),

@@ -553,6 +553,14 @@ void PrintResult(const StepRecord& record) {
   std::cout << '\n';
 }
 
+InputError Diverged(const Sample& last) {
+  return InputError(fmt::format(
+      "step {}: the loss is {}; nothing is saved from here on; hint: a lower "
+      "--learning-rate, or --clip-norm",
+      last.step + 1,
+      last.times.loss));
+}
+
 }  // namespace
 
 std::string_view ToText(Padding padding) {
@@ -622,13 +630,7 @@ int Train(const TrainOptions& given,
         session, session.transformer(), data.evaluation, options, ranks);
   }
   if (records && !record.samples.empty()) records->Write(ToJsonLine(record));
-  if (ending == Ending::kDiverged) {
-    throw InputError(fmt::format(
-        "step {}: the loss is {}; nothing is saved from here on; hint: a lower "
-        "--learning-rate, or --clip-norm",
-        record.samples.back().step + 1,
-        record.samples.back().times.loss));
-  }
+  if (ending == Ending::kDiverged) throw Diverged(record.samples.back());
   if (!options.save.empty() && share.first()) {
     Save(options, session.transformer());
   }
