@@ -262,7 +262,7 @@ class TensorLister {
   std::vector<ParameterTensor> Take() { return std::move(tensors_); }
   int64_t count() const { return count_; }
   int64_t elements() const { return elements_; }
-  // Of the matrices among them.
+  // The elements of the matrices among them.
   int64_t matrix_elements() const { return matrix_elements_; }
 
  private:
@@ -367,8 +367,8 @@ void AddDecoderBlocks(const Architecture& a, TensorLister& list) {
   AddSide(a, a.layers, a.decoder_layers, add_block, list);
 }
 
-// Of each the norms of both inputs, the product that joins them, a block as the
-// last one is, and a norm; embeddings and logits are the model's own.
+// Each has the norms of both inputs, the product that joins them, a block as
+// the last one is, and a norm; embeddings and logits are the model's own.
 void AddNextTokenBlocks(const Architecture& a, TensorLister& list) {
   const int64_t run = list.listed() ? 1 : a.next_token_blocks;
   for (int64_t i = 0; i < a.next_token_blocks; i += run) {

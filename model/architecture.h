@@ -234,7 +234,7 @@ struct ParameterTensor {
 std::vector<ParameterTensor> ParameterTensorsOf(
     const Architecture& architecture);
 
-// Of them those of the task's own layers, the last.
+// The last of them, those of the task's own layers.
 std::vector<ParameterTensor> HeadTensorsOf(const Architecture& architecture);
 
 int64_t ParameterTensorCount(const Architecture& architecture);

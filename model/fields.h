@@ -43,7 +43,7 @@ struct Field {
   int64_t most = kLargestDimension;
   double low = 0.0;  // of a number, inclusive
   double high = 1.0;
-  // Of a quantity, in base units, inclusive; it is above 0 unless it may be 0.
+  // A quantity's bounds in base units, inclusive; above 0 unless it may be 0.
   double least_base = 0.0;
   double most_base = std::numeric_limits<double>::infinity();
   bool may_be_zero = false;

@@ -406,7 +406,7 @@ struct ActivationBytes {
   int64_t anew = 0;
 };
 
-// Of a block of the decoder of two sides.
+// What a block of the decoder of two sides keeps.
 int64_t KeptByDecoder(const Workload& w, const BlockActivations& blocks) {
   return BlocksComputedAgain(w) > 0
              ? blocks.input / w.sequence_length * TargetLength(w)

@@ -22,7 +22,7 @@ struct StepSample {
   std::optional<Seconds<>> backward;
   std::optional<Seconds<>> optimizer;
   Seconds<> step;
-  // Of ranks that share state: in which this one waited for the others.
+  // In which this rank, of those that share state, waited for the others.
   std::optional<Seconds<>> waited;
   // Times on one of several ranks, since its backward pass began; a value a
   // bucket of gradients, of the last a layer (ranks.layers of the record).

@@ -31,7 +31,7 @@ int64_t AdapterParameters(const Workload& workload);
 // stand at the bottom do not.
 int64_t LayersWithBackward(const Workload& workload);
 
-// Of these the lowest, which are computed again in the backward pass.
+// The lowest of these, which are computed again in the backward pass.
 int64_t BlocksComputedAgain(const Workload& workload);
 
 }  // namespace trainfare::model

@@ -234,7 +234,7 @@ struct Parallel {
   // Under kZero3 and kFsdp parameters are gathered again for the backward pass.
   // Without it a rank holds all gathered parameters in between.
   bool reshard_after_forward = true;
-  // Of one rank alone, too.
+  // What is kept on the host, also by one rank alone.
   Offload offload = Offload::kNone;
   // What blocks keep for the backward pass is in the host's memory meanwhile.
   bool offload_activations = false;
@@ -269,7 +269,7 @@ struct Workload {
   // so many of those that have one, from the lowest; 0 = all.
   bool gradient_checkpointing = false;
   int64_t checkpointed_blocks = 0;
-  // Of the other blocks attention's core alone, from queries, keys and values
+  // Attention's core alone of the other blocks, from queries, keys and values
   // on (Korthikanti et al. 2022, "selective").
   bool attention_checkpointing = false;
   Trainable trainable;
@@ -296,9 +296,9 @@ std::optional<ParallelFault> FaultOf(const Parallel& parallel);
 
 // Bytes of one element of the tensors that go from kernel to kernel.
 int64_t BytesPerElement(Precision precision);
-// Of an fp32 number, as gradients and master parameters are kept.
+// Bytes of an fp32 number, as gradients and master parameters are kept.
 inline constexpr int64_t kSingle = 4;
-// Of a product whose operands were cast for it.
+// Bytes of an operand that was cast for a product.
 inline constexpr int64_t kBytesOfFp8 = 1;
 // What all but the products of the blocks are in: bf16 for fp8, else the same.
 Precision OutsideBlockProducts(Precision precision);

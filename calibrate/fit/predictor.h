@@ -70,7 +70,7 @@ class Predictor {
   // Throws InputError when the fit is of another device.
   Predictor(hardware::Device device, Fit fit);
 
-  // Of a device that is in `source`'s hosts and runs its software. Throws
+  // The step on a device in `source`'s hosts, by its software. Throws
   // InputError when the device cannot run the workload's precision, or the
   // workload is not valid.
   StepPrediction Predict(const model::Workload& workload,
@@ -113,7 +113,7 @@ class Predictor {
 
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
-  // Of the parameters, in order.
+  // The parameters' values, in order.
   const std::vector<double>& values() const { return values_; }
 
  private:
@@ -180,7 +180,7 @@ class Predictor {
     double count = 0;
   };
   std::array<Residuals, kQuantities> residuals_{};
-  // Of these runs; 0: there are none.
+  // The fewest devices of these runs; 0: there are none.
   int64_t least_devices_ = 0;
   int64_t most_devices_ = 0;
   // The same of runs over ranks that are joined by links nobody timed; ranks

@@ -39,10 +39,10 @@ struct Observation {
   std::string device;  // catalog name, or as reported when unknown to it
   int64_t device_count = 1;
   int64_t hosts = 1;  // that the devices are on, as many on each
-  // Of the run, where that is more: the figure is of one device, and what the
+  // The run's devices, where they are more: the figure is of one, and what the
   // devices send each other is in it, as in a graph that spans chips.
   int64_t run_devices = 1;
-  // Of ranks whose all-reduces are timed beside: they are fitted as groups
+  // Ranks whose all-reduces are timed beside are fitted as groups
   // (calibrate/fit/rank_fit.h).
   bool of_timed_ranks = false;
   // The bandwidth of each host's network; absent: not said.

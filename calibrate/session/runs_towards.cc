@@ -55,7 +55,7 @@ Architecture Narrower(const Architecture& whole, int64_t factor) {
   return a;
 }
 
-// Of all layers a half, a quarter and so on; experts and windows stay where
+// A half of all layers, a quarter and so on; experts and windows stay where
 // they are among those that are left.
 Architecture Lower(const Architecture& whole, int64_t layers) {
   Architecture a = whole;

@@ -208,7 +208,7 @@ void VisitFields(Archive& archive, const DeviceLinks<D>& links) {
 
 template <class Archive, model::Of<ArithmeticEnergy> E>
 void VisitFields(Archive& archive, E& energy) {
-  // Of one FLOP.
+  // What one FLOP takes.
   model::Joules<> lanes(energy.lanes.base());
   archive(model::Field{.name = "lanes",
                        .about = "Of a FLOP in fp32 on the lanes",

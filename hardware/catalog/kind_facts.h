@@ -73,7 +73,7 @@ struct RunFacts {
   // From asking for an instance to its first process, 80 %.
   model::Seconds<> shortest_renting;
   model::Seconds<> longest_renting;
-  // Of a checkpoint, by one host.
+  // How slowly one host may write a checkpoint.
   model::BytesPerSecond<> slowest_write;
 };
 

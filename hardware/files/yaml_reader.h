@@ -81,7 +81,7 @@ class Reader {
   double Number(std::string_view key, double min, double max) const;
   // Greater than 0; pass kZeroOrMore where 0 has a meaning.
   enum class Sign { kPositive, kZeroOrMore };
-  // Of any type that has a text form (unit_text.h).
+  // Any quantity that has a text form (unit_text.h).
   template <class Q>
   Q Quantity(std::string_view key, Sign = Sign::kPositive) const;
   model::Bytes<> Bytes(std::string_view key, Sign = Sign::kPositive) const;

@@ -382,7 +382,7 @@ void PassKernels::GatherRowGradients(const Routed& r) {
   Elementwise("unpermute gradient", r.each * h, element_, element_, 1);
   Elementwise("unpermute gradient", r.each * h, 2 * element_, element_, 1);
   Reduction("unpermute gradient", r.each, r.each * h, element_, 0, 1);
-  // Of the weights, added to those of all pairs.
+  // The weights' gradients, added to those of all pairs.
   const size_t sorted = list_.kernels.size();
   Copy("routing gradient", r.each, kIndexBytes, kIndexBytes);
   RepeatSince(sorted, kIndexPutLaunches);

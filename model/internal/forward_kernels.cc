@@ -230,7 +230,7 @@ int64_t PassKernels::NormWidth(int64_t read) const {
   return autocast_ ? 4 : read;
 }
 
-// Of queries and keys, which their projections leave narrow.
+// Norms of queries and keys, which their projections leave narrow.
 void PassKernels::HeadNorms(NormPass pass,
                             int64_t query_tokens,
                             int64_t key_tokens) {
@@ -720,7 +720,7 @@ PassKernels::Routed PassKernels::RoutedRows(int64_t tokens) const {
   return {rows, groups, CeilDivide(rows, groups)};
 }
 
-// Of the kernels from number `first` on, each is launched so many times as
+// Each of the kernels from number `first` on is launched so many times as
 // often.
 void PassKernels::RepeatSince(size_t first, int64_t times) {
   for (size_t i = first; i < list_.kernels.size(); ++i) {

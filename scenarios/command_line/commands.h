@@ -45,7 +45,7 @@ class CommonOptions {
            HasFormat(output_.exports, Format::kJson) || page() ||
            !limits_.empty();
   }
-  // Of an answer of `command`, which was read. Throws UsageError.
+  // The origin of an answer of `command`, which was read. Throws UsageError.
   Origin OriginOf(const CLI::App& command) const;
   // What was typed behind the program's name, for reports to be made again.
   void SetCommand(const std::vector<std::string>& arguments);

@@ -18,7 +18,7 @@
 namespace trainfare::scenarios {
 namespace {
 
-// Of options that say where an answer goes, not what is asked.
+// The group of options that say where an answer goes, not what is asked.
 constexpr const char* kOutputGroup = "Output";
 
 std::chrono::sys_seconds TimeNow(const std::string& flag) {

@@ -60,7 +60,7 @@ struct Candidate {
   // Chosen over others in a tie because it is measured, and they are not.
   bool by_measurement = false;
   bool tied = false;  // lies within the choice's interval
-  // Of no other candidate that is both cheaper and faster.
+  // No other candidate is both cheaper and faster.
   bool on_front = false;
   // Absent where it could not be the choice, whatever its figures
   // (scenarios/commands/choice_odds.h).

@@ -30,7 +30,7 @@ struct NextCalibration {
   model::Seconds<> time;  // with start-up
   model::Usd<> cost;
   double best_probability = 0;  // of what is the choice then
-  // Of the cost of the run, expected; absent where cost is not the objective.
+  // What it saves of the run's cost, expected; absent for another objective.
   std::optional<model::Usd<>> saved;
 
   // By how much it makes the choice surer.

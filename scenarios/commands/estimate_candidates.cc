@@ -94,7 +94,7 @@ bool IsSafe(const JobEstimate& job) {
 bool IsBetter(const Candidate& a, const Candidate& b, Objective objective) {
   if (a.viable() != b.viable()) return a.viable();
   if (a.timed() != b.timed()) return a.timed();
-  // Of what does not fit the least says how far it is from that.
+  // The least of what does not fit says how far it is from that.
   if (!a.timed()) return a.batch < b.batch;
   if (IsSafe(*a.job) != IsSafe(*b.job)) return IsSafe(*a.job);
   if (objective == Objective::kEnergy && a.job->energy && b.job->energy) {
@@ -350,7 +350,7 @@ std::vector<int64_t> Doublings(int64_t most) {
 // Where nothing else is said, a global batch is tried on so many hosts.
 constexpr int64_t kMostHostsTried = 8;
 
-// Of a global batch: any number of devices of a host, whole hosts of several.
+// A global batch goes on any number of a host's devices, or on whole hosts.
 void AddPlacesOfGlobalBatch(const Instance& instance,
                             const RecommendOptions& options,
                             std::vector<Placement>& places) {
@@ -381,7 +381,7 @@ int64_t HostsOf(const Scenario& scenario,
              : 1;
 }
 
-// Of a batch a device: one device, all of them, and those of several hosts.
+// A batch a device goes on one, on all of them, and on those of several hosts.
 void AddPlaces(const Instance& instance,
                const Scenario& scenario,
                const RecommendOptions& options,

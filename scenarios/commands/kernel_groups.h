@@ -25,7 +25,7 @@ using KernelGroups =
 // "forward gemm", "optimizer".
 std::string GroupName(model::Phase phase, model::KernelKind kind);
 
-// Of one micro-batch. Throws InputError where the device's model has no kernels
+// Those of one micro-batch. Throws InputError where a device has no kernels
 // by themselves.
 KernelGroups GroupsOf(const calibrate::Predictor& predictor,
                       const model::Workload& workload);

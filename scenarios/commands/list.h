@@ -22,7 +22,7 @@ enum class Listing {
 };
 Listing ListingFromText(std::string_view text);  // throws UsageError
 
-// Of the rows those in which every word stands, whatever its letters' case.
+// The rows in which every word stands, whatever its letters' case.
 Report List(Listing what,
             const std::vector<std::string>& words = {},
             const Origin& origin = {});

@@ -379,7 +379,7 @@ std::vector<Prediction> PredictionsOf(
   return predictions;
 }
 
-// Of every target; a note that only some have says which.
+// The notes of every target; one that only some have says which.
 void AddNotes(const std::vector<PredictionTarget>& targets,
               const std::vector<Prediction>& predictions,
               const Scenario& scenario,

@@ -9,7 +9,7 @@
 
 namespace trainfare::scenarios {
 
-// Of every prediction that fits a process: its computation by phase and, within
+// Every prediction that fits is a process: its computation by phase and, within
 // a phase, by kind of kernel, or by what takes the time where the device's
 // model has no kernels; beside it what the ranks send each other, hidden and
 // exposed.

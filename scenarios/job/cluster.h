@@ -24,9 +24,9 @@ struct Cluster : calibrate::JoinedDevices {
   int64_t measured_ranks = 0;  // of `ranks` where they were; 0: none were
   // Whether just so many were, in one host.
   bool measured() const { return hosts == 1 && measured_ranks == devices; }
-  // Of an instance that is rented for the job, so that it has to start first.
+  // The instance is rented for the job, so that it has to start first.
   bool rented = false;
-  // Of that instance, beside those that train.
+  // Devices of that instance beside those that train.
   int64_t idle_devices = 0;
   // The memory of the host that they are in; absent: not known.
   std::optional<model::Bytes<>> host_memory;

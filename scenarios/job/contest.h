@@ -12,7 +12,7 @@
 
 namespace trainfare::scenarios {
 
-// Of the draws of every answer.
+// The seed of the draws of every answer.
 inline constexpr uint64_t kOddsSeed = 1;
 
 // A figure with its 80 % interval, in the base unit of what is asked for.
@@ -106,7 +106,7 @@ class Contest {
     std::vector<Limit> limits;
     bool IsWithin(double z) const;
   };
-  // Of every draw z, device by device; `kinds`: of each device.
+  // Every draw's z, device by device; `kinds`: the kind of each device.
   void DrawErrors(const std::vector<size_t>& kinds, size_t kind_count);
   // Who has the least score so far; nobody yet.
   struct Leader {

@@ -39,8 +39,8 @@ class DeviceMemo {
   // FLOPs of a micro-batch as MFU counts them, of all that is asked to run.
   int64_t ModelFlops(const model::Workload& workload);
 
-  // Of one of `devices` ranks, `ranks_per_device` of which share a device's
-  // memory; for the largest batch the workload's own does not matter.
+  // The plan of one of `devices` ranks, `ranks_per_device` of which share a
+  // device's memory; for the largest batch the workload's own does not matter.
   const hardware::MemoryPlan& PlanMemory(const model::Workload& workload,
                                          int64_t devices,
                                          int64_t ranks_per_device);
@@ -49,7 +49,7 @@ class DeviceMemo {
                                       int64_t ranks_per_device);
 
  private:
-  // Of the workload and of how memory is shared, where that is asked about.
+  // The workload, and how memory is shared where that is asked about.
   struct Question {
     model::Workload workload;
     bool has_others = false;

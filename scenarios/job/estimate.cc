@@ -320,7 +320,7 @@ model::RunPlan PlanOf(const Scenario& scenario,
   return plan;
 }
 
-// Of workloads as one of the devices sees them (calibrate::OnDevices).
+// `workload` is as one of the devices sees it (calibrate::OnDevices).
 StepEstimate EstimateStep(DeviceMemo& memo,
                           const model::Workload& workload,
                           const Cluster& cluster);

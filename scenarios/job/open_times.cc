@@ -26,7 +26,7 @@ bool ShapesAreNew(const Scenario& scenario, const JobEstimate& job) {
          job.lengths.size() > 1;
 }
 
-// Of two that do not hang on each other: distances to the bounds add as their
+// Where two do not hang on each other, distances to the bounds add as their
 // squares.
 OpenTime Sum(const OpenTime& a, const OpenTime& b) {
   const Seconds<> usual = a.usual + b.usual;

@@ -36,7 +36,7 @@ OpenTime StartUpTime(const Scenario& scenario, const Cluster& cluster);
 std::string StartUpWords(const JobEstimate& job);
 std::string StartUpNote(bool rented);
 
-// Of one, after every epoch: none is counted where none is stated, and at most
+// One after every epoch: none is counted where none is stated, and at most
 // parameters and optimizer state of what trains are written in fp32, by each
 // host its share.
 OpenTime CheckpointTime(const Scenario& scenario, const Cluster& cluster);
@@ -47,7 +47,7 @@ OpenTime CheckpointTime(const Scenario& scenario, const Cluster& cluster);
 model::Seconds<> CompileTime(const Scenario& scenario,
                              const hardware::Device& device,
                              const JobEstimate& job);
-// Of the whole run, whose shapes are counted. The graphs of fixed shapes may
+// The whole run's, whose shapes are counted. The graphs of fixed shapes may
 // have been compiled by a run before, so it may be nothing; at most each takes
 // the longest of its kind. New lengths are compiled at least once each, and at
 // most whenever a step has another than the one before.

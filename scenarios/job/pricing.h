@@ -69,7 +69,7 @@ struct PriceSource {
   std::string date;
   std::string source;
 };
-// Of those of the clouds that have any price.
+// The catalogs of the clouds that have any price.
 std::vector<PriceSource> SourcesOf(const PriceOptions& options,
                                    const std::set<std::string>& clouds);
 

@@ -59,7 +59,7 @@ bool IsStandardOutput(const std::string& file) {
 }
 
 bool HasFormat(const std::vector<std::string>& files, Format format) {
-  // Of all of them, so that a wrong ending is found wherever it stands.
+  // All of them are looked at: a wrong ending is found wherever it stands.
   return std::count_if(
              files.begin(), files.end(), [&](const std::string& file) {
                return ExportFormat(file) == format;

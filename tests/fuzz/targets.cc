@@ -127,7 +127,7 @@ void ReadAnswer(std::string_view bytes) {
   scenarios::Diff(path, path);
 }
 
-// Of the trainer what needs no tensors.
+// The trainer's readers that need no tensors.
 
 void ReadSafetensors(std::string_view bytes) {
   static const ScratchFile file("input.safetensors");

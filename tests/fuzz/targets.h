@@ -15,7 +15,7 @@ struct Target {
   std::string_view name;  // and of its folder in tests/fuzz/corpus
   void (*read)(std::string_view bytes);
 };
-// Of the core, and of the trainer what needs no tensors.
+// The readers of the core, and those of the trainer that need no tensors.
 std::span<const Target> Targets();
 
 // Reads `bytes`; what is refused is no finding.

@@ -112,7 +112,7 @@ TEST_CASE("launches of experts by how a stack runs them") {
     w.stack.fusion = fusion;
     return ExpandKernels(w).Counts(phase).launches;
   };
-  // Of one expert more: where, rows, three products, activation and product,
+  // One expert more adds: where, rows, three products, activation and product,
   // weights of the rows, their product and sum.
   const auto of_one = [&](Fusion fusion, Phase phase) {
     return launches(fusion, phase, 9) - launches(fusion, phase, 8);

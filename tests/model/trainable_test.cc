@@ -148,7 +148,7 @@ TEST_CASE("blocks that are computed again pass forward once more each") {
     CHECK(BlocksComputedAgain(w) == blocks);
     CHECK(12 * (backward() - none) == blocks * (all - none));
   }
-  // Of blocks that have a backward pass.
+  // As many of the blocks that have a backward pass.
   w.checkpointed_blocks = 8;
   w.trainable.frozen_layers = 10;
   CHECK(BlocksComputedAgain(w) == 2);

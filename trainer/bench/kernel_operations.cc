@@ -504,8 +504,8 @@ struct Row {
   model::KernelName following;  // the kernel that the same operation also is
   std::string_view operation;
   Program (*make)(const Setting&);
-  // Of an operation that is many kernels, of both names, one after another: how
-  // many, the first of which is the first given. nullptr: one of each name.
+  // How many kernels, of both names and one after another, make an operation;
+  // the first is the first given. nullptr: one of each name.
   size_t (*count)(std::span<const Kernel>) = nullptr;
 };
 

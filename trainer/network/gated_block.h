@@ -15,7 +15,7 @@ at::Tensor RmsNorm(const at::Tensor& input,
                    const at::Tensor& weight,
                    double epsilon);
 
-// Of a gated feed-forward.
+// The gate of a feed-forward that has one.
 at::Tensor GateOf(model::Activation activation, const at::Tensor& input);
 
 // (B, keys, T, D) as often side by side as there are queries to a key.

@@ -21,7 +21,7 @@ struct RotaryOptions {
   double base = 10'000.0;
   RotaryScaling scaling = RotaryScaling::kNone;
   double factor = 1.0;
-  // Of kLlama3: wavelengths shorter than original_positions / high are kept,
+  // For kLlama3: wavelengths shorter than original_positions / high are kept,
   // those longer than original_positions / low are stretched.
   double low_frequency_factor = 1.0;
   double high_frequency_factor = 4.0;

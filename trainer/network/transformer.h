@@ -163,7 +163,8 @@ class Transformer {
   // Initial deviation of weights: Devlin et al. 2019, Radford et al. 2019;
   // initializer_range of the published configurations.
   static constexpr double kDeviation = 0.02;
-  // Of what an adapter adds: its alpha over its rank (Hu et al. 2021), here 2.
+  // The scale of what an adapter adds: its alpha over its rank (Hu et al.
+  // 2021), here 2.
   static constexpr double kAdapterScale = 2.0;
 
   // Throws InputError for dimensions or attention that cannot be run.

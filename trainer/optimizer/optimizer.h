@@ -45,7 +45,7 @@ struct OptimizerOptions {
   // Adds up over ranks that each have a share of the parameters, in place:
   // squares of norms. Empty: all parameters are here.
   std::function<void(const at::Tensor&)> sum_over_shares;
-  // Of the model, where the parameters are a rank's share; nullopt: by theirs.
+  // The model's, where the parameters are a rank's share; nullopt: by theirs.
   std::optional<Blocks> blocks;
   // Gradients are scaled down to this global norm; 0 = never.
   double largest_gradient_norm = 0.0;

@@ -63,7 +63,7 @@ class Communicator {
   std::unique_ptr<Transfer> AllGather(const at::Tensor& share,
                                       const at::Tensor& whole,
                                       std::function<void()> done = {});
-  // Of the sum of `whole` over all ranks each rank's own part, to `share`; the
+  // To `share` each rank's own part of the sum of `whole` over all ranks; the
   // ranks have parts of one size.
   std::unique_ptr<Transfer> ReduceScatter(const at::Tensor& whole,
                                           const at::Tensor& share,

@@ -54,8 +54,8 @@ class RankTraining {
   virtual void EndBackward() = 0;
   virtual void EndUpdate() {}
 
-  // Of the step's last backward pass; nullopt where gradients do not go by
-  // buckets.
+  // Those of the step's last backward pass; nullopt where gradients do not go
+  // by buckets.
   virtual std::optional<GradientTimes> TakeGradientTimes() = 0;
   // Time that the step waited for what others send; nullopt where that is not
   // known.

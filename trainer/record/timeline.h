@@ -42,7 +42,7 @@ struct StepTimes {
   double step_s = 0;  // input, zeroing, forward, backward, optimizer
   double loss = 0;    // of several ranks their mean
   bool stop = false;  // a rank asked to stop: all stop behind this step
-  // Of ranks that share state: in which this one waited for the others.
+  // In which this rank, of those that share state, waited for the others.
   std::optional<double> waited_s;
   std::optional<StepTimeline> timeline;    // where it was asked for
   std::optional<GradientTimes> gradients;  // of one of several ranks

@@ -12,7 +12,7 @@
 namespace trainfare::hardware::internal {
 namespace {
 
-// Of how the bytes are laid out; another one makes other names.
+// The number of the layout of the bytes; another one makes other names.
 constexpr uint64_t kLayout = 1;
 
 // No file that ships is nested as deep.
@@ -103,7 +103,7 @@ class Parser {
     bytes_.remove_prefix(size);
     return taken;
   }
-  // Of a list: no more than there are bytes left.
+  // A list's size: no more than there are bytes left.
   uint32_t Size() {
     const uint32_t size = Count();
     ok_ = ok_ && size <= bytes_.size();

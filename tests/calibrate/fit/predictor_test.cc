@@ -168,7 +168,7 @@ TEST_CASE("measured is only what ran on as many devices") {
   CHECK(grade(1) == Grade::kMeasured);
   CHECK(grade(4) == Grade::kExtrapolated);
   CHECK_FALSE(Predictor(V100(), fit).HasExchangeOf(4));
-  // Of four, whose exchange is in the step of one.
+  // Runs of four, whose exchange is in the step of one.
   for (FittedRun& run : fit.runs) run.devices = 4;
   CHECK(grade(4) == Grade::kMeasured);
   CHECK(grade(1) == Grade::kExtrapolated);

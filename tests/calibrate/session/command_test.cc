@@ -682,7 +682,7 @@ TEST_CASE(
   const RankNetwork& network = result.fit->ranks.front().network;
   REQUIRE(network.all_gather.has_value());
   REQUIRE(network.reduce_scatter.has_value());
-  // Of half an all-reduce.
+  // A factor of half an all-reduce's time.
   CHECK(network.all_gather->factor == doctest::Approx(1.2).epsilon(1e-6));
   CHECK(network.reduce_scatter->factor == doctest::Approx(1.5).epsilon(1e-6));
   std::map<model::Shard, int> runs;

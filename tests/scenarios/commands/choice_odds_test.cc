@@ -33,7 +33,7 @@ double BestOf(const Candidate& c) { return c.best_probability.value_or(-1.0); }
 TEST_CASE("the odds of two are those of the difference of their logarithms") {
   std::vector<Candidate> two = {Of("l4", 100, 1.5), Of("tpu_v3", 120, 1.2)};
   SetOdds({}, two);
-  // Of two kinds P(log a - log b < 0) of normals, sigma = log(factor) / z_90.
+  // For two kinds P(log a - log b < 0) of normals, sigma = log(factor) / z_90.
   const double spread =
       std::hypot(std::log(1.5), std::log(1.2)) / calibrate::kNormalQuantile90;
   const double expected =

@@ -139,7 +139,7 @@ TEST_CASE("what a key may be stands beside it") {
   CHECK(cell("work", "default") == "training");
   CHECK(cell("padding", "type") == "form");
   CHECK(cell("run.start_up", "default").empty());
-  // Of a struct that a file may leave out.
+  // A key of a struct that a file may leave out.
   CHECK(cell("energy.lanes", "required") == "true");
   CHECK(cell("energy", "required") == "false");
 }

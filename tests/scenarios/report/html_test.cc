@@ -129,7 +129,7 @@ TEST_CASE("the page of a prediction has the runs nearest to it") {
   const Scenario scenario = LoadScenario("squad_bert_large");
   const auto nearest = NearestRuns(fits.fits.front(), scenario.workload, 3);
   REQUIRE(nearest.size() == 3);
-  // Of the same stack and precision one is nearer than of others.
+  // A run of the same stack and precision is nearer than of others.
   CHECK(nearest.front()->place->settings ==
         calibrate::PlaceOf(scenario.workload).settings);
   CHECK(nearest.front()->place->sequence_length == 384);

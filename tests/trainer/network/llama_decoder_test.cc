@@ -163,7 +163,7 @@ DOCTEST_TEST_CASE("blocks that are computed again have the same gradients") {
     TransformerOptions options = DefaultOptions(a);
     std::vector<std::vector<at::Tensor>> gradients;
     std::vector<uint64_t> drawn;
-    // Of no block, all, the lowest, the lower two.
+    // Recomputing no block, all, the lowest, the lower two.
     for (const int64_t blocks : {-1, 0, 1, 2}) {
       options.recompute = blocks >= 0;
       options.recomputed_blocks = std::max<int64_t>(0, blocks);
@@ -253,7 +253,7 @@ DOCTEST_TEST_CASE("a step allocates what the model of memory counts") {
   request.max_seconds = 60;
   for (const model::Attention attention :
        {model::Attention::kMaterialised, model::Attention::kFlash}) {
-    // Of no block, all, and the lowest.
+    // Recomputing no block, all, and the lowest.
     for (const int64_t blocks : {-1, 0, 1}) {
       w.stack.attention = attention;
       w.gradient_checkpointing = blocks >= 0;

@@ -135,7 +135,7 @@ DOCTEST_TEST_CASE("launches of the stacks") {
   }
 }
 
-// Of the width of a test, with the blocks of their namesakes.
+// Models of the width of a test, with the blocks of their namesakes.
 DOCTEST_TEST_CASE("launches of decoders like Llama's") {
   for (const char* name : {"llama-3.2-1b", "qwen3-0.6b"}) {
     for (const model::Precision precision :

@@ -64,7 +64,7 @@ model::Workload LlamaWithFlash(int64_t batch, int64_t length) {
   return w;
 }
 
-// Of every kernel of attention, forward passes first.
+// The rates of every kernel of attention, forward passes first.
 std::vector<double> AttentionTflopPerSecond(const Device& device,
                                             const model::Workload& workload) {
   const GpuKernelRates rates(device, workload);
