@@ -2,8 +2,9 @@
 """clang-tidy over every file of a build folder, the files that passed before left out.
 
 A file passed before when nothing that clang-tidy reads has changed since: the file, what it
-includes of this project, the rules, the flags, clang-tidy and the packages of the system. It
-is kept by the hash of all these, so that a clone in another folder finds it too.
+includes of this project (but for lines that only comment), the rules, the flags, clang-tidy and
+the packages of the system. It is kept by the hash of all these, so that a clone in another
+folder finds it too.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# NOLINT is a comment that clang-tidy reads.
+COMMENT = re.compile(rb'^[ \t]*//(?!.*NOLINT).*\n', re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 KEPT_DAYS = 30
 
@@ -29,7 +32,7 @@ class Sources:
 
     def text(self, path):
         if path not in self._text:
-            self._text[path] = path.read_bytes()
+            self._text[path] = COMMENT.sub(b'', path.read_bytes())
         return self._text[path]
 
     def closure(self, path):

@@ -58,6 +58,9 @@ double Uncertain::LogAt(double z) const {
   return log_value_ + z * (z < 0 ? below_ : above_);
 }
 
+Contest::Limit::Limit(const ScoreRange& range, double at_most)
+    : figure(range), most(at_most), log_most(std::log(at_most)) {}
+
 bool Contest::Entry::IsWithin(double z) const {
   return std::all_of(limits.begin(), limits.end(), [&](const Limit& limit) {
     const double over = limit.figure.LogAt(z) - limit.log_most;
@@ -87,7 +90,7 @@ Contest::Contest(const std::vector<Contestant>& contestants)
   for (const Contestant& one : contestants) {
     Entry entry{IndexOf(one.device, devices), Uncertain(one.score), {}};
     for (const auto& [figure, most] : one.limits) {
-      entry.limits.push_back({Uncertain(figure), most, std::log(most)});
+      entry.limits.emplace_back(figure, most);
     }
     entries_.push_back(std::move(entry));
     kind_of_device.resize(devices.size());

@@ -96,9 +96,10 @@ class Contest {
 
  private:
   struct Limit {
+    Limit(const ScoreRange& range, double at_most);
     Uncertain figure;
-    double most = 0;
-    double log_most = 0;
+    double most;
+    double log_most;
   };
   struct Entry {
     size_t device = 0;
