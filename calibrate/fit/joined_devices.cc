@@ -160,21 +160,32 @@ HostNetwork NetworkOf(const Device& device,
   return network;
 }
 
-JoinedDevices JoinedBy(const Device& device, const Observation& observation) {
+int64_t DevicesPerHost(const Observation& observation) {
   const int64_t hosts = observation.hosts;
   const int64_t devices = observation.device_count;
   if (devices % hosts != 0) {
     throw InputError(fmt::format(
         "nodes: expected a divisor of the {} devices, got {}", devices, hosts));
   }
-  // One rack of peer links has no network between its hosts.
-  const bool rack = !observation.network && device.peer_domain >= devices;
-  if (hosts == 1 || rack) return JoinedInHost(device, devices);
-  JoinedDevices joined = JoinedInHost(device, devices / hosts);
+  return devices / hosts;
+}
+
+bool IsRack(const Device& device,
+            int64_t devices,
+            std::optional<model::BytesPerSecond<>> named) {
+  return !named && device.peer_domain >= devices;
+}
+
+JoinedDevices JoinedBy(const Device& device, const Observation& observation) {
+  const int64_t local = DevicesPerHost(observation);
+  const int64_t devices = observation.device_count;
+  if (observation.hosts == 1 || IsRack(device, devices, observation.network)) {
+    return JoinedInHost(device, devices);
+  }
+  JoinedDevices joined = JoinedInHost(device, local);
   joined.devices = devices;
-  joined.hosts = hosts;
-  joined.network =
-      NetworkOf(device, devices / hosts, nullptr, observation.network);
+  joined.hosts = observation.hosts;
+  joined.network = NetworkOf(device, local, nullptr, observation.network);
   return joined;
 }
 

@@ -55,6 +55,16 @@ struct JoinedDevices {
 // a chip would be used in part.
 JoinedDevices JoinedInHost(const hardware::Device& device, int64_t devices);
 
+// Devices of each host of a row. Throws InputError where they do not divide
+// into the hosts.
+int64_t DevicesPerHost(const Observation& observation);
+
+// All `devices` are one rack of peer links, with no network between its hosts,
+// unless one was named.
+bool IsRack(const hardware::Device& device,
+            int64_t devices,
+            std::optional<model::BytesPerSecond<>> named);
+
 // The network of hosts with `local` devices each: of `bandwidth` a host, else
 // the one that `instance` names (it may be nullptr), else what hosts have in
 // the catalog, which is less sure.

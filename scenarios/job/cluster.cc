@@ -126,8 +126,7 @@ Cluster OverHosts(Cluster host,
                     hosts,
                     host.devices));
   }
-  if (!bandwidth && device.peer_domain >= host.devices * hosts) {
-    // One rack of peer links: no network between them.
+  if (calibrate::IsRack(device, host.devices * hosts, bandwidth)) {
     Cluster rack = ClusterOf(device, host.devices * hosts);
     rack.rented = host.rented;
     rack.idle_devices = host.idle_devices * hosts;
@@ -157,15 +156,8 @@ Cluster OverHosts(Cluster host,
 
 Cluster ClusterOf(const calibrate::Predictor& predictor,
                   const calibrate::Observation& observation) {
-  const int64_t hosts = observation.hosts;
-  if (observation.device_count % hosts != 0) {
-    throw InputError(
-        fmt::format("nodes: expected a divisor of the {} devices, got {}",
-                    observation.device_count,
-                    hosts));
-  }
-  return OverHosts(ClusterOf(predictor, observation.device_count / hosts),
-                   hosts,
+  return OverHosts(ClusterOf(predictor, calibrate::DevicesPerHost(observation)),
+                   observation.hosts,
                    predictor.device(),
                    nullptr,
                    observation.network);

@@ -4,38 +4,23 @@
 
 #include <string>
 
-#include "model/architecture.h"
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
+#include "tests/model/llama_8b.h"
 
 namespace trainfare::model {
 namespace {
 
-// Every number of docs/models/sharding.md: Llama 3.1 8B.
-constexpr int64_t kAll = 8'030'261'248;
-constexpr int64_t kBlock = 218'112'000;
-constexpr int64_t kRoot = 1'050'677'248;
+using llama_8b::Held;
+using llama_8b::kAll;
+using llama_8b::kBlock;
+using llama_8b::kRoot;
 
 Workload Llama(Shard shard, Offload offload, int64_t data = 1) {
-  Workload w;
-  w.architecture = FindArchitecture("llama-3.1-8b");
-  w.architecture.head = Head::kCausalLanguageModel;
-  w.architecture.dropout = 0;
-  w.sequence_length = 2048;
-  w.precision = Precision::kBf16;
-  w.stack.fusion = Fusion::kLiger;
-  w.stack.attention = Attention::kFlash;
-  w.stack.narrow_weights = true;
-  w.gradient_checkpointing = true;
-  w.parallel.data = data;
-  w.parallel.shard = shard;
+  Workload w = llama_8b::Llama(shard, data);
   w.parallel.offload = offload;
   return w;
-}
-
-double Held(const Workload& w, std::string_view term) {
-  return ToBytes(EstimateMemory(w, {}).Of(term));
 }
 
 double OnHost(const Workload& w, std::string_view name) {
