@@ -58,6 +58,11 @@ void AddPlaces(CLI::App& sub, RecommendOptions& options) {
            "takes the number of devices and hosts, batch a device and "
            "accumulation that are best for it");
   AddNames(sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
+  AddNames(sub, "--device", options.devices, "Only these devices: l4,a10g");
+  AddNames(sub,
+           "--instance",
+           options.instances,
+           "Only these instances: aws/g5.xlarge,gcp/g2-standard-4");
   AddNames(sub,
            "--also",
            options.also,

@@ -41,13 +41,13 @@ Objection ObjectionTo(const Candidate& c,
   const JobEstimate& job = *c.job;
   if (!job.fits()) return {Obstacle::kDoesNotFit, ""};
   if (!priced) return {Obstacle::kNoPrice, ""};
-  const model::Seconds<> time = job.run.total();
-  if (options.deadline && time > *options.deadline) {
-    return {Obstacle::kMissesDeadline, "", time / *options.deadline - 1.0};
-  }
-  if (options.budget && *c.cost > *options.budget) {
-    return {Obstacle::kOverBudget, "", *c.cost / *options.budget - 1.0};
-  }
+  const double late =
+      options.deadline ? job.run.total() / *options.deadline - 1.0 : 0.0;
+  const double dear = options.budget ? *c.cost / *options.budget - 1.0 : 0.0;
+  // What misses both is as far from them as from the one that it misses by
+  // more.
+  if (late > 0) return {Obstacle::kMissesDeadline, "", std::max(late, dear)};
+  if (dear > 0) return {Obstacle::kOverBudget, "", dear};
   if (NeedsEnergy(options.objective) && !job.energy) {
     return {Obstacle::kPowerUnknown, ""};
   }
@@ -62,6 +62,11 @@ std::string WhyNoPrice(const Candidate& c, const RecommendOptions& options) {
                      options.prices.regions.empty() ? "" : " in these regions");
 }
 
+std::string OverBudget(const Candidate& c, const RecommendOptions& options) {
+  return fmt::format("over the budget by {}",
+                     FormatMoney(*c.cost - *options.budget));
+}
+
 // The words of that.
 std::string WordsOf(const Candidate& c, const RecommendOptions& options) {
   switch (c.objection.kind) {
@@ -70,11 +75,13 @@ std::string WordsOf(const Candidate& c, const RecommendOptions& options) {
     case Obstacle::kNoPrice:
       return WhyNoPrice(c, options);
     case Obstacle::kMissesDeadline:
-      return fmt::format("misses the deadline by {}",
-                         FormatTime(c.job->run.total() - *options.deadline));
+      return fmt::format("misses the deadline by {}{}",
+                         FormatTime(c.job->run.total() - *options.deadline),
+                         options.budget && *c.cost > *options.budget
+                             ? ", " + OverBudget(c, options)
+                             : "");
     case Obstacle::kOverBudget:
-      return fmt::format("over the budget by {}",
-                         FormatMoney(*c.cost - *options.budget));
+      return OverBudget(c, options);
     case Obstacle::kPowerUnknown:
       return "its power is not known";
     case Obstacle::kNone:
@@ -251,10 +258,14 @@ class Estimator {
         return better;
       };
       if (options_.global_batch) {
-        TryCuts(job, offer, memo, detail, take);
-      } else {
-        take(EstimateAs(job, offer, memo, detail));
+        const Cuts cuts = {*options_.global_batch, model::kLargestBatch};
+        TryCuts(job, cuts, offer, memo, detail, take);
+        continue;
       }
+      Candidate c = EstimateAs(job, offer, memo, detail);
+      const std::optional<Cuts> cuts = CutsThatFit(c);
+      take(std::move(c));
+      if (cuts) TryCuts(job, *cuts, offer, memo, detail, take);
     }
     if (best.job == nullptr) {
       best.candidate = offer.bare;
@@ -270,19 +281,34 @@ class Estimator {
     return best;
   }
 
+  // A global batch in batches of a device that are no larger than `most`.
+  struct Cuts {
+    int64_t global_batch = 0;
+    int64_t most = 0;
+  };
+
+  // What does not fit memory as one batch may as several that are accumulated,
+  // which is the same step; not where somebody asked for that batch.
+  std::optional<Cuts> CutsThatFit(const Candidate& c) const {
+    if (!c.job || c.timed() || !c.job->largest_batch) return std::nullopt;
+    if (!options_.overrides.batches.empty()) return std::nullopt;
+    return Cuts{c.batch * c.accumulation * c.devices,
+                std::min(c.batch - 1, *c.job->largest_batch)};
+  }
+
   // From the largest batch down; those that cannot fit are passed over, and
   // behind two that take longer smaller ones do, too.
   template <typename Take>
   void TryCuts(const Scenario& job,
+               const Cuts& cuts,
                const Offer& offer,
                DeviceMemo& memo,
                Detail detail,
                const Take& take) const {
     const std::vector<int64_t>& asked = options_.overrides.batches;
-    int64_t most = model::kLargestBatch;
+    int64_t most = cuts.most;
     int worse = 0;
-    for (const Scenario& cut :
-         CutsOf(job, *options_.global_batch, offer.cluster)) {
+    for (const Scenario& cut : CutsOf(job, cuts.global_batch, offer.cluster)) {
       const int64_t batch = cut.workload.batch;
       if (worse == 2) return;
       if (batch > most) continue;
@@ -442,17 +468,51 @@ std::set<std::string> CloudsOf(const std::vector<std::string>& asked) {
   return wanted;
 }
 
+// The instances that were asked for, all unless somebody says which.
+class Asked {
+ public:
+  explicit Asked(const RecommendOptions& options)
+      : clouds_(CloudsOf(options.clouds)) {
+    const auto& catalog = hardware::InstanceCatalog::Shipped();
+    for (const std::string& name : options.instances) {
+      instances_.insert(&catalog.Find(name));
+    }
+    for (const std::string& name : options.devices) {
+      const hardware::Device& device =
+          hardware::DeviceCatalog::Shipped().Find(name);
+      if (catalog.OfDevice(device.name).empty()) {
+        throw model::InputError(fmt::format(
+            "--device: no cloud of the catalog rents out {}; hint: --also {}",
+            device.name,
+            device.name));
+      }
+      devices_.insert(device.name);
+    }
+  }
+
+  bool Has(const Instance& instance) const {
+    return clouds_.contains(instance.cloud) &&
+           (instances_.empty() || instances_.contains(&instance)) &&
+           (devices_.empty() || devices_.contains(instance.device));
+  }
+
+ private:
+  std::set<std::string> clouds_;
+  std::set<const Instance*> instances_;
+  std::set<std::string> devices_;
+};
+
 }  // namespace
 
 std::vector<Candidate> EstimateCandidates(
     const std::vector<Scenario>& jobs,
     const RecommendOptions& options,
     std::vector<std::string>& left_out_fits) {
-  const std::set<std::string> clouds = CloudsOf(options.clouds);
+  const Asked asked(options);
   std::vector<Placement> places;
   for (const Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
-    if (clouds.contains(instance.cloud)) {
+    if (asked.Has(instance)) {
       AddPlaces(instance, jobs.front(), options, places);
     }
   }

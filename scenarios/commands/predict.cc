@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -162,9 +163,40 @@ std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
   return targets;
 }
 
-std::string GroundName(const PredictionTarget& target) {
-  return target.fit_name.empty() ? "no fit: datasheet and priors of its kind"
-                                 : fmt::format("fit {}", target.fit_name);
+// "3 days old"; empty: the fit does not say when it was made.
+std::string AgeOf(const calibrate::Provenance& of,
+                  std::chrono::sys_seconds now) {
+  const auto made = TimeFromText(of.date);
+  if (!made) return "";
+  const std::chrono::seconds age =
+      std::max(now - *made, std::chrono::seconds(0));
+  const auto days = std::chrono::floor<std::chrono::days>(age).count();
+  return fmt::format(", {} old",
+                     days > 1 ? hardware::Plural(days, "day")
+                              : hardware::FormatTime(model::Second(
+                                    static_cast<double>(age.count()))));
+}
+
+// What a fit errs by where a run is left out says nothing of one run alone.
+bool KnowsItsError(const calibrate::Fit& fit) {
+  return fit.provenance.runs > 1;
+}
+
+// "fit l4: 12 runs, 3.1 % left out, 5 days old".
+std::string GroundName(const PredictionTarget& target,
+                       std::chrono::sys_seconds now) {
+  if (target.fit_name.empty()) {
+    return "no fit: datasheet and priors of its kind";
+  }
+  const calibrate::Fit& fit = target.predictor.fit();
+  return fmt::format(
+      "fit {}: {}{}{}",
+      target.fit_name,
+      hardware::Plural(fit.provenance.runs, "run"),
+      KnowsItsError(fit)
+          ? fmt::format(", {:.1f} % left out", 100.0 * fit.leave_one_out_error)
+          : "",
+      AgeOf(fit.provenance, now));
 }
 
 // A job that shares its state says over how many ranks, has several devices or
@@ -269,6 +301,20 @@ Json NameOfInstance(const PredictionTarget& target) {
                                     : Json(nullptr);
 }
 
+Json FitOf(const PredictionTarget& target) {
+  return target.fit_name.empty() ? Json(nullptr) : Json(target.fit_name);
+}
+
+Json FitProvenanceOf(const PredictionTarget& target) {
+  if (target.fit_name.empty()) return nullptr;
+  const calibrate::Fit& fit = target.predictor.fit();
+  return {{"runs", fit.provenance.runs},
+          {"left_out_error_percent",
+           KnowsItsError(fit) ? Json(100.0 * fit.leave_one_out_error)
+                              : Json(nullptr)},
+          {"date", fit.provenance.date}};
+}
+
 Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   const PredictionTarget& target = *prediction.target;
   const JobEstimate& job = prediction.job;
@@ -276,7 +322,8 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   json["device"] = target.predictor.device().name;
   json["instance"] = NameOfInstance(target);
   json["price"] = ToJson(target.tariff);
-  json["fit"] = target.fit_name.empty() ? Json(nullptr) : Json(target.fit_name);
+  json["fit"] = FitOf(target);
+  json["fit_provenance"] = FitProvenanceOf(target);
   json["precision"] = model::ToText(job.workload.precision);
   json.update(ToJson(job));
   if (!job.fits()) return json;
@@ -309,8 +356,7 @@ Json HeadOf(const std::vector<PredictionTarget>& targets,
   json["device"] = one ? Json(device.name) : Json(nullptr);
   json["reported_name"] = one ? Json(device.reported_name) : Json(nullptr);
   json["instance"] = one ? NameOfInstance(target) : Json(nullptr);
-  json["fit"] =
-      one && !target.fit_name.empty() ? Json(target.fit_name) : Json(nullptr);
+  json["fit"] = one ? FitOf(target) : Json(nullptr);
   json["hosts"] = target.cluster.hosts;
   json["price"] = one ? ToJson(target.tariff) : Json(nullptr);
   return json;
@@ -332,7 +378,8 @@ std::string NamesOf(const std::vector<PredictionTarget>& targets) {
 }
 
 std::string SettingsLine(const std::vector<PredictionTarget>& targets,
-                         const std::vector<Scenario>& variants) {
+                         const std::vector<Scenario>& variants,
+                         std::chrono::sys_seconds now) {
   const model::Workload& workload = variants.front().workload;
   std::vector<std::string_view> precisions;
   for (const Scenario& variant : variants) {
@@ -348,7 +395,7 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
                                  DescribeUpdate(workload),
                                  model::ToText(workload.stack.fusion),
                                  model::ToText(workload.stack.attention));
-  if (targets.size() == 1) line += "; " + GroundName(targets.front());
+  if (targets.size() == 1) line += "; " + GroundName(targets.front(), now);
   return line;
 }
 
@@ -453,7 +500,8 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   report.headline.push_back(
       one ? Answer(target, job, first)
           : fmt::format("{} on {}", first.title, NamesOf(targets)));
-  report.headline.push_back(SettingsLine(targets, variants));
+  report.headline.push_back(
+      SettingsLine(targets, variants, options.origin.time));
   report.tables.push_back(PredictionTable(predictions, first.epochs));
   if (one) {
     for (Table& table : DetailTables(job, first.epochs)) {

@@ -39,6 +39,8 @@ using hardware::Instance;
 constexpr int64_t kMostCandidates = 1'000'000;  // any number beyond the catalog
 // A price older than this many days is worth a warning.
 constexpr int kStalePriceDays = 90;
+// What is the best as often as this is not doubted.
+constexpr double kSureEnough = 0.95;
 
 // Leaves the first `top` and says what went.
 std::string Shorten(std::vector<Candidate>& candidates, int64_t top) {
@@ -72,14 +74,29 @@ bool ChoosesBatch(const RecommendOptions& options) {
 bool ChoosesPrecision(const RecommendOptions& options) {
   return options.overrides.precisions.size() > 1;
 }
-bool Chooses(const RecommendOptions& options) {
-  return ChoosesBatch(options) || ChoosesPrecision(options);
+
+// Whether one takes the scenario's batch in parts, as it does not fit at once.
+bool IsCut(const Candidate& c,
+           const Scenario& scenario,
+           const RecommendOptions& options) {
+  return !ChoosesBatch(options) && c.timed() &&
+         c.accumulation != scenario.workload.accumulation;
+}
+bool AnyIsCut(const std::vector<Candidate>& candidates,
+              const Scenario& scenario,
+              const RecommendOptions& options) {
+  return std::any_of(
+      candidates.begin(), candidates.end(), [&](const Candidate& c) {
+        return IsCut(c, scenario, options);
+      });
 }
 
 // "8", "8 x 4" with four micro-batches, "8 x 4 bf16".
-std::string ChosenOf(const Candidate& c, const RecommendOptions& options) {
+std::string ChosenOf(const Candidate& c,
+                     bool with_batch,
+                     const RecommendOptions& options) {
   std::vector<std::string> words;
-  if (ChoosesBatch(options)) {
+  if (with_batch) {
     words.push_back(c.accumulation > 1
                         ? fmt::format("{} x {}", c.batch, c.accumulation)
                         : fmt::format("{}", c.batch));
@@ -178,14 +195,22 @@ void AddMemoryCells(const Candidate& c,
   }
 }
 
+// What people are shown of every candidate beside its figures.
+struct ShownChoices {
+  bool batch = false;
+  bool precision = false;
+  bool any() const { return batch || precision; }
+};
+
 std::vector<Cell> CandidateRow(const Candidate& c,
                                const JobUnits& units,
+                               const ShownChoices& shown,
                                const RecommendOptions& options) {
   std::vector<Cell> row;
   row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
   row.emplace_back(c.instance != nullptr || c.here ? c.Name() : "-");
   row.emplace_back(fmt::format("{} x {}", c.devices, c.device));
-  if (Chooses(options)) row.emplace_back(ChosenOf(c, options));
+  if (shown.any()) row.emplace_back(ChosenOf(c, shown.batch, options));
   row.emplace_back(c.device);
   row.emplace_back(fmt::format("{}", c.devices));
   row.emplace_back(c.tariff ? c.tariff->region : "");
@@ -242,22 +267,26 @@ std::string RestOf(const std::vector<Candidate>& candidates,
     return candidates[i].viable();
   });
   const std::string out = CountObstacles(candidates);
-  return fmt::format("not shown: {} worse{}{}; --all shows them",
-                     worse,
-                     out.empty() ? "" : "; of all candidates ",
+  return fmt::format("not shown: {}{}{}; --all shows them",
+                     worse > 0 ? fmt::format("{} worse", worse) : "",
+                     worse > 0 && !out.empty() ? "; of all candidates " : "",
                      out);
 }
 
 Table CandidateTable(const std::vector<Candidate>& candidates,
+                     const Scenario& scenario,
                      const RecommendOptions& options) {
   Table table;
   if (!options.all && !options.top) table.elided = ElidedOf(candidates);
   table.rest = RestOf(candidates, table.elided);
   const JobUnits units = UnitsOf(candidates, kShownViable);
-  table.columns = CandidateColumns(units, Chooses(options));
+  const ShownChoices shown = {
+      ChoosesBatch(options) || AnyIsCut(candidates, scenario, options),
+      ChoosesPrecision(options)};
+  table.columns = CandidateColumns(units, shown.any());
   for (const Candidate& c : candidates) {
     if (c.chosen) table.marked = table.rows.size();
-    table.Add(CandidateRow(c, units, options));
+    table.Add(CandidateRow(c, units, shown, options));
   }
   return table;
 }
@@ -339,6 +368,12 @@ std::string OddsLine(const std::vector<Candidate>& candidates,
                             100.0 * best.limits_probability.value_or(0.0))
               : "",
       hardware::Plural(on_front, "candidate"));
+}
+
+// Whether there is a choice that may well not be the best.
+bool IsUnsure(const std::vector<Candidate>& candidates) {
+  return !candidates.empty() && candidates.front().chosen &&
+         candidates.front().best_probability.value_or(1.0) < kSureEnough;
 }
 
 // Days from `date` to `now`; nullopt: it is none.
@@ -426,6 +461,12 @@ void AddNotes(const std::vector<Candidate>& candidates,
   if (auto note = DevicesNote(candidates, scenario, options)) {
     report.notes.emplace_back(std::move(*note));
   }
+  if (AnyIsCut(candidates, scenario, options)) {
+    report.notes.emplace_back(fmt::format(
+        "where a batch of {} does not fit a device it is cut into equal ones "
+        "that are accumulated",
+        scenario.workload.batch));
+  }
   if (!scenario.extras.start_up) {
     report.notes.emplace_back(StartUpNote(true), Caution::kStartUpAssumed);
   }
@@ -454,6 +495,8 @@ std::string Answer(const std::vector<Candidate>& candidates,
                        scenario.title);
   }
   const Candidate& best = candidates.front();
+  const bool with_batch =
+      ChoosesBatch(options) || IsCut(best, scenario, options);
   return fmt::format(
       "{}: {}{} is {} ({} x {}{}{}): {}, {} (80 % interval {} .. {}{})",
       scenario.title,
@@ -462,10 +505,10 @@ std::string Answer(const std::vector<Candidate>& candidates,
       best.Name(),
       best.devices,
       best.device,
-      ChoosesBatch(options)       ? ", batch "
+      with_batch                  ? ", batch "
       : ChoosesPrecision(options) ? ", "
                                   : "",
-      ChosenOf(best, options),
+      ChosenOf(best, with_batch, options),
       FormatMoney(*best.cost),
       FormatTime(best.job->run.total()),
       FormatTime(best.job->run_low),
@@ -658,9 +701,9 @@ Report ReportOf(const Candidate& best, const RecommendOptions& options) {
   of_choice.overrides = options.overrides;
   of_choice.overrides.batches = {best.batch};
   of_choice.overrides.precisions = {std::string(ToText(best.precision))};
+  std::vector<std::string>& settings = of_choice.overrides.settings;
+  settings.push_back(fmt::format("accumulation={}", best.accumulation));
   if (options.global_batch) {
-    std::vector<std::string>& settings = of_choice.overrides.settings;
-    settings.push_back(fmt::format("accumulation={}", best.accumulation));
     if (best.job->workload.parallel.shard != model::Shard::kNone) {
       settings.push_back(fmt::format("parallel.data={}", best.devices));
     }
@@ -738,11 +781,16 @@ Report Recommend(const RecommendOptions& options) {
   report.closing = report.headline.front();
   AddChoice(candidates, options, report);
   AddNotes(candidates, scenario, options, report);
+  if (!overview.calibration && IsUnsure(candidates)) {
+    report.notes.emplace_back(
+        "no one calibration would make the choice so much surer that it is "
+        "worth renting an instance for it");
+  }
   if (options.top) {
     RequireCount("--top", *options.top, kMostCandidates);
     report.notes.push_back(Shorten(candidates, *options.top));
   }
-  report.tables.push_back(CandidateTable(candidates, options));
+  report.tables.push_back(CandidateTable(candidates, scenario, options));
   if (candidates.empty() || !candidates.front().chosen) {
     report.exit_code = kNothingFits;
     report.complaint = "no instance fits and meets the limits";

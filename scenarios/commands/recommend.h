@@ -38,8 +38,10 @@ struct RecommendOptions {
   PriceOptions prices;
   std::optional<int64_t> top;  // candidates to keep; none: all
   bool all = false;            // show people every candidate, not the best few
-  std::vector<std::string> clouds;  // empty: all
-  std::optional<int64_t> hosts;     // also on so many of each instance
+  std::vector<std::string> clouds;     // empty: all
+  std::vector<std::string> devices;    // of these only; empty: of any
+  std::vector<std::string> instances;  // these only; empty: any
+  std::optional<int64_t> hosts;        // also on so many of each instance
   // Sequences of an optimizer step over all devices; none: as many a device as
   // the scenario has, however many devices there are.
   std::optional<int64_t> global_batch;

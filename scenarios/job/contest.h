@@ -47,10 +47,10 @@ class Uncertain {
 //
 //   z = sqrt(c) z_kind + sqrt(1 - c) z_device
 //
-// The median over questions that tables of measurements answer for several
-// devices, each device or run left out: sum(z_i z_j) / sum(z_i^2) is -0.3 to
-// 0.9 (docs/results/choices.md).
-inline constexpr double kSharedByKind = 0.4;
+// The likeliest of five tables' choices between devices, each device or run left
+// out: docs/choices.py prints how likely others are, there and on tables that it
+// was not chosen on (docs/results/choices.md).
+inline constexpr double kSharedByKind = 0.8;
 
 struct Contestant {
   std::string device;  // those of one device share its fit and err together

@@ -271,6 +271,19 @@ void ReadValue(const Reader& map,
   model.architecture = ReadArchitecture(map);
 }
 
+// A copy of a shipped scenario finds what lies beside the original, unless it
+// has a file of that name beside itself.
+std::string LengthsPath(const std::string& scenario, const std::string& name) {
+  const fs::path shipped = fs::path(ScenarioDirectory()) / name;
+  std::error_code ignored;
+  const bool copied =
+      !fs::exists(fs::path(scenario).parent_path() / name, ignored) &&
+      fs::exists(shipped, ignored);
+  return hardware::PathBeside(
+      copied ? (fs::path(ScenarioDirectory()) / "any.yaml").string() : scenario,
+      name);
+}
+
 // What the file would say, or its name.
 void ReadValue(const Reader& map,
                std::string_view key,
@@ -279,7 +292,7 @@ void ReadValue(const Reader& map,
       map.IsMap(key)
           ? ReadLengths(map.Map(key))
           : LoadLengths(map.Parsed(key, [&](const std::string& name) {
-              return hardware::PathBeside(map.file(), name);
+              return LengthsPath(map.file(), name);
             }));
   lengths.scenario.lengths = std::move(file.histogram);
   lengths.scenario.lengths_source = std::move(file.source);

@@ -41,7 +41,7 @@ MeasuredChoice ChoiceOf(std::string question,
     choice.entries.push_back(
         {device,
          model::Second(calibrate::Median(measured.seconds)),
-         model::Second(time.value),
+         time,
          price,
          0,
          false});
@@ -67,7 +67,8 @@ MeasuredChoice ChoiceOf(std::string question,
   std::stable_sort(choice.entries.begin(),
                    choice.entries.end(),
                    [](const auto& a, const auto& b) {
-                     return a.predicted * a.price < b.predicted * b.price;
+                     return a.predicted.value * a.price <
+                            b.predicted.value * b.price;
                    });
   choice.regret = MeasuredScore(choice.entries.front()) / least - 1.0;
   return choice;
@@ -132,7 +133,9 @@ Json ToJson(const MeasuredChoice& choice) {
     json["devices"].push_back(
         {{"device", entry.device},
          {"measured_s", ToSeconds(entry.measured)},
-         {"predicted_s", ToSeconds(entry.predicted)},
+         {"predicted_s", entry.predicted.value},
+         {"predicted_low_s", entry.predicted.low},
+         {"predicted_high_s", entry.predicted.high},
          {"price_usd_per_hour",
           choice.objective == "cost" ? Json(entry.price) : Json(nullptr)},
          {"best_probability", entry.best_probability},

@@ -26,8 +26,8 @@ struct MeasuredChoice {
   struct Entry {
     std::string device;
     model::Seconds<> measured;
-    model::Seconds<> predicted;
-    double price = 1;  // of a device, an hour; 1 where time counts
+    ScoreRange predicted;  // seconds
+    double price = 1;      // of a device, an hour; 1 where time counts
     double best_probability = 0;
     bool best = false;  // as measured
   };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "calibrate/fit/fit.h"
 #include "hardware/catalog/device.h"
@@ -372,6 +374,77 @@ TEST_CASE("where a limit leaves nothing, what misses it by least comes first") {
   CHECK(misses > 10);
   const Table& table = report.tables.front();
   CHECK(table.rows.size() - table.elided.size() == 3);
+}
+
+TEST_CASE("what does not fit as one batch is cut into some that do") {
+  const FitFolder none;
+  RecommendOptions options;
+  options.overrides.model = "llama-3.1-8b";
+  options.overrides.samples = 10000;
+  options.overrides.lengths = {2048};
+  const auto chosen = [&] {
+    return Json::parse(Recommend(options).json).at("candidates").at(0);
+  };
+  const Json cut = chosen();
+  CHECK(cut.at("chosen") == true);
+  CHECK(cut.at("batch") < 8);
+  CHECK(cut.at("batch").get<int>() * cut.at("accumulation").get<int>() == 8);
+  // As if somebody had asked for these.
+  options.overrides.batches = {cut.at("batch").get<int64_t>()};
+  options.overrides.settings = {
+      "accumulation=" + std::to_string(cut.at("accumulation").get<int>())};
+  CHECK(chosen().at("estimate") == cut.at("estimate"));
+  // Who names a batch means it.
+  options.overrides.batches = {8};
+  options.overrides.settings.clear();
+  CHECK(chosen().at("batch") == 8);
+  CHECK(chosen().at("instance") != cut.at("instance"));
+}
+
+TEST_CASE("candidates are of the devices and instances asked for") {
+  const FitFolder none;
+  RecommendOptions options = For("imdb_bert_base");
+  options.devices = {"L4", "a10g"};
+  std::set<std::string> devices;
+  const Json both = Json::parse(Recommend(options).json).at("candidates");
+  for (const Json& c : both) devices.insert(c.at("device"));
+  CHECK(devices == std::set<std::string>{"a10g", "l4"});
+  options.devices = {"groq_lpu"};
+  CHECK_THROWS_WITH_AS(Recommend(options),
+                       "--device: no cloud of the catalog rents out groq_lpu; "
+                       "hint: --also groq_lpu",
+                       model::InputError);
+  options.devices.clear();
+  options.instances = {"g5.xlarge"};
+  const Json one = Json::parse(Recommend(options).json).at("candidates");
+  CHECK(one.size() == 1);
+  CHECK(one.at(0).at("instance") == "aws/g5.xlarge");
+}
+
+TEST_CASE("of two limits the one that is missed by more counts") {
+  const FitFolder none;
+  RecommendOptions options = For("squad_bert_large");
+  options.deadline = model::Second(1800);
+  options.budget = model::Usd<>(1);
+  const Json json = Json::parse(Recommend(options).json);
+  double last = 0;
+  int both = 0;
+  for (const Json& candidate : json.at("candidates")) {
+    if (candidate.at("chosen") == true) continue;
+    const std::string reason = candidate.at("reason");
+    const bool late = reason.starts_with("misses the deadline by ");
+    const bool dear = reason.find("over the budget by ") != std::string::npos;
+    if (!late && !dear) break;
+    both += late && dear ? 1 : 0;
+    const double run = candidate.at("estimate").at("run_time_s");
+    const double cost = candidate.at("cost_usd");
+    const double miss = std::max(run / 1800.0, cost / 1.0);
+    CHECK(miss >= last);
+    CHECK(late == (run > 1800.0));
+    CHECK(dear == (cost > 1.0));
+    last = miss;
+  }
+  CHECK(both > 10);
 }
 
 TEST_CASE("what does not fit and what lacks the precision say so") {

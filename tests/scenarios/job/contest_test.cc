@@ -63,8 +63,8 @@ TEST_CASE("what would be taken anyway saves nothing") {
 }
 
 // Two of one kind, 10 % apart, each to 10 %: their difference is sure to
-// 0.1 sqrt(2 (1 - 0.4)) = 0.1095, so that the first is best with
-// Phi(log(1.1) / 0.1095) = 80.8 %; of two kinds with Phi(0.0953 / 0.1414) = 75.
+// 0.1 sqrt(2 (1 - 0.8)) = 0.0632, so that the first is best with
+// Phi(log(1.1) / 0.0632) = 93.4 %; of two kinds with Phi(0.0953 / 0.1414) = 75.
 TEST_CASE("devices of one kind err together in part") {
   Contestant a = Of("a", 100, 0.1);
   Contestant b = Of("b", 110, 0.1);
@@ -74,7 +74,7 @@ TEST_CASE("devices of one kind err together in part") {
   };
   CHECK(std::abs(odds() - sure(0)) < kShareError);
   a.kind = b.kind;
-  CHECK(sure(kSharedByKind) == doctest::Approx(0.808).epsilon(0.001));
+  CHECK(sure(kSharedByKind) == doctest::Approx(0.934).epsilon(0.001));
   CHECK(std::abs(odds() - sure(kSharedByKind)) < kShareError);
 }
 

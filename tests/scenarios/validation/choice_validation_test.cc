@@ -40,7 +40,7 @@ TEST_CASE("a choice between devices, as predicted and as measured") {
         doctest::Approx(1.0));
   CHECK(ChoiceNote(choices).starts_with(
       "choices: of 1 between devices by time or cost 0 are the best as "
-      "measured, 1 or within 3 % of it; 0.7"));
+      "measured, 1 or within 3 % of it; 0.9"));
 }
 
 TEST_CASE("by cost the price of a device counts, of those that have one") {
