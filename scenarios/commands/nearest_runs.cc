@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "calibrate/fit/discrepancy.h"
 #include "hardware/files/unit_text.h"
@@ -32,36 +33,9 @@ std::vector<Cell> RowOf(const calibrate::FittedRun& run) {
           run.left_out ? ErrorText(run) : "-"};
 }
 
-}  // namespace
-
-std::vector<const calibrate::FittedRun*> NearestRuns(
-    const calibrate::Fit& fit, const model::Workload& workload, size_t most) {
-  const calibrate::ErrorPoint here =
-      calibrate::ErrorPointOf(calibrate::PlaceOf(workload));
-  std::vector<const calibrate::FittedRun*> runs;
-  for (const calibrate::FittedRun* run : fit.ChiefRuns()) {
-    if (run->place) runs.push_back(run);
-  }
-  const auto likeness = [&](const calibrate::FittedRun* run) {
-    return calibrate::ErrorCorrelation(here,
-                                       calibrate::ErrorPointOf(*run->place));
-  };
-  std::stable_sort(
-      runs.begin(),
-      runs.end(),
-      [&](const calibrate::FittedRun* a, const calibrate::FittedRun* b) {
-        return likeness(a) > likeness(b);
-      });
-  runs.resize(std::min(most, runs.size()));
-  return runs;
-}
-
-std::optional<Table> NearestRunTable(const calibrate::Fit& fit,
-                                     const model::Workload& workload) {
-  const auto runs = NearestRuns(fit, workload, kShownRuns);
-  if (runs.empty()) return std::nullopt;
+Table TableOf(std::string title) {
   Table table;
-  table.title = "measured nearest to this, and what the fit without it says";
+  table.title = std::move(title);
   table.columns = {{"run", "run", Align::kLeft},
                    {"layers", "layers", Align::kRight},
                    {"batch", "batch", Align::kRight},
@@ -72,7 +46,64 @@ std::optional<Table> NearestRunTable(const calibrate::Fit& fit,
                    {"measured", "measured", Align::kRight},
                    {"left out", "left_out", Align::kRight},
                    {"error", "error", Align::kRight}};
-  for (const calibrate::FittedRun* run : runs) table.Add(RowOf(*run));
+  return table;
+}
+
+}  // namespace
+
+std::vector<NearRun> NearestRuns(const std::vector<const calibrate::Fit*>& fits,
+                                 const model::Workload& workload,
+                                 size_t most) {
+  const calibrate::ErrorPoint here =
+      calibrate::ErrorPointOf(calibrate::PlaceOf(workload));
+  std::vector<std::pair<double, NearRun>> runs;
+  for (const calibrate::Fit* fit : fits) {
+    for (const calibrate::FittedRun* run : fit->ChiefRuns()) {
+      if (!run->place) continue;
+      runs.emplace_back(calibrate::ErrorCorrelation(
+                            here, calibrate::ErrorPointOf(*run->place)),
+                        NearRun{fit, run});
+    }
+  }
+  std::stable_sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
+    return a.first > b.first;
+  });
+  runs.resize(std::min(most, runs.size()));
+  std::vector<NearRun> nearest;
+  nearest.reserve(runs.size());
+  for (const auto& [likeness, run] : runs) nearest.push_back(run);
+  return nearest;
+}
+
+std::optional<Table> NearestRunTable(const calibrate::Fit& fit,
+                                     const model::Workload& workload) {
+  const auto runs = NearestRuns({&fit}, workload, kShownRuns);
+  if (runs.empty()) return std::nullopt;
+  Table table =
+      TableOf("measured nearest to this, and what the fit without it says");
+  for (const NearRun& near : runs) table.Add(RowOf(*near.run));
+  return table;
+}
+
+std::optional<Table> NearestRunsOfKind(hardware::DeviceKind kind,
+                                       const model::Workload& workload) {
+  const calibrate::LoadedFits loaded = calibrate::LoadFits();
+  std::vector<const calibrate::Fit*> alike;
+  for (const calibrate::Fit& fit : loaded.fits) {
+    if (fit.kind == kind) alike.push_back(&fit);
+  }
+  const auto runs = NearestRuns(alike, workload, kShownRuns);
+  if (runs.empty()) return std::nullopt;
+  Table table = TableOf(
+      "nothing was measured on this device; measured nearest to this on others "
+      "of its kind, and what their fits without it say");
+  table.columns.insert(table.columns.begin(),
+                       {"device", "device", Align::kLeft});
+  for (const NearRun& near : runs) {
+    std::vector<Cell> row = RowOf(*near.run);
+    row.insert(row.begin(), Cell(near.fit->device));
+    table.Add(std::move(row));
+  }
   return table;
 }
 

@@ -509,9 +509,11 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
     }
     if (options.charts) {
       report.charts = PredictionCharts(target, first, job);
-      if (auto runs = NearestRunTable(target.predictor.fit(), job.workload)) {
-        report.page_tables.push_back(*std::move(runs));
-      }
+      auto runs =
+          target.fit_name.empty()
+              ? NearestRunsOfKind(target.predictor.device().kind, job.workload)
+              : NearestRunTable(target.predictor.fit(), job.workload);
+      if (runs) report.page_tables.push_back(*std::move(runs));
     }
   }
   report.trace.emplace();

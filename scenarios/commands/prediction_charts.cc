@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "model/error.h"
@@ -95,17 +96,35 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
   return chart;
 }
 
-// The job on `devices` of the target's; nullopt where that cannot be.
+// The instance with the most of the target's devices, of its own cloud where
+// one there has several: one that has a single device scales into that.
+const hardware::Instance* LargestAlike(const PredictionTarget& target) {
+  const hardware::Instance* largest = target.instance;
+  if (largest == nullptr || largest->count > 1) return largest;
+  const auto place = [&](const hardware::Instance* one) {
+    return std::tuple(one->count > 1 && one->cloud == target.instance->cloud,
+                      one->count);
+  };
+  for (const hardware::Instance* one :
+       hardware::InstanceCatalog::Shipped().OfDevice(
+           target.predictor.device().name)) {
+    if (place(one) > place(largest)) largest = one;
+  }
+  return largest;
+}
+
+// The job on `devices` of that instance, else of the target's device; nullopt
+// where that cannot be.
 std::optional<JobEstimate> OnDevices(const PredictionTarget& target,
+                                     const hardware::Instance* instance,
                                      const Scenario& scenario,
                                      int64_t devices) {
   try {
-    JobEstimate job =
-        EstimateJob(scenario,
-                    target.predictor,
-                    target.instance != nullptr
-                        ? ClusterOf(*target.instance, devices, target.predictor)
-                        : ClusterOf(target.predictor, devices));
+    JobEstimate job = EstimateJob(
+        scenario,
+        target.predictor,
+        instance != nullptr ? ClusterOf(*instance, devices, target.predictor)
+                            : ClusterOf(target.predictor, devices));
     if (job.fits()) return job;
   } catch (const model::InputError&) {
     // No link is known, or a chip would be used in part.
@@ -118,13 +137,13 @@ Chart ScalingChart(const PredictionTarget& target, const Scenario& scenario) {
   chart.title = "scaling over devices";
   chart.x = {"devices", false};
   chart.y = {"samples/s", false};
-  const int64_t most =
-      target.instance != nullptr
-          ? DevicesOf(*target.instance, target.predictor.device())
-          : std::max<int64_t>(8, target.cluster.devices);
+  const hardware::Instance* instance = LargestAlike(target);
+  const int64_t most = instance != nullptr
+                           ? DevicesOf(*instance, target.predictor.device())
+                           : std::max<int64_t>(8, target.cluster.devices);
   ChartLine even{"as many times one device", {}};
   for (int64_t devices = 1; devices <= most; devices *= 2) {
-    const auto job = OnDevices(target, scenario, devices);
+    const auto job = OnDevices(target, instance, scenario, devices);
     if (!job) continue;
     const auto count = static_cast<double>(devices);
     const double rate = job->samples_per_second;
@@ -140,9 +159,10 @@ Chart ScalingChart(const PredictionTarget& target, const Scenario& scenario) {
     even.points.push_back({"", last, last * even.points.front().y, false});
     chart.lines.push_back(std::move(even));
   }
-  chart.caption =
-      "Data parallel at the same batch a device; the line is as many times one "
-      "device.";
+  chart.caption = fmt::format(
+      "Data parallel at the same batch a device{}; the line is as many times "
+      "one device.",
+      instance != target.instance ? ", in " + instance->FullName() : "");
   return chart;
 }
 
@@ -201,7 +221,8 @@ Chart SensitivityChart(const PredictionTarget& target,
     if (other < 1) continue;
     Scenario changed = scenario;
     changed.workload.batch = other;
-    if (const auto made = OnDevices(target, changed, target.cluster.devices)) {
+    if (const auto made = OnDevices(
+            target, target.instance, changed, target.cluster.devices)) {
       const double value = out.ValueOf(*made, made->run.total());
       out.Add(
           fmt::format("batch {} instead of {}", other, batch), value, value);

@@ -127,16 +127,27 @@ TEST_CASE("the page of a prediction has the runs nearest to it") {
   const calibrate::LoadedFits fits = calibrate::LoadFitsOf("v100_sxm2_32gb");
   REQUIRE(fits.fits.size() == 1);
   const Scenario scenario = LoadScenario("squad_bert_large");
-  const auto nearest = NearestRuns(fits.fits.front(), scenario.workload, 3);
+  const auto nearest = NearestRuns({&fits.fits.front()}, scenario.workload, 3);
   REQUIRE(nearest.size() == 3);
   // A run of the same stack and precision is nearer than of others.
-  CHECK(nearest.front()->place->settings ==
+  CHECK(nearest.front().run->place->settings ==
         calibrate::PlaceOf(scenario.workload).settings);
-  CHECK(nearest.front()->place->sequence_length == 384);
+  CHECK(nearest.front().run->place->sequence_length == 384);
   const std::string page = HtmlPage(report);
-  for (const calibrate::FittedRun* run : nearest) {
-    CHECK(page.find(Escaped(run->label)) != std::string::npos);
+  for (const NearRun& near : nearest) {
+    CHECK(page.find(Escaped(near.run->label)) != std::string::npos);
   }
+}
+
+TEST_CASE("the page of a device without a fit has runs of others") {
+  const FitFolder none;
+  PredictOptions options = WithCharts();
+  options.device.clear();
+  options.instances = {"gcp/g2-standard-4"};
+  const std::string page = HtmlPage(Predict(options));
+  CHECK(page.find("nothing was measured on this device") != std::string::npos);
+  // Its instance has one L4; another of the cloud has eight.
+  CHECK(page.find("in gcp/g2-standard-96") != std::string::npos);
 }
 
 TEST_CASE("a page of many candidates stays small, and says what it left out") {
