@@ -42,8 +42,9 @@ struct CalibrateOptions {
   // UserFitDirectory().
   std::string output;
   model::Seconds<> budget = model::Second(120.0);  // start of the trainer too
-  // Stop early once the 80 % interval of the parameters alone is below this
-  // share of the time, as a mean over the plan's scenarios; 0: use the budget.
+  // Stop early once half the 80 % interval is below this share of the time: of
+  // the steps asked for, as they are predicted; where none are, of the
+  // parameters alone, as a mean over the plan's scenarios. 0: use the budget.
   double target_interval = 0.0;
   // Empty: as DefaultPrecisions (machine.h) has them.
   std::vector<model::Precision> precisions;
@@ -55,7 +56,8 @@ struct CalibrateOptions {
   // What will be asked: the runs are chosen towards it (runs_towards.h), in its
   // own precisions; empty: `models`.
   std::vector<model::Workload> towards;
-  // Forget the finished runs of an interrupted calibration.
+  // Forget the finished runs of an interrupted calibration, and those behind
+  // the fit that is there.
   bool fresh = false;
   // Also where the fit that is there is the better one (fit/replacement.h).
   bool force = false;

@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "calibrate/fit/predictor.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/fit/replacement.h"
 #include "calibrate/fit/step_model.h"
@@ -25,6 +26,7 @@
 #include "calibrate/records/files.h"
 #include "calibrate/records/measurement.h"
 #include "calibrate/records/record_file.h"
+#include "calibrate/session/earlier_runs.h"
 #include "calibrate/session/output_lock.h"
 #include "calibrate/session/plan.h"
 #include "calibrate/session/progress_log.h"
@@ -32,6 +34,7 @@
 #include "calibrate/session/requests.h"
 #include "calibrate/session/runs_towards.h"
 #include "calibrate/session/trainer_process.h"
+#include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
@@ -88,8 +91,10 @@ class Session {
         options_(options),
         progress_(options.progress, log),
         fit_path_(std::move(fit_path)),
-        budget_s_(model::ToSeconds(options.budget)),
-        planner_(device_, PlanOf(device_, options)) {
+        budget_s_(model::ToSeconds(options.budget)) {
+    PlanOptions plan = PlanOf(device_, options);
+    if (!options.towards.empty()) asked_ = plan.scenarios;
+    planner_.emplace(device_, std::move(plan));
     const fs::path stem = fs::path(fit_path_).replace_extension();
     partial_path_ = stem.string() + ".partial.jsonl";
     records_path_ = stem.string() + ".jsonl";
@@ -102,15 +107,16 @@ class Session {
     const SignalGuard signals;
     start_ = Clock::now();
     WarnIfBusy();
+    TakeEarlierRuns();
     Resume();
     RecordFile records(partial_path_);
     try {
       Measure(records);
     } catch (const InputError& error) {
-      if (runs_.empty()) throw;
+      if (NewRuns() == 0) throw;
       throw InputError(fmt::format("{}; {} kept in {}",
                                    error.what(),
-                                   Plural(std::ssize(runs_), "finished run"),
+                                   Plural(NewRuns(), "finished run"),
                                    partial_path_));
     }
     MeasureRanks(records);
@@ -121,6 +127,59 @@ class Session {
   double SpentSeconds() const {
     return resumed_s_ +
            std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  // Those that are not of the fit which stands there.
+  int64_t NewRuns() const {
+    return std::ssize(runs_) - static_cast<int64_t>(earlier_.runs.size());
+  }
+
+  // One question more does not cost what is known of others: the runs behind
+  // the fit that stands there count, too, as long as the machine is the same.
+  void TakeEarlierRuns() {
+    if (asked_.empty() || options_.fresh) return;
+    earlier_ = internal::ReadEarlierRuns(records_path_, device_);
+    if (earlier_.runs.empty()) return;
+    progress_.Note(fmt::format("the {} behind the fit that is there count, too",
+                               Plural(std::ssize(earlier_.runs), "run")));
+    collectives_ = earlier_.collectives;
+    for (const MeasuredRun& run : earlier_.runs) {
+      Keep(run);
+      WatchSpeedBy(run, 0);  // the machine may have changed since
+    }
+  }
+
+  // Where the machine is not the same any more.
+  void DropEarlierRuns(const std::string& why) {
+    progress_.Note(
+        fmt::format("{}: the {} behind the fit that is there do not "
+                    "count",
+                    why,
+                    Plural(std::ssize(earlier_.runs), "run")));
+    const std::vector<MeasuredRun> measured(
+        runs_.begin() + std::ssize(earlier_.runs), runs_.end());
+    collectives_.erase(collectives_.begin(),
+                       collectives_.begin() + std::ssize(earlier_.collectives));
+    earlier_ = {};
+    runs_.clear();
+    planner_.emplace(device_, PlanOf(device_, options_));
+    for (const MeasuredRun& run : measured) Keep(run);
+  }
+
+  // After every new run, which may be one of theirs again.
+  void CheckEarlierRuns() {
+    if (earlier_.runs.empty()) return;
+    const MeasuredRun& last = runs_.back();
+    if (!internal::AreAlike(last, earlier_.runs.front())) {
+      DropEarlierRuns("the trainer or the host is another one");
+      return;
+    }
+    const std::optional<Drift> drift =
+        internal::DriftSince(earlier_.runs, last);
+    if (!drift || drift->share() < kUnsteady) return;
+    DropEarlierRuns(
+        fmt::format("this machine's speed changed since, by {:.0f} %",
+                    100.0 * drift->share()));
   }
 
   // Others' work on the same cores is measured along with ours.
@@ -190,10 +249,12 @@ class Session {
       resumed_s_ += TimedSeconds(run);
       Keep(std::move(run));
     }
-    collectives_ = std::move(earlier.collectives);
-    if (!runs_.empty()) {
+    for (MeasuredCollective& one : earlier.collectives) {
+      collectives_.push_back(std::move(one));
+    }
+    if (NewRuns() > 0) {
       progress_.Note(fmt::format("going on from {} of {:.0f} s",
-                                 Plural(std::ssize(runs_), "finished run"),
+                                 Plural(NewRuns(), "finished run"),
                                  resumed_s_));
     }
     // The machine may have changed its speed since: that is seen first.
@@ -241,7 +302,7 @@ class Session {
   }
 
   void Keep(MeasuredRun run) {
-    if (run.device_count == 1) planner_.Done(run.workload);
+    if (run.device_count == 1) planner_->Done(run.workload);
     runs_.push_back(std::move(run));
     kept_ = WithoutWorseRepeats(runs_);
     observations_ = ObservationsOf(kept_.runs);
@@ -251,7 +312,7 @@ class Session {
     const model::Seconds<> step = ObservationsOf(runs_.back()).front().measured;
     progress_.Finished(
         fmt::format("run {}: {}: {} a step ({:.0f} of {:.0f} s){}",
-                    runs_.size(),
+                    NewRuns(),
                     words,
                     hardware::FormatTime(step),
                     SpentSeconds(),
@@ -289,14 +350,14 @@ class Session {
   void Measure(RecordFile& records) {
     known_ = PriorFit(device_);
     Refit();
-    unknown_ = ExpectedOfAnswer();
+    unknown_ = IntervalOfAnswer();
     const double until_s =
         target_.ranks.empty() ? budget_s_ : (1.0 - kRankShare) * budget_s_;
     TrainerProcess process(MeasureCommand(1));
     while (!interrupted_) {
       const double left_s = until_s - SpentSeconds();
       if (options_.target_interval > 0.0 && !observations_.empty() &&
-          planner_.ExpectedInterval(known_) < options_.target_interval) {
+          Interval() < options_.target_interval) {
         progress_.Note("the target interval is reached");
         return;
       }
@@ -306,7 +367,7 @@ class Session {
         control_due_s_ = SpentSeconds() + kControlSeconds;
       }
       if (!next || model::ToSeconds(next->expected_duration) > left_s) {
-        next = planner_.Next(
+        next = planner_->Next(
             known_,
             model::Second(std::min(left_s, kLongestRunShare * budget_s_)));
       }
@@ -315,7 +376,7 @@ class Session {
       if (!line) continue;
       const bool kept = Take(*line, *next, records);
       Refit();
-      const double before = std::exchange(unknown_, ExpectedOfAnswer());
+      const double before = std::exchange(unknown_, IntervalOfAnswer());
       if (!kept) continue;
       ReportLast(internal::RunWords(next->workload), Worth(before));
     }
@@ -337,7 +398,7 @@ class Session {
     while (true) {
       progress_.Redraw(SpentSeconds(),
                        budget_s_,
-                       fmt::format("run {}: {}", runs_.size() + 1, words));
+                       fmt::format("run {}: {}", NewRuns() + 1, words));
       std::optional<std::string> line =
           process.Receive(std::chrono::duration<double>(0.25));
       if (line) return line;
@@ -352,13 +413,26 @@ class Session {
     }
   }
 
-  // What is not known of the asked step, 0 where none is asked for.
-  double ExpectedOfAnswer() const {
-    return options_.towards.empty() ? 0.0 : planner_.ExpectedInterval(known_);
+  // Half the 80 % interval that `predict` gives the asked steps, as a share of
+  // them and the mean over them; 0 where none is asked for.
+  double IntervalOfAnswer() const {
+    if (asked_.empty()) return 0.0;
+    const Predictor predictor =
+        observations_.empty() ? Predictor(device_) : Predictor(device_, known_);
+    double sum = 0.0;
+    for (const model::Workload& step : asked_) {
+      const StepPrediction answer = predictor.Predict(step);
+      sum += 0.5 * (answer.high_factor - answer.low_factor);
+    }
+    return sum / static_cast<double>(asked_.size());
+  }
+  // What --until is about.
+  double Interval() const {
+    return asked_.empty() ? planner_->ExpectedInterval(known_) : unknown_;
   }
   // What a run was worth to the answer.
   std::string Worth(double before) const {
-    if (options_.towards.empty()) return "";
+    if (asked_.empty()) return "";
     return fmt::format("; of the asked step +-{:.1f} -> +-{:.1f} %",
                        100.0 * before,
                        100.0 * unknown_);
@@ -375,8 +449,8 @@ class Session {
       progress_.Warn(fmt::format("{}: the trainer refuses: {}",
                                  internal::RunWords(asked.workload),
                                  answer.refused->message));
-      planner_.Done(asked.workload);
-      if (++refused_ > 3 && runs_.empty()) {
+      planner_->Done(asked.workload);
+      if (++refused_ > 3 && NewRuns() == 0) {
         throw InputError("the trainer refuses every run: " +
                          answer.refused->message);
       }
@@ -393,13 +467,13 @@ class Session {
                       device_.name,
                       device_.reported_name));
     }
-    if (!runs_.empty() && runs_.front().software != run.software) {
+    if (NewRuns() > 0 && runs_.back().software != run.software) {
       progress_.Warn(
           "the earlier runs are of another version of the trainer; --fresh "
           "starts without them");
     }
     records.Append(line);
-    planner_.Done(asked.workload);
+    planner_->Done(asked.workload);
     if (run.disturbed && repeated_.insert(Describe(asked.workload)).second) {
       again_ = asked;
       progress_.Note(fmt::format("{}: disturbed, {}; it is run once more",
@@ -408,6 +482,7 @@ class Session {
     }
     WatchSpeedBy(run, SpentSeconds() + kControlSeconds);
     Keep(std::move(run));
+    CheckEarlierRuns();
     return true;
   }
 
@@ -558,15 +633,15 @@ class Session {
     if (interrupted_) {
       progress_.Warn(fmt::format(
           "interrupted; {} kept in {}, the next calibrate goes on from there",
-          Plural(std::ssize(runs_), "finished run"),
+          Plural(NewRuns(), "finished run"),
           partial_path_));
-      if (runs_.empty()) {
+      if (NewRuns() == 0) {
         std::error_code ignored;
         fs::remove(partial_path_, ignored);
         return result;
       }
     }
-    if (runs_.empty()) {
+    if (NewRuns() == 0) {
       throw InputError(
           fmt::format("no run fits in the budget of {:.0f} s", budget_s_));
     }
@@ -615,9 +690,18 @@ class Session {
       path = fs::path(fit_path_).replace_extension(".new.jsonl").string();
     }
     std::error_code error;
+    if (!earlier_.runs.empty()) PutEarlierRunsFirst();
     if (fs::exists(path, error)) fs::rename(path, path + ".old", error);
     if (!error) fs::rename(partial_path_, path, error);
     if (error) path = partial_path_;
+  }
+
+  // The records of a fit are all that it was made of.
+  void PutEarlierRunsFirst() {
+    std::string records = earlier_.text;
+    if (!records.empty() && records.back() != '\n') records += '\n';
+    records += hardware::ReadTextFile(partial_path_, "measurements");
+    internal::WriteWhole(partial_path_, records);
   }
 
   std::string FitName() const { return fs::path(fit_path_).stem().string(); }
@@ -631,10 +715,12 @@ class Session {
   std::string partial_path_;
   std::string records_path_;
   double budget_s_;
-  Planner planner_;
-  double unknown_ = 0;  // of the asked step, after the last run
+  std::vector<model::Workload> asked_;  // steps; empty: none by name
+  std::optional<Planner> planner_;      // always there
+  double unknown_ = 0;                  // of the asked step, after the last run
   Clock::time_point start_;
-  double resumed_s_ = 0;  // of the runs of an interrupted calibration
+  double resumed_s_ = 0;           // of the runs of an interrupted calibration
+  internal::EarlierRuns earlier_;  // first in the two that follow
   std::vector<MeasuredRun> runs_;
   std::vector<MeasuredCollective> collectives_;
   KeptRuns kept_;                          // of these, what is fitted to

@@ -700,6 +700,83 @@ TEST_CASE(
         network.all_gather->factor);
 }
 
+// Steps of bert-tiny, long enough that a change of speed is seen.
+CalibrateOptions TowardsStep(const FakeTrainer& fake, int64_t length) {
+  CalibrateOptions options = fake.Options();
+  model::Workload asked;
+  asked.architecture = model::FindArchitecture("bert-tiny");
+  asked.batch = 1;
+  asked.sequence_length = length;
+  options.towards = {asked};
+  options.budget = model::Second(60.0);
+  ::setenv("FAKE_SLOWNESS", "100", 1);
+  return options;
+}
+
+TEST_CASE("towards another question what was measured for the first counts") {
+  if (NoPython()) return;
+  const FakeTrainer fake("towards");
+  std::ostringstream log;
+  const CalibrateResult first = Calibrate(TowardsStep(fake, 64), log);
+  REQUIRE(first.fit.has_value());
+  const Measurements before = ReadMeasurements(first.records_path);
+
+  std::ostringstream second_log;
+  CalibrateOptions options = TowardsStep(fake, 160);
+  const CalibrateResult second = Calibrate(options, second_log);
+  REQUIRE(second.fit.has_value());
+  CHECK(second.kept.empty());
+  CHECK(second_log.str().find("behind the fit that is there count, too") !=
+        std::string::npos);
+  // Its records are all that it was made of, and make it again.
+  const Measurements after = ReadMeasurements(second.records_path);
+  REQUIRE(after.runs.size() > before.runs.size());
+  for (size_t i = 0; i < before.runs.size(); ++i) {
+    CHECK(Describe(after.runs[i].workload) ==
+          Describe(before.runs[i].workload));
+  }
+  CHECK(second.fit->range.max_sequence_length == 160);
+  CHECK(second.fit->provenance.runs > first.fit->provenance.runs);
+  CalibrateOptions again;
+  again.from = {second.records_path};
+  again.output = fake / "again.yaml";
+  CHECK(Calibrate(again, log).fit->Values() == second.fit->Values());
+
+  // On a machine that is half as fast by now they do not count.
+  ::setenv("FAKE_SLOWNESS", "200", 1);
+  std::ostringstream slow_log;
+  const CalibrateResult slower = Calibrate(options, slow_log);
+  CHECK(slow_log.str().find("this machine's speed changed since, by 100 %: "
+                            "the ") != std::string::npos);
+  CHECK(ReadMeasurements(slower.records_path).runs.size() < after.runs.size());
+
+  // Nor where somebody starts afresh.
+  options.fresh = true;
+  std::ostringstream fresh_log;
+  Calibrate(options, fresh_log);
+  CHECK(fresh_log.str().find("behind the fit") == std::string::npos);
+}
+
+TEST_CASE("what a run is worth is told by the interval that is predicted") {
+  if (NoPython()) return;
+  const FakeTrainer fake("towards");
+  const CalibrateOptions options = TowardsStep(fake, 64);
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(options, log);
+  REQUIRE(result.fit.has_value());
+  const Predictor predictor(hardware::DeviceCatalog::Shipped().Find("cpu"),
+                            *result.fit);
+  model::Workload step = options.towards.front();
+  step.work = model::Work::kTraining;
+  const StepPrediction answer = predictor.Predict(step);
+  const std::string said = fmt::format(
+      "-> +-{:.1f} %", 50.0 * (answer.high_factor - answer.low_factor));
+  const std::string text = log.str();
+  const size_t last = text.rfind("-> +-");
+  REQUIRE(last != std::string::npos);
+  CHECK(text.substr(last, said.size()) == said);
+}
+
 TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
   if (NoPython() || hardware::HostCpu().cores < 2) return;
   const FakeTrainer fake("interrupt-ranks");
