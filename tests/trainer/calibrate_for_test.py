@@ -72,7 +72,9 @@ class CalibrateFor(unittest.TestCase):
                 r"of the asked step \+-([\d.]+) -> \+-([\d.]+) %",
                 result.stderr)]
             self.assertGreaterEqual(len(worth), 3, result.stderr)
-            self.assertLess(worth[-1][1], worth[0][0])
+            # Runs that others took time from may say less than none.
+            if not re.search("disturbed|busy|speed changed", result.stderr):
+                self.assertLess(worth[-1][1], worth[0][0])
             records = [json.loads(line) for line in
                        fit.with_suffix(".jsonl").read_text().splitlines()]
             self.assertGreaterEqual(len(records), 3)
@@ -87,6 +89,10 @@ class CalibrateFor(unittest.TestCase):
             self.assertEqual(answer.returncode, 0, answer.stderr)
             step = json.loads(answer.stdout)["predictions"][0]
             self.assertGreater(step["step_time_s"], 0)
+            # It is what the answer says of itself.
+            half = (step["step_time_high_s"] - step["step_time_low_s"]) / 2
+            self.assertAlmostEqual(100 * half / step["step_time_s"],
+                                   worth[-1][1], delta=0.06)
 
     def test_until(self):
         with tempfile.TemporaryDirectory() as temporary:
