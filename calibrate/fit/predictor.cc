@@ -279,6 +279,12 @@ Grade Predictor::ShapeGrade(const model::Workload& workload) const {
   return inside ? Grade::kInterpolated : Grade::kExtrapolated;
 }
 
+model::KernelList Predictor::KernelsOf(const model::Workload& workload) const {
+  model::Validate(workload);
+  hardware::RequireSupported(device_, workload);
+  return model::ExpandKernels(workload);
+}
+
 hardware::StepTime<double> Predictor::Corrected(
     const model::Workload& workload,
     const model::KernelList& kernels,
@@ -290,22 +296,18 @@ hardware::StepTime<double> Predictor::Corrected(
 
 hardware::StepTime<double> Predictor::Time(
     const model::Workload& workload) const {
-  model::Validate(workload);
-  hardware::RequireSupported(device_, workload);
   return Corrected(workload,
-                   model::ExpandKernels(workload),
+                   KernelsOf(workload),
                    DiscrepancyOf(workload).MeanAt(PlaceOf(workload)));
 }
 
 hardware::StepTime<double> Predictor::PredictTime(
     const model::Workload& workload) const {
-  model::Validate(workload);
-  hardware::RequireSupported(device_, workload);
+  const model::KernelList kernels = KernelsOf(workload);
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const double log_error =
       discrepancy.empty() ? 0.0 : discrepancy.At(PlaceOf(workload)).mean;
-  const auto time =
-      Corrected(workload, model::ExpandKernels(workload), log_error);
+  const auto time = Corrected(workload, kernels, log_error);
   RequirePlausible(workload, time.total(), 0.0);
   return time;
 }
@@ -385,15 +387,15 @@ double Predictor::LogSigma(const LogTimes& times,
 
 StepPrediction Predictor::Predict(const model::Workload& workload,
                                   std::string_view source) const {
-  model::Validate(workload);
-  hardware::RequireSupported(device_, workload);
-  const model::KernelList kernels = model::ExpandKernels(workload);
+  const model::KernelList kernels = KernelsOf(workload);
   StepPrediction prediction;
   // Settings in words take longer than many a formula: only where they count.
   const std::optional<Place> place =
       fitted_ ? std::optional(PlaceOf(workload)) : std::nullopt;
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const Correction correction = place ? discrepancy.At(*place) : Correction();
+  // The autodiff scalar divides by multiplying with a reciprocal: its value is
+  // off the time of Time and PredictTime in the last bit.
   prediction.time = Corrected(workload, kernels, correction.mean);
   const LogTimes times =
       EvaluateLogTimes(device_, workload, kernels, positions_);

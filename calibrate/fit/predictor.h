@@ -151,6 +151,9 @@ class Predictor {
   void RequirePlausible(const model::Workload& workload,
                         model::Seconds<> time,
                         double log_sigma) const;
+  // Those of a workload that the device can be asked about; throws InputError
+  // where it cannot.
+  model::KernelList KernelsOf(const model::Workload& workload) const;
   // The formula's time, divided by what the fit's runs say that it gets wrong.
   hardware::StepTime<double> Corrected(const model::Workload& workload,
                                        const model::KernelList& kernels,
