@@ -8,7 +8,7 @@ logarithms. By grade, and for one device and several, this prints which ratio
 80 % of the rows stay below, every device of a table counting alike: what the
 interval would have to be multiplied by so that 80 % held, given the factors
 that the program has now (width_extrapolated and width_datasheet of
-hardware/models/kind.h, and what ranks add in scenarios/job/estimate.cc). These
+hardware/catalog/kind_facts.h, `intervals:` of hardware/kinds/*.yaml, and what ranks add in scenarios/job/estimate.cc). These
 were chosen on the first part, whose devices or runs were left out.
 
 The second part is of devices that several sources measured, each source

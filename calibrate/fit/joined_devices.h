@@ -15,7 +15,7 @@
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/catalog/interconnect.h"
-#include "hardware/models/parameter.h"
+#include "hardware/catalog/parameter.h"
 #include "model/data_parallel.h"
 #include "model/offload.h"
 #include "model/units.h"

@@ -242,7 +242,7 @@ bool Predictor::HasSource(std::string_view source) const {
 // What a source did not measure of itself nobody knows better than its
 // datasheet.
 double Predictor::WidthAt(Grade of_shape, bool source_seen) const {
-  const hardware::Kind& kind = hardware::KindOf(device_);
+  const hardware::KindFacts& kind = hardware::FactsOfKind(device_.kind);
   if (!KnowsSteps()) return kind.width_datasheet;
   if (of_shape != Grade::kExtrapolated) return 1.0;
   return source_seen ? kind.width_extrapolated : kind.width_datasheet;

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "hardware/models/parameter.h"
+#include "hardware/catalog/parameter.h"
 
 namespace trainfare::calibrate {
 

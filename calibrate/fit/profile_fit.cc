@@ -28,7 +28,10 @@ using hardware::ParameterInfo;
 using model::InputError;
 
 constexpr int kParameters = hardware::models::kNeuronParameterCount;
-constexpr auto& kInfos = hardware::models::kNeuronParameters;
+
+std::span<const ParameterInfo> Infos() {
+  return hardware::models::NeuronParameters();
+}
 
 using ProfileJet = ceres::Jet<double, kParameters>;
 
@@ -36,8 +39,9 @@ template <class T>
 std::array<T, kParameters> ValuesAt(std::span<const T> positions) {
   using std::exp;
   std::array<T, kParameters> values{};
+  const auto infos = Infos();
   for (size_t i = 0; i < kParameters; ++i) {
-    values[i] = kInfos[i].transform == hardware::Transform::kLog
+    values[i] = infos[i].transform == hardware::Transform::kLog
                     ? exp(positions[i])
                     : positions[i];
   }
@@ -138,7 +142,7 @@ FitProblem ProblemOf(const Device& device,
                      const std::vector<Prepared>& profiles,
                      const ProfileFitOptions& options) {
   std::vector<BoundedParameter> parameters;
-  for (const ParameterInfo& info : kInfos) parameters.push_back(Bounded(info));
+  for (const ParameterInfo& info : Infos()) parameters.push_back(Bounded(info));
   FitProblem problem(std::move(parameters), /*robust_scale=*/0.0);
   for (const Prepared& profile : profiles) {
     problem.Add(std::make_unique<ProfileResiduals>(device, profile, options));
@@ -161,17 +165,18 @@ FittedRange RangeOf(const std::vector<EngineProfile>& profiles) {
 
 void FillParameters(const Posterior& solution, Fit& fit) {
   const std::vector<double> values = ValuesOf(solution.positions);
+  const auto infos = Infos();
   for (size_t i = 0; i < kParameters; ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     FittedParameter parameter;
-    parameter.name = kInfos[i].name;
+    parameter.name = infos[i].name;
     parameter.value = values[i];
     parameter.standard_error = std::sqrt(solution.covariance(at, at));
-    parameter.prior = kInfos[i].prior;
+    parameter.prior = infos[i].prior;
     parameter.determined =
-        parameter.standard_error < kDeterminedBelow * kInfos[i].prior_sigma;
+        parameter.standard_error < kDeterminedBelow * infos[i].prior_sigma;
     if (!parameter.determined) {
-      parameter.determined_by = std::string(kInfos[i].determined_by);
+      parameter.determined_by = std::string(infos[i].determined_by);
     }
     fit.parameters.push_back(parameter);
     for (Eigen::Index j = 0; j < kParameters; ++j) {
@@ -211,7 +216,7 @@ void FillRuns(const std::vector<EngineProfile>& profiles,
   double effective = 0.0;
   for (size_t i = 0; i < kParameters; ++i) {
     const auto at = static_cast<Eigen::Index>(i);
-    const double sigma = kInfos[i].prior_sigma;
+    const double sigma = Infos()[i].prior_sigma;
     effective += 1.0 - solution.covariance(at, at) / (sigma * sigma);
   }
   const auto count = static_cast<double>(fit.provenance.observations);

@@ -16,7 +16,7 @@
 #include "calibrate/fit/rank_pass.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
-#include "hardware/models/parameter.h"
+#include "hardware/catalog/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
 #include "model/kernels.h"

@@ -1,12 +1,14 @@
 #include "hardware/catalog/device.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "hardware/catalog/device_fields.h"
@@ -14,7 +16,6 @@
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
-#include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/letters.h"
 #include "model/nearest.h"
@@ -82,7 +83,7 @@ double ReadPrior(const Reader& priors, const ParameterInfo& info) {
 void ReadPriors(const Reader& root, Device& device) {
   const std::optional<Reader> priors = root.OptionalMap("priors");
   if (!priors) return;
-  const auto infos = ParametersOf(device.kind);
+  const std::span infos(FactsOfKind(device.kind).parameters);
   for (const std::string& name : priors->Keys()) {
     const ParameterInfo* info = FindParameter(infos, name);
     if (info == nullptr) {
@@ -100,27 +101,22 @@ void ReadPriors(const Reader& root, Device& device) {
 
 }  // namespace
 
-std::string_view ToText(DeviceKind kind) { return KindOf(kind).name; }
+std::string_view ToText(DeviceKind kind) {
+  for (const auto& [name, named] : kDeviceKinds) {
+    if (named == kind) return name;
+  }
+  ENSURE(false, "every kind of device has a name");
+}
 
 std::string FormOf(DeviceKind) {
-  return fmt::format("{}, {}, {}, {}, {}",
-                     ToText(DeviceKind::kCpu),
-                     ToText(DeviceKind::kGpu),
-                     ToText(DeviceKind::kNeuron),
-                     ToText(DeviceKind::kSystolic),
-                     ToText(DeviceKind::kDataflow));
+  std::vector<std::string_view> names;
+  for (const auto& [name, kind] : kDeviceKinds) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 DeviceKind ReadKind(const Reader& map, std::string_view key) {
-  const auto row = [](DeviceKind kind) {
-    return std::pair(KindOf(kind).name, kind);
-  };
   return map.Choice<DeviceKind>(key,
-                                {row(DeviceKind::kCpu),
-                                 row(DeviceKind::kGpu),
-                                 row(DeviceKind::kNeuron),
-                                 row(DeviceKind::kSystolic),
-                                 row(DeviceKind::kDataflow)});
+                                std::span<const DeviceKindName>(kDeviceKinds));
 }
 
 void ReadValue(const Reader& map, std::string_view key, DeviceKind& kind) {

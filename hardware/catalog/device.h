@@ -4,6 +4,7 @@
 // hardware/devices/*.yaml. Nothing fitted stands here: fits are in
 // calibrate/fits/. How a device behaves is in hardware/models/.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/units.h"
@@ -26,6 +28,15 @@ enum class DeviceKind {
   kSystolic,  // TPU, Gaudi: matrix arrays, compiler-fused elementwise
   kDataflow,  // RDU, IPU, WSE, LPU: fill time plus steady rate
 };
+
+// Their names in files.
+using DeviceKindName = std::pair<std::string_view, DeviceKind>;
+inline constexpr std::array<DeviceKindName, 5> kDeviceKinds = {
+    {{"cpu", DeviceKind::kCpu},
+     {"gpu", DeviceKind::kGpu},
+     {"neuron", DeviceKind::kNeuron},
+     {"systolic", DeviceKind::kSystolic},
+     {"dataflow", DeviceKind::kDataflow}}};
 
 // Dense peaks by precision; nullopt = the device has no such mode.
 struct Peaks {

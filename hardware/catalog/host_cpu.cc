@@ -8,11 +8,12 @@
 #include <thread>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
 
 // The processor at hand, from what Linux tells about it. Facts come from
-// /proc and /sys; what these do not tell is an estimate of its kind, and the
-// device's notes say which is which.
+// /proc and /sys; what these do not tell is an estimate of its kind
+// (hardware/kinds/cpu.yaml), and the device's notes say which is which.
 
 namespace trainfare::hardware {
 namespace {
@@ -105,21 +106,22 @@ model::Bytes<> TotalMemory() {
   return total;
 }
 
-// fp32 FLOPs of one core and cycle: lanes times 2 (multiply and add) times the
-// number of such units.
-double FlopsPerCycle(const std::set<std::string>& flags) {
-  constexpr double kUnits = 2.0;
-  if (flags.contains("avx512f")) return 16.0 * 2.0 * kUnits;
-  if (flags.contains("avx2") || flags.contains("fma"))
-    return 8.0 * 2.0 * kUnits;
-  if (flags.contains("avx")) return 8.0 * kUnits;
-  return 4.0 * kUnits;  // SSE, NEON
+// fp32 FLOPs of one core and cycle: lanes, which the instruction set says,
+// times 2 where it multiplies and adds at once, times the number of such units.
+double FlopsPerCycle(const std::set<std::string>& flags, double units) {
+  if (flags.contains("avx512f")) return 16.0 * 2.0 * units;
+  if (flags.contains("avx2") || flags.contains("fma")) return 8.0 * 2.0 * units;
+  if (flags.contains("avx")) return 8.0 * units;
+  return 4.0 * units;  // SSE, NEON
 }
 
 // bf16 work of the matrix instructions per fp32 work of the vector units.
-double Bf16Ratio(const std::set<std::string>& flags) {
-  if (flags.contains("amx_bf16")) return 16.0;
-  if (flags.contains("avx512_bf16") || flags.contains("bf16")) return 2.0;
+double Bf16Ratio(const std::set<std::string>& flags,
+                 const ProcessorFacts& facts) {
+  if (flags.contains("amx_bf16")) return facts.amx_bf16;
+  if (flags.contains("avx512_bf16") || flags.contains("bf16")) {
+    return facts.vector_bf16;
+  }
   return 1.0;  // widened to fp32 by the library
 }
 
@@ -135,6 +137,7 @@ std::string VectorName(const std::set<std::string>& flags) {
 
 Device HostCpu() {
   const CpuInfo info = ReadCpuInfo();
+  const ProcessorFacts& facts = FactsOfProcessors();
   Device cpu;
   cpu.name = "cpu";
   cpu.kind = DeviceKind::kCpu;
@@ -156,31 +159,30 @@ Device HostCpu() {
       ParseNumber(
           FirstLine("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
           .value_or(0.0);
-  constexpr double kUsualMhz = 3000.0;
   const bool known_clock = highest_khz > 0.0 || info.clock_mhz > 0.0;
-  double clock_mhz = highest_khz > 0.0 ? highest_khz / 1e3 : info.clock_mhz;
-  if (!known_clock) clock_mhz = kUsualMhz;
-  cpu.clock = model::Megahertz(clock_mhz);
+  cpu.clock = known_clock
+                  ? model::Megahertz(highest_khz > 0.0 ? highest_khz / 1e3
+                                                       : info.clock_mhz)
+                  : facts.clock;
 
   const double cores = static_cast<double>(cpu.cores);
-  cpu.peak.fp32 = model::FlopsPerSecond<>(cpu.clock.base() * cores *
-                                          FlopsPerCycle(info.flags));
+  cpu.peak.fp32 = model::FlopsPerSecond<>(
+      cpu.clock.base() * cores * FlopsPerCycle(info.flags, facts.vector_units));
   cpu.peak.vector = cpu.peak.fp32;
-  cpu.peak.bf16 = *cpu.peak.fp32 * Bf16Ratio(info.flags);
+  const double bf16_ratio = Bf16Ratio(info.flags, facts);
+  cpu.peak.bf16 = *cpu.peak.fp32 * bf16_ratio;
 
-  // One core draws about 12 GB/s whatever the memory can give; a socket of
-  // today has 8 channels of about 25 GB/s. Calibration replaces both.
-  constexpr double kCoreGBPerSecond = 12.0;
-  constexpr double kSocketGBPerSecond = 200.0;
   const double sockets =
       static_cast<double>(std::max<size_t>(info.sockets.size(), 1));
-  cpu.memory_bandwidth = model::GBPerSecond(
-      std::min(kCoreGBPerSecond * cores, kSocketGBPerSecond * sockets));
+  cpu.memory_bandwidth =
+      std::min(facts.core_bandwidth * cores, facts.socket_bandwidth * sockets);
 
   cpu.notes = {
-      "estimates: memory bandwidth, peaks (vector width x 2 units x clock)"};
+      fmt::format("estimates: memory bandwidth, peaks (vector width x {:g} "
+                  "units x clock)",
+                  facts.vector_units)};
   if (!known_clock) cpu.notes.emplace_back("estimate: clock");
-  if (Bf16Ratio(info.flags) == 1.0) {
+  if (bf16_ratio == 1.0) {
     cpu.notes.emplace_back("no bf16 instructions: bf16 runs at the fp32 rate");
   }
   return cpu;

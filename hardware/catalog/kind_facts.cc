@@ -1,18 +1,15 @@
 #include "hardware/catalog/kind_facts.h"
 
 #include <array>
-#include <filesystem>
 #include <mutex>
+#include <utility>
 
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
-#include "hardware/models/kind.h"
 #include "model/architecture.h"
 
 namespace trainfare::hardware {
 namespace {
-
-constexpr size_t kKindCount = 5;
 
 std::string FileOf(std::string_view name) {
   return ShippedDirectory("hardware/kinds") + "/" + std::string(name) + ".yaml";
@@ -36,9 +33,71 @@ CompilerFacts ReadCompiler(const Reader& map) {
   return compiler;
 }
 
-KindFacts ReadFacts(const std::string& path) {
-  const Reader root = Reader::FromFile(path);
+// A prior, its width and its bounds: all times, or all numbers.
+void ReadPrior(const Reader& map, ParameterInfo& info) {
+  const bool is_time =
+      ParseQuantity<model::Seconds<>>(map.Text("value")).has_value();
+  const auto value = [&](std::string_view key) {
+    return is_time ? model::ToSeconds(map.Time(key))
+                   : map.Number(key, 0.0, Reader::kNoBound);
+  };
+  if (is_time) info.unit = "s";
+  info.prior = value("value");
+  info.lower = value("from");
+  info.upper = value("to");
+  info.prior_sigma = map.Number("sigma", 0.001, 10.0);
+  if (map.Has("scale")) {
+    info.transform = map.Choice<Transform>(
+        "scale", {{"log", Transform::kLog}, {"linear", Transform::kLinear}});
+  }
+  if (info.prior < info.lower || info.prior > info.upper) {
+    map.Fail("value", "expected one between from and to");
+  }
+  if (info.transform == Transform::kLog && info.lower <= 0) {
+    map.Fail("from", "expected one above 0, whose logarithm is fitted");
+  }
+}
+
+void ReadParameters(const Reader& map, KindFacts& facts) {
+  const auto keep = [&](std::string text) -> std::string_view {
+    return facts.words.emplace_back(std::move(text));
+  };
+  for (const std::string& name : map.Keys()) {
+    const Reader one = map.Map(name);
+    ParameterInfo info;
+    info.name = keep(name);
+    info.meaning = keep(one.Text("meaning"));
+    info.determined_by = keep(one.Text("determined_by"));
+    ReadPrior(one.Map("prior"), info);
+    facts.parameters.push_back(info);
+  }
+}
+
+ProcessorFacts ReadProcessor(const Reader& root) {
+  ProcessorFacts facts;
+  facts.flops_per_special_op =
+      root.Map("elementwise").Number("special_op", 0.0, 1e4);
+  const Reader map = root.Map("processor");
+  facts.vector_units = map.Number("vector_units", 1.0, 16.0);
+  facts.amx_bf16 = map.Number("amx_bf16", 1.0, 256.0);
+  facts.vector_bf16 = map.Number("vector_bf16", 1.0, 256.0);
+  facts.clock = map.Frequency("clock");
+  facts.core_bandwidth = map.Bandwidth("core_bandwidth");
+  facts.socket_bandwidth = map.Bandwidth("socket_bandwidth");
+  return facts;
+}
+
+KindFacts ReadFacts(DeviceKind kind) {
+  const Reader root = Reader::FromFile(FileOf(ToText(kind)));
   KindFacts facts;
+  ReadParameters(root.Map("parameters"), facts);
+  facts.parameters_at = root.Position("parameters");
+  if (const auto intervals = root.OptionalMap("intervals")) {
+    facts.width_extrapolated = intervals->Number("extrapolated", 0.01, 10.0);
+    facts.width_datasheet = intervals->Number("datasheet", 0.01, 10.0);
+  }
+  if (kind == DeviceKind::kGpu) facts.gpu = ReadGpuFacts(root);
+  if (kind == DeviceKind::kCpu) facts.processor = ReadProcessor(root);
   if (const auto memory = root.OptionalMap("memory")) {
     facts.context = memory->Bytes("context");
     facts.workspace = memory->Bytes("workspace");
@@ -133,16 +192,10 @@ const AnyFacts& FactsOfAny() {
 }  // namespace
 
 const KindFacts& FactsOfKind(DeviceKind kind) {
-  static std::array<std::once_flag, kKindCount> once;
-  static std::array<KindFacts, kKindCount> facts;
+  static std::array<std::once_flag, kDeviceKinds.size()> once;
+  static std::array<KindFacts, kDeviceKinds.size()> facts;
   const auto index = static_cast<size_t>(kind);
-  std::call_once(once.at(index), [&] {
-    const std::string path = FileOf(KindOf(kind).name);
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(path, ignored)) {
-      facts.at(index) = ReadFacts(path);
-    }
-  });
+  std::call_once(once.at(index), [&] { facts.at(index) = ReadFacts(kind); });
   return facts.at(index);
 }
 

@@ -3,16 +3,48 @@
 // What is taken of every device of a kind until its own file says otherwise,
 // from hardware/kinds/*.yaml: figures with their source, none of a formula.
 
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/gpu_facts.h"
+#include "hardware/catalog/parameter.h"
 #include "model/units.h"
 
 namespace trainfare::hardware {
 
+// What is taken of a processor where the operating system does not tell.
+struct ProcessorFacts {
+  // What a vector instruction costs for a transcendental function.
+  double flops_per_special_op = 0;
+  double vector_units = 1;  // multiply-add units of a core
+  // bf16 work of matrix instructions, and of dot products, over fp32 work of
+  // the vector units.
+  double amx_bf16 = 1;
+  double vector_bf16 = 1;
+  model::Hertz<> clock;
+  // Of memory, what one core draws and what a socket has.
+  model::BytesPerSecond<> core_bandwidth;
+  model::BytesPerSecond<> socket_bandwidth;
+};
+
 struct KindFacts {
+  // The free parameters of the kind's model with their priors, the words that
+  // these point to, and where in the file they stand: "file:line:col".
+  std::vector<ParameterInfo> parameters;
+  std::list<std::string> words;
+  std::string parameters_at;
+  // What an interval of training is multiplied by, in the logarithm, so that
+  // 80 % hold, by its grade: the 80th percentile of
+  // |log(measured / predicted)| over half of it, of rows that were left out
+  // (docs/results/intervals.md). Sums of variances take all priors as
+  // independent, which they are not. A fit that knows no step has a
+  // datasheet's. 1: of too few devices are there rows.
+  double width_extrapolated = 1.0;
+  double width_datasheet = 1.0;
   // Device memory that the driver, the framework and its kernels take, and the
   // workspace of the matrix library.
   model::Bytes<> context;
@@ -30,10 +62,19 @@ struct KindFacts {
   // By compute capability ("8.0"), exactly.
   std::map<std::string, ArithmeticEnergy, std::less<>> generations;
   std::optional<CompilerFacts> compiler;
+  // Of one kind each; others have defaults that nobody asks for.
+  GpuFacts gpu;
+  ProcessorFacts processor;
 };
 
-// What the file of a kind says; nothing where the kind has none. Read once.
+// What the file of a kind says. Read once.
 const KindFacts& FactsOfKind(DeviceKind kind);
+inline const GpuFacts& FactsOfGpus() {
+  return FactsOfKind(DeviceKind::kGpu).gpu;
+}
+inline const ProcessorFacts& FactsOfProcessors() {
+  return FactsOfKind(DeviceKind::kCpu).processor;
+}
 
 // What is taken of links between devices that nobody measured.
 struct LinkFacts {

@@ -26,6 +26,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -99,7 +100,13 @@ class Reader {
   // One of named values: Choice<Kind>("kind", {{"cpu", Kind::kCpu}, ...}).
   template <class T>
   T Choice(std::string_view key,
-           std::initializer_list<std::pair<std::string_view, T>> choices) const;
+           std::span<const std::pair<std::string_view, T>> choices) const;
+  template <class T>
+  T Choice(
+      std::string_view key,
+      std::initializer_list<std::pair<std::string_view, T>> choices) const {
+    return Choice<T>(key, std::span(choices.begin(), choices.size()));
+  }
   // Text through a function that throws InputError without a position, which
   // is added: Parsed("precision", model::FromText<model::Precision>).
   template <class Parse>
@@ -187,7 +194,7 @@ class Reader {
 template <class T>
 T Reader::Choice(
     std::string_view key,
-    std::initializer_list<std::pair<std::string_view, T>> choices) const {
+    std::span<const std::pair<std::string_view, T>> choices) const {
   const std::string text = Text(key);
   std::vector<std::string_view> known;
   for (const auto& [name, value] : choices) {

@@ -11,10 +11,11 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"
-#include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
 #include "model/kernel_time.h"
@@ -22,6 +23,7 @@
 
 namespace trainfare::hardware::models {
 
+// Its free parameters. What is believed of each: hardware/kinds/cpu.yaml.
 enum CpuParameter : std::size_t {
   kCpuGemmEfficiency,
   kCpuGemmHalfExtent,
@@ -39,138 +41,20 @@ enum CpuParameter : std::size_t {
   kCpuParameterCount,
 };
 
-// Priors: what LibTorch with oneDNN and MKL reaches on server processors of
-// 2018 - 2025, wide where processors differ.
-inline constexpr std::array<ParameterInfo, kCpuParameterCount> kCpuParameters =
-    {{{.name = "gemm_efficiency",
-       .unit = "1",
-       .meaning = "share of peak that large fp32 products reach",
-       .transform = Transform::kLog,
-       .prior = 0.7,
-       .prior_sigma = 0.4,
-       .lower = 0.02,
-       .upper = 2.0,
-       .determined_by =
-           "a step of many tokens (batch x length of 1024 or more)"},
-      {.name = "gemm_half_extent",
-       .unit = "1",
-       .meaning = "smallest extent of a product at which half of that share is "
-                  "reached",
-       .transform = Transform::kLog,
-       .prior = 4.0,
-       .prior_sigma = 1.2,
-       .lower = 0.01,
-       .upper = 500.0,
-       .determined_by = "steps of few tokens (batch x length below 64)"},
-      {.name = "backward_gemm_ratio",
-       .unit = "1",
-       .meaning =
-           "efficiency of the backward pass's products over the forward's",
-       .transform = Transform::kLog,
-       .prior = 0.9,
-       .prior_sigma = 0.15,
-       .lower = 0.2,
-       .upper = 2.0,
-       .determined_by = "a step of many tokens, its passes timed apart"},
-      {.name = "narrow_gemm_ratio",
-       .unit = "1",
-       .meaning = "share of the bf16 or fp16 peak reached, over that of fp32",
-       .transform = Transform::kLog,
-       .prior = 0.6,
-       .prior_sigma = 0.5,
-       .lower = 0.01,
-       .upper = 2.0,
-       .determined_by = "a step in bf16"},
-      {.name = "batched_gemm_ratio",
-       .unit = "1",
-       .meaning =
-           "efficiency of attention's small products over that of large ones",
-       .transform = Transform::kLog,
-       .prior = 0.5,
-       .prior_sigma = 0.5,
-       .lower = 0.02,
-       .upper = 1.5,
-       .determined_by = "a step of long sequences (512) in a small batch"},
-      {.name = "vector_efficiency",
-       .unit = "1",
-       .meaning = "share of the vector peak in elementwise work",
-       .transform = Transform::kLog,
-       .prior = 0.4,
-       .prior_sigma = 0.7,
-       .lower = 0.002,
-       .upper = 1.5,
-       .determined_by = "a step of long sequences (512) in a small batch"},
-      {.name = "bandwidth_efficiency",
-       .unit = "1",
-       .meaning = "share of the memory bandwidth that streams reach",
-       .transform = Transform::kLog,
-       .prior = 2.5,
-       .prior_sigma = 0.8,
-       .lower = 0.02,
-       .upper = 20.0,
-       .determined_by = "the optimizer step of a large model"},
-      {.name = "weight_bandwidth_ratio",
-       .unit = "1",
-       .meaning = "bandwidth at which a product reads and packs its weights, "
-                  "over that "
-                  "of streams",
-       .transform = Transform::kLog,
-       .prior = 0.25,
-       .prior_sigma = 0.6,
-       .lower = 0.01,
-       .upper = 2.0,
-       .determined_by = "a step of a large model with few tokens"},
-      {.name = "cache_speedup",
-       .unit = "1",
-       .meaning = "bandwidth of the last-level cache over that of memory",
-       .transform = Transform::kLog,
-       .prior = 1.0,
-       .prior_sigma = 0.5,
-       .lower = 0.2,
-       .upper = 50.0,
-       .determined_by = "a step whose activations fit in the cache"},
-      {.name = "overlap",
-       .unit = "1",
-       .meaning = "share of the shorter of compute and memory hidden",
-       .transform = Transform::kLinear,
-       .prior = 0.3,
-       .prior_sigma = 0.25,
-       .lower = 0.0,
-       .upper = 1.0,
-       .determined_by = "steps on both sides of the ridge point"},
-      {.name = "kernel_overhead",
-       .unit = "s",
-       .meaning = "fixed cost of one operation",
-       .transform = Transform::kLog,
-       .prior = 8e-6,
-       .prior_sigma = 0.7,
-       .lower = 1e-7,
-       .upper = 1e-3,
-       .determined_by = "a step of a small model (bert-tiny) with few tokens"},
-      {.name = "random_draw",
-       .unit = "s",
-       .meaning = "time of one random number of a dropout mask, all "
-                  "cores together",
-       .transform = Transform::kLog,
-       .prior = 0.7e-9,
-       .prior_sigma = 0.7,
-       .lower = 1e-12,
-       .upper = 1e-6,
-       .determined_by = "a step of long sequences (512) with dropout"},
-      {.name = "step_overhead",
-       .unit = "s",
-       .meaning = "work of a step outside its three phases",
-       .transform = Transform::kLog,
-       .prior = 1e-3,
-       .prior_sigma = 1.0,
-       .lower = 1e-6,
-       .upper = 1.0,
-       .determined_by =
-           "a step of a small model (bert-tiny) with few tokens"}}};
-
-// A transcendental function costs about as much as this many multiply-adds
-// lanes in a polynomial of its vectorised form (Sleef's expf, erff: 20 - 30).
-inline constexpr double kCpuFlopsPerSpecialOp = 25.0;
+inline constexpr std::array<std::string_view, kCpuParameterCount>
+    kCpuParameters = {"gemm_efficiency",
+                      "gemm_half_extent",
+                      "backward_gemm_ratio",
+                      "narrow_gemm_ratio",
+                      "batched_gemm_ratio",
+                      "vector_efficiency",
+                      "bandwidth_efficiency",
+                      "weight_bandwidth_ratio",
+                      "cache_speedup",
+                      "overlap",
+                      "kernel_overhead",
+                      "random_draw",
+                      "step_overhead"};
 
 // Share of the peak that a product of limited extents reaches: packing its
 // operands costs once what the smallest extent has to pay back.
@@ -182,10 +66,23 @@ T CpuGemmExtentShare(const model::GemmExtents& g, T half_extent) {
   return T(smallest) / (T(smallest) + half_extent);
 }
 
+// What of a processor and a precision all kernels of a step share.
+struct CpuRates {
+  CpuRates(const Device& device, model::Precision precision)
+      : narrow(model::BytesPerElement(precision) < 4),
+        flops_per_special_op(FactsOfProcessors().flops_per_special_op) {
+    const auto peak = device.MatrixPeak(precision);
+    ENSURE(peak.has_value(), "a precision that the device does not have");
+    matrix = *peak;
+  }
+  model::FlopsPerSecond<> matrix;
+  bool narrow;
+  double flops_per_special_op;
+};
+
 template <class T>
 model::ExposedTime<T> CpuKernelTime(const Device& device,
-                                    model::FlopsPerSecond<> matrix_peak,
-                                    bool narrow,
+                                    const CpuRates& rates,
                                     model::Phase phase,
                                     const model::Kernel& kernel,
                                     std::span<const T> p) {
@@ -200,17 +97,17 @@ model::ExposedTime<T> CpuKernelTime(const Device& device,
   model::Seconds<T> compute;
   if (kernel.matrix_flops > 0) {
     T efficiency = p[kCpuGemmEfficiency];
-    if (narrow) efficiency *= p[kCpuNarrowGemmRatio];
+    if (rates.narrow) efficiency *= p[kCpuNarrowGemmRatio];
     efficiency *= CpuGemmExtentShare<T>(kernel.gemm, p[kCpuGemmHalfExtent]);
     if (kernel.kind != KernelKind::kGemm) efficiency *= p[kCpuBatchedGemmRatio];
     if (phase == model::Phase::kBackward) {
       efficiency *= p[kCpuBackwardGemmRatio];
     }
-    compute += flops(kernel.matrix_flops) / (matrix_peak * efficiency);
+    compute += flops(kernel.matrix_flops) / (rates.matrix * efficiency);
   }
   const double vector_flops =
       static_cast<double>(kernel.vector_flops) +
-      kCpuFlopsPerSpecialOp * static_cast<double>(kernel.special_ops);
+      rates.flops_per_special_op * static_cast<double>(kernel.special_ops);
   if (vector_flops > 0) {
     compute += model::Flop(vector_flops) /
                (device.VectorPeak() * p[kCpuVectorEfficiency]);
@@ -246,10 +143,8 @@ model::Seconds<T> CpuKernelAlone(const Device& device,
                                  const model::Kernel& kernel,
                                  std::span<const T> p) {
   ENSURE(p.size() == kCpuParameterCount, "parameters of another model");
-  const auto peak = device.MatrixPeak(workload.precision);
-  ENSURE(peak.has_value(), "a precision that the device does not have");
-  const bool narrow = model::BytesPerElement(workload.precision) < 4;
-  return CpuKernelTime<T>(device, *peak, narrow, phase, kernel, p).total() *
+  const CpuRates rates(device, workload.precision);
+  return CpuKernelTime<T>(device, rates, phase, kernel, p).total() *
          static_cast<double>(kernel.launches);
 }
 
@@ -259,10 +154,7 @@ StepTime<T> CpuStep(const Device& device,
                     const model::KernelList& kernels,
                     std::span<const T> p) {
   ENSURE(p.size() == kCpuParameterCount, "parameters of another model");
-  const auto peak = device.MatrixPeak(workload.precision);
-  ENSURE(peak.has_value(), "a precision that the device does not have");
-  const bool narrow = model::BytesPerElement(workload.precision) < 4;
-
+  const CpuRates rates(device, workload.precision);
   return SumSegments<T>(
       workload,
       kernels,
@@ -272,8 +164,7 @@ StepTime<T> CpuStep(const Device& device,
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
           AddKernel(time,
                     kernel,
-                    CpuKernelTime<T>(
-                        device, *peak, narrow, segment.phase, kernel, p));
+                    CpuKernelTime<T>(device, rates, segment.phase, kernel, p));
         }
         return time * static_cast<double>(segment.repeat);
       },
@@ -282,8 +173,7 @@ StepTime<T> CpuStep(const Device& device,
 
 // The kind's row, and its formulas by the names that all kinds share.
 struct CpuKind {
-  static constexpr Kind kRow{.name = "cpu",
-                             .parameters = kCpuParameters,
+  static constexpr Kind kRow{.parameters = kCpuParameters,
                              .parameter_alone = kCpuKernelOverhead,
                              .trainer_device = "cpu",
                              .is_host = true};

@@ -32,11 +32,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
 #include "hardware/models/kind.h"
-#include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/architecture.h"
 #include "model/error.h"
@@ -45,6 +45,7 @@
 
 namespace trainfare::hardware::models {
 
+// Its free parameters. What is believed of each: hardware/kinds/dataflow.yaml.
 enum DataflowParameter : std::size_t {
   kDataflowRateEfficiency,
   kDataflowStreamEfficiency,
@@ -54,56 +55,12 @@ enum DataflowParameter : std::size_t {
   kDataflowParameterCount,
 };
 
-// Priors, wide: four vendors and a handful of published runs.
-inline constexpr std::array<ParameterInfo, kDataflowParameterCount>
-    kDataflowParameters = {
-        {{.name = "rate_efficiency",
-          .unit = "1",
-          .meaning = "share of the peak that the slowest stage reaches",
-          .transform = Transform::kLog,
-          .prior = 0.25,
-          .prior_sigma = 0.5,
-          .lower = 0.005,
-          .upper = 1.0,
-          .determined_by = "a step of a large batch"},
-         {.name = "stream_efficiency",
-          .unit = "1",
-          .meaning = "share of the link's or memory's bandwidth that weights "
-                     "stream at",
-          .transform = Transform::kLog,
-          .prior = 0.1,
-          .prior_sigma = 1.0,
-          .lower = 0.001,
-          .upper = 1.0,
-          .determined_by = "a step of a small batch"},
-         {.name = "overlap",
-          .unit = "1",
-          .meaning = "share of the shorter of compute and weight stream hidden",
-          .transform = Transform::kLinear,
-          .prior = 0.5,
-          .prior_sigma = 0.15,
-          .lower = 0.0,
-          .upper = 1.0,
-          .determined_by = "steps of small and of large batches"},
-         {.name = "stage_latency",
-          .unit = "s",
-          .meaning =
-              "time that a result takes through one stage of the pipeline",
-          .transform = Transform::kLog,
-          .prior = 0.4e-6,
-          .prior_sigma = 0.5,
-          .lower = 1e-9,
-          .upper = 1e-2,
-          .determined_by = "forward passes of few tokens"},
-         {.name = "step_overhead",
-          .unit = "s",
-          .meaning = "host and transfers of a step",
-          .transform = Transform::kLog,
-          .prior = 50e-6,
-          .prior_sigma = 1.5,
-          .lower = 1e-6,
-          .upper = 1.0,
-          .determined_by = "whole steps beside times on the chip"}}};
+inline constexpr std::array<std::string_view, kDataflowParameterCount>
+    kDataflowParameters = {"rate_efficiency",
+                           "stream_efficiency",
+                           "overlap",
+                           "stage_latency",
+                           "step_overhead"};
 
 // What weights stream at, from memory outside the chip or beside it; nullopt:
 // they stay on it, as on chips for inference.
@@ -195,8 +152,7 @@ inline void RequireWeightsHeld(const Device& device,
 
 // The kind's row, and its formula by the name that all kinds share.
 struct DataflowKind {
-  static constexpr Kind kRow{.name = "dataflow",
-                             .parameters = kDataflowParameters,
+  static constexpr Kind kRow{.parameters = kDataflowParameters,
                              .plan_memory = PlanPipelineMemory,
                              .require_supported = RequireWeightsHeld};
 

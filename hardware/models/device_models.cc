@@ -1,18 +1,58 @@
 #include "hardware/models/device_models.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <array>
+#include <algorithm>
 #include <string>
+#include <string_view>
+
+#include "hardware/catalog/kind_facts.h"
 
 namespace trainfare::hardware {
+namespace {
+
+// What the kind's file says of the parameters that its model takes, in the
+// order of the model.
+std::vector<ParameterInfo> InOrder(DeviceKind kind) {
+  const KindFacts& facts = FactsOfKind(kind);
+  const auto names = KindOf(kind).parameters;
+  const auto fail = [&](std::string_view expected, std::string_view name) {
+    throw model::InputError(
+        fmt::format("{}: parameters: expected {} {}: the model of {} devices "
+                    "takes {}",
+                    facts.parameters_at,
+                    expected,
+                    name,
+                    ToText(kind),
+                    fmt::join(names, ", ")));
+  };
+  std::vector<ParameterInfo> infos;
+  for (const std::string_view name : names) {
+    const auto* info = FindParameter(std::span(facts.parameters), name);
+    if (info == nullptr) fail("a", name);
+    infos.push_back(*info);
+  }
+  for (const ParameterInfo& info : facts.parameters) {
+    if (std::find(names.begin(), names.end(), info.name) == names.end()) {
+      fail("no", info.name);
+    }
+  }
+  return infos;
+}
+
+}  // namespace
 
 const Kind& KindOf(DeviceKind kind) {
   return WithKind(kind, [](auto row) -> const Kind& { return row.kRow; });
 }
 
 std::span<const ParameterInfo> ParametersOf(DeviceKind kind) {
-  return KindOf(kind).parameters;
+  // One list a kind, made when it is first asked for.
+  return WithKind(kind, [&](auto /*row*/) -> std::span<const ParameterInfo> {
+    static const std::vector<ParameterInfo> infos = InOrder(kind);
+    return infos;
+  });
 }
 
 std::vector<ParameterInfo> ParametersOf(const Device& device) {

@@ -5,8 +5,9 @@
 // A model is one function template in hardware/models/<kind>.h. Its free
 // parameters come as a span in the order of ParametersOf(kind); with T = double
 // it simulates, with T = an autodiff scalar it is fitted: one formula, one
-// place. Adding a kind: one header there with its row (models/kind.h), and its
-// name in DeviceKind and WithKind below.
+// place. Adding a kind: one header there with its row (models/kind.h), its name
+// in DeviceKind and kDeviceKinds, its file in hardware/kinds/, and WithKind
+// below.
 
 #include <cstddef>
 #include <optional>
@@ -15,11 +16,11 @@
 #include <vector>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/parameter.h"
 #include "hardware/models/cpu.h"
 #include "hardware/models/dataflow.h"
 #include "hardware/models/gpu/gpu.h"
 #include "hardware/models/neuron/neuron.h"
-#include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "hardware/models/systolic.h"
 #include "model/error.h"
@@ -47,11 +48,8 @@ decltype(auto) WithKind(DeviceKind kind, With&& with) {
   ENSURE(false, "a kind of device without a model");
 }
 
-// The free parameters of a kind's model with their priors, in order.
-std::span<const ParameterInfo> ParametersOf(DeviceKind kind);
-
-// The same of one device: what its file knows of it in place of what is assumed
-// of its kind.
+// The free parameters of one device: what its file knows of it in place of what
+// is assumed of its kind (models/kind.h).
 std::vector<ParameterInfo> ParametersOf(const Device& device);
 
 // Throws InputError when the device has no engine for the precision.

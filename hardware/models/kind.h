@@ -13,17 +13,17 @@
 #include <string_view>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/parameter.h"
 #include "hardware/models/memory_plan.h"
-#include "hardware/models/parameter.h"
 #include "model/energy.h"
 #include "model/workload.h"
 
 namespace trainfare::hardware {
 
 struct Kind {
-  std::string_view name;  // in YAML files
-  // The free parameters of its model with their priors, in order.
-  std::span<const ParameterInfo> parameters;
+  // The names of its model's free parameters, in order. What is believed of
+  // each is in the kind's file (hardware/kinds/*.yaml).
+  std::span<const std::string_view> parameters;
   // The parameter of which a kernel by itself has another value than in a step,
   // where there is one: on a processor an operation's fixed cost, in a step
   // with the module's and autograd's share of it.
@@ -44,15 +44,6 @@ struct Kind {
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;
 
-  // What an interval of training is multiplied by, in the logarithm, so that
-  // 80 % hold, by its grade: the 80th percentile of
-  // |log(measured / predicted)| over half of it, of rows that were left out
-  // (docs/results/intervals.md). Sums of variances take all priors as
-  // independent, which they are not. A fit that knows no step has a
-  // datasheet's. 1: of too few devices are there rows.
-  double width_extrapolated = 1.0;
-  double width_datasheet = 1.0;
-
   // How its software holds a workload in memory.
   PlanMemoryFunction plan_memory = PlanPlainMemory;
   // What a board draws in each kind of work; nullopt where its file does not
@@ -66,5 +57,8 @@ struct Kind {
 
 const Kind& KindOf(DeviceKind kind);
 inline const Kind& KindOf(const Device& device) { return KindOf(device.kind); }
+
+// The free parameters of a kind's model with their priors, in order.
+std::span<const ParameterInfo> ParametersOf(DeviceKind kind);
 
 }  // namespace trainfare::hardware

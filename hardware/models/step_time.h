@@ -104,6 +104,32 @@ struct StepTime {
   }
 };
 
+// The same step in another scalar, each of its times through `of`.
+template <class To, class From, class Of>
+PhaseTime<To> Mapped(const PhaseTime<From>& phase, const Of& of) {
+  return {of(phase.matrix),
+          of(phase.vector),
+          of(phase.memory),
+          of(phase.spill),
+          of(phase.overhead)};
+}
+template <class To, class From, class Of>
+PassUnits<To> Mapped(const PassUnits<From>& units, const Of& of) {
+  return {of(units.embeddings),
+          of(units.layer),
+          of(units.decoder_layer),
+          of(units.head)};
+}
+template <class To, class From, class Of>
+StepTime<To> Mapped(const StepTime<From>& step, const Of& of) {
+  return {Mapped<To>(step.forward, of),
+          Mapped<To>(step.backward, of),
+          Mapped<To>(step.optimizer, of),
+          of(step.other),
+          Mapped<To>(step.forward_units, of),
+          Mapped<To>(step.backward_units, of)};
+}
+
 // Adds one kernel's exposed time to the terms of its phase, once a launch.
 template <class T>
 void AddKernel(PhaseTime<T>& phase,

@@ -14,11 +14,11 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
 #include "hardware/models/kind.h"
-#include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
 #include "model/kernel_time.h"
@@ -26,6 +26,7 @@
 
 namespace trainfare::hardware::models {
 
+// Its free parameters. What is believed of each: hardware/kinds/systolic.yaml.
 enum SystolicParameter : std::size_t {
   kSystolicGemmEfficiency,
   kSystolicVectorEfficiency,
@@ -37,72 +38,14 @@ enum SystolicParameter : std::size_t {
   kSystolicParameterCount,
 };
 
-inline constexpr std::array<ParameterInfo, kSystolicParameterCount>
-    kSystolicParameters = {
-        {{.name = "gemm_efficiency",
-          .unit = "1",
-          .meaning = "share of the array's peak on padded products",
-          .transform = Transform::kLog,
-          .prior = 0.55,
-          .prior_sigma = 0.3,
-          .lower = 0.02,
-          .upper = 1.0,
-          .determined_by = "a step of many tokens"},
-         {.name = "vector_efficiency",
-          .unit = "1",
-          .meaning = "share of the vector unit's peak",
-          .transform = Transform::kLog,
-          .prior = 0.4,
-          .prior_sigma = 0.5,
-          .lower = 0.01,
-          .upper = 1.0,
-          .determined_by = "a step of length 512"},
-         {.name = "bandwidth_efficiency",
-          .unit = "1",
-          .meaning = "share of the memory bandwidth",
-          .transform = Transform::kLog,
-          .prior = 0.7,
-          .prior_sigma = 0.25,
-          .lower = 0.02,
-          .upper = 1.0,
-          .determined_by = "a step of few tokens"},
-         {.name = "overlap",
-          .unit = "1",
-          .meaning = "share of the shorter of compute and memory hidden",
-          .transform = Transform::kLinear,
-          .prior = 0.7,
-          .prior_sigma = 0.2,
-          .lower = 0.0,
-          .upper = 1.0,
-          .determined_by = "steps on both sides of the ridge point"},
-         {.name = "kernel_overhead",
-          .unit = "s",
-          .meaning = "fixed cost of one fused operation",
-          .transform = Transform::kLog,
-          .prior = 3e-6,
-          .prior_sigma = 0.6,
-          .lower = 1e-7,
-          .upper = 1e-3,
-          .determined_by = "a step of few tokens"},
-         {.name = "trace_cost",
-          .unit = "s",
-          .meaning = "host work of tracing one operation of an eager stack",
-          .transform = Transform::kLog,
-          .prior = 300e-6,
-          .prior_sigma = 1.0,
-          .lower = 1e-6,
-          .upper = 1e-1,
-          .determined_by =
-              "steps of an eager stack of small and of large batches"},
-         {.name = "step_overhead",
-          .unit = "s",
-          .meaning = "host and runtime work of a step",
-          .transform = Transform::kLog,
-          .prior = 30e-3,
-          .prior_sigma = 1.0,
-          .lower = 1e-5,
-          .upper = 0.5,
-          .determined_by = "a step of few tokens"}}};
+inline constexpr std::array<std::string_view, kSystolicParameterCount>
+    kSystolicParameters = {"gemm_efficiency",
+                           "vector_efficiency",
+                           "bandwidth_efficiency",
+                           "overlap",
+                           "kernel_overhead",
+                           "trace_cost",
+                           "step_overhead"};
 
 // Whether an operation costs memory traffic of its own: the compiler fuses
 // the elementwise operations and copies of an eager list into their neighbours.
@@ -215,8 +158,7 @@ StepTime<T> SystolicStep(const Device& device,
 
 // The kind's row, and its formula by the name that all kinds share.
 struct SystolicKind {
-  static constexpr Kind kRow{.name = "systolic",
-                             .parameters = kSystolicParameters,
+  static constexpr Kind kRow{.parameters = kSystolicParameters,
                              .plan_memory = PlanRecomputingMemory};
 
   template <class T>

@@ -16,13 +16,15 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/gpu/occupancy.h"
+#include "hardware/models/gpu/parameters.h"
 #include "hardware/models/gpu/power.h"
 #include "hardware/models/gpu/tiling.h"
 #include "hardware/models/kind.h"
-#include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
 #include "model/kernel_time.h"
@@ -33,152 +35,13 @@
 
 namespace trainfare::hardware::models {
 
-enum GpuParameter : std::size_t {
-  kGpuGemmEfficiencyFp32,
-  kGpuGemmEfficiencyTf32,
-  kGpuGemmEfficiencyHalf,
-  kGpuBatchedGemmRatio,
-  kGpuCacheBandwidthRatio,
-  kGpuVectorEfficiency,
-  kGpuBandwidthEfficiency,
-  kGpuMemoryLatency,
-  kGpuKernelOverhead,
-  kGpuLaunchCost,
-  kGpuTensorOverhead,
-  kGpuCompiledEfficiency,
-  kGpuParameterCount,
-};
-
-// Priors and their widths: docs/models/gpu.md says which rows each rests on.
-inline constexpr std::array<ParameterInfo, kGpuParameterCount> kGpuParameters =
-    {{{.name = "gemm_efficiency_fp32",
-       .unit = "1",
-       .meaning = "share of the fp32 peak that full waves of tiles reach",
-       .transform = Transform::kLog,
-       .prior = 0.9,
-       .prior_sigma = 0.25,
-       .lower = 0.05,
-       .upper = 1.2,
-       .determined_by = "a step in fp32, batch 16 or more"},
-      {.name = "gemm_efficiency_tf32",
-       .unit = "1",
-       .meaning = "the same of tf32, when its operands are at hand",
-       .transform = Transform::kLog,
-       .prior = 1.0,
-       .prior_sigma = 0.3,
-       .lower = 0.05,
-       .upper = 1.2,
-       .determined_by = "a step in tf32, batch 16 or more"},
-      {.name = "gemm_efficiency_half",
-       .unit = "1",
-       .meaning = "the same of fp16 and bf16",
-       .transform = Transform::kLog,
-       .prior = 0.95,
-       .prior_sigma = 0.3,
-       .lower = 0.05,
-       .upper = 1.2,
-       .determined_by = "a step in fp16 or bf16, batch 16 or more"},
-      {.name = "batched_gemm_ratio",
-       .unit = "1",
-       .meaning =
-           "tensor cores: efficiency of attention's products over large ones'",
-       .transform = Transform::kLog,
-       .prior = 0.45,
-       .prior_sigma = 0.15,
-       .lower = 0.05,
-       .upper = 1.5,
-       .determined_by = "a step of length 512"},
-      {.name = "cache_bandwidth_ratio",
-       .unit = "1",
-       .meaning = "bandwidth of the last-level cache over device memory's",
-       .transform = Transform::kLog,
-       .prior = kGpuCacheSpeedup,
-       .prior_sigma = 0.08,
-       .lower = 1.0,
-       .upper = 20.0,
-       .determined_by = "steps in fp16 of batch 16 or more"},
-      {.name = "vector_efficiency",
-       .unit = "1",
-       .meaning = "share of the CUDA-core peak in elementwise work",
-       .transform = Transform::kLog,
-       .prior = 0.25,
-       .prior_sigma = 0.2,
-       .lower = 0.02,
-       .upper = 1.0,
-       .determined_by = "a step of length 512"},
-      {.name = "bandwidth_efficiency",
-       .unit = "1",
-       .meaning = "share of the memory bandwidth that long streams reach",
-       .transform = Transform::kLog,
-       .prior = 0.72,
-       .prior_sigma = 0.25,
-       .lower = 0.1,
-       .upper = 1.0,
-       .determined_by = "a step with a fused optimizer, or of length 512"},
-      {.name = "memory_latency",
-       .unit = "s",
-       .meaning = "of one transfer from device memory",
-       .transform = Transform::kLog,
-       .prior = 530e-9,
-       .prior_sigma = 0.1,
-       .lower = 1e-7,
-       .upper = 1e-5,
-       .determined_by = "steps of batch 1 and of batch 16"},
-      {.name = "kernel_overhead",
-       .unit = "s",
-       .meaning = "start and drain of one kernel on the device",
-       .transform = Transform::kLog,
-       .prior = 5.5e-6,
-       .prior_sigma = 0.3,
-       .lower = 1e-7,
-       .upper = 1e-4,
-       .determined_by = "a step of a small model, compiled or fused"},
-      {.name = "launch_cost",
-       .unit = "s",
-       .meaning = "host time of one launch in an eager framework",
-       .transform = Transform::kLog,
-       .prior = 7.0e-6,
-       .prior_sigma = 0.4,
-       .lower = 5e-7,
-       .upper = 2e-4,
-       .determined_by = "an eager step of batch 1"},
-      {.name = "tensor_overhead",
-       .unit = "s",
-       .meaning =
-           "host time a parameter tensor of a step, which nothing hides: "
-           "zeroing, "
-           "scaling and clipping its gradient",
-       .transform = Transform::kLog,
-       .prior = 1.5e-5,
-       .prior_sigma = 1.0,
-       .lower = 1e-7,
-       .upper = 2e-3,
-       .determined_by = "a training step of batch 1"},
-      {.name = "compiled_efficiency",
-       .unit = "1",
-       .meaning = "memory rate of XLA's kernels over hand-written ones'",
-       .transform = Transform::kLog,
-       .prior = 0.5,
-       .prior_sigma = 0.4,
-       .lower = 0.2,
-       .upper = 1.2,
-       .determined_by = "a step of stack xla, batch 16 or more"}}};
-
-// Special-function units an SM answer 16 a clock beside 128 lanes of 2 FLOPs.
-inline constexpr double kGpuFlopsPerSpecialOp = 16.0;
-// Philox-4x32-10: ten rounds for four numbers (Salmon et al., SC 2011).
-inline constexpr double kGpuFlopsPerRandomDraw = 20.0;
-// Bandwidth of reductions over that of streams: a row is passed over twice and
-// its block waits in between. Median over layer norms and softmaxes of seven
-// devices in neusight_kernels_fp32.csv (docs/models/gpu.md).
-inline constexpr double kGpuReductionShare = 0.75;
-
 // What of a device and a precision all kernels of a step share.
 struct GpuRates {
   GpuEngine engine = GpuEngine::kLanes;
   double element_bytes = 4.0;
   model::FlopsPerSecond<> matrix;  // of the engine at its full clock
   GpuParameter efficiency = kGpuGemmEfficiencyFp32;
+  double usual_efficiency = 1.0;  // before any run
   ClockWithinLimit clock;
   model::FlopsPerSecond<> reach;  // of long products at the full clock
   double attention = 1.0;  // share of the engine's rate that attention takes
@@ -194,17 +57,17 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
       precision == model::Precision::kFp8 ? model::kBytesOfFp8
                                           : model::BytesPerElement(precision));
   rates.matrix = *peak;
-  rates.reach = *peak * kTensorReach;
   if (rates.engine == GpuEngine::kLanes) {
     rates.matrix = rates.matrix * IssueShare(device);
-    rates.reach = rates.matrix * kLaneReach;
   }
+  rates.reach = rates.matrix * FactsOf(rates.engine).reach;
   rates.clock = ClockWithinLimit(device, precision, *peak);
   if (precision == model::Precision::kTf32) {
     rates.efficiency = kGpuGemmEfficiencyTf32;
   } else if (precision != model::Precision::kFp32) {
     rates.efficiency = kGpuGemmEfficiencyHalf;
   }
+  rates.usual_efficiency = UsualOf(rates.efficiency);
   rates.tiles =
       GemmTiles(device, rates.engine, rates.matrix.base(), rates.element_bytes);
   return rates;
@@ -251,6 +114,10 @@ struct GpuTerms {
   model::FlopsPerSecond<T> vector;   // elementwise work
   model::FlopsPerSecond<T> on_chip;  // the same of scores in registers
   T cache;                           // last-level bandwidth, in B/s
+  double special_op;                 // FLOPs of vector work for one
+  double random_draw;                // the same
+  double reductions;                 // their bandwidth over that of streams
+  int64_t bytes_of_warps;            // under way, of one warp on each SM
   model::Bytes<> most_in_flight;     // of all warps together
   model::BytesPerSecond<T> streams;  // with so much in flight
   model::BytesPerSecond<T> rows;     // the same of reductions
@@ -275,23 +142,28 @@ GpuTerms<T>::GpuTerms(const Device& device, std::span<const T> p)
     : vector(device.VectorPeak() * p[kGpuVectorEfficiency]),
       on_chip(device.VectorPeak() * T(1.0)),
       cache(device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio]),
-      most_in_flight(static_cast<double>(device.cores * device.warps_per_core *
-                                         kGpuThreadsPerWarp *
-                                         kGpuBytesPerThread)),
+      special_op(FactsOfGpus().flops_per_special_op),
+      random_draw(FactsOfGpus().flops_per_random_draw),
+      reductions(FactsOfGpus().reduction_share),
+      bytes_of_warps(FactsOfGpus().bytes_per_thread * kGpuThreadsPerWarp *
+                     device.cores),
+      most_in_flight(
+          static_cast<double>(device.warps_per_core * bytes_of_warps)),
       streams(GpuBandwidth<T>(device, most_in_flight, 1.0, p)),
-      rows(GpuBandwidth<T>(device, most_in_flight, kGpuReductionShare, p)),
+      rows(GpuBandwidth<T>(device, most_in_flight, reductions, p)),
       warps_to_hide(WarpsToHideLatency<T>(
           device, model::Seconds<T>(p[kGpuMemoryLatency]))) {}
 
 // Arithmetic of a kernel outside the matrix engines.
 template <class T>
 model::Seconds<T> GpuVectorTime(const model::Kernel& kernel,
-                                const model::FlopsPerSecond<T>& rate) {
+                                const GpuTerms<T>& terms,
+                                bool on_chip) {
   const double flops =
       static_cast<double>(kernel.vector_flops) +
-      kGpuFlopsPerSpecialOp * static_cast<double>(kernel.special_ops) +
-      kGpuFlopsPerRandomDraw * static_cast<double>(kernel.random_draws);
-  return model::Flop(flops) / rate;
+      terms.special_op * static_cast<double>(kernel.special_ops) +
+      terms.random_draw * static_cast<double>(kernel.random_draws);
+  return model::Flop(flops) / (on_chip ? terms.on_chip : terms.vector);
 }
 
 // The products of one precision in a step: what many have in common is found
@@ -319,10 +191,10 @@ class GpuProducts {
     } else {
       rate *= choice.share * fed.share;
     }
-    const double usual = kGpuParameters[rates_.efficiency].prior;
     if (rates_.clock.limited()) {
-      rate *= rates_.clock.At<T>(rate * (usual / rates_.reach.base()) /
-                                 p_[rates_.efficiency]);
+      rate *= rates_.clock.At<T>(
+          rate * (rates_.usual_efficiency / rates_.reach.base()) /
+          p_[rates_.efficiency]);
     }
     return model::Flop(static_cast<double>(kernel.matrix_flops)) /
            model::FlopsPerSecond<T>(rate);
@@ -352,8 +224,8 @@ class GpuProducts {
   const GpuTerms<T>& terms_;
   std::span<const T> p_;
   // By the tile.
-  std::array<std::optional<Fed>, GemmTiles::kMost> single_{};
-  std::array<std::optional<Fed>, GemmTiles::kMost> batched_{};
+  std::array<std::optional<Fed>, kMostTiles> single_{};
+  std::array<std::optional<Fed>, kMostTiles> batched_{};
 };
 
 // Time of a kernel's bytes, of which a cache finds some, and which latency may
@@ -375,7 +247,7 @@ model::Seconds<T> GpuMemoryTime(const Device& device,
   if (bytes(kernel.bytes()) < terms.most_in_flight) {
     return moved / GpuBandwidth<T>(device,
                                    bytes(kernel.bytes()),
-                                   reduces ? kGpuReductionShare : 1.0,
+                                   reduces ? terms.reductions : 1.0,
                                    p);
   }
   return moved / (reduces ? terms.rows : terms.streams);
@@ -387,11 +259,10 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
                                     const model::Kernel& kernel,
                                     const GpuTerms<T>& terms,
                                     std::span<const T> p) {
-  // Warps on an SM; threads of elementwise work move 16 bytes each.
+  // Warps on an SM; threads of elementwise work move what they keep under way.
   double active_warps =
       std::clamp(static_cast<double>(kernel.bytes()) /
-                     static_cast<double>(kGpuBytesPerThread *
-                                         kGpuThreadsPerWarp * device.cores),
+                     static_cast<double>(terms.bytes_of_warps),
                  1.0,
                  static_cast<double>(device.warps_per_core));
   const GpuRates& rates = products.rates();
@@ -404,8 +275,7 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
   if (kernel.vector_flops > 0 || kernel.special_ops > 0 ||
       kernel.random_draws > 0) {
     // Scores in registers take the lanes at their full rate.
-    compute += GpuVectorTime<T>(
-        kernel, FusedOnChip(rates, kernel) ? terms.on_chip : terms.vector);
+    compute += GpuVectorTime<T>(kernel, terms, FusedOnChip(rates, kernel));
   }
   const model::Seconds<T> memory = GpuMemoryTime<T>(device, kernel, terms, p);
   const model::Seconds<T> fixed(p[kGpuKernelOverhead]);
@@ -513,12 +383,9 @@ StepTime<T> GpuStep(const Device& device,
 
 // The kind's row, and its formulas by the names that all kinds share.
 struct GpuKind {
-  static constexpr Kind kRow{.name = "gpu",
-                             .parameters = kGpuParameters,
+  static constexpr Kind kRow{.parameters = kGpuParameters,
                              .trainer_device = "cuda",
                              .plan_spans_stacks = true,
-                             .width_extrapolated = 0.37,
-                             .width_datasheet = 0.51,
                              .power = PowerLevelsOf};
 
   template <class T>

@@ -7,18 +7,14 @@
 #include <cstdint>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/kind_facts.h"
 #include "model/rounding.h"
 #include "model/units.h"
 
 namespace trainfare::hardware::models {
 
+// What a warp is, on every GPU.
 inline constexpr int64_t kGpuThreadsPerWarp = 32;
-// Bytes that one thread keeps under way: a 16-byte vector load.
-inline constexpr int64_t kGpuBytesPerThread = 16;
-// Blocks that an SM holds whatever they need (16 on Turing, 32 elsewhere).
-inline constexpr int64_t kGpuBlocksPerCore = 16;
-// Registers are handed to warps in units of 256.
-inline constexpr int64_t kGpuRegisterUnit = 256;
 
 // What one thread block takes from its SM.
 struct BlockResources {
@@ -37,10 +33,11 @@ struct Occupancy {
 
 // Blocks of one kernel that are resident on an SM at once.
 //
-//   blocks = min(W / w, 16, R / (w ceil256(32 r)), S / s)
+//   blocks = min(W / w, B, R / (w ceil_u(32 r)), S / s)
 //
 //   w, r, s  warps, registers a thread, shared memory of one block
 //   W, R, S  warps, registers, shared memory of an SM
+//   B, u     blocks that it holds at most, unit of registers (16, 256)
 //
 // Figures that the device does not state limit nothing. 0 blocks: one block
 // alone is more than an SM has.
@@ -49,7 +46,8 @@ struct Occupancy {
 inline Occupancy OccupancyOf(const Device& device,
                              const BlockResources& block) {
   const int64_t warps = model::CeilDivide(block.threads, kGpuThreadsPerWarp);
-  Occupancy best{kGpuBlocksPerCore, 0, OccupancyLimit::kBlocks};
+  const GpuFacts& facts = FactsOfGpus();
+  Occupancy best{facts.blocks_per_core, 0, OccupancyLimit::kBlocks};
   const auto limit = [&](int64_t blocks, OccupancyLimit by) {
     if (blocks < best.blocks) {
       best.blocks = blocks;
@@ -61,7 +59,7 @@ inline Occupancy OccupancyOf(const Device& device,
   }
   if (device.registers_per_core > 0) {
     const int64_t a_warp = model::CeilToMultiple(
-        block.registers_per_thread * kGpuThreadsPerWarp, kGpuRegisterUnit);
+        block.registers_per_thread * kGpuThreadsPerWarp, facts.register_unit);
     limit(device.registers_per_core / (a_warp * warps),
           OccupancyLimit::kRegisters);
   }
@@ -88,7 +86,7 @@ inline Occupancy OccupancyOf(const Device& device,
 template <class T>
 T WarpsToHideLatency(const Device& device, model::Seconds<T> latency) {
   const double a_warp =
-      static_cast<double>(kGpuThreadsPerWarp * kGpuBytesPerThread);
+      static_cast<double>(kGpuThreadsPerWarp * FactsOfGpus().bytes_per_thread);
   return latency.base() * (device.memory_bandwidth.base() /
                            (static_cast<double>(device.cores) * a_warp));
 }

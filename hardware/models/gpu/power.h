@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/gpu/tiling.h"
 #include "model/energy.h"
 #include "model/units.h"
@@ -44,25 +45,14 @@ inline GpuEngine EngineOf(const Device& device, model::Precision precision) {
 //
 //   s = 1 / (1 + o) on 128 lanes, 1 on 64
 //
-//   o  other instructions for one arithmetic instruction, 0.25: an 8 x 8 tile
-//      a thread loads 4 times 128 bit for its 64 multiply-adds in each step of
-//      k, and one in ten is bookkeeping
-inline constexpr double kGpuOtherInstructions = 0.25;
+//   o  other instructions for one arithmetic instruction
 inline double IssueShare(const Device& device) {
   if (!device.peak.fp32 || device.clock.base() <= 0.0) return 1.0;
   const double lanes =
       device.peak.fp32->base() /
       (2.0 * device.clock.base() * static_cast<double>(device.cores));
-  return lanes > 96.0 ? 1.0 / (1.0 + kGpuOtherInstructions) : 1.0;
+  return lanes > 96.0 ? 1.0 / (1.0 + FactsOfGpus().other_instructions) : 1.0;
 }
-
-// Share of the peak that long products reach when power does not limit them.
-inline constexpr double kLaneReach = 0.93;
-inline constexpr double kTensorReach = 0.6;
-// Least voltage of a board over that at its full clock. Of 0.6 to 0.9 the one
-// at which BERT-base in fp32 slows down most nearly as measured on a V100 PCIe
-// under limits of 100 to 225 W (ml-energy/zeus@75a8b93, summary_power_v100).
-inline constexpr double kLeastVoltage = 0.7;
 
 // Power that an engine would draw at the rate that long products reach.
 //
@@ -79,13 +69,12 @@ inline std::optional<model::Watts<>> DemandedPower(
     model::FlopsPerSecond<> peak) {
   if (!device.energy) return std::nullopt;
   double ratio = 1.0;
-  double reach = kLaneReach;
-  if (EngineOf(device, precision) == GpuEngine::kTensorCores) {
-    reach = kTensorReach;
+  const GpuEngine engine = EngineOf(device, precision);
+  double reach = FactsOf(engine).reach;
+  if (engine == GpuEngine::kTensorCores) {
     ratio = precision == model::Precision::kTf32 ? device.energy->tensor_tf32
                                                  : device.energy->tensor_half;
-    // Half the operand bits and twice the rate. An assumption.
-    if (precision == model::Precision::kFp8) ratio *= 0.5;
+    if (precision == model::Precision::kFp8) ratio *= FactsOfGpus().fp8_energy;
   } else {
     reach *= IssueShare(device);
   }
@@ -114,7 +103,8 @@ class ClockWithinLimit {
   ClockWithinLimit() = default;
   ClockWithinLimit(const Device& device,
                    model::Precision precision,
-                   model::FlopsPerSecond<> peak) {
+                   model::FlopsPerSecond<> peak)
+      : least_voltage_(FactsOfGpus().least_voltage) {
     const auto demanded = DemandedPower(device, precision, peak);
     if (!demanded || !device.max_power) return;
     const double limit = device.max_power->base();
@@ -134,13 +124,14 @@ class ClockWithinLimit {
     if (!budget_ || !(load > T(*budget_))) return T(1.0);
     const T dynamic = *budget_ / load;
     const T scaled = cbrt(dynamic);
-    return scaled < T(kLeastVoltage)
-               ? T(dynamic / (kLeastVoltage * kLeastVoltage))
+    return scaled < T(least_voltage_)
+               ? T(dynamic / (least_voltage_ * least_voltage_))
                : scaled;
   }
 
  private:
   std::optional<double> budget_;  // d at a load of 1
+  double least_voltage_ = 1.0;
 };
 
 // What a board draws in each kind of work; nullopt where its limit or its power

@@ -11,7 +11,9 @@
 #include <span>
 
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/gpu/occupancy.h"
+#include "hardware/models/gpu/parameters.h"
 #include "model/kernels.h"
 #include "model/workload.h"
 
@@ -20,56 +22,10 @@ namespace trainfare::hardware::models {
 // What multiplies: the CUDA lanes (fp32), or tensor (matrix) cores.
 enum class GpuEngine { kLanes, kTensorCores };
 
-// A tile of C (rows x columns) that one thread block computes; both ways round.
-struct GemmTile {
-  int64_t rows;
-  int64_t columns;
-  int64_t threads;
-  // Arithmetic rate relative to the largest tile.
-  double relative_rate;
-};
-
-// cuBLAS's fp32 kernels by name, largest first. The rates are what each reaches
-// of the largest one's, median over linear layers on P100, V100, T4 and A100
-// in neusight_kernels_fp32.csv (docs/models/gpu.md).
-inline constexpr std::array kLaneTiles = {GemmTile{128, 128, 256, 1.00},
-                                          GemmTile{128, 64, 128, 0.98},
-                                          GemmTile{64, 64, 128, 0.90},
-                                          GemmTile{128, 32, 256, 0.88},
-                                          GemmTile{64, 32, 256, 0.78},
-                                          GemmTile{32, 32, 128, 0.65}};
-// On tensor cores smaller tiles are slower because they fetch more operands a
-// FLOP from the last-level cache, which OperandBytesPerFlop() accounts for.
-inline constexpr std::array kTensorTiles = {GemmTile{256, 128, 256, 1.00},
-                                            GemmTile{128, 128, 256, 1.00},
-                                            GemmTile{128, 64, 128, 1.00},
-                                            GemmTile{64, 64, 128, 1.00},
-                                            GemmTile{64, 32, 128, 1.00}};
-constexpr bool SidesArePowersOfTwo(std::span<const GemmTile> tiles) {
-  return std::all_of(tiles.begin(), tiles.end(), [](const GemmTile& tile) {
-    return std::has_single_bit(static_cast<uint64_t>(tile.rows)) &&
-           std::has_single_bit(static_cast<uint64_t>(tile.columns));
-  });
+inline const GpuEngineFacts& FactsOf(GpuEngine engine) {
+  const GpuFacts& facts = FactsOfGpus();
+  return engine == GpuEngine::kLanes ? facts.lanes : facts.tensor_cores;
 }
-static_assert(SidesArePowersOfTwo(kLaneTiles) &&
-              SidesArePowersOfTwo(kTensorTiles));
-// Strided batches get the large tiles only: neusight_kernels_fp32.csv shows
-// one kernel for every batched shape on A100 and L4, 128 x 128.
-inline constexpr size_t kBatchedLaneTiles = 2;
-
-// Depth of k over which a tile's pipeline fills and its result drains.
-inline constexpr double kLanePipelineDepth = 8.0;
-inline constexpr double kTensorPipelineDepth = 32.0;
-// A tile's k may be split over blocks down to this depth, so many times.
-inline constexpr double kGemmSplitDepth = 512.0;
-inline constexpr double kGemmSplits = 16.0;
-
-// Registers of a thread beside its share of the tile's fp32 accumulators.
-inline constexpr int64_t kGemmOtherRegisters = 48;
-
-// Bandwidth of the last-level cache over device memory's (A100: 4.4 - 5.1
-// against 1.6 TB/s; V100: 2.2 - 2.7 against 0.9 TB/s).
-inline constexpr double kGpuCacheSpeedup = 2.7;
 
 struct TileChoice {
   // Useful arithmetic over what the scheduled waves could do at full rate.
@@ -108,20 +64,12 @@ T FedShare(T rate, double operand_bytes_per_flop, T cache_bandwidth) {
   return 1.0 / sqrt(1.0 + load * load);
 }
 
-// Parts that tiles are split into along k where they are fewer than cores.
-inline double SplitsOf(double tiles, double cores, double k) {
-  if (!(tiles < cores)) return 1.0;
-  return std::clamp(std::floor(std::min(cores / tiles, k / kGemmSplitDepth)),
-                    1.0,
-                    kGemmSplits);
-}
-
 // Blocks of a tile that one core holds at once.
 inline int64_t ResidentBlocks(const GemmTile& tile, const Device& device) {
   const BlockResources block = {
       .threads = tile.threads,
-      .registers_per_thread =
-          tile.rows * tile.columns / tile.threads + kGemmOtherRegisters,
+      .registers_per_thread = tile.rows * tile.columns / tile.threads +
+                              FactsOfGpus().other_registers,
       .shared_memory = 0};
   return std::max<int64_t>(1, OccupancyOf(device, block).blocks);
 }
@@ -130,24 +78,24 @@ inline int64_t ResidentBlocks(const GemmTile& tile, const Device& device) {
 // of its own, whatever the product: a step has many of these.
 class GemmTiles {
  public:
-  static constexpr size_t kMost =
-      std::max(kLaneTiles.size(), kTensorTiles.size());
-
   GemmTiles() = default;
   // `peak`: of the engine, in FLOP/s.
   GemmTiles(const Device& device,
             GpuEngine engine,
             double peak,
             double element_bytes)
-      : lanes_(engine == GpuEngine::kLanes),
+      : engine_(&FactsOf(engine)),
+        split_depth_(FactsOfGpus().split_depth),
+        most_splits_(FactsOfGpus().most_splits),
         cores_(static_cast<double>(device.cores)) {
-    const double cache = kGpuCacheSpeedup * device.memory_bandwidth.base();
-    const std::span<const GemmTile> tiles = Tiles();
-    for (size_t i = 0; i < tiles.size(); ++i) {
-      const double bytes = OperandBytesPerFlop(tiles[i], element_bytes);
+    const double cache =
+        UsualOf(kGpuCacheBandwidthRatio) * device.memory_bandwidth.base();
+    for (size_t i = 0; i < engine_->tiles.size(); ++i) {
+      const GemmTile& tile = engine_->tiles[i];
+      const double bytes = OperandBytesPerFlop(tile, element_bytes);
       terms_[i] = {bytes,
                    FedShare(peak, bytes, cache),
-                   static_cast<double>(ResidentBlocks(tiles[i], device))};
+                   static_cast<double>(ResidentBlocks(tile, device))};
     }
   }
 
@@ -172,9 +120,12 @@ class GemmTiles {
     double resident = 1;  // blocks on a core
   };
 
-  std::span<const GemmTile> Tiles() const {
-    return lanes_ ? std::span<const GemmTile>(kLaneTiles)
-                  : std::span<const GemmTile>(kTensorTiles);
+  // Parts that tiles are split into along k where they are fewer than cores.
+  double SplitsOf(double tiles, double k) const {
+    if (!(tiles < cores_)) return 1.0;
+    return std::clamp(std::floor(std::min(cores_ / tiles, k / split_depth_)),
+                      1.0,
+                      most_splits_);
   }
   // Warps on a core at once, of the tiles that it holds.
   double ActiveWarps(const TileChoice& choice) const {
@@ -185,15 +136,17 @@ class GemmTiles {
            static_cast<double>(kGpuThreadsPerWarp);
   }
 
-  bool lanes_ = true;
+  const GpuEngineFacts* engine_ = &FactsOf(GpuEngine::kLanes);
+  double split_depth_ = 1;
+  double most_splits_ = 1;
   double cores_ = 1;
-  std::array<Terms, kMost> terms_{};
+  std::array<Terms, kMostTiles> terms_{};
 };
 
 inline TileChoice GemmTiles::Choose(const model::GemmExtents& g) const {
-  std::span<const GemmTile> tiles = Tiles();
-  if (lanes_ && g.batch > 1) tiles = tiles.first(kBatchedLaneTiles);
-  const double depth = lanes_ ? kLanePipelineDepth : kTensorPipelineDepth;
+  std::span<const GemmTile> tiles(engine_->tiles);
+  if (g.batch > 1) tiles = tiles.first(engine_->tiles_of_batches);
+  const double depth = engine_->pipeline_depth;
   const auto k = static_cast<double>(g.k);
   const auto useful = static_cast<double>(g.batch) * static_cast<double>(g.m) *
                       static_cast<double>(g.n);
@@ -211,7 +164,7 @@ inline TileChoice GemmTiles::Choose(const model::GemmExtents& g) const {
     const auto turned = static_cast<double>(
         g.batch * pieces(g.m, tile.columns) * pieces(g.n, tile.rows));
     const double count = std::min(upright, turned);
-    const double splits = SplitsOf(count, cores_, k);
+    const double splits = SplitsOf(count, k);
     const double waves = std::ceil(count * splits / cores_);
     const double part = k / splits;
     const double share =

@@ -18,13 +18,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
 #include "hardware/models/kind.h"
 #include "hardware/models/neuron/compiler.h"
-#include "hardware/models/parameter.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"
 #include "model/kernel_time.h"
@@ -32,6 +32,7 @@
 
 namespace trainfare::hardware::models {
 
+// Its free parameters. What is believed of each: hardware/kinds/neuron.yaml.
 enum NeuronParameter : std::size_t {
   kNeuronTensorEfficiency,
   kNeuronVectorEfficiency,
@@ -47,117 +48,22 @@ enum NeuronParameter : std::size_t {
   kNeuronParameterCount,
 };
 
-// Priors: round figures and wide. The published profiles of one core narrow
-// all of them (calibrate/fit/profile_fit.h, docs/models/trainium.md).
-inline constexpr std::array<ParameterInfo, kNeuronParameterCount>
-    kNeuronParameters = {
-        {{.name = "tensor_efficiency",
-          .unit = "1",
-          .meaning = "share of the tensor engine's peak on padded products",
-          .transform = Transform::kLog,
-          .prior = 0.6,
-          .prior_sigma = 0.4,
-          .lower = 0.02,
-          .upper = 1.0,
-          .determined_by = "a step of many tokens"},
-         {.name = "vector_efficiency",
-          .unit = "1",
-          .meaning = "share of the vector engine's peak",
-          .transform = Transform::kLog,
-          .prior = 0.1,
-          .prior_sigma = 0.5,
-          .lower = 0.005,
-          .upper = 1.0,
-          .determined_by = "a step of length 512"},
-         {.name = "scalar_op",
-          .unit = "s",
-          .meaning =
-              "time of one function evaluation on one core's scalar engine",
-          .transform = Transform::kLog,
-          .prior = 50e-12,
-          .prior_sigma = 0.5,
-          .lower = 1e-13,
-          .upper = 1e-9,
-          .determined_by = "a step of length 512"},
-         {.name = "engine_overlap",
-          .unit = "1",
-          .meaning =
-              "share of the shorter engines' time hidden under the longest",
-          .transform = Transform::kLinear,
-          .prior = 0.2,
-          .prior_sigma = 0.15,
-          .lower = 0.0,
-          .upper = 1.0,
-          .determined_by = "steps of few and of many tokens"},
-         {.name = "dma_efficiency",
-          .unit = "1",
-          .meaning = "share of the HBM bandwidth that DMA reaches",
-          .transform = Transform::kLog,
-          .prior = 0.5,
-          .prior_sigma = 0.3,
-          .lower = 0.02,
-          .upper = 1.0,
-          .determined_by = "a step of few tokens"},
-         {.name = "dma_overlap",
-          .unit = "1",
-          .meaning =
-              "share of the shorter of DMA and engine time that is hidden",
-          .transform = Transform::kLinear,
-          .prior = 0.9,
-          .prior_sigma = 0.1,
-          .lower = 0.0,
-          .upper = 1.0,
-          .determined_by = "steps of few and of many tokens"},
-         {.name = "activation_traffic",
-          .unit = "1",
-          .meaning =
-              "HBM bytes moved for a byte that kernels touch, spilling aside",
-          .transform = Transform::kLog,
-          .prior = 0.6,
-          .prior_sigma = 0.3,
-          .lower = 0.01,
-          .upper = 10.0,
-          .determined_by = "the HBM traffic of a step"},
-         {.name = "spill_share",
-          .unit = "1",
-          .meaning =
-              "HBM bytes spilled and loaded again for a byte past the SBUF",
-          .transform = Transform::kLog,
-          .prior = 0.8,
-          .prior_sigma = 0.3,
-          .lower = 0.01,
-          .upper = 10.0,
-          .determined_by =
-              "the spill traffic of steps below and above the SBUF"},
-         {.name = "kernel_overhead",
-          .unit = "s",
-          .meaning =
-              "fixed cost of one operation, or of one of many small products",
-          .transform = Transform::kLog,
-          .prior = 0.3e-6,
-          .prior_sigma = 0.5,
-          .lower = 1e-8,
-          .upper = 1e-3,
-          .determined_by = "a step of few tokens"},
-         {.name = "step_overhead",
-          .unit = "s",
-          .meaning = "host and runtime work of a training step",
-          .transform = Transform::kLog,
-          .prior = 5e-3,
-          .prior_sigma = 0.7,
-          .lower = 1e-5,
-          .upper = 0.5,
-          .determined_by = "a step of few tokens"},
-         {.name = "forward_overhead",
-          .unit = "s",
-          .meaning =
-              "the same of a forward pass alone: one call of the runtime",
-          .transform = Transform::kLog,
-          .prior = 0.5e-3,
-          .prior_sigma = 1.0,
-          .lower = 1e-6,
-          .upper = 0.1,
-          .determined_by = "a forward pass of few tokens"}}};
+inline constexpr std::array<std::string_view, kNeuronParameterCount>
+    kNeuronParameters = {"tensor_efficiency",
+                         "vector_efficiency",
+                         "scalar_op",
+                         "engine_overlap",
+                         "dma_efficiency",
+                         "dma_overlap",
+                         "activation_traffic",
+                         "spill_share",
+                         "kernel_overhead",
+                         "step_overhead",
+                         "forward_overhead"};
+
+inline std::span<const ParameterInfo> NeuronParameters() {
+  return ParametersOf(DeviceKind::kNeuron);
+}
 
 // What one stretch of the graph asks of one core, counted.
 struct NeuronWork {
@@ -422,8 +328,7 @@ model::BytesPerSecond<T> NeuronAllReduceBandwidth(
 
 // The kind's row, and its formula by the name that all kinds share.
 struct NeuronKind {
-  static constexpr Kind kRow{.name = "neuron",
-                             .parameters = kNeuronParameters,
+  static constexpr Kind kRow{.parameters = kNeuronParameters,
                              .profiles_engines = true,
                              .gradient_checkpointing = false,
                              .stochastic_rounding = true,

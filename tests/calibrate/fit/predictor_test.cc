@@ -67,7 +67,7 @@ TEST_CASE("without a fit the datasheet answers, with the widest interval") {
   const Workload workload = Step("bert-base-uncased", 8, 64);
   const StepPrediction bare = datasheet.Predict(workload);
   CHECK(bare.grade == Grade::kDatasheetOnly);
-  const double width = hardware::KindOf(V100()).width_datasheet;
+  const double width = hardware::FactsOfKind(V100().kind).width_datasheet;
   CHECK(width < 1.0);
   CHECK(bare.log_sigma > width * kDatasheetScatter);
   CHECK(bare.low_factor * bare.high_factor ==
@@ -127,7 +127,7 @@ TEST_CASE("an answer away from what was measured is less sure") {
   const double unseen =
       kDatasheetScatter * std::sqrt(1.0 - kOtherSettings * kOtherSettings);
   CHECK(seen < unseen);
-  const double width = hardware::KindOf(V100()).width_extrapolated;
+  const double width = hardware::FactsOfKind(V100().kind).width_extrapolated;
   CHECK(other >= width * unseen);
   // Two runs show nothing of shapes: far from them is as bad.
   Fit few = fit;
@@ -187,7 +187,7 @@ TEST_CASE("measured is only what ran on as many devices") {
 TEST_CASE("an extrapolated answer is no surer than the datasheet") {
   // To anybody but who measured the fit's runs.
   constexpr std::string_view kOther = "owner/b";
-  const hardware::Kind& kind = hardware::KindOf(V100());
+  const hardware::KindFacts& kind = hardware::FactsOfKind(V100().kind);
   const Predictor fitted(V100(), FitOfV100());
   const Predictor datasheet(V100());
   // Other blocks, other sizes, longer; each further than the one before.

@@ -203,7 +203,11 @@ TEST_CASE("a product on a processor, worked by hand") {
   kernel.bytes_written = 32LL * 3072 * 4;
   kernel.parameter_bytes = 768LL * 3072 * 4;
   const auto time = models::CpuKernelTime<double>(
-      device, *device.peak.fp32, false, model::Phase::kForward, kernel, p);
+      device,
+      models::CpuRates(device, model::Precision::kFp32),
+      model::Phase::kForward,
+      kernel,
+      p);
   CHECK(model::ToMicroseconds(time.compute) ==
         doctest::Approx(37.748736).epsilon(1e-9));
   CHECK(model::ToMicroseconds(time.memory) ==

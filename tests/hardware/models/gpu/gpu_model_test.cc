@@ -41,7 +41,9 @@ Device Volta() {
 
 std::vector<double> Priors() {
   std::vector<double> values;
-  for (const ParameterInfo& info : kGpuParameters) values.push_back(info.prior);
+  for (const ParameterInfo& info : ParametersOf(DeviceKind::kGpu)) {
+    values.push_back(info.prior);
+  }
   return values;
 }
 
@@ -160,7 +162,8 @@ TEST_CASE("a wave for one tile") {
 // 112 TFLOP/s 1.75 TB/s, of the 2.43 TB/s of the cache:
 // 1 / sqrt(1 + 0.7202^2) = 0.8115.
 TEST_CASE("the cache feeds the tensor cores") {
-  CHECK(OperandBytesPerFlop(kTensorTiles[1], 2.0) == Near(1.0 / 64.0));
+  CHECK(OperandBytesPerFlop(FactsOfGpus().tensor_cores.tiles[1], 2.0) ==
+        Near(1.0 / 64.0));
   const double load = 112e12 / 64.0 / 2.43e12;
   CHECK(FedShare(112e12, 1.0 / 64.0, 2.43e12) ==
         Near(1.0 / std::sqrt(1.0 + load * load)));
@@ -292,8 +295,8 @@ TEST_CASE(
     Device d = Volta();
     d.max_power = model::Watt(limit);
     d.idle_power = model::Watt(rest);
-    d.energy->lanes =
-        model::JoulesPerFlop<>(demanded / (d.peak.fp32->base() * kLaneReach));
+    d.energy->lanes = model::JoulesPerFlop<>(
+        demanded / (d.peak.fp32->base() * FactsOfGpus().lanes.reach));
     return ClockWithinLimit(d, model::Precision::kFp32, *d.peak.fp32).At(1.0);
   };
   CHECK(share(200, 72, 267) == Approx(909.0 / 1028.0).epsilon(0.05).scale(0));

@@ -13,10 +13,11 @@ namespace trainfare::hardware {
 enum class Transform { kLog, kLinear };
 
 // The prior is what one believes before any run: a normal distribution around
-// `prior` in the transformed scale, from datasheets and published figures.
+// `prior` in the transformed scale, from datasheets and published figures
+// (hardware/kinds/*.yaml).
 struct ParameterInfo {
   std::string_view name;
-  std::string_view unit;  // "1", "s", "B/s"
+  std::string_view unit = "1";  // or "s"
   std::string_view meaning;
   Transform transform = Transform::kLog;
   double prior = 1.0;
