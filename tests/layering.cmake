@@ -1,8 +1,10 @@
 # Fails when a file of ROOT/LAYER includes a folder it may not use, or one of its
 # rooms (sub-folders, named from the ground up; with a comma between them, those
-# of one floor, which include each other) includes one above it.
+# of one floor, which include each other) includes one above it; or when the files
+# of a room of STRAIGHT (a header and its source are one) include each other in a
+# circle.
 #   cmake -DROOT=<repo> -DLAYER=<folder> "-DUSES=<folder;..>" "-DROOMS=<room;..>"
-#         -P layering.cmake
+#         "-DSTRAIGHT=<room;..>" -P layering.cmake
 cmake_minimum_required(VERSION 3.24)
 set(layers model hardware calibrate trainer scenarios)
 set(allowed ${LAYER} ${USES})
@@ -34,6 +36,18 @@ function(room_of file result)
   set(${result} ${place} PARENT_SCOPE)
 endfunction()
 
+# Keeps that one part of a straight room (a file without its ending) uses another.
+function(note_use from to)
+  foreach(room IN LISTS STRAIGHT)
+    if(from MATCHES "^${LAYER}/${room}/[^/]*$" AND to MATCHES "^${LAYER}/${room}/[^/]*$")
+      string(REGEX REPLACE "\\.[a-z]+$" "" from "${from}")
+      string(REGEX REPLACE "\\.[a-z]+$" "" to "${to}")
+      set(parts_${room} ${parts_${room}} ${from} PARENT_SCOPE)
+      set(uses_of_${from} ${uses_of_${from}} ${to} PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 file(GLOB_RECURSE sources RELATIVE ${ROOT}
   ${ROOT}/${LAYER}/*.h ${ROOT}/${LAYER}/*.cc ${ROOT}/${LAYER}/*.cu ${ROOT}/${LAYER}/*.cuh)
 if(NOT sources)
@@ -41,13 +55,11 @@ if(NOT sources)
 endif()
 list(JOIN allowed " " shown)
 # Above hardware/ nobody asks which kind a device is (hardware/models/kind.h).
-# The folder of published documents is to go, and is left out until then.
 set(kind_layers calibrate trainer scenarios)
 set(bad "")
 foreach(source IN LISTS sources)
   file(READ ${ROOT}/${source} text)
-  if(LAYER IN_LIST kind_layers AND NOT source MATCHES "/published" AND
-     text MATCHES "DeviceKind::k[A-Za-z]+")
+  if(LAYER IN_LIST kind_layers AND text MATCHES "DeviceKind::k[A-Za-z]+")
     string(APPEND bad "  ${source}: ${CMAKE_MATCH_0}: ask hardware::KindOf(device) instead\n")
   endif()
   # Only the directive itself: what follows it on the line (a bracket, a
@@ -66,6 +78,7 @@ foreach(source IN LISTS sources)
         string(APPEND bad "  ${source}: ${line}: internal to ${folder}/\n")
       endif()
       if(folder STREQUAL LAYER)
+        note_use(${source} ${folder}/${rest})
         room_of(${source} from)
         room_of(${folder}/${rest} to)
         if(to GREATER from)
@@ -80,6 +93,31 @@ foreach(source IN LISTS sources)
       string(APPEND bad "  ${source}: ${line}: heavy header in a header of ours\n")
     endif()
   endforeach()
+endforeach()
+# What includes none of those that are left is in no circle, and goes.
+foreach(room IN LISTS STRAIGHT)
+  set(left ${parts_${room}})
+  list(REMOVE_DUPLICATES left)
+  set(gone TRUE)
+  while(gone)
+    set(gone FALSE)
+    foreach(part IN LISTS left)
+      set(used ${uses_of_${part}})
+      list(REMOVE_ITEM used ${part})
+      set(kept ${left})
+      list(REMOVE_ITEM kept ${used} "")
+      list(LENGTH left count)
+      list(LENGTH kept kept_count)
+      if(count EQUAL kept_count)
+        list(REMOVE_ITEM left ${part})
+        set(gone TRUE)
+      endif()
+    endforeach()
+  endwhile()
+  if(left)
+    list(JOIN left " " shown_left)
+    string(APPEND bad "  ${LAYER}/${room}: include each other in a circle, or such as do: ${shown_left}\n")
+  endif()
 endforeach()
 if(bad)
   # Indented, since message() would reflow the lines otherwise.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/records/statistics.h"
 #include "model/error.h"
 

@@ -1,5 +1,7 @@
 // From measurements to a fit: the device's formula against what was timed.
 
+#include "calibrate/fit/device_fit.h"
+
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
@@ -19,6 +21,7 @@
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/problem.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
@@ -598,24 +601,6 @@ void CountFigures(const FitData& data, Provenance& provenance) {
   provenance.runs = static_cast<int64_t>(runs.size());
 }
 
-void RequireParameters(const hardware::Device& device) {
-  if (hardware::ParametersOf(device.kind).empty()) {
-    throw InputError(fmt::format("{}: no step model for {} devices yet",
-                                 device.name,
-                                 hardware::ToText(device.kind)));
-  }
-}
-
-Fit EmptyFit(const hardware::Device& device) {
-  Fit fit;
-  fit.name = device.name;
-  fit.device = device.name;
-  fit.reported_name = device.reported_name;
-  fit.kind = device.kind;
-  if (hardware::KindOf(device).is_host) fit.measured_device = device;
-  return fit;
-}
-
 // Those of one device.
 struct OwnFigures {
   std::vector<Step> steps;
@@ -692,7 +677,6 @@ Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
               const std::vector<KernelObservation>& kernels,
               const FitOptions& options) {
-  RequireParameters(device);
   const OwnFigures own = OfDevice(device, observations, kernels);
   FitData data = Collector(device, options).Collect(own.steps, own.kernels);
   const FitProblem problem = ProblemOf(data, options.robust_scale);
@@ -719,26 +703,6 @@ Fit FitDevice(const hardware::Device& device,
   fit.range = RangeOf(data);
   CountFigures(data, fit.provenance);
   fit.provenance.sources = SourcesOf(own);
-  return fit;
-}
-
-Fit PriorFit(const hardware::Device& device) {
-  RequireParameters(device);
-  const auto infos = hardware::ParametersOf(device);
-  Fit fit = EmptyFit(device);
-  fit.provenance.source = "datasheet";
-  fit.covariance.assign(infos.size() * infos.size(), 0.0);
-  for (size_t i = 0; i < infos.size(); ++i) {
-    FittedParameter parameter;
-    parameter.name = infos[i].name;
-    parameter.value = infos[i].prior;
-    parameter.standard_error = infos[i].prior_sigma;
-    parameter.prior = parameter.value;
-    parameter.determined_by = infos[i].determined_by;
-    fit.parameters.push_back(std::move(parameter));
-    fit.covariance[i * infos.size() + i] =
-        infos[i].prior_sigma * infos[i].prior_sigma;
-  }
   return fit;
 }
 

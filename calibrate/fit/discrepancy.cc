@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/records/observation.h"
 #include "calibrate/records/statistics.h"
 #include "model/error.h"
 

@@ -94,9 +94,4 @@ std::vector<std::string> Refusals(const Fit& fit) {
   return lines;
 }
 
-double ScatterWithPrior(double squares, double freedom, double assumed) {
-  const auto weight = static_cast<double>(kScatterPriorWeight);
-  return std::sqrt((squares + weight * assumed * assumed) / (freedom + weight));
-}
-
 }  // namespace trainfare::calibrate

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fitted_parameter.h"
 #include "calibrate/fit/rank_group.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"

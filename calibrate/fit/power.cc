@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/problem.h"
@@ -19,12 +19,8 @@ using hardware::Device;
 using model::InputError;
 using model::Watts;
 
-// How far a board may be off the energies of its generation, as the standard
-// deviation of a logarithm: of a FLOP of products, and of the share of the
-// limit that other work draws, which was read off one board. Assumptions.
-constexpr double kProductsSigma = 0.1;
-constexpr double kOthersSigma = 0.15;
-// The same of measured over predicted power of a run that nobody measured;
+// The deviation of the logarithm of measured over predicted power of a run that
+// nobody measured, an assumption;
 // counts as kScatterPriorWeight runs where some were.
 constexpr double kPowerSigma = 0.1;
 
@@ -127,14 +123,6 @@ void FitFactors(const Device& device,
 }
 
 }  // namespace
-
-bool FittedPower::products_determined() const {
-  return products_error < kDeterminedBelow * kProductsSigma;
-}
-
-bool FittedPower::others_determined() const {
-  return others_error < kDeterminedBelow * kOthersSigma;
-}
 
 model::Seconds<> WorkingTime(const hardware::PhaseTime<double>& phase) {
   return phase.total() - phase.overhead;

@@ -4,9 +4,10 @@
 // (docs/models/energy.md).
 
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fitted_power.h"
 #include "calibrate/records/power_observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/step_time.h"
@@ -15,29 +16,6 @@
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
-
-// One observation of power as the fit sees it.
-struct FittedPowerRun {
-  std::string label;
-  std::string workload;  // as Describe writes it
-  model::Watts<> measured;
-  model::Watts<> modelled;
-};
-
-// How the power of both kinds of work differs from the datasheet's. Errors are
-// of the logarithms of the factors.
-struct FittedPower {
-  double products = 1;
-  double products_error = 0;
-  double others = 1;
-  double others_error = 0;
-  double correlation = 0;
-  double scatter = 0;  // standard deviation of log(model / measured)
-  std::vector<FittedPowerRun> runs;
-
-  bool products_determined() const;
-  bool others_determined() const;
-};
 
 // Mean power with how sure one is of it, as the standard deviation of its
 // logarithm.
@@ -58,8 +36,6 @@ std::optional<PowerAnswer> MeanPowerOf(const hardware::Device& device,
                                        double products,
                                        double others,
                                        const FittedPower* fitted);
-
-struct Fit;
 
 // Least squares over the logarithms of the two factors, with priors; shares of
 // time by the step of `fit`. nullopt where no run of the device's has a power,

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "calibrate/fit/fit_options.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/problem.h"
 #include "calibrate/fit/step_model.h"

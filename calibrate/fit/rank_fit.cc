@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "calibrate/fit/data_parallel.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/problem.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calibrate/fit/fitted_run.h"
-#include "calibrate/fit/ring_fit.h"
+#include "calibrate/fit/rank_network.h"
 #include "model/units.h"
 
 namespace trainfare::calibrate {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "calibrate/fit/fit_file.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/problem.h"
 #include "model/error.h"

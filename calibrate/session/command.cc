@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "calibrate/fit/fit_folders.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/fit/replacement.h"
 #include "calibrate/records/import/observations.h"

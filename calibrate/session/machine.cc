@@ -6,7 +6,6 @@
 #include <chrono>
 #include <optional>
 
-#include "calibrate/fit/fit.h"
 #include "calibrate/records/json_object.h"
 #include "calibrate/session/trainer_process.h"
 #include "hardware/files/json_text.h"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/models/device_models.h"

@@ -18,7 +18,9 @@
 #include <system_error>
 #include <utility>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/fit/replacement.h"
 #include "calibrate/fit/step_model.h"

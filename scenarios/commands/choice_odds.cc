@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/records/statistics.h"
 #include "calibrate/session/command.h"
 #include "hardware/catalog/device.h"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_folders.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/catalog/price.h"

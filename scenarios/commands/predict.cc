@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/kind.h"

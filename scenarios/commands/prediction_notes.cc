@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "calibrate/fit/fit.h"
 #include "hardware/files/unit_text.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/parallel_for.h"

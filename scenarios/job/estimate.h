@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/profile_fit.h"
 #include "calibrate/fit/rank_step.h"

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "calibrate/fit/fit_folders.h"
 #include "calibrate/fit/parallel_for.h"
 #include "hardware/models/kind.h"
 

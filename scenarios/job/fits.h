@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_folders.h"
 #include "hardware/catalog/device.h"
 
 namespace trainfare::scenarios {

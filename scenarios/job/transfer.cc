@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/device_models.h"

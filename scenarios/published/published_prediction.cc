@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/records/import/published_records.h"
 #include "hardware/files/unit_text.h"

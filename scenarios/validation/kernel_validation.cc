@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/measurement.h"

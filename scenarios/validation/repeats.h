@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
-
 namespace trainfare::scenarios {
 
 // One point: what was measured there at several times.

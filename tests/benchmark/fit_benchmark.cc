@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/session/plan.h"
 #include "hardware/models/device_models.h"

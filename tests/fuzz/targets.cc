@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/records/import/mlperf_log.h"
 #include "calibrate/records/import/nccl_tests.h"
 #include "calibrate/records/import/table.h"

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/records/disturbance.h"
 #include "calibrate/records/import/mlperf_log.h"
 #include "calibrate/records/import/published.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/power.h"
 #include "calibrate/fit/profile_fit.h"
 #include "calibrate/fit/rank_fit.h"

@@ -1,5 +1,7 @@
 // Fits as files (calibrate/fit/fit_file.cc).
 
+#include "calibrate/fit/fit_file.h"
+
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -11,7 +13,10 @@
 #include <iterator>
 #include <utility>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_folders.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/models/device_models.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/unit_text.h"

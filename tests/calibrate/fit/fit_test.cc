@@ -6,7 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"

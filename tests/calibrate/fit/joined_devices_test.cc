@@ -8,6 +8,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"

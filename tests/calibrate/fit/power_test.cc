@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
 
 namespace trainfare::calibrate {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"

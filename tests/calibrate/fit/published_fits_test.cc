@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/profile_fit.h"
 #include "calibrate/records/import/published_records.h"

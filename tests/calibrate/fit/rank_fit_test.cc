@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/rank_step.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"

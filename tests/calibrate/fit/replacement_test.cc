@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "calibrate/fit/fit_file.h"
+#include "calibrate/fit/prior_fit.h"
 #include "hardware/models/device_models.h"
 
 namespace trainfare::calibrate {

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string>
 
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/fit_json.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"

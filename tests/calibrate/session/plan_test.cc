@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"

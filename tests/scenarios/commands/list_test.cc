@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
+#include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "tests/scenarios/hermetic.h"

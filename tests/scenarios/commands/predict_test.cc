@@ -5,7 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/predictor.h"
 #include "model/error.h"
 #include "tests/scenarios/hermetic.h"

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
+#include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "model/error.h"

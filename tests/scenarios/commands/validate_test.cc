@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/records/import/observations.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_folders.h"
+#include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/instance.h"
 #include "model/collective.h"
 #include "model/error.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/predictor.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/memory_plan.h"

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "hardware/models/device_models.h"
 #include "model/architecture.h"
 

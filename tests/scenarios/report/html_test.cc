@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_folders.h"
 #include "scenarios/commands/nearest_runs.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommend.h"

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"

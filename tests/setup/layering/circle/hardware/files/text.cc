@@ -1,0 +1,2 @@
+#include "hardware/files/text.h"
+#include "hardware/files/reader.h"
