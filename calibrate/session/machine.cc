@@ -61,10 +61,12 @@ MachineDevices ParseDevices(const std::string& lines) {
   hardware::ForEachLine(lines, [&](std::string_view line) {
     const nlohmann::json value = hardware::ParseJson(line, what, ++number);
     const JsonObject device(value, what, number);
-    const std::string kind = device.Text("kind");
-    if (kind == "cpu") {
+    const hardware::Kind* kind =
+        hardware::FindKindOfTrainer(device.Text("kind"));
+    if (kind == nullptr) return;
+    if (kind->is_host) {
       machine.processor = device.Text("name");
-    } else if (kind == "cuda") {
+    } else {
       machine.gpus.push_back(device.Text("name"));
     }
   });
@@ -134,7 +136,6 @@ CalibrationTarget TargetOf(const MachineDevices& machine,
         name));
   }
   target.device = asked ? *asked : GpuOf(*found);
-  target.trainer_device = "cuda";
   const auto count = static_cast<int64_t>(machine.gpus.size());
   target.ranks = SeveralRanks(options.ranks, count, "the GPUs here");
   if (options.ranks.empty() && count > 1) target.ranks.push_back(count);
@@ -145,7 +146,7 @@ std::vector<model::Precision> DefaultPrecisions(
     const hardware::Device& device) {
   using model::Precision;
   std::vector<Precision> precisions = {Precision::kFp32};
-  if (!hardware::KindOf(device).plan_spans_stacks) return precisions;
+  if (hardware::KindOf(device).runs == nullptr) return precisions;
   for (const Precision half : {Precision::kBf16, Precision::kFp16}) {
     if (!device.MatrixPeak(half)) continue;
     precisions.push_back(half);

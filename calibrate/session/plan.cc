@@ -23,18 +23,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kAskedModels = {
     "bert-small", "bert-medium", "bert-base-uncased", "bert-large-uncased"};
-// What a GPU is calibrated with: launches bound the smallest of these, matrix
-// products the largest.
-constexpr std::array<std::string_view, 2> kGpuModels = {"bert-base-uncased",
-                                                        "bert-large-uncased"};
-constexpr std::array<int64_t, 5> kGpuLengths = {32, 64, 128, 256, 512};
-constexpr std::array<int64_t, 7> kGpuBatches = {4, 8, 16, 32, 64, 128, 256};
-constexpr std::array<model::Fusion, 2> kGpuStacks = {model::Fusion::kEager,
-                                                     model::Fusion::kFused};
-// The share of the memory that runs may take: the driver, the libraries and the
-// allocator's gaps have the rest (docs/models/memory.md).
-constexpr double kGpuMemoryShare = 0.85;
-
 // A run's median is worth more with more steps, up to where the noise of the
 // machine between runs takes over.
 constexpr int64_t kLeastSteps = 5;
@@ -72,12 +60,11 @@ std::vector<model::Workload> RunsHere(
     const hardware::Device& device,
     const std::vector<model::Precision>& precisions,
     const std::vector<std::string>& models) {
-  if (!hardware::KindOf(device).plan_spans_stacks) {
-    return CandidateRuns(device, precisions, models);
-  }
+  const hardware::RunGrid* grid = hardware::KindOf(device).runs;
+  if (grid == nullptr) return CandidateRuns(device, precisions, models);
   std::vector<std::string> names = models;
-  if (names.empty()) names.assign(kGpuModels.begin(), kGpuModels.end());
-  const model::Bytes<> most = device.memory_capacity * kGpuMemoryShare;
+  if (names.empty()) names.assign(grid->models.begin(), grid->models.end());
+  const model::Bytes<> most = device.memory_capacity * grid->memory_share;
   std::vector<model::Workload> runs;
   model::Workload workload;
   workload.optimizer.implementation = model::OptimizerImplementation::kFused;
@@ -86,15 +73,15 @@ std::vector<model::Workload> RunsHere(
     for (const model::Precision precision : precisions) {
       if (!device.MatrixPeak(precision)) continue;
       workload.precision = precision;
-      for (const model::Fusion stack : kGpuStacks) {
+      for (const model::Fusion stack : grid->stacks) {
         workload.stack.fusion = stack;
-        for (const int64_t length : kGpuLengths) {
+        for (const int64_t length : grid->lengths) {
           if (length >
               workload.architecture.max_sequence_length().value_or(length)) {
             continue;
           }
           workload.sequence_length = length;
-          for (const int64_t batch : kGpuBatches) {
+          for (const int64_t batch : grid->batches) {
             workload.batch = batch;
             if (model::EstimateMemory(workload, {}).total() <= most) {
               runs.push_back(workload);

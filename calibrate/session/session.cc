@@ -338,9 +338,11 @@ class Session {
   // Starts the trainer, on the device that is calibrated.
   TrainerCommand Command(std::vector<std::string> arguments,
                          int64_t ranks) const {
-    if (target_.trainer_device != "cpu") {
+    const hardware::Kind& kind = hardware::KindOf(device_);
+    // Where it is not told, it runs on the host.
+    if (!kind.is_host) {
       arguments.emplace_back("--device");
-      arguments.push_back(target_.trainer_device);
+      arguments.emplace_back(kind.trainer_device);
     }
     return {trainer_, std::move(arguments), ranks};
   }
@@ -531,7 +533,7 @@ class Session {
       collectives.push_back(model::Collective::kReduceScatter);
     }
     const std::vector<int64_t> sizes = SizesToTime(
-        ranks, collectives_, collectives, target_.trainer_device == "cpu");
+        ranks, collectives_, collectives, hardware::KindOf(device_).is_host);
     if (sizes.empty() || SpentSeconds() >= until_s) return;
     std::vector<std::string_view> operations;
     for (const model::Collective one : collectives) {
@@ -593,7 +595,7 @@ class Session {
                     double until_s,
                     RecordFile& records) {
     std::optional<TrainerProcess> process;
-    const int64_t slower = target_.trainer_device == "cpu" ? ranks : 1;
+    const int64_t slower = hardware::KindOf(device_).is_host ? ranks : 1;
     for (const PlannedRun& run :
          RunsOverRanks(kept_.runs, ranks, slower, shard)) {
       const double left_s = until_s - SpentSeconds();

@@ -16,7 +16,6 @@ namespace trainfare::calibrate {
 // What to run on what.
 struct CalibrationTarget {
   hardware::Device device;
-  std::string trainer_device = "cpu";  // the trainer's word: cpu, cuda
   // Also over so many ranks on this host, each number in turn.
   std::vector<int64_t> ranks;
 };

@@ -47,6 +47,16 @@ const Kind& KindOf(DeviceKind kind) {
   return WithKind(kind, [](auto row) -> const Kind& { return row.kRow; });
 }
 
+const Kind* FindKindOfTrainer(std::string_view trainer_device) {
+  for (const auto& [name, kind] : kDeviceKinds) {
+    const Kind& row = KindOf(kind);
+    if (!trainer_device.empty() && row.trainer_device == trainer_device) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
 std::span<const ParameterInfo> ParametersOf(DeviceKind kind) {
   // One list a kind, made when it is first asked for.
   return WithKind(kind, [&](auto /*row*/) -> std::span<const ParameterInfo> {

@@ -8,6 +8,7 @@
 // they need to know, and tests/layering.cmake holds them to it.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -19,6 +20,16 @@
 #include "model/workload.h"
 
 namespace trainfare::hardware {
+
+// Runs of each model, stack, length and batch that fit in memory.
+struct RunGrid {
+  std::span<const std::string_view> models;
+  std::span<const model::Fusion> stacks;
+  std::span<const int64_t> lengths;
+  std::span<const int64_t> batches;
+  // Of the memory, what runs may take.
+  double memory_share = 1.0;
+};
 
 struct Kind {
   // The names of its model's free parameters, in order. What is believed of
@@ -34,9 +45,9 @@ struct Kind {
   // A processor is itself the machine: its dimensions are read from it, ranks
   // share its cores, others' work on it is in what is measured.
   bool is_host = false;
-  // Its plan of runs spans the stacks, lengths and precisions that the trainer
-  // has for it, as far as its memory goes.
-  bool plan_spans_stacks = false;
+  // The runs that it is calibrated with, in each precision that it has;
+  // nullptr: those that a host has time for (calibrate/fit/candidate_runs.h).
+  const RunGrid* runs = nullptr;
   // Its profiler prints how long each engine of a core was busy.
   bool profiles_engines = false;
   // Its training stack can compute activations anew.
@@ -56,6 +67,8 @@ struct Kind {
 };
 
 const Kind& KindOf(DeviceKind kind);
+// The row of the kind that the trainer runs on by that name; nullptr: of none.
+const Kind* FindKindOfTrainer(std::string_view trainer_device);
 inline const Kind& KindOf(const Device& device) { return KindOf(device.kind); }
 
 // The free parameters of a kind's model with their priors, in order.

@@ -140,25 +140,23 @@ calibrate::Fit TransferFit(const hardware::Device& device,
   fit.residual_scatter = calibrate::kDatasheetScatter;
   const auto infos = hardware::ParametersOf(device.kind);
   const size_t count = infos.size();
-  int64_t fits_used = 0;
+  std::vector<const calibrate::Fit*> alike;  // of one kind with it
   std::set<std::string> sources;
   for (const calibrate::Fit* other : others) {
     ENSURE(other->device != device.name, "a device tells nothing of itself");
     if (other->kind != device.kind) continue;
-    ++fits_used;
+    alike.push_back(other);
     sources.insert(other->provenance.sources.begin(),
                    other->provenance.sources.end());
   }
-  fit.degrees_of_freedom = fits_used;
+  fit.degrees_of_freedom = static_cast<int64_t>(alike.size());
   fit.provenance.sources.assign(sources.begin(), sources.end());
   for (size_t i = 0; i < count; ++i) {
     // What is known of the device itself comes before what others are like.
     if (fit.parameters[i].prior != infos[i].prior) continue;
     std::vector<Found> found;
-    for (const calibrate::Fit* other : others) {
-      if (other->kind != device.kind || !other->parameters[i].determined) {
-        continue;
-      }
+    for (const calibrate::Fit* other : alike) {
+      if (!other->parameters[i].determined) continue;
       const std::string_view architecture = ArchitectureOf(*other);
       found.push_back(
           {calibrate::ToFitScale(infos[i], other->parameters[i].value),

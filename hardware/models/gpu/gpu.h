@@ -381,11 +381,29 @@ StepTime<T> GpuStep(const Device& device,
       OptimizerHostTime<T>(workload, p[kGpuTensorOverhead]));
 }
 
+// Launches bound the smallest of these runs, matrix products the largest.
+inline constexpr std::array<std::string_view, 2> kGpuRunModels = {
+    "bert-base-uncased", "bert-large-uncased"};
+inline constexpr std::array<model::Fusion, 2> kGpuRunStacks = {
+    model::Fusion::kEager, model::Fusion::kFused};
+inline constexpr std::array<int64_t, 5> kGpuRunLengths = {
+    32, 64, 128, 256, 512};
+inline constexpr std::array<int64_t, 7> kGpuRunBatches = {
+    4, 8, 16, 32, 64, 128, 256};
+inline constexpr RunGrid kGpuRuns{
+    .models = kGpuRunModels,
+    .stacks = kGpuRunStacks,
+    .lengths = kGpuRunLengths,
+    .batches = kGpuRunBatches,
+    // The driver, the libraries and the allocator's gaps have the rest
+    // (docs/models/memory.md).
+    .memory_share = 0.85};
+
 // The kind's row, and its formulas by the names that all kinds share.
 struct GpuKind {
   static constexpr Kind kRow{.parameters = kGpuParameters,
                              .trainer_device = "cuda",
-                             .plan_spans_stacks = true,
+                             .runs = &kGpuRuns,
                              .power = PowerLevelsOf};
 
   template <class T>

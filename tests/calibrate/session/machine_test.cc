@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "calibrate/session/plan.h"
 #include "calibrate/session/rank_plan.h"
+#include "hardware/models/kind.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -30,6 +32,10 @@ CalibrateOptions Asking(std::string device, std::vector<int64_t> ranks = {}) {
   return options;
 }
 
+std::string_view TrainerDevice(const CalibrationTarget& target) {
+  return hardware::KindOf(target.device).trainer_device;
+}
+
 }  // namespace
 
 TEST_CASE("what the trainer says of its devices") {
@@ -47,17 +53,17 @@ TEST_CASE("what the trainer says of its devices") {
 }
 
 TEST_CASE("GPUs go before the processor, and all of them are ranks") {
-  CHECK(TargetOf(Gpus(0), Asking("")).trainer_device == "cpu");
+  CHECK(TrainerDevice(TargetOf(Gpus(0), Asking(""))) == "cpu");
   CHECK(TargetOf(Gpus(0), Asking("")).ranks.empty());
   const CalibrationTarget one = TargetOf(Gpus(1), Asking(""));
-  CHECK(one.trainer_device == "cuda");
+  CHECK(TrainerDevice(one) == "cuda");
   CHECK(one.device.name == "a100_sxm4_80gb");
   CHECK(one.ranks.empty());
   CHECK(TargetOf(Gpus(4), Asking("")).ranks == std::vector<int64_t>{4});
   CHECK(TargetOf(Gpus(4), Asking("", {2})).ranks == std::vector<int64_t>{2});
   CHECK(TargetOf(Gpus(4), Asking("", {1})).ranks.empty());
-  CHECK(TargetOf(Gpus(4), Asking("cpu")).trainer_device == "cpu");
-  CHECK(TargetOf(Gpus(4), Asking("a100_sxm4_80gb")).trainer_device == "cuda");
+  CHECK(TrainerDevice(TargetOf(Gpus(4), Asking("cpu"))) == "cpu");
+  CHECK(TrainerDevice(TargetOf(Gpus(4), Asking("a100_sxm4_80gb"))) == "cuda");
 }
 
 TEST_CASE("what is not here is refused by name") {
