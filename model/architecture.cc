@@ -490,21 +490,6 @@ int64_t BlockMatrixElements(const Architecture& a) {
   return list.matrix_elements();
 }
 
-int64_t ActiveParameters(const Architecture& a) {
-  if (a.experts == 0) return TotalParameters(a);
-  Architecture active = a;
-  active.experts = a.experts_per_token;
-  // The router is whole for every token.
-  const int64_t router = (a.expert_layers() + a.next_token_blocks) *
-                         (a.experts - a.experts_per_token) *
-                         (a.hidden + (a.router_bias ? 1 : 0));
-  return TotalParameters(active) + router;
-}
-
-int64_t EncoderParameters(const Architecture& a) {
-  return TotalParameters(a) - HeadParameters(a);
-}
-
 std::span<const Architecture> ArchitecturePresets() { return Presets(); }
 
 std::optional<Architecture> TryFindArchitecture(std::string_view name) {

@@ -211,14 +211,10 @@ struct Architecture {
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 
-// Trainable parameters, exact. The encoder part excludes the task head but
-// includes embeddings and pooler: 109,482,240 for bert-base-uncased.
-// Derivation by hand: docs/models/counts.md; asserted in tests/model.
-int64_t EncoderParameters(const Architecture& architecture);
+// Trainable parameters, exact; of the head those behind the pooler. Derivation
+// by hand: docs/models/counts.md; asserted in tests/model.
 int64_t HeadParameters(const Architecture& architecture);
 int64_t TotalParameters(const Architecture& architecture);
-// Those that one token passes through: of the experts those that it is sent to.
-int64_t ActiveParameters(const Architecture& architecture);
 
 // Those in the matrices of the blocks: neither tables nor norms nor biases.
 int64_t BlockMatrixElements(const Architecture& architecture);

@@ -251,10 +251,6 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
   ENSURE(false, "an optimizer without operations");
 }
 
-int64_t FirstStepLaunches(const Workload& w) {
-  return OperationsOf(w.optimizer.kind).state_tensors * TrainableTensorCount(w);
-}
-
 void AppendOptimizerKernels(const Workload& w,
                             std::vector<Kernel>& kernels,
                             FusedAccess access) {

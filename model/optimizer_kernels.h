@@ -43,8 +43,4 @@ void AppendOptimizerKernels(const Workload& workload,
                             std::vector<Kernel>& kernels,
                             FusedAccess access = FusedAccess::kAllTensors);
 
-// Launches of the very first step besides its update: every state tensor is
-// made and zeroed. Published (s003, table 4.4): 804 = 4 x 201 for Adan.
-int64_t FirstStepLaunches(const Workload& workload);
-
 }  // namespace trainfare::model

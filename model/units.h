@@ -223,15 +223,8 @@ constexpr Hertz<> Megahertz(double value) { return Hertz<>(value * 1e6); }
 constexpr double ToSeconds(Seconds<> value) { return value.base(); }
 constexpr double ToMilliseconds(Seconds<> value) { return value.base() * 1e3; }
 constexpr double ToMicroseconds(Seconds<> value) { return value.base() * 1e6; }
-constexpr double ToHours(Seconds<> value) { return value.base() / 3600.0; }
 constexpr double ToBytes(Bytes<> value) { return value.base(); }
-constexpr double ToMiB(Bytes<> value) { return value.base() / 1048576.0; }
 constexpr double ToGiB(Bytes<> value) { return value.base() / 1073741824.0; }
-constexpr double ToGB(Bytes<> value) { return value.base() * 1e-9; }
-constexpr double ToFlops(Flops<> value) { return value.base(); }
-constexpr double ToTFlopPerSecond(FlopsPerSecond<> value) {
-  return value.base() * 1e-12;
-}
 constexpr double ToGBPerSecond(BytesPerSecond<> value) {
   return value.base() * 1e-9;
 }

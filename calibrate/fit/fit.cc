@@ -1,7 +1,5 @@
 #include "calibrate/fit/fit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -77,21 +75,6 @@ std::vector<double> Fit::Values() const {
     values.push_back(parameter.value);
   }
   return values;
-}
-
-std::vector<std::string> Refusals(const Fit& fit) {
-  std::vector<std::string> lines;
-  for (const FittedParameter& parameter : fit.parameters) {
-    if (parameter.determined) continue;
-    lines.push_back(fmt::format(
-        "{}: {} is not determined by {} runs, it stays at {}; would be by {}",
-        fit.name,
-        parameter.name,
-        fit.provenance.runs,
-        parameter.prior,
-        parameter.determined_by));
-  }
-  return lines;
 }
 
 }  // namespace trainfare::calibrate

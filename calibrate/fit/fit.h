@@ -83,8 +83,4 @@ struct Fit {
   Discrepancy DiscrepancyOfOne() const;
 };
 
-// One line for each parameter that the data does not determine: its name, the
-// run that would, and that it stands at its prior.
-std::vector<std::string> Refusals(const Fit& fit);
-
 }  // namespace trainfare::calibrate

@@ -69,12 +69,4 @@ Interconnect FindInterconnect(std::string_view name) {
                   model::DidYouMean(name, model::NameViews(names))));
 }
 
-std::vector<Interconnect> ShippedInterconnects() {
-  std::vector<Interconnect> all;
-  for (const std::string& file : YamlFiles(DataDirectory("interconnects"))) {
-    all.push_back(LoadInterconnect(file));
-  }
-  return all;
-}
-
 }  // namespace trainfare::hardware

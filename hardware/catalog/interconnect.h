@@ -36,7 +36,5 @@ Interconnect LoadInterconnect(const std::string& path);
 // The one of this name in the catalog that ships with the tool. Throws
 // InputError with the nearest names. Reads the one file, once.
 Interconnect FindInterconnect(std::string_view name);
-// All of it, by name.
-std::vector<Interconnect> ShippedInterconnects();
 
 }  // namespace trainfare::hardware

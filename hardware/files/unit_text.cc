@@ -382,9 +382,6 @@ std::string FormatFlops(model::Flops<> value) {
 std::string FormatComputeRate(model::FlopsPerSecond<> value) {
   return Scaled(value.base(), kDecimalPrefixes, "FLOP/s");
 }
-std::string FormatFrequency(model::Hertz<> value) {
-  return Scaled(value.base(), kDecimalPrefixes, "Hz");
-}
 std::string FormatPower(model::Watts<> value) {
   return Scaled(value.base(), kMilliPrefixes, "W");
 }

@@ -97,7 +97,6 @@ std::string FormatBandwidth(model::BytesPerSecond<> value);
 std::string FormatFlops(model::Flops<> value);
 std::string FormatComputeRate(model::FlopsPerSecond<> value);
 std::string FormatTime(model::Seconds<> value);
-std::string FormatFrequency(model::Hertz<> value);
 std::string FormatPower(model::Watts<> value);
 std::string FormatEnergy(model::Joules<> value);       // kWh from 3600 J up
 std::string FormatMoney(model::Usd<> value);           // "$1.37", "$0.004213"

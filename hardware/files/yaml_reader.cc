@@ -353,29 +353,13 @@ std::optional<model::BytesPerSecond<>> Reader::OptionalBandwidth(
     std::string_view key, Sign sign) const {
   return Has(key) ? std::optional(Bandwidth(key, sign)) : std::nullopt;
 }
-std::optional<model::FlopsPerSecond<>> Reader::OptionalComputeRate(
-    std::string_view key, Sign sign) const {
-  return Has(key) ? std::optional(ComputeRate(key, sign)) : std::nullopt;
-}
 std::optional<model::Seconds<>> Reader::OptionalTime(std::string_view key,
                                                      Sign sign) const {
   return Has(key) ? std::optional(Time(key, sign)) : std::nullopt;
 }
-std::optional<model::Hertz<>> Reader::OptionalFrequency(std::string_view key,
-                                                        Sign sign) const {
-  return Has(key) ? std::optional(Frequency(key, sign)) : std::nullopt;
-}
 std::optional<model::Watts<>> Reader::OptionalPower(std::string_view key,
                                                     Sign sign) const {
   return Has(key) ? std::optional(Power(key, sign)) : std::nullopt;
-}
-std::optional<model::Joules<>> Reader::OptionalEnergy(std::string_view key,
-                                                      Sign sign) const {
-  return Has(key) ? std::optional(Energy(key, sign)) : std::nullopt;
-}
-std::optional<model::Usd<>> Reader::OptionalMoney(std::string_view key,
-                                                  Sign sign) const {
-  return Has(key) ? std::optional(Money(key, sign)) : std::nullopt;
 }
 std::optional<model::UsdPerSecond<>> Reader::OptionalPrice(std::string_view key,
                                                            Sign sign) const {

@@ -126,18 +126,10 @@ class Reader {
                                               Sign = Sign::kPositive) const;
   std::optional<model::BytesPerSecond<>> OptionalBandwidth(
       std::string_view key, Sign = Sign::kPositive) const;
-  std::optional<model::FlopsPerSecond<>> OptionalComputeRate(
-      std::string_view key, Sign = Sign::kPositive) const;
   std::optional<model::Seconds<>> OptionalTime(std::string_view key,
                                                Sign = Sign::kPositive) const;
-  std::optional<model::Hertz<>> OptionalFrequency(std::string_view key,
-                                                  Sign = Sign::kPositive) const;
   std::optional<model::Watts<>> OptionalPower(std::string_view key,
                                               Sign = Sign::kPositive) const;
-  std::optional<model::Joules<>> OptionalEnergy(std::string_view key,
-                                                Sign = Sign::kPositive) const;
-  std::optional<model::Usd<>> OptionalMoney(std::string_view key,
-                                            Sign = Sign::kPositive) const;
   std::optional<model::UsdPerSecond<>> OptionalPrice(
       std::string_view key, Sign = Sign::kPositive) const;
 

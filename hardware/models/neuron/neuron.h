@@ -305,27 +305,6 @@ StepTime<T> NeuronStep(const Device& device,
                                                    : kNeuronStepOverhead]));
 }
 
-// Bandwidth that an all-reduce between the cores of a chip gets: a share of
-// what the step's own traffic leaves of the HBM that both go through.
-//
-//   B_ar = k (b B - Q / t)
-//
-//   k       share of the free bandwidth          [1]    fitted
-//   b B     HBM bandwidth of a core that DMA reaches  [B/s]
-//   Q, t    HBM traffic of a step, and its time  [B], [s]
-//
-// Check: tests/hardware/models/neuron/neuron_model_test.cc, 30 and 20 GB/s at
-// length 32, 128.
-template <class T>
-model::BytesPerSecond<T> NeuronAllReduceBandwidth(
-    T share_of_free,
-    model::BytesPerSecond<T> reachable,
-    model::Bytes<T> traffic,
-    model::Seconds<T> step) {
-  const model::BytesPerSecond<T> free = reachable - traffic / step;
-  return (free.base() > 0 ? free : model::BytesPerSecond<T>()) * share_of_free;
-}
-
 // The kind's row, and its formula by the name that all kinds share.
 struct NeuronKind {
   static constexpr Kind kRow{.parameters = kNeuronParameters,

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
+#include "hardware/files/data_directory.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
@@ -9,9 +13,11 @@
 namespace trainfare::hardware {
 
 TEST_CASE("every shipped interconnect loads") {
-  const std::vector<Interconnect> all = ShippedInterconnects();
-  CHECK(all.size() == 27);
-  for (const Interconnect& interconnect : all) {
+  const std::vector<std::string> files =
+      YamlFiles(DataDirectory("interconnects"));
+  CHECK(files.size() == 27);
+  for (const std::string& file : files) {
+    const Interconnect interconnect = LoadInterconnect(file);
     CAPTURE(interconnect.name);
     CHECK(interconnect.bandwidth >= model::GBPerSecond(1));
     CHECK(interconnect.latency >= model::Microseconds(0.5));

@@ -154,24 +154,6 @@ TEST_CASE("one spill share explains both lengths") {
   CHECK(std::abs(at_32 / at_128 - 1.0) < 0.10);
 }
 
-// docs/models/trainium.md, "All-reduce between the cores".
-TEST_CASE("an all-reduce gets a share of the bandwidth that a step leaves") {
-  const auto reachable = model::GBPerSecond(410 * 0.5);
-  const auto free_at = [&](double traffic_gb, double step_ms) {
-    return NeuronAllReduceBandwidth<double>(
-        1.0, reachable, model::GB(traffic_gb), model::Milliseconds(step_ms));
-  };
-  // 6.94 GB in 55 ms and 18.7 GB in 115 ms, as modelled.
-  const double at_32 = model::ToGBPerSecond(free_at(6.94, 55));
-  const double at_128 = model::ToGBPerSecond(free_at(18.7, 115));
-  CHECK(at_32 == doctest::Approx(78.8).epsilon(0.002));
-  CHECK(at_128 == doctest::Approx(42.4).epsilon(0.002));
-  // 30 GB/s of it at length 32 says 16.1 at length 128, where 20 were measured.
-  CHECK(30.0 / at_32 * at_128 == doctest::Approx(16.1).epsilon(0.005));
-  // Nothing is left beside traffic that fills the link.
-  CHECK(free_at(50, 100).base() == 0);
-}
-
 TEST_CASE("compiler levels and the host's memory") {
   const Device& trainium = DeviceCatalog::Shipped().Find("trainium1");
   const auto level = [&](int64_t asked) {
