@@ -20,6 +20,7 @@
 #include "calibrate/session/output_lock.h"
 #include "calibrate/session/progress_log.h"
 #include "calibrate/session/session.h"
+#include "hardware/files/date.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -115,7 +116,7 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   fit.name = fs::path(path).stem().string();
   fit.provenance.host = files.host;
   fit.provenance.software = files.software;
-  fit.provenance.date = TimeNow();
+  fit.provenance.date = hardware::TimeText(hardware::Now());
   const Placed placed =
       PlaceFit(fit,
                path,

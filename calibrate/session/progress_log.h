@@ -8,25 +8,24 @@
 
 #include "calibrate/session/command.h"
 #include "hardware/files/foreign_text.h"
+#include "hardware/files/redrawn_line.h"
 
 namespace trainfare::calibrate::internal {
 
 // Notes and progress, as lines or as one line that is redrawn.
 class ProgressLog {
  public:
-  ProgressLog(Progress style, std::ostream& log) : style_(style), log_(log) {}
-  ~ProgressLog() { Clear(); }
-  ProgressLog(const ProgressLog&) = delete;
-  ProgressLog& operator=(const ProgressLog&) = delete;
+  ProgressLog(Progress style, std::ostream& log)
+      : style_(style), log_(log), line_(log) {}
 
   void Note(const std::string& text) {
     if (style_ == Progress::kNone) return;
-    Clear();
+    line_.Clear();
     log_ << "calibrate: " << hardware::OneLine(text) << std::endl;
   }
   // What must be seen even without progress.
   void Warn(const std::string& text) {
-    Clear();
+    line_.Clear();
     log_ << "calibrate: " << hardware::OneLine(text) << std::endl;
   }
   void Finished(const std::string& text) {
@@ -37,32 +36,20 @@ class ProgressLog {
     constexpr int kWidth = 24;
     const double share = std::clamp(spent_s / budget_s, 0.0, 1.0);
     const int full = static_cast<int>(share * kWidth);
-    std::string line = fmt::format("[{:#<{}}{:.<{}}] {:.0f} of {:.0f} s  {}",
-                                   "",
-                                   full,
-                                   "",
-                                   kWidth - full,
-                                   spent_s,
-                                   budget_s,
-                                   hardware::OneLine(text));
-    constexpr size_t kMost = 79;
-    line = hardware::CutToWidth(line, kMost);
-    const size_t width = hardware::DisplayWidth(line);
-    const size_t rest = drawn_ > width ? drawn_ - width : 0;
-    log_ << '\r' << line << std::string(rest, ' ') << std::flush;
-    drawn_ = width;
+    line_.Draw(fmt::format("[{:#<{}}{:.<{}}] {:.0f} of {:.0f} s  {}",
+                           "",
+                           full,
+                           "",
+                           kWidth - full,
+                           spent_s,
+                           budget_s,
+                           hardware::OneLine(text)));
   }
 
  private:
-  void Clear() {
-    if (drawn_ == 0) return;
-    log_ << '\r' << std::string(drawn_, ' ') << '\r' << std::flush;
-    drawn_ = 0;
-  }
-
   Progress style_;
   std::ostream& log_;
-  size_t drawn_ = 0;
+  hardware::RedrawnLine line_;
 };
 
 }  // namespace trainfare::calibrate::internal

@@ -1,7 +1,6 @@
 #include "calibrate/session/session.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -36,6 +35,7 @@
 #include "calibrate/session/requests.h"
 #include "calibrate/session/runs_towards.h"
 #include "calibrate/session/trainer_process.h"
+#include "hardware/files/date.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
@@ -673,7 +673,7 @@ class Session {
     fit.provenance.source = kOwnSource;
     fit.provenance.host = runs_.front().host;
     fit.provenance.software = runs_.front().software;
-    fit.provenance.date = TimeNow();
+    fit.provenance.date = hardware::TimeText(hardware::Now());
     const Placed placed =
         PlaceFit(fit,
                  fit_path_,
@@ -754,12 +754,6 @@ void RequireWritable(const std::string& path) {
   if (fs::is_directory(path, ignored)) {
     throw InputError(path + ": cannot be written: it is a folder");
   }
-}
-
-std::string TimeNow() {
-  const auto now =
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
 }
 
 CalibrateResult CalibrateHere(const CalibrationTarget& target,

@@ -30,7 +30,4 @@ CalibrateResult CalibrateHere(const CalibrationTarget& target,
 // Before minutes are spent on what could not be kept. Throws InputError.
 void RequireWritable(const std::string& path);
 
-// 2026-11-20T12:00:00Z
-std::string TimeNow();
-
 }  // namespace trainfare::calibrate

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "hardware/files/date.h"
 #include "hardware/files/foreign_text.h"
 #include "model/error.h"
 #include "scenarios/command_line/arguments.h"
@@ -23,17 +24,14 @@ constexpr const char* kOutputGroup = "Output";
 
 std::chrono::sys_seconds TimeNow(const std::string& flag) {
   if (!flag.empty()) {
-    if (const auto time = TimeFromText(flag)) return *time;
+    if (const auto time = hardware::TimeFromText(flag)) return *time;
     throw UsageError(fmt::format(
         "--now: expected a time such as 2026-11-23T18:01:31Z, got \"{}\"",
         flag));
   }
   // reproducible-builds.org: seconds since 1970 that stand for the clock.
   const char* fixed = std::getenv("SOURCE_DATE_EPOCH");
-  if (fixed == nullptr || *fixed == '\0') {
-    return std::chrono::floor<std::chrono::seconds>(
-        std::chrono::system_clock::now());
-  }
+  if (fixed == nullptr || *fixed == '\0') return hardware::Now();
   const std::string_view text = fixed;
   constexpr int64_t kEndOfYears = 253402300799;  // 9999-12-31T23:59:59Z
   int64_t seconds = -1;

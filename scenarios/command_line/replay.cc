@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/files/date.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
@@ -81,7 +82,8 @@ int Replay(const std::string& path,
   }
   // An answer before there was a time in it is made again as of now.
   if (const auto time = answer.find("timestamp"); time != answer.end()) {
-    if (!time->is_string() || !TimeFromText(time->get<std::string>())) {
+    if (!time->is_string() ||
+        !hardware::TimeFromText(time->get<std::string>())) {
       throw InputError(
           fmt::format("{}: timestamp: expected a time such as "
                       "2026-11-23T18:01:31Z, got {}",

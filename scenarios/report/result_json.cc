@@ -1,5 +1,6 @@
 #include "scenarios/report/result_json.h"
 
+#include "hardware/files/date.h"
 #include "hardware/files/json_text.h"
 #include "model/json_fields.h"
 #include "model/trainable.h"
@@ -123,7 +124,7 @@ Json ResultHead(std::string_view schema,
   Json head;
   head["schema"] = schema;
   head["tool_version"] = TRAINFARE_VERSION;
-  head["timestamp"] = TimeText(origin.time);
+  head["timestamp"] = hardware::TimeText(origin.time);
   head["seed"] = OrNull(grounds.seed);
   head["price_catalogs"] = Json::object();
   for (const PriceSource& source : grounds.prices) {

@@ -1,12 +1,10 @@
 #include "trainer/record/record.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <torch/headeronly/version.h>
 
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,6 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "hardware/files/date.h"
 #include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "model/json_fields.h"
@@ -149,12 +148,10 @@ Json DeviceJson(const DeviceDescription& device, std::optional<double> time_s) {
 
 // What records of all kinds begin with.
 Json Provenance(const char* kind, Json device) {
-  const auto now =
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return {{"schema", "trainfare.measurement/1"},
           {"kind", kind},
           {"id", RandomId()},
-          {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+          {"time", hardware::TimeText(hardware::Now())},
           {"device", std::move(device)},
           {"host", Host()},
           {"software", Software()}};

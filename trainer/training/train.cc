@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/files/redrawn_line.h"
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/limits.h"
@@ -121,32 +122,28 @@ double LearningRate(const TrainOptions& options, int64_t step, int64_t steps) {
          std::max(static_cast<double>(steps) - warmup, 1.0);
 }
 
-// One line that is rewritten, on a terminal only.
+// On a terminal only.
 class Progress {
  public:
   Progress(int64_t steps, bool wanted)
       : steps_(steps),
         shown_(wanted && ::isatty(STDERR_FILENO) != 0 &&
-               ::isatty(STDOUT_FILENO) != 0) {}
-  ~Progress() {
-    if (shown_) std::cerr << "\r\x1b[K" << std::flush;
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+               ::isatty(STDOUT_FILENO) != 0),
+        line_(std::cerr) {}
 
-  void Show(const Sample& sample) const {
+  void Show(const Sample& sample) {
     if (!shown_) return;
-    std::cerr << fmt::format("\rstep {}/{}  loss {:.4f}  {:.3f} s/step",
-                             sample.step + 1,
-                             steps_,
-                             sample.times.loss,
-                             sample.times.step_s)
-              << std::flush;
+    line_.Draw(fmt::format("step {}/{}  loss {:.4f}  {:.3f} s/step",
+                           sample.step + 1,
+                           steps_,
+                           sample.times.loss,
+                           sample.times.step_s));
   }
 
  private:
   int64_t steps_;
   bool shown_;
+  hardware::RedrawnLine line_;
 };
 
 // FNV-1a (Fowler, Noll & Vo) over all ids and labels.
@@ -506,7 +503,7 @@ Ending TrainSteps(const TrainOptions& options,
                   StepRecord& record) {
   const int64_t first_step = checkpoint.step();
   RunMonitor monitor(record.device.bus_id);
-  const Progress progress(steps, share.first());
+  Progress progress(steps, share.first());
   // Several ranks stop behind the same step, or the rest would wait for ever.
   RankTraining* const parallel = session.ranks();
   bool stopped = parallel == nullptr && StopRequested();

@@ -52,8 +52,7 @@ bool ContainsAny(std::string_view text, const Words& words) {
   });
 }
 
-// --- Rules: what is run
-// -------------------------------------------------------
+// --- Rules: what is run ---
 
 struct Measured {
   Work work = Work::kTraining;

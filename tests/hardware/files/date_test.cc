@@ -1,8 +1,8 @@
-#include "scenarios/report/origin.h"
+#include "hardware/files/date.h"
 
 #include <doctest/doctest.h>
 
-namespace trainfare::scenarios {
+namespace trainfare::hardware {
 
 TEST_CASE("a time is read as it is written") {
   using std::chrono::seconds;
@@ -37,4 +37,4 @@ TEST_CASE("what is no time is none") {
   }
 }
 
-}  // namespace trainfare::scenarios
+}  // namespace trainfare::hardware
