@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/power.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/rank_fit.h"
@@ -56,7 +57,7 @@ using internal::TrainerProcess;
 using model::InputError;
 
 // How long past its budget the trainer may stay silent.
-constexpr double kPatienceSeconds = 60.0;
+constexpr double kRunPatienceSeconds = 60.0;
 // Load a core from which on others are in the way.
 constexpr double kBusyShare = 0.5;
 // For the step in progress when interrupted.
@@ -397,7 +398,7 @@ class Session {
     const auto until =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(
                            std::chrono::duration<double>(std::max(left_s, 0.0) +
-                                                         kPatienceSeconds));
+                                                         kRunPatienceSeconds));
     const std::string words = internal::RunWords(run.workload);
     while (true) {
       progress_.Redraw(SpentSeconds(),

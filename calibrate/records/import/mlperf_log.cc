@@ -22,9 +22,9 @@ using model::InputError;
 constexpr std::string_view kMark = ":::MLLOG ";
 
 // What the events of a run say, in the order of the file.
-class Reader {
+class LogReader {
  public:
-  Reader(const std::string& name, const RunContext& run)
+  LogReader(const std::string& name, const RunContext& run)
       : name_(name), run_(run) {}
 
   void Take(std::string_view line) {
@@ -197,7 +197,7 @@ bool IsMlperfLog(std::string_view text) {
 MlperfRun ParseMlperfLog(std::string_view text,
                          const std::string& name,
                          const RunContext& run) {
-  Reader reader(name, run);
+  LogReader reader(name, run);
   hardware::ForEachLine(text,
                         [&](std::string_view line) { reader.Take(line); });
   return reader.Finish();
