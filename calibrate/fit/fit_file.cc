@@ -12,6 +12,7 @@
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/files.h"
+#include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
