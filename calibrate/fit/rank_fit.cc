@@ -158,8 +158,9 @@ void PlaceRanks(const hardware::Device& device,
   const int64_t threads = group.threads();
   const bool known = threads > 0 && threads_alone > 0;
   const std::string transport = group.transport();
-  const bool within = transport.empty() ? !known || threads < threads_alone
-                                        : transport.ends_with("within a host");
+  const bool within = transport.empty()
+                          ? !known || threads < threads_alone
+                          : ReachOf(transport) == RankReach::kWithinHost;
   if (!within) return;
   ranks.ranks_per_device = ranks.network.ranks;
   // Threads beyond the cores wait for them.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/fit/fitted_run.h"
@@ -20,6 +21,11 @@ struct FittedAllReduce {
   model::Seconds<> modelled;
 };
 
+// Where ranks are, by what the trainer says lies between them: a protocol and
+// "within a host" or "between hosts". kUnknown: anything else, or nothing.
+enum class RankReach { kUnknown, kWithinHost, kBetweenHosts };
+RankReach ReachOf(std::string_view transport);
+
 // As far as RankFit::share may be, in a fit and in its file: a rank that
 // computes ten times as fast beside others is a mistake.
 inline constexpr double kLeastShare = 1e-4;
@@ -28,7 +34,7 @@ inline constexpr double kMostShare = 10.0;
 // What is known of ranks that train together (docs/models/data_parallel.md).
 struct RankFit {
   std::string backend;    // gloo, nccl
-  std::string transport;  // as the trainer says, may be empty
+  std::string transport;  // as the trainer says (ReachOf), may be empty
   std::string source;     // the files
   RankNetwork network;
   // Ranks on one processor share its cores and memory; each GPU is its own.

@@ -12,32 +12,13 @@
 
 #include "hardware/catalog/instance.h"
 #include "hardware/catalog/price.h"
+#include "hardware/catalog/price_words.h"
 #include "hardware/files/csv_file.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 
 namespace trainfare::hardware {
 namespace {
-
-// Granularity and minimum of virtual machines. Azure's minimum of 5 minutes:
-// learn.microsoft.com/answers 2259765, since 2025-06-01. The others' pricing
-// pages, recalled 2026-11; by the hour is the cautious answer elsewhere.
-Billing BillingOf(std::string_view cloud) {
-  using model::Seconds;
-  if (cloud == "aws" || cloud == "gcp") return {Seconds<>(1), Seconds<>(60)};
-  if (cloud == "azure") return {Seconds<>(1), Seconds<>(300)};
-  if (cloud == "lambda") return {Seconds<>(60), Seconds<>(60)};
-  return {Seconds<>(3600), Seconds<>(3600)};
-}
-
-// Placeholder of Google's price lists for TPUs that a region does not sell.
-constexpr double kSentinelUsdPerHour = 700.0;
-
-// Google's catalog has cheaper offers (flex start, dynamic workload) in the
-// place of on-demand in some regions. Regions differ by less than 1.61 (L4)
-// otherwise, these offers by 1.9 and more. The other clouds' regions do differ
-// by 2, so this looks at Google's only.
-constexpr double kSuspiciousShare = 0.6;
 
 struct Row {
   std::string instance;     // empty: an accelerator of Google's
@@ -52,7 +33,11 @@ struct Row {
 class Importer {
  public:
   Importer(const std::string& path, std::string_view cloud)
-      : file_(CsvFile::Read(path)), cloud_(cloud) {
+      : file_(CsvFile::Read(path)),
+        cloud_(cloud),
+        apart_(WordsOfSkyPilot().apart.cloud() == cloud
+                   ? &WordsOfSkyPilot().apart
+                   : nullptr) {
     for (const Instance& instance : InstanceCatalog::Shipped().instances()) {
       if (instance.cloud == cloud_) known_[instance.name] = &instance;
     }
@@ -61,7 +46,7 @@ class Importer {
 
   ImportedPrices Run() {
     const std::vector<Row> rows = ReadRows();
-    if (cloud_ == "gcp") {
+    if (apart_ != nullptr) {
       JoinHostsAndAccelerators(rows);
     } else {
       for (const Row& row : rows) {
@@ -108,8 +93,8 @@ class Importer {
       if (zone) row.zone = raw.fields[*zone];
       row.on_demand = ParseNumber(raw.fields[on_demand]);
       row.spot = ParseNumber(raw.fields[spot]);
-      if (row.accelerator.starts_with("tpu-") &&
-          row.on_demand == kSentinelUsdPerHour) {
+      if (apart_ != nullptr && row.on_demand &&
+          model::DollarsPerHour(*row.on_demand) == apart_->placeholder()) {
         Drop("sentinel price");
         continue;
       }
@@ -136,9 +121,9 @@ class Importer {
       Drop("no price");
       return false;
     }
-    // Google has one host whose whole price stands on its accelerator's row;
+    // There is one host whose whole price stands on its accelerator's row;
     // the sum is checked again.
-    const bool host = row.accelerator.empty() && cloud_ == "gcp";
+    const bool host = row.accelerator.empty() && apart_ != nullptr;
     const auto positive = [&](const std::optional<double>& price) {
       return !price || (host ? *price >= 0.0 : *price > 0.0);
     };
@@ -151,40 +136,6 @@ class Importer {
       return false;
     }
     return true;
-  }
-
-  // Google's name of the accelerator and the host of an instance; empty host
-  // for TPUs, whose row has everything in it.
-  struct Parts {
-    std::string host;
-    std::string accelerator;
-    double count = 0.0;
-  };
-  static Parts PartsOf(const Instance& instance) {
-    static const std::map<std::string, std::string, std::less<>> names = {
-        {"l4", "L4"},
-        {"a100_sxm4_40gb", "A100"},
-        {"a100_sxm4_80gb", "A100-80GB"},
-        {"h100_sxm", "H100"},
-        {"h200_sxm", "H200"},
-        {"b200_sxm", "B200"},
-    };
-    if (instance.name.starts_with("tpu-")) return {"", instance.name, 1.0};
-    const double count = static_cast<double>(instance.count);
-    const size_t plus = instance.name.find('+');
-    if (plus != std::string::npos) {
-      const size_t times = instance.name.find('x', plus);
-      return {instance.name.substr(0, plus),
-              instance.name.substr(times + 1),
-              count};
-    }
-    // The same device under another name of its own price.
-    if (instance.name.starts_with("a3-megagpu")) {
-      return {instance.name, "H100-MEGA", count};
-    }
-    const auto name = names.find(instance.device);
-    ENSURE(name != names.end(), "every device of Google's has a name there");
-    return {instance.name, name->second, count};
   }
 
   void JoinHostsAndAccelerators(const std::vector<Row>& rows) {
@@ -202,7 +153,7 @@ class Importer {
     }
     std::vector<bool> used(rows.size(), false);
     for (const auto& [name, instance] : known_) {
-      const Parts parts = PartsOf(*instance);
+      const ListedApart::Parts parts = apart_->PartsOf(*instance);
       const std::vector<size_t>& offers =
           accelerators[{parts.accelerator, parts.count}];
       double dearest = 0.0;
@@ -211,18 +162,20 @@ class Importer {
       }
       for (const size_t i : offers) {
         const Row& row = rows[i];
-        if (row.on_demand.value_or(dearest) < kSuspiciousShare * dearest) {
+        if (row.on_demand.value_or(dearest) <
+            apart_->other_offer_below() * dearest) {
           suspicious_[{name, row.region}] = fmt::format(
               "accelerator at {:.0f} % of the dearest region: "
               "probably another offer",
               100.0 * *row.on_demand / dearest);
         }
-        if (parts.host.empty()) {
+        if (!parts.host) {
           Use(name, row.region, row.on_demand, row.spot);
           used[i] = true;
           continue;
         }
-        const auto host = hosts.find({parts.host, 0.0, {row.region, row.zone}});
+        const auto host =
+            hosts.find({*parts.host, 0.0, {row.region, row.zone}});
         if (host == hosts.end()) continue;
         const auto sum = [](const std::optional<double>& a,
                             const std::optional<double>& b) {
@@ -288,6 +241,7 @@ class Importer {
 
   CsvFile file_;
   std::string cloud_;
+  const ListedApart* apart_;  // nullptr: its rows are whole
   std::map<std::string, const Instance*> known_;
   // instance -> region -> price
   std::map<std::string, std::map<std::string, Price>> prices_;
@@ -305,7 +259,7 @@ ImportedPrices ImportSkyPilotCatalog(const std::string& path,
   CloudPrices& prices = imported.prices;
   prices.date = date;
   prices.source = fmt::format("SkyPilot catalog {}", path);
-  prices.billing = BillingOf(cloud);
+  prices.billing = WordsOfSkyPilot().BillingOf(cloud);
   prices.excludes = {"disks", "local SSD", "data transfer", "tax"};
   for (Price& price : prices.prices) {
     price.date = prices.date;

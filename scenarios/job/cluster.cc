@@ -97,7 +97,9 @@ Cluster ClusterOf(const hardware::Instance& instance,
   }
   Cluster cluster = ClusterOf(instance, devices);
   auto ranks = calibrate::RanksOf(predictor.fit(), devices);
-  if (ranks && ranks->transport.ends_with("within a host") &&
+  if (ranks &&
+      calibrate::ReachOf(ranks->transport) ==
+          calibrate::RankReach::kWithinHost &&
       ranks->network.alone.ring.link <= cluster.link->bandwidth) {
     Join(std::move(*ranks), predictor.fit(), cluster);
   }
