@@ -20,6 +20,7 @@
 #include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "model/fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
 
@@ -39,7 +40,7 @@ using model::Work;
 using model::Workload;
 
 Fusion FusionOf(std::string_view words) {
-  for (const FusionWords& rule : kFusionWords) {
+  for (const StackRule& rule : RulesOfTables().stacks) {
     if (Contains(words, rule.words)) return rule.fusion;
   }
   return Fusion::kEager;
@@ -137,7 +138,7 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
   const bool fused =
       Contains(words, "apex") || Contains(words, "fused AdamW") ||
       Contains(words, "FusedAdam") || Contains(words, "NVIDIA BERT");
-  const bool lists = ContainsAny(words, kMultiTensorUpdate);
+  const bool lists = ContainsAny(words, RulesOfTables().multi_tensor_update);
   if (fused || (!lists && workload.stack.fusion != Fusion::kEager)) {
     implementation = OptimizerImplementation::kFused;
   } else {
@@ -170,10 +171,10 @@ void SetWeights(const TableRow& row, Workload& workload) {
   if (workload.trainable.lora_rank > 0) workload.stack.narrow_weights = true;
   const std::string words = row.StackWords();
   const std::string notes = words + "; " + row["notes"];
-  for (const WeightWords& rule : kWeightWords) {
+  for (const WeightRule& rule : RulesOfTables().narrow_weights) {
     const bool in_notes = rule.masters == model::Masters::kNone;
     if (!Contains(in_notes ? notes : words, rule.words)) continue;
-    workload.stack.narrow_weights = rule.narrow;
+    workload.stack.narrow_weights = true;
     workload.optimizer.masters = rule.masters;
     return;
   }
@@ -201,10 +202,13 @@ void SetAdapter(const TableRow& row, Workload& workload) {
   model::Trainable& trainable = workload.trainable;
   trainable.lora_rank = std::llround(*rank);
   const std::string notes = row.AllNotes();
-  for (const AdapterWords& word : kAdapterWords) {
-    trainable.lora.*word.matrix |=
-        Contains(notes, word.word) || Contains(notes, "all linear layers");
+  std::vector<std::string> matrices;
+  for (const auto& [word, of_word] : RulesOfTables().adapters) {
+    if (Contains(notes, word) || Contains(notes, "all linear layers")) {
+      matrices.insert(matrices.end(), of_word.begin(), of_word.end());
+    }
   }
+  model::FromWords(matrices, trainable.lora);
   if (!workload.architecture.gated) trainable.lora.feed_forward_gate = false;
   if (trainable.lora == model::LoraMatrices{}) {
     throw Unused{"the adapters' matrices are not stated"};
@@ -215,11 +219,11 @@ void SetAdapter(const TableRow& row, Workload& workload) {
 void SetPrecision(const TableRow& row, Workload& workload) {
   const std::string& precision = row["precision"];
   if (precision.empty()) throw Unused{"precision not stated"};
-  for (const PrecisionWords& words : kPrecisionWords) {
-    if (precision != words.word) continue;
-    if (words.base_bits > 0 && workload.trainable.lora_rank == 0) break;
-    workload.precision = words.precision;
-    workload.trainable.base_bits = words.base_bits;
+  const auto rule = RulesOfTables().precisions.find(precision);
+  if (rule != RulesOfTables().precisions.end() &&
+      (rule->second.base_bits == 0 || workload.trainable.lora_rank > 0)) {
+    workload.precision = rule->second.products;
+    workload.trainable.base_bits = rule->second.base_bits;
     return;
   }
   try {
@@ -230,6 +234,8 @@ void SetPrecision(const TableRow& row, Workload& workload) {
 }
 
 // "full 21 layers": of so many blocks.
+constexpr std::string_view kFullRecomputation = "full ";
+constexpr std::string_view kRecomputedLayers = " layers";
 std::optional<int64_t> LayersOf(std::string_view recompute) {
   if (!recompute.starts_with(kFullRecomputation) ||
       !recompute.ends_with(kRecomputedLayers)) {
@@ -248,11 +254,12 @@ std::optional<int64_t> LayersOf(std::string_view recompute) {
 void SetRecomputation(const TableRow& row, model::Workload& workload) {
   const std::string& recompute = row["recompute"];
   if (recompute.empty() || recompute == "not stated") {
+    const std::vector<std::string>& recipes =
+        RulesOfTables().recomputing_recipes;
     const bool recipe =
         row["sharding"] != "none" &&
-        std::find(kRecomputingRecipes.begin(),
-                  kRecomputingRecipes.end(),
-                  row["framework"]) != kRecomputingRecipes.end();
+        std::find(recipes.begin(), recipes.end(), row["framework"]) !=
+            recipes.end();
     workload.gradient_checkpointing =
         recipe || Contains(row["stack_notes"], "full recomputation") ||
         Contains(row["stack_notes"], "full activation recomputation");
@@ -277,7 +284,7 @@ constexpr auto kShards =
 Shard ShardOf(const TableRow& row) {
   const std::string& sharding = row["sharding"];
   if (sharding.empty()) {
-    for (const ShardWords& rule : kShardWords) {
+    for (const ShardRule& rule : RulesOfTables().sharding) {
       if (Contains(row["stack_notes"], rule.words)) return rule.shard;
     }
     throw Unused{"how its devices share the model is not stated"};
@@ -293,13 +300,13 @@ Shard ShardOf(const TableRow& row) {
 // How several devices share a model, where the table says so.
 void SetOffload(const TableRow& row, model::Parallel& parallel) {
   const std::string notes = Lowered(row["stack_notes"]);
-  for (const OffloadWords& words : kOffloadWords) {
+  for (const OffloadRule& words : RulesOfTables().offload) {
     if (!Contains(notes, words.words)) continue;
     parallel.offload = words.offload;
     parallel.offload_activations = words.activations;
     return;
   }
-  if (Contains(notes, kOffloaded)) {
+  if (Contains(notes, "offload")) {
     throw Unused{"not predicted: what is offloaded is not stated"};
   }
 }
@@ -354,14 +361,14 @@ void RefuseDoubtful(const TableRow& row) {
   }
 }
 
-const MetricWords& MetricOf(const TableRow& row) {
+const MetricRule& MetricOf(const TableRow& row) {
   const std::string& metric = row["metric"];
-  for (const MetricWords& words : kMetricWords) {
-    if (words.name != metric) continue;
-    if (words.metric == Metric::kUnused) {
-      throw Unused{fmt::format("metric {}: {}", metric, words.reason)};
-    }
-    return words;
+  const TableRules& rules = RulesOfTables();
+  const auto known = rules.metrics.find(metric);
+  if (known != rules.metrics.end()) return known->second;
+  const auto unused = rules.unused_metrics.find(metric);
+  if (unused != rules.unused_metrics.end()) {
+    throw Unused{fmt::format("metric {}: {}", metric, unused->second)};
   }
   throw Unused{fmt::format("metric {}: no time of a step",
                            metric.empty() ? std::string("(none)") : metric)};
@@ -397,6 +404,11 @@ struct UsedRow {
   double value = 0;
 };
 
+// Words of the notes, in lower case: a sequence is a row of several documents,
+// or only real tokens are computed; tokens_per_sample says how many they have.
+constexpr std::string_view kPackedDocuments = "packed: a row of";
+constexpr std::string_view kUnpadded = "unpadded";
+
 // Length and documents of a sequence as it is computed: whole, packed of
 // several documents, or bare of padding, as long as they are in the mean.
 void SetLengths(const TableRow& row, Workload& workload) {
@@ -422,7 +434,8 @@ void SetLengths(const TableRow& row, Workload& workload) {
     throw Unused{"unpadded or packed sequences: real length not known"};
   }
   constexpr double kSame = 0.01;
-  if (ContainsAny(notes, kUnequalLengths) || std::abs(share - 1.0) > kSame) {
+  if (ContainsAny(notes, RulesOfTables().unequal_lengths) ||
+      std::abs(share - 1.0) > kSame) {
     throw Unused{"samples of unequal length: real length not known"};
   }
 }
@@ -440,7 +453,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   SetPrecision(row, workload);
   workload.stack.fusion = FusionOf(row.StackWords());
   SetWeights(row, workload);
-  if (ContainsAny(Lowered(row.StackWords()), kFlashWords)) {
+  if (ContainsAny(Lowered(row.StackWords()), RulesOfTables().flash_attention)) {
     workload.stack.attention = model::Attention::kFlash;
   }
   workload.accumulation = AccumulationOf(row, workload);
@@ -457,7 +470,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
 
 // The time of what is observed, from a value of a metric.
 model::Seconds<> TimeOf(const TableRow& row,
-                        const MetricWords& metric,
+                        const MetricRule& metric,
                         double value,
                         const Workload& workload,
                         int64_t devices) {
@@ -489,7 +502,6 @@ model::Seconds<> TimeOf(const TableRow& row,
     case Metric::kPeakUsed:
     case Metric::kOutOfMemory:
     case Metric::kFailed:
-    case Metric::kUnused:
       ENSURE(false, "no metric of a time");
   }
   const model::Seconds<> time = model::Second(seconds);
@@ -504,6 +516,8 @@ model::Seconds<> TimeOf(const TableRow& row,
 
 // A host's adapters: "Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x
 // ConnectX-7 IB NDR 400Gb/s", "4x ConnectX-7 IB NDR 400Gb/Sec".
+constexpr std::string_view kComputeAdapters = "Compute:";
+constexpr std::string_view kAdapterRate = "Gb";
 std::optional<model::BytesPerSecond<>> AdaptersOf(std::string_view text) {
   if (const size_t own = text.find(kComputeAdapters);
       own != std::string_view::npos) {
@@ -530,6 +544,8 @@ std::optional<model::BytesPerSecond<>> AdaptersOf(std::string_view text) {
 
 // The rate before words of the notes, "4 x 100 Gbit/s RoCE between nodes": of
 // each host.
+constexpr std::string_view kBetweenHosts = "between nodes";
+constexpr std::string_view kHostRate = "Gbit/s";
 std::optional<model::BytesPerSecond<>> NetworkOf(const TableRow& row) {
   if (const auto adapters = AdaptersOf(row["host_network"])) return adapters;
   const std::string notes = row.AllNotes();
@@ -568,7 +584,7 @@ void SetHosts(const TableRow& row, Observation& observation) {
 
 UsedRow Read(const TableRow& row) {
   UsedRow used;
-  const MetricWords& metric = MetricOf(row);
+  const MetricRule& metric = MetricOf(row);
   used.metric = metric.metric;
   if (row["task"] == "mt") throw Unused{"batch counted in tokens"};
   const int64_t devices = row.Count("n_devices").value_or(1);
@@ -583,9 +599,9 @@ UsedRow Read(const TableRow& row) {
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
   workload.parallel = ParallelOf(row, devices);
   const std::string notes = Lowered(row["stack_notes"]);
-  for (const UnknownMechanism& unknown : kUnknownMechanisms) {
+  for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
     if (!Contains(notes, unknown.words)) continue;
-    throw Unused{fmt::format("not predicted: {}", unknown.name)};
+    throw Unused{fmt::format("not predicted: {}", unknown.reason)};
   }
 
   const auto value = hardware::ParseNumber(row["value"]);

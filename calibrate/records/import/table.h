@@ -10,7 +10,7 @@
 // batch_per_device, global_batch, dp, tp, pp, cp, ep, sharding, recompute,
 // adapter, lora_rank, tokens_per_sample; by name in any order, others are
 // ignored. `value` is of the whole system unless the metric says otherwise.
-// What a row means as a workload is decided by the rules in table_rules.h.
+// What a row means as a workload is decided by the rules in tables.yaml.
 
 #include <cstdint>
 #include <map>

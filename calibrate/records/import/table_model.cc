@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,50 +17,6 @@ namespace {
 
 using model::Architecture;
 
-// What is not a Transformer of the kinds in model/architecture.h, by words of
-// the model's name in lower case.
-struct RefusedModel {
-  std::string_view word;
-  std::string_view reason;
-};
-constexpr auto kRefusedModels = std::to_array<RefusedModel>({
-    {"transformer-xl", "Transformer-XL: recurrent memory, adaptive softmax"},
-    {"gnmt", "GNMT: an LSTM"},
-    {"switch", "mixture of experts"},
-    {"moe)", "mixture of experts"},
-    {"albert", "ALBERT: layers share their weights"},
-    {"generator+discriminator", "ELECTRA pre-training: two models in a step"},
-    {"bart", "BART: no such encoder-decoder yet"},
-    {"clip", "CLIP: two towers"},
-    {"vit", "vision model"},
-    {"perceiver", "Perceiver"},
-    {"perveriver", "Perceiver"},
-    {"open-", "MLPerf open division: another model"},
-    {"not stated", "model size not stated"},
-    {"assumed", "model size not stated"},
-});
-
-struct ModelName {
-  std::string_view table;  // in lower case, '_' as '-'
-  std::string_view preset;
-};
-constexpr auto kModelNames = std::to_array<ModelName>({
-    {"bert-base", "bert-base-uncased"},
-    {"bert-large", "bert-large-uncased"},
-    {"bert-base (biobert)", "bert-base-cased"},
-    // The discriminator is BERT-base with another head.
-    {"electra-base", "bert-base-uncased"},
-    {"google/electra-base-discriminator", "bert-base-uncased"},
-    {"xlm-roberta-base", "roberta-base"},
-    {"distilbert-base-uncased", "distilbert-base-uncased"},
-    {"roberta-base", "roberta-base"},
-    {"roberta-large", "roberta-large"},
-    {"gpt2", "gpt2"},
-    {"gpt2-medium", "gpt2-medium"},
-    {"gpt2-large", "gpt2-large"},
-    {"gpt2-xl", "gpt2-xl"},
-});
-constexpr int64_t kXlmRobertaVocabulary = 250002;
 // GPT-2's own, where a table does not say.
 constexpr int64_t kGptVocabulary = 50257;
 
@@ -157,17 +112,18 @@ Architecture ArchitectureOf(const TableRow& row) {
   std::string name = Lowered(row["model"]);
   std::replace(name.begin(), name.end(), '_', '-');
   if (name.empty()) throw Unused{"model not stated"};
-  for (const RefusedModel& refused : kRefusedModels) {
-    if (Contains(name, refused.word)) {
-      throw Unused{"model: " + std::string(refused.reason)};
+  const TableRules& rules = RulesOfTables();
+  for (const Refusal& refused : rules.refused_models) {
+    if (Contains(name, refused.words)) {
+      throw Unused{"model: " + refused.reason};
     }
   }
-  for (const ModelName& known : kModelNames) {
-    if (known.table != name) continue;
-    Architecture a = model::FindArchitecture(known.preset);
-    if (name == "xlm-roberta-base") {
+  if (const auto known = rules.model_names.find(name);
+      known != rules.model_names.end()) {
+    Architecture a = model::FindArchitecture(known->second.preset);
+    if (known->second.vocabulary) {
       a.name = name;
-      a.vocabulary = kXlmRobertaVocabulary;
+      a.vocabulary = *known->second.vocabulary;
     }
     // Columns that say otherwise than the name would be another model.
     const auto differs = [&](std::string_view column, int64_t value) {
@@ -186,8 +142,8 @@ Architecture ArchitectureOf(const TableRow& row) {
   if (auto preset = PresetNamed(name)) {
     return OfFamily(row, std::move(*preset), /*of_name=*/true);
   }
-  for (const ModelFamily& family : kModelFamilies) {
-    if (!name.starts_with(family.prefix)) continue;
+  for (const ModelFamily& family : rules.model_families) {
+    if (!name.starts_with(family.beginning)) continue;
     Architecture a = model::FindArchitecture(family.preset);
     a.name = name;
     return OfFamily(row, std::move(a), /*of_name=*/false);

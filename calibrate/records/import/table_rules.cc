@@ -1,0 +1,124 @@
+#include "calibrate/records/import/table_rules.h"
+
+#include "hardware/files/data_directory.h"
+#include "hardware/files/yaml_reader.h"
+#include "model/architecture.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using YamlMap = hardware::Reader;
+
+template <class Enum>
+Enum WordOf(const YamlMap& map, std::string_view key) {
+  return map.Parsed(key, model::FromText<Enum>);
+}
+
+// Each map of a list as a rule.
+template <class Read>
+auto ListOf(const YamlMap& root, std::string_view key, Read read) {
+  std::vector<decltype(read(root))> rules;
+  for (const YamlMap& map : root.Maps(key)) rules.push_back(read(map));
+  return rules;
+}
+
+// Each value of a map, which may be a map itself.
+template <class Read>
+auto NamedOf(const YamlMap& root, std::string_view key, Read read) {
+  const YamlMap map = root.Map(key);
+  ByWord<decltype(read(map, std::string()))> rules;
+  for (const std::string& name : map.Keys()) {
+    rules.emplace(name, read(map, name));
+  }
+  return rules;
+}
+
+std::string PresetOf(const YamlMap& map) {
+  return map.Parsed("preset", [](const std::string& name) {
+    return model::FindArchitecture(name).name;
+  });
+}
+
+void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
+  rules.stacks = ListOf(root, "stacks", [](const YamlMap& map) {
+    return StackRule{map.Text("words"), WordOf<model::Fusion>(map, "stack")};
+  });
+  rules.narrow_weights = ListOf(root, "narrow_weights", [](const YamlMap& map) {
+    return WeightRule{map.Text("words"),
+                      WordOf<model::Masters>(map, "masters")};
+  });
+  rules.multi_tensor_update = root.Texts("multi_tensor_update");
+  rules.flash_attention = root.Texts("flash_attention");
+  rules.sharding = ListOf(root, "sharding", [](const YamlMap& map) {
+    return ShardRule{map.Text("words"), WordOf<model::Shard>(map, "shard")};
+  });
+  rules.offload = ListOf(root, "offload", [](const YamlMap& map) {
+    return OffloadRule{map.Text("words"),
+                       WordOf<model::Offload>(map, "offload"),
+                       map.Flag("activations")};
+  });
+  rules.adapters =
+      NamedOf(root, "adapters", [](const YamlMap& map, const std::string& at) {
+        return map.Texts(at);
+      });
+  rules.precisions = NamedOf(
+      root, "precisions", [](const YamlMap& map, const std::string& at) {
+        const YamlMap one = map.Map(at);
+        return PrecisionRule{WordOf<model::Precision>(one, "products"),
+                             one.Integer("base_bits", 0, 8)};
+      });
+  rules.recomputing_recipes = root.Texts("recomputing_recipes");
+  rules.unequal_lengths = root.Texts("unequal_lengths");
+  rules.unknown_mechanisms =
+      ListOf(root, "unknown_mechanisms", [](const YamlMap& map) {
+        return Refusal{map.Text("words"), map.Text("name")};
+      });
+}
+
+void ReadMetrics(const YamlMap& root, TableRules& rules) {
+  rules.metrics =
+      NamedOf(root, "metrics", [](const YamlMap& map, const std::string& at) {
+        const YamlMap one = map.Map(at);
+        return MetricRule{WordOf<Metric>(one, "is"),
+                          one.OptionalNumber("unit", 1e-9, 1e12).value_or(1.0)};
+      });
+  rules.unused_metrics = NamedOf(
+      root, "unused_metrics", [](const YamlMap& map, const std::string& at) {
+        return map.Text(at);
+      });
+}
+
+void ReadModels(const YamlMap& root, TableRules& rules) {
+  rules.refused_models = ListOf(root, "refused_models", [](const YamlMap& map) {
+    return Refusal{map.Text("words"), map.Text("reason")};
+  });
+  rules.model_names = NamedOf(
+      root, "model_names", [](const YamlMap& map, const std::string& at) {
+        const YamlMap one = map.Map(at);
+        return NamedModel{PresetOf(one),
+                          one.OptionalInteger("vocabulary", 1, 10'000'000)};
+      });
+  rules.model_families = ListOf(root, "model_families", [](const YamlMap& map) {
+    return ModelFamily{map.Text("beginning"), PresetOf(map)};
+  });
+}
+
+TableRules ReadRules(const std::string& path) {
+  const YamlMap root = YamlMap::FromFile(path);
+  TableRules rules;
+  ReadWorkloadRules(root, rules);
+  ReadMetrics(root, rules);
+  ReadModels(root, rules);
+  root.Finish();
+  return rules;
+}
+
+}  // namespace
+
+const TableRules& RulesOfTables() {
+  static const TableRules rules = ReadRules(
+      hardware::ShippedDirectory("calibrate/records/import") + "/tables.yaml");
+  return rules;
+}
+
+}  // namespace trainfare::calibrate
