@@ -1,6 +1,5 @@
 #include "calibrate/session/session.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -35,9 +34,10 @@
 #include "calibrate/session/rank_plan.h"
 #include "calibrate/session/requests.h"
 #include "calibrate/session/runs_towards.h"
+#include "calibrate/session/session_files.h"
+#include "calibrate/session/speed_watch.h"
 #include "calibrate/session/trainer_process.h"
 #include "hardware/files/date.h"
-#include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
@@ -52,6 +52,7 @@ using hardware::Plural;
 using internal::ProgressLog;
 using internal::RecordFile;
 using internal::SignalGuard;
+using internal::SpeedWatch;
 using internal::TrainerCommand;
 using internal::TrainerProcess;
 using model::InputError;
@@ -66,10 +67,7 @@ constexpr double kGraceSeconds = 10.0;
 // are asked for.
 constexpr double kRankShare = 0.3;
 
-// A machine's speed is watched by the first run with steps of this many
-// seconds, repeated this often, and is said to have changed from this share on.
-constexpr double kLeastControlStep = 0.05;
-constexpr double kControlSeconds = 30.0;
+// A machine's speed is said to have changed from this share on.
 constexpr double kUnsteady = 0.10;
 
 double TimedSeconds(const MeasuredRun& run) {
@@ -86,33 +84,30 @@ class Session {
   Session(const CalibrationTarget& target,
           std::string trainer,
           const CalibrateOptions& options,
-          std::string fit_path,
+          const std::string& fit_path,
           std::ostream& log)
       : target_(target),
         device_(target.device),
         trainer_(std::move(trainer)),
         options_(options),
         progress_(options.progress, log),
-        fit_path_(std::move(fit_path)),
+        files_(fit_path),
         budget_s_(model::ToSeconds(options.budget)) {
     PlanOptions plan = PlanOf(device_, options);
     if (!options.towards.empty()) asked_ = plan.scenarios;
     planner_.emplace(device_, std::move(plan));
-    const fs::path stem = fs::path(fit_path_).replace_extension();
-    partial_path_ = stem.string() + ".partial.jsonl";
-    records_path_ = stem.string() + ".jsonl";
   }
 
   CalibrateResult Run() {
-    RequireWritable(fit_path_);
-    const internal::OutputLock lock(fit_path_);
+    RequireWritable(files_.fit());
+    const internal::OutputLock lock(files_.fit());
     // Before the trainer starts: a signal must never leave it behind.
     const SignalGuard signals;
     start_ = Clock::now();
     WarnIfBusy();
     TakeEarlierRuns();
     Resume();
-    RecordFile records(partial_path_);
+    RecordFile records(files_.partial());
     try {
       Measure(records);
     } catch (const InputError& error) {
@@ -120,7 +115,7 @@ class Session {
       throw InputError(fmt::format("{}; {} kept in {}",
                                    error.what(),
                                    Plural(NewRuns(), "finished run"),
-                                   partial_path_));
+                                   files_.partial()));
     }
     MeasureRanks(records);
     return Finish();
@@ -141,14 +136,14 @@ class Session {
   // the fit that stands there count, too, as long as the machine is the same.
   void TakeEarlierRuns() {
     if (asked_.empty() || options_.fresh) return;
-    earlier_ = internal::ReadEarlierRuns(records_path_, device_);
+    earlier_ = internal::ReadEarlierRuns(files_.records(), device_);
     if (earlier_.runs.empty()) return;
     progress_.Note(fmt::format("the {} behind the fit that is there count, too",
                                Plural(std::ssize(earlier_.runs), "run")));
     collectives_ = earlier_.collectives;
     for (const MeasuredRun& run : earlier_.runs) {
       Keep(run);
-      WatchSpeedBy(run, 0);  // the machine may have changed since
+      watch_.Offer(run, 0, SpeedWatch::Due::kNow);  // it may have changed since
     }
   }
 
@@ -213,26 +208,18 @@ class Session {
   }
 
   void SetAside(const std::string& why) {
-    const std::string aside = partial_path_ + ".old";
-    std::error_code error;
-    fs::rename(partial_path_, aside, error);
-    if (error) {
-      throw InputError(fmt::format(
-          "{}: cannot be renamed: {}", partial_path_, error.message()));
-    }
-    progress_.Note(fmt::format("{}; set aside as {}", why, aside));
+    progress_.Note(fmt::format("{}; set aside as {}", why, files_.SetAside()));
   }
 
   void Resume() {
-    std::error_code ignored;
-    if (!fs::exists(partial_path_, ignored)) return;
+    if (!files_.HasPartial()) return;
     if (options_.fresh) {
       SetAside("starting afresh");
       return;
     }
     Measurements earlier;
     try {
-      earlier = ReadMeasurements(partial_path_, CutTail::kDrop);
+      earlier = ReadMeasurements(files_.partial(), CutTail::kDrop);
     } catch (const InputError& error) {
       SetAside(error.what());
       return;
@@ -246,7 +233,7 @@ class Session {
     }
     if (earlier.dropped_tail) {
       progress_.Note(*earlier.dropped_tail);
-      DropTail();
+      if (!files_.DropTail()) SetAside("its last line is cut off");
     }
     for (MeasuredRun& run : earlier.runs) {
       resumed_s_ += TimedSeconds(run);
@@ -261,47 +248,9 @@ class Session {
                                  resumed_s_));
     }
     // The machine may have changed its speed since: that is seen first.
-    for (const MeasuredRun& run : runs_) WatchSpeedBy(run, resumed_s_);
-  }
-
-  // The first run that will do is repeated now and then, from `due_s` on.
-  void WatchSpeedBy(const MeasuredRun& run, double due_s) {
-    const double step_s =
-        model::ToSeconds(ObservationsOf(run).front().measured);
-    if (control_ || run.disturbed || run.device_count != 1 ||
-        step_s <= kLeastControlStep) {
-      return;
+    for (const MeasuredRun& run : runs_) {
+      watch_.Offer(run, resumed_s_, SpeedWatch::Due::kNow);
     }
-    PlannedRun again;
-    again.workload = run.workload;
-    double steps_s = 0;
-    for (const Sample& sample : run.samples) {
-      ++(sample.warmup ? again.warmup : again.steps);
-      steps_s += model::ToSeconds(sample.step);
-    }
-    again.expected_duration =
-        model::Second(steps_s + kSetUpSecondsPerParameter *
-                                    static_cast<double>(model::TotalParameters(
-                                        run.workload.architecture)));
-    control_ = std::move(again);
-    control_due_s_ = due_s;
-  }
-
-  // So that the next line does not join what was cut off.
-  void DropTail() {
-    std::error_code error;
-    const auto size = fs::file_size(partial_path_, error);
-    const int descriptor = ::open(partial_path_.c_str(), O_RDWR | O_CLOEXEC);
-    if (error || descriptor < 0) return;
-    auto end = static_cast<off_t>(size);
-    char byte = 0;
-    while (end > 0 && ::pread(descriptor, &byte, 1, end - 1) == 1 &&
-           byte != '\n') {
-      --end;
-    }
-    const bool cut = ::ftruncate(descriptor, end) == 0;
-    ::close(descriptor);
-    if (!cut) SetAside("its last line is cut off");
   }
 
   void Keep(MeasuredRun run) {
@@ -367,10 +316,7 @@ class Session {
         return;
       }
       std::optional<PlannedRun> next = std::exchange(again_, std::nullopt);
-      if (!next && control_ && SpentSeconds() > control_due_s_) {
-        next = control_;
-        control_due_s_ = SpentSeconds() + kControlSeconds;
-      }
+      if (!next) next = watch_.TakeDue(SpentSeconds());
       if (!next || model::ToSeconds(next->expected_duration) > left_s) {
         next = planner_->Next(
             known_,
@@ -485,7 +431,7 @@ class Session {
                                  internal::RunWords(asked.workload),
                                  DisturbanceWords(run)));
     }
-    WatchSpeedBy(run, SpentSeconds() + kControlSeconds);
+    watch_.Offer(run, SpentSeconds(), SpeedWatch::Due::kLater);
     Keep(std::move(run));
     CheckEarlierRuns();
     return true;
@@ -634,15 +580,14 @@ class Session {
   CalibrateResult Finish() {
     CalibrateResult result;
     result.interrupted = interrupted_;
-    result.records_path = interrupted_ ? partial_path_ : records_path_;
+    result.records_path = interrupted_ ? files_.partial() : files_.records();
     if (interrupted_) {
       progress_.Warn(fmt::format(
           "interrupted; {} kept in {}, the next calibrate goes on from there",
           Plural(NewRuns(), "finished run"),
-          partial_path_));
+          files_.partial()));
       if (NewRuns() == 0) {
-        std::error_code ignored;
-        fs::remove(partial_path_, ignored);
+        files_.RemovePartial();
         return result;
       }
     }
@@ -670,55 +615,34 @@ class Session {
     for (const std::string& note : ranks.notes) progress_.Note(note);
     fit.ranks = std::move(ranks.groups);
     fit.power = FitPower(device_, fit, PowersOf(kept_.runs));
-    fit.name = FitName();
+    fit.name = fs::path(files_.fit()).stem().string();
     fit.provenance.source = kOwnSource;
     fit.provenance.host = runs_.front().host;
     fit.provenance.software = runs_.front().software;
     fit.provenance.date = hardware::TimeText(hardware::Now());
     const Placed placed =
         PlaceFit(fit,
-                 fit_path_,
+                 files_.fit(),
                  options_.force ? Replace::kAlways : Replace::kIfNotWorse,
                  /*provisional=*/interrupted_);
     if (!placed.note.empty()) progress_.Warn(placed.note);
-    if (!interrupted_) KeepRecords(placed.in_place, result.records_path);
+    if (!interrupted_) {
+      // The records of a fit are all that it was made of.
+      files_.PutFirst(earlier_.text);
+      result.records_path = files_.Keep(placed.in_place);
+    }
     result.fit = std::move(fit);
     result.fit_path = placed.path;
     if (!placed.in_place) result.kept = placed.note;
     return result;
   }
 
-  // Beside the fit that was made of them; those of the fit that gave way are
-  // kept, too.
-  void KeepRecords(bool fit_in_place, std::string& path) {
-    if (!fit_in_place) {
-      path = fs::path(fit_path_).replace_extension(".new.jsonl").string();
-    }
-    std::error_code error;
-    if (!earlier_.runs.empty()) PutEarlierRunsFirst();
-    if (fs::exists(path, error)) fs::rename(path, path + ".old", error);
-    if (!error) fs::rename(partial_path_, path, error);
-    if (error) path = partial_path_;
-  }
-
-  // The records of a fit are all that it was made of.
-  void PutEarlierRunsFirst() {
-    std::string records = earlier_.text;
-    if (!records.empty() && records.back() != '\n') records += '\n';
-    records += hardware::ReadTextFile(partial_path_, "measurements");
-    internal::WriteWhole(partial_path_, records);
-  }
-
-  std::string FitName() const { return fs::path(fit_path_).stem().string(); }
-
   const CalibrationTarget& target_;
   const hardware::Device& device_;
   std::string trainer_;
   const CalibrateOptions& options_;
   ProgressLog progress_;
-  std::string fit_path_;
-  std::string partial_path_;
-  std::string records_path_;
+  internal::SessionFiles files_;
   double budget_s_;
   std::vector<model::Workload> asked_;  // steps; empty: none by name
   std::optional<Planner> planner_;      // always there
@@ -732,8 +656,7 @@ class Session {
   std::vector<Observation> observations_;  // of what is kept
   std::optional<PlannedRun> again_;        // disturbed, to be repeated
   std::set<std::string> repeated_;         // workloads, each once
-  std::optional<PlannedRun> control_;      // to be repeated now and then
-  double control_due_s_ = 0;
+  SpeedWatch watch_;
   Fit known_;
   int refused_ = 0;
   bool interrupted_ = false;
