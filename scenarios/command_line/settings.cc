@@ -264,21 +264,20 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
     const Setting* setting = settings.Of(command, *option);
     if (setting == nullptr) continue;
     const auto refuse = [&](const std::string& what) {
-      const std::string flag = "--" + setting->option;
-      const std::string message =
-          fmt::format("{}: {}{}",
-                      setting->origin,
-                      what.starts_with(flag) ? "" : flag + ": ",
-                      what);
+      const std::string message = setting->origin + ": " + what;
       if (setting->of_file) throw InputError(message);
       throw UsageError(message);
     };
+    const std::string flag = "--" + setting->option + ": ";
     try {
       SetOption(*setting, *option);
+    } catch (const CLI::ValidationError& error) {
+      // Of a check, which names its option itself.
+      refuse(error.what());
     } catch (const CLI::Error& error) {
-      refuse(error.what());
+      refuse(flag + error.what());
     } catch (const UsageError& error) {
-      refuse(error.what());
+      refuse(flag + error.what());
     }
     applied.push_back(*setting);
     applied.back().option = option->get_lnames().front();
