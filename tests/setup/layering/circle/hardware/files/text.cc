@@ -1,2 +1,3 @@
 #include "hardware/files/text.h"
+
 #include "hardware/files/reader.h"
