@@ -4,9 +4,9 @@
 // launches ahead.
 //
 // A matrix product is cut into tiles that run on the streaming multiprocessors
-// (SMs) in waves; the last wave may be part empty (gpu_tiling.h). Memory
+// (SMs) in waves; the last wave may be part empty (tiling.h). Memory
 // traffic is hidden under arithmetic as far as enough warps are active
-// (gpu_occupancy.h; Hong & Kim, ISCA 2009), and small transfers cannot fill the
+// (occupancy.h; Hong & Kim, ISCA 2009), and small transfers cannot fill the
 // memory pipe (Little's law). The host issues launches into a queue; a device
 // that outruns it waits. docs/models/gpu.md works each formula by hand.
 
