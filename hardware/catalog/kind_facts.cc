@@ -2,6 +2,7 @@
 
 #include <array>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "hardware/files/data_directory.h"
@@ -151,19 +152,26 @@ HostFacts ReadHosts(const Reader& hosts) {
   return read;
 }
 
+// { from: 1 min, to: 10 min }
+std::pair<model::Seconds<>, model::Seconds<>> TimeRange(const Reader& map) {
+  const model::Seconds<> from = map.Time("from");
+  const model::Seconds<> to = map.Time("to");
+  if (from.base() <= 0 || to < from) {
+    map.Fail("to", "expected no less than from, which is above 0 s");
+  }
+  return {from, to};
+}
+
 RunFacts ReadRuns(const Reader& root) {
   RunFacts read;
   const Reader start_up = root.Map("start_up");
   read.process_start = start_up.Time("process");
   read.parameters_read = start_up.Bandwidth("parameters");
   read.start_factor = start_up.Number("within_factor", 1.0, 100.0);
-  const Reader renting = start_up.Map("renting");
-  read.shortest_renting = renting.Time("from");
-  read.longest_renting = renting.Time("to");
-  if (read.shortest_renting.base() <= 0 ||
-      read.longest_renting < read.shortest_renting) {
-    renting.Fail("to", "expected no less than from, which is above 0 s");
-  }
+  std::tie(read.shortest_renting, read.longest_renting) =
+      TimeRange(start_up.Map("renting"));
+  std::tie(read.shortest_compiling, read.longest_compiling) =
+      TimeRange(start_up.Map("compiling"));
   read.slowest_write = root.Map("checkpoints").Bandwidth("slowest_write");
   return read;
 }

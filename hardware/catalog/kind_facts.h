@@ -114,6 +114,9 @@ struct RunFacts {
   // From asking for an instance to its first process, 80 %.
   model::Seconds<> shortest_renting;
   model::Seconds<> longest_renting;
+  // Of a stack that compiles its graphs when it starts, 80 %.
+  model::Seconds<> shortest_compiling;
+  model::Seconds<> longest_compiling;
   // How slowly one host may write a checkpoint.
   model::BytesPerSecond<> slowest_write;
 };

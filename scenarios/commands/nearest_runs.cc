@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/fit_folders.h"
 #include "hardware/files/unit_text.h"
 
 namespace trainfare::scenarios {

@@ -12,6 +12,7 @@
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_file.h"
 #include "hardware/catalog/instance.h"
+#include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
@@ -167,7 +168,7 @@ std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
 // "3 days old"; empty: the fit does not say when it was made.
 std::string AgeOf(const calibrate::Provenance& of,
                   std::chrono::sys_seconds now) {
-  const auto made = TimeFromText(of.date);
+  const auto made = hardware::TimeFromText(of.date);
   if (!made) return "";
   const std::chrono::seconds age =
       std::max(now - *made, std::chrono::seconds(0));

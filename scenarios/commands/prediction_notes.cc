@@ -343,8 +343,10 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
   AddMemoryNotes(jobs, notes);
   AddEnergyNotes(target, jobs, notes);
   if (!scenario.extras.start_up) {
-    notes.emplace_back(StartUpNote(target.cluster.rented),
-                       Caution::kStartUpAssumed);
+    notes.emplace_back(
+        StartUpNote(target.cluster.rented,
+                    CompilesAtStart(scenario, target.predictor.device())),
+        Caution::kStartUpAssumed);
   }
   AddCompileNotes(target, jobs, scenario, notes);
   AddFitNotes(target, notes);

@@ -468,7 +468,11 @@ void AddNotes(const std::vector<Candidate>& candidates,
         scenario.workload.batch));
   }
   if (!scenario.extras.start_up) {
-    report.notes.emplace_back(StartUpNote(true), Caution::kStartUpAssumed);
+    const bool compiled =
+        scenario.workload.stack.fusion == model::Fusion::kCompiled &&
+        !scenario.extras.warm_cache;
+    report.notes.emplace_back(StartUpNote(true, compiled),
+                              Caution::kStartUpAssumed);
   }
   const bool compiles =
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {

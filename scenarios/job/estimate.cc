@@ -803,7 +803,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   HoldOnHost(cluster, job);
   if (!job.fits()) return job;
 
-  const OpenTimes open{StartUpTime(scenario, cluster),
+  const OpenTimes open{StartUpTime(scenario, device, cluster),
                        CheckpointTime(scenario, cluster)};
   const model::RunPlan plan = PlanOf(scenario, device, open, job);
   const model::Work work = job.workload.work;

@@ -26,6 +26,11 @@ bool ShapesAreNew(const Scenario& scenario, const JobEstimate& job) {
          job.lengths.size() > 1;
 }
 
+// The middle of a range, in logarithms.
+OpenTime Between(Seconds<> from, Seconds<> to) {
+  return {from, Seconds<>(std::sqrt(from.base() * to.base())), to};
+}
+
 // Where two do not hang on each other, distances to the bounds add as their
 // squares.
 OpenTime Sum(const OpenTime& a, const OpenTime& b) {
@@ -39,19 +44,30 @@ OpenTime Sum(const OpenTime& a, const OpenTime& b) {
 
 }  // namespace
 
-OpenTime StartUpTime(const Scenario& scenario, const Cluster& cluster) {
+bool CompilesAtStart(const Scenario& scenario, const Device& device) {
+  return scenario.workload.stack.fusion == model::Fusion::kCompiled &&
+         !device.static_shapes && !scenario.extras.warm_cache;
+}
+
+OpenTime StartUpTime(const Scenario& scenario,
+                     const Device& device,
+                     const Cluster& cluster) {
   if (scenario.extras.start_up) return Known(*scenario.extras.start_up);
   const hardware::RunFacts& facts = hardware::FactsOfRuns();
   const auto parameters = static_cast<double>(
       model::TotalParameters(scenario.workload.architecture));
   const Seconds<> usual = facts.process_start +
                           model::Byte(2.0 * parameters) / facts.parameters_read;
-  const OpenTime process{
-      usual / facts.start_factor, usual, usual * facts.start_factor};
-  if (!cluster.rented) return process;
-  const Seconds<> renting(
-      std::sqrt(facts.shortest_renting.base() * facts.longest_renting.base()));
-  return Sum(process, {facts.shortest_renting, renting, facts.longest_renting});
+  OpenTime start{usual / facts.start_factor, usual, usual * facts.start_factor};
+  if (CompilesAtStart(scenario, device)) {
+    start =
+        Sum(start,
+            scenario.extras.compile_per_shape
+                ? Known(*scenario.extras.compile_per_shape)
+                : Between(facts.shortest_compiling, facts.longest_compiling));
+  }
+  if (!cluster.rented) return start;
+  return Sum(start, Between(facts.shortest_renting, facts.longest_renting));
 }
 
 std::string StartUpWords(const JobEstimate& job) {
@@ -60,7 +76,7 @@ std::string StartUpWords(const JobEstimate& job) {
                      hardware::FormatTime(job.run.start_up));
 }
 
-std::string StartUpNote(bool rented) {
+std::string StartUpNote(bool rented, bool compiled) {
   using hardware::FormatTime;
   const hardware::RunFacts& facts = hardware::FactsOfRuns();
   const std::string renting =
@@ -68,10 +84,17 @@ std::string StartUpNote(bool rented) {
                            FormatTime(facts.shortest_renting),
                            FormatTime(facts.longest_renting))
              : "";
+  const std::string compiling =
+      compiled ? fmt::format("{} to {} of compiling, ",
+                             FormatTime(facts.shortest_compiling),
+                             FormatTime(facts.longest_compiling))
+               : "";
   return fmt::format(
-      "start-up is assumed: {}{} of a process and its parameters at {}, within "
-      "a factor of {:.2g}; say what it takes by --start-up or run.start_up",
+      "start-up is assumed: {}{}{} of a process and its parameters at {}, "
+      "within a factor of {:.2g}; say what it takes by --start-up or "
+      "run.start_up",
       renting,
+      compiling,
       FormatTime(facts.process_start),
       hardware::FormatBandwidth(facts.parameters_read),
       facts.start_factor);

@@ -24,17 +24,22 @@ struct OpenTime {
 
 // From renting, where the cluster is rented, to the first step:
 //
-//   t = renting + (process + 2 parameters / rate)
+//   t = renting + (process + 2 parameters / rate) + compiling
 //
-// with ranges of both terms, which are independent. Source:
-// hardware/kinds/any.yaml. Check: tests/scenarios/job/open_times_test.cc,
-// docs/guide/scenarios.md.
-OpenTime StartUpTime(const Scenario& scenario, const Cluster& cluster);
+// with ranges of all terms, which are independent; only a stack that compiles
+// does. Source: hardware/kinds/any.yaml. Check:
+// tests/scenarios/job/open_times_test.cc, docs/guide/scenarios.md.
+OpenTime StartUpTime(const Scenario& scenario,
+                     const hardware::Device& device,
+                     const Cluster& cluster);
+// Whether a job compiles its graphs when it starts: not where that was done
+// before, nor where a device compiles shapes one by one (CompilingTime).
+bool CompilesAtStart(const Scenario& scenario, const hardware::Device& device);
 
 // For readers: what of an answer is assumed ("", where nothing is), and by
 // what.
 std::string StartUpWords(const JobEstimate& job);
-std::string StartUpNote(bool rented);
+std::string StartUpNote(bool rented, bool compiled);
 
 // One after every epoch: none is counted where none is stated, and at most
 // parameters and optimizer state of what trains are written in fp32, by each

@@ -22,6 +22,10 @@ Cluster Rented() {
                    1);
 }
 
+const hardware::Device& Gpu() {
+  return hardware::DeviceCatalog::Shipped().Find("a100_sxm4_40gb");
+}
+
 // docs/guide/scenarios.md: 0.75 billion parameters are read in a second.
 TEST_CASE("a start-up that nobody states: the process, and renting") {
   Scenario scenario = LoadScenario("llama_8b_lora");
@@ -29,13 +33,13 @@ TEST_CASE("a start-up that nobody states: the process, and renting") {
       model::TotalParameters(scenario.workload.architecture));
   const double process = 10.0 + parameters / 0.75e9;
   CHECK(process == doctest::Approx(20.7).epsilon(0.001));
-  const OpenTime here = StartUpTime(scenario, OneDevice());
+  const OpenTime here = StartUpTime(scenario, Gpu(), OneDevice());
   CHECK(ToSeconds(here.usual) == doctest::Approx(process));
   CHECK(ToSeconds(here.low) == doctest::Approx(process / 2.4));
   CHECK(ToSeconds(here.high) == doctest::Approx(process * 2.4));
 
   // From 1 to 10 min, so sqrt(60 x 600) = 189.7 s; both are open by themselves.
-  const OpenTime rented = StartUpTime(scenario, Rented());
+  const OpenTime rented = StartUpTime(scenario, Gpu(), Rented());
   const double renting = std::sqrt(60.0 * 600.0);
   CHECK(ToSeconds(rented.usual) == doctest::Approx(process + renting));
   CHECK(ToSeconds(rented.usual - rented.low) ==
@@ -44,7 +48,31 @@ TEST_CASE("a start-up that nobody states: the process, and renting") {
         doctest::Approx(std::hypot(600.0 - renting, process * 1.4)));
 
   scenario.extras.start_up = Seconds<>();
-  CHECK(StartUpTime(scenario, Rented()).high == Seconds<>());
+  CHECK(StartUpTime(scenario, Gpu(), Rented()).high == Seconds<>());
+}
+
+// From 5 s to 2 min, so sqrt(5 x 120) = 24.5 s.
+TEST_CASE("a stack that compiles does so when it starts, unless it did") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  REQUIRE(scenario.workload.stack.fusion == model::Fusion::kCompiled);
+  const auto usual = [&](const char* device) {
+    return ToSeconds(
+        StartUpTime(scenario,
+                    hardware::DeviceCatalog::Shipped().Find(device),
+                    OneDevice())
+            .usual);
+  };
+  const double compiled = usual("l4");
+  // Of fixed shapes another term speaks.
+  const double process = usual("trainium1");
+  CHECK(compiled - process == doctest::Approx(24.5).epsilon(0.001));
+  scenario.extras.compile_per_shape = Seconds<>(7);
+  CHECK(usual("l4") - process == doctest::Approx(7));
+  scenario.extras.warm_cache = true;
+  CHECK(usual("l4") == process);
+  scenario.extras.warm_cache = false;
+  scenario.workload.stack.fusion = model::Fusion::kEager;
+  CHECK(usual("l4") == process);
 }
 
 TEST_CASE("a checkpoint that nobody states is in the interval alone") {
@@ -91,7 +119,7 @@ TEST_CASE("what is assumed of a start-up is said") {
     return StartUpWords(
         EstimateJob(scenario, calibrate::Predictor(a100), OneDevice()));
   };
-  CHECK(words() == "; 10.15 s of start-up assumed, --start-up 0 leaves it out");
+  CHECK(words() == "; 34.64 s of start-up assumed, --start-up 0 leaves it out");
   scenario.extras.start_up = Seconds<>();
   CHECK(words().empty());
 }
