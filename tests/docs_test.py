@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The pages of docs/: links, paths, line lengths, and that commands run.
+"""The pages of docs/: links, paths, line lengths, that commands run, and that
+docs/results/ is printed whole.
 
   docs_test.py [TRAINFARE]
 
@@ -16,6 +17,11 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+sys.dont_write_bytecode = True
+import results  # noqa: E402
+from printing import sessions  # noqa: E402
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LONGEST = 100
 # Sources whose comments name a page.
@@ -33,6 +39,8 @@ PATH = re.compile(
     r"`((?:model|hardware|calibrate|trainer|scenarios|tests|docs)/"
     r"[\w./-]*?(?:\.(?:h|cc|cu|py|yaml|md|sh|jsonl|csv)|/))`")
 TRAINFARE = None
+MADE = re.compile(r"Made by `docs/results\.py (\w+)[^`]*` on \d{4}-\d\d-\d\d "
+                  r"at [0-9a-f]{7,}, on a processor ")
 
 
 def place(page):
@@ -139,6 +147,50 @@ class Docs(unittest.TestCase):
                 with self.subTest(command):
                     self.assertIn(done.returncode, (0, 3), done.stderr)
                     self.assertTrue(done.stdout)
+
+
+class Results(unittest.TestCase):
+    """docs/results/: written whole by docs/results.py, nothing by hand."""
+
+    def text_of(self, page):
+        return page.path.read_text(encoding="utf-8")
+
+    def test_every_page_is_the_commands(self):
+        self.assertEqual(
+            sorted(page.path for page in results.PAGES.values()),
+            sorted((ROOT / "docs" / "results").iterdir()))
+
+    def test_pages_begin_as_their_modules_say(self):
+        for page in results.PAGES.values():
+            with self.subTest(page.name):
+                self.assertTrue(self.text_of(page).startswith(page.head()),
+                                f"not what docs/printing has; docs/results.py "
+                                f"{page.name} writes it")
+
+    def test_pages_say_who_made_them(self):
+        for page in results.PAGES.values():
+            if page.name == "sessions":
+                continue  # section by section
+            with self.subTest(page.name):
+                said = self.text_of(page)[len(page.head()):]
+                made = MADE.match(" ".join(said.split()))
+                self.assertTrue(made, said[:200])
+                self.assertEqual(made[1], page.name)
+
+    def test_sections_are_the_modules_and_what_they_printed(self):
+        page, = sessions.PAGES
+        printed = sessions.printed_before(page)
+        for heading, text in printed.items():
+            with self.subTest(heading):
+                self.assertRegex(" ".join(text.split()), MADE)
+        whole = "\n".join([page.head(), *sessions.page_lines(printed)])
+        self.assertEqual(self.text_of(page), whole.rstrip("\n") + "\n")
+
+    def test_tables_are_narrow(self):
+        for page in results.PAGES.values():
+            for number, line in enumerate(self.text_of(page).split("\n"), 1):
+                with self.subTest(f"{page.name}:{number}"):
+                    self.assertLessEqual(len(line), LONGEST)
 
 
 if __name__ == "__main__":

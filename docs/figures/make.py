@@ -14,7 +14,7 @@ import tempfile
 
 import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from program import Program  # noqa: E402
+from printing.program import Program  # noqa: E402
 import chart  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -2,7 +2,7 @@
 
 // Published measurements: scenarios/published/*.yaml, schema
 // trainfare.published/1. A run is a configuration that somebody trained; a row
-// is one figure printed about it. docs/results/published.md says what stands
+// is one figure printed about it. docs/guide/published.md says what stands
 // there and what a fit may use.
 
 #include <cstdint>

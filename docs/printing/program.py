@@ -23,11 +23,12 @@ class Program:
                 "XDG_CONFIG_HOME": home,
                 "TRAINFARE_FITS": home, "NO_COLOR": "1", "TERM": "xterm"}
 
-    def run(self, arguments, cwd=None):
-        """What it printed on standard output; a failure is an error."""
+    def run(self, arguments, cwd=None, **settings):
+        """What it printed on standard output; a failure is an error. Settings
+        are variables of its environment."""
         done = subprocess.run(
             [self.path, *arguments], capture_output=True, text=True, cwd=cwd,
-            env=self.environment())
+            env={**self.environment(), **settings})
         if done.returncode not in (0, 3):
             raise SystemExit(f"trainfare {' '.join(arguments)}: exit "
                              f"{done.returncode}: {done.stderr}")
@@ -57,5 +58,6 @@ class Program:
             raise SystemExit(f"trainfare {' '.join(arguments)}: {errors}")
         return text.decode().replace("\r\n", "\n")
 
-    def json(self, *arguments):
-        return json.loads(self.run([*arguments, "--format", "json"]))
+    def json(self, *arguments, **settings):
+        return json.loads(self.run([*arguments, "--format", "json"],
+                                   **settings))

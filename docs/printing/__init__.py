@@ -1,0 +1,1 @@
+"""What docs/results.py prints: a module a page of docs/results/, or for two."""

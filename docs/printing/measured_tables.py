@@ -1,0 +1,126 @@
+"""docs/results/tables.md and untouched.md: errors of tables of measurements."""
+
+import csv
+import re
+import sys
+
+from .pages import Page, ROOT, grouped, table
+
+TABLES = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
+          "lambda_deeplearning_benchmark", "nvidia_dle_inference",
+          "lightseq", "aws_neuron", "optimum_habana_ci", "vtrain_gpt"]
+PROTOCOLS = ["as-shipped", "leave-one-out", "leave-device-out",
+             "one-run-per-device", "k-runs=5"]
+# What was chosen on the rows of which table.
+CHOSEN = ROOT / "calibrate/records/import/tables_chosen.csv"
+
+BY_PROTOCOL = """
+`trainfare validate TABLE.csv --protocol PROTOCOL` ([protocols](../guide/commands.md#validate)). A
+cell: absolute error in percent, median, what 90 % of the rows stay below, worst; behind the
+semicolon, percent of the rows inside their 80 % interval. `as-shipped` is no test of tables whose
+rows made the shipped [fits](fits.md). [What misses, and why](../models/misses.md).
+"""
+UNTOUCHED = """
+Errors of tables on which a fit, a form or a prior was chosen are too good. Here are those of the
+others, by `trainfare validate TABLE.csv` as shipped ([what
+misses](../models/misses.md#in-tables)). `calibrate/records/import/tables_chosen.csv` says what was
+chosen on which; in doubt, it was.
+"""
+
+
+def validated(given, name, protocol):
+    """What `validate` says of a table; SystemExit where it refuses."""
+    return given.program.json("validate", str(given.tables / f"{name}.csv"),
+                              "--protocol", protocol)
+
+
+def cell(answer):
+    if not answer:
+        return "-"
+    e = answer["overall"]
+    return (f"{e['median']:.1f}, {e['p90']:.1f}, {e['max']:.0f}; "
+            f"{e['coverage']:.0f}")
+
+
+def count_of(answer):
+    return [str(answer["overall"]["n"]), str(len(answer["skipped"]))]
+
+
+def by_protocol(given):
+    """A row for each table, a column for each protocol; in two parts, so that
+    lines stay short."""
+    answers, refused = {}, []
+    for name in TABLES:
+        for protocol in PROTOCOLS:
+            try:
+                answers[name, protocol] = validated(given, name, protocol)
+            except SystemExit as refusal:
+                refused.append([f"{name}, {protocol}", reason_of(refusal)])
+        print(name, file=sys.stderr, flush=True)
+    lines = [
+        "## Fits that saw the device\n",
+        *table(["table", "rows", "not predicted", *PROTOCOLS[:2]], "lrrll",
+               [[name, *count_of(answers[name, PROTOCOLS[0]]),
+                 *(cell(answers.get((name, p))) for p in PROTOCOLS[:2])]
+                for name in TABLES]),
+        "\n## Fits that saw little of it\n",
+        *table(["table", *PROTOCOLS[2:]], "llll",
+               [[name, *(cell(answers.get((name, p))) for p in PROTOCOLS[2:])]
+                for name in TABLES])]
+    return lines + (["", *grouped(refused)] if refused else [])
+
+
+def reason_of(refusal):
+    """The commonest reason why no row is used, of the refusal's list."""
+    said = re.sub(r"\s+", " ", str(refusal).split("trainfare: ")[-1])
+    listed = re.search(r"rows are not used: (.*)", said)
+    counts = [(int(n), why) for n, why in
+              re.findall(r"(\d+) ([^,;:0-9][^,;:]*)", listed[1] if listed
+                         else "")]
+    return max(counts)[1].strip() if counts else said.split(": ", 1)[-1]
+
+
+def what_was_chosen(tables):
+    """A row for each table that is there."""
+    with open(CHOSEN, encoding="utf-8", newline="") as file:
+        chosen = {row["table"]: row for row in csv.DictReader(file)}
+    here = {str(found.relative_to(tables).with_suffix(""))
+            for found in tables.rglob("*.csv")}
+    if here != set(chosen):
+        sys.exit(f"{CHOSEN}: expected the tables of {tables}, got others: "
+                 f"{sorted(here ^ set(chosen))}")
+    return sorted(chosen.items())
+
+
+def untouched_row(name, answer):
+    e = answer["overall"]
+    return [name, *count_of(answer),
+            *(f"{e[key]:.1f}" for key in ("median", "p90", "max")),
+            f"{e['coverage']:.0f}"]
+
+
+def untouched(given):
+    """As shipped, the tables on whose rows nothing was chosen."""
+    read, unread, touched = [], [], []
+    for name, row in what_was_chosen(given.tables):
+        if row["chosen_on_these_rows"] != "no":
+            touched.append([name, row["chosen_on_these_rows"]])
+            continue
+        try:
+            read.append(untouched_row(name,
+                                      validated(given, name, PROTOCOLS[0])))
+        except SystemExit as refusal:
+            unread.append([name, reason_of(refusal)])
+    return [
+        "## As they arrive\n",
+        *table(["table", "rows", "not predicted", "median, %", "90 % below, %",
+                "worst, %", "inside 80 %, %"], "lrrrrrr", read),
+        "\nNo row of these tells a step's time of one device or of data "
+        "parallel ones; most are\n",
+        *grouped(unread), "\n## Chosen on them\n", *grouped(touched)]
+
+
+PAGES = [Page("tables", "Measurements of others, table by table", BY_PROTOCOL,
+              by_protocol, needs_tables=True),
+         Page("untouched", "Tables on which nothing was chosen", UNTOUCHED,
+              untouched, needs_tables=True)]

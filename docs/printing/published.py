@@ -1,0 +1,107 @@
+"""docs/results/validation_published.md: `validate scenarios/published/`."""
+
+from .pages import Page, ROOT, filled, table
+
+FOLDER = "scenarios/published/"
+INTRODUCTION = """
+    trainfare validate scenarios/published/ [--format json|csv|markdown]
+
+[Printed figures](../guide/published.md) beside what ships, and beside a fit that has seen no figure
+of the run or its twin (*left out*). [What misses, and why](../models/misses.md).
+
+- *seen*: rows of runs that made the shipped fit, so no test
+- *free*: parameters that the fits determine
+- *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
+- *errors*: median and worst, in brackets where the document states all that matters
+- *limits*: of median and worst
+- *inside*: rows inside their 80 % interval
+"""
+
+
+def errors_of(group):
+    """Median and worst, those of the rows without an assumption in brackets."""
+    unit = "pt" if group["measure"] == "points" else "%"
+    said = []
+    if group["n"]:
+        text = f"{group['median']:.1f}, {group['max']:.1f} {unit}"
+        stated = group["stated"]
+        if 0 < stated["n"] < group["n"]:
+            text += f" ({stated['median']:.1f}, {stated['max']:.1f})"
+        said.append(text)
+    if group["judged"]:
+        said.append(f"{group['right']} of {group['judged']} right")
+    if group["refused"]:
+        said.append(f"{group['refused']} refused")
+    return "; ".join(said) or "-"
+
+
+def verdict_of(group):
+    """The limits of median and worst, or all, and whether they are met."""
+    if group["met"] is None or group["limit"] == "none set":
+        return "-"
+    limits = dict(part.split(" ", 1) for part in group["limit"].split(", "))
+    said = [limits[name].removesuffix(" %") if name in limits else "-"
+            for name in ("median", "worst")]
+    text = "all" if said == ["-", "-"] else ", ".join(said)
+    if "all" in limits and text != "all":
+        text += f", all {limits['all']}"
+    return f"{text}: {'met' if group['met'] else 'missed'}"
+
+
+def inside_of(group):
+    if not group["with_interval"]:
+        return "-"
+    return f"{group['inside_interval']} of {group['with_interval']}"
+
+
+def row_of(group, known):
+    """A group's row; `known`: what stands between its count and its errors."""
+    return [group["title"], str(group["n"] + group["judged"]), *known,
+            errors_of(group), verdict_of(group), inside_of(group)]
+
+
+def tables_of(groups):
+    """As shipped, and left out: a row a group."""
+    shipped, left_out = ([g for g in groups if g["protocol"] == protocol]
+                         for protocol in ("as-shipped", "leave-one-out"))
+    return [
+        "## As shipped\n",
+        *table(["group", "rows", "seen", "chosen", "errors", "limits",
+                "inside"], "lrrllll",
+               [row_of(g, [str(g["seen_by_fit"]), g["chosen_on_these_rows"]])
+                for g in shipped]),
+        "\n## Left out\n",
+        *table(["group", "rows", "free", "errors", "limits", "inside"],
+               "lrrlll",
+               [row_of(g, [str(g["free_parameters"])]) for g in left_out])]
+
+
+def arithmetic(checks):
+    wrong = [f"{c['group']} {c['right']} of {c['n']}" for c in checks
+             if c["right"] < c["n"]]
+    return (f"Arithmetic on printed figures, which is no prediction: "
+            f"{sum(c['right'] for c in checks)} of "
+            f"{sum(c['n'] for c in checks)} to the printed digits"
+            + (f" ({', '.join(wrong)})." if wrong else "."))
+
+
+def intervals(found):
+    return "80 % intervals around the figure: " + "; ".join(
+        f"{words} {found[name]['inside']} of {found[name]['with_interval']} "
+        f"rows, {found[name]['without_interval']} without one"
+        for words, name in (("as shipped", "as-shipped"),
+                            ("left out", "leave-one-out"))) + "."
+
+
+def body(given):
+    answer = given.program.json("validate", str(ROOT / FOLDER))
+    said = given.program.run(["validate", FOLDER, "--format", "markdown"],
+                             cwd=ROOT)
+    return [filled(said.split("\n", 1)[0] + ".") + "\n",
+            filled(intervals(answer["intervals"])) + "\n",
+            filled(arithmetic(answer["data_checks"])) + "\n",
+            *tables_of(answer["groups"])]
+
+
+PAGES = [Page("validation_published", "Validation on published figures",
+              INTRODUCTION, body)]
