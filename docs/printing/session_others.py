@@ -83,13 +83,18 @@ def scripted(*arguments, python=sys.executable):
     """What a script of tests/trainer/ prints; 77 says that it cannot run, 4 that
     a limit of its own was passed."""
     name, *flags = map(str, arguments)
-    done = subprocess.run([python, SCRIPTS / name, *flags], text=True,
-                          stdout=subprocess.PIPE)
-    if done.returncode == 77:
-        raise Missing(done.stdout.strip())
-    if done.returncode not in (0, 4):
-        raise SystemExit(f"{name}: exit {done.returncode}")
-    return done.stdout
+    process = subprocess.Popen([python, SCRIPTS / name, *flags], text=True,
+                               stdout=subprocess.PIPE)
+    said = ""
+    for line in process.stdout:
+        said += line
+        print(line, end="", file=sys.stderr, flush=True)
+    code = process.wait()
+    if code == 77:
+        raise Missing(said.strip())
+    if code not in (0, 4):
+        raise SystemExit(f"{name}: exit {code}")
+    return said
 
 
 def size_row(name, rows, key):
