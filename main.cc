@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "scenarios/command_line/commands.h"
+#include "scenarios/command_line/help.h"
 #include "scenarios/command_line/settings.h"
 #include "scenarios/report/output.h"
 
@@ -58,6 +59,7 @@ int Run(const std::vector<std::string>& asked, SettingUse use) {
       "What will this training run take, on which accelerator, and for how "
       "much?",
       "trainfare"};
+  scenarios::FitHelp(app);
   app.set_version_flag("--version",
                        "trainfare " + std::string(scenarios::Version()));
   app.require_subcommand(1);

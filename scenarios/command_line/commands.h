@@ -3,6 +3,7 @@
 // The command line: what every command takes, and a function for each command
 // that adds it. The library behind it stays out of this header.
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -86,7 +87,8 @@ Command AddReplay(CLI::App& app, CommonOptions& common, RunLine run);
 Command AddShow(CLI::App& app);
 Command AddPrices(CLI::App& app, CommonOptions& common);
 
-// One line on standard error; returns `code`.
+// One line on standard error, which a terminal shows at its width; returns
+// `code`.
 int Fail(std::string_view message, int code);
 // Writes what `make` returns to `command` where `common` says; returns its exit
 // code.
@@ -96,6 +98,9 @@ int Show(CommonOptions& common,
 // `text` to a file that is not there yet, or to standard output where `output`
 // is empty; returns the exit code. Throws InputError.
 int WriteNew(const std::string& text, const std::string& output);
+// How wide the lines of such a text are to be: as the terminal is that shows
+// it, else as people edit files.
+size_t FileWidth(const std::string& output);
 
 // What a command was asked, in one form whatever the order and spelling: its
 // name and options, without those of the output.

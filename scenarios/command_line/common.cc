@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +11,7 @@
 
 #include "hardware/files/date.h"
 #include "hardware/files/foreign_text.h"
+#include "hardware/files/terminal.h"
 #include "model/error.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
@@ -143,12 +143,8 @@ const OutputOptions& CommonOptions::Resolve() {
   const bool dumb = kind != nullptr && std::string_view(kind) == "dumb";
   output_.colour = colour_ == "always" || (colour_ == "auto" && terminal &&
                                            !is_set("NO_COLOR") && !dumb);
-  if (terminal) {
-    winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-      output_.width = size.ws_col;
-    }
-  }
+  output_.width = hardware::TerminalWidth(STDOUT_FILENO);
+  output_.log_width = hardware::TerminalWidth(STDERR_FILENO);
   return output_;
 }
 
@@ -177,7 +173,9 @@ void CommonOptions::SetCommand(const std::vector<std::string>& arguments) {
 }
 
 int Fail(std::string_view message, int code) {
-  std::cerr << "trainfare: " << hardware::OneLine(message) << "\n";
+  std::cerr << hardware::Wrapped("trainfare: " + hardware::OneLine(message),
+                                 hardware::TerminalWidth(STDERR_FILENO),
+                                 "  ");
   return code;
 }
 
@@ -238,6 +236,12 @@ int WriteNew(const std::string& text, const std::string& output) {
   }
   WriteFile(output, text);
   return kOk;
+}
+
+size_t FileWidth(const std::string& output) {
+  constexpr size_t kEdited = 80;
+  if (!output.empty()) return kEdited;
+  return hardware::TerminalWidth(STDOUT_FILENO).value_or(kEdited);
 }
 
 void AddExamples(CLI::App& app, const std::vector<std::string>& commands) {

@@ -21,9 +21,9 @@ int Import(const ImportFlags& flags) {
     records += calibrate::ToRecords(runs);
     for (const calibrate::NcclTestsRun& run : runs) {
       if (run.ended) continue;
-      std::cerr << "trainfare: warning: " << file
-                << ": the end of a run is missing; what stands before it is "
-                   "used\n";
+      Fail("warning: " + file +
+               ": the end of a run is missing; what stands before it is used",
+           kOk);
     }
   }
   if (!flags.output.empty()) {

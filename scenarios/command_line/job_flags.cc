@@ -79,10 +79,11 @@ void AddDryRun(CLI::App& app, bool& dry_run) {
 }
 
 int PrintJobs(const std::string& scenario, const Overrides& overrides) {
+  const size_t width = FileWidth("");
   std::string text;
   for (const Scenario& one :
        Variants(LoadJob(scenario, overrides), overrides)) {
-    text += (text.empty() ? "" : "---\n") + ToYaml(one);
+    text += (text.empty() ? "" : "---\n") + ToYaml(one, width);
   }
   return WriteNew(text, "");
 }

@@ -23,7 +23,8 @@ int ShowScenario(const ShowFlags& flags) {
   if (variants.size() != 1) {
     throw UsageError("show: give one of each, it shows one job");
   }
-  return WriteNew(ToYaml(variants.front()), flags.output);
+  return WriteNew(ToYaml(variants.front(), FileWidth(flags.output)),
+                  flags.output);
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ std::string NewScenarioText(const std::string& model,
                             int64_t samples,
                             int64_t length) {
   return fmt::format(
-      "# docs/guide/scenarios.md says what each key means, and which more\n"
-      "# there are.\n"
+      "# docs/guide/scenarios.md says what each key means, and\n"
+      "# which more there are.\n"
       "name: {title}\n"
       "model: {model}\n"
       "task: {task}\n"

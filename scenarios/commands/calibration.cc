@@ -43,18 +43,18 @@ Table RankTable(const calibrate::Fit& fit) {
   table.title = "several ranks";
   table.columns = {{"ranks", "ranks", Align::kRight},
                    {"backend", "backend", Align::kLeft},
-                   {"transport", "transport", Align::kLeft},
+                   {"transport", "transport", Align::kLeft, 5},
                    {"ring step", "step_latency_s", Align::kRight},
-                   {"+-", "step_latency_error_s", Align::kRight},
+                   {"+-", "step_latency_error_s", Align::kRight, 6},
                    {"link", "link_bytes_per_s", Align::kRight},
-                   {"+-", "link_error", Align::kRight},
-                   {"beside", "link_beside_bytes_per_s", Align::kRight},
-                   {"speed", "speed", Align::kRight},
-                   {"share", "share", Align::kRight},
-                   {"+-", "share_error", Align::kRight},
-                   {"host", "host", Align::kDecimal},
-                   {"+-", "host_error", Align::kRight},
-                   {"scatter", "scatter", Align::kRight}};
+                   {"+-", "link_error", Align::kRight, 6},
+                   {"beside", "link_beside_bytes_per_s", Align::kRight, 2},
+                   {"speed", "speed", Align::kRight, 1},
+                   {"share", "share", Align::kRight, 3},
+                   {"+-", "share_error", Align::kRight, 6},
+                   {"host", "host", Align::kDecimal, 4},
+                   {"+-", "host_error", Align::kRight, 6},
+                   {"scatter", "scatter", Align::kRight, 1}};
   const auto time = [](model::Seconds<> value) {
     return Cell(hardware::FormatTime(value), ToSeconds(value));
   };

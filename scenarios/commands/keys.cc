@@ -75,7 +75,7 @@ Table Keys() {
                     .align = Align::kRight,
                     .audience = kMachines},
                    {.title = "default", .key = "default", .drop = 2},
-                   {.title = "what it is", .key = "about", .wraps = true}};
+                   {.title = "what it is", .key = "about"}};
   const auto add = [&](std::string_view of, const std::vector<FieldKey>& keys) {
     for (const FieldKey& key : keys) AddRow(of, key, table);
   };

@@ -53,17 +53,17 @@ Cell Rate(const std::optional<model::FlopsPerSecond<>>& rate) {
 Table Devices() {
   Table table;
   table.columns = {{"device", "device", Align::kLeft},
-                   {"reports itself as", "reported_name", Align::kLeft},
-                   {"vendor", "vendor", Align::kLeft},
-                   {"kind", "kind", Align::kLeft},
+                   {"reports itself as", "reported_name", Align::kLeft, 7},
+                   {"vendor", "vendor", Align::kLeft, 9},
+                   {"kind", "kind", Align::kLeft, 4},
                    {"memory", "memory_bytes", Align::kRight},
-                   {"bandwidth", "bandwidth_bytes_per_s", Align::kRight},
-                   {"fp32", "fp32_flops_per_s", Align::kRight},
-                   {"tf32", "tf32_flops_per_s", Align::kRight},
-                   {"fp16", "fp16_flops_per_s", Align::kRight},
+                   {"bandwidth", "bandwidth_bytes_per_s", Align::kRight, 1},
+                   {"fp32", "fp32_flops_per_s", Align::kRight, 5},
+                   {"tf32", "tf32_flops_per_s", Align::kRight, 8},
+                   {"fp16", "fp16_flops_per_s", Align::kRight, 3},
                    {"bf16", "bf16_flops_per_s", Align::kRight},
-                   {"fp8", "fp8_flops_per_s", Align::kRight},
-                   {"power", "max_power_w", Align::kRight}};
+                   {"fp8", "fp8_flops_per_s", Align::kRight, 6},
+                   {"power", "max_power_w", Align::kRight, 2}};
   const auto add = [&](const hardware::Device& d) {
     table.Add({d.name,
                d.reported_name.empty() ? None() : Cell(d.reported_name),
@@ -101,12 +101,12 @@ Table Instances() {
   table.columns = {{"instance", "instance", Align::kLeft},
                    {"device", "device", Align::kLeft},
                    {"count", "devices", Align::kRight},
-                   {"vCPUs", "vcpus", Align::kRight},
-                   {"host memory", "host_memory_bytes", Align::kRight},
+                   {"vCPUs", "vcpus", Align::kRight, 4},
+                   {"host memory", "host_memory_bytes", Align::kRight, 3},
                    {"on demand/h", "price_usd_per_hour", Align::kDecimal},
                    {"spot/h", "spot_price_usd_per_hour", Align::kDecimal},
-                   {"region", "region", Align::kLeft},
-                   {"date", "date", Align::kLeft}};
+                   {"region", "region", Align::kLeft, 2},
+                   {"date", "date", Align::kLeft, 5}};
   const Pricing pricing(PriceOptions{});
   for (const hardware::Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
@@ -130,13 +130,13 @@ Table Instances() {
 Table Models() {
   Table table;
   table.columns = {{"model", "model", Align::kLeft},
-                   {"family", "family", Align::kLeft},
+                   {"family", "family", Align::kLeft, 3},
                    {"layers", "layers", Align::kLeft},
-                   {"hidden", "hidden", Align::kRight},
-                   {"heads", "heads", Align::kRight},
-                   {"feed-forward", "intermediate", Align::kRight},
-                   {"vocabulary", "vocabulary", Align::kRight},
-                   {"longest", "positions", Align::kRight},
+                   {"hidden", "hidden", Align::kRight, 2},
+                   {"heads", "heads", Align::kRight, 4},
+                   {"feed-forward", "intermediate", Align::kRight, 6},
+                   {"vocabulary", "vocabulary", Align::kRight, 5},
+                   {"longest", "positions", Align::kRight, 1},
                    {"parameters", "parameters", Align::kRight}};
   for (const model::Architecture& a : model::ArchitecturePresets()) {
     const auto longest = a.max_sequence_length();
@@ -169,14 +169,14 @@ Cell Rings(const calibrate::Fit& fit) {
 Table FitTable(std::vector<std::string>& left_out) {
   Table table;
   table.columns = {{"fit", "fit", Align::kLeft},
-                   {"device", "device", Align::kLeft},
-                   {"measured on", "reported_name", Align::kLeft},
+                   {"device", "device", Align::kLeft, 3},
+                   {"measured on", "reported_name", Align::kLeft, 6},
                    {"runs", "runs", Align::kRight},
                    {"error inside", "in_sample_error_percent", Align::kDecimal},
                    {"left out", "leave_one_out_error_percent", Align::kDecimal},
-                   {"ring of", "rings", Align::kLeft},
-                   {"date", "date", Align::kLeft},
-                   {"source", "source", Align::kLeft}};
+                   {"ring of", "rings", Align::kLeft, 5},
+                   {"date", "date", Align::kLeft, 4},
+                   {"source", "source", Align::kLeft, 7}};
   const auto percent = [](double share) {
     return Cell(fmt::format("{:.1f} %", 100.0 * share), 100.0 * share);
   };
@@ -203,13 +203,13 @@ Table Scenarios() {
   table.columns = {{"scenario", "scenario", Align::kLeft},
                    {"what", "title", Align::kLeft},
                    {"model", "model", Align::kLeft},
-                   {"samples", "train_samples", Align::kRight},
-                   {"epochs", "epochs", Align::kRight},
-                   {"batch", "batch", Align::kRight},
-                   {"padding", "padding", Align::kLeft},
-                   {"precision", "precision", Align::kLeft},
-                   {"optimizer", "optimizer", Align::kLeft},
-                   {"stack", "stack", Align::kLeft}};
+                   {"samples", "train_samples", Align::kRight, 3},
+                   {"epochs", "epochs", Align::kRight, 4},
+                   {"batch", "batch", Align::kRight, 1},
+                   {"padding", "padding", Align::kLeft, 5},
+                   {"precision", "precision", Align::kLeft, 2},
+                   {"optimizer", "optimizer", Align::kLeft, 6},
+                   {"stack", "stack", Align::kLeft, 7}};
   for (const std::string& name : ShippedScenarios()) {
     const Scenario s = LoadScenario(name);
     table.Add({s.name,
@@ -251,7 +251,7 @@ Table PriceTable() {
                    {"on demand/h", "price_usd_per_hour", Align::kDecimal},
                    {"spot/h from", "spot_low_usd_per_hour", Align::kDecimal},
                    {"to", "spot_high_usd_per_hour", Align::kDecimal},
-                   {"date", "date", Align::kLeft},
+                   {"date", "date", Align::kLeft, 1},
                    {"caution", "caution", Align::kLeft}};
   return table;
 }

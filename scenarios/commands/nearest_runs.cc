@@ -38,12 +38,12 @@ Table TableOf(std::string title) {
   Table table;
   table.title = std::move(title);
   table.columns = {{"run", "run", Align::kLeft},
-                   {"layers", "layers", Align::kRight},
+                   {"layers", "layers", Align::kRight, 3},
                    {"batch", "batch", Align::kRight},
                    {"length", "sequence_length", Align::kRight},
-                   {"settings", "settings", Align::kLeft},
-                   {"devices", "devices", Align::kRight},
-                   {"figure", "quantity", Align::kLeft},
+                   {"settings", "settings", Align::kLeft, 1},
+                   {"devices", "devices", Align::kRight, 2},
+                   {"figure", "quantity", Align::kLeft, 4},
                    {"measured", "measured", Align::kRight},
                    {"left out", "left_out", Align::kRight},
                    {"error", "error", Align::kRight}};

@@ -14,34 +14,33 @@
 namespace trainfare::scenarios {
 namespace {
 
-using nlohmann::json;
-
 // An object of the file and where it stands in it.
 class Object {
  public:
-  Object(const std::string& file, std::string path, const json& value)
+  Object(const std::string& file, std::string path, const nlohmann::json& value)
       : file_(file), path_(std::move(path)), value_(value) {
     if (!value.is_object()) Fail("", "an object", value);
   }
 
   // nullptr: absent or null.
-  const json* Find(std::string_view key) const {
+  const nlohmann::json* Find(std::string_view key) const {
     const auto found = value_.find(std::string(key));
     return found == value_.end() || found->is_null() ? nullptr : &*found;
   }
-  const json& At(std::string_view key, const std::string& expected) const {
-    const json* found = Find(key);
-    if (found == nullptr) Fail(key, expected, json());
+  const nlohmann::json& At(std::string_view key,
+                           const std::string& expected) const {
+    const nlohmann::json* found = Find(key);
+    if (found == nullptr) Fail(key, expected, nlohmann::json());
     return *found;
   }
   Object Inner(std::string_view key) const {
     return {file_, PathOf(key), At(key, "an object")};
   }
   std::vector<Object> List(std::string_view key) const {
-    const json& list = At(key, "a list");
+    const nlohmann::json& list = At(key, "a list");
     if (!list.is_array()) Fail(key, "a list", list);
     std::vector<Object> objects;
-    for (const json& item : list) {
+    for (const nlohmann::json& item : list) {
       objects.emplace_back(
           file_, fmt::format("{}[{}]", PathOf(key), objects.size()), item);
     }
@@ -49,34 +48,34 @@ class Object {
   }
   // "" where it is absent.
   std::string Text(std::string_view key) const {
-    const json* found = Find(key);
+    const nlohmann::json* found = Find(key);
     if (found == nullptr) return "";
     if (!found->is_string()) Fail(key, "a text", *found);
     return hardware::OneLine(found->get<std::string>());
   }
   std::string Count(std::string_view key) const {
-    const json* found = Find(key);
+    const nlohmann::json* found = Find(key);
     if (found == nullptr) return "";
     if (!found->is_number_integer()) Fail(key, "a whole number", *found);
     return found->dump();
   }
   std::optional<double> Number(std::string_view key) const {
-    const json* found = Find(key);
+    const nlohmann::json* found = Find(key);
     if (found == nullptr) return std::nullopt;
     if (!found->is_number()) Fail(key, "a number", *found);
     return found->get<double>();
   }
   bool Flag(std::string_view key) const {
-    const json* found = Find(key);
+    const nlohmann::json* found = Find(key);
     if (found == nullptr) return false;
     if (!found->is_boolean()) Fail(key, "true or false", *found);
     return found->get<bool>();
   }
-  const json& value() const { return value_; }
+  const nlohmann::json& value() const { return value_; }
 
   [[noreturn]] void Fail(std::string_view key,
                          const std::string& expected,
-                         const json& got) const {
+                         const nlohmann::json& got) const {
     const std::string path = PathOf(key);
     throw model::InputError(
         fmt::format("{}: {}expected {}, got {}",
@@ -94,12 +93,12 @@ class Object {
 
   const std::string& file_;
   std::string path_;
-  const json& value_;
+  const nlohmann::json& value_;
 };
 
 // Everything below `value` that is no object, by its path.
 void Flatten(const std::string& path,
-             const json& value,
+             const nlohmann::json& value,
              std::map<std::string, std::string>& leaves) {
   if (!value.is_object()) {
     leaves[hardware::OneLine(path)] =
@@ -116,7 +115,7 @@ void Flatten(const std::string& path,
 
 std::map<std::string, std::string> SettingsOf(const Object& answer,
                                               std::string_view rows) {
-  json beside = answer.value();
+  nlohmann::json beside = answer.value();
   // The answer itself, and what is said of it.
   for (const char* key : {"schema",
                           "timestamp",
@@ -192,17 +191,18 @@ SavedAnswer LoadAnswer(const std::string& path) {
 }
 
 SavedAnswer ParseAnswer(const std::string& text, const std::string& path) {
-  const json value = hardware::ParseJson(text, path);
+  const nlohmann::json value = hardware::ParseJson(text, path);
   const Object answer(path, "", value);
   SavedAnswer saved;
   saved.file = path;
   saved.schema = answer.Text("schema");
   saved.recommends = saved.schema == "trainfare.recommendation/1";
   if (!saved.recommends && saved.schema != "trainfare.prediction/1") {
-    answer.Fail("schema",
-                "trainfare.prediction/1 or trainfare.recommendation/1, as "
-                "predict and recommend --format json write it",
-                saved.schema.empty() ? json() : json(saved.schema));
+    answer.Fail(
+        "schema",
+        "trainfare.prediction/1 or trainfare.recommendation/1, as "
+        "predict and recommend --format json write it",
+        saved.schema.empty() ? nlohmann::json() : nlohmann::json(saved.schema));
   }
   const Object scenario = answer.Inner("scenario");
   saved.title = scenario.Text("title");
@@ -215,7 +215,7 @@ SavedAnswer ParseAnswer(const std::string& text, const std::string& path) {
     AddParts(scenario, saved.rows.back());
   }
   if (saved.rows.empty()) {
-    answer.Fail(list, "at least one answer", json::array());
+    answer.Fail(list, "at least one answer", nlohmann::json::array());
   }
   saved.settings = SettingsOf(answer, list);
   return saved;

@@ -572,20 +572,20 @@ Table RowTable(const std::vector<Row>& rows, const Validation& validation) {
   Table table;
   table.columns = {{"row", "label", Align::kLeft},
                    {"device", "device", Align::kLeft},
-                   {"devices", "devices", Align::kRight},
-                   {"model", "model", Align::kLeft},
-                   {"precision", "precision", Align::kLeft},
-                   {"batch", "batch", Align::kRight},
-                   {"length", "sequence_length", Align::kRight},
-                   {"part", "quantity", Align::kLeft},
+                   {"devices", "devices", Align::kRight, 4},
+                   {"model", "model", Align::kLeft, 6},
+                   {"precision", "precision", Align::kLeft, 5},
+                   {"batch", "batch", Align::kRight, 2},
+                   {"length", "sequence_length", Align::kRight, 3},
+                   {"part", "quantity", Align::kLeft, 8},
                    {"measured", "measured_s", Align::kRight},
                    {"predicted", "predicted_s", Align::kRight},
                    {"error", "error_percent", Align::kDecimal},
-                   {"inside 80 %", "covered", Align::kLeft},
-                   {"grade", "grade", Align::kLeft}};
+                   {"inside 80 %", "covered", Align::kLeft, 1},
+                   {"grade", "grade", Align::kLeft, 7}};
   if (repeated) {
     table.columns.push_back(
-        {"repeats apart", "repeat_spread_percent", Align::kDecimal});
+        {"repeats apart", "repeat_spread_percent", Align::kDecimal, 9});
   }
   for (const Row& row : rows) {
     if (!row.predicted) continue;

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/files/foreign_text.h"
 #include "hardware/files/json_text.h"
+#include "hardware/files/terminal.h"
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/json_fields.h"
@@ -34,44 +36,74 @@ bool IsPlain(const std::string& text) {
          text != "yes" && text != "no" && text != "on" && text != "off";
 }
 
-// `{ name: adamw, by: [a, b] }`: JSON is YAML, but harder to read.
-std::string Flow(const Json& value) {
-  if (value.is_string() && IsPlain(value.get<std::string>())) {
-    return value.get<std::string>();
+// Appends `{ name: adamw, by: [a, b] }` to the last of `pieces`, a new piece
+// behind every comma: JSON is YAML, but harder to read.
+void AddFlow(const Json& value, std::vector<std::string>& pieces) {
+  if (!value.is_structured()) {
+    const bool plain = value.is_string() && IsPlain(value.get<std::string>());
+    pieces.back() +=
+        plain ? value.get<std::string>() : hardware::WriteJson(value);
+    return;
   }
-  if (!value.is_structured()) return hardware::WriteJson(value);
-  std::string text;
+  pieces.back() += value.is_object() ? "{ " : "[";
+  bool first = true;
   for (const auto& item : value.items()) {
-    if (!text.empty()) text += ", ";
-    if (value.is_object()) text += item.key() + ": ";
-    text += Flow(item.value());
+    if (!first) {
+      pieces.back() += ',';
+      pieces.emplace_back();
+    }
+    first = false;
+    if (value.is_object()) pieces.back() += item.key() + ": ";
+    AddFlow(item.value(), pieces);
   }
-  return value.is_object() ? fmt::format("{{ {} }}", text)
-                           : fmt::format("[{}]", text);
+  pieces.back() += value.is_object() ? " }" : "]";
 }
 
+// A document whose lines are broken where YAML lets them.
 class Lines {
  public:
-  void Add(std::string_view key, const Json& value) {
-    text_ += fmt::format("{}: {}\n", key, Flow(value));
-  }
+  explicit Lines(size_t width) : width_(width) {}
+
+  void Add(std::string_view key, const Json& value) { AddKey("", key, value); }
   // A key a line; `map` may be empty.
   void AddMap(std::string_view key, const Json& map) {
     if (map.empty()) return;
     text_ += fmt::format("{}:\n", key);
     for (const auto& item : map.items()) {
-      text_ += fmt::format("  {}: {}\n", item.key(), Flow(item.value()));
+      AddKey("  ", item.key(), item.value());
     }
   }
   void AddAll(const Json& keys) {
     for (const auto& item : keys.items()) Add(item.key(), item.value());
   }
   void Comment(const std::string& text) {
-    text_ += fmt::format("# {}\n", text);
+    for (const std::string& line :
+         hardware::LinesOf("# " + text, width_, "# ")) {
+      text_ += line + "\n";
+    }
   }
   const std::string& text() const { return text_; }
 
  private:
+  void AddKey(std::string_view indent,
+              std::string_view key,
+              const Json& value) {
+    std::vector<std::string> pieces = {fmt::format("{}{}: ", indent, key)};
+    AddFlow(value, pieces);
+    std::string line = pieces.front();
+    for (size_t i = 1; i < pieces.size(); ++i) {
+      if (hardware::DisplayWidth(line) + 1 + hardware::DisplayWidth(pieces[i]) >
+          width_) {
+        text_ += line + "\n";
+        line = fmt::format("{}    {}", indent, pieces[i]);
+      } else {
+        line += ' ' + pieces[i];
+      }
+    }
+    text_ += line + "\n";
+  }
+
+  size_t width_;
   std::string text_;
 };
 
@@ -188,9 +220,9 @@ void AddComments(const Scenario& s, Lines& lines) {
 
 }  // namespace
 
-std::string ToYaml(const Scenario& s) {
+std::string ToYaml(const Scenario& s, size_t width) {
   const model::Workload& w = s.workload;
-  Lines lines;
+  Lines lines(width);
   AddComments(s, lines);
   lines.Add("name", s.title);
   Json model;

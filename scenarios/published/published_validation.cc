@@ -386,17 +386,17 @@ Json RowJson(const Result& result, size_t i) {
 Table RowTable(const Result& result) {
   Table table;
   table.columns = {{"row", "label", Align::kLeft},
-                   {"group", "group", Align::kLeft},
-                   {"device", "device", Align::kLeft},
+                   {"group", "group", Align::kLeft, 4},
+                   {"device", "device", Align::kLeft, 1},
                    {"quantity", "quantity", Align::kLeft},
                    {"printed", "printed_base", Align::kRight},
                    {"as shipped", "as_shipped", Align::kRight},
                    {"error", "as_shipped_error", Align::kDecimal},
                    {"left out", "left_out", Align::kRight},
                    {"error", "left_out_error", Align::kDecimal},
-                   {"inferred", "inferred", Align::kLeft},
-                   {"seen by fit", "seen", Align::kLeft},
-                   {"from", "how", Align::kLeft}};
+                   {"inferred", "inferred", Align::kLeft, 5},
+                   {"seen by fit", "seen", Align::kLeft, 2},
+                   {"from", "how", Align::kLeft, 3}};
   const Cell none("-", std::string());
   for (const size_t i : result.rows) {
     const PublishedRow& row = result.published.rows[i];

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "hardware/files/foreign_text.h"
+#include "hardware/files/terminal.h"
 #include "hardware/files/whole_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -79,7 +79,7 @@ std::string Render(const Report& report,
     case Format::kTable: {
       std::string out;
       for (const std::string& line : report.headline) {
-        out += Wrapped(line, width, "  ");
+        out += hardware::Wrapped(line, width, "  ");
       }
       for (const Table& table : report.tables) {
         if (!IsForPeople(table)) continue;
@@ -88,11 +88,11 @@ std::string Render(const Report& report,
       }
       if (!report.notes.empty()) out += "\n";
       for (const Note& note : report.notes) {
-        out += Wrapped("note: " + note.text, width, "  ");
+        out += hardware::Wrapped("note: " + note.text, width, "  ");
       }
       if (!report.closing.empty()) {
         out += '\n';
-        out += Wrapped(report.closing, width, "  ");
+        out += hardware::Wrapped(report.closing, width, "  ");
       }
       return out;
     }
@@ -100,7 +100,7 @@ std::string Render(const Report& report,
       std::string out;
       for (const std::string& line : report.headline) {
         if (!out.empty()) out += "\n";
-        out += Wrapped(line, std::nullopt, "");
+        out += hardware::Wrapped(line, std::nullopt, "");
       }
       for (const Table& table : report.tables) {
         if (!IsForPeople(table)) continue;
@@ -109,7 +109,7 @@ std::string Render(const Report& report,
       }
       if (!report.notes.empty()) out += "\n";
       for (const Note& note : report.notes) {
-        out += Wrapped("- " + note.text, std::nullopt, "");
+        out += hardware::Wrapped("- " + note.text, std::nullopt, "");
       }
       return out;
     }
@@ -142,12 +142,14 @@ void Write(const Report& report,
   }
   if (!options.quiet) {
     for (const Note& warning : report.warnings) {
-      log << "trainfare: warning: " << hardware::OneLine(warning.text) << "\n";
+      log << hardware::Wrapped(
+          "trainfare: warning: " + warning.text, options.log_width, "  ");
     }
   }
   for (const std::string& file : options.exports) {
     WriteFile(file, Render(report, ExportFormat(file)));
-    if (!options.quiet) log << "written: " << file << "\n";
+    if (options.quiet) continue;
+    log << hardware::Wrapped("written: " + file, options.log_width, "  ");
   }
 }
 

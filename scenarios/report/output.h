@@ -44,7 +44,8 @@ struct OutputOptions {
   Format format = Format::kTable;
   std::vector<std::string> exports;  // files; the suffix decides
   bool colour = false;
-  std::optional<size_t> width;  // of the terminal, where there is one
+  std::optional<size_t> width;      // of the terminal, where there is one
+  std::optional<size_t> log_width;  // of the one behind standard error
   bool quiet = false;
 };
 

@@ -27,7 +27,6 @@ struct Column {
   // On a narrow terminal the column with the highest goes first; 0 stays.
   int drop = 0;
   Audience audience = Audience::kAll;
-  bool wraps = false;  // as the last one: goes on below instead of being cut
 };
 
 struct Cell {
@@ -63,20 +62,14 @@ class Table {
 // Whether a person sees any column of it.
 bool IsForPeople(const Table& table);
 
-// Without a limit a line is as long as it is; with one, columns are left out in
-// the order of their `drop`, and then cells of the last column are cut, or go
-// on below, to keep lines within it.
+// Without a limit a line is as long as it is. With one, columns are left out in
+// the order of their `drop`, then cells go on below; a row that is too wide
+// even so becomes a line for each of its cells.
 std::string TextTable(const Table& table,
                       std::optional<size_t> width = std::nullopt,
                       bool colour = false);
 std::string CsvTable(const Table& table);  // RFC 4180, header first
 std::string MarkdownTable(const Table& table);
-
-// `text` in lines of at most `width` columns where it has words to break at,
-// each but the first behind `indent`; ends in a line feed.
-std::string Wrapped(std::string_view text,
-                    std::optional<size_t> width,
-                    std::string_view indent);
 
 // A number with as many digits as tell it from its neighbours, no more.
 std::string ShortestNumber(double value);

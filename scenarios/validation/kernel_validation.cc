@@ -63,7 +63,7 @@ class Predictors {
   std::map<std::string, Predictor> predictors_;
 };
 
-struct Row {
+struct KernelRow {
   const MeasuredKernel* measured = nullptr;
   Seconds<> predicted;
   bool fitted = false;  // the fit that predicted it has seen it
@@ -94,10 +94,10 @@ bool IsFittedTo(const calibrate::Fit& fit, const std::string& id) {
       });
 }
 
-std::vector<Row> AsShipped(const std::vector<MeasuredKernel>& kernels,
-                           std::vector<std::string>& warnings) {
+std::vector<KernelRow> AsShipped(const std::vector<MeasuredKernel>& kernels,
+                                 std::vector<std::string>& warnings) {
   Predictors predictors;
-  std::vector<Row> rows;
+  std::vector<KernelRow> rows;
   for (const MeasuredKernel& measured : kernels) {
     const Predictor& predictor = predictors.Of(measured.device);
     rows.push_back({&measured,
@@ -110,14 +110,14 @@ std::vector<Row> AsShipped(const std::vector<MeasuredKernel>& kernels,
 
 // By fits to these kernels alone, a fit a device; with `left_out` each by a fit
 // to the others.
-std::vector<Row> Refitted(const std::vector<MeasuredKernel>& kernels,
-                          bool left_out,
-                          std::vector<std::string>& notes) {
+std::vector<KernelRow> Refitted(const std::vector<MeasuredKernel>& kernels,
+                                bool left_out,
+                                std::vector<std::string>& notes) {
   std::map<std::string, std::vector<const MeasuredKernel*>> of_device;
   for (const MeasuredKernel& measured : kernels) {
     of_device[measured.device].push_back(&measured);
   }
-  std::vector<Row> rows;
+  std::vector<KernelRow> rows;
   int64_t without = 0;
   for (const auto& [name, members] : of_device) {
     std::vector<calibrate::KernelObservation> observations;
@@ -156,25 +156,25 @@ std::string Extents(const MeasuredKernel& measured) {
              : fmt::format("{} x {} x {} x {}", g.batch, g.m, g.n, g.k);
 }
 
-Cell TimeCell(Seconds<> time) {
+Cell KernelTimeCell(Seconds<> time) {
   return {hardware::FormatTime(time), ToSeconds(time)};
 }
 Cell ErrorCell(double error) {
   return {fmt::format("{:+.1f} %", error), error};
 }
 
-Table RowTable(const std::vector<Row>& rows) {
+Table RowTable(const std::vector<KernelRow>& rows) {
   Table table;
   table.columns = {{"operation", "operation", Align::kLeft},
-                   {"phase", "phase", Align::kLeft},
-                   {"kind", "kind", Align::kLeft},
+                   {"phase", "phase", Align::kLeft, 2},
+                   {"kind", "kind", Align::kLeft, 3},
                    {"run", "workload", Align::kLeft},
-                   {"extents", "extents", Align::kRight},
-                   {"a step", "per_step", Align::kRight},
+                   {"extents", "extents", Align::kRight, 1},
+                   {"a step", "per_step", Align::kRight, 4},
                    {"measured", "measured_s", Align::kRight},
                    {"predicted", "predicted_s", Align::kRight},
                    {"error", "error_percent", Align::kDecimal}};
-  for (const Row& row : rows) {
+  for (const KernelRow& row : rows) {
     const MeasuredKernel& m = *row.measured;
     table.Add(
         {m.operation,
@@ -187,8 +187,8 @@ Table RowTable(const std::vector<Row>& rows) {
                      m.workload.sequence_length),
          Extents(m),
          Cell(fmt::format("{}", m.per_step), static_cast<double>(m.per_step)),
-         TimeCell(m.time),
-         TimeCell(row.predicted),
+         KernelTimeCell(m.time),
+         KernelTimeCell(row.predicted),
          ErrorCell(row.error())});
   }
   return table;
@@ -200,7 +200,7 @@ struct Group {
   Seconds<> measured;
   Seconds<> predicted;
 
-  void Add(const Row& row) {
+  void Add(const KernelRow& row) {
     errors.push_back({row.error(), std::nullopt});
     measured += row.measured_per_step();
     predicted += row.predicted_per_step();
@@ -224,9 +224,9 @@ std::vector<Cell> GroupCells(const std::string& name,
   return {
       name,
       Cell(fmt::format("{}", errors.count), static_cast<double>(errors.count)),
-      TimeCell(group.measured),
+      KernelTimeCell(group.measured),
       Cell(fmt::format("{:.1f} %", share), share),
-      TimeCell(group.predicted),
+      KernelTimeCell(group.predicted),
       ErrorCell(100.0 * (group.predicted / group.measured - 1.0)),
       ErrorCell(moves),
       Cell(fmt::format("{:.1f} %", errors.median), errors.median)};
@@ -235,13 +235,13 @@ std::vector<Cell> GroupCells(const std::string& name,
 Table KindTable(const Sums& sums) {
   Table table;
   table.columns = {{"kind", "kind", Align::kLeft},
-                   {"kernels", "n", Align::kRight},
+                   {"kernels", "n", Align::kRight, 1},
                    {"measured", "measured_per_step_s", Align::kRight},
-                   {"of the step", "share_percent", Align::kDecimal},
+                   {"of the step", "share_percent", Align::kDecimal, 2},
                    {"predicted", "predicted_per_step_s", Align::kRight},
                    {"error", "error_percent", Align::kDecimal},
                    {"moves the step", "step_error_percent", Align::kDecimal},
-                   {"median of one", "median_percent", Align::kDecimal}};
+                   {"median of one", "median_percent", Align::kDecimal, 4}};
   for (const auto& [kind, group] : sums.kinds) {
     table.Add(
         GroupCells(std::string(model::ToText(kind)), group, sums.all.measured));
@@ -262,7 +262,7 @@ Json GroupJson(std::string_view name, const Group& group) {
   return json;
 }
 
-Json RowJson(const Row& row) {
+Json RowJson(const KernelRow& row) {
   const MeasuredKernel& m = *row.measured;
   Json json;
   json["operation"] = m.operation;
@@ -371,7 +371,7 @@ Report ValidateKernels(const ValidateOptions& options) {
   Read read = ReadKernels(options.files);
   Report report;
   std::vector<std::string> left_out_fits;
-  const std::vector<Row> rows =
+  const std::vector<KernelRow> rows =
       as_shipped ? AsShipped(read.kernels, left_out_fits)
                  : Refitted(read.kernels, left_out, read.notes);
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
@@ -383,7 +383,7 @@ Report ValidateKernels(const ValidateOptions& options) {
   Sums sums;
   Json row_list = Json::array();
   int64_t fitted = 0;
-  for (const Row& row : rows) {
+  for (const KernelRow& row : rows) {
     sums.kinds[row.measured->kind].Add(row);
     sums.all.Add(row);
     row_list.push_back(RowJson(row));

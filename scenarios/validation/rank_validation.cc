@@ -20,7 +20,7 @@ using calibrate::RankStep;
 using model::InputError;
 using model::Seconds;
 
-struct Row {
+struct RankRow {
   std::string network;
   int64_t ranks = 0;
   model::Workload workload;
@@ -51,13 +51,13 @@ const MeasuredRun& OneRankOf(const MeasuredRun& run,
                    "threads and buckets in this file, got none");
 }
 
-std::vector<Row> RowsOf(const std::string& file) {
+std::vector<RankRow> RowsOf(const std::string& file) {
   const calibrate::Measurements measurements =
       calibrate::ReadMeasurements(file);
-  std::vector<Row> rows;
+  std::vector<RankRow> rows;
   for (const MeasuredRun& run : measurements.runs) {
     if (run.device_count == 1) continue;
-    Row row;
+    RankRow row;
     row.network = std::filesystem::path(file).stem().string();
     row.ranks = run.device_count;
     row.workload = run.workload;
@@ -86,25 +86,26 @@ Cell ShareCell(double percent) {
   return {fmt::format("{:.0f} %", percent), percent};
 }
 
-Table RowTable(const std::vector<Row>& rows) {
+Table RowTable(const std::vector<RankRow>& rows) {
   Table table;
-  table.columns = {{"network", "network", Align::kLeft},
-                   {"ranks", "ranks", Align::kRight},
-                   {"ring step", "step_latency_s", Align::kRight},
-                   {"link", "link_bytes_per_s", Align::kRight},
-                   {"beside", "link_beside_bytes_per_s", Align::kRight},
-                   {"speed", "speed", Align::kRight},
-                   {"backward", "backward_s", Align::kRight},
-                   {"predicted", "predicted_backward_s", Align::kRight},
-                   {"error", "backward_error_percent", Align::kDecimal},
-                   {"step", "step_s", Align::kRight},
-                   {"predicted", "predicted_step_s", Align::kRight},
-                   {"error", "step_error_percent", Align::kDecimal},
-                   {"exposed", "exposed_s", Align::kRight},
-                   {"predicted", "predicted_exposed_s", Align::kRight},
-                   {"hidden", "hidden_percent", Align::kDecimal},
-                   {"recursion", "recursion_error_percent", Align::kDecimal}};
-  for (const Row& row : rows) {
+  table.columns = {
+      {"network", "network", Align::kLeft},
+      {"ranks", "ranks", Align::kRight},
+      {"ring step", "step_latency_s", Align::kRight, 6},
+      {"link", "link_bytes_per_s", Align::kRight, 7},
+      {"beside", "link_beside_bytes_per_s", Align::kRight, 8},
+      {"speed", "speed", Align::kRight, 9},
+      {"backward", "backward_s", Align::kRight, 2},
+      {"predicted", "predicted_backward_s", Align::kRight, 2},
+      {"error", "backward_error_percent", Align::kDecimal, 2},
+      {"step", "step_s", Align::kRight},
+      {"predicted", "predicted_step_s", Align::kRight},
+      {"error", "step_error_percent", Align::kDecimal},
+      {"exposed", "exposed_s", Align::kRight, 4},
+      {"predicted", "predicted_exposed_s", Align::kRight, 4},
+      {"hidden", "hidden_percent", Align::kDecimal, 5},
+      {"recursion", "recursion_error_percent", Align::kDecimal, 3}};
+  for (const RankRow& row : rows) {
     const RankStep& m = row.measured;
     const RankStep& p = row.predicted;
     const double link = row.fitted.alone.ring.link.base();
@@ -139,7 +140,7 @@ Json GroupJson(std::string_view name, const std::vector<RowError>& errors) {
   return json;
 }
 
-Json RowJson(const Row& row) {
+Json RowJson(const RankRow& row) {
   Json json;
   json["network"] = row.network;
   json["ranks"] = row.ranks;
@@ -207,16 +208,16 @@ Report ValidateRanks(const ValidateOptions& options) {
         "--protocol: runs over ranks are predicted from the other records of "
         "their file; leave it out");
   }
-  std::vector<Row> rows;
+  std::vector<RankRow> rows;
   for (const std::string& file : options.files) {
-    const std::vector<Row> of_file = RowsOf(file);
+    const std::vector<RankRow> of_file = RowsOf(file);
     rows.insert(rows.end(), of_file.begin(), of_file.end());
   }
   std::vector<RowError> backward;
   std::vector<RowError> step;
   std::vector<RowError> recursion;
   Json row_list = Json::array();
-  for (const Row& row : rows) {
+  for (const RankRow& row : rows) {
     backward.push_back(
         {Error(row.predicted.backward, row.measured.backward), std::nullopt});
     step.push_back(

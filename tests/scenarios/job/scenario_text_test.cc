@@ -127,7 +127,7 @@ TEST_CASE("lengths are shown as points of their distribution") {
   const std::string text = ToYaml(Job("bert-base-uncased", kTraining));
   CHECK(text.find("source: \"counted: by hand\"") != std::string::npos);
   CHECK(text.find("# lengths 4 to 40, mean ") != std::string::npos);
-  const std::string model = ToYaml(LoadScenario("emotion_bert_base"));
+  const std::string model = ToYaml(LoadScenario("emotion_bert_base"), 400);
   CHECK(model.find("shortest: 4, lengths: [20, 38, 45, 57, 87], share_up_to: "
                    "[0.5, 0.9, 0.95, 0.99, 1.0]") != std::string::npos);
 }
