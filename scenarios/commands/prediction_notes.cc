@@ -330,8 +330,22 @@ std::string Answer(const PredictionTarget& target,
                                  StartUpWords(job),
                                  TargetName(target));
   if (const auto cost = CostOf(job, target.tariff)) {
-    line += fmt::format(" and costs {}", hardware::FormatMoney(cost->usual));
+    line += fmt::format(" and costs {} (80 % interval {} .. {})",
+                        hardware::FormatMoney(cost->usual),
+                        hardware::FormatMoney(cost->low),
+                        hardware::FormatMoney(cost->high));
   }
+  if (const auto energy = EnergyRangeOf(job)) {
+    line += fmt::format("; {} ({} .. {})",
+                        hardware::FormatEnergy(*job.energy),
+                        hardware::FormatEnergy(energy->low),
+                        hardware::FormatEnergy(energy->high));
+  }
+  const MemoryRange memory = MemoryRangeOf(job.memory.total());
+  line += fmt::format("; {} a device ({} .. {})",
+                      FormatBytes(job.memory.total()),
+                      FormatBytes(memory.low),
+                      FormatBytes(memory.high));
   return line;
 }
 

@@ -8,6 +8,7 @@
 #include "model/sharding.h"
 #include "scenarios/commands/job_units.h"
 #include "scenarios/commands/prediction_report.h"
+#include "scenarios/job/energy.h"
 #include "scenarios/job/memory_range.h"
 #include "scenarios/report/column_unit.h"
 
@@ -49,12 +50,14 @@ std::vector<Column> Columns(const JobUnits& units,
       {"tokens/s", "tokens_per_s", Align::kRight, 5},
       {"MFU (%)", "mfu", Align::kDecimal, 6},
       {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 2},
-      {"", "memory_low_bytes", Align::kDecimal, 0, Audience::kMachines},
-      {"", "memory_high_bytes", Align::kDecimal, 0, Audience::kMachines},
+      {"80 % from", "memory_low_bytes", Align::kDecimal, 11},
+      {"to", "memory_high_bytes", Align::kDecimal, 11},
       {units.energy.Title("energy"), "energy_j", Align::kDecimal, 3},
+      {"80 % from", "", Align::kDecimal, 10, Audience::kPeople},
+      {"to", "", Align::kDecimal, 10, Audience::kPeople},
       {"cost ($)", "cost_usd", Align::kDecimal, 1},
-      {"", "cost_low_usd", Align::kDecimal, 0, Audience::kMachines},
-      {"", "cost_high_usd", Align::kDecimal, 0, Audience::kMachines},
+      {"80 % from", "cost_low_usd", Align::kDecimal, 9},
+      {"to", "cost_high_usd", Align::kDecimal, 9},
       {"grade", "grade", Align::kLeft, 3},
       {"bottleneck", "bottleneck", Align::kLeft}};
 }
@@ -94,7 +97,7 @@ std::vector<Cell> Row(const Prediction& prediction,
   if (!job.fits()) {
     row.insert(row.end(), 8, none);
     add_memory();
-    row.insert(row.end(), 5, none);
+    row.insert(row.end(), 7, none);
     row.emplace_back(job.Obstacle());
     return row;
   }
@@ -115,6 +118,12 @@ std::vector<Cell> Row(const Prediction& prediction,
         (job.energy_is_bound ? "< " : "") + units.energy.Text(joules), joules);
   } else {
     row.push_back(none);
+  }
+  if (const auto range = EnergyRangeOf(job)) {
+    add(units.energy, ToJoules(range->low));
+    add(units.energy, ToJoules(range->high));
+  } else {
+    row.insert(row.end(), 2, none);
   }
   if (const auto cost = CostOf(job, prediction.target->tariff)) {
     for (const model::Usd<> part : {cost->usual, cost->low, cost->high}) {

@@ -502,7 +502,8 @@ std::string Answer(const std::vector<Candidate>& candidates,
   const bool with_batch =
       ChoosesBatch(options) || IsCut(best, scenario, options);
   return fmt::format(
-      "{}: {}{} is {} ({} x {}{}{}): {}, {} (80 % interval {} .. {}{})",
+      "{}: {}{} is {} ({} x {}{}{}): {} (80 % interval {} .. {}), {} (80 % "
+      "interval {} .. {}{})",
       scenario.title,
       best.by_measurement ? "measured, in a tie for " : "",
       Superlative(options.objective),
@@ -514,6 +515,8 @@ std::string Answer(const std::vector<Candidate>& candidates,
                                   : "",
       ChosenOf(best, with_batch, options),
       FormatMoney(*best.cost),
+      FormatMoney(best.cost_low.value_or(*best.cost)),
+      FormatMoney(best.cost_high.value_or(*best.cost)),
       FormatTime(best.job->run.total()),
       FormatTime(best.job->run_low),
       FormatTime(best.job->run_high),

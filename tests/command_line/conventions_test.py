@@ -404,6 +404,14 @@ class Conventions(command_line_test.Case):
                (("step_time", "s"), ("memory", "bytes"), ("cost", "usd")))
         text = self.good(*JOB).stdout
         self.assertRegex(text.splitlines()[0], r"80 % interval \S+ min.* \.\. ")
+        costs = r"\$[\d.]+ \(80 % interval \$[\d.]+ \.\. \$[\d.]+\)"
+        self.assertRegex(self.good(*WINNER).stdout.splitlines()[0], ": " + costs)
+        said = text.splitlines()
+        self.assertRegex(said[0], "costs " + costs)
+        self.assertRegex(said[0], r"; [\d.]+ \wWh? \([\d.]+ \w+ \.\. [\d.]+ \w+\)")
+        self.assertRegex(said[0], r"; [\d.]+ GiB a device \([\d.]+ GiB \.\. ")
+        # Each of step, memory, energy and cost has its own interval.
+        self.assertEqual(said[3].count("80 % from"), 4)
         memory = text.split("memory of one device")[1]
         self.assertRegex(memory, r"80 % from +[\d.]+ GiB\nto +[\d.]+ GiB")
         # What fits by its figure alone is warned of.
