@@ -282,11 +282,15 @@ done
 
 }  // namespace
 
+std::vector<std::string_view> LauncherWords() {
+  return {"torchrun", "slurm", "skypilot"};
+}
+
 Launcher LauncherFromText(std::string_view text) {
   if (text == "torchrun") return Launcher::kTorchrun;
   if (text == "slurm") return Launcher::kSlurm;
   if (text == "skypilot") return Launcher::kSkyPilot;
-  const std::vector<std::string_view> known = {"torchrun", "slurm", "skypilot"};
+  const std::vector<std::string_view> known = LauncherWords();
   throw InputError(fmt::format("--launch: unknown launcher \"{}\"{}; known: {}",
                                text,
                                model::DidYouMean(text, known),

@@ -19,6 +19,7 @@ enum class Launcher {
   kSkyPilot,  // a cluster an instance, ended behind its run
 };
 Launcher LauncherFromText(std::string_view text);  // throws InputError
+std::vector<std::string_view> LauncherWords();
 
 struct LaunchOptions {
   Launcher launcher = Launcher::kTorchrun;

@@ -17,7 +17,7 @@ constexpr size_t kNarrowest = 20;
 // reader sees that it goes on, if that is not far back.
 std::string_view FrontOf(std::string_view word, size_t width) {
   const std::string_view most = CutToWidth(word, width);
-  const size_t mark = most.find_last_of("/-_,.:");
+  const size_t mark = most.find_last_of("/-_,.:|");
   return mark != std::string_view::npos && 2 * (mark + 1) > most.size()
              ? most.substr(0, mark + 1)
              : most;

@@ -1,5 +1,7 @@
 #include "scenarios/command_line/arguments.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
@@ -63,6 +65,10 @@ std::string WholeNumber(std::string& text) {
          std::string(error == std::errc::result_out_of_range ? " of 64 bits"
                                                              : "") +
          ", got \"" + text + "\"";
+}
+
+std::string Choices(const std::vector<std::string_view>& words) {
+  return fmt::format("{}", fmt::join(words, "|"));
 }
 
 CLI::Option* AddCount(CLI::App& app,

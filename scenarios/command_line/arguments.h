@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "model/words.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
 namespace CLI {
@@ -19,6 +22,16 @@ namespace trainfare::scenarios {
 // Turns the text of a whole number of 64 bits into one without spaces around
 // it; else what is wrong with it in words. "" where it is one.
 std::string WholeNumber(std::string& text);
+
+// The words that an option's value may be, as its type: --help has
+// "auto|always|never", and completion.cc offers those without a capital letter.
+std::string Choices(const std::vector<std::string_view>& words);
+template <model::HasWordTable Enum>
+std::string Choices() {
+  std::vector<std::string_view> words;
+  for (const auto& word : model::kWords<Enum>.words) words.push_back(word.text);
+  return Choices(words);
+}
 
 // A share of a whole, from 0 to 1: "5%" or "0.05".
 CLI::Option* AddShare(CLI::App& app,

@@ -75,7 +75,8 @@ void AddRunFlags(CLI::App& app, CalibrateFlags& flags) {
            "Measure towards these scenarios: their models at the sizes that "
            "this machine can run, their precision, stack and lengths")
       ->type_name("NAME|FILE");
-  AddNames(app, "--precision", flags.precisions, "To run: fp32,bf16");
+  AddNames(app, "--precision", flags.precisions, "To run: fp32,bf16")
+      ->type_name(Choices<model::Precision>());
   AddNames(app,
            "--models",
            options.models,
@@ -105,9 +106,8 @@ void AddLaunchFlags(CLI::App& app, CalibrateFlags& flags) {
       ->type_name("FILE");
   app.add_option("--launch",
                  flags.launch,
-                 "Write a script that measures --instances elsewhere: "
-                 "torchrun, slurm or skypilot")
-      ->type_name("NAME");
+                 "Write a script that measures --instances elsewhere")
+      ->type_name(Choices(calibrate::LauncherWords()));
   AddNames(app,
            "--instances",
            flags.instances,

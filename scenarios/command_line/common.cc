@@ -50,8 +50,8 @@ std::chrono::sys_seconds TimeNow(const std::string& flag) {
 }  // namespace
 
 void CommonOptions::AddTo(CLI::App& app) {
-  app.add_option("--format", format_, "table, json, csv or markdown")
-      ->type_name("FORMAT")
+  app.add_option("--format", format_, "Of standard output")
+      ->type_name(Choices(FormatWords()))
       ->group(kOutputGroup);
   AddFiles(app,
            "--export",
@@ -60,8 +60,8 @@ void CommonOptions::AddTo(CLI::App& app) {
            "what; - is standard output, as JSON, -.csv as CSV; may be "
            "repeated. Machine formats have base units (s, B, J, USD)")
       ->group(kOutputGroup);
-  app.add_option("--color", colour_, "auto, always or never")
-      ->type_name("WHEN")
+  app.add_option("--color", colour_, "When there are colours")
+      ->type_name(Choices({"auto", "always", "never"}))
       ->group(kOutputGroup);
   app.add_flag("--quiet", output_.quiet, "Nothing on standard error but errors")
       ->group(kOutputGroup);

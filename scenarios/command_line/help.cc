@@ -45,8 +45,8 @@ class FittedHelp : public CLI::Formatter {
   std::string Entry(const std::string& name, const std::string& about) const {
     const size_t column = get_column_width();
     std::string out;
-    for (const std::string& line :
-         hardware::LinesOf("  " + name, width_, "  ")) {
+    for (const std::string& line : hardware::LinesOf(
+             "  " + name, width_, "      ", hardware::LongWords::kBreak)) {
       out += line + "\n";
     }
     if (about.empty()) return out;

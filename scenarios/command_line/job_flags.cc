@@ -52,7 +52,8 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
   AddNames(app,
            "--precision",
            overrides.precisions,
-           "fp32, tf32, fp16, bf16 or fp8, or several: bf16,fp32");
+           "Of the products, or several: bf16,fp32")
+      ->type_name(Choices<model::Precision>());
   AddCount(app, "--epochs", overrides.epochs, "Instead of the scenario's");
   app.add_option("--start-up",
                  overrides.start_up,
@@ -61,8 +62,8 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
       ->type_name("TIME");
   app.add_option("--work",
                  overrides.work,
-                 "training, or forward: passes of inference alone")
-      ->type_name("NAME");
+                 "What of a step is run; forward: passes of inference alone")
+      ->type_name(Choices<model::Work>());
 }
 
 void AddBaselineFlag(CLI::App& app, std::string& file) {

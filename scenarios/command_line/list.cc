@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 
 namespace trainfare::scenarios {
@@ -16,9 +17,8 @@ Command AddList(CLI::App& app, CommonOptions& common) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* sub = app.add_subcommand("list", "What is known by name");
-  sub->add_option("WHAT",
-                  flags->what,
-                  "devices, instances, models, fits, scenarios, prices or keys")
+  sub->add_option("WHAT", flags->what, "Of which kind")
+      ->type_name(Choices(ListingWords()))
       ->required();
   sub->add_option(
       "WORD", flags->words, "Only rows in which every word stands: h100 aws");

@@ -41,17 +41,30 @@ std::string TitleOf(const CLI::App& app, const CLI::App& command) {
                           : app.get_name() + "-" + command.get_name();
 }
 
+// Words to choose from, between which a line may be broken.
+std::string RoffChoices(std::string_view type) {
+  std::string text;
+  for (const char letter : Roff(type)) {
+    text += letter;
+    if (letter == '|') text += "\\:";
+  }
+  return text;
+}
+
 // Options and what they take, a paragraph each.
 std::string Paragraphs(const CLI::App& command, bool positional) {
   std::string text;
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional() != positional) continue;
     const std::string name = option->get_name(positional, !positional);
-    const std::string takes = positional ? "" : option->get_type_name();
+    const std::string type = option->get_type_name();
+    // Of an argument the name says as much, but for words to choose from.
+    const bool says = !positional || type.find('|') != std::string::npos;
+    const std::string takes = says ? type : "";
     text += fmt::format(".TP\n\\fB{}\\fR{}{}\n{}\n",
                         Roff(name),
                         takes.empty() ? "" : " ",
-                        Roff(takes),
+                        RoffChoices(takes),
                         Roff(option->get_description()));
   }
   return text;

@@ -68,7 +68,7 @@ void AddRanks(CLI::App& sub, PredictOptions& options) {
                  options.largest,
                  "The largest batch, length or model that fits, all else as "
                  "asked")
-      ->type_name("WHAT");
+      ->type_name(Choices({"batch", "length", "model"}));
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ void AddGoal(CLI::App& sub, RecommendFlags& flags) {
       ->type_name("USD");
   sub.add_option("--objective",
                  flags.objective,
-                 "cost, time, energy, balance, or the three in the order in "
-                 "which they count: time_cost_energy (default: cost)")
-      ->type_name("WHAT");
+                 "What is to be least; of several, the first counts most "
+                 "(default: cost)")
+      ->type_name(Choices(ObjectiveWords()));
 }
 
 void ReadGoal(RecommendFlags& flags) {

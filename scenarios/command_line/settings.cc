@@ -1,6 +1,7 @@
 #include "scenarios/command_line/settings.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -65,8 +66,43 @@ std::set<std::string> OptionsOf(const std::vector<const CLI::App*>& commands) {
   return names;
 }
 
+constexpr std::string_view kPrefix = "TRAINFARE_";
+
+// Variables of the program, of its set-up and of its tests that set no option.
+bool IsOtherVariable(std::string_view name) {
+  constexpr std::array<std::string_view, 26> kOthers = {"BENCHMARKS",
+                                                        "CACHE",
+                                                        "COMMIT",
+                                                        "CUDA",
+                                                        "DATA_DIR",
+                                                        "FAKE_NVML",
+                                                        "FITS",
+                                                        "FUZZ",
+                                                        "FUZZ_MUTATIONS",
+                                                        "FUZZ_SEED",
+                                                        "FUZZ_TARGET",
+                                                        "LIBTORCH_DIR",
+                                                        "NCCL_INCLUDE",
+                                                        "PACKAGES",
+                                                        "PROPERTY_QUESTIONS",
+                                                        "PROPERTY_SEED",
+                                                        "RANKS_SECRET",
+                                                        "RECORDS",
+                                                        "SANITIZE",
+                                                        "SANITIZED",
+                                                        "SHARED",
+                                                        "SKYPILOT_PYTHON",
+                                                        "TRAINER",
+                                                        "UNITY",
+                                                        "VERSIONS",
+                                                        "WERROR"};
+  return std::find(kOthers.begin(),
+                   kOthers.end(),
+                   name.substr(kPrefix.size())) != kOthers.end();
+}
+
 std::string VariableOf(std::string_view option) {
-  std::string name = "TRAINFARE_";
+  std::string name(kPrefix);
   for (const char letter : option) {
     const bool is_lower = letter >= 'a' && letter <= 'z';
     name += letter == '-' ? '_'
@@ -124,14 +160,16 @@ void SetOption(const Setting& setting, CLI::Option& option) {
   if (IsFlag(option)) {
     const std::string& word = setting.values.front();
     if (setting.values.size() != 1 || (word != "true" && word != "false")) {
-      throw UsageError(fmt::format("expected true or false, got \"{}\"", word));
+      throw UsageError(fmt::format(
+          "--{}: expected true or false, got \"{}\"", setting.option, word));
     }
     if (word == "false") return;
     option.add_result(option.get_flag_value("", "true"));
   } else {
     if (setting.values.size() > 1 && option.get_items_expected_max() == 1 &&
         option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll) {
-      throw UsageError("expected one value, got a list");
+      throw UsageError(
+          fmt::format("--{}: expected one value, got a list", setting.option));
     }
     option.add_result(setting.values);
   }
@@ -219,6 +257,32 @@ void Settings::ReadFile(const CLI::App& app, const std::string& path) {
   files_.push_back({path, true});
 }
 
+std::vector<std::string> UnknownVariables(const CLI::App& app) {
+  // Without what all of them begin with, which would make all alike.
+  std::vector<std::string> settings;
+  for (const std::string& option : OptionsOf(CommandsOf(app))) {
+    settings.push_back(VariableOf(option).substr(kPrefix.size()));
+  }
+  std::vector<std::string> lines;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (!name.starts_with(kPrefix) || IsOtherVariable(name)) continue;
+    const std::string_view rest = name.substr(kPrefix.size());
+    if (std::find(settings.begin(), settings.end(), rest) != settings.end()) {
+      continue;
+    }
+    const auto near = model::Nearest(rest, model::NameViews(settings), 1);
+    lines.push_back(fmt::format(
+        "{}: no setting has this name{}",
+        name,
+        near.empty()
+            ? ""
+            : fmt::format("; did you mean \"{}{}\"?", kPrefix, near.front())));
+  }
+  return lines;
+}
+
 const Setting* Settings::Of(const CLI::App& command,
                             const CLI::Option& option) const {
   const std::vector<std::string>& names = option.get_lnames();
@@ -263,6 +327,7 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
     if (option->count() > 0) continue;
     const Setting* setting = settings.Of(command, *option);
     if (setting == nullptr) continue;
+    // The library, and SetOption(), name the option in what they say.
     const auto refuse = [&](const std::string& what) {
       const std::string message = setting->origin + ": " + what;
       if (setting->of_file) throw InputError(message);

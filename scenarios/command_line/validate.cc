@@ -44,19 +44,16 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
   sub->add_option(
          "--protocol",
          flags->protocol,
-         "What predictions may have seen: as-shipped (nothing), "
-         "in-sample, leave-one-out, leave-source-out, leave-device-out, "
-         "one-run-per-device, k-runs=N")
-      ->type_name("NAME");
-  sub->add_option("--group-by",
-                  flags->group_by,
-                  "device, precision, model, framework or source")
-      ->type_name("WHAT");
+         "What predictions may have seen (default: as-shipped, nothing)")
+      ->type_name(Choices(ProtocolWords()));
+  sub->add_option("--group-by", flags->group_by, "Whose errors stand together")
+      ->type_name(
+          Choices({"device", "precision", "model", "framework", "source"}));
   sub->add_option("--repeats",
                   flags->repeats,
                   "Measurements of one point: each a row, or one row, their "
                   "median, with the noise between them")
-      ->type_name("each|median");
+      ->type_name(Choices({"each", "median"}));
   sub->add_option("--seed",
                   options.seed,
                   "Of the draw in one-run-per-device and k-runs=N")

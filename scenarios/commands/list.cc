@@ -342,14 +342,18 @@ Json RowsJson(const Table& table) {
 
 }  // namespace
 
+std::vector<std::string_view> ListingWords() {
+  std::vector<std::string_view> words;
+  for (const auto& [name, listing] : kListings) words.push_back(name);
+  return words;
+}
+
 Listing ListingFromText(std::string_view text) {
-  std::vector<std::string_view> known;
   for (const auto& [name, listing] : kListings) {
     if (name == text) return listing;
-    known.push_back(name);
   }
-  throw UsageError(
-      fmt::format("list: unknown \"{}\"{}", text, model::OfKnown(text, known)));
+  throw UsageError(fmt::format(
+      "list: unknown \"{}\"{}", text, model::OfKnown(text, ListingWords())));
 }
 
 Report List(Listing what,

@@ -21,6 +21,7 @@ enum class Listing {
   kKeys  // of files that people write
 };
 Listing ListingFromText(std::string_view text);  // throws UsageError
+std::vector<std::string_view> ListingWords();
 
 // The rows in which every word stands, whatever its letters' case.
 Report List(Listing what,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <map>
@@ -551,9 +552,9 @@ Q QuantityFlag(std::string_view flag,
 
 }  // namespace
 
-Objective ObjectiveFromText(std::string_view text) {
-  std::vector<std::string_view> known;
-  for (const Objective objective : {Objective::kCost,
+namespace {
+
+constexpr std::array kObjectives = {Objective::kCost,
                                     Objective::kTime,
                                     Objective::kEnergy,
                                     Objective::kBalance,
@@ -562,12 +563,23 @@ Objective ObjectiveFromText(std::string_view text) {
                                     Objective::kCostTimeEnergy,
                                     Objective::kCostEnergyTime,
                                     Objective::kEnergyTimeCost,
-                                    Objective::kEnergyCostTime}) {
-    if (ToText(objective) == text) return objective;
-    known.push_back(ToText(objective));
+                                    Objective::kEnergyCostTime};
+
+}  // namespace
+
+std::vector<std::string_view> ObjectiveWords() {
+  std::vector<std::string_view> words;
+  for (const Objective one : kObjectives) words.push_back(ToText(one));
+  return words;
+}
+
+Objective ObjectiveFromText(std::string_view text) {
+  for (const Objective one : kObjectives) {
+    if (ToText(one) == text) return one;
   }
-  throw UsageError(fmt::format(
-      "--objective: expected {}, got \"{}\"", fmt::join(known, ", "), text));
+  throw UsageError(fmt::format("--objective: expected {}, got \"{}\"",
+                               fmt::join(ObjectiveWords(), ", "),
+                               text));
 }
 
 model::Seconds<> TimeFlag(std::string_view flag, std::string_view text) {

@@ -28,6 +28,7 @@ enum class Objective {
   kEnergyCostTime,
 };
 Objective ObjectiveFromText(std::string_view text);  // throws UsageError
+std::vector<std::string_view> ObjectiveWords();
 
 struct RecommendOptions {
   std::string scenario;  // path or name; empty: overrides.model says it

@@ -33,8 +33,19 @@ Format FormatFromText(std::string_view text) {
   for (const auto& [format, name] : kFormats) {
     if (name == text) return format;
   }
-  throw UsageError(fmt::format(
-      "--format: expected table, json, csv or markdown, got \"{}\"", text));
+  std::vector<std::string_view> words = FormatWords();
+  const std::string_view last = words.back();
+  words.pop_back();
+  throw UsageError(fmt::format("--format: expected {} or {}, got \"{}\"",
+                               fmt::join(words, ", "),
+                               last,
+                               text));
+}
+
+std::vector<std::string_view> FormatWords() {
+  std::vector<std::string_view> words;
+  for (const auto& [format, name] : kFormats) words.push_back(name);
+  return words;
 }
 
 Format ExportFormat(const std::string& file) {

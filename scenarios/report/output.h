@@ -39,6 +39,7 @@ class UsageError : public std::runtime_error {
 enum class Format { kTable, kJson, kCsv, kMarkdown, kHtml, kTrace };
 // What --format calls them: neither HTML nor a trace. Throws UsageError.
 Format FormatFromText(std::string_view text);
+std::vector<std::string_view> FormatWords();
 
 struct OutputOptions {
   Format format = Format::kTable;

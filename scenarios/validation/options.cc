@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -9,41 +12,47 @@
 
 namespace trainfare::scenarios {
 
+namespace {
+
+constexpr std::array kProtocols = {
+    std::pair{std::string_view("as-shipped"), Protocol::kAsShipped},
+    std::pair{std::string_view("in-sample"), Protocol::kInSample},
+    std::pair{std::string_view("leave-one-out"), Protocol::kLeaveOneOut},
+    std::pair{std::string_view("leave-source-out"), Protocol::kLeaveSourceOut},
+    std::pair{std::string_view("leave-device-out"), Protocol::kLeaveDeviceOut},
+    std::pair{std::string_view("one-run-per-device"),
+              Protocol::kRunsPerDevice}};
+
+}  // namespace
+
+std::vector<std::string_view> ProtocolWords() {
+  std::vector<std::string_view> words;
+  for (const auto& [word, protocol] : kProtocols) words.push_back(word);
+  words.emplace_back("k-runs=N");
+  return words;
+}
+
 void SetProtocol(std::string_view text, ValidateOptions& options) {
-  constexpr std::string_view kRuns = "k-runs=";
   options.runs_per_device = 1;
-  if (text == "as-shipped") {
-    options.protocol = Protocol::kAsShipped;
-  } else if (text == "in-sample") {
-    options.protocol = Protocol::kInSample;
-  } else if (text == "leave-one-out") {
-    options.protocol = Protocol::kLeaveOneOut;
-  } else if (text == "leave-source-out") {
-    options.protocol = Protocol::kLeaveSourceOut;
-  } else if (text == "leave-device-out") {
-    options.protocol = Protocol::kLeaveDeviceOut;
-  } else if (text == "one-run-per-device") {
-    options.protocol = Protocol::kRunsPerDevice;
-  } else if (text.starts_with(kRuns)) {
-    const auto runs = hardware::ParseInteger(text.substr(kRuns.size()));
-    if (!runs || *runs < 1) {
-      throw UsageError(fmt::format(
-          "--protocol: expected a count of runs of at least 1, got \"{}\"",
-          text));
-    }
-    options.protocol = Protocol::kRunsPerDevice;
-    options.runs_per_device = *runs;
-  } else {
-    const std::vector<std::string_view> known = {"as-shipped",
-                                                 "in-sample",
-                                                 "leave-one-out",
-                                                 "leave-source-out",
-                                                 "leave-device-out",
-                                                 "one-run-per-device",
-                                                 "k-runs=N"};
-    throw UsageError(fmt::format(
-        "--protocol: unknown \"{}\"{}", text, model::OfKnown(text, known)));
+  for (const auto& [word, protocol] : kProtocols) {
+    if (word != text) continue;
+    options.protocol = protocol;
+    return;
   }
+  constexpr std::string_view kRuns = "k-runs=";
+  if (!text.starts_with(kRuns)) {
+    throw UsageError(fmt::format("--protocol: unknown \"{}\"{}",
+                                 text,
+                                 model::OfKnown(text, ProtocolWords())));
+  }
+  const auto runs = hardware::ParseInteger(text.substr(kRuns.size()));
+  if (!runs || *runs < 1) {
+    throw UsageError(fmt::format(
+        "--protocol: expected a count of runs of at least 1, got \"{}\"",
+        text));
+  }
+  options.protocol = Protocol::kRunsPerDevice;
+  options.runs_per_device = *runs;
 }
 
 GroupBy GroupByFromText(std::string_view text) {

@@ -64,6 +64,7 @@ struct ValidateOptions {
 
 // Throw UsageError.
 void SetProtocol(std::string_view text, ValidateOptions& options);
+std::vector<std::string_view> ProtocolWords();
 GroupBy GroupByFromText(std::string_view text);
 RepeatRule RepeatRuleFromText(std::string_view text);
 

@@ -1196,6 +1196,31 @@ class Completion(Case):
             self.words_behind("trainfare", "predict", "--model", "llama-3"),
         )
 
+    def test_values_are_those_that_help_names(self):
+        for line, expected in (
+            (("predict", "emo"), ["emotion_bert_base"]),
+            (("recommend", "--spot", "squ"), ["squad_bert_large"]),
+            (("show", "llama_8b_l"), ["llama_8b_lora"]),
+            (("calibrate", "--for", "imdb"), ["imdb_bert_base"]),
+            (("recommend", "--objective", "time_"),
+             ["time_cost_energy", "time_energy_cost"]),
+            (("predict", "--precision", "bf16,fp"),
+             ["bf16,fp32", "bf16,fp16", "bf16,fp8"]),
+            (("validate", "--protocol", "leave-s"), ["leave-source-out"]),
+            (("validate", "--repeats", ""), ["each", "median"]),
+            (("recommend", "--cloud", "la"), ["lambda"]),
+            (("recommend", "--color", "al"), ["always"]),
+            (("list", "sc"), ["scenarios"]),
+            (("prices", "im"), ["import"]),
+            (("prices", "import", "--da"), ["--date"]),
+            (("predict", "--batch", "emo"), []),
+        ):
+            with self.subTest(line):
+                self.assertEqual(self.words_behind("trainfare", *line), expected)
+        helped = " ".join(self.good("recommend", "--help").stdout.split())
+        offered = self.words_behind("trainfare", "recommend", "--objective", "")
+        self.assertIn("|".join(offered), helped)
+
     def test_each_shell_has_one(self):
         for shell in ("bash", "zsh", "fish"):
             self.assertIn("predict", self.good("completion", shell).stdout)

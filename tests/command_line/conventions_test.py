@@ -622,6 +622,19 @@ class Conventions(command_line_test.Case):
         refused(1, "no.yaml", "--config", "no.yaml")
 
     def test_12_the_nearest_name(self):
+        def said(*flags, **environment):
+            return self.good("list", "models", "bert-tiny", *flags,
+                             environment=environment).stderr
+
+        self.assertEqual(
+            said(TRAINFARE_CLOD="aws"),
+            "trainfare: warning: TRAINFARE_CLOD: no setting has this name; did "
+            'you mean "TRAINFARE_CLOUD"?\n')
+        self.assertEqual(said("--quiet", TRAINFARE_CLOD="aws"), "")
+        for name in ("FITS", "CACHE", "DATA_DIR", "TRAINER", "PACKAGES",
+                     "FUZZ_SEED", "CLOUD"):
+            self.assertEqual(said(**{"TRAINFARE_" + name: ""}), "")
+
         job = self.write("s.yaml", command_line_test.GOOD)
         for nearest, command in (
             ("recommend", ("recomend", "emotion_bert_base")),
