@@ -452,9 +452,10 @@ void FillParameters(const hardware::Device& device,
 void LeaveOneOut(const FitData& data,
                  const FitProblem& problem,
                  const Posterior& posterior,
-                 double largest_leverage,
+                 const FitOptions& options,
                  Fit& fit) {
-  const auto without = LeaveOutEachGroup(problem, posterior, largest_leverage);
+  const auto without = LeaveOutEachGroup(
+      problem, posterior, options.largest_leverage, options.progress);
   for (size_t i = 0; i < data.data.size(); ++i) {
     const Datum& datum = data.data[i];
     const auto& positions = without[datum.run];
@@ -696,7 +697,7 @@ Fit FitDevice(const hardware::Device& device,
   FillRuns(data, posterior->positions, fit);
   // Where there is one run, nothing is left without it.
   if (options.leave_one_out && data.runs.size() > 1) {
-    LeaveOneOut(data, problem, *posterior, options.largest_leverage, fit);
+    LeaveOneOut(data, problem, *posterior, options, fit);
   }
   FillErrors(data, problem, *posterior, options.model_sigma, fit);
   FillKernelErrors(fit);

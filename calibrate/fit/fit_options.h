@@ -6,11 +6,17 @@
 
 #include "calibrate/fit/posterior.h"
 
+namespace trainfare::hardware {
+class ProgressLine;
+}  // namespace trainfare::hardware
+
 namespace trainfare::calibrate {
 
 struct FitOptions {
   // Also what a fit without each run makes of it.
   bool leave_one_out = true;
+  // How many of them are left out so far; nullptr: nobody is told.
+  hardware::ProgressLine* progress = nullptr;
   // Above this leverage a run that is left out is refitted (posterior.h); 0:
   // each is.
   double largest_leverage = kLargestLeverage;

@@ -7,9 +7,13 @@
 #include <thread>
 #include <vector>
 
+#include "hardware/files/progress_line.h"
+
 namespace trainfare::calibrate {
 
-void ParallelFor(size_t count, const std::function<void(size_t)>& work) {
+void ParallelFor(size_t count,
+                 const std::function<void(size_t)>& work,
+                 hardware::ProgressLine* progress) {
   std::atomic<size_t> next = 0;
   std::exception_ptr failure;
   std::mutex failing;
@@ -17,6 +21,7 @@ void ParallelFor(size_t count, const std::function<void(size_t)>& work) {
     for (size_t i = next++; i < count; i = next++) {
       try {
         work(i);
+        if (progress != nullptr) progress->Add();
       } catch (...) {
         const std::lock_guard lock(failing);
         if (!failure) failure = std::current_exception();

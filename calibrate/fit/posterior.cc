@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "calibrate/fit/parallel_for.h"
+#include "hardware/files/progress_line.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -203,10 +204,11 @@ std::optional<Posterior> FindPosterior(const FitProblem& problem,
 std::vector<std::optional<std::vector<double>>> LeaveOutEachGroup(
     const FitProblem& problem,
     const Posterior& posterior,
-    double largest_leverage) {
+    double largest_leverage,
+    hardware::ProgressLine* progress) {
   const Leverage leverage(problem, posterior, largest_leverage);
   std::vector<std::optional<std::vector<double>>> positions(problem.groups());
-  ParallelFor(positions.size(), [&](size_t group) {
+  const auto leave_out = [&](size_t group) {
     positions[group] = leverage.Without(group);
     if (positions[group]) return;
     std::optional<Solution> refit =
@@ -214,7 +216,11 @@ std::vector<std::optional<std::vector<double>>> LeaveOutEachGroup(
               posterior.positions,
               {.held = posterior.held, .without_group = group});
     if (refit) positions[group] = std::move(refit->positions);
-  });
+  };
+  if (progress != nullptr) {
+    progress->Begin(static_cast<double>(positions.size()), "runs left out");
+  }
+  ParallelFor(positions.size(), leave_out, progress);
   return positions;
 }
 

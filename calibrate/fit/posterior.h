@@ -11,6 +11,10 @@
 
 #include "calibrate/fit/problem.h"
 
+namespace trainfare::hardware {
+class ProgressLine;
+}  // namespace trainfare::hardware
+
 namespace trainfare::calibrate {
 
 // A parameter is determined when the data narrow its standard error below this
@@ -67,6 +71,7 @@ inline constexpr double kLargestLeverage = 0.1;
 std::vector<std::optional<std::vector<double>>> LeaveOutEachGroup(
     const FitProblem& problem,
     const Posterior& posterior,
-    double largest_leverage = kLargestLeverage);
+    double largest_leverage = kLargestLeverage,
+    hardware::ProgressLine* progress = nullptr);
 
 }  // namespace trainfare::calibrate

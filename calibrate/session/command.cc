@@ -111,7 +111,10 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   RequireWritable(path);
   const internal::OutputLock lock(path);
   std::vector<std::string> notes;
-  Fit fit = MakeFit(device, files, {}, notes);
+  FitOptions of_fit;
+  of_fit.progress = &progress.line();
+  Fit fit = MakeFit(device, files, of_fit, notes);
+  progress.line().End();
   for (const std::string& note : notes) progress.Note(note);
   fit.name = fs::path(path).stem().string();
   fit.provenance.host = files.host;

@@ -19,7 +19,7 @@ namespace trainfare::calibrate {
 enum class Progress {
   kNone,
   kLines,  // one line a finished run
-  kBar,    // one line that is redrawn; for terminals
+  kBar,    // one line that is redrawn (progress_line.h); for terminals
 };
 
 // A signal came before there was anything to keep.

@@ -1,14 +1,15 @@
 #pragma once
 
-#include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 
 #include "calibrate/session/command.h"
-#include "hardware/files/foreign_text.h"
-#include "hardware/files/redrawn_line.h"
+#include "hardware/files/progress_line.h"
+#include "hardware/files/terminal.h"
 
 namespace trainfare::calibrate::internal {
 
@@ -16,40 +17,38 @@ namespace trainfare::calibrate::internal {
 class ProgressLog {
  public:
   ProgressLog(Progress style, std::ostream& log)
-      : style_(style), log_(log), line_(log) {}
+      : style_(style),
+        log_(log),
+        width_(hardware::TerminalWidth(STDERR_FILENO)),
+        line_(log, style == Progress::kBar ? width_ : std::nullopt) {}
 
   void Note(const std::string& text) {
-    if (style_ == Progress::kNone) return;
-    line_.Clear();
-    log_ << "calibrate: " << hardware::OneLine(text) << std::endl;
+    if (style_ != Progress::kNone) Warn(text);
   }
   // What must be seen even without progress.
   void Warn(const std::string& text) {
-    line_.Clear();
-    log_ << "calibrate: " << hardware::OneLine(text) << std::endl;
+    line_.Beside([&] {
+      log_ << hardware::Wrapped("calibrate: " + text, width_, "  ")
+           << std::flush;
+    });
   }
   void Finished(const std::string& text) {
     if (style_ == Progress::kLines) Note(text);
   }
+  // So much of the budget is spent, and on what.
   void Redraw(double spent_s, double budget_s, const std::string& text) {
-    if (style_ != Progress::kBar) return;
-    constexpr int kWidth = 24;
-    const double share = std::clamp(spent_s / budget_s, 0.0, 1.0);
-    const int full = static_cast<int>(share * kWidth);
-    line_.Draw(fmt::format("[{:#<{}}{:.<{}}] {:.0f} of {:.0f} s  {}",
-                           "",
-                           full,
-                           "",
-                           kWidth - full,
-                           spent_s,
-                           budget_s,
-                           hardware::OneLine(text)));
+    if (!begun_) line_.Begin(budget_s, "s of runs", spent_s);
+    begun_ = true;
+    line_.Set(spent_s, text);
   }
+  hardware::ProgressLine& line() { return line_; }
 
  private:
   Progress style_;
   std::ostream& log_;
-  hardware::RedrawnLine line_;
+  std::optional<size_t> width_;
+  hardware::ProgressLine line_;
+  bool begun_ = false;
 };
 
 }  // namespace trainfare::calibrate::internal

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@
 namespace CLI {
 class App;
 }  // namespace CLI
+
+namespace trainfare::hardware {
+class ProgressLine;
+}  // namespace trainfare::hardware
 
 namespace trainfare::scenarios {
 
@@ -46,6 +51,10 @@ class CommonOptions {
            HasFormat(output_.exports, Format::kJson) || page() ||
            !limits_.empty();
   }
+  // How far the answer is, for a terminal that waits for one; nullptr: nobody
+  // does. Of what Resolve() found.
+  hardware::ProgressLine* progress() const { return progress_.get(); }
+  void EndProgress() { progress_.reset(); }
   // The origin of an answer of `command`, which was read. Throws UsageError.
   Origin OriginOf(const CLI::App& command) const;
   // What was typed behind the program's name, for reports to be made again.
@@ -63,6 +72,7 @@ class CommonOptions {
   SettingFiles setting_files_;
   std::vector<std::string> limits_;
   OutputOptions output_;
+  std::shared_ptr<hardware::ProgressLine> progress_;
 };
 
 // Runs a command and returns its exit code; -1 where another one was asked for.

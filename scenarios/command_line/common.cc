@@ -11,6 +11,7 @@
 
 #include "hardware/files/date.h"
 #include "hardware/files/foreign_text.h"
+#include "hardware/files/progress_line.h"
 #include "hardware/files/terminal.h"
 #include "model/error.h"
 #include "scenarios/command_line/arguments.h"
@@ -145,6 +146,10 @@ const OutputOptions& CommonOptions::Resolve() {
                                            !is_set("NO_COLOR") && !dumb);
   output_.width = hardware::TerminalWidth(STDOUT_FILENO);
   output_.log_width = hardware::TerminalWidth(STDERR_FILENO);
+  if (terminal && output_.log_width && !output_.quiet) {
+    progress_ =
+        std::make_shared<hardware::ProgressLine>(std::cerr, output_.log_width);
+  }
   return output_;
 }
 
@@ -194,6 +199,7 @@ int Show(CommonOptions& common,
   const OutputOptions& output = common.Resolve();
   const std::vector<Limit> limits = common.limits();
   Report report = make(common.OriginOf(command));
+  common.EndProgress();
   CheckLimits(limits, report);
   report.command = common.command();
   Write(report, output, std::cout, std::cerr);

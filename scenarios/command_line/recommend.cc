@@ -116,6 +116,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
     options.trace = common.trace();
     return Show(common, *sub, [&](const Origin& origin) {
       options.origin = origin;
+      options.progress = common.progress();
       options.json = common.json() || !flags->baseline.empty();
       Report report = Recommend(options);
       if (!flags->baseline.empty()) AddBaseline(flags->baseline, report);

@@ -67,6 +67,7 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
     RequireFigures(common.limits(), SummaryFigures());
     return Show(common, *sub, [&](const Origin& origin) {
       options.origin = origin;
+      options.progress = common.progress();
       return Validate(options);
     });
   };

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "calibrate/fit/parallel_for.h"
+#include "hardware/files/progress_line.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/cost.h"
@@ -527,9 +528,13 @@ std::vector<Candidate> EstimateCandidates(
   if (!estimator.HasFit(host.name)) places.pop_back();
   std::vector<Candidate> candidates(places.size());
   const std::vector<std::vector<size_t>> by_device = ByDevice(places);
-  calibrate::ParallelFor(by_device.size(), [&](size_t i) {
+  if (options.progress != nullptr) {
+    options.progress->Begin(static_cast<double>(by_device.size()), "devices");
+  }
+  const auto estimate = [&](size_t i) {
     estimator.Estimate(places, by_device[i], candidates);
-  });
+  };
+  calibrate::ParallelFor(by_device.size(), estimate, options.progress);
   left_out_fits = estimator.left_out_fits();
   return candidates;
 }

@@ -12,6 +12,10 @@
 #include "scenarios/job/pricing.h"
 #include "scenarios/report/output.h"
 
+namespace trainfare::hardware {
+class ProgressLine;
+}  // namespace trainfare::hardware
+
 namespace trainfare::scenarios {
 
 enum class Objective {
@@ -55,6 +59,7 @@ struct RecommendOptions {
   // ranking.
   bool json = true;
   Origin origin;
+  hardware::ProgressLine* progress = nullptr;  // of the devices; may be none
 };
 
 // Every instance twice where it has several devices: with all of them, data

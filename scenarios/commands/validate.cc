@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -19,6 +20,7 @@
 #include "calibrate/records/import/observations.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/device.h"
+#include "hardware/files/progress_line.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -118,8 +120,8 @@ class Validation {
       case Protocol::kLeaveSourceOut:
       case Protocol::kRunsPerDevice: {
         const std::vector<Task> tasks = Tasks();
-        calibrate::ParallelFor(tasks.size(),
-                               [&](size_t i) { FitAndPredict(tasks[i]); });
+        ForEach(
+            tasks.size(), "fits", [&](size_t i) { FitAndPredict(tasks[i]); });
         break;
       }
     }
@@ -147,6 +149,16 @@ class Validation {
 
  private:
   static constexpr size_t kUnknownDevice = static_cast<size_t>(-1);
+
+  // In parallel, and as progress: "3 of 28 fits".
+  void ForEach(size_t count,
+               const std::string& what,
+               const std::function<void(size_t)>& work) const {
+    if (options_.progress != nullptr) {
+      options_.progress->Begin(static_cast<double>(count), what);
+    }
+    calibrate::ParallelFor(count, work, options_.progress);
+  }
 
   // Rows by device. Of a run that has its whole step the parts are fitted to,
   // too, but not asked for.
@@ -319,7 +331,7 @@ class Validation {
       of_device.push_back(fits.Of(rows.device));
     }
     left_out_fits_ = fits.left_out();
-    calibrate::ParallelFor(devices_.size(), [&](size_t d) {
+    ForEach(devices_.size(), "devices", [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
         const hardware::Device& device = devices_[d].device;
         const calibrate::Fit* fit = of_device[d];
@@ -373,7 +385,7 @@ class Validation {
 
   void LeaveDeviceOut() {
     std::vector<std::optional<calibrate::Fit>> fits(devices_.size());
-    calibrate::ParallelFor(devices_.size(), [&](size_t d) {
+    ForEach(devices_.size(), "fits", [&](size_t d) {
       const std::vector<size_t> rows = OfOneWhereAny(Fittable(devices_[d]));
       if (rows.empty()) return;
       try {
@@ -382,7 +394,7 @@ class Validation {
         // It has nothing to tell the others.
       }
     });
-    calibrate::ParallelFor(devices_.size(), [&](size_t d) {
+    ForEach(devices_.size(), "devices", [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
         std::vector<const calibrate::Fit*> others;
         for (size_t other = 0; other < fits.size(); ++other) {

@@ -12,6 +12,10 @@
 #include "scenarios/report/origin.h"
 #include "scenarios/validation/error_summary.h"
 
+namespace trainfare::hardware {
+class ProgressLine;
+}  // namespace trainfare::hardware
+
 namespace trainfare::scenarios {
 
 // What the predictions may have seen of the rows.
@@ -60,6 +64,7 @@ struct ValidateOptions {
   RepeatRule repeats = RepeatRule::kEach;
   GroupBy group_by = GroupBy::kDevice;
   Origin origin;
+  hardware::ProgressLine* progress = nullptr;  // of the fits; may be none
 };
 
 // Throw UsageError.

@@ -196,5 +196,56 @@ class Width(Case):
             self.assertEqual([w for w in words if w.endswith("...")], [])
 
 
+class Progress(Case):
+    """Of a validation that takes one processor some seconds."""
+
+    HEADER = (
+        "source,source_file,system_name,device,n_devices,nodes,model,hidden,layers,"
+        "heads,intermediate,vocab,seq_len,batch_per_device,grad_accum,precision,"
+        "framework,stack_notes,task,metric,value,notes\n")  # fmt: skip
+
+    def setUp(self):
+        super().setUp()
+        rows = [
+            f"test,file,system,{device},1,1,bert-base,768,12,12,3072,30522,{length},"
+            f"{batch},1,fp16,PyTorch,,finetune,step_ms,"
+            f"{0.02 * batch * length * (1 + 0.1 * (i % 7))},\n"
+            for device in ("t4", "v100_sxm2_16gb")
+            for i, (batch, length) in enumerate(
+                (b, n) for b in (4, 8, 12, 16, 24, 32, 48, 64)
+                for n in (32, 64, 128, 256, 512))
+        ]  # fmt: skip
+        with open(self.path("many.csv"), "w", encoding="utf-8") as file:
+            file.write(self.HEADER + "".join(rows))
+        self.processors = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(self.processors)})
+
+    def tearDown(self):
+        os.sched_setaffinity(0, self.processors)
+        super().tearDown()
+
+    asked = ("validate", "many.csv", "--protocol", "leave-one-out")
+
+    def test_a_long_validation_says_how_far_it_is(self):
+        text = self.shown(*self.asked)
+        self.assertEqual(self.code, 0, text)
+        drawn = text.split("\r")
+        pattern = r"\d+ of 80 fits(, about (\d+ min )?\d+ s left|, finishing)? *"
+        lines = [line for line in drawn if re.fullmatch(pattern, line)]
+        self.assertGreater(len(lines), 1, text[:400])
+        # It is gone before the answer stands in its place.
+        answer = drawn[-1]
+        self.assertRegex(answer, r"^80 rows of many.csv")
+        self.assertRegex(drawn[-2], "^ +$")
+
+    def test_not_with_quiet_and_not_in_a_pipe(self):
+        self.assertNotIn("fits", self.shown(*self.asked, "--quiet"))
+        piped = subprocess.run(
+            [PROGRAM, *self.asked], capture_output=True, text=True, check=True,
+            env=self.environment(), cwd=self.folder, timeout=120)  # fmt: skip
+        self.assertEqual(piped.stderr, "")
+        self.assertNotIn("\r", piped.stdout)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -9,10 +9,12 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "hardware/files/redrawn_line.h"
+#include "hardware/files/progress_line.h"
+#include "hardware/files/terminal.h"
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/limits.h"
@@ -122,29 +124,12 @@ double LearningRate(const TrainOptions& options, int64_t step, int64_t steps) {
          std::max(static_cast<double>(steps) - warmup, 1.0);
 }
 
-// On a terminal only.
-class Progress {
- public:
-  Progress(int64_t steps, bool wanted)
-      : steps_(steps),
-        shown_(wanted && ::isatty(STDERR_FILENO) != 0 &&
-               ::isatty(STDOUT_FILENO) != 0),
-        line_(std::cerr) {}
-
-  void Show(const Sample& sample) {
-    if (!shown_) return;
-    line_.Draw(fmt::format("step {}/{}  loss {:.4f}  {:.3f} s/step",
-                           sample.step + 1,
-                           steps_,
-                           sample.times.loss,
-                           sample.times.step_s));
-  }
-
- private:
-  int64_t steps_;
-  bool shown_;
-  hardware::RedrawnLine line_;
-};
+// The columns of the line of progress; nullopt: nobody waits for it.
+std::optional<size_t> ProgressWidth(bool wanted) {
+  return wanted && ::isatty(STDOUT_FILENO) != 0
+             ? hardware::TerminalWidth(STDERR_FILENO)
+             : std::nullopt;
+}
 
 // FNV-1a (Fowler, Noll & Vo) over all ids and labels.
 uint64_t Fingerprint(const std::vector<Example>& examples) {
@@ -503,7 +488,9 @@ Ending TrainSteps(const TrainOptions& options,
                   StepRecord& record) {
   const int64_t first_step = checkpoint.step();
   RunMonitor monitor(record.device.bus_id);
-  Progress progress(steps, share.first());
+  hardware::ProgressLine progress(std::cerr, ProgressWidth(share.first()));
+  progress.Begin(
+      static_cast<double>(steps), "steps", static_cast<double>(first_step));
   // Several ranks stop behind the same step, or the rest would wait for ever.
   RankTraining* const parallel = session.ranks();
   bool stopped = parallel == nullptr && StopRequested();
@@ -524,7 +511,9 @@ Ending TrainSteps(const TrainOptions& options,
     record.samples.push_back({step, warmup, times});
     stopped = parallel != nullptr ? times.stop : StopRequested();
     monitor.AfterStep();
-    progress.Show(record.samples.back());
+    progress.Set(
+        static_cast<double>(step + 1),
+        fmt::format("loss {:.4f}, {:.3f} s/step", times.loss, times.step_s));
     // With a scaled loss the update was left out and the scale is lowered.
     diverged = !session.loss_scale() && !std::isfinite(times.loss);
     if (diverged) break;
