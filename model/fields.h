@@ -4,7 +4,8 @@
 // file must have, what they are. Reading and writing of YAML and JSON, the
 // identity of a run and the tests that nothing is lost on the way are archives
 // over this list, so that a new field is one line here. A device has its list
-// in hardware/catalog/device_fields.h, a fit in calibrate/fit/fit_fields.h.
+// in hardware/catalog/device_fields.h, a fit in calibrate/fit/fit_fields.h, a
+// measurement in model/record_fields.h.
 // Where a function is longer than a screen it is a table, a statement a field.
 //
 //   struct Archive {

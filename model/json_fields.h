@@ -2,7 +2,9 @@
 
 // The fields of model/fields.h as a JSON object; a quantity is its number in
 // base units, and its name says so ("step_s"). Templates on the library's
-// type (nlohmann's json or ordered_json), whose header model/ does not need.
+// type (nlohmann's json or ordered_json), whose header model/ does not need; a
+// field of that type stands there as it is. An absent optional, an empty list
+// and null are left out, but for a list that must be there.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,15 +30,15 @@ class JsonFieldWriter {
 
   template <class T>
   void operator()(const Field& field, const T& value) {
-    if constexpr (kIsOptional<T>) {
+    if constexpr (std::is_same_v<T, Json>) {
+      if (value.is_null()) return;
+    } else if constexpr (kIsOptional<T>) {
       if (value) (*this)(field, *value);
       return;
     } else if constexpr (kIsList<T>) {
-      if (value.empty()) return;
-      Json& list = object_[std::string(field.name)] = Json::array();
-      for (const auto& one : value) list.push_back(one.base());
-      return;
-    } else {
+      if (value.empty() && !field.required) return;
+    }
+    if constexpr (!kIsOptional<T>) {
       Write(object_[std::string(field.name)], value);
     }
   }
@@ -44,7 +46,12 @@ class JsonFieldWriter {
  private:
   template <class T>
   static void Write(Json& at, const T& value) {
-    if constexpr (IsQuantity<T>) {
+    if constexpr (std::is_same_v<T, Json>) {
+      at = value;
+    } else if constexpr (kIsList<T>) {
+      at = Json::array();
+      for (const auto& one : value) Write(at.emplace_back(), one);
+    } else if constexpr (IsQuantity<T>) {
       at = value.base();
     } else if constexpr (std::is_enum_v<T>) {
       at = std::string(ToText(value));
@@ -111,22 +118,16 @@ class JsonFieldReader {
  private:
   template <class T>
   void Read(const Field& field, const Json& json, T& value) {
-    if constexpr (std::is_enum_v<T> || HasWords<T>) {
+    if constexpr (std::is_same_v<T, Json>) {
+      value = json;
+    } else if constexpr (std::is_enum_v<T> || HasWords<T>) {
       ReadWords(field, json, value);
-    } else if constexpr (kIsList<T>) {
+    } else if constexpr (std::is_same_v<T, std::vector<Seconds<>>>) {
       ReadTimes(field, json, value);
+    } else if constexpr (kIsList<T>) {
+      ReadList(field, json, value);
     } else if constexpr (std::is_same_v<T, Seconds<>>) {
-      const double time =
-          json.is_number() ? json.template get<double>() : std::nan("");
-      if (!(time > 0.0 && time >= field.least_base &&
-            time <= field.most_base)) {
-        Expected(field,
-                 fmt::format("a time above 0 in seconds, from {} to {}",
-                             field.least_base,
-                             field.most_base),
-                 json);
-      }
-      value = Seconds<>(time);
+      ReadTime(field, json, value);
     } else if constexpr (std::is_same_v<T, bool>) {
       if (!json.is_boolean()) Expected(field, "true or false", json);
       value = json.template get<bool>();
@@ -155,6 +156,35 @@ class JsonFieldReader {
       JsonFieldReader inner(json, Path(field.name), unknown_);
       VisitFields(inner, value);
       inner.Finish();
+    }
+  }
+
+  void ReadTime(const Field& field, const Json& json, Seconds<>& time) {
+    const double seconds =
+        json.is_number() ? json.template get<double>() : std::nan("");
+    const bool least_is_met =
+        seconds >= field.least_base && (seconds > 0.0 || field.may_be_zero);
+    if (!least_is_met || !(seconds <= field.most_base)) {
+      Expected(field,
+               fmt::format("a time {} in seconds, from {} to {}",
+                           field.may_be_zero ? "of 0 or more" : "above 0",
+                           field.least_base,
+                           field.most_base),
+               json);
+    }
+    time = Seconds<>(seconds);
+  }
+
+  // Items are read as a field each, "samples[1]".
+  template <class T>
+  void ReadList(const Field& field, const Json& json, std::vector<T>& values) {
+    if (!json.is_array()) Expected(field, "a list", json);
+    values.clear();
+    for (const Json& one : json) {
+      const std::string name = fmt::format("{}[{}]", field.name, values.size());
+      Field item = field;
+      item.name = name;
+      Read(item, one, values.emplace_back());
     }
   }
 

@@ -1,34 +1,64 @@
 #pragma once
 
-// The counts of a kernel by their names in records, which the trainer writes
-// and the calibration reads.
+// A kernel in a record (model/record_fields.h).
+
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "model/fields.h"
 #include "model/kernels.h"
+#include "model/limits.h"
 
 namespace trainfare::model {
 
-// A field has its name here, and its least; a count may be large.
-template <class Archive, Of<Kernel> K>
-void VisitCounts(Archive& archive, K& kernel) {
-  archive(Field{.name = "matrix_flops"}, kernel.matrix_flops);
-  archive(Field{.name = "vector_flops"}, kernel.vector_flops);
-  archive(Field{.name = "special_ops"}, kernel.special_ops);
-  archive(Field{.name = "random_draws"}, kernel.random_draws);
-  archive(Field{.name = "bytes_read"}, kernel.bytes_read);
-  archive(Field{.name = "bytes_written"}, kernel.bytes_written);
-  archive(Field{.name = "parameter_bytes"}, kernel.parameter_bytes);
-  archive(Field{.name = "parameter_bytes_written"},
-          kernel.parameter_bytes_written);
-  archive(Field{.name = "work_items"}, kernel.work_items);
-}
-
 template <class Archive, Of<GemmExtents> G>
 void VisitFields(Archive& archive, G& gemm) {
-  archive(Field{.name = "batch", .least = 1}, gemm.batch);
-  archive(Field{.name = "m", .least = 1}, gemm.m);
-  archive(Field{.name = "n", .least = 1}, gemm.n);
-  archive(Field{.name = "k", .least = 1}, gemm.k);
+  const auto extent = [&](std::string_view name, auto& value) {
+    archive(
+        Field{
+            .name = name, .required = true, .least = 1, .most = kLargestCount},
+        value);
+  };
+  extent("batch", gemm.batch);
+  extent("m", gemm.m);
+  extent("n", gemm.n);
+  extent("k", gemm.k);
+}
+
+// Names are of the program that wrote them, and are not read.
+template <class Archive, Of<Kernel> K>
+void VisitFields(Archive& archive, K& kernel) {
+  constexpr int64_t kMostWork = 1'000'000'000'000'000'000;
+  if constexpr (!ReadingArchive<Archive>) {
+    const std::string name(kernel.name.text());
+    archive(Field{.name = "name"}, name);
+  }
+  archive(Field{.name = "kind", .required = true}, kernel.kind);
+  const auto work = [&](std::string_view name, auto& value) {
+    archive(Field{.name = name, .required = true, .most = kMostWork}, value);
+  };
+  work("matrix_flops", kernel.matrix_flops);
+  work("vector_flops", kernel.vector_flops);
+  work("special_ops", kernel.special_ops);
+  work("random_draws", kernel.random_draws);
+  work("bytes_read", kernel.bytes_read);
+  work("bytes_written", kernel.bytes_written);
+  work("parameter_bytes", kernel.parameter_bytes);
+  work("parameter_bytes_written", kernel.parameter_bytes_written);
+  work("work_items", kernel.work_items);
+  archive(Field{.name = "launches",
+                .required = true,
+                .least = 1,
+                .most = kLargestCount},
+          kernel.launches);
+  // Of a product alone.
+  std::optional<GemmExtents> gemm;
+  if (kernel.gemm.batch > 0) gemm = kernel.gemm;
+  archive(Field{.name = "gemm"}, gemm);
+  if constexpr (ReadingArchive<Archive>) {
+    kernel.gemm = gemm.value_or(GemmExtents());
+  }
 }
 
 }  // namespace trainfare::model

@@ -5,66 +5,51 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "calibrate/records/disturbance.h"
-#include "calibrate/records/json_object.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
 #include "model/json_fields.h"
-#include "model/kernel_fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/record_fields.h"
 
 namespace trainfare::calibrate {
 namespace {
 
-using internal::JsonObject;
 using model::InputError;
 using model::Seconds;
+using nlohmann::json;
 
-constexpr std::string_view kSchema = "trainfare.measurement/1";
+// What a record says is wrong is thrown without a position, which
+// ParseMeasurementLine() adds.
+[[noreturn]] void Fail(const std::string& key, const std::string& message) {
+  throw InputError(fmt::format("{}: {}", key, message));
+}
 
-// The keys of others than this program's fields are ignored.
-model::Workload ReadWorkload(const JsonObject& record) {
-  model::Workload workload;
-  try {
-    model::JsonFieldReader reader(
-        record.At("workload"), "workload", model::UnknownKeys::kIgnored);
-    VisitFields(reader, workload);
-  } catch (const InputError& error) {
-    record.FailWith("", error.what());
-  }
+// `visit`: a list of fields. The keys of others than this program's fields are
+// ignored.
+template <class Visit>
+void Read(const json& value, const Visit& visit) {
+  model::JsonFieldReader reader(value, "", model::UnknownKeys::kIgnored);
+  visit(reader);
+}
+
+model::Workload Valid(const model::Workload& workload) {
   try {
     model::Validate(workload);
   } catch (const InputError& error) {
-    record.FailWith("workload", error.what());
+    Fail("workload", error.what());
   }
   return workload;
 }
 
-Sample ReadSample(const JsonObject& record,
-                  const nlohmann::json& value,
-                  const std::string& place) {
-  Sample sample;
-  try {
-    model::JsonFieldReader reader(value, place, model::UnknownKeys::kIgnored);
-    VisitFields(reader, sample);
-  } catch (const InputError& error) {
-    record.FailWith("", error.what());
-  }
-  if (sample.bucket_start.size() != sample.bucket_ready.size() ||
-      sample.bucket_end.size() != sample.bucket_ready.size()) {
-    record.FailWith(fmt::format("{}.bucket_end_s", place),
-                    "expected as many times as bucket_ready_s");
-  }
-  return sample;
-}
-
 // "key value, key value" of the texts and numbers of a flat object.
-std::string Summary(const nlohmann::json& object) {
+std::string Summary(const json& object) {
   std::string text;
   if (!object.is_object()) return text;
   for (const auto& [key, value] : object.items()) {
@@ -77,231 +62,229 @@ std::string Summary(const nlohmann::json& object) {
   return text;
 }
 
-// Reads what disturbed a run, or a kernel.
+// Sets what disturbed a run, or a kernel.
 template <class Measured>
-void ReadDisturbance(const JsonObject& record,
-                     int64_t threads,
-                     Measured& measured) {
-  measured.disturbed = record.Flag("disturbed", false);
-  if (!record.Has("host_load") || threads == 0) return;
-  const JsonObject load = record.Object("host_load");
-  if (!load.Has("waited_s") || !load.Has("wall_s")) return;
-  const double wall_s = load.PositiveNumber("wall_s", "a time above 0");
-  const nlohmann::json& waited = load.At("waited_s");
-  if (!waited.is_number() || !(waited.get<double>() >= 0.0) ||
-      waited.get<double>() > model::kLongestTime) {
-    load.FailWith("waited_s", "expected a time of 0 or more");
-  }
+void SetDisturbance(const model::RecordedDisturbance& recorded,
+                    int64_t threads,
+                    Measured& measured) {
+  measured.disturbed = recorded.disturbed.value_or(false);
+  if (!recorded.load || threads == 0) return;
+  const model::RecordedLoad& load = *recorded.load;
+  if (!load.waited || !load.wall) return;
   measured.waited_share =
-      waited.get<double>() / (wall_s * static_cast<double>(threads));
+      ToSeconds(*load.waited) /
+      (ToSeconds(*load.wall) * static_cast<double>(threads));
 }
 
 // The energy that a GPU counts is its board's; what a host counts is not of the
 // device alone.
-std::optional<model::Watts<>> ReadPower(const JsonObject& record) {
-  if (!record.Has("energy")) return std::nullopt;
-  const JsonObject energy = record.Object("energy");
-  if (energy.Text("source", "") != "nvml") return std::nullopt;
+std::optional<model::Watts<>> PowerOf(
+    const std::optional<model::RecordedEnergy>& energy) {
+  if (!energy || energy->source != "nvml") return std::nullopt;
+  if (!energy->joules) Fail("energy.energy_j", "missing");
   // A counter of millijoules may stand still over a run of no length.
-  if (energy.At("energy_j") == 0) return std::nullopt;
-  return model::Watts<>(energy.PositiveNumber("energy_j", "an energy above 0") /
-                        energy.PositiveNumber("wall_s", "a time above 0"));
+  if (*energy->joules == 0.0) return std::nullopt;
+  if (!energy->wall) Fail("energy.wall_s", "missing");
+  if (!model::IsPlausible(*energy->wall)) {
+    Fail("energy.wall_s", "expected a time above 0");
+  }
+  return model::Watts<>(*energy->joules / ToSeconds(*energy->wall));
 }
 
 // What the ranks of a run sent, and over what.
-void ReadRanks(const JsonObject& record, MeasuredRun& run) {
-  if (!record.Has("ranks")) return;
-  const JsonObject ranks = record.Object("ranks");
-  run.backend = ranks.Text("backend", "");
-  run.transport = ranks.Text("transport", "");
-  if (!ranks.Has("bucket_bytes")) return;
-  const nlohmann::json& sizes = ranks.At("bucket_bytes");
-  const auto is_size = [](const nlohmann::json& one) {
-    return one.is_number_integer() && one.get<int64_t>() > 0 &&
-           one.get<int64_t>() <= model::kLargestCount;
-  };
-  if (!sizes.is_array() || !std::all_of(sizes.begin(), sizes.end(), is_size)) {
-    ranks.FailWith("bucket_bytes", "expected a list of sizes in bytes");
-  }
-  for (const nlohmann::json& size : sizes) {
-    run.buckets.push_back(model::Byte(size.get<double>()));
+void SetRanks(const std::optional<model::RecordedRanks>& ranks,
+              MeasuredRun& run) {
+  if (!ranks) return;
+  run.backend = ranks->backend;
+  run.transport = ranks->transport.value_or("");
+  if (!ranks->bucket_bytes) return;
+  for (const int64_t size : *ranks->bucket_bytes) {
+    run.buckets.push_back(model::Byte(static_cast<double>(size)));
   }
 }
 
-void ReadSamples(const JsonObject& record, MeasuredRun& run) {
-  const nlohmann::json& samples = record.At("samples");
-  int64_t counted = 0;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    run.samples.push_back(
-        ReadSample(record, samples[i], fmt::format("samples[{}]", i)));
-    counted += run.samples.back().warmup ? 0 : 1;
-    const size_t timed = run.samples.back().bucket_ready.size();
+void CheckSamples(const MeasuredRun& run) {
+  for (size_t i = 0; i < run.samples.size(); ++i) {
+    const Sample& sample = run.samples[i];
+    const size_t timed = sample.bucket_ready.size();
+    if (sample.bucket_start.size() != timed ||
+        sample.bucket_end.size() != timed) {
+      Fail(fmt::format("samples[{}].bucket_end_s", i),
+           "expected as many times as bucket_ready_s");
+    }
     if (timed != 0 && timed != run.buckets.size()) {
-      record.FailWith(fmt::format("samples[{}].bucket_ready_s", i),
-                      fmt::format("expected {} times, as ranks.bucket_bytes "
-                                  "has, got {}",
-                                  run.buckets.size(),
-                                  timed));
+      Fail(fmt::format("samples[{}].bucket_ready_s", i),
+           fmt::format("expected {} times, as ranks.bucket_bytes has, got {}",
+                       run.buckets.size(),
+                       timed));
     }
   }
-  if (counted == 0) {
-    record.FailWith("samples", "expected a step that is not warm-up, got none");
+  if (std::all_of(run.samples.begin(),
+                  run.samples.end(),
+                  [](const Sample& sample) { return sample.warmup; })) {
+    Fail("samples", "expected a step that is not warm-up, got none");
   }
 }
 
-// Which record it is, of which device, and what it ran on. Returns the device's
-// object.
+// Sets which record it is, of which device, and what it ran on. Returns the
+// device.
 template <class Measured>
-JsonObject ReadHead(const JsonObject& record,
-                    const nlohmann::json& value,
-                    const std::string& name,
-                    int line,
-                    Measured& measured) {
+const model::RecordedDevice& SetHead(const model::RecordHead<json>& head,
+                                     const std::string& name,
+                                     int line,
+                                     Measured& measured) {
   measured.line = line;
-  measured.id = record.Text("id", "");
+  measured.id = head.id.value_or("");
   if (measured.id.empty()) measured.id = fmt::format("{}:{}", name, line);
-  JsonObject device = record.Object("device");
-  measured.device = device.Text("name");
-  if (value.contains("host")) measured.host = Summary(value["host"]);
-  if (value.contains("software")) {
-    measured.software = Summary(value["software"]);
-  }
-  return device;
+  if (!head.device) Fail("device", "missing");
+  measured.device = head.device->name;
+  measured.host = Summary(head.host);
+  measured.software = Summary(head.software);
+  return *head.device;
 }
 
-MeasuredRun ReadRun(const JsonObject& record,
-                    const nlohmann::json& value,
-                    const std::string& name,
-                    int line) {
+MeasuredRun ReadRun(const json& value, const std::string& name, int line) {
+  model::StepRecord<json, Sample> record;
+  Read(value, [&](auto& reader) { VisitStep(reader, record); });
   MeasuredRun run;
-  const JsonObject device = ReadHead(record, value, name, line, run);
-  run.time = record.Text("time", "");
-  if (run.device.empty()) device.FailWith("name", "expected a text, got \"\"");
-  run.device_kind = device.Text("kind", "");
-  run.device_count = record.Count("world_size", 1, device.Count("count", 1, 1));
-  if (run.device_count > model::kMostDevices) {
-    record.FailWith("world_size",
-                    fmt::format("expected at most {} devices, got {}",
-                                model::kMostDevices,
-                                run.device_count));
-  }
-  run.threads = device.Count("threads", 0, 0);
-  run.workload = ReadWorkload(record);
-  run.peak_memory =
-      model::Byte(static_cast<double>(record.Count("peak_memory_bytes", 0, 0)));
-  ReadDisturbance(record, run.threads, run);
-  run.mean_power = ReadPower(record);
-  const nlohmann::json& samples = record.At("samples");
-  if (!samples.is_array()) record.FailWith("samples", "expected a list");
-  ReadRanks(record, run);
-  ReadSamples(record, run);
+  const model::RecordedDevice& device = SetHead(record.head, name, line, run);
+  run.time = record.head.time.value_or("");
+  if (run.device.empty()) Fail("device.name", "expected a text, got \"\"");
+  run.device_kind = device.kind;
+  run.device_count = record.world_size.value_or(device.count);
+  run.threads = device.threads.value_or(0);
+  run.workload = Valid(record.workload);
+  run.peak_memory = model::Byte(static_cast<double>(record.peak_memory_bytes));
+  SetDisturbance(record.disturbance, run.threads, run);
+  run.mean_power = PowerOf(record.energy);
+  SetRanks(record.ranks, run);
+  run.samples = std::move(record.samples);
+  CheckSamples(run);
   return run;
 }
 
-model::Kernel ReadKernel(const JsonObject& object) {
-  model::Kernel kernel;
-  kernel.kind = object.Word("kind", model::FromText<model::KernelKind>);
-  const auto large = [&](const model::Field& field, int64_t& value) {
-    value = object.LargeCount(std::string(field.name).c_str());
-  };
-  VisitCounts(large, kernel);
-  kernel.launches = object.Count("launches", 1);
-  if (object.Has("gemm")) {
-    const JsonObject gemm = object.Object("gemm");
-    const auto count = [&](const model::Field& field, int64_t& value) {
-      value = gemm.Count(std::string(field.name).c_str(), field.least);
-    };
-    VisitFields(count, kernel.gemm);
-    const model::GemmExtents& of = kernel.gemm;
+void CheckKernels(const std::vector<model::Kernel>& kernels) {
+  if (kernels.empty()) Fail("kernels", "expected a list that is not empty");
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const std::string place = fmt::format("kernels[{}]", i);
+    const model::GemmExtents& of = kernels[i].gemm;
+    if (of.batch == 0) {
+      if (kernels[i].matrix_flops > 0) Fail(place + ".gemm", "missing");
+      continue;
+    }
     try {
       // Twice for the FLOPs, and tiles are rounded up.
       model::CheckedProduct({8, of.batch, of.m, of.n, of.k}, "gemm");
     } catch (const InputError& error) {
-      object.FailWith("", error.what());
+      Fail(place, error.what());
     }
-  } else if (kernel.matrix_flops > 0) {
-    object.FailWith("gemm", "missing");
-  }
-  return kernel;
-}
-
-// Items of a list, each with its place for messages.
-template <class Read>
-void ForEachItem(const JsonObject& record,
-                 const char* key,
-                 const std::string& name,
-                 int line,
-                 const Read& read) {
-  const nlohmann::json& list = record.At(key);
-  if (!list.is_array() || list.empty()) {
-    record.FailWith(key, "expected a list that is not empty");
-  }
-  for (size_t i = 0; i < list.size(); ++i) {
-    read(JsonObject(list[i], name, line, fmt::format("{}[{}]", key, i)));
   }
 }
 
-MeasuredKernel ReadMeasuredKernel(const JsonObject& record,
-                                  const nlohmann::json& value,
+// Times of calls.
+std::vector<double> SamplesOf(const std::vector<model::RecordedCall>& calls) {
+  if (calls.empty()) Fail("samples", "expected a list that is not empty");
+  std::vector<double> samples_s;
+  for (const model::RecordedCall& call : calls) {
+    samples_s.push_back(ToSeconds(call.time));
+  }
+  return samples_s;
+}
+
+MeasuredKernel ReadMeasuredKernel(const json& value,
                                   const std::string& name,
                                   int line) {
+  model::KernelRecord<json> record;
+  Read(value, [&](auto& reader) { VisitKernel(reader, record); });
   MeasuredKernel measured;
-  const JsonObject device = ReadHead(record, value, name, line, measured);
-  measured.workload = ReadWorkload(record);
-  measured.operation = record.Text("operation");
-  measured.kind =
-      record.Word("kernel_kind", model::FromText<model::KernelKind>);
-  measured.phase = record.Word("phase", model::FromText<model::Phase>);
-  measured.per_step = record.Count("per_step", 1);
-  ReadDisturbance(record, device.Count("threads", 0, 0), measured);
-  ForEachItem(record, "kernels", name, line, [&](const JsonObject& kernel) {
-    measured.kernels.push_back(ReadKernel(kernel));
-  });
-  std::vector<double> samples_s;
-  ForEachItem(record, "samples", name, line, [&](const JsonObject& sample) {
-    samples_s.push_back(
-        sample.PositiveNumber("time_s", "a time above 0 in seconds"));
-  });
+  const model::RecordedDevice& device =
+      SetHead(record.head, name, line, measured);
+  measured.workload = Valid(record.workload);
+  measured.operation = record.operation;
+  measured.kind = record.kind;
+  measured.phase = record.phase;
+  measured.per_step = record.per_step;
+  SetDisturbance(
+      record.calls.disturbance, device.threads.value_or(0), measured);
+  CheckKernels(record.kernels);
+  measured.kernels = std::move(record.kernels);
+  const std::vector<double> samples_s = SamplesOf(record.calls.samples);
   measured.time = Seconds<>(Median(samples_s));
   measured.relative_noise = RelativeNoiseOfMedian(samples_s);
   return measured;
 }
 
-MeasuredCollective ReadCollective(const JsonObject& record,
-                                  const nlohmann::json& value,
-                                  const std::string& name,
-                                  int line) {
+// Collectives that no model here has are left out.
+std::optional<MeasuredCollective> ReadCollective(const json& value, int line) {
+  model::CollectiveRecord<json> record;
+  Read(value, [&](auto& reader) { VisitOperation(reader, record); });
   MeasuredCollective measured;
   measured.line = line;
-  if (record.Has("device")) {
-    const JsonObject device = record.Object("device");
-    measured.device = device.Text("name", "");
-    measured.device_kind = device.Text("kind", "");
-    measured.threads = device.Count("threads", 0, 0);
+  const auto& words = model::kWords<model::Collective>.words;
+  const auto known =
+      std::find_if(words.begin(), words.end(), [&](const auto& word) {
+        return word.text == record.operation;
+      });
+  if (known == words.end()) return std::nullopt;
+  measured.collective = known->value;
+  Read(value, [&](auto& reader) { VisitCollective(reader, record); });
+  if (record.head.device) {
+    measured.device = record.head.device->name;
+    measured.device_kind = record.head.device->kind;
+    measured.threads = record.head.device->threads.value_or(0);
   }
-  if (record.Has("ranks")) {
-    measured.backend = record.Object("ranks").Text("backend", "");
-    measured.transport = record.Object("ranks").Text("transport", "");
+  if (record.ranks) {
+    measured.backend = record.ranks->backend;
+    measured.transport = record.ranks->transport.value_or("");
   }
-  if (value.contains("software")) {
-    measured.software = Summary(value["software"]);
+  measured.software = Summary(record.head.software);
+  measured.ranks = record.world_size;
+  measured.size = model::Byte(static_cast<double>(record.bytes));
+  if (record.computation) {
+    measured.computation_speed = record.computation->rounds_per_s /
+                                 record.computation->rounds_alone_per_s;
   }
-  measured.ranks = record.Count("world_size", 2);
-  measured.size = model::Byte(static_cast<double>(record.Count("bytes", 1)));
-  if (record.Has("computation")) {
-    const JsonObject computation = record.Object("computation");
-    constexpr const char* kRate = "a rate above 0";
-    measured.computation_speed =
-        computation.PositiveNumber("rounds_per_s", kRate) /
-        computation.PositiveNumber("rounds_alone_per_s", kRate);
-  }
-  std::vector<double> samples_s;
-  ForEachItem(record, "samples", name, line, [&](const JsonObject& sample) {
-    samples_s.push_back(
-        sample.PositiveNumber("time_s", "a time above 0 in seconds"));
-  });
-  measured.time = Seconds<>(Median(samples_s));
+  measured.time = Seconds<>(Median(SamplesOf(record.samples)));
   return measured;
+}
+
+RefusedRun ReadRefused(const json& value, int line) {
+  model::RefusedRecord<json> record;
+  Read(value, [&](auto& reader) { VisitRefused(reader, record); });
+  return {.line = line,
+          .request = record.request ? hardware::WriteJson(*record.request) : "",
+          .message = record.message};
+}
+
+MeasurementLine ReadLine(const json& value, const std::string& name, int line) {
+  model::RecordKind record;
+  Read(value, [&](auto& reader) { VisitFields(reader, record); });
+  if (record.schema != model::kRecordSchema) {
+    Fail("schema",
+         fmt::format("expected \"{}\", got \"{}\"",
+                     model::kRecordSchema,
+                     record.schema));
+  }
+  const std::string& kind = record.kind;
+  MeasurementLine result;
+  if (kind == "step") {
+    result.run = ReadRun(value, name, line);
+  } else if (kind == "kernel") {
+    result.kernel = ReadMeasuredKernel(value, name, line);
+  } else if (kind == "error") {
+    result.refused = ReadRefused(value, line);
+  } else if (kind == "collective") {
+    result.collective = ReadCollective(value, line);
+  } else if (kind != "copy" && kind != "run") {
+    const std::vector<std::string_view> known = {
+        "step", "kernel", "collective", "copy", "run", "error"};
+    Fail("kind",
+         fmt::format("unknown kind \"{}\"{}; known: {}",
+                     kind,
+                     model::DidYouMean(kind, known),
+                     model::JoinNames(known)));
+  }
+  return result;
 }
 
 }  // namespace
@@ -309,44 +292,12 @@ MeasuredCollective ReadCollective(const JsonObject& record,
 MeasurementLine ParseMeasurementLine(std::string_view line,
                                      const std::string& name,
                                      int line_number) {
-  const nlohmann::json value = hardware::ParseJson(line, name, line_number);
-  const JsonObject record(value, name, line_number);
-  const std::string schema = record.Text("schema");
-  if (schema != kSchema) {
-    record.FailWith(
-        "schema", fmt::format("expected \"{}\", got \"{}\"", kSchema, schema));
+  const json value = hardware::ParseJson(line, name, line_number);
+  try {
+    return ReadLine(value, name, line_number);
+  } catch (const InputError& error) {
+    throw InputError(name, line_number, 0, error.what());
   }
-  const std::string kind = record.Text("kind");
-  MeasurementLine result;
-  if (kind == "step") {
-    result.run = ReadRun(record, value, name, line_number);
-  } else if (kind == "kernel") {
-    result.kernel = ReadMeasuredKernel(record, value, name, line_number);
-  } else if (kind == "error") {
-    result.refused =
-        RefusedRun{.line = line_number,
-                   .request = value.contains("request")
-                                  ? hardware::WriteJson(value["request"])
-                                  : "",
-                   .message = record.Text("message")};
-  } else if (kind == "collective") {
-    // Collectives that no model here has are left out.
-    const std::string operation = record.Text("operation", "");
-    for (const auto& known : model::kWords<model::Collective>.words) {
-      if (operation != known.text) continue;
-      result.collective = ReadCollective(record, value, name, line_number);
-      result.collective->collective = known.value;
-    }
-  } else if (kind != "copy" && kind != "run") {
-    const std::vector<std::string_view> known = {
-        "step", "kernel", "collective", "copy", "run", "error"};
-    record.FailWith("kind",
-                    fmt::format("unknown kind \"{}\"{}; known: {}",
-                                kind,
-                                model::DidYouMean(kind, known),
-                                model::JoinNames(known)));
-  }
-  return result;
 }
 
 Measurements ParseMeasurements(std::string_view text,
@@ -364,7 +315,7 @@ Measurements ParseMeasurements(std::string_view text,
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
     // Without its newline a line may still be whole, written by hand.
-    if (cut && !nlohmann::json::accept(line)) {
+    if (cut && !json::accept(line)) {
       if (cut_tail == CutTail::kRefuse) {
         throw InputError(name,
                          line_number,

@@ -16,7 +16,7 @@
 #include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "model/json_fields.h"
-#include "model/kernel_fields.h"
+#include "model/record_fields.h"
 #include "model/step_sample.h"
 
 namespace trainfare::trainer {
@@ -70,13 +70,6 @@ Json Software() {
           {"compiler", CompilerText()}};
 }
 
-Json WorkloadJson(const model::Workload& workload) {
-  Json json = Json::object();
-  model::JsonFieldWriter writer(json);
-  VisitFields(writer, workload);
-  return json;
-}
-
 // Times are kept to the nanosecond, the resolution of the clock: half the
 // digits of a double.
 Json Instants(const std::vector<double>& seconds) {
@@ -123,69 +116,95 @@ model::StepSample AsRecorded(const Sample& sample) {
   return recorded;
 }
 
-Json SampleJson(const Sample& sample) {
-  Json json = Json::object();
-  model::JsonFieldWriter writer(json);
-  const model::StepSample recorded = AsRecorded(sample);
-  VisitFields(writer, recorded);
-  // What no fit reads: the loss for whoever watches, the timeline for pictures.
-  json["loss"] = sample.times.loss;
-  if (sample.times.timeline) {
-    json["timeline"] = TimelineJson(*sample.times.timeline);
-  }
-  return json;
+// What no fit reads: the loss for whoever watches, the timeline for pictures.
+struct WrittenSample {
+  model::StepSample times;
+  double loss = 0;
+  std::optional<Json> timeline;
+};
+
+template <class Archive, model::Of<WrittenSample> S>
+void VisitFields(Archive& archive, S& sample) {
+  VisitFields(archive, sample.times);
+  archive(model::Field{.name = "loss"}, sample.loss);
+  archive(model::Field{.name = "timeline"}, sample.timeline);
 }
 
-Json DeviceJson(const DeviceDescription& device, std::optional<double> time_s) {
-  Json json = {{"name", device.name},
-               {"kind", device.kind},
-               {"count", 1},
-               {"threads", device.threads}};
-  if (!device.bus_id.empty()) json["bus_id"] = device.bus_id;
-  if (time_s) json["time_s"] = *time_s;
-  return json;
+std::vector<WrittenSample> Written(const std::vector<Sample>& samples) {
+  std::vector<WrittenSample> written;
+  for (const Sample& sample : samples) {
+    WrittenSample& one = written.emplace_back();
+    one.times = AsRecorded(sample);
+    one.loss = sample.times.loss;
+    if (sample.times.timeline)
+      one.timeline = TimelineJson(*sample.times.timeline);
+  }
+  return written;
 }
 
 // What records of all kinds begin with.
-Json Provenance(const char* kind, Json device) {
-  return {{"schema", "trainfare.measurement/1"},
-          {"kind", kind},
-          {"id", RandomId()},
-          {"time", hardware::TimeText(hardware::Now())},
-          {"device", std::move(device)},
-          {"host", Host()},
-          {"software", Software()}};
+model::RecordHead<Json> Head(const char* kind,
+                             const DeviceDescription& device,
+                             int count,
+                             std::optional<double> device_time_s) {
+  model::RecordHead<Json> head;
+  head.kind.kind = kind;
+  head.id = RandomId();
+  head.time = hardware::TimeText(hardware::Now());
+  model::RecordedDevice& written = head.device.emplace();
+  written.name = device.name;
+  written.kind = device.kind;
+  written.count = count;
+  written.threads = device.threads;
+  if (!device.bus_id.empty()) written.bus_id = device.bus_id;
+  written.time_s = device_time_s;
+  head.host = Host();
+  head.software = Software();
+  return head;
 }
 
-Json Provenance(const char* kind,
-                const DeviceDescription& device,
-                double device_time_s,
-                const model::Workload& workload) {
-  Json json = Provenance(kind, DeviceJson(device, device_time_s));
-  json["workload"] = WorkloadJson(workload);
-  return json;
+model::RecordedRanks AsRecorded(const RankDescription& ranks) {
+  return {.launcher = ranks.launcher,
+          .backend = ranks.backend,
+          .transport = ranks.transport};
 }
 
-Json KernelJson(const model::Kernel& kernel) {
-  Json json = {{"name", std::string(kernel.name.text())},
-               {"kind", model::ToText(kernel.kind)}};
-  model::JsonFieldWriter writer(json);
-  VisitCounts(writer, kernel);
-  json["launches"] = kernel.launches;
-  if (kernel.gemm.batch > 0) {
-    json["gemm"] = Json::object();
-    model::JsonFieldWriter extents(json["gemm"]);
-    VisitFields(extents, kernel.gemm);
+model::RecordedDisturbance AsRecorded(const HostLoad& load, bool disturbed) {
+  model::RecordedDisturbance recorded;
+  recorded.disturbed = disturbed;
+  model::RecordedLoad& written = recorded.load.emplace();
+  written.wall = model::Second(load.wall_s);
+  written.cpu_s = load.cpu_s;
+  written.involuntary_switches = load.involuntary_switches;
+  if (load.waited_s) written.waited = model::Second(*load.waited_s);
+  return recorded;
+}
+
+model::RecordedEnergy AsRecorded(const EnergyUse& energy) {
+  model::RecordedEnergy recorded;
+  if (!energy.missing.empty()) {
+    recorded.missing = energy.missing;
+    return recorded;
   }
-  return json;
+  recorded.source = energy.source;
+  recorded.domains = energy.domains;
+  recorded.joules = energy.joules;
+  recorded.wall = model::Second(energy.wall_s);
+  return recorded;
 }
 
-Json HostLoadJson(const HostLoad& load) {
-  Json json = {{"wall_s", load.wall_s},
-               {"cpu_s", load.cpu_s},
-               {"involuntary_switches", load.involuntary_switches}};
-  if (load.waited_s) json["waited_s"] = *load.waited_s;
-  return json;
+std::vector<model::RecordedCall> AsRecorded(
+    const std::vector<double>& samples_s) {
+  std::vector<model::RecordedCall> calls;
+  for (const double time_s : samples_s)
+    calls.push_back({model::Second(time_s)});
+  return calls;
+}
+
+model::RecordedCalls AsRecorded(const TimedCalls& calls, int threads) {
+  return {.disturbance = AsRecorded(calls.load, calls.load.disturbed(threads)),
+          .iterations = calls.iterations,
+          .samples = AsRecorded(calls.samples_s)};
 }
 
 void AddRange(Json& json, const char* key, const std::optional<Range>& range) {
@@ -210,36 +229,26 @@ Json GpuJson(const GpuConditions& gpu) {
   return json;
 }
 
-Json EnergyJson(const EnergyUse& energy) {
-  if (!energy.missing.empty()) return {{"missing", energy.missing}};
-  Json json = {{"source", energy.source}};
-  if (!energy.domains.empty()) json["domains"] = energy.domains;
-  json["energy_j"] = energy.joules;
-  json["wall_s"] = energy.wall_s;
-  return json;
-}
-
-Json SamplesJson(const std::vector<double>& samples_s) {
-  Json samples = Json::array();
-  for (const double time_s : samples_s) samples.push_back({{"time_s", time_s}});
-  return samples;
-}
-
-void AddCalls(Json& json, const TimedCalls& calls, int threads) {
-  json.update({{"disturbed", calls.load.disturbed(threads)},
-               {"host_load", HostLoadJson(calls.load)},
-               {"iterations", calls.iterations},
-               {"samples", SamplesJson(calls.samples_s)}});
-}
-
-void AddConditions(Json& json, const RunConditions& conditions, int threads) {
-  json["disturbed"] = conditions.disturbed(threads);
-  json["host_load"] = HostLoadJson(conditions.load);
-  json["energy"] = EnergyJson(conditions.energy);
-  if (conditions.gpu) json["gpu"] = GpuJson(*conditions.gpu);
+template <class Record>
+void AddConditions(const RunConditions& conditions,
+                   int threads,
+                   Record& record) {
+  record.disturbance =
+      AsRecorded(conditions.load, conditions.disturbed(threads));
+  record.energy = AsRecorded(conditions.energy);
+  if (conditions.gpu) record.gpu = GpuJson(*conditions.gpu);
   if (!conditions.gpu_missing.empty()) {
-    json["gpu"] = {{"missing", conditions.gpu_missing}};
+    record.gpu = Json{{"missing", conditions.gpu_missing}};
   }
+}
+
+// `visit`: the list of fields of `record`.
+template <class Visit>
+std::string Line(const Visit& visit) {
+  Json json = Json::object();
+  model::JsonFieldWriter writer(json);
+  visit(writer);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -285,104 +294,86 @@ std::string VersionText() {
 }
 
 std::string ToJsonLine(const StepRecord& record) {
-  Json samples = Json::array();
-  for (const Sample& sample : record.samples) {
-    samples.push_back(SampleJson(sample));
-  }
-  Json json = Provenance(
-      "step", record.device, record.device_time_s(), record.workload);
-  json.update({
-      {"world_size", record.ranks ? record.ranks->world_size : 1},
-      {"seed", record.seed},
-      {"parameters", record.parameters},
-      {"peak_memory_bytes", record.peak_memory_bytes},
-      {"peak_allocated_bytes", record.peak_allocated_bytes},
-  });
+  const int world_size = record.ranks ? record.ranks->world_size : 1;
+  model::StepRecord<Json, WrittenSample> written;
+  written.head =
+      Head("step", record.device, world_size, record.device_time_s());
+  written.workload = record.workload;
+  written.world_size = world_size;
+  written.seed = record.seed;
+  written.parameters = record.parameters;
+  written.peak_memory_bytes = record.peak_memory_bytes;
+  written.peak_allocated_bytes = record.peak_allocated_bytes;
   if (record.ranks) {
-    const RankDescription& ranks = *record.ranks;
-    json["device"]["count"] = ranks.world_size;
-    json["rank"] = ranks.rank;
-    json["ranks"] = {{"launcher", ranks.launcher},
-                     {"backend", ranks.backend},
-                     {"transport", ranks.transport},
-                     {"bucket_bytes", ranks.bucket_bytes},
-                     {"layers", ranks.layers}};
+    written.rank = record.ranks->rank;
+    written.ranks = AsRecorded(*record.ranks);
+    written.ranks->bucket_bytes = record.ranks->bucket_bytes;
+    written.ranks->layers = record.ranks->layers;
   }
-  if (record.evaluation_accuracy) {
-    json["evaluation_accuracy"] = *record.evaluation_accuracy;
-  }
-  if (record.skipped_steps) json["skipped_steps"] = *record.skipped_steps;
-  if (record.optimizer_launches) {
-    json["launches_optimizer"] = *record.optimizer_launches;
-  }
+  written.evaluation_accuracy = record.evaluation_accuracy;
+  written.skipped_steps = record.skipped_steps;
+  written.optimizer_launches = record.optimizer_launches;
   if (record.conditions) {
-    AddConditions(json, *record.conditions, record.device.threads);
+    AddConditions(*record.conditions, record.device.threads, written);
   }
-  if (!record.parts.empty()) json["parts"] = record.parts;
-  json["samples"] = std::move(samples);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  written.parts = record.parts;
+  written.samples = Written(record.samples);
+  return Line([&](auto& writer) { VisitStep(writer, written); });
 }
 
 std::string ToJsonLine(const CollectiveRecord& record) {
-  Json json = Provenance("collective", DeviceJson(record.device, std::nullopt));
-  json["device"]["count"] = record.ranks.world_size;
-  json.update({{"operation", model::ToText(record.operation)},
-               {"world_size", record.ranks.world_size},
-               {"rank", record.ranks.rank},
-               {"ranks",
-                {{"launcher", record.ranks.launcher},
-                 {"backend", record.ranks.backend},
-                 {"transport", record.ranks.transport}}},
-               {"bytes", record.bytes},
-               {"iterations", record.iterations}});
+  model::CollectiveRecord<Json> written;
+  written.head =
+      Head("collective", record.device, record.ranks.world_size, std::nullopt);
+  written.operation = model::ToText(record.operation);
+  written.world_size = record.ranks.world_size;
+  written.rank = record.ranks.rank;
+  written.ranks = AsRecorded(record.ranks);
+  written.bytes = record.bytes;
+  written.iterations = record.iterations;
   if (record.rounds_beside && record.rounds_alone) {
-    json["computation"] = {{"rounds_per_s", *record.rounds_beside},
-                           {"rounds_alone_per_s", *record.rounds_alone}};
+    written.computation = {*record.rounds_beside, *record.rounds_alone};
   }
-  json["samples"] = SamplesJson(record.samples_s);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  written.samples = AsRecorded(record.samples_s);
+  return Line([&](auto& writer) { VisitCollective(writer, written); });
 }
 
 std::string ToJsonLine(const KernelRecord& record) {
-  Json kernels = Json::array();
-  for (const model::Kernel& kernel : record.operation.kernels) {
-    kernels.push_back(KernelJson(kernel));
-  }
-  Json json = Provenance(
-      "kernel", record.device, record.calls.device_time_s, record.workload);
-  json.update({{"operation", record.operation.name},
-               {"kernel_kind", model::ToText(record.operation.kind)},
-               {"phase", model::ToText(record.operation.phase)},
-               {"per_step", record.operation.per_step},
-               {"kernels", std::move(kernels)}});
+  model::KernelRecord<Json> written;
+  written.head = Head("kernel", record.device, 1, record.calls.device_time_s);
+  written.workload = record.workload;
+  written.operation = record.operation.name;
+  written.kind = record.operation.kind;
+  written.phase = record.operation.phase;
+  written.per_step = record.operation.per_step;
+  written.kernels = record.operation.kernels;
   if (record.activity) {
-    json["activity"] = {{"launches", record.activity->launches},
-                        {"active_s", record.activity->active_s}};
+    written.activity = {record.activity->launches, record.activity->active_s};
   }
-  AddCalls(json, record.calls, record.device.threads);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  written.calls = AsRecorded(record.calls, record.device.threads);
+  return Line([&](auto& writer) { VisitKernel(writer, written); });
 }
 
 std::string ToJsonLine(const CopyRecord& record) {
-  Json json =
-      Provenance("copy", DeviceJson(record.device, record.calls.device_time_s));
-  json["bytes"] = record.bytes;
-  AddCalls(json, record.calls, record.device.threads);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  model::CopyRecord<Json> written;
+  written.head = Head("copy", record.device, 1, record.calls.device_time_s);
+  written.bytes = record.bytes;
+  written.calls = AsRecorded(record.calls, record.device.threads);
+  return Line([&](auto& writer) { VisitCopy(writer, written); });
 }
 
 std::string ErrorJsonLine(const std::string& request,
                           const std::string& message) {
-  Json parsed = request;
+  model::RefusedRecord<Json> written;
   try {
-    parsed = hardware::ParseJson(request, "request", 1);
+    written.request = hardware::ParseJson(request, "request", 1);
   } catch (const model::InputError&) {
-    // As it was written, then.
+    written.request = request;  // as it was written, then
   }
-  const Json json = {{"schema", "trainfare.measurement/1"},
-                     {"kind", "error"},
-                     {"request", std::move(parsed)},
-                     {"message", message}};
+  written.message = message;
+  Json json = Json::object();
+  model::JsonFieldWriter writer(json);
+  VisitRefused(writer, written);
   // Somebody else's text: nothing in it acts upon a terminal.
   return hardware::WriteJson(json);
 }

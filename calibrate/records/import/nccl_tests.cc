@@ -11,7 +11,10 @@
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
+#include "model/collective.h"
 #include "model/error.h"
+#include "model/json_fields.h"
+#include "model/record_fields.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -304,28 +307,27 @@ std::vector<NcclTestsRun> ReadNcclTests(const std::string& path) {
 }
 
 std::string ToRecords(const std::vector<NcclTestsRun>& runs) {
+  using Json = nlohmann::ordered_json;
   std::string lines;
   for (const NcclTestsRun& run : runs) {
+    model::CollectiveRecord<Json> record;
+    record.head.kind.kind = "collective";
+    record.head.device = {
+        .name = run.device, .kind = "cuda", .count = run.ranks};
+    record.head.host = {{"count", run.hosts}};
+    record.head.software = {
+        {"program", run.version.empty() ? "nccl-tests" : run.version.c_str()}};
+    record.operation = model::ToText(model::Collective::kAllReduce);
+    record.world_size = run.ranks;
+    record.ranks = {.launcher = "nccl-tests", .backend = "nccl"};
+    record.iterations = run.iterations;
     for (const NcclTestsRow& row : run.rows) {
-      const nlohmann::ordered_json record = {
-          {"schema", "trainfare.measurement/1"},
-          {"kind", "collective"},
-          {"device",
-           {{"name", run.device}, {"kind", "cuda"}, {"count", run.ranks}}},
-          {"host", {{"count", run.hosts}}},
-          {"software",
-           {{"program",
-             run.version.empty() ? "nccl-tests" : run.version.c_str()}}},
-          {"operation", "all_reduce"},
-          {"world_size", run.ranks},
-          {"rank", 0},
-          {"ranks", {{"launcher", "nccl-tests"}, {"backend", "nccl"}}},
-          {"bytes", static_cast<int64_t>(model::ToBytes(row.size))},
-          {"iterations", run.iterations},
-          {"samples",
-           nlohmann::ordered_json::array(
-               {{{"time_s", model::ToSeconds(row.time)}}})}};
-      lines += hardware::WriteJson(record);
+      record.bytes = static_cast<int64_t>(model::ToBytes(row.size));
+      record.samples = {{row.time}};
+      Json json = Json::object();
+      model::JsonFieldWriter writer(json);
+      VisitCollective(writer, record);
+      lines += hardware::WriteJson(json);
       lines += '\n';
     }
   }

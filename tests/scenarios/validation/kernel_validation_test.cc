@@ -216,8 +216,8 @@ TEST_CASE("a record of a kernel that says too little is refused by line") {
   record = Product(1.0);
   record["kernels"][0]["bytes_read"] = -4;
   CHECK(message(record) ==
-        "k.jsonl:1: kernels[0].bytes_read: expected a count of 0 or more, got "
-        "-4");
+        "k.jsonl:1: kernels[0].bytes_read: expected an integer from 0 to "
+        "1000000000000000000, got -4");
   record = Product(1.0);
   record["samples"] = Json::array();
   CHECK(message(record) ==
