@@ -6,17 +6,19 @@
 
 #include "hardware/files/json_text.h"
 #include "model/json_fields.h"
+#include "model/request_fields.h"
 
 namespace trainfare::calibrate::internal {
 
 std::string RequestLine(const PlannedRun& run, double max_seconds) {
-  nlohmann::ordered_json request = nlohmann::ordered_json::object();
-  model::JsonFieldWriter writer(request);
-  VisitFields(writer, run.workload);
-  request["steps"] = run.steps;
-  request["warmup"] = run.warmup;
-  request["max_seconds"] = max_seconds;
-  return hardware::WriteJson(request);
+  const model::MeasureRequest request = {.workload = run.workload,
+                                         .steps = run.steps,
+                                         .warmup = run.warmup,
+                                         .max_seconds = max_seconds};
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  model::JsonFieldWriter writer(json);
+  VisitFields(writer, request);
+  return hardware::WriteJson(json);
 }
 
 std::string RunWords(const model::Workload& workload) {

@@ -29,20 +29,6 @@ using model::Architecture;
 using model::InputError;
 using nlohmann::json;
 
-using model::Field;
-
-// The fields of a request, behind those of its workload.
-template <class Archive>
-void VisitFields(Archive& archive, MeasureRequest& request) {
-  VisitFields(archive, request.workload);
-  archive(Field{.name = "steps", .least = 1, .most = 1'000'000'000},
-          request.steps);
-  archive(Field{.name = "warmup", .most = 1'000'000'000}, request.warmup);
-  archive(Field{.name = "max_seconds", .high = 1e6}, request.max_seconds);
-  archive(Field{.name = "seed", .most = 1'000'000'000}, request.seed);
-  archive(Field{.name = "layers"}, request.layers);
-}
-
 // What a request need not say of its model; a preset's name says all.
 json WithModelDefaults(const json& value) {
   json model = value;
@@ -143,7 +129,7 @@ class RandomBatches {
 };
 
 uint64_t SeedOf(const MeasureRequest& request) {
-  return static_cast<uint64_t>(request.seed);
+  return static_cast<uint64_t>(request.seed.value_or(1));
 }
 
 void CheckMeasurable(const model::Workload& workload) {
@@ -279,7 +265,7 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   record.seed = SeedOf(request);
   record.parameters = session.transformer().parameter_count();
   record.ranks = session.DescribeRanks();
-  session.set_time_parts(layers_ || request.layers);
+  session.set_time_parts(layers_ || request.layers.value_or(false));
   RankTraining* const parallel = session.ranks();
   if (ranks_.several()) ranks_.communicator->Barrier();
   const double start = MonotonicSeconds();

@@ -10,20 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "model/request_fields.h"
 #include "model/workload.h"
 #include "trainer/record/record.h"
 #include "trainer/training/session.h"
 
 namespace trainfare::trainer {
 
-struct MeasureRequest {
-  model::Workload workload;
-  int64_t steps = 5;
-  int64_t warmup = 2;
-  double max_seconds = 60;
-  bool layers = false;  // time each part of the model
-  int64_t seed = 1;
-};
+using model::MeasureRequest;
 
 // Throws InputError that names the key.
 MeasureRequest ParseMeasureRequest(const std::string& text);
