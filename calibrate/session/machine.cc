@@ -6,8 +6,8 @@
 #include <chrono>
 #include <optional>
 
-#include "calibrate/records/json_object.h"
 #include "calibrate/session/trainer_process.h"
+#include "hardware/files/json_object.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "hardware/models/kind.h"
@@ -17,7 +17,7 @@
 namespace trainfare::calibrate {
 namespace {
 
-using internal::JsonObject;
+using hardware::JsonObject;
 using internal::SignalGuard;
 using internal::TrainerProcess;
 using model::InputError;

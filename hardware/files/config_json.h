@@ -44,13 +44,11 @@ class ConfigJson {
   std::vector<std::string> Unasked() const;
 
  private:
-  [[noreturn]] void FailAt(const std::string& key,
-                           const std::string& expected,
-                           const nlohmann::json& got) const;
+  struct Parsed;
 
   std::string path_;
   std::string otherwise_;
-  std::unique_ptr<const nlohmann::json> value_;
+  std::unique_ptr<const Parsed> parsed_;
   mutable std::set<std::string, std::less<>> asked_;
 };
 

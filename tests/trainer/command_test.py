@@ -396,7 +396,7 @@ class Command(unittest.TestCase):
                 ("[" * 80000, ":2: expected at most 64 lists"),
                 ('{"input_ids": [5], "label": 1, "label": 0}',
                  ':2: the key "label" stands twice'),
-                ("[1]", ":2: expected a JSON object, got array"),
+                ("[1]", ":2: expected an object, got [1]"),
                 ('{"label": 1}', ":2: text: missing"),
                 ('{"text": "so", "label": 1}', ":2: text: needs a vocabulary"),
                 ('{"input_ids": [5]}', ":2: label: missing"),
@@ -437,7 +437,7 @@ class Command(unittest.TestCase):
               "marian, llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 or "
               "qwen3_moe, got t5")
         path.write_text(json.dumps({**config, "hidden_size": "8"}))
-        fails('hidden_size: expected a count, got "8"')
+        fails('hidden_size: expected an integer from 0 to 16777216, got "8"')
         path.write_text(json.dumps({**config, "pad_token_id": 20}))
         fails("pad_token_id: expected a token of the vocabulary of 20, got 20")
         path.write_text("{\"a\":" * 80000)

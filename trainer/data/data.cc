@@ -9,86 +9,37 @@
 #include <random>
 #include <string_view>
 
+#include "hardware/files/json_object.h"
 #include "hardware/files/json_text.h"
 #include "model/error.h"
 
 namespace trainfare::trainer {
 namespace {
 
+using hardware::JsonObject;
 using model::Architecture;
 using model::InputError;
-using nlohmann::json;
-
-// One line of a data file, and where it stands.
-class Line {
- public:
-  Line(const std::string& path, int number, const std::string& text)
-      : path_(path),
-        number_(number),
-        value_(hardware::ParseJson(text, path, number)) {
-    if (!value_.is_object()) {
-      Fail(fmt::format("expected a JSON object, got {}", value_.type_name()));
-    }
-  }
-
-  [[noreturn]] void Fail(const std::string& message) const {
-    throw InputError(path_, number_, 0, message);
-  }
-  bool Has(const char* key) const { return value_.contains(key); }
-  const json& At(const char* key) const {
-    if (!Has(key)) Fail(fmt::format("{}: missing", key));
-    return value_[key];
-  }
-  int64_t Below(const char* key, int64_t limit) const {
-    const json& value = At(key);
-    return Below(key, value, limit);
-  }
-  int64_t Below(const char* key, const json& value, int64_t limit) const {
-    if (!value.is_number_integer() || value.get<int64_t>() < 0 ||
-        value.get<int64_t>() >= limit) {
-      Fail(fmt::format("{}: expected an integer from 0 to {}, got {}",
-                       key,
-                       limit - 1,
-                       hardware::ShownJson(value)));
-    }
-    return value.get<int64_t>();
-  }
-
- private:
-  const std::string& path_;
-  int number_;
-  json value_;
-};
 
 // Reads the ids of the key with ids, or else of the one with a text.
-std::vector<int64_t> ReadIds(const Line& line,
+std::vector<int64_t> ReadIds(const JsonObject& line,
                              const char* ids_key,
                              const char* text_key,
                              const WordPiece* tokenizer,
                              const Architecture& architecture,
                              int64_t longest) {
   if (!line.Has(ids_key)) {
-    const json& text = line.At(text_key);
-    if (!text.is_string()) {
-      line.Fail(fmt::format(
-          "{}: expected a text, got {}", text_key, hardware::ShownJson(text)));
-    }
+    const std::string text = line.Text(text_key);
     if (tokenizer == nullptr) {
-      line.Fail(fmt::format(
-          "{}: needs a vocabulary; name one with --tokenizer, or give {}",
-          text_key,
-          ids_key));
+      line.FailWith(text_key,
+                    fmt::format("needs a vocabulary; name one with "
+                                "--tokenizer, or give {}",
+                                ids_key));
     }
-    return tokenizer->Encode(text.get_ref<const std::string&>(), longest);
+    return tokenizer->Encode(text, longest);
   }
-  const json& given = line.At(ids_key);
-  if (!given.is_array() || given.empty()) {
-    line.Fail(fmt::format("{}: expected a list of token ids", ids_key));
-  }
-  std::vector<int64_t> ids;
-  for (const json& id : given) {
-    ids.push_back(line.Below(ids_key, id, architecture.vocabulary));
-  }
+  std::vector<int64_t> ids =
+      line.Counts(ids_key, 0, architecture.vocabulary - 1);
+  if (ids.empty()) line.FailWith(ids_key, "expected a list of token ids");
   if (static_cast<int64_t>(ids.size()) > longest) {
     ids.resize(static_cast<size_t>(longest));
   }
@@ -108,7 +59,8 @@ std::vector<Example> ReadExamples(const std::string& path,
   for (std::string text; std::getline(file, text);) {
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const Line line(path, number, text);
+    const nlohmann::json value = hardware::ParseJson(text, path, number);
+    const JsonObject line(value, path, number);
     Example example;
     example.ids =
         ReadIds(line, "input_ids", "text", tokenizer, architecture, longest);
@@ -117,13 +69,14 @@ std::vector<Example> ReadExamples(const std::string& path,
           line, "target_ids", "target_text", tokenizer, architecture, longest);
     } else if (architecture.family == model::Family::kDecoder) {
       if (example.ids.size() < 2) {
-        line.Fail("input_ids: expected two tokens or more, to predict one");
+        line.FailWith("input_ids",
+                      "expected two tokens or more, to predict one");
       }
     } else if (architecture.head == model::Head::kQuestionAnswering) {
-      example.start = line.Below("start", longest + 1);
-      example.end = line.Below("end", longest + 1);
+      example.start = line.Count("start", 0, longest);
+      example.end = line.Count("end", 0, longest);
     } else {
-      example.label = line.Below("label", architecture.labels);
+      example.label = line.Count("label", 0, architecture.labels - 1);
     }
     examples.push_back(std::move(example));
   }

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "calibrate/records/json_object.h"
+#include "hardware/files/json_object.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
@@ -16,7 +16,7 @@
 namespace trainfare::calibrate {
 namespace {
 
-using internal::JsonObject;
+using hardware::JsonObject;
 using model::InputError;
 
 constexpr std::string_view kMark = ":::MLLOG ";

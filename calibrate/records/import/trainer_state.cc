@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "calibrate/records/json_object.h"
+#include "hardware/files/json_object.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
@@ -12,7 +12,7 @@
 namespace trainfare::calibrate {
 namespace {
 
-using internal::JsonObject;
+using hardware::JsonObject;
 using model::InputError;
 
 nlohmann::json ReadJson(const std::string& path) {
