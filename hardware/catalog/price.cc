@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <mutex>
 #include <utility>
 
+#include "hardware/catalog/price_fields.h"
 #include "hardware/files/data_directory.h"
+#include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
-#include "hardware/files/yaml_text.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -23,69 +23,39 @@ using model::InputError;
 constexpr double kLowestUsdPerHour = 0.01;
 constexpr double kHighestUsdPerHour = 2000.0;
 
-model::UsdPerSecond<> ReadPrice(const Reader& reader, std::string_view key) {
-  const model::UsdPerSecond<> price = reader.Price(key);
+}  // namespace
+
+void ReadValue(
+    const Reader& map,
+    std::string_view key,
+    const HourlyPrice<std::optional<model::UsdPerSecond<>>>& hourly) {
+  const model::UsdPerSecond<> price = map.Price(key);
   if (price < model::DollarsPerHour(kLowestUsdPerHour) ||
       price > model::DollarsPerHour(kHighestUsdPerHour)) {
-    reader.Fail(key,
-                fmt::format("expected {} to {} USD/h; what has no price has "
-                            "no row",
-                            kLowestUsdPerHour,
-                            kHighestUsdPerHour));
+    map.Fail(key,
+             fmt::format("expected {} to {} USD/h; what has no price has "
+                         "no row",
+                         kLowestUsdPerHour,
+                         kHighestUsdPerHour));
   }
-  return price;
+  hourly.price = price;
 }
 
-Price ReadRegion(const Reader& region, const CloudPrices& cloud) {
-  Price price;
-  price.cloud = cloud.cloud;
-  price.date = region.OptionalDate("date").value_or(cloud.date);
-  price.source = region.OptionalText("source").value_or(cloud.source);
-  price.suspicious = region.OptionalText("suspicious").value_or("");
-  if (region.Has("on_demand")) price.on_demand = ReadPrice(region, "on_demand");
-  if (const std::optional<Reader> spot = region.OptionalMap("spot")) {
-    price.spot_low = ReadPrice(*spot, "low");
-    price.spot_high = ReadPrice(*spot, "high");
-    price.spot_derived = spot->OptionalFlag("derived").value_or(false);
-    if (spot->Has("interruptions")) {
-      const std::vector<double> band = spot->Numbers("interruptions", 0.0, 1.0);
-      if (band.size() != 2 || band[0] > band[1]) {
-        spot->Fail("interruptions",
-                   "expected [low, high], shares of a month's instances");
-      }
-      price.interruption_low = band[0];
-      price.interruption_high = band[1];
-    }
-    if (*price.spot_low > *price.spot_high) {
-      spot->Fail("low", "expected at most spot.high");
-    }
-    if (price.on_demand && *price.spot_high > *price.on_demand) {
-      spot->Fail("high", "expected at most on_demand");
-    }
-  }
-  if (!price.on_demand && !price.spot_low) {
-    region.Fail("expected on_demand, spot or both");
-  }
-  return price;
+void ReadValue(const Reader& map,
+               std::string_view key,
+               const Day<std::string>& day) {
+  day.text = map.Date(key);
 }
 
-std::string PriceText(model::UsdPerSecond<> price) {
-  return fmt::format("{:.10g} USD/h", model::ToDollarsPerHour(price));
+void ReadValue(const Reader& map, std::string_view key, const Currency&) {
+  map.Choice<int>(key, {{"USD", 0}});
 }
-
-}  // namespace
 
 CloudPrices LoadPrices(const std::string& path) {
   const Reader root = Reader::FromFile(path);
   CloudPrices prices;
-  prices.cloud = root.Text("cloud");
-  prices.date = root.Date("date");
-  prices.source = root.Text("source");
-  root.Choice<int>("currency", {{"USD", 0}});
-  const Reader billing = root.Map("billing");
-  prices.billing.granularity = billing.Time("granularity");
-  prices.billing.minimum = billing.Time("minimum", Reader::Sign::kZeroOrMore);
-  prices.excludes = root.Texts("excludes");
+  YamlFieldReader head(root);
+  VisitFields(head, prices);
   std::map<std::string, std::string> seen;  // instance -> where
   for (const Reader& reader : root.Maps("prices")) {
     const std::string instance = reader.Text("instance");
@@ -99,10 +69,16 @@ CloudPrices LoadPrices(const std::string& path) {
     }
     const Reader regions = reader.Map("regions");
     for (const std::string& name : regions.Keys()) {
-      Price price = ReadRegion(regions.Map(name), prices);
+      const Reader region = regions.Map(name);
+      Price& price = prices.prices.emplace_back();
+      price.cloud = prices.cloud;
       price.instance = instance;
       price.region = name;
-      prices.prices.push_back(std::move(price));
+      YamlFieldReader fields(region);
+      VisitFields(fields, RegionPrice<Price>{price, prices});
+      if (!price.on_demand && !price.spot_low) {
+        region.Fail("expected on_demand, spot or both");
+      }
     }
   }
   root.Finish();
@@ -111,49 +87,19 @@ CloudPrices LoadPrices(const std::string& path) {
 
 std::string ToYaml(const CloudPrices& prices) {
   std::string yaml;
-  auto out = std::back_inserter(yaml);
-  fmt::format_to(out, "cloud: {}\ncurrency: USD\n", prices.cloud);
-  fmt::format_to(
-      out, "date: {}\nsource: {}\n", prices.date, Quoted(prices.source));
-  fmt::format_to(out,
-                 "billing: {{ granularity: {:g} s, minimum: {:g} s }}\n",
-                 prices.billing.granularity.base(),
-                 prices.billing.minimum.base());
-  fmt::format_to(out, "excludes: [");
-  for (size_t i = 0; i < prices.excludes.size(); ++i) {
-    fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", Quoted(prices.excludes[i]));
-  }
-  fmt::format_to(out, "]\nprices:{}\n", prices.prices.empty() ? " []" : "");
+  YamlFieldWriter head(yaml);
+  VisitFields(head, prices);
+  yaml += prices.prices.empty() ? "prices: []\n" : "prices:\n";
   std::string_view open;
   for (const Price& price : prices.prices) {
     if (price.instance != open) {
-      fmt::format_to(out, "  - instance: {}\n    regions:\n", price.instance);
+      yaml += fmt::format("  - instance: {}\n    regions:\n", price.instance);
       open = price.instance;
     }
-    std::string fields;
-    const auto add = [&](const std::string& field) {
-      fields += fields.empty() ? field : ", " + field;
-    };
-    if (price.on_demand) add("on_demand: " + PriceText(*price.on_demand));
-    if (price.spot_low) {
-      std::string band;
-      if (price.interruption_low) {
-        band = fmt::format(", interruptions: [{:g}, {:g}]",
-                           *price.interruption_low,
-                           *price.interruption_high);
-      }
-      add(fmt::format("spot: {{ low: {}, high: {}{}{} }}",
-                      PriceText(*price.spot_low),
-                      PriceText(*price.spot_high),
-                      price.spot_derived ? ", derived: true" : "",
-                      band));
-    }
-    if (!price.suspicious.empty()) {
-      add("suspicious: " + Quoted(price.suspicious));
-    }
-    if (price.date != prices.date) add("date: " + price.date);
-    if (price.source != prices.source) add("source: " + Quoted(price.source));
-    fmt::format_to(out, "      {}: {{ {} }}\n", price.region, fields);
+    yaml += fmt::format(
+        "      {}: {}\n",
+        price.region,
+        YamlFieldWriter::Flow(RegionPrice<const Price>{price, prices}));
   }
   return yaml;
 }

@@ -48,6 +48,12 @@ concept ReadsItself = requires(const Reader& map, std::string_view key, T& t) {
   ReadValue(map, key, t);
 };
 
+// The same as a YamlFieldWriter has it: "YamlText(value)", on the key's line.
+template <class T>
+concept WritesItself = requires(const T& value) {
+  YamlText(value);
+};
+
 class YamlFieldReader {
  public:
   using Reads = void;
@@ -201,6 +207,14 @@ class YamlFieldWriter {
     }
   }
 
+  // "{ low: 1, high: 2 }", for a key that is a name and no field.
+  template <class T>
+  static std::string Flow(const T& value) {
+    OneLine line;
+    VisitFields(line, value);
+    return fmt::format("{{ {} }}", line.text);
+  }
+
   // The items of a list, whose first line is marked.
   static YamlFieldWriter Item(std::string& out, const std::string& indent) {
     YamlFieldWriter item(out, indent + "  ");
@@ -249,41 +263,52 @@ class YamlFieldWriter {
   static std::string List(const std::vector<T>& values) {
     std::string text;
     for (const T& value : values) {
-      text += (text.empty() ? "" : ", ") + Scalar(value);
+      text += text.empty() ? "" : ", ";
+      if constexpr (kIsScalar<T>) {
+        text += Scalar(value);
+      } else {
+        text += Flow(value);
+      }
     }
     return fmt::format("[{}]", text);
   }
 
-  // A struct of scalars on one line.
+  // A struct on one line, and all within it.
   struct OneLine {
     std::string text;
 
     template <class T>
     void operator()(const model::Field& field, const T& value) {
-      if constexpr (kIsScalar<T>) {
-        if (!field.required && IsEmpty(field, value)) return;
-        text += fmt::format(
-            "{}{}: {}", text.empty() ? "" : ", ", field.name, Scalar(value));
-      } else {
-        ENSURE(false, "what stands on one line has no structure");
-      }
+      if (!field.required && IsEmpty(field, value)) return;
+      text += fmt::format("{}{}: {}",
+                          text.empty() ? "" : ", ",
+                          field.name,
+                          Inline(field, value));
     }
   };
   template <class T>
-  static std::string Flow(const T& value) {
-    OneLine line;
-    VisitFields(line, value);
-    return fmt::format("{{ {} }}", line.text);
+  static std::string Inline(const model::Field& field, const T& value) {
+    if constexpr (WritesItself<T>) {
+      return YamlText(value);
+    } else if constexpr (model::kIsOptional<T>) {
+      return Inline(field, *value);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      return field.plain ? value : Quoted(value);
+    } else if constexpr (model::kIsList<T>) {
+      return List(value);
+    } else if constexpr (kIsScalar<T>) {
+      return Scalar(value);
+    } else {
+      return Flow(value);
+    }
   }
 
   template <class T>
   void Write(const model::Field& field, const T& value) {
     if constexpr (model::kIsList<T>) {
       WriteList(field, value);
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      Line(field.name, field.plain ? value : Quoted(value));
-    } else if constexpr (kIsScalar<T>) {
-      Line(field.name, Scalar(value));
+    } else if constexpr (kIsScalar<T> || WritesItself<T>) {
+      Line(field.name, Inline(field, value));
     } else if (field.one_line) {
       Line(field.name, Flow(value));
     } else {
