@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "calibrate/records/import/published_quantity.h"
 #include "calibrate/records/observation.h"
 #include "model/error.h"
 #include "scenarios/published/published_job.h"
@@ -19,11 +20,6 @@ using calibrate::PublishedRow;
 using calibrate::PublishedRun;
 using calibrate::PublishedUse;
 using calibrate::PublishedValue;
-
-bool IsShare(const std::string& quantity) {
-  return quantity.starts_with("utilisation.") || quantity == "gemm_share" ||
-         quantity == "active_ratio";
-}
 
 PublishedMeasure MeasureOf(const PublishedRow& row,
                            const PublishedPrediction& prediction) {
@@ -43,8 +39,9 @@ PublishedMeasure MeasureOf(const PublishedRow& row,
   if (row.quantity == "largest_batch" || row.quantity == "failing_batch") {
     return PublishedMeasure::kOutcome;
   }
-  return IsShare(row.quantity) ? PublishedMeasure::kPoints
-                               : PublishedMeasure::kPercent;
+  return calibrate::FindQuantity(row.quantity).measure.share
+             ? PublishedMeasure::kPoints
+             : PublishedMeasure::kPercent;
 }
 
 // Between the largest that ran and the next that was tried; twice the largest

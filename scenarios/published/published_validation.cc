@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "calibrate/records/import/published_quantity.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
@@ -367,7 +368,7 @@ Json RowJson(const Result& result, size_t i) {
   json["device"] = OrNull(run.device);
   json["devices"] = run.device_count;
   json["quantity"] = row.quantity;
-  json["unit"] = AnswerOf(row.quantity).unit;
+  json["unit"] = calibrate::FindQuantity(row.quantity).measure.unit;
   json["printed"] = row.value.text;
   json["measured"] = row.value.low;
   json["use"] = calibrate::ToText(row.use);

@@ -35,8 +35,7 @@ struct AskedJob {
 // both could, `repeats` is the printed quantity of the same run from which
 // this one follows by arithmetic alone; then it is no second prediction.
 struct QuantityAnswer {
-  std::string_view name;
-  std::string_view unit;  // base unit; "1" for shares, ratios and counts
+  std::string_view name;  // calibrate/records/import/published_quantity.h
   // The answer by an estimate that fits; times of one that does not are
   // refused.
   PublishedAnswer (*of_job)(const AskedJob& asked) = nullptr;

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "calibrate/records/import/published_quantity.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/files/data_directory.h"
@@ -18,116 +19,12 @@
 namespace trainfare::calibrate {
 namespace {
 
-using hardware::Dimension;
 using hardware::Reader;
 using model::InputError;
 
 constexpr std::string_view kPublishedSchema = "trainfare.published/1";
 constexpr int64_t kMany = 1'000'000'000'000;
 constexpr double kAbout = 0.10;
-
-// What a quantity is measured in. Ratios take "%" or stand alone.
-enum class Measure {
-  kBytes,
-  kBandwidth,
-  kFlops,
-  kComputeRate,
-  kTime,
-  kPower,
-  kEnergy,
-  kMoney,
-  kPrice,
-  kRatio,
-  kCount,
-  kSamplesPerSecond,
-  kTokensPerSecond,
-  kIntensity,
-  kOutcome,
-};
-
-struct PrintedQuantity {
-  std::string_view name;
-  Measure measure;
-};
-constexpr auto kQuantities = std::to_array<PrintedQuantity>({
-    {"accuracy", Measure::kRatio},
-    {"achieved_flops", Measure::kComputeRate},
-    {"active_ratio", Measure::kRatio},
-    {"active_time", Measure::kTime},
-    {"allreduce_bandwidth", Measure::kBandwidth},
-    {"allreduce_time", Measure::kTime},
-    {"arithmetic_intensity", Measure::kIntensity},
-    {"backward_time", Measure::kTime},
-    {"billing_unit_price", Measure::kMoney},
-    {"billing_units_per_hour", Measure::kCount},
-    {"bytes_per_gradient", Measure::kBytes},
-    {"bytes_per_parameter", Measure::kBytes},
-    {"cost", Measure::kMoney},
-    {"energy", Measure::kEnergy},
-    {"epoch_cost", Measure::kMoney},
-    {"epoch_time", Measure::kTime},
-    {"estimate_error", Measure::kRatio},
-    {"failing_batch", Measure::kCount},
-    {"first_update_energy", Measure::kEnergy},
-    {"first_update_launches", Measure::kCount},
-    {"first_update_time", Measure::kTime},
-    {"fits", Measure::kOutcome},
-    {"flops_per_step", Measure::kFlops},
-    {"forward_time", Measure::kTime},
-    {"gemm_share", Measure::kRatio},
-    {"hbm_traffic", Measure::kBytes},
-    {"host_memory", Measure::kBytes},
-    {"kernel_time", Measure::kTime},
-    {"largest_batch", Measure::kCount},
-    {"latency", Measure::kTime},
-    {"launches", Measure::kCount},
-    {"layer_backward_time", Measure::kTime},
-    {"layer_forward_time", Measure::kTime},
-    {"layer_time", Measure::kTime},
-    {"loss", Measure::kRatio},
-    {"matrix_columns", Measure::kCount},
-    {"matrix_rows", Measure::kCount},
-    {"mean_power", Measure::kPower},
-    {"memory_capacity", Measure::kBytes},
-    {"memory_used", Measure::kBytes},
-    {"mfu", Measure::kRatio},
-    {"normalised.cost", Measure::kRatio},
-    {"normalised.energy", Measure::kRatio},
-    {"normalised.occupancy", Measure::kRatio},
-    {"normalised.time", Measure::kRatio},
-    {"occupancy", Measure::kRatio},
-    {"on_chip_latency", Measure::kTime},
-    {"on_chip_throughput", Measure::kSamplesPerSecond},
-    {"optimizer_time", Measure::kTime},
-    {"peak_bandwidth", Measure::kBandwidth},
-    {"peak_compute", Measure::kComputeRate},
-    {"peak_memory", Measure::kBytes},
-    {"price", Measure::kPrice},
-    {"ratio", Measure::kRatio},
-    {"recursion_time", Measure::kTime},
-    {"run_time", Measure::kTime},
-    {"samples_in_run", Measure::kCount},
-    {"score", Measure::kRatio},
-    {"speedup", Measure::kRatio},
-    {"spill_traffic", Measure::kBytes},
-    {"state_setup_launches", Measure::kCount},
-    {"state_setup_time", Measure::kTime},
-    {"step_time", Measure::kTime},
-    {"swap", Measure::kBytes},
-    {"throughput", Measure::kSamplesPerSecond},
-    {"token_length", Measure::kCount},
-    {"token_rate", Measure::kTokensPerSecond},
-    {"utilisation.bandwidth", Measure::kRatio},
-    {"utilisation.dma", Measure::kRatio},
-    {"utilisation.scalar", Measure::kRatio},
-    {"utilisation.sm", Measure::kRatio},
-    {"utilisation.tensor", Measure::kRatio},
-    {"utilisation.vector", Measure::kRatio},
-    {"weight.cost", Measure::kRatio},
-    {"weight.energy", Measure::kRatio},
-    {"weight.occupancy", Measure::kRatio},
-    {"weight.time", Measure::kRatio},
-});
 
 struct StackName {
   std::string_view name;
@@ -149,93 +46,6 @@ constexpr auto kStacks = std::to_array<StackName>({
     {"tensorflow", model::Fusion::kCompiled},
 });
 
-template <class Table, class Name>
-std::string Unknown(std::string_view what,
-                    std::string_view text,
-                    const Table& table,
-                    Name name) {
-  std::vector<std::string> known;
-  known.reserve(std::size(table));
-  for (const auto& entry : table) known.emplace_back(name(entry));
-  return fmt::format(
-      "unknown {} \"{}\"; known: {}", what, text, fmt::join(known, ", "));
-}
-
-std::optional<Dimension> DimensionOf(Measure measure) {
-  switch (measure) {
-    case Measure::kBytes:
-      return Dimension::kBytes;
-    case Measure::kBandwidth:
-      return Dimension::kBandwidth;
-    case Measure::kFlops:
-      return Dimension::kFlops;
-    case Measure::kComputeRate:
-      return Dimension::kComputeRate;
-    case Measure::kTime:
-      return Dimension::kTime;
-    case Measure::kPower:
-      return Dimension::kPower;
-    case Measure::kEnergy:
-      return Dimension::kEnergy;
-    case Measure::kMoney:
-      return Dimension::kMoney;
-    case Measure::kPrice:
-      return Dimension::kPrice;
-    case Measure::kRatio:
-    case Measure::kCount:
-    case Measure::kSamplesPerSecond:
-    case Measure::kTokensPerSecond:
-    case Measure::kIntensity:
-    case Measure::kOutcome:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-// Base units in one `unit`; nullopt: not a unit of this measure.
-std::optional<double> UnitScale(Measure measure, std::string_view unit) {
-  if (const std::optional<Dimension> dimension = DimensionOf(measure)) {
-    return hardware::ParseBase(*dimension, fmt::format("1 {}", unit));
-  }
-  const auto is = [unit](std::string_view only) -> std::optional<double> {
-    if (unit == only) return 1.0;
-    return std::nullopt;
-  };
-  switch (measure) {
-    case Measure::kRatio:
-      return unit == "%" ? std::optional(0.01) : is("");
-    case Measure::kCount:
-      return is("");
-    case Measure::kSamplesPerSecond:
-      return is("samples/s");
-    case Measure::kTokensPerSecond:
-      return is("tokens/s");
-    case Measure::kIntensity:
-      return is("FLOP/B");
-    default:
-      return std::nullopt;
-  }
-}
-
-std::string_view ExampleOf(Measure measure) {
-  switch (measure) {
-    case Measure::kRatio:
-      return "a share such as \"18.48 %\" or a bare ratio";
-    case Measure::kCount:
-      return "a bare number";
-    case Measure::kSamplesPerSecond:
-      return "a rate such as \"583.9 samples/s\"";
-    case Measure::kTokensPerSecond:
-      return "a rate such as \"300000 tokens/s\"";
-    case Measure::kIntensity:
-      return "an intensity such as \"69 FLOP/B\"";
-    case Measure::kOutcome:
-      return "fits, \"does not fit\" or \"not supported\"";
-    default:
-      return hardware::Description(*DimensionOf(measure));
-  }
-}
-
 // Half a unit of the last digit of "2034.45": 0.005.
 double HalfLastDigit(std::string_view number) {
   const size_t point = number.find('.');
@@ -250,20 +60,14 @@ bool TakePrefix(std::string_view prefix, std::string_view& text) {
   return true;
 }
 
-const PrintedQuantity& FindQuantity(std::string_view name) {
-  for (const PrintedQuantity& quantity : kQuantities) {
-    if (quantity.name == name) return quantity;
-  }
-  throw InputError(Unknown(
-      "quantity", name, kQuantities, [](const auto& q) { return q.name; }));
-}
-
 model::Fusion FusionOfStack(const std::string& name) {
   for (const StackName& stack : kStacks) {
     if (stack.name == name) return stack.fusion;
   }
-  throw InputError(Unknown(
-      "stack", name, kStacks, [](const auto& stack) { return stack.name; }));
+  std::vector<std::string_view> known;
+  for (const StackName& stack : kStacks) known.push_back(stack.name);
+  throw InputError(fmt::format(
+      "unknown stack \"{}\"; known: {}", name, fmt::join(known, ", ")));
 }
 
 std::string KnownDevice(const std::string& name) {
@@ -684,19 +488,19 @@ void ReadRows(const OpenFile& file,
   }
 }
 
-void RequireOutcome(std::string_view text) {
+void RequireOutcome(const Measure& measure, std::string_view text) {
   if (text == "fits" || text == "does not fit" || text == "not supported") {
     return;
   }
-  throw InputError(fmt::format(
-      "expected {}, got \"{}\"", ExampleOf(Measure::kOutcome), text));
+  throw InputError(
+      fmt::format("expected {}, got \"{}\"", ExampleOf(measure), text));
 }
 
 }  // namespace
 
 PublishedValue ParsePublishedValue(std::string_view quantity,
                                    std::string_view text) {
-  const Measure measure = FindQuantity(quantity).measure;
+  const Measure& measure = FindQuantity(quantity).measure;
   const auto fail = [&]() -> InputError {
     return InputError(
         fmt::format("expected {}, got \"{}\"; before it may "
@@ -707,9 +511,9 @@ PublishedValue ParsePublishedValue(std::string_view quantity,
   };
   PublishedValue value;
   value.text = text;
-  if (measure == Measure::kOutcome) {
+  if (measure.outcome) {
     value.kind = PublishedValue::Kind::kOutcome;
-    RequireOutcome(text);
+    RequireOutcome(measure, text);
     return value;
   }
   std::string_view rest = text;
