@@ -27,7 +27,7 @@ bool SessionFiles::HasPartial() const {
 }
 
 std::string SessionFiles::SetAside() const {
-  const std::string aside = partial_ + ".old";
+  std::string aside = partial_ + ".old";
   std::error_code error;
   fs::rename(partial_, aside, error);
   if (error) {

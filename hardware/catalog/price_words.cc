@@ -22,7 +22,8 @@ Billing ReadBilling(const Reader& map) {
 PriceWords ReadWords(const std::string& path) {
   const Reader root = Reader::FromFile(path);
   const Reader billing = root.Map("billing");
-  PriceWords words{.elsewhere = ReadBilling(billing.Map("elsewhere")),
+  PriceWords words{.billing = {},
+                   .elsewhere = ReadBilling(billing.Map("elsewhere")),
                    .apart = ListedApart(root.Map("apart"))};
   for (const std::string& cloud : billing.Keys()) {
     if (cloud == "elsewhere") continue;

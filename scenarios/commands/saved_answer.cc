@@ -132,7 +132,7 @@ SavedAnswer ParseAnswer(const std::string& text, const std::string& path) {
         "schema",
         fmt::format(
             "expected trainfare.prediction/1 or trainfare.recommendation/1, as "
-            "predict and recommend --format nlohmann::json write it, got {}",
+            "predict and recommend --format json write it, got {}",
             saved.schema.empty() ? "nothing"
                                  : hardware::ShownJson(saved.schema)));
   }
@@ -147,7 +147,7 @@ SavedAnswer ParseAnswer(const std::string& text, const std::string& path) {
     AddParts(scenario, saved.rows.back());
   }
   if (saved.rows.empty()) {
-    answer.Expected(list, "at least one answer", json::array());
+    answer.Expected(list, "at least one answer", nlohmann::json::array());
   }
   saved.settings = SettingsOf(answer, list);
   return saved;

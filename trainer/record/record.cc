@@ -14,6 +14,7 @@
 
 #include "hardware/files/date.h"
 #include "hardware/files/json_text.h"
+#include "hardware/models/kind.h"
 #include "model/error.h"
 #include "model/json_fields.h"
 #include "model/record_fields.h"
@@ -254,7 +255,10 @@ std::string Line(const Visit& visit) {
 }  // namespace
 
 double StepRecord::device_time_s() const {
-  if (device.kind == "cpu") return conditions ? conditions->load.cpu_s : 0.0;
+  const hardware::Kind* kind = hardware::FindKindOfTrainer(device.kind);
+  if (kind != nullptr && kind->is_host) {
+    return conditions ? conditions->load.cpu_s : 0.0;
+  }
   double sum = 0;
   for (const Sample& sample : samples) {
     if (sample.warmup) continue;

@@ -43,7 +43,7 @@ constexpr Measure kOutcome = {
     .outcome = true,
     .example = "fits, \"does not fit\" or \"not supported\""};
 
-constexpr auto kQuantities = std::to_array<PrintedQuantity>({
+constexpr auto kPrintedQuantities = std::to_array<PrintedQuantity>({
     {"accuracy", kRatio},
     {"achieved_flops", kComputeRate},
     {"active_ratio", kShare},
@@ -127,7 +127,7 @@ constexpr auto kQuantities = std::to_array<PrintedQuantity>({
 
 const PrintedQuantity& FindQuantity(std::string_view name) {
   std::vector<std::string_view> known;
-  for (const PrintedQuantity& quantity : kQuantities) {
+  for (const PrintedQuantity& quantity : kPrintedQuantities) {
     if (quantity.name == name) return quantity;
     known.push_back(quantity.name);
   }

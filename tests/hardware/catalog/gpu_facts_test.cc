@@ -47,7 +47,7 @@ TEST_CASE(
 TEST_CASE("a side of a tile is a power of two") {
   CHECK_THROWS_WITH_AS(
       Read("{ rows: 96, columns: 64, threads: 128, rate: 1 }"),
-      "gpu.yaml:3:27: engines.lanes.tiles[0].rows: expected a power of two, "
+      "gpu.yaml:3:29: engines.lanes.tiles[0].rows: expected a power of two, "
       "got 96",
       model::InputError);
 }

@@ -64,7 +64,8 @@ TEST_CASE("what a config.json has wrong is said by its key on one line") {
   const auto count = [](const ConfigJson& c) { c.Count("n"); };
   CHECK(refusal("[]", count) == "expected an object, got []");
   CHECK(refusal("{}", count) == "n: missing");
-  CHECK(refusal(R"({"n": "8"})", count) == "n: expected an integer from 0 to 16777216, got \"8\"");
+  CHECK(refusal(R"({"n": "8"})", count) ==
+        "n: expected an integer from 0 to 16777216, got \"8\"");
   CHECK(refusal(R"({"n": -1})", count) ==
         "n: expected an integer from 0 to 16777216, got -1");
   CHECK(refusal(R"({"n": 1})", [](const ConfigJson& c) { c.Share("n"); }) ==
