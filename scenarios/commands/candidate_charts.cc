@@ -49,12 +49,12 @@ Chart FrontChart(const std::vector<Candidate>& candidates) {
   for (const Candidate& c : candidates) {
     if (!c.viable() || !c.cost) continue;
     chart.points.push_back(
-        {LabelOf(c), Minutes(c), ToDollars(*c.cost), c.chosen});
+        {LabelOf(c), Minutes(c), ToDollars(c.cost->usual), c.chosen});
   }
   ChartLine line{"Pareto front", {}};
   for (const Candidate* c : ParetoFront(candidates)) {
     line.points.push_back(
-        {LabelOf(*c), Minutes(*c), ToDollars(*c->cost), false});
+        {LabelOf(*c), Minutes(*c), ToDollars(c->cost->usual), false});
   }
   if (!line.points.empty()) chart.lines.push_back(std::move(line));
   chart.caption =

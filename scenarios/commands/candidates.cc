@@ -56,7 +56,7 @@ std::string BesideChoice(double score, double of_choice, Objective objective) {
 std::tuple<int, double, double> PlaceOf(const Candidate& c,
                                         Objective objective) {
   if (c.viable()) {
-    return {0, c.Score(objective).value, ToDollars(*c.cost)};
+    return {0, c.Score(objective).value, ToDollars(c.cost->usual)};
   }
   const bool missed = c.objection.kind == Obstacle::kMissesDeadline ||
                       c.objection.kind == Obstacle::kOverBudget;
@@ -78,7 +78,8 @@ bool StandsBefore(const Candidate& a, const Candidate& b, Objective objective) {
 ScoreRange Candidate::Score(Objective objective) const {
   switch (objective) {
     case Objective::kCost:
-      return {ToDollars(*cost), ToDollars(*cost_low), ToDollars(*cost_high)};
+      return {
+          ToDollars(cost->usual), ToDollars(cost->low), ToDollars(cost->high)};
     case Objective::kTime:
       return {ToSeconds(job->run.total()),
               ToSeconds(job->run_low),
@@ -187,13 +188,14 @@ std::vector<const Candidate*> ParetoFront(
   std::stable_sort(
       viable.begin(), viable.end(), [](const Candidate* a, const Candidate* b) {
         const auto place = [](const Candidate* c) {
-          return std::pair(c->job->run.total().base(), c->cost->base());
+          return std::pair(c->job->run.total().base(), c->cost->usual.base());
         };
         return place(a) < place(b);
       });
   std::vector<const Candidate*> front;
   for (const Candidate* c : viable) {
-    if (front.empty() || *c->cost < *front.back()->cost) front.push_back(c);
+    if (front.empty() || c->cost->usual < front.back()->cost->usual)
+      front.push_back(c);
   }
   return front;
 }

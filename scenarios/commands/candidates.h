@@ -49,10 +49,7 @@ struct Candidate {
   int64_t accumulation = 1;
   std::optional<JobEstimate> job;  // absent: cannot be estimated
   std::optional<Tariff> tariff;
-  // The cost of the run and of the ends of its interval.
-  std::optional<model::Usd<>> cost;
-  std::optional<model::Usd<>> cost_low;
-  std::optional<model::Usd<>> cost_high;
+  std::optional<RunCost> cost;
   Objection objection;
   std::string worse;                   // than the choice, by how much
   std::optional<ScoreRange> weighted;  // by an objective that has weights

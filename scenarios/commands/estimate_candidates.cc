@@ -44,7 +44,8 @@ Objection ObjectionTo(const Candidate& c,
   if (!priced) return {Obstacle::kNoPrice, ""};
   const double late =
       options.deadline ? job.run.total() / *options.deadline - 1.0 : 0.0;
-  const double dear = options.budget ? *c.cost / *options.budget - 1.0 : 0.0;
+  const double dear =
+      options.budget ? c.cost->usual / *options.budget - 1.0 : 0.0;
   // What misses both is as far from them as from the one that it misses by
   // more.
   if (late > 0) return {Obstacle::kMissesDeadline, "", std::max(late, dear)};
@@ -65,7 +66,7 @@ std::string WhyNoPrice(const Candidate& c, const RecommendOptions& options) {
 
 std::string OverBudget(const Candidate& c, const RecommendOptions& options) {
   return fmt::format("over the budget by {}",
-                     FormatMoney(*c.cost - *options.budget));
+                     FormatMoney(c.cost->usual - *options.budget));
 }
 
 // The words of that.
@@ -78,7 +79,7 @@ std::string WordsOf(const Candidate& c, const RecommendOptions& options) {
     case Obstacle::kMissesDeadline:
       return fmt::format("misses the deadline by {}{}",
                          FormatTime(c.job->run.total() - *options.deadline),
-                         options.budget && *c.cost > *options.budget
+                         options.budget && c.cost->usual > *options.budget
                              ? ", " + OverBudget(c, options)
                              : "");
     case Obstacle::kOverBudget:
@@ -344,16 +345,8 @@ class Estimator {
       c.objection = {Obstacle::kCannotRun, error.what()};
       return c;
     }
-    const std::optional<Tariff>& tariff = offer.tariff;
-    if (c.job->fits() && tariff) {
-      const auto cost_of = [&](model::Seconds<> time) {
-        return model::RentalCost(time, tariff->price, tariff->billing);
-      };
-      c.cost = cost_of(c.job->run.total());
-      c.cost_low = cost_of(c.job->run_low);
-      c.cost_high = cost_of(c.job->run_high);
-    }
-    c.objection = ObjectionTo(c, tariff.has_value(), options_);
+    c.cost = CostOf(*c.job, offer.tariff);
+    c.objection = ObjectionTo(c, offer.tariff.has_value(), options_);
     return c;
   }
 

@@ -329,14 +329,9 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   json["precision"] = model::ToText(job.workload.precision);
   json.update(ToJson(job));
   if (!job.fits()) return json;
-  json["epoch_time_s"] = ToSeconds(job.run.epoch(scenario.epochs));
-  const auto cost = CostOf(job, target.tariff);
-  const auto dollars = [&](model::Usd<> RunCost::*part) {
-    return cost ? Json(ToDollars((*cost).*part)) : Json(nullptr);
-  };
-  json["cost_usd"] = dollars(&RunCost::usual);
-  json["cost_low_usd"] = dollars(&RunCost::low);
-  json["cost_high_usd"] = dollars(&RunCost::high);
+  const Answered answered = {job, CostOf(job, target.tariff), scenario.epochs};
+  AddFigures(FigurePart::kEpoch, answered, json);
+  AddFigures(FigurePart::kCost, answered, json);
   return json;
 }
 

@@ -28,16 +28,6 @@ struct PredictionTarget {
 // "2 x a100_sxm4_80gb (NVIDIA A100-SXM4-80GB) of aws/p4d.24xlarge".
 std::string TargetName(const PredictionTarget& target);
 
-// What the run and the ends of its interval cost; nullopt: no price is known,
-// or the job does not fit.
-struct RunCost {
-  model::Usd<> usual;
-  model::Usd<> low;
-  model::Usd<> high;
-};
-std::optional<RunCost> CostOf(const JobEstimate& job,
-                              const std::optional<Tariff>& tariff);
-
 // The answer about one job in a line.
 std::string Answer(const PredictionTarget& target,
                    const JobEstimate& job,

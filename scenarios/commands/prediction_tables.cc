@@ -6,11 +6,10 @@
 
 #include "hardware/files/unit_text.h"
 #include "model/sharding.h"
-#include "scenarios/commands/job_units.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/memory_range.h"
-#include "scenarios/report/column_unit.h"
+#include "scenarios/report/answer_figures.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -22,119 +21,82 @@ std::string Percent(double share) {
   return fmt::format("{:.1f} %", 100.0 * share);
 }
 
-std::string Count(double value) {
-  return value < 100 ? fmt::format("{:.1f}", value)
-                     : fmt::format("{:.0f}", value);
-}
+using PredictionColumn = ColumnWith<Prediction>;
 
 // People see what is not the same in all rows.
-std::vector<Column> Columns(const JobUnits& units,
-                            bool several_instances,
-                            bool several_devices,
-                            bool several_precisions) {
-  const auto seen_if = [](bool several) {
-    return several ? Audience::kAll : Audience::kMachines;
-  };
+Audience SeenIf(bool several) {
+  return several ? Audience::kAll : Audience::kMachines;
+}
+
+std::vector<PredictionColumn> SettingColumns(bool several_instances,
+                                             bool several_devices,
+                                             bool several_precisions) {
   return {
-      {"instance", "instance", Align::kLeft, 0, seen_if(several_instances)},
-      {"device", "device", Align::kLeft, 0, seen_if(several_devices)},
-      {"precision", "precision", Align::kLeft, 0, seen_if(several_precisions)},
-      {"batch", "batch", Align::kRight},
-      {"length", "sequence_length", Align::kRight},
-      {units.step.Title("step"), "step_time_s", Align::kDecimal},
-      {"80 % from", "step_time_low_s", Align::kDecimal, 4},
-      {"to", "step_time_high_s", Align::kDecimal, 4},
-      {units.run.Title("epoch"), "epoch_time_s", Align::kDecimal, 7},
-      {units.run.Title("in all"), "run_time_s", Align::kDecimal},
-      {"samples/s", "samples_per_s", Align::kRight, 8},
-      {"tokens/s", "tokens_per_s", Align::kRight, 5},
-      {"MFU (%)", "mfu", Align::kDecimal, 6},
-      {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 2},
-      {"80 % from", "memory_low_bytes", Align::kDecimal, 11},
-      {"to", "memory_high_bytes", Align::kDecimal, 11},
-      {units.energy.Title("energy"), "energy_j", Align::kDecimal, 3},
-      {"80 % from", "", Align::kDecimal, 10, Audience::kPeople},
-      {"to", "", Align::kDecimal, 10, Audience::kPeople},
-      {"cost ($)", "cost_usd", Align::kDecimal, 1},
-      {"80 % from", "cost_low_usd", Align::kDecimal, 9},
-      {"to", "cost_high_usd", Align::kDecimal, 9},
-      {"grade", "grade", Align::kLeft, 3},
-      {"bottleneck", "bottleneck", Align::kLeft}};
+      {{"instance", "instance", Align::kLeft, 0, SeenIf(several_instances)},
+       [](const Prediction& p) -> Cell {
+         const hardware::Instance* instance = p.target->instance;
+         return instance != nullptr ? instance->FullName() : "";
+       }},
+      {{"device", "device", Align::kLeft, 0, SeenIf(several_devices)},
+       [](const Prediction& p) -> Cell {
+         return p.target->predictor.device().name;
+       }},
+      {{"precision", "precision", Align::kLeft, 0, SeenIf(several_precisions)},
+       [](const Prediction& p) -> Cell {
+         return std::string(model::ToText(p.job.workload.precision));
+       }},
+      {{"batch", "batch", Align::kRight},
+       [](const Prediction& p) -> Cell {
+         const int64_t batch = p.job.workload.batch;
+         return {fmt::format("{}", batch), static_cast<double>(batch)};
+       }},
+      {{"length", "sequence_length", Align::kRight},
+       [](const Prediction& p) -> Cell {
+         const auto& lengths = p.job.lengths;
+         const double mean = model::MeanLength(lengths);
+         return {
+             lengths.size() == 1
+                 ? fmt::format("{}", lengths.front().length)
+                 : fmt::format(
+                       "{:.1f} of {}", mean, p.job.workload.sequence_length),
+             mean};
+       }}};
 }
 
-std::vector<Cell> SettingCells(const Prediction& prediction) {
-  const JobEstimate& job = prediction.job;
-  const double length = model::MeanLength(job.lengths);
-  const hardware::Instance* instance = prediction.target->instance;
-  return {instance != nullptr ? instance->FullName() : "",
-          prediction.target->predictor.device().name,
-          std::string(model::ToText(job.workload.precision)),
-          Cell(fmt::format("{}", job.workload.batch),
-               static_cast<double>(job.workload.batch)),
-          Cell(job.lengths.size() == 1
-                   ? fmt::format("{}", job.lengths.front().length)
-                   : fmt::format(
-                         "{:.1f} of {}", length, job.workload.sequence_length),
-               length)};
+std::vector<PredictionColumn> FigureColumns(int64_t epochs,
+                                            const JobUnits& units) {
+  std::vector<PredictionColumn> columns;
+  for (const FigurePart part : {FigurePart::kStep,
+                                FigurePart::kEpoch,
+                                FigurePart::kRun,
+                                FigurePart::kSpeed,
+                                FigurePart::kMemory,
+                                FigurePart::kEnergy,
+                                FigurePart::kCost}) {
+    for (const AnswerFigure& figure : AnswerFigures()) {
+      if (figure.part != part || !figure.column) continue;
+      columns.push_back({ColumnOf(figure, *figure.column, units),
+                         [&figure, &units, epochs](const Prediction& p) {
+                           return CellOf(
+                               figure,
+                               {p.job, CostOf(p.job, p.target->tariff), epochs},
+                               units);
+                         }});
+    }
+  }
+  return columns;
 }
 
-std::vector<Cell> Row(const Prediction& prediction,
-                      int64_t epochs,
-                      const JobUnits& units) {
-  const JobEstimate& job = prediction.job;
-  std::vector<Cell> row = SettingCells(prediction);
-  const Cell none("-", std::string());
-  const auto add = [&](const ColumnUnit& unit, double base_value) {
-    row.emplace_back(unit.Text(base_value), base_value);
-  };
-  const auto add_memory = [&] {
-    const MemoryRange range = MemoryRangeOf(job.memory.total());
-    for (const model::Bytes<> size :
-         {job.memory.total(), range.low, range.high}) {
-      add(units.memory, ToBytes(size));
-    }
-  };
-  if (!job.fits()) {
-    row.insert(row.end(), 8, none);
-    add_memory();
-    row.insert(row.end(), 7, none);
-    row.emplace_back(job.Obstacle());
-    return row;
-  }
-  const StepEstimate& step = job.step;
-  const double seconds = ToSeconds(step.total());
-  add(units.step, seconds);
-  add(units.step, seconds * step.low_factor);
-  add(units.step, seconds * step.high_factor);
-  add(units.run, ToSeconds(job.run.epoch(epochs)));
-  add(units.run, ToSeconds(job.run.total()));
-  row.emplace_back(Count(job.samples_per_second), job.samples_per_second);
-  row.emplace_back(Count(job.tokens_per_second), job.tokens_per_second);
-  row.emplace_back(fmt::format("{:.1f}", 100.0 * job.mfu), job.mfu);
-  add_memory();
-  if (job.energy) {
-    const double joules = ToJoules(*job.energy);
-    row.emplace_back(
-        (job.energy_is_bound ? "< " : "") + units.energy.Text(joules), joules);
-  } else {
-    row.push_back(none);
-  }
-  if (const auto range = EnergyRangeOf(job)) {
-    add(units.energy, ToJoules(range->low));
-    add(units.energy, ToJoules(range->high));
-  } else {
-    row.insert(row.end(), 2, none);
-  }
-  if (const auto cost = CostOf(job, prediction.target->tariff)) {
-    for (const model::Usd<> part : {cost->usual, cost->low, cost->high}) {
-      row.emplace_back(PlainNumber(ToDollars(part), 3), ToDollars(part));
-    }
-  } else {
-    row.insert(row.end(), 3, none);
-  }
-  row.emplace_back(GradeWords(step, job.devices));
-  row.emplace_back(job.Bottleneck());
-  return row;
+std::vector<PredictionColumn> WordColumns() {
+  return {{{"grade", "grade", Align::kLeft, 3},
+           [](const Prediction& p) {
+             return p.job.fits() ? Cell(GradeWords(p.job.step, p.job.devices))
+                                 : Cell("-", std::string());
+           }},
+          {{"bottleneck", "bottleneck", Align::kLeft},
+           [](const Prediction& p) -> Cell {
+             return p.job.fits() ? p.job.Bottleneck() : p.job.Obstacle();
+           }}};
 }
 
 Table StepTable(const StepEstimate& step) {
@@ -291,18 +253,8 @@ Table HostTable(const HostHolding& host) {
 
 }  // namespace
 
-std::optional<RunCost> CostOf(const JobEstimate& job,
-                              const std::optional<Tariff>& tariff) {
-  if (!job.fits() || !tariff) return std::nullopt;
-  const auto of = [&](model::Seconds<> time) {
-    return model::RentalCost(time, tariff->price, tariff->billing);
-  };
-  return RunCost{of(job.run.total()), of(job.run_low), of(job.run_high)};
-}
-
 Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs) {
-  Table table;
   std::vector<const JobEstimate*> jobs;
   std::set<const hardware::Instance*> instances;
   std::set<std::string> devices;
@@ -314,12 +266,12 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
     precisions.insert(prediction.job.workload.precision);
   }
   const JobUnits units = UnitsOf(jobs);
-  table.columns = Columns(
-      units, instances.size() > 1, devices.size() > 1, precisions.size() > 1);
-  for (const Prediction& prediction : predictions) {
-    table.Add(Row(prediction, epochs, units));
+  std::vector<PredictionColumn> columns = SettingColumns(
+      instances.size() > 1, devices.size() > 1, precisions.size() > 1);
+  for (auto& more : {FigureColumns(epochs, units), WordColumns()}) {
+    columns.insert(columns.end(), more.begin(), more.end());
   }
-  return table;
+  return TableOf(columns, predictions);
 }
 
 std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs) {

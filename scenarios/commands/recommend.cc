@@ -19,13 +19,12 @@
 #include "scenarios/commands/candidate_charts.h"
 #include "scenarios/commands/candidates.h"
 #include "scenarios/commands/choice_odds.h"
-#include "scenarios/commands/job_units.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/estimate.h"
-#include "scenarios/job/memory_range.h"
 #include "scenarios/job/open_times.h"
 #include "scenarios/job/pricing.h"
-#include "scenarios/report/column_unit.h"
+#include "scenarios/report/answer_figures.h"
+#include "scenarios/report/job_units.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
@@ -106,42 +105,6 @@ std::string ChosenOf(const Candidate& c,
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::vector<Column> CandidateColumns(const JobUnits& units, bool chooses) {
-  constexpr Audience kPeople = Audience::kPeople;
-  constexpr Audience kMachines = Audience::kMachines;
-  std::vector<Column> columns = {
-      {"", "chosen", Align::kLeft},
-      {"instance", "instance", Align::kLeft},
-      {"devices", "", Align::kLeft, 0, kPeople},
-      {"device", "device", Align::kLeft, 0, kMachines},
-      {"devices", "devices", Align::kRight, 0, kMachines},
-      {"region", "region", Align::kLeft, 0, kMachines},
-      {"$/h", "price_usd_per_hour", Align::kDecimal, 5},
-      {units.run.Title("time"), "run_time_s", Align::kDecimal},
-      {"80 % from", "run_time_low_s", Align::kDecimal, 3},
-      {"to", "run_time_high_s", Align::kDecimal, 3},
-      {"cost ($)", "cost_usd", Align::kDecimal},
-      {"", "cost_low_usd", Align::kDecimal, 0, kMachines},
-      {"", "cost_high_usd", Align::kDecimal, 0, kMachines},
-      {units.energy.Title("energy"), "energy_j", Align::kDecimal, 6},
-      {units.memory.Title("memory"), "memory_bytes", Align::kDecimal, 7},
-      {"", "memory_low_bytes", Align::kDecimal, 0, kMachines},
-      {"", "memory_high_bytes", Align::kDecimal, 0, kMachines},
-      {"", "best_probability", Align::kDecimal, 0, kMachines},
-      {"", "limits_probability", Align::kDecimal, 0, kMachines},
-      {"", "on_front", Align::kLeft, 0, kMachines},
-      {"", "batch", Align::kRight, 0, kMachines},
-      {"", "accumulation", Align::kRight, 0, kMachines},
-      {"", "precision", Align::kLeft, 0, kMachines},
-      {"grade", "grade", Align::kLeft, 4},
-      {"why", "reason", Align::kLeft}};
-  if (chooses) {
-    columns.insert(columns.begin() + 3,
-                   {"batch", "", Align::kLeft, 0, kPeople});
-  }
-  return columns;
-}
-
 std::string WhyOf(const Candidate& c) {
   std::string why = c.chosen ? "chosen" : c.Reason();
   if (c.tied) why += ", a tie";
@@ -152,92 +115,134 @@ std::string WhyOf(const Candidate& c) {
 }
 
 // "-" for people, nothing for machines, where there is no figure.
-const Cell& NoCell() {
-  static const Cell none("-", std::string());
-  return none;
+Cell NoCell() { return {"-", std::string()}; }
+
+Cell NumberCell(const std::optional<double>& value, int decimals) {
+  if (!value) return NoCell();
+  return {fmt::format("{:.{}f}", *value, decimals), *value};
 }
 
-Cell DollarCell(const std::optional<model::Usd<>>& cost) {
-  if (!cost) return NoCell();
-  return {PlainNumber(ToDollars(*cost), 3), ToDollars(*cost)};
+using CandidateColumn = ColumnWith<Candidate>;
+
+// Columns that machines alone see.
+template <class Of>
+CandidateColumn Hidden(std::string key, Align align, Of cell) {
+  return {{"", std::move(key), align, 0, Audience::kMachines}, std::move(cell)};
 }
 
-void AddTimeCells(const Candidate& c,
-                  const JobUnits& units,
-                  std::vector<Cell>& row) {
-  if (!c.timed()) {
-    row.insert(row.end(), 3, NoCell());
-    return;
-  }
-  for (const model::Seconds<> time :
-       {c.job->run.total(), c.job->run_low, c.job->run_high}) {
-    row.emplace_back(units.run.Text(ToSeconds(time)), ToSeconds(time));
-  }
-}
-
-Cell EnergyCell(const Candidate& c, const JobUnits& units) {
-  if (!c.timed() || !c.job->energy) return NoCell();
-  const double joules = ToJoules(*c.job->energy);
-  return {(c.job->energy_is_bound ? "< " : "") + units.energy.Text(joules),
-          joules};
-}
-
-void AddMemoryCells(const Candidate& c,
-                    const JobUnits& units,
-                    std::vector<Cell>& row) {
-  if (!c.timed()) {
-    row.insert(row.end(), 3, NoCell());
-    return;
-  }
-  const model::Bytes<> predicted = c.job->memory.total();
-  const MemoryRange range = MemoryRangeOf(predicted);
-  for (const model::Bytes<> size : {predicted, range.low, range.high}) {
-    row.emplace_back(units.memory.Text(ToBytes(size)), ToBytes(size));
-  }
+// The figures of its run, in the order of the table.
+std::vector<CandidateColumn> FigureColumns(const JobUnits& units) {
+  constexpr FigureColumn kHidden = {.audience = Audience::kMachines};
+  std::vector<CandidateColumn> columns;
+  const auto add = [&](std::string_view key, const FigureColumn& column) {
+    const AnswerFigure& figure = FigureOf(key);
+    columns.push_back({ColumnOf(figure, column, units),
+                       [&figure, &units](const Candidate& c) {
+                         return c.timed()
+                                    ? CellOf(figure, {*c.job, c.cost}, units)
+                                    : NoCell();
+                       }});
+  };
+  add("run_time_s", {.title = "time"});
+  add("run_time_low_s", {.title = "80 % from", .drop = 3, .names_unit = false});
+  add("run_time_high_s", {.title = "to", .drop = 3, .names_unit = false});
+  add("cost_usd", {.title = "cost ($)"});
+  add("cost_low_usd", kHidden);
+  add("cost_high_usd", kHidden);
+  add("energy_j", {.title = "energy", .drop = 6});
+  add("memory_bytes", {.title = "memory", .drop = 7});
+  add("memory_low_bytes", kHidden);
+  add("memory_high_bytes", kHidden);
+  return columns;
 }
 
 // What people are shown of every candidate beside its figures.
 struct ShownChoices {
   bool batch = false;
   bool precision = false;
-  bool any() const { return batch || precision; }
 };
 
-std::vector<Cell> CandidateRow(const Candidate& c,
-                               const JobUnits& units,
-                               const ShownChoices& shown,
-                               const RecommendOptions& options) {
-  std::vector<Cell> row;
-  row.emplace_back(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
-  row.emplace_back(c.instance != nullptr || c.here ? c.Name() : "-");
-  row.emplace_back(fmt::format("{} x {}", c.devices, c.device));
-  if (shown.any()) row.emplace_back(ChosenOf(c, shown.batch, options));
-  row.emplace_back(c.device);
-  row.emplace_back(fmt::format("{}", c.devices));
-  row.emplace_back(c.tariff ? c.tariff->region : "");
-  if (c.tariff) {
-    const double price = ToDollarsPerHour(c.tariff->price);
-    row.emplace_back(fmt::format("{:.3f}", price), price);
-  } else {
-    row.push_back(NoCell());
+// What it is, and its price.
+std::vector<CandidateColumn> NameColumns(const ShownChoices& shown,
+                                         const RecommendOptions& options) {
+  constexpr Audience kPeople = Audience::kPeople;
+  constexpr Audience kMachines = Audience::kMachines;
+  std::vector<CandidateColumn> columns = {
+      {{"", "chosen", Align::kLeft},
+       [](const Candidate& c) {
+         return Cell(c.chosen ? "*" : "", c.chosen ? "yes" : "no");
+       }},
+      {{"instance", "instance", Align::kLeft},
+       [](const Candidate& c) -> Cell {
+         return c.instance != nullptr || c.here ? c.Name() : "-";
+       }},
+      {{"devices", "", Align::kLeft, 0, kPeople},
+       [](const Candidate& c) -> Cell {
+         return fmt::format("{} x {}", c.devices, c.device);
+       }}};
+  if (shown.batch || shown.precision) {
+    columns.push_back({{"batch", "", Align::kLeft, 0, kPeople},
+                       [shown, &options](const Candidate& c) -> Cell {
+                         return ChosenOf(c, shown.batch, options);
+                       }});
   }
-  AddTimeCells(c, units, row);
-  for (const auto& cost : {c.cost, c.cost_low, c.cost_high}) {
-    row.push_back(DollarCell(cost));
-  }
-  row.push_back(EnergyCell(c, units));
-  AddMemoryCells(c, units, row);
-  for (const auto& odds : {c.best_probability, c.limits_probability}) {
-    row.push_back(odds ? Cell(fmt::format("{:.2f}", *odds), *odds) : NoCell());
-  }
-  row.emplace_back(c.on_front ? "yes" : "no");
-  row.emplace_back(fmt::format("{}", c.batch));
-  row.emplace_back(fmt::format("{}", c.accumulation));
-  row.emplace_back(std::string(ToText(c.precision)));
-  row.push_back(c.timed() ? Cell(GradeWords(c.job->step, c.job->devices))
-                          : NoCell());
-  row.emplace_back(WhyOf(c));
-  return row;
+  columns.push_back({{"device", "device", Align::kLeft, 0, kMachines},
+                     [](const Candidate& c) -> Cell { return c.device; }});
+  columns.push_back({{"devices", "devices", Align::kRight, 0, kMachines},
+                     [](const Candidate& c) -> Cell {
+                       return fmt::format("{}", c.devices);
+                     }});
+  columns.push_back({{"region", "region", Align::kLeft, 0, kMachines},
+                     [](const Candidate& c) -> Cell {
+                       return c.tariff ? c.tariff->region : "";
+                     }});
+  columns.push_back({{"$/h", "price_usd_per_hour", Align::kDecimal, 5},
+                     [](const Candidate& c) {
+                       if (!c.tariff) return NoCell();
+                       return NumberCell(ToDollarsPerHour(c.tariff->price), 3);
+                     }});
+  return columns;
+}
+
+// How good a choice it is, and what was chosen for it.
+std::vector<CandidateColumn> ChoiceColumns() {
+  return {Hidden("best_probability",
+                 Align::kDecimal,
+                 [](const Candidate& c) {
+                   return NumberCell(c.best_probability, 2);
+                 }),
+          Hidden("limits_probability",
+                 Align::kDecimal,
+                 [](const Candidate& c) {
+                   return NumberCell(c.limits_probability, 2);
+                 }),
+          Hidden("on_front",
+                 Align::kLeft,
+                 [](const Candidate& c) -> Cell {
+                   return c.on_front ? "yes" : "no";
+                 }),
+          Hidden("batch",
+                 Align::kRight,
+                 [](const Candidate& c) -> Cell {
+                   return fmt::format("{}", c.batch);
+                 }),
+          Hidden("accumulation",
+                 Align::kRight,
+                 [](const Candidate& c) -> Cell {
+                   return fmt::format("{}", c.accumulation);
+                 }),
+          Hidden("precision",
+                 Align::kLeft,
+                 [](const Candidate& c) -> Cell {
+                   return std::string(ToText(c.precision));
+                 }),
+          {{"grade", "grade", Align::kLeft, 4},
+           [](const Candidate& c) {
+             return c.timed() ? Cell(GradeWords(c.job->step, c.job->devices))
+                              : NoCell();
+           }},
+          {{"why", "reason", Align::kLeft},
+           [](const Candidate& c) -> Cell { return WhyOf(c); }}};
 }
 
 // What of the candidates a person sees unless all of them are asked for: the
@@ -277,17 +282,19 @@ std::string RestOf(const std::vector<Candidate>& candidates,
 Table CandidateTable(const std::vector<Candidate>& candidates,
                      const Scenario& scenario,
                      const RecommendOptions& options) {
-  Table table;
-  if (!options.all && !options.top) table.elided = ElidedOf(candidates);
-  table.rest = RestOf(candidates, table.elided);
   const JobUnits units = UnitsOf(candidates, kShownViable);
   const ShownChoices shown = {
       ChoosesBatch(options) || AnyIsCut(candidates, scenario, options),
       ChoosesPrecision(options)};
-  table.columns = CandidateColumns(units, shown.any());
-  for (const Candidate& c : candidates) {
-    if (c.chosen) table.marked = table.rows.size();
-    table.Add(CandidateRow(c, units, shown, options));
+  std::vector<CandidateColumn> columns = NameColumns(shown, options);
+  for (auto& more : {FigureColumns(units), ChoiceColumns()}) {
+    columns.insert(columns.end(), more.begin(), more.end());
+  }
+  Table table = TableOf(columns, candidates);
+  if (!options.all && !options.top) table.elided = ElidedOf(candidates);
+  table.rest = RestOf(candidates, table.elided);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].chosen) table.marked = i;
   }
   return table;
 }
@@ -310,12 +317,11 @@ Json ToJson(const Candidate& c) {
   json["score"] = c.weighted ? Json(c.weighted->value) : Json(nullptr);
   json["reason"] = c.chosen ? Json(nullptr) : Json(c.Reason());
   json["price"] = scenarios::ToJson(c.tariff);
-  const auto dollars = [](const std::optional<model::Usd<>>& cost) {
-    return cost ? Json(ToDollars(*cost)) : Json(nullptr);
-  };
-  json["cost_usd"] = dollars(c.cost);
-  json["cost_low_usd"] = dollars(c.cost_low);
-  json["cost_high_usd"] = dollars(c.cost_high);
+  for (const AnswerFigure& figure : AnswerFigures()) {
+    if (figure.part != FigurePart::kCost) continue;
+    json[std::string(figure.key)] =
+        c.timed() ? OrNull(ValueOf(figure, {*c.job, c.cost})) : Json(nullptr);
+  }
   json["estimate"] = c.job ? scenarios::ToJson(*c.job) : Json(nullptr);
   return json;
 }
@@ -515,9 +521,9 @@ std::string Answer(const std::vector<Candidate>& candidates,
       : ChoosesPrecision(options) ? ", "
                                   : "",
       ChosenOf(best, with_batch, options),
-      FormatMoney(*best.cost),
-      FormatMoney(best.cost_low.value_or(*best.cost)),
-      FormatMoney(best.cost_high.value_or(*best.cost)),
+      FormatMoney(best.cost->usual),
+      FormatMoney(best.cost->low),
+      FormatMoney(best.cost->high),
       FormatTime(best.job->run.total()),
       FormatTime(best.job->run_low),
       FormatTime(best.job->run_high),

@@ -127,6 +127,15 @@ std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
   return tariff;
 }
 
+std::optional<RunCost> CostOf(const JobEstimate& job,
+                              const std::optional<Tariff>& tariff) {
+  if (!job.fits() || !tariff) return std::nullopt;
+  const auto of = [&](model::Seconds<> time) {
+    return model::RentalCost(time, tariff->price, tariff->billing);
+  };
+  return RunCost{of(job.run.total()), of(job.run_low), of(job.run_high)};
+}
+
 std::vector<PriceSource> SourcesOf(const PriceOptions& options,
                                    const std::set<std::string>& clouds) {
   const auto catalog = hardware::PriceCatalog::Shipped().With(options.files);

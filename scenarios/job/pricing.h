@@ -12,6 +12,7 @@
 #include "hardware/catalog/price.h"
 #include "model/cost.h"
 #include "model/units.h"
+#include "scenarios/job/estimate.h"
 
 namespace trainfare::scenarios {
 
@@ -62,6 +63,16 @@ class Pricing {
   std::vector<std::string> regions_;
   std::map<std::string, double> factors_;  // by cloud
 };
+
+// What the run and the ends of its interval cost; nullopt: no price is known,
+// or the job does not fit.
+struct RunCost {
+  model::Usd<> usual;
+  model::Usd<> low;
+  model::Usd<> high;
+};
+std::optional<RunCost> CostOf(const JobEstimate& job,
+                              const std::optional<Tariff>& tariff);
 
 // Where the prices of a cloud are from, and of which day.
 struct PriceSource {

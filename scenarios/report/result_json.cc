@@ -4,8 +4,6 @@
 #include "hardware/files/json_text.h"
 #include "model/json_fields.h"
 #include "model/trainable.h"
-#include "scenarios/job/energy.h"
-#include "scenarios/job/memory_range.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -21,11 +19,7 @@ Json TermsJson(const std::vector<model::MemoryTerm>& terms) {
 }
 
 void AddMemory(const JobEstimate& job, Json& json) {
-  const MemoryRange range = MemoryRangeOf(job.memory.total());
-  json["memory_bytes"] = ToBytes(job.memory.total());
-  json["memory_low_bytes"] = ToBytes(range.low);
-  json["memory_high_bytes"] = ToBytes(range.high);
-  json["memory_capacity_bytes"] = ToBytes(job.capacity);
+  AddFigures(FigurePart::kMemory, {job}, json);
   json["memory_moment"] = model::ToText(job.memory.moment);
   json["memory_terms"] = TermsJson(job.memory.terms);
   json["largest_batch"] = OrNull(job.largest_batch);
@@ -40,10 +34,9 @@ void AddMemory(const JobEstimate& job, Json& json) {
       {"terms_of_rank", TermsJson(job.host->terms)}};
 }
 
-void AddStep(const StepEstimate& step, Json& json) {
-  json["step_time_s"] = ToSeconds(step.total());
-  json["step_time_low_s"] = ToSeconds(step.total()) * step.low_factor;
-  json["step_time_high_s"] = ToSeconds(step.total()) * step.high_factor;
+void AddStep(const JobEstimate& job, Json& json) {
+  const StepEstimate& step = job.step;
+  AddFigures(FigurePart::kStep, {job}, json);
   json["interval"] = 0.8;
   json["grade"] = calibrate::ToText(step.grade);
   json["fit_figures"] = step.figures;
@@ -104,15 +97,8 @@ void AddRun(const JobEstimate& job, Json& json) {
                  {"input_wait_s", ToSeconds(job.run.input_wait)},
                  {"distinct_shapes", job.run.distinct_shapes},
                  {"compile_known", job.compile_known}};
-  json["run_time_s"] = ToSeconds(job.run.total());
-  json["run_time_low_s"] = ToSeconds(job.run_low);
-  json["run_time_high_s"] = ToSeconds(job.run_high);
-  json["energy_j"] = job.energy ? Json(ToJoules(*job.energy)) : Json(nullptr);
-  const auto energy_range = EnergyRangeOf(job);
-  json["energy_low_j"] =
-      energy_range ? Json(ToJoules(energy_range->low)) : Json(nullptr);
-  json["energy_high_j"] =
-      energy_range ? Json(ToJoules(energy_range->high)) : Json(nullptr);
+  AddFigures(FigurePart::kRun, {job}, json);
+  AddFigures(FigurePart::kEnergy, {job}, json);
   json["energy_is_upper_bound"] = job.energy && job.energy_is_bound;
 }
 
@@ -198,6 +184,13 @@ Json ToJson(const std::optional<Tariff>& tariff) {
   return tariff ? ToJson(*tariff) : Json(nullptr);
 }
 
+void AddFigures(FigurePart part, const Answered& answered, Json& json) {
+  for (const AnswerFigure& figure : AnswerFigures()) {
+    if (figure.part != part) continue;
+    json[std::string(figure.key)] = OrNull(ValueOf(figure, answered));
+  }
+}
+
 Json ToJson(const JobEstimate& job) {
   Json json;
   json["batch"] = job.workload.batch;
@@ -210,7 +203,7 @@ Json ToJson(const JobEstimate& job) {
     json["reason"] = job.Obstacle();
     return json;
   }
-  AddStep(job.step, json);
+  AddStep(job, json);
   AddBreakdown(job.step, json);
   json["bottleneck"] = job.Bottleneck();
   if (job.engines) {
@@ -222,9 +215,7 @@ Json ToJson(const JobEstimate& job) {
                        {"traffic_bytes", ToBytes(*engines.traffic)},
                        {"spill_bytes", ToBytes(*engines.spill)}};
   }
-  json["samples_per_s"] = job.samples_per_second;
-  json["tokens_per_s"] = job.tokens_per_second;
-  json["mfu"] = job.mfu;
+  AddFigures(FigurePart::kSpeed, {job}, json);
   json["mfu_rule"] = "palm";
   json["steps_per_epoch"] = job.run.steps_per_epoch;
   AddRun(job, json);

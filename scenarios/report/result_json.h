@@ -11,6 +11,7 @@
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
+#include "scenarios/report/answer_figures.h"
 #include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
@@ -33,6 +34,8 @@ Json ToJson(const Scenario& scenario);
 // finite numbers only (InputError).
 std::string AnswerText(Json json, const Report& report);
 
+// The figures of a part, null where they are not known.
+void AddFigures(FigurePart part, const Answered& answered, Json& json);
 // All that an estimate says; only memory and the reason when it does not fit.
 Json ToJson(const JobEstimate& job);
 Json ToJson(const Tariff& tariff);

@@ -52,6 +52,10 @@ bool IsFor(const Column& column, Audience audience) {
 Cell::Cell(std::string human, double base_value)
     : text(std::move(human)), raw(ShortestNumber(base_value)) {}
 
+Cell TimeCell(model::Seconds<> time) {
+  return {hardware::FormatTime(time), ToSeconds(time)};
+}
+
 void Table::Add(std::vector<Cell> cells) {
   ENSURE(cells.size() == columns.size(), "a row has a cell a column");
   rows.push_back(std::move(cells));

@@ -3,11 +3,15 @@
 // One table, written as aligned text, CSV or Markdown.
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "model/units.h"
 
 namespace trainfare::scenarios {
 
@@ -43,6 +47,9 @@ struct Cell {
   std::string raw;   // as CSV has it, in base units
 };
 
+// "62.1 ms".
+Cell TimeCell(model::Seconds<> time);
+
 class Table {
  public:
   std::string title;  // above the table; may be empty
@@ -58,6 +65,25 @@ class Table {
   // As many cells as columns.
   void Add(std::vector<Cell> cells);
 };
+
+// A column with its cell in the row of a `Row`, so that a column is one entry.
+template <class Row>
+struct ColumnWith {
+  Column column;
+  std::function<Cell(const Row&)> cell;
+};
+template <class Row>
+Table TableOf(const std::vector<ColumnWith<Row>>& columns,
+              const std::vector<Row>& rows) {
+  Table table;
+  for (const auto& one : columns) table.columns.push_back(one.column);
+  for (const Row& row : rows) {
+    std::vector<Cell> cells;
+    for (const auto& one : columns) cells.push_back(one.cell(row));
+    table.Add(std::move(cells));
+  }
+  return table;
+}
 
 // Whether a person sees any column of it.
 bool IsForPeople(const Table& table);

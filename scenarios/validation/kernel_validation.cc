@@ -156,9 +156,6 @@ std::string Extents(const MeasuredKernel& measured) {
              : fmt::format("{} x {} x {} x {}", g.batch, g.m, g.n, g.k);
 }
 
-Cell KernelTimeCell(Seconds<> time) {
-  return {hardware::FormatTime(time), ToSeconds(time)};
-}
 Cell ErrorCell(double error) {
   return {fmt::format("{:+.1f} %", error), error};
 }
@@ -187,8 +184,8 @@ Table RowTable(const std::vector<KernelRow>& rows) {
                      m.workload.sequence_length),
          Extents(m),
          Cell(fmt::format("{}", m.per_step), static_cast<double>(m.per_step)),
-         KernelTimeCell(m.time),
-         KernelTimeCell(row.predicted),
+         TimeCell(m.time),
+         TimeCell(row.predicted),
          ErrorCell(row.error())});
   }
   return table;
@@ -224,9 +221,9 @@ std::vector<Cell> GroupCells(const std::string& name,
   return {
       name,
       Cell(fmt::format("{}", errors.count), static_cast<double>(errors.count)),
-      KernelTimeCell(group.measured),
+      TimeCell(group.measured),
       Cell(fmt::format("{:.1f} %", share), share),
-      KernelTimeCell(group.predicted),
+      TimeCell(group.predicted),
       ErrorCell(100.0 * (group.predicted / group.measured - 1.0)),
       ErrorCell(moves),
       Cell(fmt::format("{:.1f} %", errors.median), errors.median)};

@@ -72,9 +72,6 @@ std::vector<RankRow> RowsOf(const std::string& file) {
   return rows;
 }
 
-Cell TimeCell(Seconds<> time) {
-  return {hardware::FormatTime(time), ToSeconds(time)};
-}
 Cell PercentCell(double percent) {
   return {fmt::format("{:+.1f} %", percent), percent};
 }
@@ -86,7 +83,7 @@ Cell ShareCell(double percent) {
   return {fmt::format("{:.0f} %", percent), percent};
 }
 
-Table RowTable(const std::vector<RankRow>& rows) {
+Table RankTable(const std::vector<RankRow>& rows) {
   Table table;
   table.columns = {
       {"network", "network", Align::kLeft},
@@ -140,7 +137,7 @@ Json GroupJson(std::string_view name, const std::vector<RowError>& errors) {
   return json;
 }
 
-Json RowJson(const RankRow& row) {
+Json RankRowJson(const RankRow& row) {
   Json json;
   json["network"] = row.network;
   json["ranks"] = row.ranks;
@@ -224,7 +221,7 @@ Report ValidateRanks(const ValidateOptions& options) {
         {Error(row.predicted.step, row.measured.step), std::nullopt});
     recursion.push_back(
         {Error(row.recursion, row.measured.backward), std::nullopt});
-    row_list.push_back(RowJson(row));
+    row_list.push_back(RankRowJson(row));
   }
   std::vector<RowError> both = backward;
   both.insert(both.end(), step.begin(), step.end());
@@ -234,7 +231,7 @@ Report ValidateRanks(const ValidateOptions& options) {
   report.headline.push_back(Line("step over ranks", step));
   report.headline.push_back(
       Line("recursion with each step's own bucket times", recursion));
-  report.tables.push_back(RowTable(rows));
+  report.tables.push_back(RankTable(rows));
   report.notes.emplace_back(
       "predicted from the run of one rank and the all-reduces in the same "
       "file; nothing is fitted to the runs over several ranks");

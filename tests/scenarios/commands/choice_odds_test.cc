@@ -20,9 +20,9 @@ Candidate Of(const std::string& device, double value, double factor) {
   c.job->run.training = model::Seconds<>(value);
   c.job->run_low = model::Seconds<>(value / factor);
   c.job->run_high = model::Seconds<>(value * factor);
-  c.cost = model::Usd<>(value);
-  c.cost_low = model::Usd<>(value / factor);
-  c.cost_high = model::Usd<>(value * factor);
+  c.cost = {model::Usd<>(value),
+            model::Usd<>(value / factor),
+            model::Usd<>(value * factor)};
   return c;
 }
 

@@ -109,9 +109,9 @@ Candidate Costing(double dollars, double times, calibrate::Grade grade) {
   c.job.emplace();
   c.job->step.grade = grade;
   c.job->step.low_factor = 1 / times;
-  c.cost = model::Usd<>(dollars);
-  c.cost_low = model::Usd<>(dollars / times);
-  c.cost_high = model::Usd<>(dollars * times);
+  c.cost = {model::Usd<>(dollars),
+            model::Usd<>(dollars / times),
+            model::Usd<>(dollars * times)};
   return c;
 }
 

@@ -1,4 +1,4 @@
-#include "scenarios/commands/job_units.h"
+#include "scenarios/report/job_units.h"
 
 #include <utility>
 

@@ -1,0 +1,245 @@
+#include "scenarios/report/answer_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/error.h"
+#include "scenarios/job/energy.h"
+#include "scenarios/job/memory_range.h"
+#include "scenarios/report/column_unit.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using Value = std::optional<double>;
+
+std::string Rate(double value) {
+  return value < 100 ? fmt::format("{:.1f}", value)
+                     : fmt::format("{:.0f}", value);
+}
+
+std::string Percent(double share) {
+  return fmt::format("{:.1f}", 100.0 * share);
+}
+
+std::string Money(double dollars) { return PlainNumber(dollars, 3); }
+
+Value Dollars(const Answered& a, model::Usd<> RunCost::*part) {
+  if (!a.cost) return std::nullopt;
+  return ToDollars((*a.cost).*part);
+}
+
+Value Joules(const std::optional<EnergyRange>& range,
+             model::Joules<> EnergyRange::*end) {
+  if (!range) return std::nullopt;
+  return ToJoules((*range).*end);
+}
+
+constexpr auto kFigures = std::to_array<AnswerFigure>({
+    {.part = FigurePart::kMemory,
+     .key = "memory_bytes",
+     .about = "Memory of one device at the moment that it holds most",
+     .of = [](const Answered& a) -> Value {
+       return ToBytes(a.job.memory.total());
+     },
+     .unit = &JobUnits::memory,
+     .column = FigureColumn{.title = "memory", .drop = 2}},
+    {.part = FigurePart::kMemory,
+     .key = "memory_low_bytes",
+     .about = "Low end of its 80 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToBytes(MemoryRangeOf(a.job.memory.total()).low);
+     },
+     .unit = &JobUnits::memory,
+     .column =
+         FigureColumn{.title = "80 % from", .drop = 11, .names_unit = false}},
+    {.part = FigurePart::kMemory,
+     .key = "memory_high_bytes",
+     .about = "High end of its 80 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToBytes(MemoryRangeOf(a.job.memory.total()).high);
+     },
+     .unit = &JobUnits::memory,
+     .column = FigureColumn{.title = "to", .drop = 11, .names_unit = false}},
+    {.part = FigurePart::kMemory,
+     .key = "memory_capacity_bytes",
+     .about = "Memory that one device has",
+     .of = [](const Answered& a) -> Value { return ToBytes(a.job.capacity); },
+     .unit = &JobUnits::memory},
+    {.part = FigurePart::kStep,
+     .key = "step_time_s",
+     .about = "One optimizer step, with all of its micro-batches",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.step.total());
+     },
+     .unit = &JobUnits::step,
+     .column = FigureColumn{.title = "step"}},
+    {.part = FigurePart::kStep,
+     .key = "step_time_low_s",
+     .about = "Low end of its 80 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.step.total()) * a.job.step.low_factor;
+     },
+     .unit = &JobUnits::step,
+     .column =
+         FigureColumn{.title = "80 % from", .drop = 4, .names_unit = false}},
+    {.part = FigurePart::kStep,
+     .key = "step_time_high_s",
+     .about = "High end of its 80 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.step.total()) * a.job.step.high_factor;
+     },
+     .unit = &JobUnits::step,
+     .column = FigureColumn{.title = "to", .drop = 4, .names_unit = false}},
+    {.part = FigurePart::kEpoch,
+     .key = "epoch_time_s",
+     .about = "One epoch, with its evaluation and checkpoint",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.run.epoch(a.epochs));
+     },
+     .unit = &JobUnits::run,
+     .column = FigureColumn{.title = "epoch", .drop = 7}},
+    {.part = FigurePart::kRun,
+     .key = "run_time_s",
+     .about = "The run, from renting to its end",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.run.total());
+     },
+     .unit = &JobUnits::run,
+     .column = FigureColumn{.title = "in all"}},
+    {.part = FigurePart::kRun,
+     .key = "run_time_low_s",
+     .about = "Low end of its 80 % interval",
+     .of = [](const Answered& a) -> Value { return ToSeconds(a.job.run_low); },
+     .unit = &JobUnits::run},
+    {.part = FigurePart::kRun,
+     .key = "run_time_high_s",
+     .about = "High end of its 80 % interval",
+     .of = [](const Answered& a) -> Value { return ToSeconds(a.job.run_high); },
+     .unit = &JobUnits::run},
+    {.part = FigurePart::kSpeed,
+     .key = "samples_per_s",
+     .about = "Samples of all devices, within steps",
+     .of = [](const Answered& a) -> Value { return a.job.samples_per_second; },
+     .text = Rate,
+     .column =
+         FigureColumn{.title = "samples/s", .drop = 8, .align = Align::kRight}},
+    {.part = FigurePart::kSpeed,
+     .key = "tokens_per_s",
+     .about = "Tokens of these samples, padding included",
+     .of = [](const Answered& a) -> Value { return a.job.tokens_per_second; },
+     .text = Rate,
+     .column =
+         FigureColumn{.title = "tokens/s", .drop = 5, .align = Align::kRight}},
+    {.part = FigurePart::kSpeed,
+     .key = "mfu",
+     .about = "Model FLOPs over peak, by mfu_rule",
+     .of = [](const Answered& a) -> Value { return a.job.mfu; },
+     .text = Percent,
+     .column = FigureColumn{.title = "MFU (%)", .drop = 6}},
+    {.part = FigurePart::kEnergy,
+     .key = "energy_j",
+     .about = "Energy of all devices over the run",
+     .of = [](const Answered& a) -> Value {
+       if (!a.job.energy) return std::nullopt;
+       return ToJoules(*a.job.energy);
+     },
+     .unit = &JobUnits::energy,
+     .column = FigureColumn{.title = "energy", .drop = 3}},
+    {.part = FigurePart::kEnergy,
+     .key = "energy_low_j",
+     .about = "Low end of its 80 % interval",
+     .of = [](const Answered& a) -> Value {
+       return Joules(EnergyRangeOf(a.job), &EnergyRange::low);
+     },
+     .unit = &JobUnits::energy,
+     .column = FigureColumn{.title = "80 % from",
+                            .drop = 10,
+                            .audience = Audience::kPeople,
+                            .names_unit = false}},
+    {.part = FigurePart::kEnergy,
+     .key = "energy_high_j",
+     .about = "High end of its 80 % interval",
+     .of = [](const Answered& a) -> Value {
+       return Joules(EnergyRangeOf(a.job), &EnergyRange::high);
+     },
+     .unit = &JobUnits::energy,
+     .column = FigureColumn{.title = "to",
+                            .drop = 10,
+                            .audience = Audience::kPeople,
+                            .names_unit = false}},
+    {.part = FigurePart::kCost,
+     .key = "cost_usd",
+     .about = "What renting takes for the time of the run",
+     .of = [](const Answered& a) -> Value {
+       return Dollars(a, &RunCost::usual);
+     },
+     .text = Money,
+     .column = FigureColumn{.title = "cost ($)", .drop = 1}},
+    {.part = FigurePart::kCost,
+     .key = "cost_low_usd",
+     .about = "Low end of its 80 % interval",
+     .of = [](const Answered& a) -> Value { return Dollars(a, &RunCost::low); },
+     .text = Money,
+     .column =
+         FigureColumn{.title = "80 % from", .drop = 9, .names_unit = false}},
+    {.part = FigurePart::kCost,
+     .key = "cost_high_usd",
+     .about = "High end of its 80 % interval",
+     .of = [](const Answered& a) -> Value {
+       return Dollars(a, &RunCost::high);
+     },
+     .text = Money,
+     .column = FigureColumn{.title = "to", .drop = 9, .names_unit = false}},
+});
+
+}  // namespace
+
+std::span<const AnswerFigure> AnswerFigures() { return kFigures; }
+
+const AnswerFigure& FigureOf(std::string_view key) {
+  const auto* const found = std::find_if(
+      kFigures.begin(), kFigures.end(), [&](const AnswerFigure& f) {
+        return f.key == key;
+      });
+  ENSURE(found != kFigures.end(), "a figure has a row");
+  return *found;
+}
+
+Column ColumnOf(const AnswerFigure& figure,
+                const FigureColumn& column,
+                const JobUnits& units) {
+  const std::string title(column.title);
+  const bool names_unit =
+      figure.unit != nullptr && column.names_unit && !title.empty();
+  return {names_unit ? (units.*figure.unit).Title(title) : title,
+          std::string(figure.key),
+          column.align,
+          column.drop,
+          column.audience};
+}
+
+std::optional<double> ValueOf(const AnswerFigure& figure,
+                              const Answered& answered) {
+  if (figure.part != FigurePart::kMemory && !answered.job.fits()) {
+    return std::nullopt;
+  }
+  return figure.of(answered);
+}
+
+Cell CellOf(const AnswerFigure& figure,
+            const Answered& answered,
+            const JobUnits& units) {
+  const std::optional<double> value = ValueOf(figure, answered);
+  if (!value) return {"-", std::string()};
+  const bool bound =
+      figure.part == FigurePart::kEnergy && answered.job.energy_is_bound;
+  return {(bound ? "< " : "") + (figure.unit != nullptr
+                                     ? (units.*figure.unit).Text(*value)
+                                     : figure.text(*value)),
+          *value};
+}
+
+}  // namespace trainfare::scenarios
