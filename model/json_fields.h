@@ -46,7 +46,8 @@ class JsonFieldWriter {
  private:
   template <class T>
   static void Write(Json& at, const T& value) {
-    if constexpr (std::is_same_v<T, Json>) {
+    if constexpr (std::is_same_v<T, Json> || std::is_arithmetic_v<T> ||
+                  std::is_same_v<T, std::string>) {
       at = value;
     } else if constexpr (kIsList<T>) {
       at = Json::array();
@@ -57,9 +58,6 @@ class JsonFieldWriter {
       at = std::string(ToText(value));
     } else if constexpr (HasWords<T>) {
       at = ToWords(value);
-    } else if constexpr (std::is_arithmetic_v<T> ||
-                         std::is_same_v<T, std::string>) {
-      at = value;
     } else {
       at = Json::object();
       JsonFieldWriter inner(at);
