@@ -222,7 +222,9 @@ void AddSchedule(CLI::App* train, trainer::TrainOptions& options) {
   train->add_option("--steps", options.steps, "Steps, instead of epochs")
       ->check(Counts());
   auto* batch =
-      train->add_option("--batch", options.batch, "Sequences a micro-batch")
+      train
+          ->add_option(
+              "--batch", options.workload.batch, "Sequences a micro-batch")
           ->check(Counts())
           ->capture_default_str();
   train
@@ -233,13 +235,13 @@ void AddSchedule(CLI::App* train, trainer::TrainOptions& options) {
       ->excludes(batch);
   train
       ->add_option("--accumulation",
-                   options.accumulation,
+                   options.workload.accumulation,
                    "Micro-batches an optimizer step")
       ->check(Counts())
       ->capture_default_str();
   train
       ->add_option("--length",
-                   options.length,
+                   options.workload.sequence_length,
                    "Tokens of the longest sequence; longer texts are cut")
       ->check(CLI::Range(int64_t{2}, int64_t{1'000'000}))
       ->capture_default_str();
@@ -295,32 +297,32 @@ void AddCheckpoint(CLI::App* train, trainer::TrainOptions& options) {
 void AddStack(CLI::App* train, trainer::TrainOptions& options) {
   AddWord(train,
           "--precision",
-          options.precision,
+          options.workload.precision,
           trainfare::model::FromText<trainfare::model::Precision>,
           "fp32, bf16, fp16, or on a GPU tf32");
   AddWord(train,
           "--optimizer",
-          options.optimizer.kind,
+          options.workload.optimizer.kind,
           trainfare::model::FromText<trainfare::model::OptimizerKind>,
           "adamw, adan or sgd");
   AddWord(train,
           "--implementation",
-          options.optimizer.implementation,
+          options.workload.optimizer.implementation,
           trainfare::model::FromText<trainfare::model::OptimizerImplementation>,
           "Of the optimizer: for_loop, multi_tensor or fused");
   AddWord(train,
           "--stack",
-          options.fusion,
+          options.workload.stack.fusion,
           trainfare::model::FromText<trainfare::model::Fusion>,
           "eager, or fused (bias, activation, dropout, residual and LayerNorm "
           "in one pass)");
   AddWord(train,
           "--attention",
-          options.attention,
+          options.workload.stack.attention,
           trainfare::model::FromText<trainfare::model::Attention>,
           "materialised or flash");
   train->add_flag("--narrow-weights",
-                  options.narrow_weights,
+                  options.workload.stack.narrow_weights,
                   "Weights and gradients in bf16 or fp16, fp32 master copies "
                   "in the optimizer; without it autocast over fp32 weights");
 }
@@ -329,7 +331,7 @@ void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
   auto* frozen =
       train
           ->add_option("--freeze-layers",
-                       options.trainable.frozen_layers,
+                       options.workload.trainable.frozen_layers,
                        "The embeddings and so many first blocks keep their "
                        "weights; 0: all train")
           ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
@@ -337,7 +339,7 @@ void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
   auto* rank =
       train
           ->add_option("--lora-rank",
-                       options.trainable.lora_rank,
+                       options.workload.trainable.lora_rank,
                        "Train adapters of this rank alone (LoRA); 0: none")
           ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
           ->excludes(frozen)
@@ -346,23 +348,23 @@ void AddTrainable(CLI::App* train, trainer::TrainOptions& options) {
       train,
       "--lora-matrices",
       [&options](const std::string& name) {
-        trainfare::model::AddLoraMatrix(name, options.trainable.lora);
+        trainfare::model::AddLoraMatrix(name, options.workload.trainable.lora);
       },
       "That adapters stand beside: query, key, value, output, "
       "feed_forward_gate, feed_forward_in, feed_forward_out")
       ->needs(rank);
   AddWord(train,
           "--shard",
-          options.shard,
+          options.workload.parallel.shard,
           trainfare::model::FromText<trainfare::model::Shard>,
           "What ranks divide among them: none, zero1, zero2, zero3 or fsdp");
   train->add_flag("--gradient-checkpointing",
-                  options.gradient_checkpointing,
+                  options.workload.gradient_checkpointing,
                   "Keep only the input of each block, and compute the block "
                   "again in the backward pass");
   train
       ->add_option("--checkpointed-blocks",
-                   options.checkpointed_blocks,
+                   options.workload.checkpointed_blocks,
                    "With it: of so many blocks, from the lowest that train "
                    "(default: all)")
       ->check(CLI::PositiveNumber);

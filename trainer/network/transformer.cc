@@ -137,6 +137,15 @@ at::ScalarType ParameterType(const model::Workload& workload) {
                                                        : at::kHalf;
 }
 
+void SetStack(const model::Workload& workload, TransformerOptions& options) {
+  options.fusion = workload.stack.fusion;
+  options.attention = workload.stack.attention;
+  options.type = ParameterType(workload);
+  options.trainable = workload.trainable;
+  options.recompute = workload.gradient_checkpointing;
+  options.recomputed_blocks = workload.checkpointed_blocks;
+}
+
 Transformer::Transformer(const Architecture& architecture,
                          const TransformerOptions& options,
                          at::Device device)

@@ -58,6 +58,9 @@ void RequireOwnStack(model::Fusion stack);
 // The type of the parameters that a workload asks for. Throws InputError where
 // weights cannot be narrow.
 at::ScalarType ParameterType(const model::Workload& workload);
+// Sets what a workload says of the network's stack, and of what trains and is
+// computed again.
+void SetStack(const model::Workload& workload, TransformerOptions& options);
 // The values of the published checkpoints of this architecture.
 TransformerOptions DefaultOptions(const model::Architecture& architecture);
 

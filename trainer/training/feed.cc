@@ -123,7 +123,7 @@ Lengths PaddedLengths(const std::vector<Example>& examples,
                       size_t last,
                       const TrainOptions& options) {
   if (options.padding == Padding::kStatic) {
-    return {options.length, options.length};
+    return {options.workload.sequence_length, options.workload.sequence_length};
   }
   size_t source = 1;
   size_t target = 1;
@@ -204,7 +204,8 @@ void Feed::Order() {
                          0x9e3779b97f4a7c15ULL * static_cast<uint64_t>(epoch_));
   order_ = InOrder(examples_.size());
   Shuffle(order_, random);
-  const size_t batch = static_cast<size_t>(options_.batch) * share_.world_size;
+  const size_t batch =
+      static_cast<size_t>(options_.workload.batch) * share_.world_size;
   if (options_.padding == Padding::kBucketed) {
     for (size_t i = 0; i < order_.size(); i += kBucketBatches * batch) {
       const size_t end = std::min(i + kBucketBatches * batch, order_.size());

@@ -214,12 +214,7 @@ Session& Measurer::SessionFor(const MeasureRequest& request) {
   session_workload_.reset();
   ReleaseMemory(device_);
   TransformerOptions options = DefaultOptions(workload.architecture);
-  options.fusion = workload.stack.fusion;
-  options.attention = workload.stack.attention;
-  options.type = ParameterType(workload);
-  options.trainable = workload.trainable;
-  options.recompute = workload.gradient_checkpointing;
-  options.recomputed_blocks = workload.checkpointed_blocks;
+  SetStack(workload, options);
   OptimizerOptions optimizer;
   optimizer.kind = workload.optimizer;
   // Any factor but 1: its groups take the time, not the rates.

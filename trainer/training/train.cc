@@ -93,7 +93,7 @@ double Accuracy(const Session& session,
   auto [first, end] = Share(ranks).Of(0, examples.size());
   while (first < end) {
     const size_t last =
-        std::min(first + static_cast<size_t>(options.batch), end);
+        std::min(first + static_cast<size_t>(options.workload.batch), end);
     const Batch data =
         MakeBatch(examples,
                   order,
@@ -225,10 +225,11 @@ void CheckSameStep(Communicator& ranks,
 // With the sequences of a batch that was given in tokens, as a record says
 // them: of the longest length.
 TrainOptions Resolved(TrainOptions options) {
-  if (options.shard != model::Shard::kNone) {
+  if (options.workload.parallel.shard != model::Shard::kNone) {
     const std::string asked =
-        fmt::format("--shard {}: expected ", model::ToText(options.shard));
-    if (options.precision == model::Precision::kFp16) {
+        fmt::format("--shard {}: expected ",
+                    model::ToText(options.workload.parallel.shard));
+    if (options.workload.precision == model::Precision::kFp16) {
       throw InputError(asked + "--precision fp32, tf32 or bf16, got fp16");
     }
     if (!options.checkpoint.empty()) {
@@ -238,13 +239,14 @@ TrainOptions Resolved(TrainOptions options) {
     }
   }
   if (options.batch_tokens == 0) return options;
-  if (options.batch_tokens < options.length) {
+  if (options.batch_tokens < options.workload.sequence_length) {
     throw InputError(
         fmt::format("--batch-tokens: expected at least --length ({}), got {}",
-                    options.length,
+                    options.workload.sequence_length,
                     options.batch_tokens));
   }
-  options.batch = options.batch_tokens / options.length;
+  options.workload.batch =
+      options.batch_tokens / options.workload.sequence_length;
   return options;
 }
 
@@ -252,28 +254,18 @@ TrainOptions Resolved(TrainOptions options) {
 model::Workload WorkloadOf(const TrainOptions& options,
                            const model::Architecture& architecture,
                            const Share& share) {
-  model::Workload workload;
+  model::Workload workload = options.workload;
   workload.architecture = architecture;
-  workload.batch = options.batch;
-  workload.sequence_length = options.length;
-  workload.accumulation = options.accumulation;
-  workload.precision = options.precision;
-  workload.optimizer = options.optimizer;
   workload.optimizer.by_layer = options.layer_decay != 1.0;
-  workload.stack.fusion = options.fusion;
-  workload.stack.attention = options.attention;
-  workload.stack.narrow_weights = options.narrow_weights;
-  workload.trainable = options.trainable;
-  workload.gradient_checkpointing = options.gradient_checkpointing;
-  workload.checkpointed_blocks = options.checkpointed_blocks;
-  if (options.narrow_weights) {
+  if (workload.stack.narrow_weights) {
     workload.optimizer.masters = model::Masters::kInUpdate;
   }
-  if (options.shard != model::Shard::kNone) {
+  if (workload.parallel.shard != model::Shard::kNone) {
     workload.parallel = model::OverDevices(
-        {.shard = options.shard}, static_cast<int64_t>(share.world_size));
+        workload.parallel, static_cast<int64_t>(share.world_size));
   }
   model::Validate(workload);
+  ParameterType(workload);  // throws where weights cannot be narrow
   return workload;
 }
 
@@ -283,8 +275,8 @@ std::vector<Example> DrawExamples(const TrainOptions& options,
                                   const Share& share) {
   const int64_t wanted =
       model::CheckedProduct({options.steps.value_or(1),
-                             options.batch,
-                             options.accumulation,
+                             options.workload.batch,
+                             options.workload.accumulation,
                              static_cast<int64_t>(share.world_size)},
                             "--steps x --batch x --accumulation");
   constexpr int64_t kMostDrawn = 1'000'000'000;
@@ -299,7 +291,7 @@ std::vector<Example> DrawExamples(const TrainOptions& options,
       .Draw(wanted,
             config.architecture,
             config.options.padding_id + 1,
-            options.length,
+            options.workload.sequence_length,
             options.seed);
 }
 
@@ -316,16 +308,20 @@ TrainingData ReadData(const TrainOptions& options,
       TokenizerFolder(options.tokenizer, options.model), architecture);
   const WordPiece* words = tokenizer ? &*tokenizer : nullptr;
   TrainingData data;
-  data.examples =
-      options.data.empty()
-          ? DrawExamples(options, config, share)
-          : ReadExamples(options.data, words, architecture, options.length);
+  data.examples = options.data.empty()
+                      ? DrawExamples(options, config, share)
+                      : ReadExamples(options.data,
+                                     words,
+                                     architecture,
+                                     options.workload.sequence_length);
   if (options.evaluation.empty()) return data;
   if (architecture.head != model::Head::kSequenceClassification) {
     throw InputError("--eval: expected a sequence classifier");
   }
-  data.evaluation =
-      ReadExamples(options.evaluation, words, architecture, options.length);
+  data.evaluation = ReadExamples(options.evaluation,
+                                 words,
+                                 architecture,
+                                 options.workload.sequence_length);
   return data;
 }
 
@@ -333,16 +329,11 @@ TrainingData ReadData(const TrainOptions& options,
 // of random numbers.
 std::unique_ptr<Transformer> OpenModel(const TrainOptions& options,
                                        const PretrainedConfig& config,
-                                       at::ScalarType parameter_type,
+                                       const model::Workload& workload,
                                        at::Device device,
                                        const Share& share) {
   TransformerOptions transformer_options = config.options;
-  transformer_options.fusion = options.fusion;
-  transformer_options.attention = options.attention;
-  transformer_options.type = parameter_type;
-  transformer_options.trainable = options.trainable;
-  transformer_options.recompute = options.gradient_checkpointing;
-  transformer_options.recomputed_blocks = options.checkpointed_blocks;
+  SetStack(workload, transformer_options);
   std::unique_ptr<Transformer> transformer = MakeTransformer(
       config.architecture, transformer_options, device, options.seed);
   if (!IsModelFolder(options.model)) return transformer;
@@ -356,7 +347,7 @@ std::unique_ptr<Transformer> OpenModel(const TrainOptions& options,
 
 OptimizerOptions OptimizerOf(const TrainOptions& options) {
   OptimizerOptions optimizer;
-  optimizer.kind = options.optimizer;
+  optimizer.kind = options.workload.optimizer;
   optimizer.weight_decay = options.weight_decay;
   optimizer.layer_decay = options.layer_decay;
   optimizer.largest_gradient_norm = options.largest_gradient_norm;
@@ -370,7 +361,8 @@ uint64_t DropoutSeed(const TrainOptions& options, const Share& share) {
 
 int64_t StepsOf(const TrainOptions& options, const Feed& feed) {
   const int64_t an_epoch =
-      (feed.batches() + options.accumulation - 1) / options.accumulation;
+      (feed.batches() + options.workload.accumulation - 1) /
+      options.workload.accumulation;
   return options.steps.value_or(options.epochs * an_epoch);
 }
 
@@ -504,7 +496,7 @@ Ending TrainSteps(const TrainOptions& options,
     if (parallel != nullptr) parallel->AskToStop(StopRequested());
     const StepTimes times =
         WithMemoryReport(record.workload, record.device.name, [&] {
-          return session.Step(options.accumulation, [&](int64_t) {
+          return session.Step(options.workload.accumulation, [&](int64_t) {
             return feed.Next(session.transformer());
           });
         });
@@ -570,6 +562,15 @@ Padding PaddingFromText(std::string_view text) {
       fmt::format("expected static, dynamic or bucketed, got \"{}\"", text));
 }
 
+model::Workload UsualStep() {
+  model::Workload workload;
+  workload.batch = 32;
+  workload.sequence_length = 128;
+  workload.optimizer = {model::OptimizerKind::kAdamW,
+                        model::OptimizerImplementation::kFused};
+  return workload;
+}
+
 int Train(const TrainOptions& given,
           at::Device device,
           Communicator* ranks,
@@ -579,14 +580,13 @@ int Train(const TrainOptions& given,
   const PretrainedConfig config = Configure(options.model, options.labels);
   const model::Workload workload =
       WorkloadOf(options, config.architecture, share);
-  const at::ScalarType parameter_type = ParameterType(workload);
   const TrainingData data = ReadData(options, config, share);
   // Opened before training, so that a wrong path fails in the first second.
   std::unique_ptr<LineWriter> records;
   if (!options.out.empty()) records = OpenRecords(options.out, ranks);
 
-  Session session(OpenModel(options, config, parameter_type, device, share),
-                  options.precision,
+  Session session(OpenModel(options, config, workload, device, share),
+                  options.workload.precision,
                   OptimizerOf(options));
   if (ranks != nullptr) session.Join(*ranks, buckets, workload.parallel);
   SeedDropout(DropoutSeed(options, share));

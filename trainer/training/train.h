@@ -23,6 +23,9 @@ enum class Padding {
 std::string_view ToText(Padding padding);
 Padding PaddingFromText(std::string_view text);  // throws InputError
 
+// A step, where the command line says nothing of it.
+model::Workload UsualStep();
+
 struct TrainOptions {
   std::string model;              // a preset's name or a model folder
   std::optional<int64_t> labels;  // of the classifier
@@ -34,12 +37,12 @@ struct TrainOptions {
   std::string save;               // folder for the weights; empty: none
   int64_t epochs = 3;
   std::optional<int64_t> steps;  // instead of epochs
-  int64_t batch = 32;
+  // What is asked of a step; its model is `model`, the longest sequence is
+  // `sequence_length`, and ranks share `parallel.shard`.
+  model::Workload workload = UsualStep();
   // The tokens of a micro-batch, padding included (of the longer side); 0:
   // `batch` sequences instead.
   int64_t batch_tokens = 0;
-  int64_t accumulation = 1;
-  int64_t length = 128;  // longest sequence
   Padding padding = Padding::kStatic;
   double learning_rate = 5e-5;
   double weight_decay = 0.01;
@@ -48,18 +51,6 @@ struct TrainOptions {
   double largest_gradient_norm = 0.0;  // 0: gradients are not clipped
   std::string checkpoint;  // file to go on from and to save to; empty: none
   int64_t checkpoint_every = 0;  // steps; 0: at the end alone
-  model::Precision precision = model::Precision::kFp32;
-  model::Optimizer optimizer{model::OptimizerKind::kAdamW,
-                             model::OptimizerImplementation::kFused};
-  model::Fusion fusion = model::Fusion::kEager;
-  model::Attention attention = model::Attention::kMaterialised;
-  // Parameters and gradients in `precision`, with fp32 masters in the
-  // optimizer, instead of autocast over fp32 parameters.
-  bool narrow_weights = false;
-  model::Trainable trainable;
-  bool gradient_checkpointing = false;       // blocks are computed again
-  int64_t checkpointed_blocks = 0;           // so many, 0: all
-  model::Shard shard = model::Shard::kNone;  // what ranks share
   uint64_t seed = 1;
   bool layers = false;  // time each part of the model
 };
