@@ -54,7 +54,7 @@ std::string TrimRight(std::string line) {
 }
 
 // A column that is shown.
-struct Place {
+struct ColumnPlace {
   const Column* column = nullptr;
   size_t index = 0;     // of it in the table
   size_t before = 0;    // columns in front of the decimal point
@@ -63,9 +63,9 @@ struct Place {
   size_t width = 0;
 };
 
-Place PlaceOf(const Table& table, size_t index) {
+ColumnPlace PlaceOf(const Table& table, size_t index) {
   const Column& column = table.columns[index];
-  Place place{&column, index};
+  ColumnPlace place{&column, index};
   const bool words = column.align == Align::kLeft;
   for (size_t r = 0; r < table.rows.size(); ++r) {
     if (table.elided.contains(r)) continue;
@@ -97,20 +97,20 @@ class TextLayout {
       places_.push_back(PlaceOf(table, c));
     }
     if (!width) return;
-    while (Taken(&Place::readable) > *width && DropOne()) {
+    while (Taken(&ColumnPlace::readable) > *width && DropOne()) {
     }
-    if (Taken(&Place::readable) > *width) BreakTitles();
-    NarrowTo(&Place::readable);
-    NarrowTo(&Place::least);
+    if (Taken(&ColumnPlace::readable) > *width) BreakTitles();
+    NarrowTo(&ColumnPlace::readable);
+    NarrowTo(&ColumnPlace::least);
   }
 
   // Whether a line holds all that stays of a row.
-  bool Fits() const { return !width_ || Taken(&Place::width) <= *width_; }
-  size_t RuleWidth() const { return Taken(&Place::width); }
+  bool Fits() const { return !width_ || Taken(&ColumnPlace::width) <= *width_; }
+  size_t RuleWidth() const { return Taken(&ColumnPlace::width); }
 
   std::string Titles() const {
     std::vector<std::vector<std::string>> parts;
-    for (const Place& place : places_) {
+    for (const ColumnPlace& place : places_) {
       parts.push_back(Parts(place.column->title, place));
     }
     std::string out;
@@ -122,7 +122,7 @@ class TextLayout {
   std::vector<std::string> RowLines(const std::vector<Cell>& row) const {
     if (!Fits()) return Stacked(row);
     std::vector<std::vector<std::string>> parts;
-    for (const Place& place : places_) {
+    for (const ColumnPlace& place : places_) {
       const std::string& text = row[place.index].text;
       parts.push_back(place.column->align == Align::kLeft
                           ? Parts(text, place)
@@ -138,9 +138,9 @@ class TextLayout {
   }
 
  private:
-  size_t Taken(size_t Place::*width) const {
+  size_t Taken(size_t ColumnPlace::*width) const {
     size_t taken = 0;
-    for (const Place& place : places_) {
+    for (const ColumnPlace& place : places_) {
       taken +=
           place.*width + (taken == 0 && &place == &places_.front() ? 0 : kGap);
     }
@@ -150,18 +150,18 @@ class TextLayout {
   // Leaves out the columns that are to go next; false: none is.
   bool DropOne() {
     int most = 0;
-    for (const Place& place : places_) {
+    for (const ColumnPlace& place : places_) {
       most = std::max(most, place.column->drop);
     }
     if (most == 0) return false;
     std::erase_if(places_,
-                  [&](const Place& p) { return p.column->drop == most; });
+                  [&](const ColumnPlace& p) { return p.column->drop == most; });
     return true;
   }
 
   // Titles over numbers take several lines, so that there is more for words.
   void BreakTitles() {
-    for (Place& place : places_) {
+    for (ColumnPlace& place : places_) {
       if (place.column->align == Align::kLeft) continue;
       place.width = place.readable = place.least;
     }
@@ -169,22 +169,24 @@ class TextLayout {
 
   // Takes from the column that has most above its bound, until a line holds
   // all or nothing is left to take.
-  void NarrowTo(size_t Place::*bound) {
-    const auto spare = [&](const Place& place) {
+  void NarrowTo(size_t ColumnPlace::*bound) {
+    const auto spare = [&](const ColumnPlace& place) {
       return place.width - std::min(place.width, place.*bound);
     };
-    while (Taken(&Place::width) > *width_) {
-      const auto most = std::max_element(
-          places_.begin(), places_.end(), [&](const Place& a, const Place& b) {
-            return spare(a) < spare(b);
-          });
+    while (Taken(&ColumnPlace::width) > *width_) {
+      const auto most =
+          std::max_element(places_.begin(),
+                           places_.end(),
+                           [&](const ColumnPlace& a, const ColumnPlace& b) {
+                             return spare(a) < spare(b);
+                           });
       if (most == places_.end() || spare(*most) == 0) return;
       --most->width;
     }
   }
 
   static std::vector<std::string> Parts(const std::string& text,
-                                        const Place& place) {
+                                        const ColumnPlace& place) {
     if (Width(text) <= place.width) return {text};
     return hardware::LinesOf(
         text, place.width, "", hardware::LongWords::kBreak);
@@ -225,7 +227,7 @@ class TextLayout {
   }
 
   static std::string InPlace(const std::string& text,
-                             const Place& place,
+                             const ColumnPlace& place,
                              bool is_title) {
     switch (place.column->align) {
       case Align::kLeft:
@@ -246,7 +248,7 @@ class TextLayout {
   // A line for each cell, behind its title.
   std::vector<std::string> Stacked(const std::vector<Cell>& row) const {
     std::vector<std::string> lines;
-    for (const Place& place : places_) {
+    for (const ColumnPlace& place : places_) {
       const std::string& text = row[place.index].text;
       if (text.empty()) continue;
       const std::string& title = place.column->title;
@@ -261,7 +263,7 @@ class TextLayout {
   }
 
   std::optional<size_t> width_;
-  std::vector<Place> places_;
+  std::vector<ColumnPlace> places_;
 };
 
 }  // namespace
