@@ -509,8 +509,8 @@ std::string Answer(const std::vector<Candidate>& candidates,
   const bool with_batch =
       ChoosesBatch(options) || IsCut(best, scenario, options);
   return fmt::format(
-      "{}: {}{} is {} ({} x {}{}{}): {} (80 % interval {} .. {}), {} (80 % "
-      "interval {} .. {}{})",
+      "{}: {}{} is {} ({} x {}{}{}): {}, {} (80 % intervals {} .. {}, {} .. "
+      "{}{})",
       scenario.title,
       best.by_measurement ? "measured, in a tie for " : "",
       Superlative(options.objective),
@@ -522,9 +522,9 @@ std::string Answer(const std::vector<Candidate>& candidates,
                                   : "",
       ChosenOf(best, with_batch, options),
       FormatMoney(best.cost->usual),
+      FormatTime(best.job->run.total()),
       FormatMoney(best.cost->low),
       FormatMoney(best.cost->high),
-      FormatTime(best.job->run.total()),
       FormatTime(best.job->run_low),
       FormatTime(best.job->run_high),
       StartUpWords(*best.job));

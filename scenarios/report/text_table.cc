@@ -17,8 +17,10 @@ constexpr size_t kGap = 2;
 // A column of words that is narrower than this reads badly: others are left out
 // before it is.
 constexpr size_t kReadable = 24;
-// Lines of a last cell in its own column; a longer one goes on below all of
-// them.
+// The last one takes what is left of a line; as reasons do, it may go on below.
+constexpr size_t kReadableLast = 12;
+// Lines of a last cell in its own column where that reads badly; a longer one
+// goes on below all of them.
 constexpr size_t kMostInPlace = 2;
 constexpr size_t kBelowIndent = 6;
 // Words are broken only where they are longer.
@@ -96,7 +98,10 @@ class TextLayout {
       if (table.columns[c].audience == Audience::kMachines) continue;
       places_.push_back(PlaceOf(table, c));
     }
-    if (!width) return;
+    if (!width || places_.empty()) return;
+    ColumnPlace& last = places_.back();
+    last.readable =
+        std::min(last.readable, std::max(last.least, kReadableLast));
     while (Taken(&ColumnPlace::readable) > *width && DropOne()) {
     }
     if (Taken(&ColumnPlace::readable) > *width) BreakTitles();
@@ -129,7 +134,8 @@ class TextLayout {
                           : std::vector<std::string>{text});
     }
     std::vector<std::string> below;
-    if (!parts.empty() && parts.back().size() > kMostInPlace) {
+    if (!parts.empty() && parts.back().size() > kMostInPlace &&
+        places_.back().width < kReadable) {
       below = Below(row[places_.back().index].text, parts.back());
     }
     std::vector<std::string> lines = Joined(parts, /*titles=*/false);
