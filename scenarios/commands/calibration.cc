@@ -16,8 +16,8 @@ Table ParameterTable(const calibrate::Fit& fit) {
   Table table;
   table.columns = {{"parameter", "parameter", Align::kLeft},
                    {"value", "value", Align::kRight},
-                   {"standard error", "standard_error", Align::kRight},
-                   {"prior", "prior", Align::kRight},
+                   {"standard error", "standard_error", Align::kRight, 1},
+                   {"prior", "prior", Align::kRight, 2},
                    {"determined", "determined", Align::kLeft},
                    {"would be by", "determined_by", Align::kLeft}};
   const auto number = [](double value) {

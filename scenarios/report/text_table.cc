@@ -21,10 +21,10 @@ constexpr size_t kReadable = 24;
 constexpr size_t kReadableLast = 12;
 // Lines of a last cell in its own column where that reads badly; a longer one
 // goes on below all of them.
-constexpr size_t kMostInPlace = 2;
+constexpr size_t kMostInPlace = 3;
 constexpr size_t kBelowIndent = 6;
 // Words are broken only where they are longer.
-constexpr size_t kLongestWord = 24;
+constexpr size_t kLongestWord = 16;
 
 size_t Width(std::string_view text) { return hardware::DisplayWidth(text); }
 
@@ -259,7 +259,8 @@ class TextLayout {
       if (text.empty()) continue;
       const std::string& title = place.column->title;
       std::string line = lines.empty() ? "" : "  ";
-      line += title.empty() ? text : title + ": " + text;
+      if (!title.empty()) line += title + ": ";
+      line += text;
       for (const std::string& part : hardware::LinesOf(
                line, *width_, "    ", hardware::LongWords::kBreak)) {
         lines.push_back(part + "\n");

@@ -98,11 +98,11 @@ Json RowJson(const MemoryObservation& o,
 std::vector<Column> Columns() {
   return {{"memory", "group", Align::kLeft},
           {"rows", "n", Align::kRight},
-          {"mean", "mape_percent", Align::kDecimal},
+          {"mean", "mape_percent", Align::kDecimal, 3},
           {"median", "median_percent", Align::kDecimal},
-          {"90 % below", "p90_percent", Align::kDecimal},
-          {"worst", "max_percent", Align::kDecimal},
-          {"bias", "bias_percent", Align::kDecimal},
+          {"90 % below", "p90_percent", Align::kDecimal, 4},
+          {"worst", "max_percent", Align::kDecimal, 1},
+          {"bias", "bias_percent", Align::kDecimal, 2},
           {"inside 80 %", "coverage_percent", Align::kDecimal}};
 }
 

@@ -193,7 +193,9 @@ class Streams(Case):
         result = self.good("--version")
         self.assertRegex(result.stdout, r"^trainfare \d+\.\d+\.\d+\n$")
         self.assertEqual(result.stderr, "")
-        self.assertIn("predict", self.good("--help").stdout)
+        said = self.good("--help").stdout
+        self.assertIn("predict", said)
+        self.assertIn("those with figures --fail-if", " ".join(said.split()))
         self.assertIn("--batch", self.good("predict", "--help").stdout)
         self.assertEqual(
             self.good("help", "predict").stdout,
