@@ -52,9 +52,10 @@ def body(given):
                 sources.append(source)
             numbers.append(sources.index(source) + 1)
         name = fit["fit"] + (f" (ring of {fit['rings']})" if fit["rings"] else "")
+        left_out = fit["leave_one_out_error_percent"]
         rows.append([name, str(fit["runs"]),
                      f"{fit['in_sample_error_percent']:.1f}",
-                     f"{fit['leave_one_out_error_percent']:.1f}",
+                     "-" if left_out is None else f"{left_out:.1f}",
                      ", ".join(map(str, sorted(numbers)))])
     return [*table(["fit", "runs", "inside, %", "left out, %", "sources"],
                    "lrrrl", rows), "",

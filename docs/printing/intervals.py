@@ -5,7 +5,8 @@ logarithms. By grade, and for one device and several, the page says which ratio
 80 % of the rows stay below, every device of a table counting alike: what the
 interval would have to be multiplied by so that 80 % held, given the factors
 that the program has now (`intervals:` of hardware/kinds/gpu.yaml, and what
-ranks add in scenarios/job/estimate.cc). These were chosen on the first part, whose devices or runs were left out.
+ranks add in scenarios/job/estimate.cc). These were chosen on the first part,
+whose devices or runs were left out.
 
 The second part is of devices that several sources measured, each source
 predicted from the others. It says how far all runs of a source are likeliest to

@@ -333,16 +333,12 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
       if (setting->of_file) throw InputError(message);
       throw UsageError(message);
     };
-    const std::string flag = "--" + setting->option + ": ";
     try {
       SetOption(*setting, *option);
-    } catch (const CLI::ValidationError& error) {
-      // Of a check, which names its option itself.
-      refuse(error.what());
     } catch (const CLI::Error& error) {
-      refuse(flag + error.what());
+      refuse(error.what());
     } catch (const UsageError& error) {
-      refuse(flag + error.what());
+      refuse(error.what());
     }
     applied.push_back(*setting);
     applied.back().option = option->get_lnames().front();

@@ -48,7 +48,7 @@ class Uncertain {
 //   z = sqrt(c) z_kind + sqrt(1 - c) z_device
 //
 // The likeliest of five tables' choices between devices, each device or run left
-// out: docs/choices.py prints how likely others are, there and on tables that it
+// out: docs/results.py prints how likely others are, there and on tables that it
 // was not chosen on (docs/results/choices.md).
 inline constexpr double kSharedByKind = 0.8;
 

@@ -452,7 +452,7 @@ class Conventions(command_line_test.Case):
                            whole["chosen"]["best_probability"])
         self.assertRegex(
             " ".join(self.good(*asked).stdout.split()),
-            rf"one calibration on {decides['instance']} \(\$[\d.]+, 5 min 20 s\) "
+            rf"one calibration on {decides['instance']} \(\$[\d.]+, 5 min \d+ s\) "
             r"would raise the odds of the right choice from \d+ to \d+ %")
         whole = self.json_of(*WINNER)
         self.assertIsNone(whole["next_calibration"])

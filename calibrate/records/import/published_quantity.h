@@ -1,7 +1,7 @@
 #pragma once
 
 // What printed quantities are called and measured in
-// (docs/results/published.md): one table. What of them is answered is
+// (docs/guide/published.md): one table. What of them is answered is
 // scenarios/published/quantities.h.
 
 #include <optional>
