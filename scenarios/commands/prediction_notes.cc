@@ -8,6 +8,8 @@
 #include "scenarios/job/energy.h"
 #include "scenarios/job/memory_range.h"
 #include "scenarios/job/open_times.h"
+#include "scenarios/report/column_unit.h"
+#include "scenarios/report/job_units.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -336,10 +338,15 @@ std::string Answer(const PredictionTarget& target,
                         hardware::FormatMoney(cost->high));
   }
   if (const auto energy = EnergyRangeOf(job)) {
-    line += fmt::format("; {} ({} .. {})",
-                        hardware::FormatEnergy(*job.energy),
-                        hardware::FormatEnergy(energy->low),
-                        hardware::FormatEnergy(energy->high));
+    const ColumnUnit unit = UnitsOf({&job}).energy;
+    const auto text = [&](model::Joules<> one) {
+      return unit.Text(ToJoules(one));
+    };
+    line += fmt::format("; {} {} ({} .. {})",
+                        text(*job.energy),
+                        unit.name,
+                        text(energy->low),
+                        text(energy->high));
   }
   const MemoryRange memory = MemoryRangeOf(job.memory.total());
   line += fmt::format("; {} a device ({} .. {})",

@@ -414,10 +414,10 @@ std::optional<std::string> DevicesNote(const std::vector<Candidate>& candidates,
            "many times the batch a device; whole instances are paid for";
   }
   return fmt::format(
-      "several devices train data parallel with {} sequences each, so the "
+      "several devices train data parallel with {} each, so the "
       "global batch grows; all-reduce over links from their datasheets, not "
       "measured; the whole instance is paid for, also for one device",
-      scenario.workload.batch);
+      hardware::Plural(scenario.workload.batch, "sequence"));
 }
 
 void AddChosenNotes(const std::vector<Candidate>& candidates,

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "calibrate/fit/power.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"

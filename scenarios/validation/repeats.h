@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/records/observation.h"
+#include "model/units.h"
+
 namespace trainfare::scenarios {
 
 // One point: what was measured there at several times.

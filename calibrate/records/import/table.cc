@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "calibrate/records/import/system_name.h"
 #include "calibrate/records/import/table_model.h"
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
@@ -616,6 +617,11 @@ UsedRow Read(const TableRow& row) {
   const std::string& device = row["device"];
   if (device.empty()) throw Unused{"device not stated"};
   observation.device = DeviceName(device);
+  const std::string other =
+      OtherDeviceNamed(row["system_name"], observation.device);
+  if (!other.empty()) {
+    throw Unused{"system_name and device name two devices"};
+  }
   observation.framework = row["framework"];
   // Read off a figure.
   if (Contains(row["notes"], "DIGITISED")) observation.relative_noise = 0.01;

@@ -518,6 +518,33 @@ TEST_CASE("rows that say nothing of a step here are counted by the reason") {
                "step_ms,9,") == "tensor or pipeline parallel");
 }
 
+TEST_CASE("a system that names another device than its row is left out") {
+  const auto named = [](const char* system, const char* device) {
+    const Table table = Parse(std::string("s,f,") + system + "," + device +
+                              ",1,1,bert-base,768,12,12,3072,30522,384,16,1,"
+                              "fp16,PyTorch,,finetune,sequences_per_s,100,\n");
+    if (table.unused.empty()) return std::string();
+    return table.unused.begin()->first;
+  };
+  const std::string two = "system_name and device name two devices";
+  CHECK(named("4xA4000", "GeForce RTX 3090") == two);
+  CHECK(named("4xV100", "Quadro RTX 8000") == two);
+  for (const auto& [system, device] :
+       {std::pair{"4xA4000", "NVIDIA RTX A4000"},
+        std::pair{"2xQuadroRTX8000NVlink_trt", "Quadro RTX 8000"},
+        std::pair{"LambdaCloud_8xV10016G", "Tesla V100-SXM2-16GB"},
+        std::pair{"dgxh100_n8", "NVIDIA H100 80GB HBM3"},
+        std::pair{"LambdaOD_1xH100_80GB_192-222-52-83_v2",
+                  "NVIDIA H100 80GB HBM3"},
+        std::pair{"p3.16xlarge", "Tesla V100-SXM2-16GB"},
+        std::pair{"ESC4000A-E11", "NVIDIA A100-PCIE-40GB"},
+        std::pair{"4xA4000", "a device that no file names"},
+        std::pair{"", "GeForce RTX 3090"}}) {
+    CAPTURE(system);
+    CHECK(named(system, device).empty());
+  }
+}
+
 TEST_CASE("a throughput with INCONSISTENT latency is the one to trust") {
   const Observation o =
       One("src,f,s,T4-16GB,1,1,bert-base,,,,,,128,1,,fp16,TensorFlow,SQuAD XLA,"
