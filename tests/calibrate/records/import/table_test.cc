@@ -529,7 +529,7 @@ TEST_CASE("a system that names another device than its row is left out") {
   const std::string two = "system_name and device name two devices";
   CHECK(named("4xA4000", "GeForce RTX 3090") == two);
   CHECK(named("4xV100", "Quadro RTX 8000") == two);
-  for (const auto& [system, device] :
+  for (const auto& of_row :
        {std::pair{"4xA4000", "NVIDIA RTX A4000"},
         std::pair{"2xQuadroRTX8000NVlink_trt", "Quadro RTX 8000"},
         std::pair{"LambdaCloud_8xV10016G", "Tesla V100-SXM2-16GB"},
@@ -540,8 +540,8 @@ TEST_CASE("a system that names another device than its row is left out") {
         std::pair{"ESC4000A-E11", "NVIDIA A100-PCIE-40GB"},
         std::pair{"4xA4000", "a device that no file names"},
         std::pair{"", "GeForce RTX 3090"}}) {
-    CAPTURE(system);
-    CHECK(named(system, device).empty());
+    CAPTURE(of_row.first);
+    CHECK(named(of_row.first, of_row.second).empty());
   }
 }
 
