@@ -410,7 +410,7 @@ class Conventions(command_line_test.Case):
             r"\(80 % intervals \$[\d.]+ \.\. \$[\d.]+, \d+ min .* \.\. \d+ min")
         said = text.splitlines()
         self.assertRegex(said[0], "costs " + costs)
-        self.assertRegex(said[0], r"; [\d.]+ \wWh? \([\d.]+ \w+ \.\. [\d.]+ \w+\)")
+        self.assertRegex(said[0], r"; [\d.]+ (J|\w?Wh) \([\d.]+ \.\. [\d.]+\)")
         self.assertRegex(said[0], r"; [\d.]+ GiB a device \([\d.]+ GiB \.\. ")
         # Each of step, memory, energy and cost has its own interval.
         self.assertEqual(said[3].count("80 % from"), 4)
