@@ -718,12 +718,12 @@ TEST_CASE("towards another question what was measured for the first counts") {
   if (NoPython()) return;
   const FakeTrainer fake("towards");
   std::ostringstream log;
-  const CalibrateResult first = Calibrate(TowardsStep(fake, 64), log);
+  const CalibrateResult first = Calibrate(TowardsStep(fake, 32), log);
   REQUIRE(first.fit.has_value());
   const Measurements before = ReadMeasurements(first.records_path);
 
   std::ostringstream second_log;
-  CalibrateOptions options = TowardsStep(fake, 160);
+  CalibrateOptions options = TowardsStep(fake, 40);
   const CalibrateResult second = Calibrate(options, second_log);
   REQUIRE(second.fit.has_value());
   CHECK(second.kept.empty());
@@ -736,7 +736,7 @@ TEST_CASE("towards another question what was measured for the first counts") {
     CHECK(Describe(after.runs[i].workload) ==
           Describe(before.runs[i].workload));
   }
-  CHECK(second.fit->range.max_sequence_length == 160);
+  CHECK(second.fit->range.max_sequence_length == 40);
   CHECK(second.fit->provenance.runs > first.fit->provenance.runs);
   CalibrateOptions again;
   again.from = {second.records_path};
@@ -761,7 +761,7 @@ TEST_CASE("towards another question what was measured for the first counts") {
 TEST_CASE("what a run is worth is told by the interval that is predicted") {
   if (NoPython()) return;
   const FakeTrainer fake("towards");
-  const CalibrateOptions options = TowardsStep(fake, 64);
+  const CalibrateOptions options = TowardsStep(fake, 32);
   std::ostringstream log;
   const CalibrateResult result = Calibrate(options, log);
   REQUIRE(result.fit.has_value());
