@@ -1,11 +1,11 @@
 #include "calibrate/records/import/system_name.h"
 
-#include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>
 
 #include "hardware/catalog/device.h"
+#include "model/letters.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -17,17 +17,8 @@ bool IsLetter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0;
 }
 
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  std::transform(
-      upper.begin(), upper.end(), upper.begin(), [](unsigned char c) {
-        return static_cast<char>(std::toupper(c));
-      });
-  return upper;
-}
-
-// Adds those of a name in upper case: "A4000", "V100", "3090", "MI250"; not its
-// memory, "480GB".
+// Adds those of a name in lower case: "a4000", "v100", "3090", "mi250"; not its
+// memory, "480gb".
 void AddNumbers(const std::string& name, std::set<std::string>& numbers) {
   constexpr size_t kLeastDigits = 3;
   for (size_t i = 0; i < name.size();) {
@@ -39,7 +30,7 @@ void AddNumbers(const std::string& name, std::set<std::string>& numbers) {
     while (end < name.size() && IsDigit(name[end])) ++end;
     size_t begin = i;
     while (begin > 0 && IsLetter(name[begin - 1])) --begin;
-    const bool is_size = name.compare(end, 1, "G") == 0;
+    const bool is_size = name.compare(end, 1, "g") == 0;
     if (end - i >= kLeastDigits && !is_size) {
       numbers.insert(name.substr(begin, end - begin));
     }
@@ -53,9 +44,9 @@ const std::map<std::string, std::set<std::string>>& NumbersOfDevices() {
     for (const hardware::Device& device :
          hardware::DeviceCatalog::Shipped().devices()) {
       std::set<std::string>& own = of_devices[device.name];
-      AddNumbers(Upper(device.reported_name), own);
+      AddNumbers(model::Lowered(device.reported_name), own);
       for (const std::string& alias : device.aliases) {
-        AddNumbers(Upper(alias), own);
+        AddNumbers(model::Lowered(alias), own);
       }
     }
     return of_devices;
@@ -63,7 +54,7 @@ const std::map<std::string, std::set<std::string>>& NumbersOfDevices() {
   return numbers;
 }
 
-// As a word of its own, or behind a count: "4XV100".
+// As a word of its own, or behind a count: "4xv100".
 bool NamesByItself(const std::string& system, const std::string& number) {
   for (size_t at = system.find(number); at != std::string::npos;
        at = system.find(number, at + 1)) {
@@ -73,7 +64,7 @@ bool NamesByItself(const std::string& system, const std::string& number) {
     };
     const bool begins =
         at == 0 || !is_word(at - 1) ||
-        (at >= 2 && system[at - 1] == 'X' && IsDigit(system[at - 2]));
+        (at >= 2 && system[at - 1] == 'x' && IsDigit(system[at - 2]));
     if (begins && (end == system.size() || !is_word(end))) return true;
   }
   return false;
@@ -82,7 +73,7 @@ bool NamesByItself(const std::string& system, const std::string& number) {
 }  // namespace
 
 std::string OtherDeviceNamed(std::string_view system, std::string_view device) {
-  const std::string name = Upper(system);
+  const std::string name = model::Lowered(system);
   const auto& numbers = NumbersOfDevices();
   const auto own = numbers.find(std::string(device));
   if (own == numbers.end() || own->second.empty()) return "";
