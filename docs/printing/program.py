@@ -1,13 +1,15 @@
 """Runs trainfare for the scripts of docs/."""
 
-import fcntl
 import json
 import os
-import pty
-import struct
 import subprocess
+import sys
 import tempfile
-import termios
+
+from .pages import ROOT
+
+sys.path.append(str(ROOT / "tests" / "command_line"))
+import pseudo_terminal  # noqa: E402
 
 
 class Program:
@@ -36,26 +38,14 @@ class Program:
 
     def shown(self, arguments, cwd, columns=100):
         """What a person sees in a terminal of so many columns."""
-        ours, its = pty.openpty()
-        fcntl.ioctl(its, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 50, columns, 0, 0))
-        process = subprocess.Popen(
-            [self.path, *arguments], stdout=its, stderr=subprocess.PIPE,
-            cwd=cwd, env=self.environment())
-        os.close(its)
-        text = b""
-        while True:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:  # the program closed its side
-                break
-            if not piece:
-                break
-            text += piece
-        os.close(ours)
-        errors = process.stderr.read().decode()
-        if process.wait() not in (0, 3):
-            raise SystemExit(f"trainfare {' '.join(arguments)}: {errors}")
+        with tempfile.TemporaryFile() as errors:
+            text, code = pseudo_terminal.shown(
+                [self.path, *arguments], columns=columns, folder=cwd,
+                errors=errors, environment=self.environment())
+            errors.seek(0)
+            if code not in (0, 3):
+                raise SystemExit(f"trainfare {' '.join(arguments)}: exit "
+                                 f"{code}: {errors.read().decode()}")
         return text.decode().replace("\r\n", "\n")
 
     def json(self, *arguments, **settings):

@@ -9,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "hardware/files/foreign_text.h"
-#include "hardware/files/json_text.h"
-#include "hardware/files/terminal.h"
+#include "hardware/files/yaml_text.h"
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/json_fields.h"
@@ -24,88 +22,6 @@ using Json = nlohmann::ordered_json;
 
 // Shares of lengths are written where they leave a line by more.
 constexpr double kSameShare = 1e-9;
-
-// A word that YAML reads as that word.
-bool IsPlain(const std::string& text) {
-  constexpr std::string_view kLetters =
-      "abcdefghijklmnopqrstuvwxyz0123456789_-";
-  const bool is_word = !text.empty() && text.front() >= 'a' &&
-                       text.front() <= 'z' &&
-                       text.find_first_not_of(kLetters) == std::string::npos;
-  return is_word && text != "true" && text != "false" && text != "null" &&
-         text != "yes" && text != "no" && text != "on" && text != "off";
-}
-
-// Appends `{ name: adamw, by: [a, b] }` to the last of `pieces`, a new piece
-// behind every comma: JSON is YAML, but harder to read.
-void AddFlow(const Json& value, std::vector<std::string>& pieces) {
-  if (!value.is_structured()) {
-    const bool plain = value.is_string() && IsPlain(value.get<std::string>());
-    pieces.back() +=
-        plain ? value.get<std::string>() : hardware::WriteJson(value);
-    return;
-  }
-  pieces.back() += value.is_object() ? "{ " : "[";
-  bool first = true;
-  for (const auto& item : value.items()) {
-    if (!first) {
-      pieces.back() += ',';
-      pieces.emplace_back();
-    }
-    first = false;
-    if (value.is_object()) pieces.back() += item.key() + ": ";
-    AddFlow(item.value(), pieces);
-  }
-  pieces.back() += value.is_object() ? " }" : "]";
-}
-
-// A document whose lines are broken where YAML lets them.
-class Lines {
- public:
-  explicit Lines(size_t width) : width_(width) {}
-
-  void Add(std::string_view key, const Json& value) { AddKey("", key, value); }
-  // A key a line; `map` may be empty.
-  void AddMap(std::string_view key, const Json& map) {
-    if (map.empty()) return;
-    text_ += fmt::format("{}:\n", key);
-    for (const auto& item : map.items()) {
-      AddKey("  ", item.key(), item.value());
-    }
-  }
-  void AddAll(const Json& keys) {
-    for (const auto& item : keys.items()) Add(item.key(), item.value());
-  }
-  void Comment(const std::string& text) {
-    for (const std::string& line :
-         hardware::LinesOf("# " + text, width_, "# ")) {
-      text_ += line + "\n";
-    }
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  void AddKey(std::string_view indent,
-              std::string_view key,
-              const Json& value) {
-    std::vector<std::string> pieces = {fmt::format("{}{}: ", indent, key)};
-    AddFlow(value, pieces);
-    std::string line = pieces.front();
-    for (size_t i = 1; i < pieces.size(); ++i) {
-      if (hardware::DisplayWidth(line) + 1 + hardware::DisplayWidth(pieces[i]) >
-          width_) {
-        text_ += line + "\n";
-        line = fmt::format("{}    {}", indent, pieces[i]);
-      } else {
-        line += ' ' + pieces[i];
-      }
-    }
-    text_ += line + "\n";
-  }
-
-  size_t width_;
-  std::string text_;
-};
 
 Json PaddingJson(const Padding& padding) {
   switch (padding.kind) {
@@ -199,7 +115,7 @@ Json RunJson(const RunExtras& extras) {
   return json;
 }
 
-void AddComments(const Scenario& s, Lines& lines) {
+void AddComments(const Scenario& s, hardware::YamlLines& lines) {
   const model::Workload& w = s.workload;
   const int64_t all = model::TotalParameters(w.architecture);
   const int64_t trained = model::TrainableParameters(w);
@@ -222,7 +138,7 @@ void AddComments(const Scenario& s, Lines& lines) {
 
 std::string ToYaml(const Scenario& s, size_t width) {
   const model::Workload& w = s.workload;
-  Lines lines(width);
+  hardware::YamlLines lines(width);
   AddComments(s, lines);
   lines.Add("name", s.title);
   Json model;

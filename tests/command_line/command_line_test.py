@@ -9,7 +9,6 @@ import csv
 import io
 import json
 import os
-import pty
 import random
 import re
 import resource
@@ -22,6 +21,7 @@ import time
 import unittest
 
 import json_schema
+import pseudo_terminal
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else ""
 
@@ -104,25 +104,10 @@ class Case(unittest.TestCase):
         self.assertEqual(result.stdout, "")
 
     def on_a_terminal(self, *arguments, **environment):
-        leader, follower = pty.openpty()
-        with subprocess.Popen(
-            [PROGRAM, *arguments],
-            stdout=follower,
-            stderr=subprocess.DEVNULL,
-            env=self.environment(TERM="xterm", **environment),
-        ) as process:
-            os.close(follower)
-            text = b""
-            while True:
-                try:
-                    piece = os.read(leader, 65536)
-                except OSError:
-                    break
-                if not piece:
-                    break
-                text += piece
-            os.close(leader)
-            self.assertEqual(process.wait(), 0)
+        text, code = pseudo_terminal.shown(
+            [PROGRAM, *arguments], columns=200, errors=subprocess.DEVNULL,
+            environment=self.environment(TERM="xterm", **environment))  # fmt: skip
+        self.assertEqual(code, 0)
         return text
 
     def json_of(self, *arguments, code=0):

@@ -5,21 +5,17 @@
 Needs nothing but the standard library. Runs see no fit of whoever runs them.
 """
 
-import fcntl
 import itertools
 import os
 import pathlib
-import pty
 import re
-import select
-import struct
-import subprocess
 import sys
 import tempfile
-import termios
 import time
 import unicodedata
 import unittest
+
+import pseudo_terminal
 
 PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -60,26 +56,9 @@ class Case(unittest.TestCase):
 
     def shown(self, *arguments, width=80, **environment):
         """All that a terminal of so many columns gets, of both streams."""
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 40, width, 0, 0))  # fmt: skip
-        with subprocess.Popen(
-            [PROGRAM, *arguments], stdout=follower, stderr=follower,
-            env=self.environment(**environment), cwd=self.folder,
-        ) as process:  # fmt: skip
-            os.close(follower)
-            text = b""
-            end = time.monotonic() + 120
-            while select.select([leader], [], [], end - time.monotonic())[0]:
-                try:
-                    piece = os.read(leader, 65536)
-                except OSError:
-                    break
-                if not piece:
-                    break
-                text += piece
-            os.close(leader)
-            self.code = process.wait()
+        text, self.code = pseudo_terminal.shown(
+            [PROGRAM, *arguments], columns=width, folder=self.folder,
+            environment=self.environment(**environment))  # fmt: skip
         return text.decode("utf-8").replace("\r\n", "\n")
 
 
