@@ -29,9 +29,10 @@ DataPass PassOver(const RunPlan& plan,
                        int64_t batch,
                        int64_t micro_batches,
                        int64_t step_samples) {
-    const Seconds<> load =
-        plan.load_per_sample * static_cast<double>(step_samples);
     for (const PaddedLength& length : plan.lengths) {
+      const Seconds<> load = plan.Loading(
+          static_cast<double>(step_samples),
+          static_cast<double>(batch * micro_batches * length.length));
       const Seconds<> busy = step_time(batch, micro_batches, length.length);
       const Seconds<> step = std::max(busy, load);
       const double steps = times * length.share;

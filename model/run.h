@@ -2,6 +2,7 @@
 
 // A whole training run from the time of its steps.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -25,9 +26,17 @@ struct RunPlan {
   Seconds<> compile_per_shape;  // of every distinct shape; 0 = eager
   bool warm_cache = false;      // every shape was compiled by an earlier run
   Seconds<> checkpoint;         // of one, after every epoch
-  // What the input pipeline takes to make one sample ready; 0 = never waited
-  // for.
+  // What the input pipeline takes to make one sample of all devices ready; and
+  // what each device's own takes for a token, padding included. 0 = never
+  // waited for.
   Seconds<> load_per_sample;
+  Seconds<> load_per_token;
+
+  // What loading takes of a step of `samples` over all devices, `tokens` on
+  // each.
+  Seconds<> Loading(double samples, double tokens) const {
+    return std::max(load_per_sample * samples, load_per_token * tokens);
+  }
 };
 
 struct RunTimes {

@@ -1,10 +1,10 @@
 # Fails when a file of ROOT/LAYER includes a folder it may not use, or one of its
 # rooms (sub-folders, named from the ground up; with a comma between them, those
-# of one floor, which include each other) includes one above it; or when the files
-# of a room of STRAIGHT (a header and its source are one) include each other in a
-# circle.
+# of one floor, which include each other) includes one above it; or when its files
+# include each other in a circle. A header, its source and the list of its fields
+# (x.h, x.cc, x_fields.h) are one.
 #   cmake -DROOT=<repo> -DLAYER=<folder> "-DUSES=<folder;..>" "-DROOMS=<room;..>"
-#         "-DSTRAIGHT=<room;..>" -P layering.cmake
+#         -P layering.cmake
 cmake_minimum_required(VERSION 3.24)
 set(layers model hardware calibrate trainer scenarios)
 set(allowed ${LAYER} ${USES})
@@ -36,16 +36,12 @@ function(room_of file result)
   set(${result} ${place} PARENT_SCOPE)
 endfunction()
 
-# Keeps that one part of a straight room (a file without its ending) uses another.
+# Keeps that one part of the layer uses another.
 function(note_use from to)
-  foreach(room IN LISTS STRAIGHT)
-    if(from MATCHES "^${LAYER}/${room}/[^/]*$" AND to MATCHES "^${LAYER}/${room}/[^/]*$")
-      string(REGEX REPLACE "\\.[a-z]+$" "" from "${from}")
-      string(REGEX REPLACE "\\.[a-z]+$" "" to "${to}")
-      set(parts_${room} ${parts_${room}} ${from} PARENT_SCOPE)
-      set(uses_of_${from} ${uses_of_${from}} ${to} PARENT_SCOPE)
-    endif()
-  endforeach()
+  string(REGEX REPLACE "(_fields)?\\.[a-z]+$" "" from "${from}")
+  string(REGEX REPLACE "(_fields)?\\.[a-z]+$" "" to "${to}")
+  set(parts ${parts} ${from} PARENT_SCOPE)
+  set(uses_of_${from} ${uses_of_${from}} ${to} PARENT_SCOPE)
 endfunction()
 
 file(GLOB_RECURSE sources RELATIVE ${ROOT}
@@ -94,31 +90,38 @@ foreach(source IN LISTS sources)
     endif()
   endforeach()
 endforeach()
-# What includes none of those that are left is in no circle, and goes.
-foreach(room IN LISTS STRAIGHT)
-  set(left ${parts_${room}})
-  list(REMOVE_DUPLICATES left)
-  set(gone TRUE)
-  while(gone)
-    set(gone FALSE)
-    foreach(part IN LISTS left)
-      set(used ${uses_of_${part}})
-      list(REMOVE_ITEM used ${part})
-      set(kept ${left})
-      list(REMOVE_ITEM kept ${used} "")
-      list(LENGTH left count)
-      list(LENGTH kept kept_count)
-      if(count EQUAL kept_count)
-        list(REMOVE_ITEM left ${part})
-        set(gone TRUE)
-      endif()
-    endforeach()
-  endwhile()
-  if(left)
-    list(JOIN left " " shown_left)
-    string(APPEND bad "  ${LAYER}/${room}: include each other in a circle, or such as do: ${shown_left}\n")
-  endif()
-endforeach()
+# What includes none of those that are left is in no circle, and goes; so is what
+# none of them includes.
+set(left ${parts})
+list(REMOVE_DUPLICATES left)
+set(gone TRUE)
+while(gone)
+  set(gone FALSE)
+  set(used_by_others "")
+  foreach(part IN LISTS left)
+    set(used ${uses_of_${part}})
+    list(REMOVE_ITEM used ${part} "")
+    list(APPEND used_by_others ${used})
+    set(kept ${left})
+    list(REMOVE_ITEM kept ${used} "")
+    list(LENGTH left count)
+    list(LENGTH kept kept_count)
+    if(count EQUAL kept_count)
+      list(REMOVE_ITEM left ${part})
+      set(gone TRUE)
+    endif()
+  endforeach()
+  foreach(part IN LISTS left)
+    if(NOT part IN_LIST used_by_others)
+      list(REMOVE_ITEM left ${part})
+      set(gone TRUE)
+    endif()
+  endforeach()
+endwhile()
+if(left)
+  list(JOIN left " " shown_left)
+  string(APPEND bad "  ${LAYER}: include each other in a circle: ${shown_left}\n")
+endif()
 if(bad)
   # Indented, since message() would reflow the lines otherwise.
   message(FATAL_ERROR "layering:\n${bad}")

@@ -8,27 +8,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <memory>
 #include <set>
 #include <span>
 #include <utility>
-#include <variant>
 
 #include "calibrate/fit/candidate_runs.h"
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
-#include "calibrate/fit/joined_devices.h"
+#include "calibrate/fit/fit_data.h"
+#include "calibrate/fit/own_figures.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/problem.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
-#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
-#include "model/nearest.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -37,307 +33,9 @@ using hardware::ParameterInfo;
 using model::InputError;
 using model::Seconds;
 
-// The times of one workload's step, on one device or on several, or of one
-// operation by itself.
-using TimeModel = std::variant<StepModel, KernelModel, JoinedModel>;
-
-// The workload of a step; nullptr: it is an operation by itself.
-const model::Workload* WorkloadOf(const TimeModel& model) {
-  if (const auto* one = std::get_if<StepModel>(&model)) return &one->workload();
-  const auto* joined = std::get_if<JoinedModel>(&model);
-  return joined != nullptr ? &joined->workload() : nullptr;
-}
-
-LogTimes Evaluate(const TimeModel& model, std::span<const double> positions) {
-  return std::visit(
-      [&](const auto& of_kind) {
-        return of_kind.Evaluate(positions.first(of_kind.positions()));
-      },
-      model);
-}
-LogTimes EvaluateValues(const TimeModel& model,
-                        std::span<const double> positions) {
-  return std::visit(
-      [&](const auto& of_kind) {
-        return of_kind.EvaluateValues(positions.first(of_kind.positions()));
-      },
-      model);
-}
-
-struct Datum {
-  size_t model = 0;     // index of its TimeModel
-  size_t run = 0;       // index of its run's label
-  int64_t devices = 1;  // that the run went over
-  int64_t hosts = 1;
-  int64_t ranks = 1;  // that exchange beside the step of one
-  Quantity quantity = Quantity::kStep;
-  Seconds<> measured;
-  double log_measured = 0;
-  double noise = 0;  // of the measurement, relative
-  double sigma = 0;  // noise and model error together
-
-  bool kernel() const { return quantity == Quantity::kKernel; }
-};
-
-// Everything that all fits to (parts of) the same observations share.
-struct FitData {
-  // Those of the device, then, where there are kernels by themselves, the one
-  // that has a value of its own there: it is found and not kept. Then, where
-  // there are runs over several devices, those of what joins them.
-  std::vector<ParameterInfo> infos;
-  size_t of_device = 0;
-  size_t of_joined = 0;       // the first of them
-  std::vector<double> prior;  // in the scale of the fit, as all positions
-  std::vector<TimeModel> models;
-  std::vector<std::string> words;  // of each, as Describe() has them
-  std::vector<Datum> data;
-  std::vector<std::string> runs;
-};
-
 // Scales of the robust loss before outliers are told from a bad start, widest
 // first.
 constexpr std::array kWiderScales = {16.0, 4.0};
-// A formula that misses by more than this times the error assumed is not told
-// from outliers any more: without the limit nothing would count as determined,
-// and back at the priors it would miss by more still.
-constexpr double kLargestModelSigma = 2.0;
-// The same of steps over several devices: what a network and a host do there
-// that no formula has must not move the device's own parameters.
-constexpr double kLargestJoinedSigma = 5.0;
-// The deviation of the logarithm of a kernel's time by itself. One that misses
-// by more says little, but is no outlier.
-constexpr double kLargestKernelSigma = 0.5;
-
-// log(model / measured) / sigma of the figures of one workload or operation,
-// which is evaluated once for all of them.
-class TimeResiduals : public ResidualBlock {
- public:
-  TimeResiduals(const FitData& data, size_t model, std::vector<size_t> figures)
-      : data_(data), model_(data.models[model]), figures_(std::move(figures)) {}
-
-  size_t size() const override { return figures_.size(); }
-  bool Evaluate(std::span<const double> positions,
-                std::span<double> residuals,
-                std::span<double> slopes) const override {
-    const LogTimes times = slopes.empty()
-                               ? EvaluateValues(model_, positions)
-                               : calibrate::Evaluate(model_, positions);
-    bool finite = true;
-    for (size_t i = 0; i < figures_.size(); ++i) {
-      const Datum& datum = data_.data[figures_[i]];
-      residuals[i] = (times[datum.quantity] - datum.log_measured) / datum.sigma;
-      finite &= std::isfinite(residuals[i]);
-      if (slopes.empty()) continue;
-      const auto gradient = times.GradientOf(datum.quantity);
-      for (size_t j = 0; j < positions.size(); ++j) {
-        slopes[i * positions.size() + j] = gradient[j] / datum.sigma;
-      }
-    }
-    return finite;
-  }
-
- private:
-  const FitData& data_;
-  const TimeModel& model_;
-  std::vector<size_t> figures_;  // indices of the data
-};
-
-// `data` must outlive the problem; its sigmas may change meanwhile.
-FitProblem ProblemOf(const FitData& data, double robust_scale) {
-  std::vector<BoundedParameter> parameters;
-  for (const ParameterInfo& info : data.infos) {
-    parameters.push_back(Bounded(info));
-  }
-  FitProblem problem(std::move(parameters), robust_scale);
-  std::vector<std::vector<size_t>> figures(data.models.size());
-  for (size_t i = 0; i < data.data.size(); ++i) {
-    figures[data.data[i].model].push_back(i);
-  }
-  for (size_t model = 0; model < figures.size(); ++model) {
-    std::vector<size_t> runs;
-    for (const size_t figure : figures[model]) {
-      runs.push_back(data.data[figure].run);
-    }
-    problem.Add(
-        std::make_unique<TimeResiduals>(data, model, std::move(figures[model])),
-        runs);
-  }
-  return problem;
-}
-
-// Errors of the formula itself, relative: of steps of one device and their
-// parts, of steps over several, and of kernels by themselves.
-struct ModelErrors {
-  double step = 0;
-  double joined = 0;
-  double kernel = 0;
-};
-
-ModelErrors AssumedErrors(const FitOptions& options) {
-  return {options.model_sigma, options.model_sigma, options.kernel_sigma};
-}
-
-double Sigma(const Datum& datum, const ModelErrors& errors) {
-  if (datum.kernel()) return std::hypot(datum.noise, errors.kernel);
-  return std::hypot(datum.noise, datum.ranks > 1 ? errors.joined : errors.step);
-}
-
-// What the residuals say of them: standard deviations of log(model / measured),
-// robustly.
-ModelErrors ErrorsAt(const FitData& data,
-                     const std::vector<double>& positions,
-                     const FitOptions& options) {
-  std::vector<LogTimes> times;
-  times.reserve(data.models.size());
-  for (const TimeModel& model : data.models) {
-    times.push_back(EvaluateValues(model, positions));
-  }
-  std::vector<double> steps;
-  std::vector<double> joined;
-  std::vector<double> kernels;
-  for (const Datum& datum : data.data) {
-    std::vector<double>& of_kind = datum.kernel()    ? kernels
-                                   : datum.ranks > 1 ? joined
-                                                     : steps;
-    of_kind.push_back(times[datum.model][datum.quantity] - datum.log_measured);
-  }
-  return {std::clamp(RobustDeviation(steps, 0.0),
-                     options.model_sigma,
-                     kLargestModelSigma * options.model_sigma),
-          std::clamp(RobustDeviation(joined, 0.0),
-                     options.model_sigma,
-                     kLargestJoinedSigma * options.model_sigma),
-          std::clamp(RobustDeviation(kernels, 0.0),
-                     std::min(options.model_sigma, options.kernel_sigma),
-                     std::max(kLargestKernelSigma, options.kernel_sigma))};
-}
-
-// One step that a fit takes; over several devices as they are joined.
-struct Step {
-  Observation observation;
-  std::optional<JoinedDevices> joined;
-};
-
-// Figures of a fit, one by one.
-class Collector {
- public:
-  Collector(const hardware::Device& device, const FitOptions& options)
-      : device_(device), options_(options) {}
-
-  FitData Collect(const std::vector<Step>& steps,
-                  const std::vector<KernelObservation>& kernels) {
-    SetParameters(steps, !kernels.empty());
-    for (const Step& step : steps) AddStep(step);
-    for (const KernelObservation& o : kernels) {
-      const std::string words = Describe(o);
-      Datum datum{.quantity = Quantity::kKernel,
-                  .measured = o.measured,
-                  .noise = o.relative_noise};
-      Add(o.label, words, words, datum, [&] {
-        return KernelModel(device_, o);
-      });
-    }
-    return std::move(data_);
-  }
-
- private:
-  void SetParameters(const std::vector<Step>& steps, bool has_kernels) {
-    data_.infos = hardware::ParametersOf(device_);
-    data_.of_device = data_.infos.size();
-    const auto own = hardware::KindOf(device_).parameter_alone;
-    if (own && has_kernels) data_.infos.push_back(data_.infos[*own]);
-    data_.of_joined = data_.infos.size();
-    // A network that somebody named is as sure as a link.
-    double network_sigma = hardware::FactsOfLinks().ring_share_sigma;
-    bool any = false;
-    for (const Step& step : steps) {
-      if (!step.joined) continue;
-      any = true;
-      if (!step.joined->network) continue;
-      network_sigma = std::max(network_sigma, step.joined->network->sigma);
-    }
-    if (any) {
-      const auto joined = JoinedParameters(device_.kind, network_sigma);
-      data_.infos.insert(data_.infos.end(), joined.begin(), joined.end());
-    }
-    for (const ParameterInfo& info : data_.infos) {
-      data_.prior.push_back(ToFitScale(info, info.prior));
-    }
-  }
-
-  void AddStep(const Step& step) {
-    const Observation& o = step.observation;
-    const std::string words = Describe(o.workload);
-    Datum datum{.devices = o.run_devices,
-                .quantity = o.quantity,
-                .measured = o.measured,
-                .noise = o.relative_noise};
-    if (!step.joined) {
-      Add(o.label, words, words, datum, [&] {
-        return StepModel(device_, o.workload);
-      });
-      return;
-    }
-    datum.devices = datum.ranks = o.device_count;
-    datum.hosts = o.hosts;
-    const double network =
-        step.joined->network ? step.joined->network->wire.bandwidth.base() : 0;
-    Add(o.label,
-        fmt::format(
-            "{} over {} on {} by {}", words, o.device_count, o.hosts, network),
-        words,
-        datum,
-        [&] {
-          return JoinedModel(
-              device_, o.workload, *step.joined, data_.of_joined);
-        });
-  }
-
-  // `key` tells its model from others, `words` stand in the fit.
-  template <class MakeModel>
-  void Add(const std::string& label,
-           const std::string& key,
-           const std::string& words,
-           Datum datum,
-           const MakeModel& make_model) {
-    const double measured = model::ToSeconds(datum.measured);
-    if (!std::isfinite(measured) || measured <= 0.0) {
-      throw InputError(fmt::format(
-          "{}: expected a time above 0, got {} s", label, measured));
-    }
-    const auto [model, new_model] = model_of_.emplace(key, data_.models.size());
-    if (new_model) {
-      try {
-        data_.models.push_back(make_model());
-      } catch (const InputError& error) {
-        throw InputError(fmt::format("{}: {}", label, error.what()));
-      }
-      data_.words.push_back(words);
-    }
-    const auto [run, new_run] = run_of_.emplace(label, data_.runs.size());
-    if (new_run) data_.runs.push_back(label);
-    datum.model = model->second;
-    datum.run = run->second;
-    datum.log_measured = std::log(measured);
-    datum.sigma = Sigma(datum, AssumedErrors(options_));
-    const LogTimes at_prior =
-        EvaluateValues(data_.models[datum.model], data_.prior);
-    if (!std::isfinite(at_prior[datum.quantity])) {
-      throw InputError(
-          fmt::format("{}: measured the {} of a step that has none",
-                      label,
-                      ToText(datum.quantity)));
-    }
-    data_.data.push_back(datum);
-  }
-
-  const hardware::Device& device_;
-  const FitOptions& options_;
-  FitData data_;
-  std::map<std::string, size_t> model_of_;
-  std::map<std::string, size_t> run_of_;
-};
-
 // A run that one might do, and what it would be sensitive to.
 struct Candidate {
   model::Workload workload;
@@ -602,70 +300,6 @@ void CountFigures(const FitData& data, Provenance& provenance) {
   provenance.runs = static_cast<int64_t>(runs.size());
 }
 
-// Those of one device.
-struct OwnFigures {
-  std::vector<Step> steps;
-  std::vector<KernelObservation> kernels;
-};
-
-// Kernels by themselves are of the trainer alone.
-std::vector<std::string> SourcesOf(const OwnFigures& own) {
-  std::set<std::string> sources;
-  for (const Step& step : own.steps) {
-    sources.insert(step.observation.source);
-  }
-  if (!own.kernels.empty()) sources.emplace(kOwnSource);
-  return {sources.begin(), sources.end()};
-}
-
-OwnFigures OfDevice(const hardware::Device& device,
-                    const std::vector<Observation>& observations,
-                    const std::vector<KernelObservation>& kernels) {
-  if (observations.empty() && kernels.empty()) {
-    throw InputError(
-        fmt::format("fit of {}: expected measurements, got none", device.name));
-  }
-  OwnFigures own;
-  std::set<std::string> others;
-  int64_t of_several = 0;
-  for (const Observation& observation : observations) {
-    if (!IsDevice(device, observation.device)) {
-      others.insert(observation.device);
-    } else if (observation.device_count == 1 &&
-               !model::Offloads(observation.workload.parallel)) {
-      own.steps.push_back({observation, std::nullopt});
-    } else if (auto joined = FittableOver(device, observation)) {
-      own.steps.push_back({observation, std::move(joined)});
-    } else {
-      ++of_several;
-    }
-  }
-  for (const KernelObservation& kernel : kernels) {
-    if (IsDevice(device, kernel.device)) {
-      own.kernels.push_back(kernel);
-    } else {
-      others.insert(kernel.device);
-    }
-  }
-  if (!own.steps.empty() || !own.kernels.empty()) return own;
-  if (of_several > 0) {
-    throw InputError(fmt::format(
-        "fit of {}: all {} measurements of it are of several devices; a fit "
-        "needs runs on one, or over links that are known",
-        device.name,
-        of_several));
-  }
-  std::string name = device.name;
-  if (!device.reported_name.empty()) {
-    name += fmt::format(" ({})", device.reported_name);
-  }
-  throw InputError(
-      fmt::format("fit of {}: none of {} measurements is of it; they are of {}",
-                  name,
-                  observations.size() + kernels.size(),
-                  model::JoinNames(model::NameViews(others))));
-}
-
 }  // namespace
 
 Fit FitDevice(const hardware::Device& device,
@@ -679,7 +313,7 @@ Fit FitDevice(const hardware::Device& device,
               const std::vector<KernelObservation>& kernels,
               const FitOptions& options) {
   const OwnFigures own = OfDevice(device, observations, kernels);
-  FitData data = Collector(device, options).Collect(own.steps, own.kernels);
+  FitData data = FitDataOf(device, own, options);
   const FitProblem problem = ProblemOf(data, options.robust_scale);
   std::vector<double> start = data.prior;
   const ModelErrors errors = EstimateErrors(problem, options, data, start);

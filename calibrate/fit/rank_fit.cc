@@ -15,6 +15,7 @@
 #include "calibrate/fit/problem.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/measured_observations.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"

@@ -123,15 +123,4 @@ MeasurementLine ParseMeasurementLine(std::string_view line,
                                      const std::string& name,
                                      int line_number);
 
-// Up to four: whole step, forward, backward, optimizer. Medians over the steps
-// that are not warm-up, with their noise.
-// A disturbed run's noise is larger (disturbance.h).
-std::vector<Observation> ObservationsOf(const MeasuredRun& run);
-std::vector<Observation> ObservationsOf(const std::vector<MeasuredRun>& runs);
-// The power of each run on one device that counted its energy and that nothing
-// disturbed.
-std::vector<PowerObservation> PowersOf(const std::vector<MeasuredRun>& runs);
-// A kernel's median, its noise larger where it was disturbed.
-KernelObservation ObservationOf(const MeasuredKernel& measured);
-
 }  // namespace trainfare::calibrate

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/records/disturbance.h"
 #include "calibrate/records/measurement.h"
+#include "calibrate/records/repeated_runs.h"
 #include "hardware/catalog/device.h"
 
 namespace trainfare::calibrate::internal {

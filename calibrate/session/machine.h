@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/session/command.h"
-#include "calibrate/session/session.h"
+#include "calibrate/session/options.h"
+#include "hardware/catalog/device.h"
+#include "model/workload.h"
 
 namespace trainfare::calibrate {
 
@@ -21,6 +22,13 @@ struct MachineDevices {
 MachineDevices ProbeMachine(const std::string& trainer);
 // Reads what `trainfare-trainer devices` answers, a line a device.
 MachineDevices ParseDevices(const std::string& lines);
+
+// What to run on what.
+struct CalibrationTarget {
+  hardware::Device device;
+  // Also over so many ranks on this host, each number in turn.
+  std::vector<int64_t> ranks;
+};
 
 // The device that `options` names, else the GPUs where there are some, else the
 // processor; over the ranks that they name, else over all GPUs where there are

@@ -7,7 +7,7 @@
 #include <ostream>
 #include <string>
 
-#include "calibrate/session/command.h"
+#include "calibrate/session/options.h"
 #include "hardware/files/progress_line.h"
 #include "hardware/files/terminal.h"
 

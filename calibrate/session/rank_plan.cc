@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/measured_observations.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/session/command.h"
+#include "calibrate/session/options.h"
 #include "calibrate/session/plan.h"
 #include "hardware/catalog/device.h"
 #include "model/workload.h"

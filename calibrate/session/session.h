@@ -8,17 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/session/command.h"
-#include "hardware/catalog/device.h"
+#include "calibrate/session/machine.h"
+#include "calibrate/session/options.h"
 
 namespace trainfare::calibrate {
-
-// What to run on what.
-struct CalibrationTarget {
-  hardware::Device device;
-  // Also over so many ranks on this host, each number in turn.
-  std::vector<int64_t> ranks;
-};
 
 // As Calibrate(), of this machine.
 CalibrateResult CalibrateHere(const CalibrationTarget& target,

@@ -1,5 +1,6 @@
 #include "calibrate/session/speed_watch.h"
 
+#include "calibrate/records/measured_observations.h"
 #include "calibrate/records/observation.h"
 #include "model/architecture.h"
 #include "model/units.h"

@@ -36,9 +36,9 @@ bool IsStem(std::string_view name) {
 void ReadCompilerLevels(const Reader& root, Device& device) {
   const std::optional<Reader> own = root.OptionalMap("compiler");
   if (!own) return;
-  if (!device.compiler) {
+  if (!device.compiler || device.compiler->levels == 0) {
     own->Fail("level_times",
-              fmt::format("the compiler of {} devices is not modelled",
+              fmt::format("the compiler of {} devices has no levels",
                           ToText(device.kind)));
   }
   for (const std::string& text : own->Texts("level_times")) {
@@ -100,35 +100,6 @@ void ReadPriors(const Reader& root, Device& device) {
 }
 
 }  // namespace
-
-std::string_view ToText(DeviceKind kind) {
-  for (const auto& [name, named] : kDeviceKinds) {
-    if (named == kind) return name;
-  }
-  ENSURE(false, "every kind of device has a name");
-}
-
-std::string FormOf(DeviceKind) {
-  std::vector<std::string_view> names;
-  for (const auto& [name, kind] : kDeviceKinds) names.push_back(name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-DeviceKind ReadKind(const Reader& map, std::string_view key) {
-  return map.Choice<DeviceKind>(key,
-                                std::span<const DeviceKindName>(kDeviceKinds));
-}
-
-void ReadValue(const Reader& map, std::string_view key, DeviceKind& kind) {
-  kind = ReadKind(map, key);
-}
-
-ArithmeticEnergy ReadArithmeticEnergy(const Reader& map) {
-  ArithmeticEnergy energy;
-  YamlFieldReader fields(map);
-  VisitFields(fields, energy);
-  return energy;
-}
 
 std::optional<model::FlopsPerSecond<>> Device::MatrixPeak(
     model::Precision precision) const {

@@ -4,7 +4,6 @@
 // hardware/devices/*.yaml. Nothing fitted stands here: fits are in
 // calibrate/fits/. How a device behaves is in hardware/models/.
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,31 +11,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "hardware/catalog/arithmetic_energy.h"
+#include "hardware/catalog/compiler_facts.h"
+#include "hardware/catalog/device_kind.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::hardware {
-
-// Which model of hardware/models/ computes its times.
-enum class DeviceKind {
-  kCpu,       // cores and vector units behind caches
-  kGpu,       // warps hide latency
-  kNeuron,    // Trainium, Inferentia: DMA plus engines, no overlap
-  kSystolic,  // TPU, Gaudi: matrix arrays, compiler-fused elementwise
-  kDataflow,  // RDU, IPU, WSE, LPU: fill time plus steady rate
-};
-
-// Their names in files.
-using DeviceKindName = std::pair<std::string_view, DeviceKind>;
-inline constexpr std::array<DeviceKindName, 5> kDeviceKinds = {
-    {{"cpu", DeviceKind::kCpu},
-     {"gpu", DeviceKind::kGpu},
-     {"neuron", DeviceKind::kNeuron},
-     {"systolic", DeviceKind::kSystolic},
-     {"dataflow", DeviceKind::kDataflow}}};
 
 // Dense peaks by precision; nullopt = the device has no such mode.
 struct Peaks {
@@ -48,37 +31,6 @@ struct Peaks {
   // fp32 arithmetic outside the matrix engines (elementwise, reductions).
   // Absent: fp32, and without that the lowest peak there is.
   std::optional<model::FlopsPerSecond<>> vector;
-};
-
-// What arithmetic costs a GPU of one generation.
-struct ArithmeticEnergy {
-  // A multiply-add's FLOP in fp32 on the lanes, all else that a core does for
-  // it included.
-  model::JoulesPerFlop<> lanes;
-  // A FLOP on tensor cores, as shares of it.
-  double tensor_tf32 = 1.0;
-  double tensor_half = 1.0;
-  // It is more on tensor cores, by an amount that nobody knows: their products
-  // draw what the board may.
-  bool tensor_cores_at_limit = false;
-  // Rate of tensor cores by instructions for which a warp waits (mma.sync), as
-  // a share of their peak.
-  double synchronous = 1.0;
-};
-
-// What a compiler of whole graphs costs besides time on the device.
-struct CompilerFacts {
-  // What one run takes at optimisation levels 1, 2, ..: their ratios count.
-  std::vector<model::Seconds<>> level_times;
-  // Memory that compiling one graph takes on the host, a token of a micro-batch
-  // of a model of so many layers times hidden size.
-  model::Bytes<> memory_per_token;
-  double layer_widths = 1.0;
-  // Working set over memory up to which a compiler that swaps still finishes.
-  double swap_limit = 1.0;
-  // Time of compiling one graph, where nobody says it: 80 % are within.
-  model::Seconds<> shortest_compile;
-  model::Seconds<> longest_compile;
 };
 
 struct Device {
@@ -156,17 +108,6 @@ struct Device {
       model::Precision precision) const;
   model::FlopsPerSecond<> VectorPeak() const;
 };
-
-class Reader;
-
-std::string_view ToText(DeviceKind kind);
-// The kind that stands at `key`. Throws InputError with file:line:col.
-DeviceKind ReadKind(const Reader& map, std::string_view key);
-// The same for lists of fields (hardware/files/yaml_fields.h).
-void ReadValue(const Reader& map, std::string_view key, DeviceKind& kind);
-std::string FormOf(DeviceKind kind);  // the words that it may be
-// The energies of a generation that stand in `map`.
-ArithmeticEnergy ReadArithmeticEnergy(const Reader& map);
 
 // The processor this program runs on: model name, cores, vector width, clock
 // from the operating system; bandwidth and peak are estimates of its kind, to

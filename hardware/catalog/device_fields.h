@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "hardware/catalog/arithmetic_energy_fields.h"
 #include "hardware/catalog/device.h"
 #include "model/fields.h"
 
@@ -204,44 +205,6 @@ void VisitFields(Archive& archive, const DeviceLinks<D>& links) {
   archive(model::Field{.name = "weights",
                        .about = "From where weights live that stream in"},
           d.weight_bandwidth);
-}
-
-template <class Archive, model::Of<ArithmeticEnergy> E>
-void VisitFields(Archive& archive, E& energy) {
-  // What one FLOP takes.
-  model::Joules<> lanes(energy.lanes.base());
-  archive(model::Field{.name = "lanes",
-                       .about = "Of a FLOP in fp32 on the lanes",
-                       .required = true},
-          lanes);
-  if constexpr (model::ReadingArchive<Archive>) {
-    energy.lanes = model::JoulesPerFlop<>(lanes.base());
-  }
-  const auto share =
-      [&](std::string_view name, std::string_view about, auto& value) {
-        archive(model::Field{.name = name,
-                             .about = about,
-                             .required = true,
-                             .low = 0.001,
-                             .high = 10.0},
-                value);
-      };
-  share("tensor_tf32",
-        "Of a FLOP in tf32 on tensor cores, as a share of lanes",
-        energy.tensor_tf32);
-  share("tensor_half",
-        "Of a FLOP in fp16 or bf16 on tensor cores, as a share of lanes",
-        energy.tensor_half);
-  archive(
-      model::Field{.name = "tensor_cores_at_limit",
-                   .about = "Products on tensor cores draw what the board may"},
-      energy.tensor_cores_at_limit);
-  archive(model::Field{.name = "synchronous",
-                       .about = "Rate of instructions for which a warp waits, "
-                                "as a share of the peak",
-                       .low = 0.1,
-                       .high = 1.0},
-          energy.synchronous);
 }
 
 // Long because it is a table: a statement a field.

@@ -16,21 +16,35 @@ std::string FileOf(std::string_view name) {
   return ShippedDirectory("hardware/kinds") + "/" + std::string(name) + ".yaml";
 }
 
-CompilerFacts ReadCompiler(const Reader& map) {
-  CompilerFacts compiler;
-  compiler.memory_per_token = map.Bytes("memory_per_token");
+// { from: 1 min, to: 10 min }
+std::pair<model::Seconds<>, model::Seconds<>> TimeRange(const Reader& map) {
+  const model::Seconds<> from = map.Time("from");
+  const model::Seconds<> to = map.Time("to");
+  if (from.base() <= 0 || to < from) {
+    map.Fail("to", "expected no less than from, which is above 0 s");
+  }
+  return {from, to};
+}
+
+GraphMemory ReadGraphMemory(const Reader& map) {
+  GraphMemory memory;
+  memory.per_token = map.Bytes("per_token");
   const model::Architecture of =
       map.Parsed("of_model", model::FindArchitecture);
-  compiler.layer_widths =
+  memory.layer_widths =
       static_cast<double>((of.layers + of.decoder_layers) * of.hidden);
-  compiler.swap_limit = map.Number("swap_limit", 1.0, 100.0);
-  const Reader graph = map.Map("graph_time");
-  compiler.shortest_compile = graph.Time("from");
-  compiler.longest_compile = graph.Time("to");
-  if (compiler.shortest_compile.base() <= 0 ||
-      compiler.longest_compile < compiler.shortest_compile) {
-    graph.Fail("to", "expected no less than from, which is above 0 s");
+  memory.swap_limit = map.Number("swap_limit", 1.0, 100.0);
+  return memory;
+}
+
+CompilerFacts ReadCompiler(const Reader& map) {
+  CompilerFacts compiler;
+  compiler.levels = map.OptionalInteger("levels", 1, 9).value_or(0);
+  if (const auto memory = map.OptionalMap("graph_memory")) {
+    compiler.graph_memory = ReadGraphMemory(*memory);
   }
+  std::tie(compiler.shortest_compile, compiler.longest_compile) =
+      TimeRange(map.Map("graph_time"));
   return compiler;
 }
 
@@ -152,16 +166,6 @@ HostFacts ReadHosts(const Reader& hosts) {
   return read;
 }
 
-// { from: 1 min, to: 10 min }
-std::pair<model::Seconds<>, model::Seconds<>> TimeRange(const Reader& map) {
-  const model::Seconds<> from = map.Time("from");
-  const model::Seconds<> to = map.Time("to");
-  if (from.base() <= 0 || to < from) {
-    map.Fail("to", "expected no less than from, which is above 0 s");
-  }
-  return {from, to};
-}
-
 RunFacts ReadRuns(const Reader& root) {
   RunFacts read;
   const Reader start_up = root.Map("start_up");
@@ -173,6 +177,8 @@ RunFacts ReadRuns(const Reader& root) {
   std::tie(read.shortest_compiling, read.longest_compiling) =
       TimeRange(start_up.Map("compiling"));
   read.slowest_write = root.Map("checkpoints").Bandwidth("slowest_write");
+  const Reader loading = root.Map("loading");
+  read.token_load = loading.Bytes("token") / loading.Bandwidth("one_process");
   return read;
 }
 

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "hardware/catalog/device.h"
+#include "hardware/catalog/arithmetic_energy.h"
+#include "hardware/catalog/compiler_facts.h"
+#include "hardware/catalog/device_kind.h"
 #include "hardware/catalog/gpu_facts.h"
 #include "hardware/catalog/parameter.h"
 #include "model/units.h"
@@ -119,6 +121,8 @@ struct RunFacts {
   model::Seconds<> longest_compiling;
   // How slowly one host may write a checkpoint.
   model::BytesPerSecond<> slowest_write;
+  // What the process of one rank takes to read a token of tokenised text.
+  model::Seconds<> token_load;
 };
 
 const RunFacts& FactsOfRuns();  // read once

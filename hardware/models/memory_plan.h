@@ -4,8 +4,6 @@
 // and what is computed anew where that is too much. Memory and time ask here,
 // so that what fits is what is timed. docs/models/memory.md, "Compiled graphs".
 
-#include <optional>
-
 #include "hardware/catalog/device.h"
 #include "model/memory.h"
 #include "model/units.h"
@@ -72,23 +70,5 @@ MemoryPlan PlanPipelineMemory(const Device& device,
                               const model::Workload& workload,
                               const model::MemorySurroundings& surroundings,
                               model::Bytes<> capacity);
-
-// What the framework and the driver take on a device.
-model::MemorySurroundings SurroundingsOf(const Device& device, int64_t devices);
-
-// The plan of one of `devices` ranks, `ranks_per_device` of which share a
-// device's memory.
-MemoryPlan PlanMemory(const Device& device,
-                      const model::Workload& workload,
-                      int64_t devices = 1,
-                      int64_t ranks_per_device = 1);
-
-// Largest batch whose plan fits, up to `most`; nullopt when not even one
-// sequence does.
-std::optional<int64_t> LargestBatch(const Device& device,
-                                    const model::Workload& workload,
-                                    int64_t most,
-                                    int64_t devices = 1,
-                                    int64_t ranks_per_device = 1);
 
 }  // namespace trainfare::hardware

@@ -18,6 +18,7 @@
 
 #include "hardware/catalog/device.h"
 #include "hardware/models/compiled_graph.h"
+#include "hardware/models/device_memory.h"
 #include "hardware/models/kind.h"
 #include "hardware/models/step_time.h"
 #include "model/error.h"

@@ -11,9 +11,9 @@
 #include "model/workload.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
+#include "scenarios/command_line/quantity_flags.h"
+#include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/calibration.h"
-#include "scenarios/commands/predict.h"
-#include "scenarios/commands/recommend.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {

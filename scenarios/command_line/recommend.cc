@@ -6,6 +6,7 @@
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/job_flags.h"
+#include "scenarios/command_line/quantity_flags.h"
 #include "scenarios/commands/diff.h"
 
 namespace trainfare::scenarios {

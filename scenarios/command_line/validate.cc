@@ -5,6 +5,7 @@
 
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
+#include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
 

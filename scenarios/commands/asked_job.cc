@@ -11,6 +11,7 @@
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -83,6 +84,40 @@ std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
   return settings;
 }
 
+// What a flag's word stands for; the message gets the flag in front.
+template <class Parse>
+auto OfFlag(std::string_view flag, const std::string& word, Parse parse) {
+  try {
+    return parse(word);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", flag, error.what()));
+  }
+}
+
+std::vector<model::Precision> PrecisionsOf(const Scenario& scenario,
+                                           const Overrides& overrides) {
+  if (overrides.precisions.empty()) return {scenario.workload.precision};
+  std::vector<model::Precision> precisions;
+  for (const std::string& word : overrides.precisions) {
+    precisions.push_back(
+        OfFlag("--precision", word, model::FromText<model::Precision>));
+  }
+  return precisions;
+}
+
+void PadAsAsked(int64_t length, Scenario& scenario) {
+  RequireCount("--seq", length, model::kLongestSequence);
+  scenario.PadTo(length);
+  const auto longest = scenario.workload.architecture.max_sequence_length();
+  if (longest && length > *longest) {
+    throw InputError(
+        fmt::format("--seq: expected at most {}, the positions of {}, got {}",
+                    *longest,
+                    scenario.workload.architecture.name,
+                    length));
+  }
+}
+
 }  // namespace
 
 std::string NewScenarioText(const std::string& model,
@@ -131,6 +166,51 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
       NewScenarioText(*overrides.model, *overrides.samples, length),
       *overrides.model,
       settings);
+}
+
+void RequireCount(std::string_view flag, int64_t value, int64_t most) {
+  if (value >= 1 && value <= most) return;
+  throw InputError(fmt::format(
+      "{}: expected an integer from 1 to {}, got {}", flag, most, value));
+}
+
+std::vector<Scenario> Variants(const Scenario& scenario,
+                               const Overrides& overrides) {
+  Scenario base = scenario;
+  if (overrides.work) {
+    base.workload.work = OfFlag("--work", *overrides.work, WorkFromText);
+    if (base.workload.work == model::Work::kForward) {
+      base.workload.accumulation = 1;
+    } else if (!base.names_optimizer) {
+      throw InputError(
+          "--work: expected forward, the scenario names no optimizer to train "
+          "with");
+    }
+  }
+  if (overrides.epochs) {
+    RequireCount("--epochs", *overrides.epochs, model::kMostEpochs);
+    base.epochs = *overrides.epochs;
+  }
+  std::vector<int64_t> batches = overrides.batches;
+  if (batches.empty()) batches.push_back(base.workload.batch);
+  std::vector<Scenario> variants;
+  // 0 stands for the scenario's own padding.
+  std::vector<int64_t> lengths = overrides.lengths;
+  const bool own_padding = lengths.empty();
+  if (own_padding) lengths.push_back(0);
+  for (const model::Precision precision : PrecisionsOf(base, overrides)) {
+    base.workload.precision = precision;
+    for (const int64_t length : lengths) {
+      for (const int64_t batch : batches) {
+        RequireCount("--batch", batch, model::kLargestBatch);
+        Scenario variant = base;
+        variant.workload.batch = batch;
+        if (!own_padding) PadAsAsked(length, variant);
+        variants.push_back(std::move(variant));
+      }
+    }
+  }
+  return variants;
 }
 
 }  // namespace trainfare::scenarios

@@ -4,12 +4,27 @@
 // a model with its data and no scenario at all.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "scenarios/commands/predict.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
+
+// What flags change in a scenario, or say in place of one.
+struct Overrides {
+  std::optional<std::string> model;     // preset, or path of a config.json
+  std::optional<int64_t> samples;       // of the training data
+  std::vector<std::string> settings;    // "dataset.train=1000", any key
+  std::vector<int64_t> batches;         // empty: the scenario's
+  std::vector<int64_t> lengths;         // static; empty: the scenario's padding
+  std::vector<std::string> precisions;  // empty: the scenario's
+  std::optional<int64_t> epochs;
+  std::optional<std::string> work;
+  std::optional<std::string> start_up;  // a time, or 0
+};
 
 // A scenario for people to go on from: the settings that Hugging Face's Trainer
 // has by itself, in bf16, one epoch. `model` is a preset or the path of a
@@ -22,5 +37,13 @@ std::string NewScenarioText(const std::string& model,
 // with its samples and first length say all. Throws InputError that names the
 // file or the flag, UsageError where something is left out.
 Scenario LoadJob(const std::string& scenario, const Overrides& overrides);
+
+// Throws InputError that names the flag.
+void RequireCount(std::string_view flag, int64_t value, int64_t most);
+
+// The scenario once for every batch, length and precision asked for. Throws
+// InputError for a value that the model or the format does not allow.
+std::vector<Scenario> Variants(const Scenario& scenario,
+                               const Overrides& overrides);
 
 }  // namespace trainfare::scenarios

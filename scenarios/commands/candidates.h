@@ -11,7 +11,7 @@
 
 #include "hardware/catalog/instance.h"
 #include "model/units.h"
-#include "scenarios/commands/recommend.h"
+#include "scenarios/commands/recommend_options.h"
 #include "scenarios/job/contest.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
@@ -108,22 +108,5 @@ size_t CountTies(const std::vector<Candidate>& candidates);
 
 // "42 do not fit memory, 3 have no price"; empty when nothing is out.
 std::string CountObstacles(const std::vector<Candidate>& candidates);
-
-std::string_view ToText(Objective objective);       // "cost"
-std::string_view Superlative(Objective objective);  // "cheapest"
-
-//   score = w_t time + w_c cost + w_e energy
-//
-// each divided by the largest of the candidates that are in. These are the
-// weightings of a published comparison (scenarios/published/score.yaml), whose
-// fourth part, less 0.1 of the occupancy, nothing here predicts.
-struct Weights {
-  double time = 0;
-  double cost = 0;
-  double energy = 0;
-};
-std::optional<Weights> WeightsOf(Objective objective);
-// Whether a candidate without one has no score.
-bool NeedsEnergy(Objective objective);
 
 }  // namespace trainfare::scenarios

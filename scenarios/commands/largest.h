@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/commands/predict.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/scenario.h"
+#include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {

@@ -148,9 +148,9 @@ void AddCompileNotes(const PredictionTarget& target,
             counted),
         Caution::kCompileTimeUnknown);
   }
-  if (scenario.workload.stack.compiler_level != 2 &&
-      target.predictor.device().compiler &&
-      target.predictor.device().compiler->level_times.empty()) {
+  const auto& compiler = target.predictor.device().compiler;
+  if (scenario.workload.stack.compiler_level != 2 && compiler &&
+      compiler->levels > 0 && compiler->level_times.empty()) {
     notes.push_back(
         fmt::format("compiler_level: what it changes was measured on Trainium1 "
                     "alone, not on {}: as level 2",

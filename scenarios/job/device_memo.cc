@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "hardware/models/device_memory.h"
 #include "model/kernels.h"
 #include "model/sharding.h"
 

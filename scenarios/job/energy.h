@@ -6,7 +6,7 @@
 
 #include "calibrate/fit/predictor.h"
 #include "model/units.h"
-#include "scenarios/job/estimate.h"
+#include "scenarios/job/job_estimate.h"
 
 namespace trainfare::scenarios {
 

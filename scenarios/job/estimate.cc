@@ -174,20 +174,22 @@ void LimitToHost(const Scenario& scenario,
                  JobEstimate& job) {
   const RunExtras& extras = scenario.extras;
   const model::Workload& w = job.workload;
-  if (!device.compiler || !cluster.host_memory || extras.warm_cache ||
+  if (!device.compiler || !device.compiler->graph_memory ||
+      !cluster.host_memory || extras.warm_cache ||
       w.work != model::Work::kTraining) {
     return;
   }
+  const hardware::GraphMemory& of_graph = *device.compiler->graph_memory;
   // Cores are data parallel: one graph, of a core's share of the batch.
   const auto graph = [&](int64_t batch) {
     return hardware::models::CompilerMemory(
-        *device.compiler,
+        of_graph,
         w.architecture,
         model::CeilDivide(batch, device.cores) * w.sequence_length);
   };
   const auto outcome = [&](int64_t batch) {
     return hardware::models::CompileOnHost(
-        *device.compiler, graph(batch), *cluster.host_memory, extras.swap);
+        of_graph, graph(batch), *cluster.host_memory, extras.swap);
   };
   using hardware::models::Compilation;
   const Compilation compilation = outcome(w.batch);
@@ -276,6 +278,9 @@ JobEstimate Begin(const Scenario& scenario,
   shapes.compile_time_known = stated || device.compiler;
   hardware::RequireSupported(device, job.workload, shapes);
   job.compile_known = !job.compiles || stated;
+  if (!job.compile_known && device.compiler) {
+    job.longest_compile = device.compiler->longest_compile;
+  }
   job.start_up_known = scenario.extras.start_up.has_value();
   return job;
 }
@@ -313,7 +318,11 @@ model::RunPlan PlanOf(const Scenario& scenario,
   plan.drop_last = scenario.drop_last;
   plan.start_up = open.start_up.usual;
   plan.checkpoint = open.checkpoint.usual;
-  plan.load_per_sample = scenario.extras.load_per_sample;
+  if (scenario.extras.load_per_sample) {
+    plan.load_per_sample = *scenario.extras.load_per_sample;
+  } else {
+    plan.load_per_token = hardware::FactsOfRuns().token_load;
+  }
   if (job.compiles) {
     plan.compile_per_shape = CompileTime(scenario, device, job);
     plan.warm_cache = scenario.extras.warm_cache;
@@ -605,13 +614,15 @@ void AverageSteps(DeviceMemo& memo,
   const double step_samples = static_cast<double>(plan.batch) *
                               static_cast<double>(plan.accumulation) *
                               static_cast<double>(plan.devices);
-  const Seconds<> load = plan.load_per_sample * step_samples;
   double model_flops = 0;
   model::Workload rank = job.workload;
   for (const model::PaddedLength& length : job.lengths) {
     rank.sequence_length = length.length;
     StepEstimate step = steps.At(
         job.workload.work, plan.batch, plan.accumulation, length.length);
+    const Seconds<> load = plan.Loading(
+        step_samples,
+        static_cast<double>(plan.batch * plan.accumulation * length.length));
     step.input = std::max(Seconds<>(), load - step.total());
     mean.Add(step, length.share);
     model_flops += length.share * static_cast<double>(memo.ModelFlops(rank)) *
@@ -653,33 +664,6 @@ void BoundRun(const Scenario& scenario,
 
 }  // namespace
 
-std::string JobEstimate::Obstacle() const {
-  if (memory.total() > capacity) {
-    return fmt::format("does not fit memory by {}",
-                       hardware::FormatBytes(memory.total() - capacity));
-  }
-  if (host && !host->fits()) {
-    return fmt::format(
-        "does not fit the host's memory by {}: what is offloaded takes {}",
-        hardware::FormatBytes(host->total() - *host->capacity),
-        hardware::FormatBytes(host->total()));
-  }
-  ENSURE(compilation && compilation->fails, "a job that does not fit");
-  return fmt::format(
-      "does not fit the host's memory by {}: compiling it takes {}, {}; use a "
-      "smaller batch, or set {}run.warm_cache",
-      hardware::FormatBytes(compilation->memory - compilation->host_memory),
-      hardware::FormatBytes(compilation->memory),
-      compilation->swap.base() > 0 ? "too much to swap" : "there is no swap",
-      compilation->swap.base() > 0 ? "" : "run.swap or ");
-}
-
-model::Bytes<> HostHolding::total() const {
-  model::Bytes<> sum;
-  for (const model::MemoryTerm& term : terms) sum += term.size;
-  return sum * static_cast<double>(ranks);
-}
-
 StepEstimate EstimateStep(const calibrate::Predictor& predictor,
                           const model::Workload& workload,
                           const Cluster& cluster,
@@ -712,74 +696,6 @@ std::optional<GradientExchange> GradientExchangeOf(
                                            network.across);
   }
   return exchange;
-}
-
-std::string GradeWords(const StepEstimate& step, int64_t devices) {
-  std::string words = calibrate::GradeText(step.grade, step.figures);
-  if (step.ring_ranks > 0 && step.ring_ranks != devices) {
-    words += fmt::format(", ring of {} ranks", step.ring_ranks);
-  }
-  return words;
-}
-
-Seconds<> StepEstimate::total() const {
-  return forward.total() + backward.total() + optimizer.total() + other +
-         communication + slowed_computation + host_update + input;
-}
-
-double StepEstimate::LowFactor(double part_log_sigma) const {
-  return log_sigma > 0 ? std::pow(low_factor, part_log_sigma / log_sigma) : 1.0;
-}
-
-double StepEstimate::HighFactor(double part_log_sigma) const {
-  return log_sigma > 0 ? std::pow(high_factor, part_log_sigma / log_sigma)
-                       : 1.0;
-}
-
-Seconds<> StepEstimate::matrix() const {
-  return forward.matrix + backward.matrix + optimizer.matrix;
-}
-
-Seconds<> StepEstimate::busy() const {
-  return calibrate::WorkingTime(forward) + calibrate::WorkingTime(backward) +
-         calibrate::WorkingTime(optimizer);
-}
-
-std::vector<Term> TermsOf(const StepEstimate& step) {
-  hardware::PhaseTime<double> sum = step.forward;
-  sum += step.backward;
-  sum += step.optimizer;
-  return {{"matrix products", "compute-bound", sum.matrix},
-          {"vector arithmetic", "compute-bound", sum.vector},
-          {"memory traffic", "memory-bound", sum.memory},
-          {"spilling on-chip memory", "spill-bound", sum.spill},
-          {"launching kernels", "launch-bound", sum.overhead},
-          {"the host between phases", "launch-bound", step.other},
-          {"exposed communication", "communication-bound", step.communication},
-          {"computation slowed by communication",
-           "communication-bound",
-           step.slowed_computation},
-          {"the update on the host", "host-bound", step.host_update},
-          {"waiting for input", "input-bound", step.input}};
-}
-
-std::string JobEstimate::Bottleneck() const {
-  if (run.compile > run.training + run.evaluation) {
-    return fmt::format(
-        "compile-bound: compiling {:.0f} shapes is {:.0f} % of "
-        "the run",
-        run.distinct_shapes,
-        100.0 * (run.compile / run.total()));
-  }
-  const std::vector<Term> terms = TermsOf(step);
-  const auto largest = std::max_element(
-      terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-        return a.time < b.time;
-      });
-  return fmt::format("{}: {:.0f} % of a step is {}",
-                     largest->bound,
-                     100.0 * (largest->time / step.total()),
-                     largest->name);
 }
 
 JobEstimate EstimateJob(const Scenario& scenario,

@@ -10,7 +10,7 @@
 #include "model/units.h"
 #include "model/workload.h"
 #include "scenarios/job/cluster.h"
-#include "scenarios/job/estimate.h"
+#include "scenarios/job/job_estimate.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {

@@ -38,9 +38,9 @@ struct RunExtras {
   std::optional<model::Seconds<>> compile_per_shape;
   // Every shape was compiled by an earlier run and is found again.
   bool warm_cache = false;
-  std::optional<model::Seconds<>> checkpoint;  // of one, after every epoch
-  model::Seconds<> load_per_sample;            // of the input pipeline
-  model::Bytes<> swap;                         // of the host, for a compiler
+  std::optional<model::Seconds<>> checkpoint;       // of one, after every epoch
+  std::optional<model::Seconds<>> load_per_sample;  // of the input pipeline
+  model::Bytes<> swap;  // of the host, for a compiler
 };
 
 struct Scenario {

@@ -109,7 +109,7 @@ Json RunJson(const RunExtras& extras) {
   time("start_up", extras.start_up);
   time("compile_per_shape", extras.compile_per_shape);
   time("checkpoint", extras.checkpoint);
-  time("load_per_sample", std::optional(extras.load_per_sample));
+  time("load_per_sample", extras.load_per_sample);
   json["warm_cache"] = extras.warm_cache;
   json["swap"] = fmt::format("{} B", ToBytes(extras.swap));
   return json;

@@ -4,7 +4,7 @@
 // over printed layers. It checks the data, and predicts nothing.
 
 #include "calibrate/records/import/published.h"
-#include "scenarios/published/quantities.h"
+#include "scenarios/published/published_answer.h"
 
 namespace trainfare::scenarios {
 

@@ -9,6 +9,7 @@
 
 #include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/records/import/observations.h"
 #include "calibrate/records/import/published_records.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"

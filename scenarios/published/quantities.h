@@ -9,18 +9,11 @@
 #include <string_view>
 
 #include "calibrate/records/import/published.h"
-#include "scenarios/job/estimate.h"
+#include "scenarios/job/job_estimate.h"
+#include "scenarios/published/published_answer.h"
 #include "scenarios/published/published_job.h"
 
 namespace trainfare::scenarios {
-
-// An answer in base units, with the 80 % interval where the product has one.
-struct PublishedAnswer {
-  std::optional<double> value;
-  std::optional<double> low;
-  std::optional<double> high;
-  std::optional<bool> fits;  // of an outcome
-};
 
 // What an answer may look at.
 struct AskedJob {

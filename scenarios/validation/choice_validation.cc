@@ -9,7 +9,6 @@
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
-#include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -119,37 +118,6 @@ std::vector<MeasuredChoice> ChoicesOf(
     choices.push_back(ChoiceOf(question, "cost", priced, prices));
   }
   return choices;
-}
-
-namespace {
-
-Json ToJson(const MeasuredChoice& choice) {
-  Json json;
-  json["question"] = choice.question;
-  json["objective"] = choice.objective;
-  json["regret_percent"] = 100.0 * choice.regret;
-  json["devices"] = Json::array();
-  for (const MeasuredChoice::Entry& entry : choice.entries) {
-    json["devices"].push_back(
-        {{"device", entry.device},
-         {"measured_s", ToSeconds(entry.measured)},
-         {"predicted_s", entry.predicted.value},
-         {"predicted_low_s", entry.predicted.low},
-         {"predicted_high_s", entry.predicted.high},
-         {"price_usd_per_hour",
-          choice.objective == "cost" ? Json(entry.price) : Json(nullptr)},
-         {"best_probability", entry.best_probability},
-         {"best", entry.best}});
-  }
-  return json;
-}
-
-}  // namespace
-
-Json ToJson(const std::vector<MeasuredChoice>& choices) {
-  Json list = Json::array();
-  for (const MeasuredChoice& choice : choices) list.push_back(ToJson(choice));
-  return list;
 }
 
 std::string ChoiceNote(const std::vector<MeasuredChoice>& choices) {

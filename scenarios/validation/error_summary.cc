@@ -6,18 +6,8 @@
 #include <cmath>
 
 #include "calibrate/records/statistics.h"
-#include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
-
-std::vector<std::string> SummaryFigures() {
-  const Json json = ToJson(ErrorSummary());
-  std::vector<std::string> names;
-  for (const auto& item : json.items()) {
-    names.push_back(item.key());
-  }
-  return names;
-}
 
 void AnswerWithOverall(const ErrorSummary& overall, Report& report) {
   report.answers = {"/overall"};
@@ -50,29 +40,6 @@ std::vector<Column> SummaryColumns() {
           {"worst", "max_percent", Align::kDecimal, 1},
           {"bias", "bias_percent", Align::kDecimal, 2},
           {"inside 80 %", "coverage_percent", Align::kDecimal}};
-}
-
-Json ValidationHead(const ValidateOptions& options,
-                    const std::vector<PriceSource>& prices) {
-  return ResultHead("trainfare.validation/1",
-                    options.origin,
-                    {.seed = options.seed, .prices = prices});
-}
-
-Json ToJson(const ErrorSummary& s) {
-  const auto number = [&](double value) {
-    return s.count > 0 ? Json(value) : Json(nullptr);
-  };
-  Json json;
-  json["mape"] = number(s.mape);
-  json["median"] = number(s.median);
-  json["p90"] = number(s.p90);
-  json["max"] = number(s.max);
-  json["n"] = s.count;
-  json["bias"] = number(s.bias);
-  json["coverage"] = s.with_interval > 0 ? Json(s.coverage) : Json(nullptr);
-  json["with_interval"] = s.with_interval;
-  return json;
 }
 
 ErrorSummary Summarise(const std::vector<RowError>& rows) {

@@ -36,9 +36,6 @@ std::vector<Cell> SummaryCells(const std::string& name,
 // The headings of such rows.
 std::vector<Column> SummaryColumns();
 
-// The keys of its JSON, which a limit may name.
-std::vector<std::string> SummaryFigures();
-
 // Makes the "overall" of the report's JSON what limits are on, and sets exit
 // code and complaint where no row could be predicted.
 void AnswerWithOverall(const ErrorSummary& overall, Report& report);

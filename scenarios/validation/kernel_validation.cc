@@ -12,6 +12,7 @@
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/measured_observations.h"
 #include "calibrate/records/measurement.h"
 #include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"

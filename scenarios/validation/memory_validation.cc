@@ -10,6 +10,7 @@
 
 #include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/models/device_memory.h"
 #include "hardware/models/memory_plan.h"
 #include "model/error.h"
 #include "scenarios/job/memory_range.h"

@@ -10,7 +10,6 @@
 #include "model/error.h"
 #include "model/workload.h"
 #include "scenarios/report/origin.h"
-#include "scenarios/validation/error_summary.h"
 
 namespace trainfare::hardware {
 class ProgressLine;

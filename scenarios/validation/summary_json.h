@@ -3,6 +3,7 @@
 // Error summaries and choices as JSON. Internal to scenarios/, for .cc files
 // only.
 
+#include <string>
 #include <vector>
 
 #include "scenarios/job/pricing.h"
@@ -14,6 +15,9 @@
 namespace trainfare::scenarios {
 
 Json ToJson(const ErrorSummary& summary);
+// The keys of that, which a limit may name.
+std::vector<std::string> SummaryFigures();
+
 Json ToJson(const std::vector<MeasuredChoice>& choices);
 // The first keys of every answer of validate.
 Json ValidationHead(const ValidateOptions& options,

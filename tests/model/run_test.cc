@@ -116,6 +116,26 @@ TEST_CASE("a step is never shorter than its batch takes to load") {
         0.0);
 }
 
+// docs/guide/scenarios.md, "From a step to a run": of 32 tokens a sample,
+// 16 B / 304 MB/s = 52.6 ns a token.
+TEST_CASE("each device loads its own tokens") {
+  RunPlan plan = EmotionPlan();
+  plan.eval_samples = 0;
+  plan.epochs = 1;
+  plan.load_per_token = model::Seconds<>(16.0 / 304e6);
+  CHECK(ToSeconds(plan.Loading(64.0, 64.0 * 512)) ==
+        doctest::Approx(1.7247e-3).epsilon(1e-4));
+  const double alone =
+      ToSeconds(EstimateRun(plan, PerSequence, PerSequence).input_wait);
+  CHECK(alone == 0.0);
+  plan.load_per_token = Milliseconds(1.0);
+  const RunTimes one = EstimateRun(plan, PerSequence, PerSequence);
+  CHECK(ToSeconds(one.input_wait) > 0.0);
+  plan.devices = 2;
+  CHECK(ToSeconds(EstimateRun(plan, PerSequence, PerSequence).training) ==
+        doctest::Approx(ToSeconds(one.training) / 2).epsilon(1e-9));
+}
+
 TEST_CASE("start-up once, a checkpoint an epoch") {
   RunPlan plan = EmotionPlan();
   plan.start_up = Second(30.0);

@@ -1,5 +1,5 @@
 # Runs layering.cmake on a folder of planted includes.
-#   cmake -DROOT=<folder> [-DLAYER=<folder> -DUSES=<folders>] [-DROOMS=<rooms>] [-DSTRAIGHT=<rooms>] -DEXPECT=<regex, or nothing where all is allowed> -P ...
+#   cmake -DROOT=<folder> [-DLAYER=<folder> -DUSES=<folders>] [-DROOMS=<rooms>] -DEXPECT=<regex, or nothing where all is allowed> -P ...
 cmake_minimum_required(VERSION 3.24)
 if(NOT DEFINED LAYER)
   set(LAYER hardware)
@@ -7,7 +7,6 @@ if(NOT DEFINED LAYER)
 endif()
 execute_process(
   COMMAND ${CMAKE_COMMAND} -DROOT=${ROOT} -DLAYER=${LAYER} "-DUSES=${USES}" "-DROOMS=${ROOMS}"
-          "-DSTRAIGHT=${STRAIGHT}"
           -P ${CMAKE_CURRENT_LIST_DIR}/../layering.cmake
   RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE printed)
 if(EXPECT STREQUAL "")

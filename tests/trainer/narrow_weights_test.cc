@@ -15,6 +15,7 @@
 #include "trainer/kernels/fused_adan.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/optimizer/optimizer.h"
 #include "trainer/training/measure.h"
 #include "trainer/training/session.h"

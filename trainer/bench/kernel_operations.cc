@@ -15,6 +15,7 @@
 #include "trainer/network/dropout.h"
 #include "trainer/network/gated_block.h"
 #include "trainer/network/linear.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/rotary.h"
 #include "trainer/network/transformer.h"
 #include "trainer/optimizer/optimizer.h"

@@ -15,6 +15,7 @@
 #include "model/error.h"
 #include "trainer/data/json_file.h"
 #include "trainer/data/safetensors.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/widen.h"
 
 namespace trainfare::trainer {

@@ -10,13 +10,9 @@
 #include "model/error.h"
 #include "model/fields.h"
 #include "trainer/network/autocast.h"
-#include "trainer/network/decoder.h"
 #include "trainer/network/dropout.h"
-#include "trainer/network/encoder.h"
-#include "trainer/network/encoder_decoder.h"
 #include "trainer/network/fused_layers.h"
 #include "trainer/network/linear.h"
-#include "trainer/network/llama_decoder.h"
 #include "trainer/network/random.h"
 #include "trainer/network/widen.h"
 
@@ -66,30 +62,6 @@ void CheckDimensions(const Architecture& architecture) {
 }
 
 }  // namespace
-
-TransformerOptions DefaultOptions(const Architecture& architecture) {
-  TransformerOptions options;
-  options.hidden_dropout = architecture.dropout;
-  options.attention_dropout = architecture.dropout;
-  options.classifier_dropout = architecture.dropout;
-  switch (architecture.family) {
-    case Family::kEncoder:
-      if (LayoutOf(architecture) == EncoderLayout::kRoberta) {
-        options.layer_norm_epsilon = 1e-5;
-        options.padding_id = architecture.position_offset - 1;
-      }
-      break;
-    case Family::kDecoder:
-      options.layer_norm_epsilon = 1e-5;
-      options.activation = Activation::kGeluTanh;
-      break;
-    case Family::kEncoderDecoder:
-      options.layer_norm_epsilon = 1e-5;
-      options.activation = Activation::kRelu;
-      break;
-  }
-  return options;
-}
 
 at::Tensor NextTokens(const at::Tensor& ids, const at::Tensor& tokens) {
   const int64_t length = ids.size(1);
@@ -378,38 +350,6 @@ at::Tensor Transformer::CausalMask(int64_t length) const {
                   LowestValue(),
                   at::TensorOptions(options_.type).device(device_))
       .triu_(1);
-}
-
-std::unique_ptr<Transformer> MakeTransformer(const Architecture& architecture,
-                                             const TransformerOptions& options,
-                                             at::Device device,
-                                             uint64_t seed) {
-  const bool plain = model::HasPlainBlock(architecture);
-  if (!plain && architecture.family == Family::kDecoder) {
-    return std::make_unique<LlamaDecoder>(architecture, options, device, seed);
-  }
-  if (!plain) {
-    throw InputError(fmt::format(
-        "model {}: this trainer has the blocks of BERT, GPT-2, Transformer "
-        "base and big, and of decoders like Llama's",
-        architecture.name));
-  }
-  if (!options.trainable.everything() || options.recompute) {
-    throw InputError(
-        fmt::format("model {}: this trainer has frozen weights, adapters and "
-                    "gradient_checkpointing in decoders like Llama's alone",
-                    architecture.name));
-  }
-  switch (architecture.family) {
-    case Family::kEncoder:
-      return std::make_unique<Encoder>(architecture, options, device, seed);
-    case Family::kDecoder:
-      return std::make_unique<Decoder>(architecture, options, device, seed);
-    case Family::kEncoderDecoder:
-      return std::make_unique<EncoderDecoder>(
-          architecture, options, device, seed);
-  }
-  ENSURE(false, "unknown family");
 }
 
 }  // namespace trainfare::trainer

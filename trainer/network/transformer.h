@@ -61,9 +61,6 @@ at::ScalarType ParameterType(const model::Workload& workload);
 // Sets what a workload says of the network's stack, and of what trains and is
 // computed again.
 void SetStack(const model::Workload& workload, TransformerOptions& options);
-// The values of the published checkpoints of this architecture.
-TransformerOptions DefaultOptions(const model::Architecture& architecture);
-
 // A label that no loss counts: the next token of a last or a padding one.
 inline constexpr int64_t kNoLabel = -100;
 
@@ -248,13 +245,5 @@ class Transformer {
   std::vector<double> deviations_;  // at the start, of each parameter
   bool frozen_ = false;
 };
-
-// The model of an architecture. Throws InputError for one that this trainer
-// does not have.
-std::unique_ptr<Transformer> MakeTransformer(
-    const model::Architecture& architecture,
-    const TransformerOptions& options,
-    at::Device device,
-    uint64_t seed);
 
 }  // namespace trainfare::trainer

@@ -11,7 +11,7 @@
 #include "trainer/data/data.h"
 #include "trainer/network/transformer.h"
 #include "trainer/ranks/communicator.h"
-#include "trainer/training/train.h"
+#include "trainer/training/options.h"
 
 namespace trainfare::trainer {
 

@@ -18,6 +18,7 @@
 #include "trainer/device/out_of_memory.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/runtime/failure.h"
 #include "trainer/runtime/line_writer.h"
 #include "trainer/runtime/signals.h"

@@ -24,6 +24,7 @@
 #include "trainer/device/device_memory.h"
 #include "trainer/device/out_of_memory.h"
 #include "trainer/network/dropout.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/pretrained.h"
 #include "trainer/record/record.h"
 #include "trainer/runtime/line_writer.h"
@@ -540,36 +541,6 @@ InputError Diverged(const Sample& last) {
 }
 
 }  // namespace
-
-std::string_view ToText(Padding padding) {
-  switch (padding) {
-    case Padding::kStatic:
-      return "static";
-    case Padding::kDynamic:
-      return "dynamic";
-    case Padding::kBucketed:
-      return "bucketed";
-  }
-  ENSURE(false, "unknown padding");
-}
-
-Padding PaddingFromText(std::string_view text) {
-  for (const Padding padding :
-       {Padding::kStatic, Padding::kDynamic, Padding::kBucketed}) {
-    if (text == ToText(padding)) return padding;
-  }
-  throw InputError(
-      fmt::format("expected static, dynamic or bucketed, got \"{}\"", text));
-}
-
-model::Workload UsualStep() {
-  model::Workload workload;
-  workload.batch = 32;
-  workload.sequence_length = 128;
-  workload.optimizer = {model::OptimizerKind::kAdamW,
-                        model::OptimizerImplementation::kFused};
-  return workload;
-}
 
 int Train(const TrainOptions& given,
           at::Device device,

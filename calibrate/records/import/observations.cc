@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "calibrate/fit/device_fit.h"
-#include "calibrate/records/disturbance.h"
 #include "calibrate/records/import/mlperf_log.h"
 #include "calibrate/records/import/published.h"
 #include "calibrate/records/import/published_records.h"
 #include "calibrate/records/import/table.h"
+#include "calibrate/records/measured_observations.h"
 #include "calibrate/records/measurement.h"
+#include "calibrate/records/repeated_runs.h"
 #include "hardware/files/text_file.h"
 #include "model/error.h"
 
@@ -142,25 +143,6 @@ void AddLog(const std::string& path,
 }
 
 }  // namespace
-
-std::string SourceNames(const ObservationFiles& files,
-                        const hardware::Device* device) {
-  const auto speaks_of_it = [&](const MeasurementSource& source) {
-    return device == nullptr || source.devices.empty() ||
-           std::any_of(source.devices.begin(),
-                       source.devices.end(),
-                       [&](const std::string& name) {
-                         return IsDevice(*device, name);
-                       });
-  };
-  std::string names;
-  for (const MeasurementSource& source : files.sources) {
-    if (!speaks_of_it(source)) continue;
-    if (!names.empty()) names += ", ";
-    names += source.name;
-  }
-  return names;
-}
 
 ObservationFiles ReadObservations(const std::vector<std::string>& paths,
                                   const std::optional<RunContext>& run) {

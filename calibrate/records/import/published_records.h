@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "calibrate/records/import/observations.h"
+#include "calibrate/records/import/observation_files.h"
 #include "calibrate/records/import/published.h"
 
 namespace trainfare::calibrate {

@@ -30,24 +30,24 @@ inline double CompilerLevelFactor(const Device& device, int64_t level) {
 // of a micro-batch. Of another model than the one it was seen with, the
 // compiler holds as much more as its blocks have tensors to place: layers times
 // hidden size, an assumption.
-inline model::Bytes<> CompilerMemory(const CompilerFacts& compiler,
+inline model::Bytes<> CompilerMemory(const GraphMemory& memory,
                                      const model::Architecture& a,
                                      int64_t tokens) {
   const auto blocks =
       static_cast<double>((a.layers + a.decoder_layers) * a.hidden);
-  return compiler.memory_per_token * static_cast<double>(tokens) *
-         (blocks / compiler.layer_widths);
+  return memory.per_token * static_cast<double>(tokens) *
+         (blocks / memory.layer_widths);
 }
 
 enum class Compilation { kFits, kSwaps, kFails };
 
 // Whether a graph that takes so much compiles on a host.
-inline Compilation CompileOnHost(const CompilerFacts& compiler,
+inline Compilation CompileOnHost(const GraphMemory& of_graph,
                                  model::Bytes<> needed,
                                  model::Bytes<> memory,
                                  model::Bytes<> swap) {
   if (needed <= memory) return Compilation::kFits;
-  if (needed > memory + swap || needed > memory * compiler.swap_limit) {
+  if (needed > memory + swap || needed > memory * of_graph.swap_limit) {
     return Compilation::kFails;
   }
   return Compilation::kSwaps;

@@ -13,6 +13,7 @@
 #include "calibrate/fit/step_model.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/models/device_memory.h"
 #include "hardware/models/device_models.h"
 #include "hardware/models/memory_plan.h"
 

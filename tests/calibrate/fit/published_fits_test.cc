@@ -14,6 +14,7 @@
 #include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/profile_fit.h"
+#include "calibrate/records/import/observations.h"
 #include "calibrate/records/import/published_records.h"
 #include "model/error.h"
 

@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "calibrate/records/measured_observations.h"
+#include "calibrate/records/repeated_runs.h"
+
 namespace trainfare::calibrate {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/measured_observations.h"
 #include "calibrate/session/requests.h"
 #include "model/error.h"
 #include "tests/model/walk_fields.h"

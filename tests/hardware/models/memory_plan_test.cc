@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "hardware/models/device_memory.h"
 #include "hardware/models/device_models.h"
 
 namespace trainfare::hardware {

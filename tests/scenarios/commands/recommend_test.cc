@@ -566,15 +566,4 @@ TEST_CASE("this machine stands beside the instances once it was calibrated") {
   CHECK(rows_here(Recommend(options)) == 0);
 }
 
-TEST_CASE("limits of the command line need their units") {
-  CHECK(TimeFlag("--deadline", "4h") == model::Hours(4));
-  CHECK(MoneyFlag("--budget", "20usd") == model::Dollars(20));
-  CHECK_THROWS_WITH_AS(TimeFlag("--deadline", "4"),
-                       "--deadline: expected a time such as \"4h\", got \"4\"; "
-                       "a number needs its unit",
-                       UsageError);
-  CHECK_THROWS_AS(TimeFlag("--deadline", "-4h"), UsageError);
-  CHECK_THROWS_AS(MoneyFlag("--budget", "20 EUR"), UsageError);
-}
-
 }  // namespace trainfare::scenarios

@@ -16,6 +16,7 @@
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/predictor.h"
 #include "hardware/catalog/device.h"
+#include "hardware/models/device_memory.h"
 #include "hardware/models/memory_plan.h"
 #include "model/architecture.h"
 #include "model/error.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/network/dropout.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/transformer.h"
 
 namespace trainfare::trainer {

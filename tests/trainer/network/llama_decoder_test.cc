@@ -16,6 +16,7 @@
 #include "tests/trainer/random_batch.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/experts.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/rotary.h"
 #include "trainer/runtime/host_allocator.h"
 #include "trainer/training/measure.h"

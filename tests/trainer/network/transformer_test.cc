@@ -12,6 +12,7 @@
 #include "trainer/network/decoder.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/training/session.h"
 
 namespace trainfare::trainer {

@@ -7,6 +7,7 @@
 
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/training/session.h"
 
 namespace trainfare::trainer {

@@ -164,7 +164,7 @@ TEST_CASE("compiler levels and the host's memory") {
   CHECK(level(3) == doctest::Approx(0.9914).epsilon(1e-4));
 
   REQUIRE(trainium.compiler.has_value());
-  const CompilerFacts& compiler = *trainium.compiler;
+  const GraphMemory& compiler = *trainium.compiler->graph_memory;
   const auto base = model::FindArchitecture("bert-base-uncased");
   const model::Bytes<> memory = model::GB(32);
   const auto compile = [&](int64_t batch, double swap_gb) {

@@ -1,0 +1,36 @@
+#pragma once
+
+// Which of many measurements a device is fitted to.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit/joined_devices.h"
+#include "calibrate/records/observation.h"
+#include "hardware/catalog/device.h"
+
+namespace trainfare::calibrate {
+
+// One step that a fit takes; over several devices as they are joined.
+struct Step {
+  Observation observation;
+  std::optional<JoinedDevices> joined;
+};
+
+// Those of one device.
+struct OwnFigures {
+  std::vector<Step> steps;
+  std::vector<KernelObservation> kernels;
+};
+
+// Who made them, in order. Kernels by themselves are of the trainer alone.
+std::vector<std::string> SourcesOf(const OwnFigures& own);
+
+// Those of the device. Throws InputError where there are none, and says whose
+// the others are.
+OwnFigures OfDevice(const hardware::Device& device,
+                    const std::vector<Observation>& observations,
+                    const std::vector<KernelObservation>& kernels);
+
+}  // namespace trainfare::calibrate

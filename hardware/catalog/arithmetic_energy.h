@@ -1,0 +1,30 @@
+#pragma once
+
+// What arithmetic costs a generation of GPUs, in joules.
+
+#include "model/units.h"
+
+namespace trainfare::hardware {
+
+// What arithmetic costs a GPU of one generation.
+struct ArithmeticEnergy {
+  // A multiply-add's FLOP in fp32 on the lanes, all else that a core does for
+  // it included.
+  model::JoulesPerFlop<> lanes;
+  // A FLOP on tensor cores, as shares of it.
+  double tensor_tf32 = 1.0;
+  double tensor_half = 1.0;
+  // It is more on tensor cores, by an amount that nobody knows: their products
+  // draw what the board may.
+  bool tensor_cores_at_limit = false;
+  // Rate of tensor cores by instructions for which a warp waits (mma.sync), as
+  // a share of their peak.
+  double synchronous = 1.0;
+};
+
+class Reader;
+
+// The energies of a generation that stand in `map`.
+ArithmeticEnergy ReadArithmeticEnergy(const Reader& map);
+
+}  // namespace trainfare::hardware

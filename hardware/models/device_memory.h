@@ -1,0 +1,33 @@
+#pragma once
+
+// What a device of any kind holds, by the plan of its kind.
+
+#include <cstdint>
+#include <optional>
+
+#include "hardware/catalog/device.h"
+#include "hardware/models/memory_plan.h"
+#include "model/memory.h"
+#include "model/workload.h"
+
+namespace trainfare::hardware {
+
+// What the framework and the driver take on a device.
+model::MemorySurroundings SurroundingsOf(const Device& device, int64_t devices);
+
+// The plan of one of `devices` ranks, `ranks_per_device` of which share a
+// device's memory.
+MemoryPlan PlanMemory(const Device& device,
+                      const model::Workload& workload,
+                      int64_t devices = 1,
+                      int64_t ranks_per_device = 1);
+
+// Largest batch whose plan fits, up to `most`; nullopt when not even one
+// sequence does.
+std::optional<int64_t> LargestBatch(const Device& device,
+                                    const model::Workload& workload,
+                                    int64_t most,
+                                    int64_t devices = 1,
+                                    int64_t ranks_per_device = 1);
+
+}  // namespace trainfare::hardware

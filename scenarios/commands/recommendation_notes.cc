@@ -1,0 +1,218 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "hardware/files/date.h"
+#include "hardware/files/unit_text.h"
+#include "scenarios/commands/prediction_report.h"
+#include "scenarios/commands/recommendation_report.h"
+#include "scenarios/job/open_times.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+// A price older than this many days is worth a warning.
+constexpr int kStalePriceDays = 90;
+// What is the best as often as this is not doubted.
+constexpr double kSureEnough = 0.95;
+
+std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
+  std::map<std::string, std::string> dates;
+  std::map<std::string, double> factors;
+  std::set<std::string> excludes;
+  for (const Candidate& c : candidates) {
+    if (!c.tariff) continue;
+    std::string& date = dates[c.instance->cloud];
+    date = std::max(date, c.tariff->date);
+    factors[c.instance->cloud] = c.tariff->factor;
+    excludes.insert(c.tariff->excludes.begin(), c.tariff->excludes.end());
+  }
+  std::vector<std::string> clouds;
+  clouds.reserve(dates.size());
+  for (const auto& [cloud, date] : dates) {
+    const double factor = factors[cloud];
+    clouds.push_back(
+        fmt::format("{} {}{}",
+                    cloud,
+                    date,
+                    factor == 1.0 ? "" : fmt::format(" times {:g}", factor)));
+  }
+  std::string line = fmt::format("prices: {}, {}",
+                                 spot ? "spot, highest zone" : "on demand",
+                                 fmt::join(clouds, ", "));
+  if (!excludes.empty()) {
+    line += fmt::format("; excludes {}", fmt::join(excludes, ", "));
+  }
+  return line;
+}
+
+// How likely the choice is the one to take.
+std::string OddsLine(const std::vector<Candidate>& candidates,
+                     const RecommendOptions& options) {
+  const Candidate& best = candidates.front();
+  const bool limited = options.deadline || options.budget;
+  const auto on_front = std::count_if(
+      candidates.begin(), candidates.end(), [](const Candidate& c) {
+        return c.on_front;
+      });
+  return fmt::format(
+      "{} is {} with a probability of {:.0f} %{}, by the intervals of all; {} "
+      "on the Pareto front of cost and time",
+      best.Name(),
+      Superlative(options.objective),
+      100.0 * best.best_probability.value_or(0.0),
+      limited ? fmt::format(" and meets the limits with {:.0f} %",
+                            100.0 * best.limits_probability.value_or(0.0))
+              : "",
+      hardware::Plural(on_front, "candidate"));
+}
+
+// Days from `date` to `now`; nullopt: it is none.
+std::optional<int> AgeOf(const std::string& date,
+                         std::chrono::sys_seconds now) {
+  const auto day = hardware::ParseDate(date);
+  if (!day) return std::nullopt;
+  const auto today = std::chrono::floor<std::chrono::days>(now);
+  return static_cast<int>((today - std::chrono::sys_days(*day)).count());
+}
+
+// What an answer of several devices assumes.
+std::optional<std::string> DevicesNote(const std::vector<Candidate>& candidates,
+                                       const Scenario& scenario,
+                                       const RecommendOptions& options) {
+  if (options.global_batch) {
+    return fmt::format(
+        "{} sequences an optimizer step over all devices, each with the batch "
+        "and accumulation that are best for it; all-reduce over links and "
+        "networks from their datasheets, not measured; whole instances are "
+        "paid for",
+        *options.global_batch);
+  }
+  const bool parallel =
+      std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
+        return c.devices > 1;
+      });
+  if (!parallel) return std::nullopt;
+  if (options.ChoosesBatch()) {
+    return "several devices train data parallel, so the global batch is that "
+           "many times the batch a device; whole instances are paid for";
+  }
+  return fmt::format(
+      "several devices train data parallel with {} each, so the "
+      "global batch grows; all-reduce over links from their datasheets, not "
+      "measured; the whole instance is paid for, also for one device",
+      hardware::Plural(scenario.workload.batch, "sequence"));
+}
+
+void AddChosenNotes(const std::vector<Candidate>& candidates,
+                    const Scenario& scenario,
+                    const RecommendOptions& options,
+                    Report& report) {
+  const Candidate& chosen = candidates.front();
+  if (options.deadline && chosen.job->run_high > *options.deadline) {
+    report.notes.emplace_back(
+        fmt::format("the 80 % interval of {} reaches past the deadline",
+                    chosen.Name()),
+        Caution::kDeadlineInInterval);
+  }
+  report.notes.emplace_back(OddsLine(candidates, options));
+  if (auto note = MemoryNote(*chosen.job)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (auto note = SourceNote(*chosen.job, scenario)) {
+    report.notes.push_back(std::move(*note));
+  }
+}
+
+void WarnOfOldPrices(const std::vector<Candidate>& candidates,
+                     const RecommendOptions& options,
+                     Report& report) {
+  for (const Candidate& c : candidates) {
+    if (!c.chosen) continue;
+    if (const auto age = AgeOf(c.tariff->date, options.origin.time);
+        age && *age > kStalePriceDays) {
+      report.warnings.emplace_back(
+          fmt::format("the price of {} is {} days old; import newer ones with "
+                      "`trainfare prices import` and pass them with --prices",
+                      c.Name(),
+                      *age),
+          Caution::kPriceOld);
+    }
+  }
+}
+
+// Whether there is a choice that may well not be the best.
+bool IsUnsure(const std::vector<Candidate>& candidates) {
+  return !candidates.empty() && candidates.front().chosen &&
+         candidates.front().best_probability.value_or(1.0) < kSureEnough;
+}
+
+// That some compile their shapes, and what of it the answer has.
+std::optional<Note> CompileNote(const std::vector<Candidate>& candidates) {
+  bool open = false;
+  bool unbounded = false;
+  model::Seconds<> longest;
+  for (const Candidate& c : candidates) {
+    if (!c.timed() || c.job->compile_known) continue;
+    open = true;
+    unbounded = unbounded || !c.job->longest_compile;
+    longest = std::max(longest, c.job->longest_compile.value_or(longest));
+  }
+  if (!open) return std::nullopt;
+  return Note(
+      fmt::format("devices with static shapes compile each of them; how long "
+                  "is {}: set run.compile_per_shape, or run.warm_cache",
+                  unbounded ? "not counted"
+                            : fmt::format("not known: their intervals have up "
+                                          "to {} a shape",
+                                          hardware::FormatTime(longest))),
+      Caution::kCompileTimeUnknown);
+}
+
+}  // namespace
+
+void AddNotes(const std::vector<Candidate>& candidates,
+              const Scenario& scenario,
+              const RecommendOptions& options,
+              const Overview& overview,
+              Report& report) {
+  report.notes.push_back(PriceLine(candidates, options.spot));
+  if (options.spot) {
+    report.notes.emplace_back("work lost to spot interruptions is not counted");
+  }
+  if (auto note = DevicesNote(candidates, scenario, options)) {
+    report.notes.emplace_back(std::move(*note));
+  }
+  if (AnyIsCut(candidates, scenario, options)) {
+    report.notes.emplace_back(fmt::format(
+        "where a batch of {} does not fit a device it is cut into equal ones "
+        "that are accumulated",
+        scenario.workload.batch));
+  }
+  if (!scenario.extras.start_up) {
+    const bool compiled =
+        scenario.workload.stack.fusion == model::Fusion::kCompiled &&
+        !scenario.extras.warm_cache;
+    report.notes.emplace_back(StartUpNote(true, compiled),
+                              Caution::kStartUpAssumed);
+  }
+  if (auto note = CompileNote(candidates)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (!candidates.empty() && candidates.front().chosen) {
+    AddChosenNotes(candidates, scenario, options, report);
+  }
+  WarnOfOldPrices(candidates, options, report);
+  if (!overview.calibration && IsUnsure(candidates)) {
+    report.notes.emplace_back(
+        "no one calibration would make the choice so much surer that it is "
+        "worth renting an instance for it");
+  }
+}
+
+}  // namespace trainfare::scenarios

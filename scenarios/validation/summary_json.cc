@@ -1,0 +1,68 @@
+#include "scenarios/validation/summary_json.h"
+
+namespace trainfare::scenarios {
+
+Json ToJson(const ErrorSummary& s) {
+  const auto number = [&](double value) {
+    return s.count > 0 ? Json(value) : Json(nullptr);
+  };
+  Json json;
+  json["mape"] = number(s.mape);
+  json["median"] = number(s.median);
+  json["p90"] = number(s.p90);
+  json["max"] = number(s.max);
+  json["n"] = s.count;
+  json["bias"] = number(s.bias);
+  json["coverage"] = s.with_interval > 0 ? Json(s.coverage) : Json(nullptr);
+  json["with_interval"] = s.with_interval;
+  return json;
+}
+
+std::vector<std::string> SummaryFigures() {
+  const Json json = ToJson(ErrorSummary());
+  std::vector<std::string> names;
+  for (const auto& item : json.items()) {
+    names.push_back(item.key());
+  }
+  return names;
+}
+
+namespace {
+
+Json ToJson(const MeasuredChoice& choice) {
+  Json json;
+  json["question"] = choice.question;
+  json["objective"] = choice.objective;
+  json["regret_percent"] = 100.0 * choice.regret;
+  json["devices"] = Json::array();
+  for (const MeasuredChoice::Entry& entry : choice.entries) {
+    json["devices"].push_back(
+        {{"device", entry.device},
+         {"measured_s", ToSeconds(entry.measured)},
+         {"predicted_s", entry.predicted.value},
+         {"predicted_low_s", entry.predicted.low},
+         {"predicted_high_s", entry.predicted.high},
+         {"price_usd_per_hour",
+          choice.objective == "cost" ? Json(entry.price) : Json(nullptr)},
+         {"best_probability", entry.best_probability},
+         {"best", entry.best}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json ToJson(const std::vector<MeasuredChoice>& choices) {
+  Json list = Json::array();
+  for (const MeasuredChoice& choice : choices) list.push_back(ToJson(choice));
+  return list;
+}
+
+Json ValidationHead(const ValidateOptions& options,
+                    const std::vector<PriceSource>& prices) {
+  return ResultHead("trainfare.validation/1",
+                    options.origin,
+                    {.seed = options.seed, .prices = prices});
+}
+
+}  // namespace trainfare::scenarios

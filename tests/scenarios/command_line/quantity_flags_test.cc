@@ -1,0 +1,21 @@
+#include "scenarios/command_line/quantity_flags.h"
+
+#include <doctest/doctest.h>
+
+#include "model/units.h"
+#include "scenarios/report/output.h"
+
+namespace trainfare::scenarios {
+
+TEST_CASE("limits of the command line need their units") {
+  CHECK(TimeFlag("--deadline", "4h") == model::Hours(4));
+  CHECK(MoneyFlag("--budget", "20usd") == model::Dollars(20));
+  CHECK_THROWS_WITH_AS(TimeFlag("--deadline", "4"),
+                       "--deadline: expected a time such as \"4h\", got \"4\"; "
+                       "a number needs its unit",
+                       UsageError);
+  CHECK_THROWS_AS(TimeFlag("--deadline", "-4h"), UsageError);
+  CHECK_THROWS_AS(MoneyFlag("--budget", "20 EUR"), UsageError);
+}
+
+}  // namespace trainfare::scenarios
