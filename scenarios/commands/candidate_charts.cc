@@ -29,7 +29,7 @@ Chart BestChart(const std::vector<Candidate>& candidates, Objective objective) {
             : objective == Objective::kEnergy ? Axis{"energy", "Wh"}
             : objective == Objective::kCost   ? Axis{"cost", "$"}
                                               : Axis{"score", ""};
-  chart.names = {"80 % interval", "chosen", "prediction"};
+  chart.names = {"80 % interval", "chosen", "prediction", ""};
   for (const Candidate& c : candidates) {
     if (!c.viable() || chart.bars.size() == kBest) break;
     const ScoreRange score = c.Score(objective);
@@ -48,7 +48,7 @@ Chart FrontChart(const std::vector<Candidate>& candidates) {
   chart.title = "cost against time";
   chart.x = {"run", "min", true};
   chart.y = {"cost", "$", true};
-  chart.names = {"candidates", "chosen", ""};
+  chart.names = {"candidates", "chosen", "", ""};
   size_t viable = 0;
   for (const Candidate& c : candidates) {
     if (!c.viable() || !c.cost) continue;

@@ -72,7 +72,10 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
   try {
     double least = 1;
     double most = 1;
-    for (const auto& [key, group] : GroupsOf(predictor, workload)) {
+    const KernelGroups groups = GroupsOf(predictor, workload);
+    double seconds = 0;
+    for (const auto& [key, group] : groups) seconds += group.seconds;
+    for (const auto& [key, group] : groups) {
       if (group.flops <= 0 || group.bytes <= 0 || group.seconds <= 0) continue;
       const double intensity = group.flops / group.bytes;
       least = std::min(least, intensity);
@@ -80,7 +83,8 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
       chart.points.push_back({GroupName(key.first, key.second),
                               intensity,
                               group.flops / group.seconds / 1e12,
-                              false});
+                              false,
+                              group.seconds / seconds});
     }
     chart.lines.push_back(
         RoofOf(device.memory_bandwidth.base(), peak->base(), least, most));
@@ -90,7 +94,8 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
   chart.title = "roofline: what each kind of kernel reaches";
   chart.x = {"arithmetic intensity", "FLOP/B", true};
   chart.y = {"rate", "TFLOP/s", true};
-  chart.names.all = "kinds of kernels";
+  chart.names.all = "kinds of kernels, as large as their time";
+  chart.names.share = "share of the time";
   chart.caption = fmt::format(
       "A micro-batch of a step on one {}; each dot is predicted by itself, "
       "without what runs beside it. A dot above the slope finds its bytes in a "
@@ -140,7 +145,7 @@ Chart ScalingChart(const PredictionTarget& target, const Scenario& scenario) {
   chart.title = "scaling over devices";
   chart.x = {"devices", ""};
   chart.y = {"throughput", "samples/s"};
-  chart.names = {"predicted", "asked about", ""};
+  chart.names = {"predicted", "asked about", "", ""};
   const hardware::Instance* instance = LargestAlike(target);
   const int64_t most = instance != nullptr
                            ? DevicesOf(*instance, target.predictor.device())
@@ -179,7 +184,7 @@ class Sensitivity {
     chart_.title = "what the answer hangs on";
     chart_.x =
         target.tariff ? Axis{"cost of the run", "$"} : Axis{"run", "min"};
-    chart_.names = {"with the change", "", "the answer"};
+    chart_.names = {"with the change", "", "the answer", ""};
     chart_.caption =
         "Each bar changes one thing and leaves the others; the mark is the "
         "answer.";

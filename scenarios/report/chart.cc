@@ -1,6 +1,7 @@
 #include "scenarios/report/chart.h"
 
 #include <cmath>
+#include <utility>
 
 #include "scenarios/report/column_unit.h"
 
@@ -40,8 +41,18 @@ Table TableOf(const Chart& chart) {
   table.columns = {{"", "label", Align::kLeft},
                    {chart.x.Title(), "x", Align::kDecimal},
                    {chart.y.Title(), "y", Align::kDecimal}};
+  const bool shares = !chart.names.share.empty();
+  if (shares) {
+    const std::string title = ColumnUnit{"%"}.Title(chart.names.share);
+    table.columns.push_back({title, "share_percent", Align::kDecimal});
+  }
   const auto add = [&](const std::string& label, const ChartPoint& point) {
-    table.Add({label, NumberCell(point.x), NumberCell(point.y)});
+    std::vector<Cell> cells = {label, NumberCell(point.x), NumberCell(point.y)};
+    if (shares) {
+      cells.push_back(point.share > 0 ? NumberCell(100 * point.share)
+                                      : Cell("-", std::string()));
+    }
+    table.Add(std::move(cells));
   };
   for (const ChartPoint& point : chart.points) add(point.label, point);
   for (const ChartLine& line : chart.lines) {

@@ -25,6 +25,7 @@ struct ChartPoint {
   double x = 0;
   double y = 0;
   bool marked = false;
+  double share = 0;  // of a whole, shown by its area; 0: it is part of none
 };
 
 struct ChartLine {
@@ -41,11 +42,13 @@ struct ChartBar {
   bool marked = false;
 };
 
-// What the legend calls points or bars, the marked ones, and values of bars.
+// What the legend calls points or bars, the marked ones, values of bars, and
+// what shares of points are of.
 struct ChartNames {
   std::string all;
   std::string marked;
   std::string value;
+  std::string share;
 };
 
 // Points and lines in a plane; or, where it has bars, these below each other

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/report/column_unit.h"
@@ -16,6 +17,8 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kNamedPoints = 12;
 constexpr int kDotRadius = 4;
 constexpr int kChosenRadius = 8;
+// Of a point that is all of a whole.
+constexpr int kWholeRadius = 22;
 // How far from a point a pointer finds it, in pixels.
 constexpr int kHitRadius = 8;
 constexpr int kThickestBar = 18;
@@ -43,9 +46,23 @@ Json DataOf(const Chart& chart, const std::vector<ChartPoint>& points) {
   Json data = Json::array();
   for (const ChartPoint& point : points) {
     if (!chart.x.Shows(point.x) || !chart.y.Shows(point.y)) continue;
-    data.push_back({{"x", point.x}, {"y", point.y}, {"name", point.label}});
+    Json one = {{"x", point.x}, {"y", point.y}, {"name", point.label}};
+    if (point.share > 0) one["share"] = point.share;
+    data.push_back(std::move(one));
   }
   return data;
+}
+
+// In pixels, for each of `data`: areas are as shares are.
+Json RadiiOf(const Json& data, int usual) {
+  Json radii = Json::array();
+  for (const Json& point : data) {
+    const double share = point.value("share", 0.0);
+    radii.push_back(
+        share > 0 ? std::max<double>(usual, kWholeRadius * std::sqrt(share))
+                  : usual);
+  }
+  return radii;
 }
 
 Json PointSet(const Chart& chart, bool marked) {
@@ -54,14 +71,18 @@ Json PointSet(const Chart& chart, bool marked) {
                chart.points.end(),
                std::back_inserter(points),
                [&](const ChartPoint& point) { return point.marked == marked; });
+  Json data = DataOf(chart, points);
+  Json radii = RadiiOf(data, marked ? kChosenRadius : kDotRadius);
   return {{"label", marked ? chart.names.marked : chart.names.all},
+          {"share", chart.names.share},
           {"role", marked ? "chosen" : "dot"},
           {"named", marked || chart.points.size() <= kNamedPoints},
           {"pointStyle", marked ? "rectRot" : "circle"},
-          {"pointRadius", marked ? kChosenRadius : kDotRadius},
-          {"pointHoverRadius", (marked ? kChosenRadius : kDotRadius) + 2},
+          {"pointHoverBorderWidth", 3},
           {"pointHitRadius", kHitRadius},
-          {"data", DataOf(chart, points)}};
+          {"pointHoverRadius", radii},
+          {"pointRadius", std::move(radii)},
+          {"data", std::move(data)}};
 }
 
 // Without points of its own that a pointer could find.

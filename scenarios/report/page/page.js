@@ -120,10 +120,12 @@
         placed.filter(({ place }) => place.away > 6).forEach(({ point, place }) => {
           context.strokeStyle = colours.faint;
           context.lineWidth = 1;
+          const x = within(point.x, place.left, place.right);
+          const y = within(point.y, place.top, place.bottom);
+          const edge = point.radius / Math.hypot(x - point.x, y - point.y);
           context.beginPath();
-          context.moveTo(point.x, point.y);
-          context.lineTo(within(point.x, place.left, place.right),
-            within(point.y, place.top, place.bottom));
+          context.moveTo(point.x + (x - point.x) * edge, point.y + (y - point.y) * edge);
+          context.lineTo(x, y);
           context.stroke();
         });
         placed.forEach(({ point, place }) => paint(context, point.text, place.left,
@@ -217,8 +219,10 @@
         if (Array.isArray(item.raw)) {
           return `${item.dataset.label}: ${barText(chart, item.raw, 4)}`;
         }
-        return ['x', 'y'].map((axis) => `${scales[axis].quantity}: ` +
+        const said = ['x', 'y'].map((axis) => `${scales[axis].quantity}: ` +
           withUnit(plain(item.raw[axis], 4), scales[axis].unit));
+        return item.raw.share ?
+          [...said, `${item.dataset.share}: ${plain(100 * item.raw.share, 3)} %`] : said;
       },
     },
   });
@@ -255,10 +259,10 @@
     const { options } = chart;
     for (const scale of Object.values(options.scales)) dressScale(scale, colours);
     chart.data.datasets.forEach((dataset) => dressDataset(dataset, colours));
-    let height = width < narrow ? 300 : 380;
+    let height = forPrint ? 260 : width < narrow ? 300 : 380;
     if (chart.type === 'bar') {
-      const row = 10 + 16 * dressBars(chart, width);
-      height = 90 + Math.max(row, 28) * chart.data.labels.length;
+      const row = (forPrint ? 6 : 12) + 16 * dressBars(chart, width);
+      height = 80 + row * chart.data.labels.length;
     }
     options.responsive = !forPrint;
     options.maintainAspectRatio = false;

@@ -27,7 +27,7 @@ TEST_CASE("a plane has what its axes show, the marked point by itself") {
   Chart chart;
   chart.x = {"run", "min", true};
   chart.y = {"cost", "$"};
-  chart.names = {"candidates", "chosen", ""};
+  chart.names = {"candidates", "chosen", "", ""};
   chart.points = {{"a", 1, 2, false},
                   {"b", 10, 3, true},
                   {"nowhere", -1, 2, false},
@@ -60,11 +60,30 @@ TEST_CASE("points are named where their names have room") {
   CHECK(SetOf(Configured(chart), "chosen").at("named") == true);
 }
 
+TEST_CASE("areas of points are as their shares") {
+  Chart chart;
+  chart.x = {"intensity", "FLOP/B"};
+  chart.y = {"rate", "FLOP/s"};
+  chart.names = {"kernels", "", "", "share of the time"};
+  chart.points = {{"large", 1, 2, false, 0.64},
+                  {"nowhere", std::nan(""), 2, false, 0.2},
+                  {"small", 3, 4, false, 0.16}};
+  const nlohmann::json dots = SetOf(Configured(chart), "dot");
+  const auto radii = dots.at("pointRadius").get<std::vector<double>>();
+  REQUIRE(radii.size() == 2);
+  CHECK(radii.at(0) ==
+        doctest::Approx(2 * radii.at(1)));  // root of 0.64 / 0.16
+  CHECK(dots.at("data").at(1).at("share") == 0.16);
+  const Table twin = TableOf(chart);
+  CHECK(twin.columns.back().title == "share of the time (%)");
+  CHECK(twin.rows.front().back().text == "64.00");
+}
+
 TEST_CASE("bars run from low to high, with a mark and a limit") {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   Chart chart;
   chart.x = {"memory", "GiB"};
-  chart.names = {"interval", "chosen", "prediction"};
+  chart.names = {"interval", "chosen", "prediction", ""};
   chart.bars = {{"one", 1, 3, 2.0, true},
                 {"two", 2, 5, {}, false},
                 {"endless", 1, kInfinite, kInfinite, false}};

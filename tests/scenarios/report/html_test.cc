@@ -40,7 +40,7 @@ Report Foreign() {
   plane.lines = {{name, {{name, 1, 1, false}, {name, 10, 5, false}}}};
   Chart bars;
   bars.title = bars.x.quantity = name;
-  plane.names = bars.names = {name, name, name};
+  plane.names = bars.names = {name, name, name, name};
   bars.bars = {{name, 0, 1, 0.5, true}};
   bars.limit = 2;
   bars.limit_label = name;
