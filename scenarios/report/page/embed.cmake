@@ -19,7 +19,7 @@ function(embed target)
   endwhile()
   # Without it the linker makes the program's stack executable.
   string(APPEND assembly "  .section .note.GNU-stack, \"\", %progbits\n")
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}.s)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}.S)
   file(CONFIGURE OUTPUT ${source} CONTENT "${assembly}" @ONLY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}")
