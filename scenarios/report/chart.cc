@@ -1,6 +1,8 @@
 #include "scenarios/report/chart.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "scenarios/report/column_unit.h"
@@ -10,17 +12,25 @@ namespace {
 
 Cell NumberCell(double value) { return {PlainNumber(value, 4), value}; }
 
+Cell NumberOrNone(const std::optional<double>& value) {
+  return value ? NumberCell(*value) : Cell("-", std::string());
+}
+
 Table TableOfBars(const Chart& chart) {
+  const bool values = std::any_of(
+      chart.bars.begin(), chart.bars.end(), [](const ChartBar& bar) {
+        return bar.value.has_value();
+      });
   Table table;
   table.columns = {{chart.x.Title(), "label", Align::kLeft},
-                   {"from", "low", Align::kDecimal},
-                   {"value", "value", Align::kDecimal},
-                   {"to", "high", Align::kDecimal}};
+                   {"from", "low", Align::kDecimal}};
+  if (values) table.columns.push_back({"value", "value", Align::kDecimal});
+  table.columns.push_back({"to", "high", Align::kDecimal});
   for (const ChartBar& bar : chart.bars) {
-    table.Add({bar.label,
-               NumberCell(bar.low),
-               bar.value ? NumberCell(*bar.value) : Cell("-", std::string()),
-               NumberCell(bar.high)});
+    std::vector<Cell> cells = {bar.label, NumberCell(bar.low)};
+    if (values) cells.push_back(NumberOrNone(bar.value));
+    cells.push_back(NumberCell(bar.high));
+    table.Add(std::move(cells));
   }
   return table;
 }
@@ -49,8 +59,8 @@ Table TableOf(const Chart& chart) {
   const auto add = [&](const std::string& label, const ChartPoint& point) {
     std::vector<Cell> cells = {label, NumberCell(point.x), NumberCell(point.y)};
     if (shares) {
-      cells.push_back(point.share > 0 ? NumberCell(100 * point.share)
-                                      : Cell("-", std::string()));
+      cells.push_back(NumberOrNone(
+          point.share > 0 ? std::optional(100 * point.share) : std::nullopt));
     }
     table.Add(std::move(cells));
   };

@@ -205,27 +205,36 @@
     },
   });
 
-  const tooltip = (chart) => ({
-    displayColors: false,
-    filter: (item) => item.raw !== null,
-    callbacks: {
-      title: (items) => items.slice(0, 1).map((item) => item.raw.name || item.label ||
-        item.dataset.label),
-      label: (item) => {
-        const { scales } = chart.options;
-        if (item.dataset.role === 'mark') {
-          return `${item.dataset.label}: ${withUnit(plain(item.raw, 4), scales.x.unit)}`;
-        }
-        if (Array.isArray(item.raw)) {
-          return `${item.dataset.label}: ${barText(chart, item.raw, 4)}`;
-        }
-        const said = ['x', 'y'].map((axis) => `${scales[axis].quantity}: ` +
-          withUnit(plain(item.raw[axis], 4), scales[axis].unit));
-        return item.raw.share ?
-          [...said, `${item.dataset.share}: ${plain(100 * item.raw.share, 3)} %`] : said;
+  const pointLines = ({ scales }, { dataset, raw }) => {
+    const lines = ['x', 'y'].map((axis) => `${scales[axis].quantity}: ` +
+      withUnit(plain(raw[axis], 4), scales[axis].unit));
+    if (raw.share) lines.push(`${dataset.share}: ${plain(100 * raw.share, 3)} %`);
+    return lines;
+  };
+  const barLine = (chart, { dataset, raw }) => {
+    const text = Array.isArray(raw) ? barText(chart, raw, 4) :
+      withUnit(plain(raw, 4), chart.options.scales.x.unit);
+    return `${dataset.label}: ${text}`;
+  };
+
+  // Points at one place have their names above what is theirs in common; the
+  // bar and the mark of a row have a line each.
+  const tooltip = (chart, colours) => {
+    const isBars = chart.type === 'bar';
+    return {
+      backgroundColor: colours.ink,
+      titleColor: colours.paper,
+      bodyColor: colours.paper,
+      displayColors: false,
+      filter: (item) => item.raw !== null,
+      callbacks: {
+        title: (items) => [...new Set(items.map((item) => item.raw.name || item.label))],
+        beforeBody: (items) =>
+          (isBars || !items.length ? [] : pointLines(chart.options, items[0])),
+        label: (item) => (isBars ? barLine(chart, item) : null),
       },
-    },
-  });
+    };
+  };
 
   const dressScale = (scale, colours) => {
     scale.ticks = { color: colours.ink, ...scale.ticks };
@@ -269,7 +278,7 @@
     options.animation = false;
     options.plugins.legend.labels =
       { color: colours.ink, usePointStyle: true, boxHeight: 8 };
-    options.plugins.tooltip = tooltip(chart);
+    options.plugins.tooltip = tooltip(chart, colours);
     if (forPrint) options.devicePixelRatio = print.pixelRatio;
     chart.plugins = chart.type === 'bar' ?
       [barNames(colours), limitLine(colours)] : [pointNames(colours)];

@@ -95,6 +95,7 @@ TEST_CASE("bars run from low to high, with a mark and a limit") {
   CHECK(SetOf(made, "chosen").at("data").dump() == "[[1.0,3.0],null,null]");
   CHECK(SetOf(made, "bar").at("data").dump() == "[null,[2.0,5.0],null]");
   CHECK(SetOf(made, "mark").at("data").dump() == "[2.0,null,null]");
+  CHECK(TableOf(chart).rows.at(1).at(2).text == "-");
   const nlohmann::json& options = made.at("options");
   CHECK(options.at("limit").at("text") == "capacity 40.0 GiB");
   CHECK(options.at("scales").at("x").at("suggestedMax") == 40.0);
@@ -105,6 +106,7 @@ TEST_CASE("a label that is no text of UTF-8 does no harm") {
   Chart chart;
   chart.bars = {{"\xff", 0, 1, {}, false}};
   CHECK(Configured(chart).at("data").at("labels").at(0) == "\xef\xbf\xbd");
+  CHECK(TableOf(chart).columns.size() == 3);  // none for values
 }
 
 }  // namespace trainfare::scenarios
