@@ -1,10 +1,13 @@
 #include "scenarios/report/html.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "hardware/files/foreign_text.h"
 #include "scenarios/report/chart_configuration.h"
@@ -147,36 +150,42 @@ std::string ReproduceSection(const Report& report) {
       Escaped(Version()));
 }
 
-// What a page has no room for, from the end of its lists.
-struct LeftOut {
-  size_t estimates = 0;  // of candidates that are there
-  size_t answers = 0;
-};
-
 // Takes estimates from the last candidates, then the last candidates or
-// predictions, until the text is so much shorter.
-LeftOut Shorten(size_t excess, nlohmann::ordered_json& answer) {
-  LeftOut left_out;
+// predictions, until the text is so much shorter. Returns what it took.
+std::vector<std::string> Shorten(size_t excess,
+                                 nlohmann::ordered_json& answer) {
+  std::vector<std::string> taken;
   size_t shorter = 0;
   const char* list =
       answer.contains("candidates") ? "candidates" : "predictions";
-  if (!answer.contains(list)) return left_out;
+  if (!answer.contains(list)) return taken;
   nlohmann::ordered_json& answers = answer[list];
-  for (auto c = answers.rbegin(); c != answers.rend(); ++c) {
-    if (shorter >= excess) break;
-    if (!c->contains("estimate") || c->at("estimate").is_null()) continue;
-    shorter += (*c)["estimate"].dump().size();
-    (*c)["estimate"] = nullptr;
-    ++left_out.estimates;
+  std::vector<size_t> without_estimate;
+  for (size_t i = answers.size(); i > 0 && shorter < excess; --i) {
+    nlohmann::ordered_json& one = answers[i - 1];
+    if (!one.contains("estimate") || one["estimate"].is_null()) continue;
+    shorter += one["estimate"].dump().size();
+    one["estimate"] = nullptr;
+    without_estimate.push_back(i - 1);
   }
+  const size_t all = answers.size();
   // The first is the answer.
   while (shorter < excess && answers.size() > 1) {
     shorter += answers.back().dump().size();
     answers.erase(answers.size() - 1);
-    ++left_out.answers;
   }
-  left_out.estimates -= std::min(left_out.estimates, left_out.answers);
-  return left_out;
+  const auto estimates = std::count_if(
+      without_estimate.begin(), without_estimate.end(), [&](size_t i) {
+        return i < answers.size();
+      });
+  if (estimates > 0) {
+    taken.push_back(fmt::format("the estimates of {} {}", estimates, list));
+  }
+  if (answers.size() < all) {
+    taken.push_back(
+        fmt::format("the last {} of {} {}", all - answers.size(), all, list));
+  }
+  return taken;
 }
 
 // The answer, behind a page of so many bytes.
@@ -186,14 +195,10 @@ std::string DataBlock(const Report& report, size_t page_bytes) {
   if (page_bytes + block.size() <= kMostBytes) return block;
   // Some room for signs that are written out.
   const size_t excess = page_bytes + block.size() - kMostBytes * 9 / 10;
-  const LeftOut left_out = Shorten(excess, answer);
+  const std::vector<std::string> taken = Shorten(excess, answer);
   return fmt::format(
-      "<p>The data in this page has no estimates of {} candidates{}; --export "
-      "answer.json has all.</p>\n{}",
-      left_out.estimates,
-      left_out.answers > 0
-          ? fmt::format(" and lacks the last {}", left_out.answers)
-          : "",
+      "<p>The data in this page lack {}; --export answer.json has all.</p>\n{}",
+      fmt::join(taken, " and "),
       JsonElement("result", answer.dump()));
 }
 

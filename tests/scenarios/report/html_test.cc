@@ -197,7 +197,7 @@ TEST_CASE("a page of many candidates stays small, and says what it left out") {
       kept.at("candidates").begin(),
       kept.at("candidates").end(),
       [](const nlohmann::json& c) { return c.at("estimate").is_null(); });
-  CHECK(page.find("no estimates of " + std::to_string(left_out) +
+  CHECK(page.find("lack the estimates of " + std::to_string(left_out) +
                   " candidates;") != std::string::npos);
 }
 
@@ -217,7 +217,10 @@ TEST_CASE("a page of very many candidates lacks the last, and says so") {
   CHECK(page.size() < 1'000'000);
   const size_t kept = Data(page).at("candidates").size();
   CHECK(kept > 1000);
-  CHECK(page.find("lacks the last " + std::to_string(10000 - kept)) !=
+  CHECK(page.find("the last " + std::to_string(10000 - kept) +
+                  " of 10000 candidates;") != std::string::npos);
+  // Of those that are left, none has one.
+  CHECK(page.find("the estimates of " + std::to_string(kept)) !=
         std::string::npos);
   CHECK(CountOf(page, "<td") == 500);
   CHECK(page.find("9500 more rows") != std::string::npos);
