@@ -19,6 +19,8 @@ namespace {
 // No page is larger, so that it can be sent and opened anywhere.
 constexpr size_t kMostBytes = 1'000'000;
 constexpr size_t kMostRows = 500;  // of a table
+// So many candidates keep their estimates before others go altogether.
+constexpr size_t kWithEstimate = 10;
 
 // What may be wider than the page scrolls by itself, by keyboard, too.
 std::string Wide(std::string_view name, std::string_view inside) {
@@ -150,7 +152,7 @@ std::string ReproduceSection(const Report& report) {
       Escaped(Version()));
 }
 
-// Takes estimates from the last candidates, then the last candidates or
+// Takes estimates from all but the best candidates, then the last candidates or
 // predictions, until the text is so much shorter. Returns what it took.
 std::vector<std::string> Shorten(size_t excess,
                                  nlohmann::ordered_json& answer) {
@@ -161,7 +163,7 @@ std::vector<std::string> Shorten(size_t excess,
   if (!answer.contains(list)) return taken;
   nlohmann::ordered_json& answers = answer[list];
   std::vector<size_t> without_estimate;
-  for (size_t i = answers.size(); i > 0 && shorter < excess; --i) {
+  for (size_t i = answers.size(); i > kWithEstimate && shorter < excess; --i) {
     nlohmann::ordered_json& one = answers[i - 1];
     if (!one.contains("estimate") || one["estimate"].is_null()) continue;
     shorter += one["estimate"].dump().size();
