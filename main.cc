@@ -78,7 +78,7 @@ int Run(const std::vector<std::string>& asked, SettingUse use) {
       AddList(app, common),
       scenarios::AddImport(app),
       scenarios::AddInit(app),
-      scenarios::AddShow(app),
+      AddShow(app, common),
       AddPrices(app, common),
       AddConfig(app, common),
       scenarios::AddCompletion(app),

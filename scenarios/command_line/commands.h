@@ -94,7 +94,7 @@ Command AddMan(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInit(CLI::App& app);
 Command AddReplay(CLI::App& app, CommonOptions& common, RunLine run);
-Command AddShow(CLI::App& app);
+Command AddShow(CLI::App& app, CommonOptions& common);
 Command AddPrices(CLI::App& app, CommonOptions& common);
 
 // One line on standard error, which a terminal shows at its width; returns

@@ -7,6 +7,7 @@
 #include "scenarios/command_line/job_flags.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/job/scenario_text.h"
+#include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -17,25 +18,32 @@ struct ShowFlags {
   std::string output;
 };
 
-int ShowScenario(const ShowFlags& flags) {
+int ShowScenario(const ShowFlags& flags, const std::vector<Limit>& limits) {
   const std::vector<Scenario> variants =
       Variants(LoadJob(flags.scenario, flags.overrides), flags.overrides);
   if (variants.size() != 1) {
     throw UsageError("show: give one of each, it shows one job");
   }
-  return WriteNew(ToYaml(variants.front(), FileWidth(flags.output)),
-                  flags.output);
+  const Scenario& scenario = variants.front();
+  // The figures are those that answers have of their scenario.
+  Report report;
+  report.json = AnswerText(ToJson(scenario), report);
+  CheckLimits(limits, report);
+  WriteNew(ToYaml(scenario, FileWidth(flags.output)), flags.output);
+  if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
+  return report.exit_code;
 }
 
 }  // namespace
 
-Command AddShow(CLI::App& app) {
+Command AddShow(CLI::App& app, CommonOptions& common) {
   auto flags = std::make_shared<ShowFlags>();
   CLI::App* sub =
       app.add_subcommand("show", "A scenario with all that it leaves unsaid");
   AddExamples(*sub,
               {"show squad_bert_large",
-               "show my_job.yaml --set stack=compiled --output all.yaml"});
+               "show my_job.yaml --set stack=compiled --output all.yaml",
+               "show my_job.yaml --fail-if 'parameters>8e9'"});
   sub->add_option("SCENARIO",
                   flags->scenario,
                   "A file, or the name of a shipped scenario; "
@@ -44,7 +52,10 @@ Command AddShow(CLI::App& app) {
   sub->add_option(
          "--output", flags->output, "Where it goes (default: standard output)")
       ->type_name("FILE");
-  return [flags, sub] { return *sub ? ShowScenario(*flags) : -1; };
+  common.AddLimitsTo(*sub);
+  return [flags, sub, &common] {
+    return *sub ? ShowScenario(*flags, common.limits()) : -1;
+  };
 }
 
 }  // namespace trainfare::scenarios

@@ -9,6 +9,7 @@ namespace trainfare::scenarios {
 namespace {
 
 constexpr size_t kBest = 10;
+constexpr size_t kDrawn = 500;  // of all that are viable
 
 std::string LabelOf(const Candidate& c) {
   return fmt::format("{} x {}", c.Name(), c.devices);
@@ -24,10 +25,11 @@ Chart BestChart(const std::vector<Candidate>& candidates, Objective objective) {
   const double unit = objective == Objective::kTime     ? 60.0
                       : objective == Objective::kEnergy ? 3600.0
                                                         : 1.0;
-  chart.x.title = objective == Objective::kTime     ? "run (min)"
-                  : objective == Objective::kEnergy ? "energy (Wh)"
-                  : objective == Objective::kCost   ? "cost ($)"
-                                                    : "score";
+  chart.x = objective == Objective::kTime     ? Axis{"run", "min"}
+            : objective == Objective::kEnergy ? Axis{"energy", "Wh"}
+            : objective == Objective::kCost   ? Axis{"cost", "$"}
+                                              : Axis{"score", ""};
+  chart.names = {"80 % interval", "chosen", "prediction", ""};
   for (const Candidate& c : candidates) {
     if (!c.viable() || chart.bars.size() == kBest) break;
     const ScoreRange score = c.Score(objective);
@@ -44,10 +46,13 @@ Chart BestChart(const std::vector<Candidate>& candidates, Objective objective) {
 Chart FrontChart(const std::vector<Candidate>& candidates) {
   Chart chart;
   chart.title = "cost against time";
-  chart.x = {"run (min)", true};
-  chart.y = {"cost ($)", true};
+  chart.x = {"run", "min", true};
+  chart.y = {"cost", "$", true};
+  chart.names = {"candidates", "chosen", "", ""};
+  size_t viable = 0;
   for (const Candidate& c : candidates) {
     if (!c.viable() || !c.cost) continue;
+    if (++viable > kDrawn) continue;
     chart.points.push_back(
         {LabelOf(c), Minutes(c), ToDollars(c.cost->usual), c.chosen});
   }
@@ -57,9 +62,11 @@ Chart FrontChart(const std::vector<Candidate>& candidates) {
         {LabelOf(*c), Minutes(*c), ToDollars(c->cost->usual), false});
   }
   if (!line.points.empty()) chart.lines.push_back(std::move(line));
-  chart.caption =
-      "All candidates that fit and meet the limits. No other one is both "
-      "cheaper and faster than one on the line.";
+  chart.caption = fmt::format(
+      "{} candidates that fit and meet the limits. No other one is both "
+      "cheaper and faster than one on the line.",
+      viable > kDrawn ? fmt::format("The best {} of {}", kDrawn, viable)
+                      : "All");
   return chart;
 }
 

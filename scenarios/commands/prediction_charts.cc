@@ -16,7 +16,8 @@ namespace {
 Chart StepChart(const JobEstimate& job) {
   Chart chart;
   chart.title = "where a step goes";
-  chart.x.title = "time of a step (ms)";
+  chart.x = {"time of a step", "ms"};
+  chart.names.all = "time";
   double start = 0;
   for (const Term& term : TermsOf(job.step)) {
     const double end = start + 1e3 * ToSeconds(term.time);
@@ -33,7 +34,8 @@ Chart MemoryChart(const JobEstimate& job) {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   Chart chart;
   chart.title = "memory of one device against its capacity";
-  chart.x.title = "memory (GiB)";
+  chart.x = {"memory", "GiB"};
+  chart.names.all = "memory";
   double start = 0;
   for (const model::MemoryTerm& term : job.memory.terms) {
     const double end = start + ToBytes(term.size) / kGiB;
@@ -70,7 +72,10 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
   try {
     double least = 1;
     double most = 1;
-    for (const auto& [key, group] : GroupsOf(predictor, workload)) {
+    const KernelGroups groups = GroupsOf(predictor, workload);
+    double seconds = 0;
+    for (const auto& [key, group] : groups) seconds += group.seconds;
+    for (const auto& [key, group] : groups) {
       if (group.flops <= 0 || group.bytes <= 0 || group.seconds <= 0) continue;
       const double intensity = group.flops / group.bytes;
       least = std::min(least, intensity);
@@ -78,7 +83,8 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
       chart.points.push_back({GroupName(key.first, key.second),
                               intensity,
                               group.flops / group.seconds / 1e12,
-                              false});
+                              false,
+                              group.seconds / seconds});
     }
     chart.lines.push_back(
         RoofOf(device.memory_bandwidth.base(), peak->base(), least, most));
@@ -86,8 +92,10 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
     return std::nullopt;
   }
   chart.title = "roofline: what each kind of kernel reaches";
-  chart.x = {"arithmetic intensity (FLOP/B)", true};
-  chart.y = {"rate (TFLOP/s)", true};
+  chart.x = {"arithmetic intensity", "FLOP/B", true};
+  chart.y = {"rate", "TFLOP/s", true};
+  chart.names.all = "kinds of kernels, as large as their time";
+  chart.names.share = "share of the time";
   chart.caption = fmt::format(
       "A micro-batch of a step on one {}; each dot is predicted by itself, "
       "without what runs beside it. A dot above the slope finds its bytes in a "
@@ -135,8 +143,9 @@ std::optional<JobEstimate> OnDevices(const PredictionTarget& target,
 Chart ScalingChart(const PredictionTarget& target, const Scenario& scenario) {
   Chart chart;
   chart.title = "scaling over devices";
-  chart.x = {"devices", false};
-  chart.y = {"samples/s", false};
+  chart.x = {"devices", ""};
+  chart.y = {"throughput", "samples/s"};
+  chart.names = {"predicted", "asked about", "", ""};
   const hardware::Instance* instance = LargestAlike(target);
   const int64_t most = instance != nullptr
                            ? DevicesOf(*instance, target.predictor.device())
@@ -173,7 +182,9 @@ class Sensitivity {
   Sensitivity(const PredictionTarget& target, const JobEstimate& job)
       : target_(target), base_(ValueOf(job, job.run.total())) {
     chart_.title = "what the answer hangs on";
-    chart_.x.title = target.tariff ? "cost of the run ($)" : "run (min)";
+    chart_.x =
+        target.tariff ? Axis{"cost of the run", "$"} : Axis{"run", "min"};
+    chart_.names = {"with the change", "", "the answer", ""};
     chart_.caption =
         "Each bar changes one thing and leaves the others; the mark is the "
         "answer.";

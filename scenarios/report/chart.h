@@ -1,10 +1,9 @@
 #pragma once
 
-// Figures of a report, drawn as SVG that needs no script, font or network.
+// Figures of a report: what is in them, whatever draws them.
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "scenarios/report/table.h"
@@ -12,8 +11,13 @@
 namespace trainfare::scenarios {
 
 struct Axis {
-  std::string title;  // with its unit
+  std::string quantity;
+  std::string unit;  // empty: a plain number
   bool logarithmic = false;
+
+  std::string Title() const;  // "cost ($)"
+  // Not finite, and 0 or less on a logarithmic axis, is nowhere.
+  bool Shows(double value) const;
 };
 
 struct ChartPoint {
@@ -21,6 +25,7 @@ struct ChartPoint {
   double x = 0;
   double y = 0;
   bool marked = false;
+  double share = 0;  // of a whole, shown by its area; 0: it is part of none
 };
 
 struct ChartLine {
@@ -37,6 +42,15 @@ struct ChartBar {
   bool marked = false;
 };
 
+// What the legend calls points or bars, the marked ones, values of bars, and
+// what shares of points are of.
+struct ChartNames {
+  std::string all;
+  std::string marked;
+  std::string value;
+  std::string share;
+};
+
 // Points and lines in a plane; or, where it has bars, these below each other
 // over the x axis.
 struct Chart {
@@ -44,6 +58,7 @@ struct Chart {
   std::string caption;  // what to read in it
   Axis x;
   Axis y;
+  ChartNames names;
   std::vector<ChartLine> lines;
   std::vector<ChartPoint> points;
   std::vector<ChartBar> bars;
@@ -53,14 +68,6 @@ struct Chart {
 
   bool empty() const { return lines.empty() && points.empty() && bars.empty(); }
 };
-
-// The text of HTML and SVG: & < > " ' stand for themselves, what would do
-// something to a terminal is gone.
-std::string Escaped(std::string_view text);
-
-// Empty for a chart of nothing. Values that an axis cannot show (not finite, 0
-// or less on a logarithmic one) are left out.
-std::string SvgChart(const Chart& chart);
 
 // The same figures as a table.
 Table TableOf(const Chart& chart);

@@ -1,43 +1,26 @@
 #include "scenarios/report/html.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
-#include "scenarios/report/chart.h"
+#include "hardware/files/foreign_text.h"
+#include "scenarios/report/chart_configuration.h"
+#include "scenarios/report/page_files.h"
 
 namespace trainfare::scenarios {
 namespace {
 
-constexpr std::string_view kStyle = R"(
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --grid: #d8dee4;
-  --dot: #4b7bb5; --chosen: #c2410c; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #14181d;
-  --grid: #30363d; --dot: #79b0f0; --chosen: #ff9b5e; } }
-@media print { :root { --ink: #000; --paper: #fff; --grid: #ccc; }
-  section, figure { break-inside: avoid; } svg { min-width: 0; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); max-width: 60rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-figure { margin: 0; } figcaption { font-size: .9rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; }
-th, td { padding: .15rem .6rem; border-bottom: 1px solid var(--grid);
-  text-align: left; white-space: nowrap; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-tr.chosen { font-weight: bold; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-svg { width: 100%; min-width: 34rem; height: auto; font: 12px system-ui, sans-serif; }
-svg text { fill: var(--ink); }
-.grid { stroke: var(--grid); } .mark { stroke: var(--ink); stroke-width: 2; }
-.line { fill: none; stroke: var(--dot); stroke-width: 1.5; }
-.dot, .bar { fill: var(--dot); fill-opacity: .75; }
-.chosen { fill: var(--chosen); }
-)";
-
 // No page is larger, so that it can be sent and opened anywhere.
 constexpr size_t kMostBytes = 1'000'000;
+constexpr size_t kMostRows = 500;  // of a table
+// So many candidates keep their estimates before others go altogether.
+constexpr size_t kWithEstimate = 10;
 
 // What may be wider than the page scrolls by itself, by keyboard, too.
 std::string Wide(std::string_view name, std::string_view inside) {
@@ -74,10 +57,18 @@ std::string HtmlTable(const Table& table, bool elided) {
                        Escaped(column.title));
   }
   out += "</tr></thead>\n<tbody>\n";
+  size_t rows = 0;
   for (size_t r = 0; r < table.rows.size(); ++r) {
-    if (table.elided.contains(r) == elided) out += HtmlRow(table, r);
+    if (table.elided.contains(r) != elided) continue;
+    if (rows++ < kMostRows) out += HtmlRow(table, r);
   }
   out += "</tbody></table>";
+  if (rows > kMostRows) {
+    out += fmt::format(
+        "<p>{} more rows: --export answer.json has all that this page has not."
+        "</p>",
+        rows - kMostRows);
+  }
   return Wide(table.title.empty() ? "table" : table.title, out);
 }
 
@@ -96,15 +87,47 @@ std::string TableSection(const Table& table) {
   return out + "</section>\n";
 }
 
-std::string ChartSection(const Chart& chart) {
+// JSON that no browser takes for the end of its element.
+std::string JsonElement(std::string_view id, std::string_view json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
   return fmt::format(
-      "<section><h2>{}</h2>\n<figure>\n{}<figcaption>{}</figcaption>\n"
-      "</figure>\n<details><summary>the same as a table</summary>\n{}"
+      "<script type=\"application/json\" id=\"{}\">{}</script>\n", id, safe);
+}
+
+// The chart is hidden, and its table open, until a script draws it.
+std::string ChartSection(const Chart& chart) {
+  Table twin = TableOf(chart);
+  twin.title = chart.title;
+  return fmt::format(
+      "<section><h2>{}</h2>\n<figure>\n<div class=\"chart\" hidden><canvas "
+      "role=\"img\" aria-label=\"{}: {}\"></canvas></div>\n"
+      "<figcaption>{}</figcaption>\n</figure>\n"
+      "<details class=\"twin\" open><summary>the same as a table</summary>\n{}"
       "</details></section>\n",
       Escaped(chart.title),
-      Wide(chart.title, SvgChart(chart)),
+      Escaped(chart.title),
       Escaped(chart.caption),
-      HtmlTable(TableOf(chart), false));
+      Escaped(chart.caption),
+      HtmlTable(twin, false));
+}
+
+// What draws the charts: nothing where there are none.
+std::string DrawingElements(const std::vector<Chart>& charts) {
+  if (charts.empty()) return "";
+  return fmt::format(
+      "{}<!--\n{}-->\n<script>{}</script>\n<script>{}</script>\n",
+      JsonElement("charts", ChartConfigurations(charts)),
+      ChartLicence().text(),
+      ChartLibrary().text(),
+      PageScript().text());
 }
 
 std::string NoteSection(const Report& report) {
@@ -129,79 +152,122 @@ std::string ReproduceSection(const Report& report) {
       Escaped(Version()));
 }
 
-// Takes estimates from the last candidates until the text is so much shorter;
-// returns of how many.
-size_t DropEstimates(size_t excess, nlohmann::ordered_json& answer) {
-  size_t dropped = 0;
+// Takes estimates from all but the best candidates, then the last candidates or
+// predictions, until the text is so much shorter. Returns what it took.
+std::vector<std::string> Shorten(size_t excess,
+                                 nlohmann::ordered_json& answer) {
+  std::vector<std::string> taken;
   size_t shorter = 0;
-  if (!answer.contains("candidates")) return 0;
-  nlohmann::ordered_json& candidates = answer["candidates"];
-  for (auto c = candidates.rbegin(); c != candidates.rend(); ++c) {
-    if (shorter >= excess) break;
-    nlohmann::ordered_json& estimate = (*c)["estimate"];
-    if (estimate.is_null()) continue;
-    shorter += estimate.dump().size();
-    estimate = nullptr;
-    ++dropped;
+  const char* list =
+      answer.contains("candidates") ? "candidates" : "predictions";
+  if (!answer.contains(list)) return taken;
+  nlohmann::ordered_json& answers = answer[list];
+  std::vector<size_t> without_estimate;
+  for (size_t i = answers.size(); i > kWithEstimate && shorter < excess; --i) {
+    nlohmann::ordered_json& one = answers[i - 1];
+    if (!one.contains("estimate") || one["estimate"].is_null()) continue;
+    shorter += one["estimate"].dump().size();
+    one["estimate"] = nullptr;
+    without_estimate.push_back(i - 1);
   }
-  return dropped;
+  const size_t all = answers.size();
+  // The first is the answer.
+  while (shorter < excess && answers.size() > 1) {
+    shorter += answers.back().dump().size();
+    answers.erase(answers.size() - 1);
+  }
+  const auto estimates = std::count_if(
+      without_estimate.begin(), without_estimate.end(), [&](size_t i) {
+        return i < answers.size();
+      });
+  if (estimates > 0) {
+    taken.push_back(fmt::format("the estimates of {} {}", estimates, list));
+  }
+  if (answers.size() < all) {
+    taken.push_back(
+        fmt::format("the last {} of {} {}", all - answers.size(), all, list));
+  }
+  return taken;
 }
 
-// The answer as JSON that no browser takes for the end of its element, behind a
-// page of so many bytes.
+// The answer, behind a page of so many bytes.
 std::string DataBlock(const Report& report, size_t page_bytes) {
   nlohmann::ordered_json answer = nlohmann::ordered_json::parse(report.json);
-  std::string compact = answer.dump();
-  std::string said;
-  if (page_bytes + compact.size() > kMostBytes) {
-    // Some room for the signs that are written out below.
-    const size_t excess = page_bytes + compact.size() - kMostBytes * 9 / 10;
-    said = fmt::format(
-        "<p>The data in this page has no estimates of the last {} candidates; "
-        "--export answer.json has all.</p>\n",
-        DropEstimates(excess, answer));
-    compact = answer.dump();
-  }
-  std::string safe;
-  safe.reserve(compact.size());
-  for (const char c : compact) {
-    if (c == '<') {
-      safe += "\\u003c";
-    } else {
-      safe += c;
-    }
-  }
+  std::string block = JsonElement("result", answer.dump());
+  if (page_bytes + block.size() <= kMostBytes) return block;
+  // Some room for signs that are written out.
+  const size_t excess = page_bytes + block.size() - kMostBytes * 9 / 10;
+  const std::vector<std::string> taken = Shorten(excess, answer);
   return fmt::format(
-      "{}<script type=\"application/json\" id=\"result\">{}</script>\n",
-      said,
-      safe);
+      "<p>The data in this page lack {}; --export answer.json has all.</p>\n{}",
+      fmt::join(taken, " and "),
+      JsonElement("result", answer.dump()));
+}
+
+// Nothing is asked of any network, and nothing runs but what is ours.
+std::string Policy() {
+  return fmt::format(
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+      "'none'; base-uri 'none'; form-action 'none'; style-src '{}'; "
+      "script-src '{}' '{}'\">\n",
+      PageStyle().digest(),
+      ChartLibrary().digest(),
+      PageScript().digest());
 }
 
 }  // namespace
+
+std::string Escaped(std::string_view text) {
+  std::string out;
+  for (const char c : hardware::OneLine(text, std::string::npos)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
 
 std::string HtmlPage(const Report& report) {
   const std::string title =
       Escaped(report.headline.empty() ? "trainfare" : report.headline.front());
   std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n{}"
       "<meta name=\"viewport\" content=\"width=device-width\">\n"
       "<title>{}</title>\n<style>{}</style></head>\n<body><main>\n"
       "<h1>{}</h1>\n",
+      Policy(),
       title,
-      kStyle,
+      PageStyle().text(),
       title);
   for (size_t i = 1; i < report.headline.size(); ++i) {
     out += fmt::format("<p>{}</p>\n", Escaped(report.headline[i]));
   }
   if (!report.tables.empty()) out += TableSection(report.tables.front());
-  for (const Chart& chart : report.charts) {
-    if (!chart.empty()) out += ChartSection(chart);
-  }
+  std::vector<Chart> charts = report.charts;
+  std::erase_if(charts, [](const Chart& chart) { return chart.empty(); });
+  for (const Chart& chart : charts) out += ChartSection(chart);
   for (size_t i = 1; i < report.tables.size(); ++i) {
     out += TableSection(report.tables[i]);
   }
   for (const Table& table : report.page_tables) out += TableSection(table);
   out += NoteSection(report) + ReproduceSection(report) + "</main>\n";
+  out += DrawingElements(charts);
   return out + DataBlock(report, out.size()) + "</body></html>\n";
 }
 

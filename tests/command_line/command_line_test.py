@@ -1522,6 +1522,27 @@ class Limits(Case):
                     *dearer, "--fail-if", "cost_percent>24%")  # fmt: skip
         self.good(*dearer, "--fail-if", "cost_percent>26%")
 
+    def test_show_holds_the_scenario_to_it(self):
+        asked = ("show", "emotion_bert_base", "--set", "batch=8")
+        parameters = self.json_of(
+            "predict", "emotion_bert_base", "--device", "l4")["scenario"]["parameters"]
+        self.good(*asked, "--fail-if", f"parameters>{parameters}")
+        file = self.path("kept.yaml")
+        result = self.run_it(*asked, "--output", file, "--fail-if",
+                             f"parameters>={parameters}")  # fmt: skip
+        self.assertEqual((result.returncode, result.stdout), (4, ""))
+        self.assertRegex(result.stderr,
+                         rf"^trainfare: --fail-if: parameters is {parameters}, .*\n$")
+        with open(file, encoding="utf-8") as text:
+            self.assertEqual(text.read(), self.good(*asked).stdout)
+        self.assertEqual(self.run_it(*asked, "--fail-if", "batch>4").returncode, 4)
+        self.good(*asked, "--fail-if", "batch>8")
+        said = self.run_it(*asked, "--output", self.path("none.yaml"),
+                           "--fail-if", "paramters>1")  # fmt: skip
+        self.assertEqual(said.returncode, 2)
+        self.assertIn('unknown figure "paramters"; did you mean "parameters"', said.stderr)
+        self.assertFalse(os.path.exists(self.path("none.yaml")))
+
     def test_every_other_command_that_answers(self):
         self.passed(r"memory_bytes of rows/\d+ is .*; and \d+ more",
                     "list", "devices", "--fail-if", "memory_bytes>1GiB")  # fmt: skip
