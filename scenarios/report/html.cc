@@ -12,6 +12,7 @@
 #include "hardware/files/foreign_text.h"
 #include "scenarios/report/chart_configuration.h"
 #include "scenarios/report/page_files.h"
+#include "scenarios/report/version.h"
 
 namespace trainfare::scenarios {
 namespace {

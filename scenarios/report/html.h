@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "scenarios/report/output.h"
+#include "scenarios/report/report.h"
 
 namespace trainfare::scenarios {
 

@@ -27,8 +27,6 @@ constexpr std::array kFormats = {
 
 }  // namespace
 
-std::string_view Version() { return TRAINFARE_VERSION; }
-
 Format FormatFromText(std::string_view text) {
   for (const auto& [format, name] : kFormats) {
     if (name == text) return format;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hardware/files/json_text.h"
-#include "scenarios/report/output.h"
+#include "scenarios/report/version.h"
 
 namespace trainfare::scenarios {
 namespace {

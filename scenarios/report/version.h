@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace trainfare::scenarios {
+
+// Of this program: "0.1.0".
+std::string_view Version();
+
+}  // namespace trainfare::scenarios
