@@ -158,7 +158,6 @@ Architecture ReadT5(const ConfigJson& c, bool version_1_1) {
   a.dropout = c.Share("dropout_rate", 0.1);
   a.drops_activation = true;
   a.untied_output = !c.Flag("tie_word_embeddings", !version_1_1);
-  c.Expect("is_encoder_decoder", true);
   // What the file says twice.
   Ignore(c,
          {"classifier_dropout",
@@ -189,7 +188,6 @@ Architecture ReadTwoSides(const ConfigJson& c) {
   a.dropout = c.Share("dropout", 0.1);
   a.drops_activation = c.Share("activation_dropout") > 0;
   a.untied_output = !c.Flag("tie_word_embeddings", true);
-  c.Expect("is_encoder_decoder", true);
   // Of Fairseq's files, which Transformers builds nothing of.
   c.Expect("add_final_layer_norm", false);
   c.Expect("normalize_before", false);
