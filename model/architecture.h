@@ -123,9 +123,6 @@ struct Architecture {
   bool separate_projections = false;
   // DistilBERT and RoBERTa classify through one more dense layer.
   bool classifier_dense = false;
-  // ModernBERT has a norm behind it, and both before spans, too.
-  bool head_norm = false;
-  bool head_bias = true;  // of the dense layers before classes and vocabulary
   Head head = Head::kSequenceClassification;
   int64_t labels = 2;
   double dropout = 0.1;  // of hidden states and attention probabilities
@@ -133,15 +130,13 @@ struct Architecture {
   Norm norm = Norm::kLayer;
   bool norm_bias = true;   // of LayerNorm
   bool norm_scale = true;  // norms have weights (OLMo's first have none)
-  NormPlacement norm_placement = NormPlacement::kByFamily;
   // The first block begins with a norm; ModernBERT's reads the embeddings'.
   bool first_norm = true;
+  NormPlacement norm_placement = NormPlacement::kByFamily;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   PositionKind position_kind = PositionKind::kTable;
   int64_t relative_buckets = 0;  // of kRelative, a side
   int64_t unrotated_layers = 0;  // blocks without positions (SmolLM3)
-  // Scores are divided by the root of a head's size; T5's are not.
-  bool scaled_scores = true;
 
   int64_t key_value_heads = 0;  // 0 = heads; fewer: grouped, 1: multi-query
   int64_t head_size = 0;        // of queries and keys; 0 = hidden / heads
@@ -157,6 +152,11 @@ struct Architecture {
   bool attention_bias = true;    // of query, key and value
   bool output_bias = true;       // of attention's output
   bool attention_sinks = false;  // a learned score a head (gpt-oss)
+  // Scores are divided by the root of a head's size; T5's are not.
+  bool scaled_scores = true;
+  // Attention and feed-forward read the same sum (GPT-NeoX), or the same norm.
+  bool parallel_block = false;
+  bool shared_norm = false;
   // Blocks of which so many see no further back than `window` positions.
   int64_t window = 0;
   int64_t windowed_layers = 0;
@@ -166,9 +166,6 @@ struct Architecture {
   bool joint_gate = false;        // G and W are one matrix
   bool drops_activation = false;  // dropout of what the activation gives, too
   bool feed_forward_bias = true;
-  // Attention and feed-forward read the same sum (GPT-NeoX), or the same norm.
-  bool parallel_block = false;
-  bool shared_norm = false;
 
   int64_t experts = 0;  // routed; 0 = none
   int64_t experts_per_token = 0;
@@ -184,6 +181,10 @@ struct Architecture {
 
   bool untied_output = false;  // the logits have a matrix of their own
   bool logits_bias = false;    // of a causal language model's
+  // ModernBERT has a norm behind the dense layer before classes, and both
+  // before spans, too.
+  bool head_norm = false;
+  bool head_bias = true;  // of the dense layers before classes and vocabulary
   bool output_soft_cap = false;
   bool attention_soft_cap = false;
   bool final_norm = true;  // where blocks begin with a norm

@@ -52,7 +52,8 @@ AttentionShape PassKernels::SelfAttention(int64_t length,
                        a_.query_head_size(),
                        a_.key_heads(),
                        a_.context_head_size(),
-                       0};
+                       0,
+                       positions};
   const int64_t document = std::max<int64_t>(1, length / w_.documents);
   int64_t seen = document * document;
   if (a_.family == Family::kDecoder) {
@@ -63,7 +64,6 @@ AttentionShape PassKernels::SelfAttention(int64_t length,
     seen = document * std::min(document, 2 * (a_.window / 2) + 1);
   }
   shape.seen = seen * w_.documents;
-  shape.positions = positions;
   return shape;
 }
 

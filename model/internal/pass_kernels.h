@@ -62,7 +62,7 @@ struct AttentionShape {
   // them, s (s + 1) / 2 where attention is causal, less within a window.
   int64_t seen;
   // Positions enter here: not across two sides, and not in every block.
-  bool positions = true;
+  bool positions;
 
   int64_t seen_scores() const { return products() * seen; }
   int64_t products() const { return batch * heads; }
