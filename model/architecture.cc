@@ -7,91 +7,16 @@
 #include <utility>
 
 #include "model/decoder_presets.h"
+#include "model/encoder_presets.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
 namespace trainfare::model {
 namespace {
 
-Architecture Bert(std::string name,
-                  int64_t layers,
-                  int64_t hidden,
-                  int64_t heads,
-                  int64_t vocabulary) {
-  Architecture a;
-  a.name = std::move(name);
-  a.layers = layers;
-  a.hidden = hidden;
-  a.heads = heads;
-  a.intermediate = 4 * hidden;
-  a.vocabulary = vocabulary;
-  a.positions = 512;
-  a.token_types = 2;
-  return a;
-}
-
-// Liu et al. 2019: byte-level BPE vocabulary, no pooler when classifying, but
-// a dense layer in the head; rows 0 and 1 of the position table are padding.
-Architecture Roberta(std::string name,
-                     int64_t layers,
-                     int64_t hidden,
-                     int64_t heads) {
-  Architecture a = Bert(std::move(name), layers, hidden, heads, 50265);
-  a.positions = 514;
-  a.position_offset = 2;
-  a.token_types = 1;
-  a.pooler = false;
-  a.classifier_dense = true;
-  return a;
-}
-
-Architecture DistilBert() {
-  Architecture a = Bert("distilbert-base-uncased", 6, 768, 12, 30522);
-  a.token_types = 0;
-  a.pooler = false;
-  a.classifier_dense = true;
-  return a;
-}
-
-// Vaswani et al. 2017, table 3; one vocabulary shared by both sides and the
-// output projection, sinusoidal positions.
-Architecture Transformer(std::string name, int64_t hidden, int64_t heads) {
-  Architecture a;
-  a.name = std::move(name);
-  a.family = Family::kEncoderDecoder;
-  a.layers = 6;
-  a.decoder_layers = 6;
-  a.hidden = hidden;
-  a.heads = heads;
-  a.intermediate = 4 * hidden;
-  a.vocabulary = 37000;
-  a.embedding_layer_norm = false;
-  a.pooler = false;
-  a.head = Head::kCausalLanguageModel;
-  return a;
-}
-
 const std::vector<Architecture>& Presets() {
   static const std::vector<Architecture> presets = [] {
-    std::vector<Architecture> all = {
-        Bert("bert-base-cased", 12, 768, 12, 28996),
-        Bert("bert-base-uncased", 12, 768, 12, 30522),
-        Bert("bert-large-cased", 24, 1024, 16, 28996),
-        Bert("bert-large-uncased", 24, 1024, 16, 30522),
-        Bert("bert-mini", 4, 256, 4, 30522),
-        Bert("bert-small", 4, 512, 8, 30522),
-        Bert("bert-medium", 8, 512, 8, 30522),
-        Bert("bert-tiny", 2, 128, 2, 30522),
-        Roberta("roberta-base", 12, 768, 12),
-        Roberta("roberta-large", 24, 1024, 16),
-        DistilBert(),
-        Gpt2("gpt2", 12, 768, 12),
-        Gpt2("gpt2-medium", 24, 1024, 16),
-        Gpt2("gpt2-large", 36, 1280, 20),
-        Gpt2("gpt2-xl", 48, 1600, 25),
-        Transformer("transformer-base", 512, 8),
-        Transformer("transformer-big", 1024, 16),
-    };
+    std::vector<Architecture> all = EncoderPresets();
     const std::vector<Architecture> decoders = DecoderPresets();
     all.insert(all.end(), decoders.begin(), decoders.end());
     std::sort(all.begin(),
@@ -134,8 +59,7 @@ class TensorLister {
   }
   void LayerNorm(std::string_view name) { NormOf(name, a_.hidden); }
   void NormOf(std::string_view name, int64_t width) {
-    Add(name, width);
-    if (a_.norm == Norm::kLayer && a_.norm_bias) Add(name, width);
+    for (int64_t row = 0; row < a_.norm_rows(); ++row) Add(name, width);
   }
   // The norms of attention or feed-forward: before it, behind it, or both.
   void Norms(std::string_view name) {
@@ -145,7 +69,8 @@ class TensorLister {
                                            : "attention.post_norm");
     }
   }
-  void SelfAttention() {
+  // `normed`: with the norms that belong to it.
+  void SelfAttention(bool normed = true) {
     const bool bias = a_.attention_bias;
     if (a_.latent()) {
       LatentProjections();
@@ -171,7 +96,7 @@ class TensorLister {
            a_.context_width(),
            a_.hidden,
            a_.output_bias);
-    Norms("attention.output.LayerNorm");
+    if (normed) Norms("attention.output.LayerNorm");
   }
   // DeepSeek-AI 2024, section 2.1: queries, and keys and values, through a
   // norm between two products; the part of a key that carries its position is
@@ -223,8 +148,9 @@ class TensorLister {
               std::string_view out,
               int64_t intermediate,
               bool bias) {
-    if (a_.gated) Linear(gate, a_.hidden, intermediate, bias);
-    Linear(in, a_.hidden, intermediate, bias);
+    const bool joint = a_.gated && a_.joint_gate;
+    if (a_.gated && !joint) Linear(gate, a_.hidden, intermediate, bias);
+    Linear(in, a_.hidden, (joint ? 2 : 1) * intermediate, bias);
     Linear(out, intermediate, a_.hidden, bias);
   }
   void FeedForward(bool experts = false) {
@@ -279,24 +205,33 @@ class TensorLister {
 void AddEmbeddings(const Architecture& a, TensorLister& list) {
   list.SetLayer(0);
   list.Add("word_embeddings", a.vocabulary * a.hidden, a.hidden);
-  if (a.table_rows() > 0) {
-    list.Add("position_embeddings", a.positions * a.hidden, a.hidden);
+  // Words are of both sides, positions and norms of each (BART).
+  const int sides = a.family == Family::kEncoderDecoder ? 2 : 1;
+  for (int side = 0; side < sides; ++side) {
+    if (a.table_rows() > 0) {
+      list.Add("position_embeddings", a.positions * a.hidden, a.hidden);
+    }
+    if (a.token_types > 0) {
+      list.Add("token_type_embeddings", a.token_types * a.hidden, a.hidden);
+    }
+    if (a.embedding_layer_norm) list.LayerNorm("embeddings.LayerNorm");
   }
-  if (a.token_types > 0) {
-    list.Add("token_type_embeddings", a.token_types * a.hidden, a.hidden);
-  }
-  if (a.embedding_layer_norm) list.LayerNorm("embeddings.LayerNorm");
 }
 
 void AddHead(const Architecture& a, TensorLister& list) {
   switch (a.head) {
     case Head::kSequenceClassification:
       if (a.classifier_dense) {
-        list.Linear("pre_classifier", a.hidden, a.hidden);
+        list.Linear("pre_classifier", a.hidden, a.hidden, a.head_bias);
       }
+      if (a.head_norm) list.LayerNorm("pre_classifier.norm");
       list.Linear("classifier", a.hidden, a.labels);
       break;
     case Head::kQuestionAnswering:
+      if (a.head_norm) {
+        list.Linear("pre_classifier", a.hidden, a.hidden, a.head_bias);
+        list.LayerNorm("pre_classifier.norm");
+      }
       list.Linear("qa_outputs", a.hidden, 2);
       break;
     case Head::kPreTraining:
@@ -304,14 +239,15 @@ void AddHead(const Architecture& a, TensorLister& list) {
       [[fallthrough]];
     case Head::kMaskedLanguageModel:
       // The projection itself is tied to the word embeddings.
-      list.Linear("cls.transform.dense", a.hidden, a.hidden);
+      list.Linear("cls.transform.dense", a.hidden, a.hidden, a.head_bias);
       list.LayerNorm("cls.transform.LayerNorm");
       list.Add("cls.predictions", a.vocabulary);
       break;
-    case Head::kCausalLanguageModel:  // no bias
+    case Head::kCausalLanguageModel:
       if (a.untied_output) {
         list.Linear("lm_head", a.hidden, a.vocabulary, false);
       }
+      if (a.logits_bias) list.Add("lm_head", a.vocabulary);
       break;
     case Head::kNone:
       break;
@@ -352,7 +288,7 @@ void AddSide(const Architecture& a,
 // The encoder, or a model of one side.
 void AddBlocks(const Architecture& a, TensorLister& list) {
   const auto add_block = [&](int64_t i) {
-    list.SelfAttention();
+    list.SelfAttention(a.first_norm || i > 0);
     list.FeedForward(a.experts > 0 && i >= a.dense_layers);
   };
   AddSide(a, 0, a.layers, add_block, list);
@@ -387,14 +323,13 @@ void AddNextTokenBlocks(const Architecture& a, TensorLister& list) {
 void AddAll(const Architecture& a, TensorLister& list) {
   AddEmbeddings(a, list);
   AddBlocks(a, list);
-  if (a.decoder_layers > 0 &&
-      a.norm_before()) {  // a side closes with one norm more
+  if (a.decoder_layers > 0 && a.closing_norm()) {  // a side has its own
     list.LayerNorm("encoder.final_layer_norm");
   }
   AddDecoderBlocks(a, list);
   AddNextTokenBlocks(a, list);
   list.SetLayer(a.blocks() + 1);
-  if (a.norm_before() && a.final_norm) list.LayerNorm("final_layer_norm");
+  if (a.closing_norm()) list.LayerNorm("final_layer_norm");
   if (a.has_pooler()) list.Linear("pooler.dense", a.hidden, a.hidden);
   AddHead(a, list);
 }
@@ -423,7 +358,8 @@ const Architecture* Lookup(std::string_view name) {
 }  // namespace
 
 bool Architecture::joint_projection() const {
-  return family == Family::kDecoder && !separate_projections && !latent();
+  const bool joint = family == Family::kDecoder && !separate_projections;
+  return (joint || joint_projections) && !latent();
 }
 
 bool Architecture::norm_before() const {

@@ -111,8 +111,8 @@ struct Architecture {
   int64_t heads = 0;
   int64_t intermediate = 0;
   int64_t vocabulary = 0;
-  // Rows of the learned position table; 0 = fixed. Without a table (rotary) the
-  // longest sequence, 0 = any.
+  // Rows of the learned position table, of each side; 0 = fixed. Without a
+  // table (rotary) the longest sequence, 0 = any.
   int64_t positions = 0;
   int64_t position_offset = 0;  // rows not usable as positions (RoBERTa: 2)
   int64_t token_types = 0;      // rows of the token-type table
@@ -128,11 +128,15 @@ struct Architecture {
   double dropout = 0.1;  // of hidden states and attention probabilities
 
   Norm norm = Norm::kLayer;
-  bool norm_bias = true;  // of LayerNorm
+  bool norm_bias = true;   // of LayerNorm
+  bool norm_scale = true;  // norms have weights (OLMo's first have none)
+  // The first block begins with a norm; ModernBERT's reads the embeddings'.
+  bool first_norm = true;
   NormPlacement norm_placement = NormPlacement::kByFamily;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   PositionKind position_kind = PositionKind::kTable;
   int64_t relative_buckets = 0;  // of kRelative, a side
+  int64_t unrotated_layers = 0;  // blocks without positions (SmolLM3)
 
   int64_t key_value_heads = 0;  // 0 = heads; fewer: grouped, 1: multi-query
   int64_t head_size = 0;        // of queries and keys; 0 = hidden / heads
@@ -143,19 +147,25 @@ struct Architecture {
   int64_t latent_query = 0;
   int64_t latent_key_value = 0;
   int64_t rotary_head_size = 0;
+  // Query, key and value of an encoder are one matrix, too (ModernBERT).
+  bool joint_projections = false;
   bool attention_bias = true;    // of query, key and value
   bool output_bias = true;       // of attention's output
   bool attention_sinks = false;  // a learned score a head (gpt-oss)
+  // Scores are divided by the root of a head's size; T5's are not.
+  bool scaled_scores = true;
+  // Attention and feed-forward read the same sum (GPT-NeoX), or the same norm.
+  bool parallel_block = false;
+  bool shared_norm = false;
   // Blocks of which so many see no further back than `window` positions.
   int64_t window = 0;
   int64_t windowed_layers = 0;
 
   Activation activation = Activation::kGelu;
-  bool gated = false;  // (act(x G) * x W) V: Shazeer 2020
+  bool gated = false;             // (act(x G) * x W) V: Shazeer 2020
+  bool joint_gate = false;        // G and W are one matrix
+  bool drops_activation = false;  // dropout of what the activation gives, too
   bool feed_forward_bias = true;
-  // Attention and feed-forward read the same sum (GPT-NeoX), or the same norm.
-  bool parallel_block = false;
-  bool shared_norm = false;
 
   int64_t experts = 0;  // routed; 0 = none
   int64_t experts_per_token = 0;
@@ -170,6 +180,11 @@ struct Architecture {
   int64_t next_token_blocks = 0;
 
   bool untied_output = false;  // the logits have a matrix of their own
+  bool logits_bias = false;    // of a causal language model's
+  // ModernBERT has a norm behind the dense layer before classes, and both
+  // before spans, too.
+  bool head_norm = false;
+  bool head_bias = true;  // of the dense layers before classes and vocabulary
   bool output_soft_cap = false;
   bool attention_soft_cap = false;
   bool final_norm = true;  // where blocks begin with a norm
@@ -200,9 +215,12 @@ struct Architecture {
   }
   // All blocks of the model.
   int64_t blocks() const { return layers + decoder_layers + next_token_blocks; }
-  int64_t norm_parameters(int64_t width) const {
-    return norm == Norm::kLayer && norm_bias ? 2 * width : width;
+  // Parameters of a norm, one row or two.
+  int64_t norm_rows() const {
+    return (norm_scale ? 1 : 0) + (norm == Norm::kLayer && norm_bias ? 1 : 0);
   }
+  // A norm closes the model, beside those of its blocks.
+  bool closing_norm() const { return norm_before() && final_norm; }
   // The pooler is built only for heads that read it.
   bool has_pooler() const;
   // Longest sequence that the position table allows; nullopt when unlimited.

@@ -60,6 +60,11 @@ Architecture Windowed(Architecture a, int64_t window, int64_t layers) {
   return a;
 }
 
+Architecture Unrotated(Architecture a, int64_t layers) {
+  a.unrotated_layers = layers;
+  return a;
+}
+
 struct ExpertDimensions {
   int64_t count = 0;
   int64_t per_token = 0;
@@ -244,7 +249,11 @@ Architecture Gpt2(std::string name,
 // Long because it is a table: a row a model.
 std::vector<Architecture> DecoderPresets() {
   return {
-
+      // openai-community/gpt2*
+      Gpt2("gpt2", 12, 768, 12),
+      Gpt2("gpt2-medium", 24, 1024, 16),
+      Gpt2("gpt2-large", 36, 1280, 20),
+      Gpt2("gpt2-xl", 48, 1600, 25),
       // meta-llama: Llama-2-*-hf, Meta-Llama-3-8B, Llama-3.1-*, Llama-3.2-*
       Llama("llama-2-7b", {32, 4096, 32, 32, 11008, 32000, 4096}),
       Llama("llama-2-13b", {40, 5120, 40, 40, 13824, 32000, 4096}),
@@ -261,6 +270,10 @@ std::vector<Architecture> DecoderPresets() {
       Tied(Llama("smollm2-135m", {30, 576, 9, 3, 1536, 49152, 8192})),
       Tied(Llama("smollm2-360m", {32, 960, 15, 5, 2560, 49152, 8192})),
       Tied(Llama("smollm2-1.7b", {24, 2048, 32, 32, 8192, 49152, 8192})),
+      // HuggingFaceTB/SmolLM3-3B: every fourth block without positions
+      Unrotated(
+          Tied(Llama("smollm3-3b", {36, 2048, 16, 4, 11008, 128256, 65536})),
+          9),
       // mistralai/Mistral-7B-v0.1 (window), v0.3, Mistral-Nemo-Base-2407
       Windowed(Llama("mistral-7b-v0.1", {32, 4096, 32, 8, 14336, 32000, 32768}),
                4096,

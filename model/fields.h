@@ -98,12 +98,17 @@ void VisitBlock(Archive& archive, A& a) {
           a.norm);
   archive(Field{.name = "norm_bias", .about = "LayerNorm has a shift"},
           a.norm_bias);
+  archive(Field{.name = "norm_scale", .about = "Norms have weights"},
+          a.norm_scale);
   archive(
       Field{
           .name = "norm_placement",
           .about =
               "Where norms stand; by_family: before in a decoder, else after"},
       a.norm_placement);
+  archive(Field{.name = "first_norm",
+                .about = "The first block begins with a norm (ModernBERT: no)"},
+          a.first_norm);
   archive(
       Field{.name = "query_key_norm",
             .about =
@@ -114,9 +119,14 @@ void VisitBlock(Archive& archive, A& a) {
                          "the longest sequence"},
           a.position_kind);
   archive(Field{.name = "relative_buckets",
-                .about =
-                    "Buckets of distances to each side, of relative positions"},
+                .about = "Buckets of distances, of relative positions"},
           a.relative_buckets);
+  archive(Field{.name = "unrotated_layers",
+                .about = "Blocks without positions (SmolLM3: a quarter)"},
+          a.unrotated_layers);
+  archive(Field{.name = "scaled_scores",
+                .about = "Scores are divided by the root of a head's size"},
+          a.scaled_scores);
   archive(Field{.name = "key_value_heads",
                 .about = "Heads of keys and values; 0: as many as `heads`"},
           a.key_value_heads);
@@ -138,6 +148,10 @@ void VisitBlock(Archive& archive, A& a) {
       Field{.name = "rotary_head_size",
             .about = "Part of a head that carries its position; 0: all of it"},
       a.rotary_head_size);
+  archive(
+      Field{.name = "joint_projections",
+            .about = "Query, key and value of an encoder are one matrix, too"},
+      a.joint_projections);
   archive(Field{.name = "attention_bias",
                 .about = "Query, key and value have biases"},
           a.attention_bias);
@@ -160,6 +174,11 @@ void VisitBlock(Archive& archive, A& a) {
   archive(
       Field{.name = "gated", .about = "A second product gates the activation"},
       a.gated);
+  archive(Field{.name = "joint_gate", .about = "Both products are one matrix"},
+          a.joint_gate);
+  archive(Field{.name = "drops_activation",
+                .about = "Dropout of what the activation gives, too"},
+          a.drops_activation);
   archive(Field{.name = "feed_forward_bias",
                 .about = "The feed-forward products have biases"},
           a.feed_forward_bias);
@@ -197,6 +216,16 @@ void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "untied_output",
                 .about = "The logits have a matrix of their own"},
           a.untied_output);
+  archive(Field{.name = "logits_bias",
+                .about = "Logits of a causal language model have biases (Phi)"},
+          a.logits_bias);
+  archive(Field{.name = "head_norm",
+                .about = "A dense layer and a norm before classes and spans"},
+          a.head_norm);
+  archive(
+      Field{.name = "head_bias",
+            .about = "Dense layers before classes and vocabulary have biases"},
+      a.head_bias);
   archive(Field{.name = "output_soft_cap",
                 .about = "Logits go through tanh (Gemma 2)"},
           a.output_soft_cap);
@@ -253,9 +282,10 @@ void VisitDimensions(Archive& archive, A& a) {
                 .required = true,
                 .least = 1},
           a.vocabulary);
-  archive(Field{.name = "positions",
-                .about = "Rows of the table of positions; 0: fixed ones"},
-          a.positions);
+  archive(
+      Field{.name = "positions",
+            .about = "Rows of the table of positions, a side; 0: fixed ones"},
+      a.positions);
   archive(Field{.name = "position_offset",
                 .about = "Rows of it before the first position (RoBERTa: 2)"},
           a.position_offset);

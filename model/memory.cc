@@ -199,8 +199,14 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   }
   // Fairseq's translation models drop out the activation, too: its mask, and
   // what it made of the tensor.
-  if (RulesOf(w).drops_activation_apart && TwoSided(w) && width.mask > 0) {
+  const bool apart = RulesOf(w).drops_activation_apart && TwoSided(w);
+  if (apart && width.mask > 0) {
     bytes += tokens * i * (width.mask + width.element);
+  }
+  // Where the model does so what the next product takes is what dropout gives.
+  const bool masked = apart || RulesOf(w).block == BlockKernels::kHandFused;
+  if (w.architecture.drops_activation && !masked && !experts) {
+    bytes += tokens * i * width.mask;
   }
   bytes += tokens * h * width.mask;
   bytes += tokens * (h * width.wide + kStatistics);
@@ -254,8 +260,10 @@ Logits LogitsOf(const Workload& w) {
 int64_t HeadBytes(const Workload& w) {
   const Widths width(w);
   const Logits logits = LogitsOf(w);
+  const Head head = w.architecture.head;
   const bool transformed =
-      logits.vocabulary && w.architecture.head != Head::kCausalLanguageModel;
+      (logits.vocabulary && head != Head::kCausalLanguageModel) ||
+      (head == Head::kQuestionAnswering && w.architecture.head_norm);
   if (!transformed) return 0;
   // Dense, GELU, LayerNorm: three inputs and the operand of the projection.
   return logits.rows *
@@ -294,6 +302,17 @@ int64_t LongestQuery(const Workload& w) {
                      : w.sequence_length;
 }
 
+// The biases of relative positions, or their gradients, which all blocks of a
+// side add to: with each sequence's mask in them, operation by operation.
+int64_t PositionBiasBytes(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (a.position_kind != PositionKind::kRelative) return 0;
+  const int64_t length = LongestQuery(w);
+  const bool masked = OperationByOperation(w.stack);
+  return (masked ? w.batch : 1) * a.heads * length * length *
+         (masked ? Widths(w).wide : Widths(w).element);
+}
+
 // Tensors of the one block that a pass is in: the larger of attention, with
 // `head_tensors` split into heads, and feed-forward.
 int64_t BlockTransients(const Workload& w, int64_t head_tensors) {
@@ -315,7 +334,8 @@ int64_t BlockTransients(const Workload& w, int64_t head_tensors) {
                a.experts_per_token * a.expert_intermediate);
   const int64_t feed_forward =
       (a.gated ? 3 : 2) * tokens * inner * width.element;
-  return residual + std::max(heads + scores, feed_forward);
+  return residual + PositionBiasBytes(w) +
+         std::max(heads + scores, feed_forward);
 }
 
 // What a backward pass holds besides what was kept for it: gradients of

@@ -96,6 +96,35 @@ void RequireCountable(const Workload& w) {
                   sum));
 }
 
+// Positions, and what of a block goes with them alone.
+void ValidatePositions(const Architecture& a) {
+  const bool relative = a.position_kind == PositionKind::kRelative;
+  RequireCount(a.relative_buckets,
+               relative ? 1 : 0,
+               kLargestDimension,
+               "model.relative_buckets");
+  // A window is of blocks with positions.
+  RequireCount(a.unrotated_layers,
+               0,
+               a.layers - a.windowed_layers,
+               "model.unrotated_layers");
+  if (a.unrotated_layers > 0 && (a.position_kind != PositionKind::kRotary ||
+                                 a.family == Family::kEncoderDecoder)) {
+    throw InputError(
+        fmt::format("model.unrotated_layers: expected 0 without rotary "
+                    "positions on one side, got {}",
+                    a.unrotated_layers));
+  }
+  if (!a.first_norm && !(a.closing_norm() && a.family == Family::kEncoder)) {
+    throw InputError(
+        "model.first_norm: expected true, or norm_placement: before in an "
+        "encoder with a final_norm, got false");
+  }
+  if (a.joint_gate && !a.gated) {
+    throw InputError("model.joint_gate: expected gated beside it, got false");
+  }
+}
+
 // The parts of today's blocks, and that they go together.
 void ValidateBlock(const Architecture& a) {
   const auto count = [](int64_t value, int64_t most, std::string_view what) {
@@ -114,8 +143,8 @@ void ValidateBlock(const Architecture& a) {
   count(a.latent_query, kLargestDimension, "model.latent_query");
   count(a.latent_key_value, kLargestDimension, "model.latent_key_value");
   count(a.rotary_head_size, a.query_head_size(), "model.rotary_head_size");
-  count(a.relative_buckets, kLargestDimension, "model.relative_buckets");
   count(a.windowed_layers, a.layers, "model.windowed_layers");
+  ValidatePositions(a);
   if (a.windowed_layers > 0 && a.window <= 0) {
     throw InputError(
         fmt::format("model.window: expected a window of at least 1 for {} "

@@ -38,7 +38,11 @@ void PassKernels::Backward() {
   if (w_.trainable.everything()) {
     Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
     EmbeddingsBackward(SourceTokens());
-    if (TwoSided()) EmbeddingsBackward(w_.batch * TargetLength());
+    PositionBiasBackward(w_.sequence_length);
+    if (TwoSided()) {
+      EmbeddingsBackward(w_.batch * TargetLength());
+      PositionBiasBackward(TargetLength());
+    }
     Close();
   }
 }
@@ -59,7 +63,7 @@ void PassKernels::BlocksBackward(int64_t first, int64_t end, bool again) {
 void PassKernels::LayerBackward(const LayerGroup& group, bool core_again) {
   const int64_t tokens = SourceTokens();
   const AttentionShape shape =
-      SelfAttention(w_.sequence_length, group.windowed);
+      SelfAttention(w_.sequence_length, group.windowed, group.positions);
   FeedForwardBackward(tokens, group.experts);
   if (core_again) {
     AttentionCoreForward(
@@ -215,10 +219,12 @@ void PassKernels::RmsNormBackward(int64_t rows, int64_t width, int64_t read) {
 // The backward pass of RotaryForward(). Operation by operation: the gradient
 // times sin, its halves apart, - of one, each half laid into zeros, times cos,
 // and all three added.
-void PassKernels::RotaryBackward(int64_t query_tokens, int64_t key_tokens) {
-  if (a_.position_kind != PositionKind::kRotary) return;
+void PassKernels::RotaryBackward(const AttentionShape& shape,
+                                 int64_t query_tokens,
+                                 int64_t key_tokens) {
+  if (!Rotates(shape)) return;
   constexpr KernelName kName = "rotary gradient";
-  const Rotated r = RotatedElements(query_tokens, key_tokens);
+  const Rotated r = RotatedElements(shape, query_tokens, key_tokens);
   if (rules_.fuses_positions) {
     Elementwise(kName, r.queries + r.keys, r.written, r.read, kRotaryFlops);
     return;
@@ -335,39 +341,58 @@ void PassKernels::DenseBackward(int64_t tokens) {
   LinearBackward(
       Matrix::kFeedForwardOut, tokens, a_.hidden, a_.intermediate, bias);
   const int64_t elements = tokens * a_.intermediate;
+  const bool apart = DropsActivation() && ByOperation();
+  if (apart) DropoutBackward(elements, element_);
+  const bool drops = DropsActivation() && !apart;
   if (a_.gated) {
     GatedActivationBackward(elements);
-    LinearBackward(Matrix::kFeedForwardGate,
-                   tokens,
-                   a_.intermediate,
-                   a_.hidden,
-                   bias,
-                   Input::kNarrowed);
-    if (!Compiled()) {
-      Elementwise(
-          "input gradient add", tokens * a_.hidden, 2 * wide_, wide_, 1);
+    if (drops) {
+      list_.kernels.back().vector_flops += elements * kDropoutFlops;
+      list_.kernels.back().bytes_read += elements * kMaskBytes;
     }
-  } else {
-    if (DropsActivation() && rules_.drops_activation_apart) {
-      DropoutBackward(elements, element_);
-    }
-    const bool drops = DropsActivation() && !rules_.drops_activation_apart;
-    Elementwise(
-        fused ? KernelName("gelu and bias gradient")
-              : KernelName("gelu gradient"),
-        elements,
-        2 * element_ + (drops ? DropoutMask() : 0),
-        element_,
-        kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
-        2);
-    if (fused) AddPartialSums(a_.intermediate);
+    GatedInputsBackward(tokens, bias);
+    return;
   }
+  Elementwise(
+      fused ? KernelName("gelu and bias gradient")
+            : KernelName("gelu gradient"),
+      elements,
+      2 * element_ + (drops ? DropoutMask() : 0),
+      element_,
+      kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
+      2);
+  if (fused) AddPartialSums(a_.intermediate);
   LinearBackward(Matrix::kFeedForwardIn,
                  tokens,
                  a_.intermediate,
                  a_.hidden,
                  bias,
                  Input::kNarrowed);
+}
+
+// Both products behind a gate, side by side where they are one matrix.
+void PassKernels::GatedInputsBackward(int64_t tokens, bool bias) {
+  using enum Matrix;
+  if (a_.joint_gate) {
+    if (EagerOutside()) {
+      Copy("join projection gradients",
+           2 * tokens * a_.intermediate,
+           element_,
+           element_);
+    }
+    MergedLinearBackward(
+        std::array{kFeedForwardGate, kFeedForwardIn}, tokens, bias);
+    return;
+  }
+  const auto linear = [&](Matrix matrix) {
+    LinearBackward(
+        matrix, tokens, a_.intermediate, a_.hidden, bias, Input::kNarrowed);
+  };
+  linear(kFeedForwardGate);
+  if (!Compiled()) {
+    Elementwise("input gradient add", tokens * a_.hidden, 2 * wide_, wide_, 1);
+  }
+  linear(kFeedForwardIn);
 }
 
 // The backward pass of AddRows().
@@ -479,11 +504,11 @@ void PassKernels::SharedExpertBackward(int64_t tokens) {
 }
 
 // The backward pass of LatentProjections(), last first.
-void PassKernels::LatentBackward(int64_t tokens) {
+void PassKernels::LatentBackward(const AttentionShape& shape, int64_t tokens) {
   const int64_t h = a_.hidden;
   const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
   Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
-  RotaryBackward(tokens, tokens);
+  RotaryBackward(shape, tokens, tokens);
   LinearBackward(Matrix::kKey,
                  tokens,
                  a_.heads * (plain + a_.context_head_size()),
@@ -541,18 +566,25 @@ void PassKernels::FlashAttentionBackward(const AttentionShape& shape) {
                       element_;
   kernel.bytes_written =
       (shape.query_elements() + shape.key_value_elements()) * element_;
+  if (Biased(shape)) kernel.bytes_read += shape.scores() * element_;
+  if (BiasTrains(shape)) kernel.bytes_written += shape.scores() * element_;
   if (EagerOutside()) {
     // Sums of blocks of keys meet in fp32.
     Copy("flash attention query gradient", shape.query_elements(), 4, element_);
+  }
+  if (BiasTrains(shape)) {
+    Elementwise(
+        "position bias gradient", shape.scores(), 2 * element_, element_, 1);
   }
 }
 
 // Gradients of the projections, and through them of what they read.
 void PassKernels::ProjectionsBackward(Attends attends,
+                                      const AttentionShape& shape,
                                       int64_t query_tokens,
                                       int64_t key_tokens) {
   const int64_t h = a_.hidden;
-  RotaryBackward(query_tokens, key_tokens);
+  RotaryBackward(shape, query_tokens, key_tokens);
   HeadNorms(&PassKernels::NormBackward, query_tokens, key_tokens);
   const bool bias = a_.attention_bias;
   using enum Matrix;
@@ -564,10 +596,10 @@ void PassKernels::ProjectionsBackward(Attends attends,
            element_,
            element_);
     }
-    MergedLinearBackward(std::array{kQuery, kKey, kValue}, query_tokens);
+    MergedLinearBackward(std::array{kQuery, kKey, kValue}, query_tokens, bias);
   } else if (HandFused()) {
     LinearBackward(kQuery, query_tokens, a_.query_width(), h, bias);
-    MergedLinearBackward(std::array{kKey, kValue}, key_tokens);
+    MergedLinearBackward(std::array{kKey, kValue}, key_tokens, bias);
   } else {
     LinearBackward(
         kQuery, query_tokens, a_.query_width(), h, bias, Input::kNarrowed);
@@ -598,8 +630,8 @@ void PassKernels::AttentionBackward(Attends attends,
   if (w_.stack.attention == Attention::kFlash) {
     FlashAttentionBackward(shape);
     if (EagerOutside()) SumRepeatedHeads(shape);
-    WidenRotatedGradient(query_tokens * a_.query_width());
-    WidenRotatedGradient(key_tokens * a_.key_width());
+    WidenRotatedGradient(shape, query_tokens * a_.query_width());
+    WidenRotatedGradient(shape, key_tokens * a_.key_width());
   } else {
     MaterialisedAttentionBackward(shape);
   }
@@ -607,32 +639,40 @@ void PassKernels::AttentionBackward(Attends attends,
   copy("merge head gradients", key_tokens * a_.key_width());
   copy("merge head gradients", key_tokens * a_.value_width());
   if (a_.latent()) {
-    LatentBackward(query_tokens);
+    LatentBackward(shape, query_tokens);
   } else {
-    ProjectionsBackward(attends, query_tokens, key_tokens);
+    ProjectionsBackward(attends, shape, query_tokens, key_tokens);
   }
   ResidualGradientAdd(query_tokens);
 }
 
 int64_t PassKernels::WidthOf(Matrix matrix) const {
-  if (matrix == Matrix::kQuery) return a_.query_width();
-  return matrix == Matrix::kKey ? a_.key_width() : a_.value_width();
+  switch (matrix) {
+    case Matrix::kQuery:
+      return a_.query_width();
+    case Matrix::kKey:
+      return a_.key_width();
+    case Matrix::kValue:
+      return a_.value_width();
+    case Matrix::kFeedForwardGate:
+    case Matrix::kFeedForwardIn:
+      return a_.intermediate;
+    default:
+      ENSURE(false, "a matrix that is joined with no other");
+  }
 }
 
 // The backward pass of one product of several matrices side by side; each may
 // have its own adapter.
 void PassKernels::MergedLinearBackward(std::span<const Matrix> matrices,
-                                       int64_t tokens) {
+                                       int64_t tokens,
+                                       bool bias) {
   const int64_t h = a_.hidden;
   int64_t outputs = 0;
   for (const Matrix matrix : matrices) outputs += WidthOf(matrix);
   if (w_.trainable.lora_rank == 0) {
-    LinearBackward(matrices.front(),
-                   tokens,
-                   outputs,
-                   h,
-                   a_.attention_bias,
-                   Input::kNarrowed);
+    LinearBackward(
+        matrices.front(), tokens, outputs, h, bias, Input::kNarrowed);
     return;
   }
   Dequantise(outputs * h);
@@ -655,7 +695,11 @@ void PassKernels::SoftmaxBackward(const AttentionShape& shape) {
               2 * wide_,
               wide_,
               kSoftmaxBackwardFlops);
+    if (BiasTrains(shape)) {
+      Elementwise("position bias gradient", scores, 2 * wide_, wide_, 1);
+    }
     NarrowGradient(scores);
+    if (!a_.scaled_scores) return;
     Elementwise(rules_.scales_queries ? KernelName("mask gradient")
                                       : KernelName("scale gradient"),
                 scores,
@@ -663,11 +707,13 @@ void PassKernels::SoftmaxBackward(const AttentionShape& shape) {
                 element_,
                 1);
   } else {
+    // A bias has the sum of all blocks' gradients.
+    const int64_t sum = BiasTrains(shape) ? element_ : 0;
     Reduction("dropout and softmax gradient",
               rows,
               scores,
-              2 * element_ + DropoutMask(),
-              element_,
+              2 * element_ + DropoutMask() + sum,
+              element_ + sum,
               kSoftmaxBackwardFlops + DropoutFlops() + 1);
   }
   if (a_.attention_soft_cap && !Compiled()) {
@@ -697,8 +743,10 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
        shape.head_size,
        shape.query_length,
        shape.products());
-  WidenRotatedGradient(shape.products() * shape.query_length * shape.head_size);
-  WidenRotatedGradient(shape.products() * shape.key_length * shape.head_size);
+  WidenRotatedGradient(shape,
+                       shape.products() * shape.query_length * shape.head_size);
+  WidenRotatedGradient(shape,
+                       shape.products() * shape.key_length * shape.head_size);
   SumRepeatedHeads(shape);
 }
 
@@ -713,13 +761,14 @@ void PassKernels::SumRepeatedHeads(const AttentionShape& shape) {
     Reduction("repeated head gradients", sums, elements, width, 0, 1);
     list_.kernels.back().bytes_written = sums * width;
   };
-  sum(shape.head_size, flash ? element_ : RotatedWidth());
+  sum(shape.head_size, flash ? element_ : RotatedWidth(shape));
   sum(shape.value_size, element_);
 }
 
 // Back through CastRotated().
-void PassKernels::WidenRotatedGradient(int64_t elements) {
-  if (RotatedWidth() > element_) WidenGradient(elements);
+void PassKernels::WidenRotatedGradient(const AttentionShape& shape,
+                                       int64_t elements) {
+  if (RotatedWidth(shape) > element_) WidenGradient(elements);
 }
 
 void PassKernels::HeadBackward() {
@@ -729,32 +778,29 @@ void PassKernels::HeadBackward() {
     LossBackward(b, a_.labels);
     LinearBackward(Matrix::kTaskHead, b, a_.labels, h);
     DropoutBackward(b * h, element_);
+    if (a_.head_norm) LayerNormBackward(b);
     if (a_.classifier_dense) {
       Elementwise("activation gradient", b * h, 2 * element_, element_, 1);
-      LinearBackward(Matrix::kTaskHead, b, h, h);
+      LinearBackward(Matrix::kTaskHead, b, h, h, a_.head_bias);
       ScatterFirstTokens();
     }
   } else if (a_.head == Head::kQuestionAnswering) {
     LossBackward(2 * b, w_.sequence_length);
     LinearBackward(
         Matrix::kTaskHead, HeadTokens(), 2, h, true, Input::kNarrowed);
+    if (a_.head_norm) HeadTransformBackward(Matrix::kTaskHead, HeadTokens());
   } else if (VocabularyHead()) {
     const int64_t rows = PredictedTokens();
     VocabularyBackward(rows);
     if (ChunkedLoss()) {
-      if (a_.norm_before() && a_.final_norm) LayerNormBackward(HeadTokens());
+      if (NormOfItsOwn()) {
+        LayerNormBackward(HeadTokens());
+        if (TwoSided()) LayerNormBackward(SourceTokens());
+      }
       return;
     }
     if (a_.head != Head::kCausalLanguageModel) {
-      LayerNormBackward(rows);
-      Elementwise("gelu gradient",
-                  rows * h,
-                  2 * element_,
-                  element_,
-                  kGeluBackwardFlops,
-                  2);
-      LinearBackward(
-          Matrix::kVocabularyHead, rows, h, h, true, Input::kNarrowed);
+      HeadTransformBackward(Matrix::kVocabularyHead, rows);
     }
     if (a_.head == Head::kPreTraining) {
       LossBackward(b, 2);
@@ -766,10 +812,18 @@ void PassKernels::HeadBackward() {
     LinearBackward(Matrix::kPooler, b, h, h);
     ScatterFirstTokens();
   }
-  if (a_.norm_before() && a_.final_norm) {
+  if (NormOfItsOwn()) {
     LayerNormBackward(HeadTokens());
     if (TwoSided()) LayerNormBackward(SourceTokens());
   }
+}
+
+void PassKernels::HeadTransformBackward(Matrix matrix, int64_t rows) {
+  const int64_t h = a_.hidden;
+  LayerNormBackward(rows);
+  Elementwise(
+      "gelu gradient", rows * h, 2 * element_, element_, kGeluBackwardFlops, 2);
+  LinearBackward(matrix, rows, h, h, a_.head_bias, Input::kNarrowed);
 }
 
 void PassKernels::VocabularyBackward(int64_t rows) {
@@ -787,7 +841,7 @@ void PassKernels::VocabularyBackward(int64_t rows) {
                  rows,
                  a_.vocabulary,
                  h,
-                 a_.head != Head::kCausalLanguageModel,
+                 a_.head != Head::kCausalLanguageModel || a_.logits_bias,
                  Input::kNarrowed);
 }
 
@@ -840,6 +894,23 @@ void PassKernels::EmbeddingsBackward(int64_t tokens) {
   if (VocabularyHead() && EagerOutside() && !a_.untied_output) {
     AddWeightGradient("tied gradient add", a_.vocabulary * a_.hidden);
   }
+}
+
+// The gradients of all sequences meet, and those of a bucket.
+void PassKernels::PositionBiasBackward(int64_t length) {
+  if (a_.position_kind != PositionKind::kRelative) return;
+  const int64_t biases = length * length * a_.heads;
+  Reduction("position bias gradient",
+            biases,
+            w_.batch * biases,
+            EagerOutside() ? wide_ : element_,
+            0,
+            1);
+  list_.kernels.back().bytes_written = biases * 4;
+  Kernel& kernel = Push("table gradient", KernelKind::kEmbedding, biases);
+  kernel.vector_flops = biases;
+  kernel.bytes_read = 2 * biases * 4 + length * length * kIndexBytes;
+  kernel.bytes_written = biases * 4;
 }
 
 void PassKernels::TableGradient(int64_t rows, int64_t tokens) {

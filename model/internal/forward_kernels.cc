@@ -10,7 +10,11 @@ namespace trainfare::model::internal {
 void PassKernels::Forward() {
   Open(Phase::kForward, SegmentRole::kEmbeddings, 1);
   EmbeddingsForward(SourceTokens());
-  if (TwoSided()) EmbeddingsForward(w_.batch * TargetLength());
+  PositionBiasForward(w_.sequence_length);
+  if (TwoSided()) {
+    EmbeddingsForward(w_.batch * TargetLength());
+    PositionBiasForward(TargetLength());
+  }
   if (casts_weights_) CastWeights();
   Close();
 
@@ -38,7 +42,9 @@ void PassKernels::Forward() {
   Close();
 }
 
-AttentionShape PassKernels::SelfAttention(int64_t length, bool windowed) const {
+AttentionShape PassKernels::SelfAttention(int64_t length,
+                                          bool windowed,
+                                          bool positions) const {
   AttentionShape shape{w_.batch,
                        a_.heads,
                        length,
@@ -46,7 +52,8 @@ AttentionShape PassKernels::SelfAttention(int64_t length, bool windowed) const {
                        a_.query_head_size(),
                        a_.key_heads(),
                        a_.context_head_size(),
-                       0};
+                       0,
+                       positions};
   const int64_t document = std::max<int64_t>(1, length / w_.documents);
   int64_t seen = document * document;
   if (a_.family == Family::kDecoder) {
@@ -68,7 +75,8 @@ AttentionShape PassKernels::CrossAttention() const {
           a_.query_head_size(),
           a_.key_heads(),
           a_.context_head_size(),
-          TargetLength() * w_.sequence_length};
+          TargetLength() * w_.sequence_length,
+          /*positions=*/false};
 }
 
 void PassKernels::EmbeddingsForward(int64_t tokens) {
@@ -96,10 +104,29 @@ void PassKernels::EmbeddingsForward(int64_t tokens) {
   if (dropout_ && !Compiled()) Dropout(elements, wide_);
 }
 
+// Raffel et al. 2020, section 2.1: once for all blocks of a side, from distances
+// to buckets, from these to a bias a head, and, operation by operation, the mask
+// of each sequence with it.
+void PassKernels::PositionBiasForward(int64_t length) {
+  if (a_.position_kind != PositionKind::kRelative) return;
+  const int64_t pairs = length * length;
+  const int64_t width = EagerOutside() ? 4 : element_;
+  Elementwise("position bias", pairs, kIndexBytes, kIndexBytes, 1);
+  if (EagerOutside()) list_.kernels.back().launches = kBucketLaunches;
+  Kernel& gather =
+      Push("embedding gather", KernelKind::kEmbedding, pairs * a_.heads);
+  gather.bytes_read = pairs * (kIndexBytes + a_.heads * 4);
+  gather.bytes_written = pairs * a_.heads * width;
+  if (EagerOutside()) {
+    Elementwise("position bias", w_.batch * pairs * a_.heads, 4, wide_, 1);
+  }
+}
+
 // What is narrowed of the blocks: a launch a matrix, and one a bias.
 PassKernels::WeightCasts PassKernels::CastsOfBlocks() const {
   const int64_t h = a_.hidden;
   const int64_t feed_forward = a_.gated ? 3 : 2;
+  const int64_t matrices = a_.joint_gate ? 2 : feed_forward;
   WeightCasts casts;
   const auto attention = [&](int64_t layers, int64_t products) {
     if (a_.latent()) {
@@ -122,7 +149,7 @@ PassKernels::WeightCasts PassKernels::CastsOfBlocks() const {
   };
   const auto dense = [&](int64_t layers, int64_t intermediate, bool bias) {
     casts.Add(layers * feed_forward * h * intermediate,
-              layers * feed_forward * CastLaunches(bias));
+              layers * matrices * CastLaunches(bias));
   };
   attention(a_.layers + a_.next_token_blocks, a_.joint_projection() ? 1 : 3);
   attention(2 * a_.decoder_layers, 3);
@@ -155,14 +182,16 @@ PassKernels::WeightCasts PassKernels::CastsOfHead() const {
   };
   if (a_.has_pooler()) matrix(h, h);
   if (a_.head == Head::kSequenceClassification) {
-    if (a_.classifier_dense) matrix(h, h);
+    if (a_.classifier_dense) matrix(h, h, a_.head_bias);
     matrix(a_.labels, h);
   } else if (a_.head == Head::kQuestionAnswering) {
+    if (a_.head_norm) matrix(h, h, a_.head_bias);
     matrix(2, h);
   } else if (VocabularyHead()) {
     if (a_.head == Head::kPreTraining) matrix(2, h);
-    if (a_.head != Head::kCausalLanguageModel) matrix(h, h);
-    matrix(a_.vocabulary, h, a_.head != Head::kCausalLanguageModel);
+    const bool causal = a_.head == Head::kCausalLanguageModel;
+    if (!causal) matrix(h, h, a_.head_bias);
+    matrix(a_.vocabulary, h, !causal || a_.logits_bias);
   }
   return casts;
 }
@@ -244,7 +273,8 @@ void PassKernels::HeadNorms(NormPass pass,
 }
 
 // Elements of queries and keys that carry a position.
-PassKernels::Rotated PassKernels::RotatedElements(int64_t query_tokens,
+PassKernels::Rotated PassKernels::RotatedElements(const AttentionShape& shape,
+                                                  int64_t query_tokens,
                                                   int64_t key_tokens) const {
   const int64_t size =
       a_.rotary_head_size > 0 ? a_.rotary_head_size : a_.query_head_size();
@@ -255,23 +285,24 @@ PassKernels::Rotated PassKernels::RotatedElements(int64_t query_tokens,
   // Behind norms queries and keys are as these leave them.
   rotated.read =
       a_.query_key_norm == QueryKeyNorm::kNone ? element_ : NormWidth(element_);
-  rotated.written = RotatedWidth();
+  rotated.written = RotatedWidth(shape);
   return rotated;
 }
 
 // Autocast keeps the tables of sines in fp32, and so is what they make.
-int64_t PassKernels::RotatedWidth() const {
-  const bool wide = autocast_ && a_.position_kind == PositionKind::kRotary &&
-                    !rules_.fuses_positions;
+int64_t PassKernels::RotatedWidth(const AttentionShape& shape) const {
+  const bool wide = autocast_ && Rotates(shape) && !rules_.fuses_positions;
   return wide ? 4 : element_;
 }
 
 // x cos + rotate(x) sin over queries and keys (Su et al. 2021). Operation by
 // operation: x cos, - of one half, both halves joined, sin, the sum.
-void PassKernels::RotaryForward(int64_t query_tokens, int64_t key_tokens) {
-  if (a_.position_kind != PositionKind::kRotary) return;
+void PassKernels::RotaryForward(const AttentionShape& shape,
+                                int64_t query_tokens,
+                                int64_t key_tokens) {
+  if (!Rotates(shape)) return;
   constexpr KernelName kName = "rotary positions";
-  const Rotated r = RotatedElements(query_tokens, key_tokens);
+  const Rotated r = RotatedElements(shape, query_tokens, key_tokens);
   if (rules_.fuses_positions) {
     Elementwise(kName, r.queries + r.keys, r.read, r.written, kRotaryFlops);
     return;
@@ -350,10 +381,11 @@ void PassKernels::Dropout(int64_t elements, int64_t width) {
 }
 
 void PassKernels::LayerForward(const LayerGroup& group, int64_t tokens) {
-  AttentionForward(Attends::kSelf,
-                   SelfAttention(w_.sequence_length, group.windowed),
-                   tokens,
-                   tokens);
+  AttentionForward(
+      Attends::kSelf,
+      SelfAttention(w_.sequence_length, group.windowed, group.positions),
+      tokens,
+      tokens);
   FeedForwardForward(tokens, group.experts);
 }
 
@@ -380,7 +412,8 @@ void PassKernels::NextTokenInputForward() {
 }
 
 // DeepSeek-AI 2024, section 2.1.
-void PassKernels::LatentProjections(int64_t tokens) {
+void PassKernels::LatentProjections(const AttentionShape& shape,
+                                    int64_t tokens) {
   const int64_t h = a_.hidden;
   const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
   if (a_.latent_query > 0) {
@@ -399,18 +432,19 @@ void PassKernels::LatentProjections(int64_t tokens) {
             tokens,
             a_.heads * (plain + a_.context_head_size()),
             a_.latent_key_value);
-  RotaryForward(tokens, tokens);
+  RotaryForward(shape, tokens, tokens);
   // Both parts of keys, and of queries, side by side.
   Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
 }
 
 // Queries, keys and values, with their biases and adapters.
 void PassKernels::ProjectionsForward(Attends attends,
+                                     const AttentionShape& shape,
                                      int64_t query_tokens,
                                      int64_t key_tokens) {
   const int64_t h = a_.hidden;
   if (a_.latent()) {
-    LatentProjections(query_tokens);
+    LatentProjections(shape, query_tokens);
   } else if (Joint(attends)) {
     BlockGemm("query, key and value projection",
               query_tokens,
@@ -457,10 +491,10 @@ void PassKernels::AttentionForward(Attends attends,
   const int64_t queries = query_tokens * a_.query_width();
   const int64_t context = query_tokens * a_.context_width();
   CastOperand(query_tokens * h);
-  ProjectionsForward(attends, query_tokens, key_tokens);
+  ProjectionsForward(attends, shape, query_tokens, key_tokens);
   HeadNorms(&PassKernels::NormForward, query_tokens, key_tokens);
-  if (!a_.latent()) RotaryForward(query_tokens, key_tokens);
-  if (rules_.scales_queries) {
+  if (!a_.latent()) RotaryForward(shape, query_tokens, key_tokens);
+  if (rules_.scales_queries && a_.scaled_scores) {
     Elementwise("scale queries", queries, element_, element_, 1);
   }
   AttentionCoreForward(shape, queries, key_tokens * a_.key_width());
@@ -476,8 +510,8 @@ void PassKernels::AttentionCoreForward(const AttentionShape& shape,
                                        int64_t queries,
                                        int64_t keys) {
   if (w_.stack.attention == Attention::kFlash) {
-    CastRotated(queries);
-    CastRotated(keys);
+    CastRotated(shape, queries);
+    CastRotated(shape, keys);
     FlashAttentionForward(shape);
   } else {
     MaterialisedAttentionForward(shape, queries, keys);
@@ -485,8 +519,8 @@ void PassKernels::AttentionCoreForward(const AttentionShape& shape,
 }
 
 // What positions widened is narrowed for the product that reads it.
-void PassKernels::CastRotated(int64_t elements) {
-  if (RotatedWidth() > element_) CastOperand(elements);
+void PassKernels::CastRotated(const AttentionShape& shape, int64_t elements) {
+  if (RotatedWidth(shape) > element_) CastOperand(elements);
 }
 
 void PassKernels::FlashAttentionForward(const AttentionShape& shape) {
@@ -503,6 +537,7 @@ void PassKernels::FlashAttentionForward(const AttentionShape& shape) {
   kernel.bytes_read =
       (shape.query_elements() + shape.key_value_elements()) * element_;
   kernel.bytes_written = shape.context_elements() * element_;
+  if (Biased(shape)) kernel.bytes_read += shape.scores() * element_;
 }
 
 // LibTorch's flash attention takes heads where the projections left them.
@@ -516,12 +551,13 @@ void PassKernels::CopyHeads(const AttentionShape& shape,
                             int64_t queries,
                             int64_t keys) {
   const bool repeats = shape.key_heads < shape.heads && !Compiled();
+  const int64_t rotated = RotatedWidth(shape);
   if (EagerOutside() && !rules_.heads_are_strides) {
     // Strided heads are not one batched product: each operand is copied.
     // (Fairseq's tokens come before its sentences: heads are one stride.)
-    Copy("split heads", queries, RotatedWidth(), RotatedWidth());
+    Copy("split heads", queries, rotated, rotated);
     if (!repeats) {
-      Copy("split heads", keys, RotatedWidth(), RotatedWidth());
+      Copy("split heads", keys, rotated, rotated);
       Copy("split heads",
            keys / shape.head_size * shape.value_size,
            element_,
@@ -532,23 +568,28 @@ void PassKernels::CopyHeads(const AttentionShape& shape,
     // A batched product has as many keys as queries; the copies lie as it
     // takes them.
     const int64_t rows = shape.products() * shape.key_length;
-    Copy(
-        "repeat heads", rows * shape.head_size, RotatedWidth(), RotatedWidth());
+    Copy("repeat heads", rows * shape.head_size, rotated, rotated);
     Copy("repeat heads", rows * shape.value_size, element_, element_);
   }
-  CastRotated(queries);
-  CastRotated(shape.products() * shape.key_length * shape.head_size);
+  CastRotated(shape, queries);
+  CastRotated(shape, shape.products() * shape.key_length * shape.head_size);
 }
 
 void PassKernels::SoftmaxForward(const AttentionShape& shape) {
   const int64_t scores = shape.scores();
   const int64_t rows = shape.products() * shape.query_length;
+  // Where positions are biases, scores are read with them.
+  const int64_t read = (Biased(shape) ? 2 : 1) * element_;
   if (ByOperation()) {
-    if (!rules_.scales_queries) {
+    if (!rules_.scales_queries && a_.scaled_scores) {
       Elementwise("scale scores", scores, element_, element_, 1);
     }
-    // The mask is fp32, and so is the sum.
-    Elementwise("mask scores", scores, element_, wide_, 1);
+    // The mask is fp32, and so is the sum; a bias has the mask in it.
+    Elementwise("mask scores",
+                scores,
+                element_ + (Biased(shape) ? wide_ : 0),
+                wide_,
+                1);
     Reduction("softmax", rows, scores, wide_, wide_, kSoftmaxForwardFlops, 1);
     Dropout(scores, wide_);
     CastOperand(scores);
@@ -556,7 +597,7 @@ void PassKernels::SoftmaxForward(const AttentionShape& shape) {
     Reduction("mask and softmax",
               rows,
               scores,
-              element_,
+              read,
               element_,
               kSoftmaxForwardFlops + 1,
               1);
@@ -566,7 +607,7 @@ void PassKernels::SoftmaxForward(const AttentionShape& shape) {
     Reduction("mask, softmax and dropout",
               rows,
               scores,
-              element_,
+              read,
               dropout_ ? 2 * element_ + kMaskBytes : element_,
               kSoftmaxForwardFlops + 2 + DropoutFlops(),
               1,
@@ -575,7 +616,7 @@ void PassKernels::SoftmaxForward(const AttentionShape& shape) {
     Reduction("mask, softmax and dropout",
               rows,
               scores,
-              element_,
+              read,
               element_ + DropoutMask(),
               kSoftmaxForwardFlops + 2 + DropoutFlops(),
               1,
@@ -687,23 +728,40 @@ void PassKernels::ActivationForward(int64_t elements) {
                 drops ? DropoutDraws() : 0);
   } else {
     Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
-    if (DropsActivation()) Dropout(elements, element_);
+    if (DropsActivation()) DropActivation(elements);
   }
+}
+
+// A kernel of its own, or within the one before it.
+void PassKernels::DropActivation(int64_t elements) {
+  if (ByOperation()) {
+    Dropout(elements, element_);
+    return;
+  }
+  Kernel& kernel = list_.kernels.back();
+  kernel.vector_flops += elements * kDropoutFlops;
+  kernel.random_draws += elements;
+  kernel.bytes_written += elements * kMaskBytes;
 }
 
 void PassKernels::DenseForward(int64_t tokens) {
   const int64_t elements = tokens * a_.intermediate;
+  const bool joint = a_.gated && a_.joint_gate;
   if (a_.gated) {
-    BlockGemm("feed-forward gate", tokens, a_.intermediate, a_.hidden);
+    if (!joint) {
+      BlockGemm("feed-forward gate", tokens, a_.intermediate, a_.hidden);
+    }
     AdapterForward(
         Matrix::kFeedForwardGate, tokens, a_.intermediate, a_.hidden);
+    if (!joint) CastOperand(tokens * a_.hidden);  // each product its own
   }
-  if (a_.gated) CastOperand(tokens * a_.hidden);  // each product its own
-  BlockGemm("feed-forward in", tokens, a_.intermediate, a_.hidden);
+  const int64_t in = (joint ? 2 : 1) * a_.intermediate;
+  BlockGemm("feed-forward in", tokens, in, a_.hidden);
   AdapterForward(Matrix::kFeedForwardIn, tokens, a_.intermediate, a_.hidden);
-  if (a_.feed_forward_bias) LaidOutBias(elements);
+  if (a_.feed_forward_bias) LaidOutBias(tokens * in);
   if (a_.gated) {
     GatedActivation(elements);
+    if (DropsActivation()) DropActivation(elements);
   } else {
     ActivationForward(elements);
   }
@@ -843,7 +901,7 @@ int64_t PassKernels::PredictedTokens() const {
 void PassKernels::HeadForward() {
   const int64_t b = w_.batch;
   const int64_t h = a_.hidden;
-  if (a_.norm_before() && a_.final_norm) {
+  if (NormOfItsOwn()) {
     LayerNormForward(HeadTokens());
     if (TwoSided()) LayerNormForward(SourceTokens());
   }
@@ -858,11 +916,13 @@ void PassKernels::HeadForward() {
       Gemm("classifier dense", b, h, h);
       Elementwise("activation", b * h, element_, element_, 1, 1);
     }
+    if (a_.head_norm) LayerNormForward(b);
     Dropout(b * h, element_);
     Gemm("classifier", b, a_.labels, h);
     Loss(b, a_.labels);
   } else if (a_.head == Head::kQuestionAnswering) {
     CastOperand(HeadTokens() * h);
+    if (a_.head_norm) HeadTransformForward(HeadTokens());
     Gemm("span logits", HeadTokens(), 2, h);
     Loss(2 * b, w_.sequence_length);
   } else if (VocabularyHead()) {
@@ -876,14 +936,18 @@ void PassKernels::HeadForward() {
     } else {
       CastOperand(rows * h);
     }
-    if (a_.head != Head::kCausalLanguageModel) {
-      Gemm("head transform", rows, h, h);
-      Elementwise("gelu", rows * h, element_, element_, kGeluForwardFlops, 1);
-      LayerNormForward(rows);
-      CastOperand(rows * h);
-    }
+    if (a_.head != Head::kCausalLanguageModel) HeadTransformForward(rows);
     VocabularyForward(rows);
   }
+}
+
+// A dense layer, its activation and a norm before what the head gives.
+void PassKernels::HeadTransformForward(int64_t rows) {
+  const int64_t elements = rows * a_.hidden;
+  Gemm("head transform", rows, a_.hidden, a_.hidden);
+  Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
+  LayerNormForward(rows);
+  CastOperand(elements);
 }
 
 // Logits of a vocabulary and their loss.

@@ -67,19 +67,29 @@ std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
                                       int64_t end) {
   // Which of the blocks have a window is not told: the first of each sort.
   const int64_t plain = a.layers - a.expert_layers();
-  const int64_t plain_windowed = std::min(plain, a.windowed_layers);
-  const int64_t expert_windowed = a.windowed_layers - plain_windowed;
+  int64_t windowed = a.windowed_layers;
+  int64_t unrotated = a.unrotated_layers;
   std::vector<LayerGroup> groups;
   int64_t at = 0;
-  const auto add = [&](int64_t count, bool experts, bool windowed) {
-    const int64_t inside = std::min(at + count, end) - std::max(at, first);
-    at += count;
-    if (inside > 0) groups.push_back({inside, experts, windowed});
+  const auto add = [&](const LayerGroup& group) {
+    const int64_t inside =
+        std::min(at + group.count, end) - std::max(at, first);
+    at += group.count;
+    if (inside <= 0) return;
+    groups.push_back(group);
+    groups.back().count = inside;
   };
-  add(plain_windowed, false, true);
-  add(plain - plain_windowed, false, false);
-  add(expert_windowed, true, true);
-  add(a.expert_layers() - expert_windowed, true, false);
+  const auto add_sorts = [&](int64_t count, bool experts) {
+    const int64_t narrow = std::min(count, windowed);
+    const int64_t bare = std::min(count - narrow, unrotated);
+    windowed -= narrow;
+    unrotated -= bare;
+    add({narrow, experts, true, true});
+    add({bare, experts, false, false});
+    add({count - narrow - bare, experts, false, true});
+  };
+  add_sorts(plain, false);
+  add_sorts(a.expert_layers(), true);
   return groups;
 }
 
@@ -152,7 +162,8 @@ void PassKernels::LaidOutBias(int64_t elements) {
 // the activation, too (`transformer_wmt_en_de_big_t2t`: activation_dropout
 // 0.1).
 bool PassKernels::DropsActivation() const {
-  return dropout_ && TwoSided() && rules_.drops_activation;
+  return dropout_ &&
+         (a_.drops_activation || (TwoSided() && rules_.drops_activation));
 }
 
 // Whether a weight has a gradient, in a block that has a backward pass.

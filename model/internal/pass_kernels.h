@@ -37,6 +37,9 @@ inline constexpr int64_t kDropoutFlops = 2;  // compare, scale
 // the sums).
 inline constexpr int64_t kNonzeroLaunches = 5;
 inline constexpr int64_t kIndexPutLaunches = 10;
+// From a pair of positions to its bucket, an operation at a time
+// (_relative_position_bucket of Transformers' modeling_t5.py).
+inline constexpr int64_t kBucketLaunches = 18;
 
 inline constexpr int64_t kIndexBytes = 8;  // token ids are int64
 inline constexpr int64_t kMaskBytes = 1;   // a dropout mask element
@@ -58,6 +61,8 @@ struct AttentionShape {
   // Pairs of a query and a key that see each other, in one sequence: all of
   // them, s (s + 1) / 2 where attention is causal, less within a window.
   int64_t seen;
+  // Positions enter here: not across two sides, and not in every block.
+  bool positions;
 
   int64_t seen_scores() const { return products() * seen; }
   int64_t products() const { return batch * heads; }
@@ -91,11 +96,12 @@ enum class Matrix {
 };
 
 // Blocks that are alike: with experts or a plain feed-forward, with a window or
-// without.
+// without, with positions or without.
 struct LayerGroup {
   int64_t count = 0;
   bool experts = false;
   bool windowed = false;
+  bool positions = true;
 };
 // In model order, those from `first` up to `end`.
 std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
@@ -173,7 +179,9 @@ class PassKernels {
   bool DropsActivation() const;
   bool Trains(Matrix matrix) const;
   // LayerNorm's scales and shifts.
-  bool NormsTrain() const { return w_.trainable.lora_rank == 0; }
+  bool NormsTrain() const {
+    return a_.norm_scale && w_.trainable.lora_rank == 0;
+  }
   bool HasAdapter(Matrix matrix) const;
   void AdapterForward(Matrix matrix, int64_t m, int64_t n, int64_t k);
   void AdapterBackward(Matrix matrix, int64_t m, int64_t n, int64_t k);
@@ -184,7 +192,9 @@ class PassKernels {
 
   // forward_kernels.cc
   void Forward();
-  AttentionShape SelfAttention(int64_t length, bool windowed = false) const;
+  AttentionShape SelfAttention(int64_t length,
+                               bool windowed = false,
+                               bool positions = true) const;
   AttentionShape CrossAttention() const;
   // Vaswani et al. 2017: word vectors times sqrt(h), plus fixed sinusoids.
   bool Sinusoids() const {
@@ -192,6 +202,15 @@ class PassKernels {
            a_.positions == 0;
   }
   void EmbeddingsForward(int64_t tokens);
+  // A bias a head and pair of positions, which scores have added to them.
+  bool Biased(const AttentionShape& shape) const {
+    return a_.position_kind == PositionKind::kRelative && shape.positions;
+  }
+  // It has a gradient of its own in each block.
+  bool BiasTrains(const AttentionShape& shape) const {
+    return Biased(shape) && w_.trainable.everything();
+  }
+  void PositionBiasForward(int64_t length);
   // fp32 weights that are narrowed in so many launches.
   struct WeightCasts {
     int64_t elements = 0;
@@ -221,17 +240,25 @@ class PassKernels {
     int64_t read = 0;  // bytes of one
     int64_t written = 0;
   };
-  Rotated RotatedElements(int64_t query_tokens, int64_t key_tokens) const;
-  int64_t RotatedWidth() const;
-  void RotaryForward(int64_t query_tokens, int64_t key_tokens);
-  void CastRotated(int64_t elements);
+  Rotated RotatedElements(const AttentionShape& shape,
+                          int64_t query_tokens,
+                          int64_t key_tokens) const;
+  bool Rotates(const AttentionShape& shape) const {
+    return a_.position_kind == PositionKind::kRotary && shape.positions;
+  }
+  int64_t RotatedWidth(const AttentionShape& shape) const;
+  void RotaryForward(const AttentionShape& shape,
+                     int64_t query_tokens,
+                     int64_t key_tokens);
+  void CastRotated(const AttentionShape& shape, int64_t elements);
   void Dequantise(int64_t elements);
   void BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k);
   void CastToFp8(KernelName name, int64_t elements, int64_t launches = 1);
   enum class Reads { kWeights, kGradient };
   void ReadFp8(Reads second);
-  void LatentProjections(int64_t tokens);
+  void LatentProjections(const AttentionShape& shape, int64_t tokens);
   void GatedActivation(int64_t elements);
+  void DropActivation(int64_t elements);
   void ActivationForward(int64_t elements);
   void DenseForward(int64_t tokens);
   void ExpertsForward(int64_t tokens);
@@ -262,10 +289,11 @@ class PassKernels {
   void LayerForward(const LayerGroup& group, int64_t tokens);
   void DecoderLayerForward();
   LayerGroup NextTokenGroup() const {
-    return {a_.next_token_blocks, a_.experts > 0, false};
+    return {a_.next_token_blocks, a_.experts > 0};
   }
   void NextTokenInputForward();
   void ProjectionsForward(Attends attends,
+                          const AttentionShape& shape,
                           int64_t query_tokens,
                           int64_t key_tokens);
   void AttentionForward(Attends attends,
@@ -287,6 +315,10 @@ class PassKernels {
   bool VocabularyHead() const;
   int64_t PredictedTokens() const;
   void HeadForward();
+  // The norm behind the last block has no residual to go with, unless the first
+  // block does without: each block has two of them, and one is left over.
+  bool NormOfItsOwn() const { return a_.closing_norm() && a_.first_norm; }
+  void HeadTransformForward(int64_t rows);
   void VocabularyForward(int64_t rows);
   void Loss(int64_t rows, int64_t classes);
   bool ChunkedLoss() const;
@@ -315,12 +347,15 @@ class PassKernels {
   void NormBackward(int64_t rows, int64_t width, int64_t read);
   void RmsNormBackward(int64_t rows, int64_t width, int64_t read);
   void LayerNormBackward(int64_t rows) { NormBackward(rows, a_.hidden, wide_); }
-  void RotaryBackward(int64_t query_tokens, int64_t key_tokens);
-  void WidenRotatedGradient(int64_t elements);
+  void RotaryBackward(const AttentionShape& shape,
+                      int64_t query_tokens,
+                      int64_t key_tokens);
+  void WidenRotatedGradient(const AttentionShape& shape, int64_t elements);
   void SumRepeatedHeads(const AttentionShape& shape);
-  void LatentBackward(int64_t tokens);
+  void LatentBackward(const AttentionShape& shape, int64_t tokens);
   void GatedActivationBackward(int64_t elements);
   void DenseBackward(int64_t tokens);
+  void GatedInputsBackward(int64_t tokens, bool bias);
   void ExpertsBackward(int64_t tokens);
   void GatherRowGradients(const Routed& r);
   void AddRowGradients(const Routed& r, int64_t tokens);
@@ -331,6 +366,7 @@ class PassKernels {
   void FeedForwardBackward(int64_t tokens, bool experts = false);
   void FlashAttentionBackward(const AttentionShape& shape);
   void ProjectionsBackward(Attends attends,
+                           const AttentionShape& shape,
                            int64_t query_tokens,
                            int64_t key_tokens);
   void AttentionBackward(Attends attends,
@@ -338,15 +374,19 @@ class PassKernels {
                          int64_t query_tokens,
                          int64_t key_tokens);
   int64_t WidthOf(Matrix matrix) const;
-  void MergedLinearBackward(std::span<const Matrix> matrices, int64_t tokens);
+  void MergedLinearBackward(std::span<const Matrix> matrices,
+                            int64_t tokens,
+                            bool bias);
   void SoftmaxBackward(const AttentionShape& shape);
   void MaterialisedAttentionBackward(const AttentionShape& shape);
   void HeadBackward();
+  void HeadTransformBackward(Matrix matrix, int64_t rows);
   void VocabularyBackward(int64_t rows);
   void NextTokenBackward();
   void ScatterFirstTokens();
   void LossBackward(int64_t rows, int64_t classes);
   void EmbeddingsBackward(int64_t tokens);
+  void PositionBiasBackward(int64_t length);
   void TableGradient(int64_t rows, int64_t tokens);
   void AddWeightGradient(KernelName name, int64_t elements);
 

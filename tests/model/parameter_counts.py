@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Prints tests/model/parameter_counts.inc: parameters that Transformers builds
-on the meta device for each preset of model/decoder_presets.cc.
+on the meta device for presets of model/decoder_presets.cc and
+model/encoder_presets.cc, with the head that each has: a language model's, or of
+an encoder two labels.
 
 Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
 environment); nothing is downloaded. Values are those of each model's
@@ -61,6 +63,29 @@ def gpt_oss(layers, experts):
     return t.GptOssConfig(num_hidden_layers=layers, num_local_experts=experts)
 
 
+def t5(layers, hidden, heads, inner, **more):
+    return t.T5Config(num_layers=layers, d_model=hidden, num_heads=heads,
+                      d_ff=inner, **more)
+
+
+def t5_gated(*size):
+    return t5(*size, feed_forward_proj="gated-gelu",
+              tie_word_embeddings=False)
+
+
+def bart(layers, hidden, heads, inner):
+    return t.BartConfig(encoder_layers=layers, decoder_layers=layers,
+                        d_model=hidden, encoder_attention_heads=heads,
+                        decoder_attention_heads=heads, encoder_ffn_dim=inner,
+                        decoder_ffn_dim=inner)
+
+
+def modernbert(layers, hidden, heads, inner):
+    return t.ModernBertConfig(num_hidden_layers=layers, hidden_size=hidden,
+                              num_attention_heads=heads,
+                              intermediate_size=inner)
+
+
 PRESETS = {
     "llama-2-7b": llama(32, 4096, 32, 32, 11008, 32000),
     "llama-2-13b": llama(40, 5120, 40, 40, 13824, 32000),
@@ -74,6 +99,8 @@ PRESETS = {
     "smollm2-135m": llama(30, 576, 9, 3, 1536, 49152, True),
     "smollm2-360m": llama(32, 960, 15, 5, 2560, 49152, True),
     "smollm2-1.7b": llama(24, 2048, 32, 32, 8192, 49152, True),
+    "smollm3-3b": llama(36, 2048, 16, 4, 11008, 128256, True,
+                        config=t.SmolLM3Config),
     "mistral-7b": llama(32, 4096, 32, 8, 14336, 32768, config=t.MistralConfig),
     "mistral-nemo-12b": llama(40, 5120, 32, 8, 14336, 131072,
                               config=t.MistralConfig, head_dim=128),
@@ -135,12 +162,29 @@ PRESETS = {
     "opt-125m": opt(12, 768, 12),
     "opt-1.3b": opt(24, 2048, 32),
     "opt-6.7b": opt(32, 4096, 32),
+    "modernbert-base": modernbert(22, 768, 12, 1152),
+    "modernbert-large": modernbert(28, 1024, 16, 2624),
+    "t5-small": t5(6, 512, 8, 2048),
+    "t5-base": t5(12, 768, 12, 3072),
+    "t5-large": t5(24, 1024, 16, 4096),
+    "t5-v1.1-base": t5_gated(12, 768, 12, 2048),
+    "t5-v1.1-large": t5_gated(24, 1024, 16, 2816),
+    "bart-base": bart(6, 768, 12, 3072),
+    "bart-large": bart(12, 1024, 16, 4096),
 }
+
+
+def head(config):
+    if config.is_encoder_decoder:
+        return t.AutoModelForSeq2SeqLM
+    if config.model_type == "modernbert":
+        return t.AutoModelForSequenceClassification
+    return t.AutoModelForCausalLM
 
 
 def count(config):
     with torch.device("meta"):
-        model = t.AutoModelForCausalLM.from_config(config)
+        model = head(config).from_config(config)
     model.tie_weights()
     return sum(p.numel() for p in model.parameters())  # a tied one once
 

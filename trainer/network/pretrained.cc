@@ -95,68 +95,52 @@ bool IsHead(const std::string& name) {
          StartsWith(name, "pre_classifier") || StartsWith(name, "bert.pooler");
 }
 
-void ReadBert(const Config& config,
-              const std::string& type,
-              PretrainedConfig& result) {
-  Architecture& a = result.architecture;
+void ReadBert(const Config& config, PretrainedConfig& result) {
   TransformerOptions& options = result.options;
-  a.positions = config.Count("max_position_embeddings");
-  a.layers = config.Count("num_hidden_layers");
-  a.hidden = config.Count("hidden_size");
-  a.heads = config.Count("num_attention_heads");
-  a.intermediate = config.Count("intermediate_size");
-  a.token_types = config.Count("type_vocab_size", 2);
   config.Expect("hidden_act", "gelu");
-  config.Expect("position_embedding_type", "absolute");
   options.hidden_dropout = config.Share("hidden_dropout_prob", 0.1);
   options.attention_dropout = config.Share("attention_probs_dropout_prob", 0.1);
   options.classifier_dropout =
       config.Share("classifier_dropout", options.hidden_dropout);
   options.layer_norm_epsilon = config.Share("layer_norm_eps", 1e-12);
-  a.position_offset = type == "roberta" ? options.padding_id + 1 : 0;
 }
 
 void ReadDistilBert(const Config& config, PretrainedConfig& result) {
-  Architecture& a = result.architecture;
   TransformerOptions& options = result.options;
-  a.positions = config.Count("max_position_embeddings");
-  a.layers = config.Count("n_layers");
-  a.hidden = config.Count("dim");
-  a.heads = config.Count("n_heads");
-  a.intermediate = config.Count("hidden_dim");
-  a.token_types = 0;
   config.Expect("activation", "gelu");
+  const bool spans =
+      result.architecture.head == model::Head::kQuestionAnswering;
   options.hidden_dropout = config.Share("dropout", 0.1);
   options.attention_dropout = config.Share("attention_dropout", 0.1);
   options.classifier_dropout = config.Share(
-      a.head == model::Head::kQuestionAnswering ? "qa_dropout"
-                                                : "seq_classif_dropout",
-      a.head == model::Head::kQuestionAnswering ? 0.1 : 0.2);
+      spans ? "qa_dropout" : "seq_classif_dropout", spans ? 0.1 : 0.2);
 }
 
-Activation ActivationOf(const Config& config, const char* fallback) {
-  const std::string name = config.Text("activation_function", fallback);
-  if (name == "relu") return Activation::kRelu;
-  if (name == "gelu") return Activation::kGelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") {
-    return Activation::kGeluTanh;
+// The function of a plain block is an option of this trainer's: its blocks are
+// told apart by their other parts.
+void TakeActivation(const Config& config, PretrainedConfig& result) {
+  Architecture& a = result.architecture;
+  switch (a.activation) {
+    case model::Activation::kGelu:
+      result.options.activation = Activation::kGelu;
+      break;
+    case model::Activation::kGeluTanh:
+      result.options.activation = Activation::kGeluTanh;
+      break;
+    case model::Activation::kRelu:
+      result.options.activation = Activation::kRelu;
+      break;
+    case model::Activation::kSilu:
+      config.Fail(fmt::format(
+          "activation_function: expected gelu, gelu_new or relu, got {}",
+          config.Text("activation_function", "silu")));
   }
-  config.Fail(fmt::format(
-      "activation_function: expected gelu, gelu_new or relu, got {}", name));
+  a.activation = model::Activation::kGelu;
 }
 
 void ReadGpt2(const Config& config, PretrainedConfig& result) {
-  Architecture& a = result.architecture;
   TransformerOptions& options = result.options;
-  a.family = model::Family::kDecoder;
-  a.head = model::Head::kCausalLanguageModel;
-  a.positions = config.Count("n_positions");
-  a.layers = config.Count("n_layer");
-  a.hidden = config.Count("n_embd");
-  a.heads = config.Count("n_head");
-  a.intermediate = config.Count("n_inner", 4 * a.hidden);
-  a.embedding_layer_norm = false;
-  options.activation = ActivationOf(config, "gelu_new");
+  TakeActivation(config, result);
   options.hidden_dropout = config.Share("resid_pdrop", 0.1);
   options.attention_dropout = config.Share("attn_pdrop", 0.1);
   options.layer_norm_epsilon = config.Share("layer_norm_epsilon", 1e-5);
@@ -164,35 +148,42 @@ void ReadGpt2(const Config& config, PretrainedConfig& result) {
     config.Fail("embd_pdrop: expected the value of resid_pdrop");
   }
   config.Expect("scale_attn_weights", true);
-  config.Expect("scale_attn_by_inverse_layer_idx", false);
   config.Expect("tie_word_embeddings", true);
 }
 
 void ReadMarian(const Config& config, PretrainedConfig& result) {
-  Architecture& a = result.architecture;
   TransformerOptions& options = result.options;
-  a.family = model::Family::kEncoderDecoder;
-  a.head = model::Head::kCausalLanguageModel;
-  a.layers = config.Count("encoder_layers");
-  a.decoder_layers = config.Count("decoder_layers");
-  a.hidden = config.Count("d_model");
-  a.heads = config.Count("encoder_attention_heads");
-  a.intermediate = config.Count("encoder_ffn_dim");
-  a.embedding_layer_norm = false;
-  config.Expect("decoder_attention_heads", a.heads);
-  config.Expect("decoder_ffn_dim", a.intermediate);
-  options.activation = ActivationOf(config, "gelu");
+  TakeActivation(config, result);
   options.hidden_dropout = config.Share("dropout", 0.1);
   options.attention_dropout = config.Share("attention_dropout", 0.0);
   options.layer_norm_epsilon = 1e-5;
   options.decoder_start_id = config.Count("decoder_start_token_id");
-  if (options.decoder_start_id >= a.vocabulary) {
+  if (options.decoder_start_id >= result.architecture.vocabulary) {
     config.Fail("decoder_start_token_id: expected a token of the vocabulary");
   }
   config.Expect("activation_dropout", 0.0);
-  config.Expect("scale_embedding", true);
-  config.Expect("share_encoder_decoder_embeddings", true);
   config.Expect("tie_word_embeddings", true);
+}
+
+// What this trainer reads itself of the types that it runs: what no count
+// depends on, and what it does not have.
+struct PlainType {
+  std::string_view type;
+  void (*read)(const Config&, PretrainedConfig&);
+};
+constexpr PlainType kPlainTypes[] = {
+    {"bert", &ReadBert},
+    {"roberta", &ReadBert},
+    {"distilbert", &ReadDistilBert},
+    {"gpt2", &ReadGpt2},
+    {"marian", &ReadMarian},
+};
+
+const PlainType* PlainTypeOf(std::string_view type) {
+  for (const PlainType& known : kPlainTypes) {
+    if (known.type == type) return &known;
+  }
+  return nullptr;
 }
 
 RotaryOptions RotaryOf(const Config& config, double base) {
@@ -270,9 +261,6 @@ void RequirePaddingInVocabulary(const Config& config,
 void ReadLlama(const Config& config,
                const LlamaType& type,
                PretrainedConfig& result) {
-  const std::string name = result.architecture.name;
-  result.architecture = hardware::ReadModelConfig(config.path());
-  result.architecture.name = name;
   TransformerOptions& options = result.options;
   options = DefaultOptions(result.architecture);
   options.layer_norm_epsilon = config.Share("rms_norm_eps", type.epsilon);
@@ -302,41 +290,32 @@ PretrainedConfig ReadConfig(const std::string& folder) {
   const Config config((std::filesystem::path(folder) / "config.json").string(),
                       "this trainer runs nothing else");
   const std::string type = config.Text("model_type", "nothing");
-  PretrainedConfig result;
-  Architecture& a = result.architecture;
-  std::filesystem::path path(folder);
-  if (path.filename().empty()) path = path.parent_path();
-  a.name = path.filename().string();
-  if (const LlamaType* llama = LlamaTypeOf(type)) {
-    ReadLlama(config, *llama, result);
-    RequirePaddingInVocabulary(config, result);
-    return result;
-  }
-  result.options.padding_id =
-      config.Count("pad_token_id", type == "roberta" ? 1 : 0);
-  a.vocabulary = config.Count("vocab_size");
-  a.head = HeadOf(config);
-  a.labels = LabelsOf(config);
-  RequirePaddingInVocabulary(config, result);
-  if (type == "bert" || type == "roberta") {
-    ReadBert(config, type, result);
-  } else if (type == "distilbert") {
-    ReadDistilBert(config, result);
-  } else if (type == "gpt2") {
-    ReadGpt2(config, result);
-  } else if (type == "marian") {
-    ReadMarian(config, result);
-  } else {
+  const LlamaType* const llama = LlamaTypeOf(type);
+  const PlainType* const plain = PlainTypeOf(type);
+  if (llama == nullptr && plain == nullptr) {
     config.Fail(
         fmt::format("model_type: expected bert, roberta, distilbert, gpt2, "
                     "marian, llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 "
                     "or qwen3_moe, got {}",
                     type));
   }
-  const bool encoder = a.family == model::Family::kEncoder;
-  a.pooler = type == "bert";
-  a.classifier_dense = encoder && type != "bert";
-  a.dropout = result.options.hidden_dropout;
+  PretrainedConfig result;
+  Architecture& a = result.architecture;
+  a = hardware::ReadModelConfig(config.path());
+  std::filesystem::path path(folder);
+  if (path.filename().empty()) path = path.parent_path();
+  a.name = path.filename().string();
+  if (llama != nullptr) {
+    ReadLlama(config, *llama, result);
+  } else {
+    if (a.family == model::Family::kEncoder) a.head = HeadOf(config);
+    a.labels = LabelsOf(config);
+    result.options.padding_id =
+        config.Count("pad_token_id", type == "roberta" ? 1 : 0);
+    plain->read(config, result);
+    a.dropout = result.options.hidden_dropout;
+  }
+  RequirePaddingInVocabulary(config, result);
   return result;
 }
 

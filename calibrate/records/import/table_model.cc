@@ -72,8 +72,9 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   }
   const bool wide = hidden.value_or(a.hidden) != a.hidden ||
                     heads.value_or(a.heads) != a.heads;
-  if (layers && *layers != a.layers && a.windowed_layers > 0) {
+  if (layers && *layers != a.layers) {
     a.windowed_layers = a.windowed_layers * *layers / a.layers;
+    a.unrotated_layers = a.unrotated_layers * *layers / a.layers;
   }
   a.layers = layers.value_or(a.layers);
   a.hidden = hidden.value_or(a.hidden);

@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "model/architecture.h"
 #include "model/error.h"
@@ -52,6 +55,8 @@ const std::string kEncoder =
        "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
        "attention_probs_dropout_prob": 0.1, "layer_norm_eps": 1e-12,
        "position_embedding_type": "absolute",)";
+
+const std::string kSides = R"("encoder_layers": 6, "decoder_layers": 6,)";
 
 // Parameters that Transformers 4.57 builds on the meta device of the same
 // configurations: encoders with a classifier of two labels, decoders with their
@@ -137,6 +142,70 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
            "max_position_embeddings": 131072, "attention_bias": true,
            "partial_rotary_factor": 0.5})",
        9400279040},
+      {R"({"model_type": "phi", "num_hidden_layers": 32,
+           "hidden_size": 2560, "num_attention_heads": 32,
+           "intermediate_size": 10240, "vocab_size": 51200,
+           "max_position_embeddings": 2048, "partial_rotary_factor": 0.4,
+           "qk_layernorm": false, "hidden_act": "gelu_new"})",
+       2779683840},
+      {R"({"model_type": "bloom", "n_layer": 24, "hidden_size": 1024,
+           "n_head": 16, "vocab_size": 250880, "hidden_dropout": 0.0})",
+       559214592},
+      {R"({"model_type": "gptj", "n_layer": 28, "n_embd": 4096, "n_head": 16,
+           "n_positions": 2048, "rotary_dim": 64, "vocab_size": 50400,
+           "tie_word_embeddings": false})",
+       6050882784},
+      {R"({"model_type": "olmo", "num_hidden_layers": 16,
+           "hidden_size": 2048, "num_attention_heads": 16,
+           "intermediate_size": 8192, "vocab_size": 50304,
+           "max_position_embeddings": 2048, "clip_qkv": null,
+           "tie_word_embeddings": true})",
+       1176764416},
+      {R"({"model_type": "glm", "num_hidden_layers": 40,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 2, "head_dim": 128,
+           "intermediate_size": 13696, "vocab_size": 151552,
+           "max_position_embeddings": 131072})",
+       9399951360},
+      {R"({"model_type": "cohere", "num_hidden_layers": 40,
+           "hidden_size": 8192, "num_attention_heads": 64,
+           "intermediate_size": 22528, "vocab_size": 256000,
+           "max_position_embeddings": 8192, "logit_scale": 0.0625})",
+       34980831232},
+      {R"({"model_type": "smollm3", "num_hidden_layers": 36,
+           "hidden_size": 2048, "num_attention_heads": 16,
+           "num_key_value_heads": 4, "intermediate_size": 11008,
+           "vocab_size": 128256, "max_position_embeddings": 65536,
+           "no_rope_layer_interval": 4, "use_sliding_window": false})",
+       3075098624},
+      {R"({"model_type": "modernbert", "num_hidden_layers": 22,
+           "hidden_size": 768, "num_attention_heads": 12,
+           "intermediate_size": 1152, "vocab_size": 50368,
+           "max_position_embeddings": 8192, "local_attention": 128,
+           "global_attn_every_n_layers": 3, "decoder_bias": true})",
+       149606402},
+      {R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
+           "num_heads": 8, "d_kv": 64, "d_ff": 2048, "vocab_size": 32128,
+           "is_encoder_decoder": true, "n_positions": 512})",
+       60506624},
+      {R"({"model_type": "mt5", "num_layers": 8, "d_model": 512,
+           "num_heads": 6, "d_kv": 64, "d_ff": 1024, "vocab_size": 250112,
+           "feed_forward_proj": "gated-gelu"})",
+       300176768},
+      {R"({"model_type": "bart", )" + kSides +
+           R"("encoder_attention_heads": 12, "decoder_attention_heads": 12,
+              "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072,
+              "d_model": 768, "vocab_size": 50265,
+              "max_position_embeddings": 1024, "scale_embedding": false})",
+       139420416},
+      // Its table of sinusoids does not train.
+      {R"({"model_type": "marian", )" + kSides +
+           R"("encoder_attention_heads": 8, "decoder_attention_heads": 8,
+              "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048,
+              "d_model": 512, "vocab_size": 58101,
+              "activation_function": "swish", "scale_embedding": true,
+              "max_position_embeddings": 512})",
+       73886208},
   };
   for (const Case& one : cases) {
     CAPTURE(one.json);
@@ -144,16 +213,51 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
   }
 }
 
+#include "tests/hardware/files/saved_configs.inc"
+
+TEST_CASE("files as Transformers saves them are read, of every type") {
+  for (const auto& [saved, trains] : kSavedConfigs) {
+    const std::string_view text = saved;
+    CAPTURE(text);
+    CHECK(model::TotalParameters(Read(std::string(text))) == trains);
+  }
+}
+
+TEST_CASE("a config.json says what no type has by its name") {
+  const model::Architecture t5 = Read(
+      R"({"model_type": "t5", "num_layers": 12, "d_model": 768,
+          "num_heads": 12, "d_ff": 2048, "vocab_size": 32128,
+          "feed_forward_proj": "gated-gelu", "tie_word_embeddings": false})");
+  model::Architecture preset = model::FindArchitecture("t5-v1.1-base");
+  preset.name = t5.name;
+  CHECK(t5 == preset);
+  const std::string smollm =
+      R"({"model_type": "smollm3", "num_hidden_layers": 4,
+          "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100,
+          "intermediate_size": 128, "max_position_embeddings": 64)";
+  CHECK(Read(smollm + "}").unrotated_layers == 1);
+  CHECK(
+      Read(smollm + R"(, "no_rope_layers": [0, 1, 0, 1]})").unrotated_layers ==
+      2);
+  CHECK(Refusal(smollm + R"(, "use_sliding_window": true})")
+            .starts_with("use_sliding_window: expected false"));
+  // As files on Hugging Face have them: labels and how text is generated.
+  CHECK(Read(smollm + R"(, "id2label": {"0": "a"}, "num_beams": 4})").layers ==
+        4);
+}
+
 TEST_CASE("a config.json whose blocks are not counted is refused by name") {
-  CHECK(Refusal(R"({"model_type": "t5"})")
-            .starts_with("model_type: t5 is not counted: RMSNorm and relative "
-                         "positions on two sides"));
-  CHECK(Refusal(R"({"model_type": "modernbert"})")
-            .starts_with("model_type: modernbert is not counted"));
-  CHECK(Refusal(R"({"model_type": "bart"})")
-            .starts_with("model_type: bart is not counted"));
-  CHECK(Refusal(R"({"model_type": "smollm3"})")
-            .starts_with("model_type: smollm3 is not counted"));
+  CHECK(Refusal(R"({"model_type": "longt5"})")
+            .starts_with("model_type: unknown type \"longt5\""));
+  CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
+                    "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
+                    "feed_forward_proj": "gated-mish"})")
+            .starts_with("feed_forward_proj: expected silu, gelu,"));
+  CHECK(Refusal(R"({"model_type": "bart", )" + kSides +
+                R"("encoder_attention_heads": 12, "encoder_ffn_dim": 3072,
+                   "decoder_attention_heads": 6, "d_model": 768,
+                   "vocab_size": 50265, "max_position_embeddings": 1024})")
+            .starts_with("decoder_attention_heads: expected 12, got 6"));
   CHECK(Refusal(R"({"model_type": "electra", )" + kEncoder +
                 R"("vocab_size": 30522, "max_position_embeddings": 512,
                    "type_vocab_size": 2, "embedding_size": 128})")

@@ -1,0 +1,249 @@
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "hardware/files/config_json.h"
+#include "hardware/files/model_config_types.h"
+
+namespace trainfare::hardware {
+namespace {
+
+using model::Architecture;
+
+// Devlin et al. 2019.
+Architecture ReadBert(const ConfigJson& c) {
+  Architecture a;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.intermediate = c.Count("intermediate_size");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings");
+  a.token_types = c.Count("type_vocab_size", 2);
+  ReadActivation(c, "hidden_act", "gelu", a);
+  a.dropout = c.Share("hidden_dropout_prob", 0.1);
+  c.Expect("position_embedding_type", "absolute");
+  c.Expect("add_cross_attention", false);
+  c.Expect("is_decoder", false);
+  Ignore(c,
+         {"attention_probs_dropout_prob",
+          "classifier_dropout",
+          "gradient_checkpointing"});
+  return a;
+}
+
+Architecture ReadRoberta(const ConfigJson& c) {
+  Architecture a = ReadBert(c);
+  a.position_offset = c.Count("pad_token_id", 1) + 1;
+  a.pooler = false;
+  a.classifier_dense = true;
+  return a;
+}
+
+// Clark et al. 2020: the discriminator.
+Architecture ReadElectra(const ConfigJson& c) {
+  Architecture a = ReadBert(c);
+  c.Expect("embedding_size", a.hidden);
+  a.pooler = false;
+  a.classifier_dense = true;
+  Ignore(c,
+         {"summary_activation",
+          "summary_last_dropout",
+          "summary_type",
+          "summary_use_proj"});
+  return a;
+}
+
+Architecture ReadDistilBert(const ConfigJson& c) {
+  Architecture a;
+  a.layers = c.Count("n_layers");
+  a.hidden = c.Count("dim");
+  a.heads = c.Count("n_heads");
+  a.intermediate = c.Count("hidden_dim");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings");
+  a.pooler = false;
+  a.classifier_dense = true;
+  ReadActivation(c, "activation", "gelu", a);
+  a.dropout = c.Share("dropout", 0.1);
+  Ignore(c,
+         {"attention_dropout",
+          "qa_dropout",
+          "seq_classif_dropout",
+          "sinusoidal_pos_embds",
+          "tie_weights_"});
+  return a;
+}
+
+// Warner et al. 2024. The values of `position_embedding_type` and of a pooling
+// are those of no count.
+Architecture ReadModernBert(const ConfigJson& c) {
+  Architecture a;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.intermediate = c.Count("intermediate_size");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings");
+  a.pooler = false;
+  a.classifier_dense = a.head_norm = true;
+  a.head_bias = c.Flag("classifier_bias", false);
+  c.Expect("decoder_bias", true);
+  a.norm_bias = c.Flag("norm_bias", false);
+  a.norm_placement = model::NormPlacement::kBefore;
+  a.first_norm = false;
+  a.position_kind = model::PositionKind::kRotary;
+  a.joint_projections = a.joint_gate = a.gated = true;
+  a.attention_bias = a.output_bias = c.Flag("attention_bias", false);
+  a.feed_forward_bias = c.Flag("mlp_bias", false);
+  ReadActivation(c, "hidden_activation", "gelu", a);
+  // Every n-th block from the first on sees everything.
+  const int64_t period = c.Count("global_attn_every_n_layers", 3);
+  if (period == 0) c.Fail("global_attn_every_n_layers: expected 1 or more");
+  a.windowed_layers = a.layers - (a.layers + period - 1) / period;
+  a.window = a.windowed_layers > 0 ? c.Count("local_attention", 128) : 0;
+  a.dropout = c.Share("attention_dropout");
+  c.Expect("embedding_dropout", 0.0);
+  c.Expect("mlp_dropout", 0.0);
+  c.Expect("sparse_prediction", false);
+  Ignore(c,
+         {"classifier_activation",
+          "classifier_dropout",
+          "classifier_pooling",
+          "deterministic_flash_attn",
+          "global_rope_theta",
+          "gradient_checkpointing",
+          "initializer_cutoff_factor",
+          "local_attention",
+          "local_rope_theta",
+          "norm_eps",
+          "position_embedding_type",
+          "reference_compile",
+          "repad_logits_with_grad",
+          "sparse_pred_ignore_index"});
+  return a;
+}
+
+// Raffel et al. 2020, and Xue et al. 2021 (mT5), which has version 1.1's blocks
+// where the file does not say.
+Architecture ReadT5(const ConfigJson& c, bool version_1_1) {
+  Architecture a;
+  a.family = model::Family::kEncoderDecoder;
+  a.layers = c.Count("num_layers");
+  a.decoder_layers = c.Count("num_decoder_layers", a.layers);
+  a.hidden = c.Count("d_model");
+  a.heads = c.Count("num_heads");
+  a.head_size = c.Count("d_kv", 64);
+  a.intermediate = c.Count("d_ff");
+  a.vocabulary = c.Count("vocab_size");
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  a.norm = model::Norm::kRms;
+  a.norm_bias = false;
+  a.norm_placement = model::NormPlacement::kBefore;
+  a.position_kind = model::PositionKind::kRelative;
+  a.relative_buckets = c.Count("relative_attention_num_buckets", 32);
+  a.scaled_scores = false;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  const std::string words =
+      c.Text("feed_forward_proj", version_1_1 ? "gated-gelu" : "relu");
+  constexpr std::string_view kGated = "gated-";
+  a.gated = words.starts_with(kGated);
+  const std::string function = a.gated ? words.substr(kGated.size()) : words;
+  // T5Config takes GELU's tanh form where it is gated.
+  SetActivation(
+      c, "feed_forward_proj", words == "gated-gelu" ? "gelu_new" : function, a);
+  a.dropout = c.Share("dropout_rate", 0.1);
+  a.drops_activation = true;
+  a.untied_output = !c.Flag("tie_word_embeddings", !version_1_1);
+  // What the file says twice.
+  Ignore(c,
+         {"classifier_dropout",
+          "dense_act_fn",
+          "initializer_factor",
+          "is_gated_act",
+          "layer_norm_epsilon",
+          "n_positions",
+          "relative_attention_max_distance"});
+  return a;
+}
+
+// Two sides of the same dimensions, under the names that BART gave them.
+Architecture ReadTwoSides(const ConfigJson& c) {
+  Architecture a;
+  a.family = model::Family::kEncoderDecoder;
+  a.layers = c.Count("encoder_layers");
+  a.decoder_layers = c.Count("decoder_layers");
+  a.hidden = c.Count("d_model");
+  a.heads = c.Count("encoder_attention_heads");
+  a.intermediate = c.Count("encoder_ffn_dim");
+  a.vocabulary = c.Count("vocab_size");
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  c.Expect("decoder_attention_heads", a.heads);
+  c.Expect("decoder_ffn_dim", a.intermediate);
+  ReadActivation(c, "activation_function", "gelu", a);
+  a.dropout = c.Share("dropout", 0.1);
+  a.drops_activation = c.Share("activation_dropout") > 0;
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  // Of Fairseq's files, which Transformers builds nothing of.
+  c.Expect("add_final_layer_norm", false);
+  c.Expect("normalize_before", false);
+  c.Expect("extra_pos_embeddings", 2);
+  Ignore(c,
+         {"add_bias_logits",
+          "attention_dropout",
+          "classif_dropout",
+          "classifier_dropout",
+          "decoder_layerdrop",
+          "encoder_layerdrop",
+          "gradient_checkpointing",
+          "init_std",
+          "layerdrop",
+          "normalize_embedding",
+          "num_hidden_layers",
+          "static_position_embeddings"});
+  return a;
+}
+
+// Lewis et al. 2020; two rows of each table of positions are padding.
+// `final_logits_bias` is a buffer of zeros.
+Architecture ReadBart(const ConfigJson& c) {
+  Architecture a = ReadTwoSides(c);
+  a.position_offset = 2;
+  a.positions = c.Count("max_position_embeddings") + a.position_offset;
+  a.embedding_layer_norm = true;
+  c.Expect("scale_embedding", false);
+  return a;
+}
+
+// Junczys-Dowmunt et al. 2018: the first Transformer's, with sinusoids that do
+// not train.
+Architecture ReadMarian(const ConfigJson& c) {
+  Architecture a = ReadTwoSides(c);
+  c.Expect("scale_embedding", true);
+  c.Expect("share_encoder_decoder_embeddings", true);
+  c.Expect("decoder_vocab_size", a.vocabulary);
+  c.Has("max_position_embeddings");
+  return a;
+}
+
+constexpr std::array kEncoders = {
+    ModelType{"bart", &ReadBart},
+    ModelType{"bert", &ReadBert},
+    ModelType{"distilbert", &ReadDistilBert},
+    ModelType{"electra", &ReadElectra},
+    ModelType{"marian", &ReadMarian},
+    ModelType{"modernbert", &ReadModernBert},
+    ModelType{"mt5", [](const ConfigJson& c) { return ReadT5(c, true); }},
+    ModelType{"roberta", &ReadRoberta},
+    ModelType{"t5", [](const ConfigJson& c) { return ReadT5(c, false); }},
+};
+
+}  // namespace
+
+std::span<const ModelType> EncoderTypes() { return kEncoders; }
+
+}  // namespace trainfare::hardware

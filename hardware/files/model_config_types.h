@@ -1,0 +1,39 @@
+#pragma once
+
+// How the types of model_config.h are read: a function a type, by sort of model
+// a file. What none of them asks for and does not stand among the keys that
+// change no count is refused.
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "hardware/files/config_json.h"
+#include "model/architecture.h"
+
+namespace trainfare::hardware {
+
+struct ModelType {
+  std::string_view type;  // of `model_type`
+  model::Architecture (*read)(const ConfigJson&);
+};
+
+// Sorted by name.
+std::span<const ModelType> DecoderTypes();  // decoder_config.cc
+// encoder_config.cc: those of two sides, too.
+std::span<const ModelType> EncoderTypes();
+
+// A word of the feed-forward's function.
+void SetActivation(const ConfigJson& config,
+                   const char* key,
+                   std::string_view name,
+                   model::Architecture& architecture);
+void ReadActivation(const ConfigJson& config,
+                    const char* key,
+                    const char* fallback,
+                    model::Architecture& architecture);
+
+// The keys say nothing that a step computes.
+void Ignore(const ConfigJson& config, std::initializer_list<const char*> keys);
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,171 @@
+#include "model/encoder_presets.h"
+
+#include <string>
+#include <utility>
+
+namespace trainfare::model {
+namespace {
+
+Architecture Bert(std::string name,
+                  int64_t layers,
+                  int64_t hidden,
+                  int64_t heads,
+                  int64_t vocabulary) {
+  Architecture a;
+  a.name = std::move(name);
+  a.layers = layers;
+  a.hidden = hidden;
+  a.heads = heads;
+  a.intermediate = 4 * hidden;
+  a.vocabulary = vocabulary;
+  a.positions = 512;
+  a.token_types = 2;
+  return a;
+}
+
+// Liu et al. 2019: byte-level BPE vocabulary, no pooler when classifying, but
+// a dense layer in the head; rows 0 and 1 of the position table are padding.
+Architecture Roberta(std::string name,
+                     int64_t layers,
+                     int64_t hidden,
+                     int64_t heads) {
+  Architecture a = Bert(std::move(name), layers, hidden, heads, 50265);
+  a.positions = 514;
+  a.position_offset = 2;
+  a.token_types = 1;
+  a.pooler = false;
+  a.classifier_dense = true;
+  return a;
+}
+
+Architecture DistilBert() {
+  Architecture a = Bert("distilbert-base-uncased", 6, 768, 12, 30522);
+  a.token_types = 0;
+  a.pooler = false;
+  a.classifier_dense = true;
+  return a;
+}
+
+// Vaswani et al. 2017, table 3; one vocabulary shared by both sides and the
+// output projection, sinusoidal positions.
+Architecture Transformer(std::string name, int64_t hidden, int64_t heads) {
+  Architecture a;
+  a.name = std::move(name);
+  a.family = Family::kEncoderDecoder;
+  a.layers = 6;
+  a.decoder_layers = 6;
+  a.hidden = hidden;
+  a.heads = heads;
+  a.intermediate = 4 * hidden;
+  a.vocabulary = 37000;
+  a.embedding_layer_norm = false;
+  a.pooler = false;
+  a.head = Head::kCausalLanguageModel;
+  return a;
+}
+
+struct SideDimensions {
+  int64_t layers;  // of each side
+  int64_t hidden;
+  int64_t heads;
+  int64_t intermediate;
+};
+
+// Raffel et al. 2020: RMSNorm before, scores as they are with a bias a head and
+// bucket of distances, no biases; heads of 64.
+Architecture T5(std::string name, const SideDimensions& d) {
+  Architecture a = Transformer(std::move(name), d.hidden, d.heads);
+  a.layers = a.decoder_layers = d.layers;
+  a.intermediate = d.intermediate;
+  a.vocabulary = 32128;
+  a.head_size = 64;
+  a.norm = Norm::kRms;
+  a.norm_bias = false;
+  a.norm_placement = NormPlacement::kBefore;
+  a.position_kind = PositionKind::kRelative;
+  a.relative_buckets = 32;
+  a.scaled_scores = false;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.activation = Activation::kRelu;
+  a.drops_activation = true;
+  return a;
+}
+
+// Its version 1.1 (Shazeer 2020): a gate, and logits with their own matrix.
+Architecture T5Gated(std::string name, const SideDimensions& d) {
+  Architecture a = T5(std::move(name), d);
+  a.activation = Activation::kGeluTanh;
+  a.gated = true;
+  a.untied_output = true;
+  return a;
+}
+
+// Lewis et al. 2020: learned positions and a norm of embeddings on both sides;
+// two rows of each table are padding.
+Architecture Bart(std::string name, const SideDimensions& d) {
+  Architecture a = Transformer(std::move(name), d.hidden, d.heads);
+  a.layers = a.decoder_layers = d.layers;
+  a.intermediate = d.intermediate;
+  a.vocabulary = 50265;
+  a.positions = 1026;
+  a.position_offset = 2;
+  a.embedding_layer_norm = true;
+  a.drops_activation = true;
+  return a;
+}
+
+// Warner et al. 2024: rotary positions, a gate, no biases; two blocks of three
+// see 64 tokens to each side; the first has no norm before attention.
+Architecture ModernBert(std::string name, const SideDimensions& d) {
+  Architecture a = Bert(std::move(name), d.layers, d.hidden, d.heads, 50368);
+  a.intermediate = d.intermediate;
+  a.positions = 8192;
+  a.token_types = 0;
+  a.pooler = false;
+  a.classifier_dense = a.head_norm = true;
+  a.head_bias = false;
+  a.dropout = 0.0;
+  a.norm_bias = false;
+  a.norm_placement = NormPlacement::kBefore;
+  a.first_norm = false;
+  a.position_kind = PositionKind::kRotary;
+  a.joint_projections = a.joint_gate = a.gated = true;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.window = 128;
+  a.windowed_layers = d.layers - (d.layers + 2) / 3;
+  return a;
+}
+
+}  // namespace
+
+std::vector<Architecture> EncoderPresets() {
+  return {
+      Bert("bert-base-cased", 12, 768, 12, 28996),
+      Bert("bert-base-uncased", 12, 768, 12, 30522),
+      Bert("bert-large-cased", 24, 1024, 16, 28996),
+      Bert("bert-large-uncased", 24, 1024, 16, 30522),
+      Bert("bert-mini", 4, 256, 4, 30522),
+      Bert("bert-small", 4, 512, 8, 30522),
+      Bert("bert-medium", 8, 512, 8, 30522),
+      Bert("bert-tiny", 2, 128, 2, 30522),
+      Roberta("roberta-base", 12, 768, 12),
+      Roberta("roberta-large", 24, 1024, 16),
+      DistilBert(),
+      // answerdotai/ModernBERT-*
+      ModernBert("modernbert-base", {22, 768, 12, 1152}),
+      ModernBert("modernbert-large", {28, 1024, 16, 2624}),
+      Transformer("transformer-base", 512, 8),
+      Transformer("transformer-big", 1024, 16),
+      // google-t5/t5-*, google/t5-v1_1-*
+      T5("t5-small", {6, 512, 8, 2048}),
+      T5("t5-base", {12, 768, 12, 3072}),
+      T5("t5-large", {24, 1024, 16, 4096}),
+      T5Gated("t5-v1.1-base", {12, 768, 12, 2048}),
+      T5Gated("t5-v1.1-large", {24, 1024, 16, 2816}),
+      // facebook/bart-*
+      Bart("bart-base", {6, 768, 12, 3072}),
+      Bart("bart-large", {12, 1024, 16, 4096}),
+  };
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Prints tests/hardware/files/saved_configs.inc: of every model_type that
+hardware/files/model_config.h reads, a config.json as Transformers saves it, and
+the parameters that train of what it builds of it on the meta device: encoders
+with a classifier of two labels, others with a language model's head.
+
+Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
+environment); nothing is downloaded. Values are those of each type's own
+configuration class, with few blocks.
+
+    tests/hardware/files/saved_configs.py > tests/hardware/files/saved_configs.inc
+"""
+
+import json
+
+import torch
+import transformers as t
+
+FEW = {"num_hidden_layers": 4}
+# Its class says nothing of how many experts a token is sent to.
+DEEPSEEK = {**FEW, "num_experts_per_tok": 6}
+TYPES = {
+    "bart": {}, "bert": FEW, "bloom": {}, "cohere": FEW,
+    "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW, "distilbert": {},
+    # The first one with a projection of its embeddings is refused.
+    "electra": {**FEW, "embedding_size": 256}, "falcon": FEW, "gemma": FEW,
+    "gemma2": FEW, "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW,
+    "glm4": FEW, "gpt2": {}, "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {},
+    "granite": FEW, "llama": FEW, "marian": {"scale_embedding": True},
+    "mistral": FEW, "mixtral": FEW, "modernbert": FEW, "mt5": {}, "olmo": FEW,
+    "olmo2": FEW, "opt": {}, "phi": FEW,
+    "phi3": {**FEW, "pad_token_id": 0}, "qwen2": FEW, "qwen2_moe": FEW,
+    "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "smollm3": FEW,
+    "starcoder2": FEW, "t5": {},
+}
+ENCODERS = {"bert", "distilbert", "electra", "modernbert", "roberta"}
+
+
+def head(config):
+    if config.model_type in ENCODERS:
+        return t.AutoModelForSequenceClassification
+    if config.is_encoder_decoder:
+        return t.AutoModelForSeq2SeqLM
+    return t.AutoModelForCausalLM
+
+
+def main():
+    print(f"// Printed by tests/hardware/files/saved_configs.py with "
+          f"Transformers {t.__version__}.")
+    print("constexpr auto kSavedConfigs =")
+    print("    std::to_array<std::pair<std::string_view, int64_t>>({")
+    for name, more in TYPES.items():
+        config = t.AutoConfig.for_model(name, **more)
+        with torch.device("meta"):
+            model = head(config).from_config(config)
+        model.tie_weights()
+        count = sum(p.numel() for p in model.parameters() if p.requires_grad)
+        config.architectures = [type(model).__name__]
+        saved = json.dumps(json.loads(config.to_json_string()),
+                           separators=(",", ":"))
+        print(f'        {{R"({saved})",\n         {count}}},', flush=True)
+    print("    });")
+
+
+if __name__ == "__main__":
+    main()

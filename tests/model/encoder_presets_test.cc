@@ -1,0 +1,218 @@
+#include "model/encoder_presets.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "model/decoder_presets.h"
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/memory.h"
+#include "model/sharding.h"
+#include "model/stack_rules.h"
+
+namespace trainfare::model {
+namespace {
+
+Workload Of(const Architecture& architecture, int64_t batch, int64_t length) {
+  Workload w;
+  w.architecture = architecture;
+  w.batch = batch;
+  w.sequence_length = length;
+  w.precision = Precision::kBf16;
+  w.stack.fusion = Fusion::kEager;
+  w.stack.attention = Attention::kMaterialised;
+  return w;
+}
+
+struct Sums {
+  int64_t launches = 0;
+  int64_t bytes = 0;
+  int64_t matrix_flops = 0;
+};
+
+Sums SumsOf(const Workload& w, KernelName name, Phase phase) {
+  Sums sums;
+  const KernelList list = ExpandKernels(w);
+  for (const Segment& segment : list.segments) {
+    if (segment.phase != phase) continue;
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+      if (kernel.name != name) continue;
+      const int64_t times = segment.repeat * kernel.launches;
+      sums.launches += times;
+      sums.bytes += times * kernel.bytes();
+      sums.matrix_flops += times * kernel.matrix_flops;
+    }
+  }
+  return sums;
+}
+
+// By hand, docs/models/encoders.md.
+TEST_CASE("T5, parameters and FLOPs by hand") {
+  const Architecture t5 = FindArchitecture("t5-base");
+  const int64_t attention = 4LL * 768 * 768;
+  const int64_t feed_forward = 2LL * 768 * 3072;
+  const int64_t encoder = attention + feed_forward + 2 * 768;
+  const int64_t decoder = 2 * attention + feed_forward + 3 * 768;
+  const int64_t words = 32'128LL * 768;
+  CHECK(words + 12 * (encoder + decoder) + 2 * 768 + 2 * 32 * 12 ==
+        222'903'552);
+  CHECK(TotalParameters(t5) == 222'903'552);
+
+  // Three attentions of 512 x 512 pairs in a pair of blocks.
+  const int64_t s = 512;
+  const Workload w = Of(t5, 1, s);
+  const int64_t matrices = 12 * (3 * attention + 2 * feed_forward) + words;
+  CHECK(ForwardModelFlops(w) == 2 * s * matrices + 12LL * 3 * 4 * 768 * s * s);
+  CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));
+}
+
+TEST_CASE("relative positions are a bias that is made once a side") {
+  const Architecture t5 = FindArchitecture("t5-base");
+  const int64_t s = 128;
+  Workload w = Of(t5, 2, s);
+  const int64_t scores = 2LL * 12 * s * s;
+  // 18 operations from a pair to its bucket, and the mask.
+  CHECK(SumsOf(w, "position bias", Phase::kForward).launches == 2 * 19);
+  CHECK(SumsOf(w, "scale scores", Phase::kForward).launches == 0);
+  CHECK(SumsOf(w, "scale gradient", Phase::kBackward).launches == 0);
+  // Scores of self-attention are read with the bias, in fp32; those across the
+  // sides are not.
+  CHECK(SumsOf(w, "mask scores", Phase::kForward).bytes ==
+        24 * scores * (2 + 4 + 4) + 12 * scores * (2 + 4));
+  // Each block adds its gradient, and a side's are summed over the sequences.
+  CHECK(SumsOf(w, "position bias gradient", Phase::kBackward).launches ==
+        24 + 2);
+  // Without an update of the table there is none.
+  w.trainable.lora_rank = 8;
+  w.trainable.lora.query = true;
+  CHECK(SumsOf(w, "position bias gradient", Phase::kBackward).launches == 0);
+  w.trainable = {};
+  // A fused softmax reads it in its own width, and flash attention does.
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(SumsOf(w, "mask, softmax and dropout", Phase::kForward).bytes ==
+        24 * scores * (2 + 2 + 2 + 1) + 12 * scores * (2 + 2 + 1));
+  w.stack.attention = Attention::kFlash;
+  const int64_t biased = SumsOf(w, "flash attention", Phase::kForward).bytes;
+  w.architecture.position_kind = PositionKind::kNone;
+  CHECK(biased - SumsOf(w, "flash attention", Phase::kForward).bytes ==
+        24 * scores * 2);
+}
+
+TEST_CASE("what T5 keeps by hand") {
+  Workload w = Of(FindArchitecture("t5-base"), 2, 512);
+  const int64_t dropped = LayerActivationBytes(w);
+  const double all = ToBytes(EstimateMemory(w, {}).total());
+  w.architecture.drops_activation = false;
+  // The mask of what ReLU gives, of 1024 tokens.
+  CHECK(dropped - LayerActivationBytes(w) == 1024 * 3072);
+  w.architecture.drops_activation = true;
+  w.architecture.position_kind = PositionKind::kNone;
+  w.architecture.relative_buckets = 0;
+  // The gradients of biases, in fp32, while blocks add to them.
+  const double biases = 2.0 * 12 * 512 * 512 * 4;
+  CHECK(all - ToBytes(EstimateMemory(w, {}).total()) ==
+        doctest::Approx(biases).epsilon(0.001));
+}
+
+TEST_CASE("BART by hand") {
+  const Architecture bart = FindArchitecture("bart-base");
+  const int64_t attention = 4 * (768 * 768 + 768) + 2 * 768;
+  const int64_t feed_forward = 2 * 768 * 3072 + 3072 + 768 + 2 * 768;
+  const int64_t embeddings = 50'265 * 768 + 2 * (1026 * 768 + 2 * 768);
+  CHECK(embeddings + 6 * (3 * attention + 2 * feed_forward) == 139'420'416);
+  CHECK(TotalParameters(bart) == 139'420'416);
+  CHECK(bart.max_sequence_length() == 1024);
+  // A norm of embeddings a side, and two or three behind the residuals.
+  const Workload w = Of(bart, 1, 64);
+  CHECK(SumsOf(w, "layer norm", Phase::kForward).launches == 2 + 6 * 5);
+  CHECK(SumsOf(w, "layer norm gradient", Phase::kBackward).launches ==
+        2 + 6 * 5);
+  // Words, and positions with each side.
+  CHECK(SumsOf(w, "embedding gather", Phase::kForward).launches == 4);
+}
+
+TEST_CASE("ModernBERT by hand") {
+  Architecture modern = FindArchitecture("modernbert-base");
+  modern.head = Head::kMaskedLanguageModel;
+  const int64_t block = 4 * 768 * 768 + 3 * 768 * 1152 + 2 * 768;
+  // The norm of embeddings stands for the first block's.
+  CHECK(50'368 * 768 + 22 * block + 768 + 768 * 768 + 768 + 50'368 ==
+        149'655'232);
+  CHECK(TotalParameters(modern) == 149'655'232);
+  Workload w = Of(modern, 1, 1024);
+  // Before each part, but once, of embeddings, of the last block, of the head.
+  CHECK(SumsOf(w, "layer norm", Phase::kForward).launches == 43 + 1 + 1 + 1);
+  CHECK(SumsOf(w, "layer norm gradient", Phase::kBackward).launches == 46);
+  // One product makes queries, keys and values, and one both of the gate's.
+  CHECK(SumsOf(w, "query, key and value projection", Phase::kForward)
+            .matrix_flops == 22LL * 2 * 1024 * 768 * 3 * 768);
+  CHECK(SumsOf(w, "feed-forward gate", Phase::kForward).launches == 0);
+  CHECK(SumsOf(w, "feed-forward in", Phase::kForward).matrix_flops ==
+        22LL * 2 * 1024 * 768 * 2 * 1152);
+  CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));
+  // 8 blocks see all, 14 see 64 positions to each side.
+  w.stack.attention = Attention::kFlash;
+  CHECK(SumsOf(w, "flash attention", Phase::kForward).matrix_flops ==
+        12LL * (8 * 1024 * 1024 + 14 * 1024 * 129) * 2 * 2 * 64);
+  // The head of spans and of classes has a dense layer and a norm, too.
+  for (const Head head :
+       {Head::kQuestionAnswering, Head::kSequenceClassification}) {
+    modern.head = head;
+    CHECK(TotalParameters(modern) == 149'606'402);
+  }
+}
+
+TEST_CASE("blocks without positions between those with") {
+  const Architecture smollm = FindArchitecture("smollm3-3b");
+  Workload w = Of(smollm, 1, 64);
+  CHECK(SumsOf(w, "rotary positions", Phase::kForward).launches == 27 * 10);
+  CHECK(SumsOf(w, "rotary gradient", Phase::kBackward).launches == 27 * 18);
+  // What rotates is fp32 under autocast; what does not needs no cast.
+  const int64_t casts = SumsOf(w, "cast activation", Phase::kForward).launches;
+  w.architecture.unrotated_layers = 0;
+  CHECK(SumsOf(w, "cast activation", Phase::kForward).launches - casts ==
+        9 * 2);
+}
+
+TEST_CASE("every preset of encoders has kernels, memory and a valid block") {
+  for (const Architecture& a : EncoderPresets()) {
+    CAPTURE(a.name);
+    Workload w = Of(a, 2, 64);
+    CHECK_NOTHROW(Validate(w));
+    CHECK(ShardUnitsOf(w).root.elements > 0);
+    for (const StackRules& rules : kStackRules) {
+      w.stack.fusion = rules.fusion;
+      CHECK(ExpandKernels(w).Counts(Phase::kBackward).matrix_flops > 0);
+      CHECK(EstimateMemory(w, {}).total().base() > 0);
+    }
+  }
+}
+
+TEST_CASE("parts of positions that do not go together") {
+  const auto message = [](auto change) {
+    Workload w = Of(FindArchitecture("t5-small"), 1, 64);
+    change(w.architecture);
+    try {
+      Validate(w);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(message([](Architecture& a) { a.relative_buckets = 0; }) ==
+        "model.relative_buckets: expected a count of at least 1, got 0");
+  CHECK(message([](Architecture& a) { a.unrotated_layers = 2; }) ==
+        "model.unrotated_layers: expected 0 without rotary positions on one "
+        "side, got 2");
+  CHECK(message([](Architecture& a) { a.first_norm = false; }) ==
+        "model.first_norm: expected true, or norm_placement: before in an "
+        "encoder with a final_norm, got false");
+  CHECK(message([](Architecture& a) { a.joint_gate = true; }) ==
+        "model.joint_gate: expected gated beside it, got false");
+}
+
+}  // namespace
+}  // namespace trainfare::model
