@@ -253,10 +253,4 @@ std::vector<ParameterTensor> HeadTensorsOf(const Architecture& architecture);
 
 int64_t ParameterTensorCount(const Architecture& architecture);
 
-// The presets that ship with the tool, sorted by name.
-std::span<const Architecture> ArchitecturePresets();
-// By exact name or alias; throws InputError naming the nearest presets.
-const Architecture& FindArchitecture(std::string_view name);
-std::optional<Architecture> TryFindArchitecture(std::string_view name);
-
 }  // namespace trainfare::model

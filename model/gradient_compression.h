@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "model/architecture.h"
-#include "model/kernels.h"
+#include "model/kernel_list.h"
 #include "model/workload.h"
 
 namespace trainfare::model {

@@ -898,11 +898,6 @@ int64_t LossChunk(const Architecture& a, int64_t rows) {
       rows, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least))));
 }
 
-int64_t QuantisedBytes(int64_t elements, int64_t bits) {
-  constexpr int64_t kGroup = 64;
-  return elements * bits / 8 + CeilDivide(elements, kGroup) * kSingle;
-}
-
 int64_t DecoderLayerActivationBytes(const Workload& w) {
   const int64_t target = TargetLength(w);
   return AttentionBytes(w, target, target, false) +

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/memory_term.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -22,11 +23,6 @@ struct MemorySurroundings {
   Bytes<> workspace;  // of the matrix library
   // Gradients have a second copy in the buckets of the all-reduce.
   bool communication_buckets = false;
-};
-
-struct MemoryTerm {
-  std::string_view name;
-  Bytes<> size;
 };
 
 // The moment of a step at which most memory is taken.
@@ -75,10 +71,6 @@ int64_t KeptByBlocks(const Workload& workload);
 // that they take no more than the hidden states of all T rows. Source:
 // linkedin/Liger-Kernel, fused_linear_cross_entropy.py.
 int64_t LossChunk(const Architecture& architecture, int64_t rows);
-
-// Bytes of frozen parameters of so many bits: their own, and a constant in fp32
-// a group of 64 (Dettmers et al. 2023, section 3).
-int64_t QuantisedBytes(int64_t elements, int64_t bits);
 
 // Largest batch whose estimate is within `capacity`; nullopt when not even one
 // sequence fits.

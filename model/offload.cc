@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "model/memory.h"
 #include "model/optimizer_kernels.h"
 #include "model/trainable.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/memory.h"
+#include "model/memory_term.h"
 #include "model/sharding.h"
 #include "model/units.h"
 #include "model/workload.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/kernels.h"
+#include "model/kernel_list.h"
 #include "model/workload.h"
 
 namespace trainfare::model {

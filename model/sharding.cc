@@ -6,7 +6,6 @@
 
 #include "model/architecture.h"
 #include "model/error.h"
-#include "model/memory.h"
 #include "model/rounding.h"
 #include "model/trainable.h"
 

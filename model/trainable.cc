@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "model/rounding.h"
+
 namespace trainfare::model {
 namespace {
 
@@ -135,6 +137,11 @@ int64_t BlocksComputedAgain(const Workload& w) {
   if (!w.gradient_checkpointing) return 0;
   const int64_t all = LayersWithBackward(w);
   return w.checkpointed_blocks > 0 ? std::min(w.checkpointed_blocks, all) : all;
+}
+
+int64_t QuantisedBytes(int64_t elements, int64_t bits) {
+  constexpr int64_t kGroup = 64;
+  return elements * bits / 8 + CeilDivide(elements, kGroup) * kSingle;
 }
 
 }  // namespace trainfare::model

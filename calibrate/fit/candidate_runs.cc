@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "model/presets.h"
+
 namespace trainfare::calibrate {
 namespace {
 

@@ -15,6 +15,7 @@
 #include "hardware/models/step_time.h"
 #include "model/data_parallel.h"
 #include "model/error.h"
+#include "model/memory.h"
 #include "model/offload.h"
 #include "model/overlap.h"
 #include "model/sharded_pass.h"

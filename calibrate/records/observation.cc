@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/nearest.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 

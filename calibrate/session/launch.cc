@@ -19,6 +19,7 @@
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

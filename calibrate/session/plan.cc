@@ -17,6 +17,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/memory.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

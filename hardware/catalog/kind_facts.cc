@@ -8,6 +8,7 @@
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware {
 namespace {

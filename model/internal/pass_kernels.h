@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/kernels.h"
+#include "model/kernel_list.h"
 #include "model/stack_rules.h"
 #include "model/workload.h"
 

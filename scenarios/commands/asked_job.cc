@@ -12,6 +12,7 @@
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/presets.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {

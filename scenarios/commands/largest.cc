@@ -13,6 +13,7 @@
 #include "model/bisection.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/presets.h"
 #include "model/trainable.h"
 #include "scenarios/report/result_json.h"
 

@@ -19,6 +19,7 @@
 #include "model/error.h"
 #include "model/letters.h"
 #include "model/nearest.h"
+#include "model/presets.h"
 #include "scenarios/commands/keys.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"

@@ -19,6 +19,7 @@
 #include "model/fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/presets.h"
 #include "scenarios/job/scenario_fields.h"
 
 namespace trainfare::scenarios {

@@ -7,6 +7,7 @@
 #include "calibrate/fit/predictor.h"
 #include "hardware/models/device_models.h"
 #include "model/kernels.h"
+#include "model/presets.h"
 
 namespace trainfare {
 namespace {

@@ -19,6 +19,7 @@
 #include "hardware/files/unit_text.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
+#include "model/presets.h"
 #include "scenarios/commands/diff.h"
 #include "scenarios/job/scenario.h"
 #include "tests/fuzz/scratch_file.h"

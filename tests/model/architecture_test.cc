@@ -5,6 +5,7 @@
 #include <string>
 
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::model {
 namespace {

@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
+#include "model/presets.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 

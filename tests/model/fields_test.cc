@@ -7,6 +7,7 @@
 
 #include "model/error.h"
 #include "model/json_fields.h"
+#include "model/presets.h"
 #include "tests/model/walk_fields.h"
 
 namespace trainfare::model {

@@ -4,6 +4,7 @@
 
 #include "model/architecture.h"
 #include "model/overlap.h"
+#include "model/presets.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "model/kernels.h"
+#include "model/presets.h"
 
 namespace trainfare::model {
 namespace {

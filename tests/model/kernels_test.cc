@@ -6,6 +6,7 @@
 
 #include "model/error.h"
 #include "model/optimizer_kernels.h"
+#include "model/presets.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {

@@ -10,6 +10,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
+#include "model/presets.h"
 #include "model/workload.h"
 
 namespace trainfare::model {

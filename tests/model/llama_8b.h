@@ -7,6 +7,7 @@
 
 #include "model/architecture.h"
 #include "model/memory.h"
+#include "model/presets.h"
 #include "model/workload.h"
 
 namespace trainfare::model::llama_8b {

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "model/presets.h"
+
 namespace trainfare::model {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "model/presets.h"
+
 namespace trainfare::model {
 
 // Published (s003, table 4.6): the fused kernel of Adan over six lists shows

@@ -7,6 +7,7 @@
 
 #include "model/kernels.h"
 #include "model/memory.h"
+#include "model/presets.h"
 
 namespace trainfare::model {
 namespace {

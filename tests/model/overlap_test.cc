@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "model/presets.h"
+
 namespace trainfare::model {
 namespace {
 

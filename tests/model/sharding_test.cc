@@ -8,6 +8,7 @@
 #include "model/error.h"
 #include "model/memory.h"
 #include "model/optimizer_kernels.h"
+#include "model/presets.h"
 #include "model/sharded_pass.h"
 #include "model/trainable.h"
 #include "tests/model/llama_8b.h"

@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/presets.h"
 #include "tests/trainer/overfit.h"
 #include "tests/trainer/published_updates.h"
 #include "trainer/device/launch_counter.h"

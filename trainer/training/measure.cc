@@ -12,6 +12,7 @@
 #include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "model/json_fields.h"
+#include "model/presets.h"
 #include "model/sharding.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"

@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/limits.h"
+#include "model/presets.h"
 #include "model/sharding.h"
 #include "trainer/data/data.h"
 #include "trainer/device/device.h"

@@ -15,6 +15,7 @@
 #include "hardware/files/unit_text.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

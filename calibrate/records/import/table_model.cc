@@ -11,6 +11,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -21,6 +21,7 @@
 #include "hardware/files/data_directory.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

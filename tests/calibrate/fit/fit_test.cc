@@ -12,6 +12,7 @@
 #include "calibrate/fit/step_model.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

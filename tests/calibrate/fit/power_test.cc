@@ -10,6 +10,7 @@
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

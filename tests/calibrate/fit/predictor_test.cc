@@ -11,6 +11,7 @@
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

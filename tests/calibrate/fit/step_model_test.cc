@@ -6,6 +6,7 @@
 
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "calibrate/records/measured_observations.h"
 #include "calibrate/records/repeated_runs.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

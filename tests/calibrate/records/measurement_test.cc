@@ -9,6 +9,7 @@
 #include "calibrate/records/measured_observations.h"
 #include "calibrate/session/requests.h"
 #include "model/error.h"
+#include "model/presets.h"
 #include "tests/model/walk_fields.h"
 
 namespace trainfare::calibrate {

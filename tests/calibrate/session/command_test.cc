@@ -25,6 +25,7 @@
 #include "calibrate/session/output_lock.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

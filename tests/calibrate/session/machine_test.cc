@@ -12,6 +12,7 @@
 #include "calibrate/session/rank_plan.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -10,6 +10,7 @@
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/memory.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

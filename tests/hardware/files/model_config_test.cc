@@ -213,6 +213,7 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
   }
 }
 
+#include "model/presets.h"
 #include "tests/hardware/files/saved_configs.inc"
 
 TEST_CASE("files as Transformers saves them are read, of every type") {

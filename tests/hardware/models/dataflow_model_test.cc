@@ -4,6 +4,7 @@
 
 #include "hardware/models/dataflow.h"
 #include "hardware/models/device_models.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware::models {
 namespace {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "model/presets.h"
+
 namespace trainfare::hardware {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "hardware/models/device_memory.h"
 #include "hardware/models/device_models.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware {
 namespace {

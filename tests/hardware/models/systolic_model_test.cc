@@ -5,6 +5,7 @@
 #include "hardware/models/device_models.h"
 #include "hardware/models/systolic.h"
 #include "model/memory.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware::models {
 namespace {

@@ -12,6 +12,7 @@
 #include "model/collective.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/presets.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/fits.h"
 #include "tests/scenarios/hermetic.h"

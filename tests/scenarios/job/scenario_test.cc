@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "model/error.h"
+#include "model/presets.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {

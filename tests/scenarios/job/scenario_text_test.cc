@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/architecture.h"
+#include "model/presets.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {

@@ -9,6 +9,7 @@
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/models/device_models.h"
 #include "model/architecture.h"
+#include "model/presets.h"
 
 namespace trainfare::scenarios {
 namespace {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/error.h"
+#include "model/presets.h"
 #include "trainer/bench/copy_bench.h"
 #include "trainer/bench/kernel_operations.h"
 #include "trainer/device/device_activity.h"

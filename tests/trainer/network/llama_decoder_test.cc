@@ -11,6 +11,7 @@
 #include "model/error.h"
 #include "model/json_fields.h"
 #include "model/memory.h"
+#include "model/presets.h"
 #include "model/trainable.h"
 #include "tests/trainer/overfit.h"
 #include "tests/trainer/random_batch.h"

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "model/error.h"
+#include "model/presets.h"
 #include "tests/trainer/overfit.h"
 #include "tests/trainer/random_batch.h"
 #include "trainer/network/decoder.h"

@@ -11,6 +11,7 @@
 
 #include "model/architecture.h"
 #include "model/kernels.h"
+#include "model/presets.h"
 #include "trainer/device/device.h"
 #include "trainer/network/transformer.h"
 #include "trainer/training/session.h"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::trainer {
 namespace {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

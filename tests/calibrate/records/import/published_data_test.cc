@@ -17,6 +17,7 @@
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/overlap.h"
+#include "model/presets.h"
 #include "tests/hardware/temporary_folder.h"
 #include "tests/shared_data.h"
 

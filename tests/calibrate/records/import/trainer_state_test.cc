@@ -8,6 +8,7 @@
 
 #include "calibrate/records/import/observations.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hardware/models/device_models.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware::models {
 namespace {

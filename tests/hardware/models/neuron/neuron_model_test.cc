@@ -7,6 +7,7 @@
 #include "hardware/models/neuron/compiler.h"
 #include "hardware/models/neuron/neuron.h"
 #include "model/padding.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware::models {
 namespace {

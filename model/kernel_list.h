@@ -1,0 +1,109 @@
+#pragma once
+
+// What a device is asked to do, one launch after another.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/kernel_name.h"
+#include "model/words.h"
+
+namespace trainfare::model {
+
+enum class KernelKind {
+  kGemm,         // matrix product against a weight
+  kBatchedGemm,  // many small products: attention scores and context
+  kAttention,    // both in one kernel, scores on chip (flash)
+  kElementwise,
+  kReduction,  // LayerNorm, softmax, bias gradients, losses
+  kEmbedding,  // gathers and scatters of table rows
+  kOptimizer,
+  kCopy,  // transposes, casts, fills
+};
+template <>
+inline constexpr auto kWords<KernelKind> =
+    Words<KernelKind>("kind of kernel",
+                      {{KernelKind::kGemm, "gemm"},
+                       {KernelKind::kBatchedGemm, "batched gemm"},
+                       {KernelKind::kAttention, "attention"},
+                       {KernelKind::kElementwise, "elementwise"},
+                       {KernelKind::kReduction, "reduction"},
+                       {KernelKind::kEmbedding, "embedding"},
+                       {KernelKind::kOptimizer, "optimizer"},
+                       {KernelKind::kCopy, "copy"}});
+
+enum class Phase { kForward, kBackward, kOptimizer };
+template <>
+inline constexpr auto kWords<Phase> =
+    Words<Phase>("phase",
+                 {{Phase::kForward, "forward"},
+                  {Phase::kBackward, "backward"},
+                  {Phase::kOptimizer, "optimizer"}});
+
+// C (m, n) = A (m, k) B (k, n), `batch` times.
+struct GemmExtents {
+  int64_t batch = 0;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// One launch. A multiply-add is 2 FLOPs.
+struct Kernel {
+  KernelName name;
+  KernelKind kind = KernelKind::kElementwise;
+  int64_t matrix_flops = 0;  // on the matrix engine
+  int64_t vector_flops = 0;  // arithmetic outside it
+  int64_t special_ops = 0;   // exp, erf, tanh, square roots
+  int64_t random_draws = 0;  // of dropout
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  // The bytes among these of parameters, their gradients and optimizer state:
+  // touched once a pass, so never found in a cache smaller than the model.
+  int64_t parameter_bytes = 0;
+  int64_t parameter_bytes_written = 0;  // of these, gradients and updates
+  GemmExtents gemm;                     // of the two gemm kinds
+  bool eight_bits = false;              // operands of a product, in fp8
+  int64_t work_items = 0;  // independent outputs: elements, or rows reduced
+  int64_t launches = 1;    // alike and in a row (a for-loop over tensors)
+
+  int64_t bytes() const { return bytes_read + bytes_written; }
+};
+
+enum class SegmentRole {
+  kEmbeddings,
+  kLayer,
+  kDecoderLayer,
+  kHead,
+  kOptimizer,
+  kCompression,  // of gradients, before and after they are sent
+};
+
+// Kernels [begin, end) of the list, run `repeat` times one after another.
+struct Segment {
+  Phase phase = Phase::kForward;
+  SegmentRole role = SegmentRole::kLayer;
+  int64_t repeat = 1;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// Sums over one phase, repeats and launches included.
+struct PhaseCounts {
+  int64_t matrix_flops = 0;
+  int64_t vector_flops = 0;
+  int64_t special_ops = 0;
+  int64_t random_draws = 0;
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  int64_t launches = 0;
+};
+
+struct KernelList {
+  std::vector<Kernel> kernels;
+  std::vector<Segment> segments;  // in the order in which they run
+
+  PhaseCounts Counts(Phase phase) const;
+};
+
+}  // namespace trainfare::model
