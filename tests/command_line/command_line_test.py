@@ -1618,6 +1618,7 @@ class Validate(Case):
             "leave-device-out": (12, 0),
             "one-run-per-device": (10, 2),
             "k-runs=2": (8, 4),
+            "added-runs=2": (8, 4),
         }
         for protocol, (predicted, fitted) in counts.items():
             with self.subTest(protocol):
