@@ -23,13 +23,14 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from printing import (choices, fits, intervals, measured_tables,  # noqa: E402
-                      published, sessions)
+from printing import (choices, fits, intervals, llm_tables,  # noqa: E402
+                      measured_tables, published, sessions)
 from printing.pages import Given, Missing  # noqa: E402
 from printing.program import Program  # noqa: E402
 
-PAGES = {page.name: page for module in (measured_tables, published, fits,
-                                        intervals, choices, sessions)
+PAGES = {page.name: page for module in (measured_tables, llm_tables,
+                                        published, fits, intervals, choices,
+                                        sessions)
          for page in module.PAGES}
 
 

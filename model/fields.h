@@ -358,6 +358,11 @@ void VisitFields(Archive& archive, O& o) {
                 .about = "Narrow weights: passes to fp32 of their own, in the "
                          "update, or no masters"},
           o.masters);
+  archive(Field{.name = "state_bits",
+                .about = "Of a number of its state: 8; 0: as wide as the "
+                         "update",
+                .most = 8},
+          o.state_bits);
 }
 
 // The adapters of Trainable, a struct of their own in files.
@@ -384,6 +389,10 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                          "stack keeps weights",
                 .most = 8},
           lora.trainable.base_bits);
+  archive(Field{.name = "wide",
+                .about = "Adapters in fp32 beside narrow weights (PEFT's "
+                         "default)"},
+          lora.trainable.wide_adapters);
 }
 
 template <class Archive, Of<Trainable> T>
@@ -449,6 +458,10 @@ void VisitFields(Archive& archive, S& s) {
   archive(Field{.name = "attention",
                 .about = "Scores go to memory, or stay on the chip"},
           s.attention);
+  archive(Field{.name = "loss",
+                .about = "Kernels of a vocabulary's loss: the stack's own, or "
+                         "others"},
+          s.loss);
   archive(Field{.name = "narrow_weights",
                 .about = "Weights are in 16 bits throughout, masters in fp32 "
                          "(Apex O2, DeepSpeed)"},
@@ -530,6 +543,10 @@ void VisitFields(Archive& archive, W& w) {
   archive(Field{.name = "attention_checkpointing",
                 .about = "Of other blocks attention's core is computed again"},
           w.attention_checkpointing);
+  archive(Field{.name = "operation_checkpointing",
+                .about = "Of other blocks every second product, and what is no "
+                         "product, is computed again"},
+          w.operation_checkpointing);
   archive(
       Field{
           .name = "trainable",

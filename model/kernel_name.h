@@ -43,6 +43,7 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "bias, dropout and residual",
     "bias, dropout, residual and layer norm",
     "cast activation",
+    "cast adapter input",
     "cast gradient",
     "cast logits",
     "cast weight gradient",

@@ -58,6 +58,17 @@ int64_t AdapterBytes(const Workload& w,
              : 0;
 }
 
+// What adapters in fp32 take, narrowed again for the product: of each a copy of
+// its own.
+int64_t AdapterInputBytes(const Workload& w,
+                          int64_t tokens,
+                          int64_t width,
+                          bool LoraMatrices::*matrix) {
+  return w.trainable.wide_adapters && w.trainable.lora.*matrix
+             ? tokens * width * Widths(w).element
+             : 0;
+}
+
 // Bytes kept of latent attention: what its two products take and their norms
 // give.
 int64_t LatentBytes(const Workload& w, int64_t tokens) {
@@ -100,7 +111,7 @@ int64_t ScoreBytes(const Workload& w,
                    int64_t key_length) {
   const Widths width(w);
   const int64_t rows = w.batch * w.architecture.heads * query_length;
-  if (w.stack.attention == Attention::kFlash) return rows * kSingle;
+  if (ScoresOnChip(w.stack.attention)) return rows * kSingle;
   const int64_t scores = rows * key_length;
   switch (RulesOf(w).block) {
     case BlockKernels::kByOperation: {
@@ -134,6 +145,11 @@ int64_t AttentionBytes(const Workload& w,
            AdapterBytes(w, keys, &LoraMatrices::key) +
            AdapterBytes(w, keys, &LoraMatrices::value) +
            AdapterBytes(w, queries, &LoraMatrices::output);
+  bytes +=
+      AdapterInputBytes(w, queries, h, &LoraMatrices::query) +
+      AdapterInputBytes(w, keys, h, &LoraMatrices::key) +
+      AdapterInputBytes(w, keys, h, &LoraMatrices::value) +
+      AdapterInputBytes(w, queries, a.context_width(), &LoraMatrices::output);
   // Split into heads.
   bytes +=
       (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
@@ -194,6 +210,9 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   bytes += AdapterBytes(w, tokens, &LoraMatrices::feed_forward_gate) +
            AdapterBytes(w, tokens, &LoraMatrices::feed_forward_in) +
            AdapterBytes(w, tokens, &LoraMatrices::feed_forward_out);
+  bytes += AdapterInputBytes(w, tokens, h, &LoraMatrices::feed_forward_gate) +
+           AdapterInputBytes(w, tokens, h, &LoraMatrices::feed_forward_in) +
+           AdapterInputBytes(w, tokens, i, &LoraMatrices::feed_forward_out);
   if (RulesOf(w).block == BlockKernels::kHandFused) {
     bytes += tokens * i * width.mask;
   }
@@ -279,18 +298,17 @@ int64_t LogitBytes(const Workload& w) {
   // Eager causal models widen narrow logits and let these go: what stands at
   // once is widened logits, a copy of them without the last position or their
   // gradient, and log-probabilities (modeling_llama.py of Transformers 4.40).
-  const bool widened = RulesOf(w).shifts_logits && kept == 2 &&
+  const bool widened = LossOf(w).shifts && kept == 2 &&
                        BytesPerElement(w.precision) < kSingle &&
                        w.architecture.head == Head::kCausalLanguageModel;
   if (widened) return 3 * rows * logits.classes * kSingle;
-  if (RulesOf(w).chunks_loss &&
-      w.architecture.head == Head::kCausalLanguageModel) {
+  if (LossOf(w).chunks && w.architecture.head == Head::kCausalLanguageModel) {
     // In place, with one fp32 copy; beside them the rows' own gradient.
     return LossChunk(w.architecture, logits.rows) * logits.classes *
                (BytesPerElement(w.precision) + kSingle) +
            rows * w.architecture.hidden * BytesPerElement(w.precision);
   }
-  if (RulesOf(w).fuses_loss && logits.vocabulary) {
+  if (LossOf(w).fuses && logits.vocabulary) {
     return rows * logits.classes * BytesPerElement(w.precision);
   }
   return rows * logits.classes *
@@ -326,7 +344,7 @@ int64_t BlockTransients(const Workload& w, int64_t head_tensors) {
                          (head_tensors > 3 ? a.context_width() : 0);
   const int64_t heads = tokens * widths * width.element;
   const int64_t scores =
-      w.stack.attention == Attention::kFlash
+      ScoresOnChip(w.stack.attention)
           ? 0
           : 2 * w.batch * a.heads * length * length * width.wide;
   const int64_t inner =
@@ -364,8 +382,39 @@ int64_t NextTokenInputBytes(const Workload& w) {
          3 * NormTemporaries(w, tokens);
 }
 
-// What is kept of attention's core while it runs again in one block.
-int64_t CoreAnewBytes(const Workload& w) {
+// What one block keeps once all of it is there.
+int64_t WholeLayerBytes(const Workload& w, bool experts) {
+  return AttentionBytes(w, w.sequence_length, w.sequence_length, false) +
+         FeedForwardBytes(w, w.batch * w.sequence_length, experts);
+}
+
+// Of a block whose operations are computed again: its input, the results of its
+// first, third, .. product, and attention's core.
+int64_t KeptByOperations(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const Widths width(w);
+  const int64_t tokens = w.batch * w.sequence_length;
+  const bool joint = RulesOf(w).joins_projections || a.joint_projection();
+  // Behind queries, or all three, keys and values, the output projection.
+  int64_t kept = a.query_width() + a.value_width();
+  if (joint) kept += a.key_width();
+  // Of both the next is the third of its row or the fifth: gate, or input, and
+  // with a gate the last.
+  kept += a.intermediate + (a.gated ? a.hidden : 0);
+  int64_t bytes = tokens * (a.hidden * width.wide + kept * width.element);
+  if (ScoresOnChip(w.stack.attention)) {
+    bytes += tokens * a.context_width() * width.element +
+             ScoreBytes(w, w.sequence_length, w.sequence_length);
+  }
+  return bytes;
+}
+
+// What is there besides of the one block that a backward pass is in, where
+// parts of it are computed again.
+int64_t PartsAnewBytes(const Workload& w) {
+  if (w.operation_checkpointing) {
+    return WholeLayerBytes(w, false) - KeptByOperations(w);
+  }
   return w.attention_checkpointing
              ? ScoreBytes(w, w.sequence_length, w.sequence_length)
              : 0;
@@ -463,14 +512,17 @@ ActivationBytes Activations(const Workload& w) {
   const BlockActivations blocks = BlockActivationsOf(w);
   ActivationBytes result;
   // Frozen embeddings keep nothing.
-  result.kept = HeadBytes(w) + BlocksOnDevice(w, blocks) + CoreAnewBytes(w);
+  result.kept = HeadBytes(w) + BlocksOnDevice(w, blocks) + PartsAnewBytes(w);
   if (w.trainable.everything()) {
     result.kept += EmbeddingBytes(w, source);
     if (TwoSided(w)) result.kept += EmbeddingBytes(w, target);
   }
   if (BlocksComputedAgain(w) > 0) {
     // One block in full, with what it gives, while it runs again.
-    result.anew = blocks.largest() + source * a.hidden * Widths(w).wide +
+    const int64_t whole =
+        w.operation_checkpointing ? WholeLayerBytes(w, false) : 0;
+    result.anew = std::max(blocks.largest(), whole) +
+                  source * a.hidden * Widths(w).wide +
                   RepeatedHeadBytes(w, source);
   }
   return result;
@@ -490,7 +542,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w) {
   block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
   block.held += BlocksComputedAgain(w) > 0
                     ? tokens * a.hidden * Widths(w).wide + Activations(w).anew
-                    : LayerActivationBytes(w, experts) + CoreAnewBytes(w);
+                    : LayerActivationBytes(w, experts) + PartsAnewBytes(w);
   // Two of the feed-forward's width, or those of attention, which come when the
   // feed-forward's tensors are gone.
   const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
@@ -504,6 +556,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w) {
 // `parameters` elements: a multi-tensor update holds whole lists of them, a
 // for-loop those of its largest tensor, a fused one none.
 int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
+  if (w.optimizer.state_bits > 0) return 0;  // one kernel a tensor
   int64_t lists = 0;
   switch (w.optimizer.kind) {
     case OptimizerKind::kNone:
@@ -514,6 +567,9 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
     case OptimizerKind::kLamb:
     case OptimizerKind::kBertAdam:
       lists = 1;  // the root of the second moment
+      break;
+    case OptimizerKind::kLion:
+      lists = 1;  // the update, of which the sign counts
       break;
     case OptimizerKind::kAdan:
       lists = 2;  // and the difference of two gradients
@@ -673,8 +729,8 @@ class RankMemory {
   }
   int64_t StateBytes() const {
     if (!updates_) return 0;
-    return OperationsOf(w_.optimizer.kind).state_tensors * updated_ *
-           BytesOfState(w_);
+    return StateBytesOf(
+        w_, OperationsOf(w_.optimizer.kind).state_tensors * updated_);
   }
   int64_t MasterBytes() const {
     return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;
@@ -872,8 +928,8 @@ Bytes<> MemoryEstimate::Of(std::string_view name) const {
 }
 
 int64_t LayerActivationBytes(const Workload& w, bool experts) {
-  return AttentionBytes(w, w.sequence_length, w.sequence_length, false) +
-         FeedForwardBytes(w, w.batch * w.sequence_length, experts);
+  return w.operation_checkpointing ? KeptByOperations(w)
+                                   : WholeLayerBytes(w, experts);
 }
 
 int64_t KeptByBlock(const Workload& w, int64_t block) {

@@ -102,10 +102,24 @@ struct Pass {
   std::optional<int64_t> lists = std::nullopt;
 };
 
+// bitsandbytes updates state of 8 bits in one kernel a tensor, whatever the
+// framework does with others.
+bool InOnePass(const Optimizer& optimizer) {
+  return optimizer.implementation == OptimizerImplementation::kFused ||
+         optimizer.state_bits > 0;
+}
+
+// What a launch moves less where state is in few bits, each way.
+int64_t LessState(const Workload& w, int64_t elements) {
+  const int64_t numbers =
+      OperationsOf(w.optimizer.kind).state_tensors * elements;
+  return numbers * BytesOfState(w) - StateBytesOf(w, numbers);
+}
+
 std::vector<Pass> PassesOf(const Workload& w) {
   const OptimizerOperations o = OperationsOf(w.optimizer.kind);
   const bool adan = w.optimizer.kind == OptimizerKind::kAdan;
-  if (w.optimizer.implementation != OptimizerImplementation::kFused) {
+  if (!InOnePass(w.optimizer)) {
     return {{.name = "optimizer",
              .operations = o.operations,
              .tensors_read = o.tensors_read,
@@ -143,6 +157,7 @@ int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
   if (OnePassWithMasters(w) && access == FusedAccess::kAllTensors) {
     return CeilDivide(tensors, kTensorsPerFusedLaunch);
   }
+  if (w.optimizer.state_bits > 0) return tensors;
   if (w.optimizer.implementation == OptimizerImplementation::kForLoop ||
       (w.optimizer.implementation == OptimizerImplementation::kFused &&
        access == FusedAccess::kOneTensor)) {
@@ -217,6 +232,17 @@ constexpr OptimizerOperations kLambOperations = {.operations = 12,
                                                  .flops = 20,
                                                  .special = 2,
                                                  .state_tensors = 2};
+// Chen et al. 2023, algorithm 2, as its authors' PyTorch runs it:
+// p *= 1 - lr wd (1 read, 1 write); u = b1 m (1, 1); u += (1 - b1) g (2, 1);
+// u = sign u (1, 1); p -= lr u (2, 1); m *= b2 (1, 1); m += (1 - b2) g (2, 1).
+constexpr OptimizerOperations kLionOperations = {.operations = 7,
+                                                 .tensors_read = 10,
+                                                 .tensors_written = 7,
+                                                 .fused_tensors_read = 3,
+                                                 .fused_tensors_written = 2,
+                                                 .flops = 10,
+                                                 .special = 0,
+                                                 .state_tensors = 1};
 // Devlin et al. 2019 in PyTorch, a line at a time. Clip: norm (1 read),
 // root, quotient, comparison (scalars), g *= c (1, 1). m *= b1 (1, 1);
 // m += (1 - b1) g (2, 1); v *= b2 (1, 1); v += (1 - b2) g g (2, 1);
@@ -245,6 +271,8 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
       return kAdanOperations;
     case OptimizerKind::kLamb:
       return kLambOperations;
+    case OptimizerKind::kLion:
+      return kLionOperations;
     case OptimizerKind::kBertAdam:
       return kBertAdamOperations;
   }
@@ -301,6 +329,13 @@ void AppendOptimizerKernels(const Workload& w,
       const int64_t elements = parameters / kernel.launches;
       kernel.bytes_read -= (kSingle - narrow) * elements;
       kernel.bytes_written += narrow * elements;
+      kernel.parameter_bytes = kernel.bytes();
+      kernel.parameter_bytes_written = kernel.bytes_written;
+    }
+    if (w.optimizer.state_bits > 0 && kernel.name == "optimizer") {
+      const int64_t less = LessState(w, parameters / kernel.launches);
+      kernel.bytes_read -= less;
+      kernel.bytes_written -= less;
       kernel.parameter_bytes = kernel.bytes();
       kernel.parameter_bytes_written = kernel.bytes_written;
     }

@@ -190,4 +190,26 @@ constexpr const StackRules& RulesOf(const Workload& workload) {
   return RulesOf(workload.stack.fusion);
 }
 
+// How the loss over a vocabulary is made: the stack's own way, or another that
+// was asked for.
+struct LossRules {
+  bool chunks = false;
+  bool shifts = false;
+  bool fuses = false;
+};
+constexpr LossRules LossOf(const Workload& workload) {
+  const StackRules& rules = RulesOf(workload);
+  switch (workload.stack.loss) {
+    case LossKernels::kPlain:
+      return {false, rules.eager_outside, false};
+    case LossKernels::kFused:
+      return {false, false, true};
+    case LossKernels::kChunked:
+      return {true, false, false};
+    case LossKernels::kOfStack:
+      break;
+  }
+  return {rules.chunks_loss, rules.shifts_logits, rules.fuses_loss};
+}
+
 }  // namespace trainfare::model

@@ -290,6 +290,22 @@ void ValidateCheckpointing(const Workload& w) {
         "attention_checkpointing: expected false in models of two sides, got "
         "true; hint: gradient_checkpointing");
   }
+  if (!w.operation_checkpointing) return;
+  const auto refuse = [](const char* where) {
+    throw InputError(
+        fmt::format("operation_checkpointing: expected false {}, got true; "
+                    "hint: gradient_checkpointing",
+                    where));
+  };
+  if (w.gradient_checkpointing && w.checkpointed_blocks == 0) {
+    refuse("where gradient_checkpointing computes all of every block again");
+  }
+  if (w.attention_checkpointing) refuse("beside attention_checkpointing");
+  if (a.decoder_layers > 0) refuse("in models of two sides");
+  if (a.experts > 0) refuse("in models with experts");
+  if (a.latent()) refuse("with latent attention");
+  if (a.next_token_blocks > 0) refuse("with next-token blocks");
+  if (w.trainable.lora_rank > 0) refuse("beside adapters");
 }
 
 }  // namespace
@@ -310,6 +326,12 @@ void Validate(const Workload& w) {
   if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));
+  }
+  if (w.optimizer.state_bits != 0 && w.optimizer.state_bits != 8) {
+    throw InputError(
+        fmt::format("optimizer.state_bits: expected 8, or 0 for as wide as the "
+                    "update, got {}",
+                    w.optimizer.state_bits));
   }
   if (w.compression.kind == CompressionKind::kPowerSgd) {
     RequireCount(w.compression.rank,
@@ -474,6 +496,13 @@ bool UpdatesNarrow(const Workload& workload) {
   return BytesPerElement(workload.precision) < 4 &&
          workload.stack.narrow_weights && !RulesOf(workload).keeps_masters &&
          workload.optimizer.masters == Masters::kNone;
+}
+
+int64_t StateBytesOf(const Workload& workload, int64_t numbers) {
+  const int64_t bits = workload.optimizer.state_bits;
+  if (bits == 0) return numbers * BytesOfState(workload);
+  constexpr int64_t kGroup = 256;
+  return numbers * bits / 8 + numbers / kGroup * kSingle;
 }
 
 int64_t BytesOfState(const Workload& workload) {

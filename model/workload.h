@@ -37,6 +37,7 @@ enum class OptimizerKind {
   kAdamW,
   kAdan,
   kLamb,
+  kLion,
   // As in the first BERT repositories: no bias correction, and each tensor is
   // clipped to its own norm before its update.
   kBertAdam,
@@ -49,6 +50,7 @@ inline constexpr auto kWords<OptimizerKind> =
                           {OptimizerKind::kAdamW, "adamw"},
                           {OptimizerKind::kAdan, "adan"},
                           {OptimizerKind::kLamb, "lamb"},
+                          {OptimizerKind::kLion, "lion"},
                           {OptimizerKind::kBertAdam, "bert_adam"}});
 enum class OptimizerImplementation {
   kForLoop,      // one small kernel per operation and tensor
@@ -112,11 +114,32 @@ inline constexpr auto kWords<Fusion> =
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip
+  kFlash1,        // the same as first written, in CUDA or Triton
 };
 template <>
-inline constexpr auto kWords<Attention> = Words<Attention>(
-    "attention",
-    {{Attention::kMaterialised, "materialised"}, {Attention::kFlash, "flash"}});
+inline constexpr auto kWords<Attention> =
+    Words<Attention>("attention",
+                     {{Attention::kMaterialised, "materialised"},
+                      {Attention::kFlash, "flash"},
+                      {Attention::kFlash1, "flash_1"}});
+inline constexpr bool ScoresOnChip(Attention attention) {
+  return attention != Attention::kMaterialised;
+}
+
+// Kernels of the loss over a vocabulary of causal models.
+enum class LossKernels {
+  kOfStack,  // as the stack has them
+  kPlain,    // log-softmax and what the target has of it
+  kFused,    // one kernel; its gradient replaces the logits
+  kChunked,  // with the logits of some rows at a time
+};
+template <>
+inline constexpr auto kWords<LossKernels> =
+    Words<LossKernels>("loss",
+                       {{LossKernels::kOfStack, "of_stack"},
+                        {LossKernels::kPlain, "plain"},
+                        {LossKernels::kFused, "fused"},
+                        {LossKernels::kChunked, "chunked"}});
 
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::kAdamW;
@@ -126,12 +149,16 @@ struct Optimizer {
   // and those without weight decay, are an update of their own.
   bool by_layer = false;
   Masters masters = Masters::kApart;  // where there are any
+  // Bits of a number of its state, 8 with constants a group (Dettmers et al.
+  // 2022); 0 = as wide as the update.
+  int64_t state_bits = 0;
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
 struct Stack {
   Fusion fusion = Fusion::kEager;
   Attention attention = Attention::kMaterialised;
+  LossKernels loss = LossKernels::kOfStack;
   // In fp16 and bf16: weights, activations and gradients are narrow throughout
   // and the optimizer keeps fp32 masters (Apex O2, DeepSpeed, Megatron).
   // Without it an eager or fused stack autocasts: fp32 weights, narrow matrix
@@ -165,6 +192,8 @@ struct Trainable {
   // Rank of adapters; all else but the task's own layer is frozen then.
   int64_t lora_rank = 0;
   LoraMatrices lora;
+  // Adapters in fp32, to which PEFT widens what they take.
+  bool wide_adapters = false;
   // Bits of the frozen matrices of blocks beside adapters, with constants a
   // group (QLoRA: 4); 0 = as the stack keeps weights.
   int64_t base_bits = 0;
@@ -272,6 +301,9 @@ struct Workload {
   // Attention's core alone of the other blocks, from queries, keys and values
   // on (Korthikanti et al. 2022, "selective").
   bool attention_checkpointing = false;
+  // Every second product of the other blocks, and all that is no product, but
+  // not attention's core (torchtitan's "selective op").
+  bool operation_checkpointing = false;
   Trainable trainable;
   // What data-parallel training does to gradients; its kernels are part of
   // every step, so that a caller with one device leaves it out.
@@ -318,6 +350,9 @@ bool UpdatesNarrow(const Workload& workload);
 
 // Bytes of an element of the optimizer's state, and of what it updates.
 int64_t BytesOfState(const Workload& workload);
+// Bytes of so many numbers of an optimizer's state: of 8 bits with an fp32
+// constant a group of 256 (bitsandbytes), else as above.
+int64_t StateBytesOf(const Workload& workload, int64_t numbers);
 
 // Whether the update itself reads narrow gradients and writes narrow
 // parameters.

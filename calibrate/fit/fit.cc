@@ -33,11 +33,11 @@ FittedRange RangeOver(const std::vector<const model::Workload*>& workloads) {
 std::vector<const FittedRun*> Fit::ChiefRuns() const {
   const bool steps =
       std::any_of(runs.begin(), runs.end(), [](const FittedRun& run) {
-        return run.quantity == Quantity::kStep;
+        return run.quantity == Quantity::kStep && !run.added;
       });
   std::vector<const FittedRun*> chief;
   for (const FittedRun& run : runs) {
-    if (!run.place) continue;
+    if (!run.place || run.added) continue;
     if (!steps || run.quantity == Quantity::kStep) chief.push_back(&run);
   }
   return chief;

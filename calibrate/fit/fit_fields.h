@@ -79,6 +79,7 @@ void VisitFields(Archive& archive, R& run) {
   archive(
       model::Field{.name = "ranks", .least = 1, .most = model::kMostDevices},
       run.ranks);
+  archive(model::Field{.name = "added"}, run.added);
   VisitTime(archive, "measured", run.measured);
   VisitTime(archive, "modelled", run.modelled);
   archive(model::Field{.name = "left_out"}, run.left_out);

@@ -26,6 +26,8 @@ struct FittedRun {
   int64_t hosts = 1;
   // Ranks whose exchange is not in the step of one, but added to it; 1: none.
   int64_t ranks = 1;
+  // Later, to a fit whose parameters stay (added_runs.h).
+  bool added = false;
   model::Seconds<> measured;
   model::Seconds<> modelled;
   // Modelled by a fit to all other runs, where that was made.

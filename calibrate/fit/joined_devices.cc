@@ -60,6 +60,25 @@ hardware::Interconnect LinkBetween(const Device& device) {
   return link;
 }
 
+// Hosts of devices of the same generation, peaks and links to their peers: of
+// another memory or limit of power alone.
+std::vector<const hardware::Instance*> HostsOfAlike(const Device& device) {
+  std::vector<const hardware::Instance*> hosts;
+  for (const Device& other : DeviceCatalog::Shipped().devices()) {
+    if (other.name == device.name || !device.peer_bandwidth ||
+        other.peer_bandwidth != device.peer_bandwidth ||
+        other.architecture != device.architecture ||
+        other.MatrixPeak(model::Precision::kFp16) !=
+            device.MatrixPeak(model::Precision::kFp16)) {
+      continue;
+    }
+    const auto of_other =
+        hardware::InstanceCatalog::Shipped().OfDevice(other.name);
+    hosts.insert(hosts.end(), of_other.begin(), of_other.end());
+  }
+  return hosts;
+}
+
 // A network that nobody named: as hosts of the catalog have it that carry the
 // device, with as many where there are any, else with the most; where none
 // carries it, as all hosts of several devices. The mean of the logarithms.
@@ -67,6 +86,8 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
   const std::string& carried = device.part_of ? *device.part_of : device.name;
   const auto& catalog = hardware::InstanceCatalog::Shipped();
   std::vector<const hardware::Instance*> hosts = catalog.OfDevice(carried);
+  const bool of_alike = hosts.empty();
+  if (of_alike) hosts = HostsOfAlike(device);
   std::erase_if(hosts, [](const auto* host) { return !host->network; });
   const bool known = !hosts.empty();
   if (!known) {
@@ -100,8 +121,10 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
   const double spread = std::sqrt(std::max(squares / count - mean * mean, 0.0));
   const hardware::LinkFacts& facts = hardware::FactsOfLinks();
   HostNetwork network;
-  network.wire.name = known ? fmt::format("as hosts of {} have it", carried)
-                            : "as hosts of other devices have it";
+  network.wire.name =
+      !known     ? "as hosts of other devices have it"
+      : of_alike ? fmt::format("as hosts of devices like {} have it", carried)
+                 : fmt::format("as hosts of {} have it", carried);
   network.wire.reach = hardware::InterconnectReach::kNetwork;
   network.wire.latency = facts.network_step;
   network.wire.bandwidth = model::BytesPerSecond<>(std::exp(mean));

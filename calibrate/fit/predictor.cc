@@ -147,7 +147,9 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   joined_ = NumbersOf(device_.kind, fit_.joined);
   discrepancy_ = fit_.DiscrepancyOfOne();
   over_ranks_ = fit_.ModelDiscrepancy();
+  added_ = AddedRuns(fit_.runs);
   for (const FittedRun& run : fit_.runs) {
+    if (run.added) continue;
     if (run.place) run_points_.push_back(ErrorPointOf(*run.place));
     Residuals& of_part = residuals_[static_cast<size_t>(run.quantity)];
     of_part.squares += std::pow(std::log(run.modelled / run.measured), 2.0);
@@ -198,6 +200,10 @@ double Predictor::RanksScatter(double unmeasured) const {
   if (joined_runs_ == 0) return unmeasured;
   return ScatterWithPrior(
       joined_squares_, static_cast<double>(joined_runs_), unmeasured);
+}
+
+double Predictor::OpenShare(const model::Workload& workload) const {
+  return std::sqrt(added_.At(workload).variance);
 }
 
 // Words take long to write: only where a run of that batch and length is.
@@ -300,7 +306,8 @@ hardware::StepTime<double> Predictor::Time(
     const model::Workload& workload) const {
   return Corrected(workload,
                    KernelsOf(workload),
-                   DiscrepancyOf(workload).MeanAt(PlaceOf(workload)));
+                   DiscrepancyOf(workload).MeanAt(PlaceOf(workload)) +
+                       added_.At(workload).mean);
 }
 
 hardware::StepTime<double> Predictor::PredictTime(
@@ -309,7 +316,8 @@ hardware::StepTime<double> Predictor::PredictTime(
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const double log_error =
       discrepancy.empty() ? 0.0 : discrepancy.At(PlaceOf(workload)).mean;
-  const auto time = Corrected(workload, kernels, log_error);
+  const auto time =
+      Corrected(workload, kernels, log_error + added_.At(workload).mean);
   RequirePlausible(workload, time.total(), 0.0);
   return time;
 }
@@ -398,7 +406,8 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   const Correction correction = place ? discrepancy.At(*place) : Correction();
   // The autodiff scalar divides by multiplying with a reciprocal: its value is
   // off the time of Time and PredictTime in the last bit.
-  prediction.time = Corrected(workload, kernels, correction.mean);
+  const Correction added = added_.At(workload);
+  prediction.time = Corrected(workload, kernels, correction.mean + added.mean);
   const LogTimes times =
       EvaluateLogTimes(device_, workload, kernels, positions_);
   Footing footing;
@@ -421,8 +430,13 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   const auto log_sigma = [&](Quantity part) {
     // A part that is not there takes no time, surely.
     if (!std::isfinite(times[part])) return 0.0;
-    return std::hypot(width * LogSigma(times, part, footing),
-                      prediction.source_sigma);
+    const double sigma = std::hypot(width * LogSigma(times, part, footing),
+                                    prediction.source_sigma);
+    // What was added leaves so much of it, and the noise of the rest.
+    return added_.empty()
+               ? sigma
+               : std::hypot(sigma * std::sqrt(added.variance),
+                            kAddedNoise * std::sqrt(1.0 - added.variance));
   };
   prediction.log_sigma = log_sigma(Quantity::kStep);
   prediction.forward_log_sigma = log_sigma(Quantity::kForward);

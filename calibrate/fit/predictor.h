@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "calibrate/fit/added_runs.h"
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/joined_devices.h"
@@ -110,6 +111,9 @@ class Predictor {
                        int64_t ranks,
                        int64_t hosts) const;
   double RanksScatter(double unmeasured) const;
+  // What runs that were added leave of what is open at a step, as a share of
+  // its standard deviation; 1: there are none.
+  double OpenShare(const model::Workload& workload) const;
 
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
@@ -167,6 +171,7 @@ class Predictor {
   JoinedNumbers joined_;
   Discrepancy discrepancy_;  // of the formula at the fit's runs
   Discrepancy over_ranks_;   // the same for steps over ranks
+  AddedRuns added_;          // what was measured since
   double quantile_ = 0;      // half an 80 % interval, in log_sigma
   // What every prediction asks of the fit's runs. Steps, over so many devices:
   struct MeasuredStep {

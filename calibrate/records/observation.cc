@@ -119,9 +119,16 @@ std::string RestOf(const model::Workload& w) {
   }
   if (model::UpdatesNarrow(w)) text += " narrow state";
   if (w.optimizer.by_layer) text += " by layer";
+  if (w.optimizer.state_bits > 0) {
+    text += fmt::format(" state of {} bits", w.optimizer.state_bits);
+  }
   if (w.stack.compiler_level != usual.stack.compiler_level) {
     text += fmt::format(" O{}", w.stack.compiler_level);
   }
+  if (w.stack.loss != usual.stack.loss) {
+    text += fmt::format(" {} loss", model::ToText(w.stack.loss));
+  }
+  if (w.trainable.wide_adapters) text += " wide adapters";
   if (w.stack.stochastic_rounding) text += " stochastic rounding";
   if (w.compression.kind != usual.compression.kind) {
     text += fmt::format(
@@ -141,6 +148,7 @@ std::string RestOf(const model::Workload& w) {
   }
   if (p.offload_activations) text += " offloading activations";
   if (w.attention_checkpointing) text += " attention checkpointed";
+  if (w.operation_checkpointing) text += " operations checkpointed";
   return text;
 }
 

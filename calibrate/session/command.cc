@@ -12,7 +12,9 @@
 #include <system_error>
 #include <utility>
 
+#include "calibrate/fit/added_runs.h"
 #include "calibrate/fit/fit_folders.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/fit/replacement.h"
 #include "calibrate/records/import/observations.h"
@@ -93,6 +95,17 @@ const hardware::Device& OnlyDevice(const ObservationFiles& files) {
                   model::JoinNames(model::NameViews(names))));
 }
 
+// The user's own or the shipped one, else what is believed of the device.
+Fit FitAtHand(const hardware::Device& device) {
+  for (Fit& fit : LoadFitsOf(device.name).fits) {
+    if (!hardware::KindOf(device).is_host ||
+        fit.reported_name == device.reported_name) {
+      return std::move(fit);
+    }
+  }
+  return PriorFit(device);
+}
+
 CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   internal::ProgressLog progress(options.progress, log);
   std::optional<RunContext> run;
@@ -113,18 +126,19 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   std::vector<std::string> notes;
   FitOptions of_fit;
   of_fit.progress = &progress.line();
-  Fit fit = MakeFit(device, files, of_fit, notes);
+  Fit fit = options.add ? AddRuns(device, FitAtHand(device), files.observations)
+                        : MakeFit(device, files, of_fit, notes);
   progress.line().End();
   for (const std::string& note : notes) progress.Note(note);
   fit.name = fs::path(path).stem().string();
   fit.provenance.host = files.host;
   fit.provenance.software = files.software;
   fit.provenance.date = hardware::TimeText(hardware::Now());
-  const Placed placed =
-      PlaceFit(fit,
-               path,
-               options.force ? Replace::kAlways : Replace::kIfNotWorse,
-               /*provisional=*/false);
+  const Placed placed = PlaceFit(
+      fit,
+      path,
+      options.force || options.add ? Replace::kAlways : Replace::kIfNotWorse,
+      /*provisional=*/false);
   if (!placed.note.empty()) progress.Warn(placed.note);
   CalibrateResult result;
   result.fit_path = placed.path;

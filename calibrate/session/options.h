@@ -51,6 +51,8 @@ struct CalibrateOptions {
   // Forget the finished runs of an interrupted calibration, and those behind
   // the fit that is there.
   bool fresh = false;
+  // To the fit at hand instead of in its place; with `from` (fit/added_runs.h).
+  bool add = false;
   // Also where the fit that is there is the better one (fit/replacement.h).
   bool force = false;
   Progress progress = Progress::kLines;

@@ -104,6 +104,13 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
     w.stack.fusion = model::Fusion::kEager;
   }
   const bool host = hardware::KindOf(device).is_host;
+  if (w.stack.attention == model::Attention::kFlash1) {
+    w.stack.attention = model::Attention::kFlash;
+  }
+  w.attention_checkpointing = w.operation_checkpointing = false;
+  w.optimizer.state_bits = 0;
+  w.stack.loss = model::LossKernels::kOfStack;
+  w.trainable.wide_adapters = false;
   if (host && w.architecture.dropout > 0) {
     w.stack.attention = model::Attention::kMaterialised;
   }

@@ -61,6 +61,7 @@ GpuFacts ReadGpuFacts(const Reader& root) {
   facts.flops_per_special_op = elementwise.Number("special_op", 0.0, 1e4);
   facts.flops_per_random_draw = elementwise.Number("random_draw", 0.0, 1e4);
   facts.reduction_share = elementwise.Number("reductions", 0.01, 1.0);
+  facts.flash_1_share = root.Map("attention").Number("flash_1", 0.01, 1.0);
   const Reader power = root.Map("power");
   facts.least_voltage = power.Number("least_voltage", 0.1, 1.0);
   facts.fp8_energy = power.Number("fp8_energy", 0.01, 1.0);

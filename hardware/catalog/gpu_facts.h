@@ -52,6 +52,8 @@ struct GpuFacts {
   double flops_per_random_draw = 0;
   // Bandwidth of reductions over that of streams.
   double reduction_share = 1;
+  // Rate of the first flash attention over FlashAttention-2's.
+  double flash_1_share = 1;
   // Least voltage of a board over that at its full clock.
   double least_voltage = 1;
   // Energy of a FLOP in fp8 over that in 16 bits.

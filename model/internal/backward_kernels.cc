@@ -55,9 +55,33 @@ void PassKernels::BlocksBackward(int64_t first, int64_t end, bool again) {
       CastWeightsAgain();
       LayerForward(*group, SourceTokens());
     }
+    if (!again && w_.operation_checkpointing) OperationsAgain(*group);
     LayerBackward(*group, /*core_again=*/!again && w_.attention_checkpointing);
     Close();
   }
+}
+
+// A block's forward pass without attention's core and without the first, third,
+// .. of its products, whose results were kept: pytorch/torchtitan,
+// torchtitan/distributed/activation_checkpoint.py ("selective", "op").
+void PassKernels::OperationsAgain(const LayerGroup& group) {
+  const auto first = static_cast<ptrdiff_t>(list_.kernels.size());
+  CastWeightsAgain();
+  LayerForward(group, SourceTokens());
+  bool kept = false;
+  const auto had = [&](const Kernel& kernel) {
+    if (kernel.kind != KernelKind::kGemm) {
+      return kernel.kind == KernelKind::kAttention;
+    }
+    kept = !kept;
+    return kept;
+  };
+  // Not std::remove_if, which may copy its predicate.
+  auto end = list_.kernels.begin() + first;
+  for (auto at = end; at != list_.kernels.end(); ++at) {
+    if (!had(*at)) *end++ = *at;
+  }
+  list_.kernels.erase(end, list_.kernels.end());
 }
 
 void PassKernels::LayerBackward(const LayerGroup& group, bool core_again) {
@@ -627,7 +651,7 @@ void PassKernels::AttentionBackward(Attends attends,
     if (CopiesHeads()) Copy(name, elements, element_, element_);
   };
   copy("split head gradients", query_tokens * a_.context_width());
-  if (w_.stack.attention == Attention::kFlash) {
+  if (ScoresOnChip(w_.stack.attention)) {
     FlashAttentionBackward(shape);
     if (EagerOutside()) SumRepeatedHeads(shape);
     WidenRotatedGradient(shape, query_tokens * a_.query_width());
@@ -754,7 +778,7 @@ void PassKernels::MaterialisedAttentionBackward(const AttentionShape& shape) {
 // their sum.
 void PassKernels::SumRepeatedHeads(const AttentionShape& shape) {
   if (shape.key_heads == shape.heads || Compiled()) return;
-  const bool flash = w_.stack.attention == Attention::kFlash;
+  const bool flash = ScoresOnChip(w_.stack.attention);
   const auto sum = [&](int64_t size, int64_t width) {
     const int64_t elements = shape.products() * shape.key_length * size;
     const int64_t sums = elements / shape.heads * shape.key_heads;

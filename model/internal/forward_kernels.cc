@@ -509,7 +509,7 @@ void PassKernels::AttentionForward(Attends attends,
 void PassKernels::AttentionCoreForward(const AttentionShape& shape,
                                        int64_t queries,
                                        int64_t keys) {
-  if (w_.stack.attention == Attention::kFlash) {
+  if (ScoresOnChip(w_.stack.attention)) {
     CastRotated(shape, queries);
     CastRotated(shape, keys);
     FlashAttentionForward(shape);
@@ -542,7 +542,7 @@ void PassKernels::FlashAttentionForward(const AttentionShape& shape) {
 
 // LibTorch's flash attention takes heads where the projections left them.
 bool PassKernels::CopiesHeads() const {
-  const bool flash = w_.stack.attention == Attention::kFlash;
+  const bool flash = ScoresOnChip(w_.stack.attention);
   return !Compiled() && !(flash && (EagerOutside() || rules_.packs_heads));
 }
 
@@ -964,7 +964,7 @@ void PassKernels::VocabularyForward(int64_t rows) {
 }
 
 bool PassKernels::ChunkedLoss() const {
-  return rules_.chunks_loss && a_.head == Head::kCausalLanguageModel;
+  return LossOf(w_).chunks && a_.head == Head::kCausalLanguageModel;
 }
 
 // Hsu et al. 2024 (Liger Kernel, fused_linear_cross_entropy.py): of some rows
@@ -1029,7 +1029,7 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
 // One kernel over the logits of a vocabulary, and another that puts their
 // gradient in their place.
 bool PassKernels::FusedLoss(int64_t classes) const {
-  return rules_.fuses_loss && VocabularyHead() && classes == a_.vocabulary;
+  return LossOf(w_).fuses && VocabularyHead() && classes == a_.vocabulary;
 }
 
 // LibTorch's cross entropy: log-softmax, and what the target has of it.

@@ -208,11 +208,21 @@ void PassKernels::AdapterForward(Matrix matrix,
                                  int64_t k) {
   if (!HasAdapter(matrix)) return;
   const int64_t rank = w_.trainable.lora_rank;
+  WideAdapterInput(m * k);
   Gemm("adapter down", m, rank, k);
   Gemm("adapter up", m, n, rank);
   if (!Compiled()) {
     Elementwise("adapter add", m * n, 2 * element_, element_, 2);
   }
+}
+
+// PEFT widens what an adapter in fp32 takes, and autocast narrows it for the
+// product; the gradient goes back through both (peft/tuners/lora/layer.py,
+// _cast_input_dtype).
+void PassKernels::WideAdapterInput(int64_t elements) {
+  if (!w_.trainable.wide_adapters || element_ >= 4) return;
+  Copy("cast adapter input", elements, element_, 4);
+  Copy("cast adapter input", elements, 4, element_);
 }
 
 // The backward pass of the same: B's gradient, that of X A, A's gradient, and
@@ -227,6 +237,7 @@ void PassKernels::AdapterBackward(Matrix matrix,
   Gemm("adapter inner gradient", m, rank, n);
   WeightGradientGemm("adapter down gradient", k, rank, m);
   Gemm("adapter input gradient", m, k, rank);
+  WideAdapterInput(m * k);
   if (!Compiled()) {
     Elementwise("adapter gradient add", m * k, 2 * element_, element_, 1);
   }

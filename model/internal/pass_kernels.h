@@ -184,6 +184,7 @@ class PassKernels {
   }
   bool HasAdapter(Matrix matrix) const;
   void AdapterForward(Matrix matrix, int64_t m, int64_t n, int64_t k);
+  void WideAdapterInput(int64_t elements);
   void AdapterBackward(Matrix matrix, int64_t m, int64_t n, int64_t k);
   void WeightGradientGemm(KernelName name, int64_t k, int64_t n, int64_t m);
   int64_t DropoutDraws() const { return dropout_ ? 1 : 0; }
@@ -331,6 +332,7 @@ class PassKernels {
   void Backward();
   // Blocks from `first` up to `end`; `again`: after one more forward pass.
   void BlocksBackward(int64_t first, int64_t end, bool again);
+  void OperationsAgain(const LayerGroup& group);
   // `core_again`: after attention's core has run once more.
   void LayerBackward(const LayerGroup& group, bool core_again);
   enum class Input { kAsItIs, kNarrowed };

@@ -41,6 +41,11 @@ void AddFitFlags(CLI::App& app, CalibrateFlags& flags) {
                  "Fit to these measurements instead: JSON Lines, CSV, "
                  "trainer_state.json, an MLPerf log")
       ->type_name("FILE");
+  app.add_flag("--add",
+               options.add,
+               "Add --from to the fit at hand, whose parameters stay, instead "
+               "of fitting anew")
+      ->needs("--from");
   app.add_option("--scenario",
                  flags.scenario,
                  "What a log of --from trained, where it does not say so "

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "model/nearest.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/validation/summary_json.h"
@@ -46,7 +47,7 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
          "--protocol",
          flags->protocol,
          "What predictions may have seen (default: as-shipped, nothing)")
-      ->type_name(Choices(ProtocolWords()));
+      ->type_name(Choices(model::NameViews(ProtocolWords())));
   sub->add_option("--group-by", flags->group_by, "Whose errors stand together")
       ->type_name(
           Choices({"device", "precision", "model", "framework", "source"}));
@@ -55,9 +56,10 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
                   "Measurements of one point: each a row, or one row, their "
                   "median, with the noise between them")
       ->type_name(Choices({"each", "median"}));
-  sub->add_option("--seed",
-                  options.seed,
-                  "Of the draw in one-run-per-device and k-runs=N")
+  sub->add_option(
+         "--seed",
+         options.seed,
+         "Of the draw in one-run-per-device, k-runs=N and added-runs=N")
       ->type_name("N")
       ->transform(CLI::Validator(WholeNumber, ""));
   common.AddLimitsTo(*sub);

@@ -198,6 +198,7 @@ std::string KeptWords(const model::Workload& workload) {
   if (workload.work == model::Work::kForward) return "";
   std::string words =
       workload.attention_checkpointing ? ", attention checkpointed" : "";
+  if (workload.operation_checkpointing) words += ", operations checkpointed";
   if (workload.gradient_checkpointing) {
     words += workload.checkpointed_blocks == 0
                  ? ", activations checkpointed"

@@ -11,11 +11,13 @@
 #include <set>
 #include <utility>
 
+#include "calibrate/fit/added_runs.h"
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/parallel_for.h"
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/import/observations.h"
 #include "calibrate/records/statistics.h"
@@ -114,6 +116,9 @@ class Validation {
         break;
       case Protocol::kLeaveDeviceOut:
         LeaveDeviceOut();
+        break;
+      case Protocol::kAddedRuns:
+        AddRuns();
         break;
       case Protocol::kInSample:
       case Protocol::kLeaveOneOut:
@@ -251,6 +256,7 @@ class Validation {
           DrawRuns(d, fittable, tasks);
           break;
         case Protocol::kAsShipped:
+        case Protocol::kAddedRuns:
         case Protocol::kLeaveDeviceOut:
           ENSURE(false, "no fit to rows of the device");
       }
@@ -296,8 +302,23 @@ class Validation {
   void DrawRuns(size_t d,
                 const std::vector<size_t>& fittable,
                 std::vector<Task>& tasks) {
+    const std::set<std::string> drawn = DrawnOf(d, fittable);
+    Task task{d, {}, {}};
+    for (const size_t row : devices_[d].rows) {
+      if (drawn.contains(rows_[row].point)) {
+        rows_[row].fitted = true;
+        task.fit_to.push_back(row);
+      } else {
+        task.predict.push_back(row);
+      }
+    }
+    tasks.push_back(std::move(task));
+  }
+
+  // The points of some rows of a device that the draw takes.
+  std::set<std::string> DrawnOf(size_t d, const std::vector<size_t>& rows) {
     std::set<std::string> distinct;
-    for (const size_t row : fittable) distinct.insert(rows_[row].point);
+    for (const size_t row : rows) distinct.insert(rows_[row].point);
     std::vector<std::string> points(distinct.begin(), distinct.end());
     // Seeds come of the device's own name, so that another file changes no
     // draw.
@@ -311,17 +332,63 @@ class Validation {
     }
     points.resize(
         std::min(points.size(), static_cast<size_t>(options_.runs_per_device)));
-    const std::set<std::string> drawn(points.begin(), points.end());
-    Task task{d, {}, {}};
+    return {points.begin(), points.end()};
+  }
+
+  // What a run is of beside its device: the software that turns it into
+  // kernels, and how ranks share the state.
+  static std::string StackOf(const Observation& o) {
+    return fmt::format("{} {}",
+                       model::ToText(o.workload.stack.fusion),
+                       model::ToText(o.workload.parallel.shard));
+  }
+
+  // The fits at hand, each with a few whole steps of each stack added.
+  void AddRuns() {
+    Fits fits;
+    std::vector<calibrate::Fit> of_device;
+    for (const DeviceRows& rows : devices_) {
+      const calibrate::Fit* fit = fits.Of(rows.device);
+      of_device.push_back(fit != nullptr ? *fit
+                                         : calibrate::PriorFit(rows.device));
+    }
+    left_out_fits_ = fits.left_out();
+    ForEach(devices_.size(), "devices", [&](size_t d) {
+      MarkKnown(of_device[d], devices_[d].rows);
+      AddRunsTo(d, of_device[d]);
+    });
+  }
+
+  void AddRunsTo(size_t d, const calibrate::Fit& fit) {
+    std::map<std::string, std::vector<size_t>> stacks;
+    for (const size_t row : Fittable(devices_[d])) {
+      const Row& one = rows_[row];
+      // What the fit was made from is neither added nor asked for.
+      if (one.fitted || one.observation->quantity != Quantity::kStep) continue;
+      stacks[StackOf(*one.observation)].push_back(row);
+    }
+    std::set<std::string> drawn;
+    for (const auto& [stack, rows] : stacks) drawn.merge(DrawnOf(d, rows));
+    std::vector<Observation> added;
+    std::vector<size_t> asked;
     for (const size_t row : devices_[d].rows) {
       if (drawn.contains(rows_[row].point)) {
         rows_[row].fitted = true;
-        task.fit_to.push_back(row);
-      } else {
-        task.predict.push_back(row);
+        added.push_back(*rows_[row].observation);
+        added.back().device = devices_[d].device.name;
+      } else if (!rows_[row].fitted) {
+        asked.push_back(row);
       }
     }
-    tasks.push_back(std::move(task));
+    Attempt(asked, [&] {
+      const hardware::Device& device = devices_[d].device;
+      PredictRows(
+          added.empty()
+              ? Predictor(device, fit)
+              : Predictor(device, calibrate::AddRuns(device, fit, added)),
+          asked,
+          std::nullopt);
+    });
   }
 
   void AsShipped() {
@@ -516,6 +583,8 @@ std::string ToText(const ValidateOptions& options) {
       return options.runs_per_device == 1
                  ? "one-run-per-device"
                  : fmt::format("k-runs={}", options.runs_per_device);
+    case Protocol::kAddedRuns:
+      return fmt::format("added-runs={}", options.runs_per_device);
   }
   ENSURE(false, "a protocol without a name");
 }
@@ -541,6 +610,12 @@ std::string Explain(const ValidateOptions& options) {
       return fmt::format(
           "every device was fitted to {} of its workloads, "
           "drawn with seed {}; the others were predicted",
+          options.runs_per_device,
+          options.seed);
+    case Protocol::kAddedRuns:
+      return fmt::format(
+          "{} workloads of each device and stack, drawn with seed {}, were "
+          "added to the fits at hand; the others were predicted",
           options.runs_per_device,
           options.seed);
   }

@@ -537,6 +537,11 @@ void AddRanks(DeviceMemo& memo,
                 predictor.joined(),
                 part,
                 backward_part);
+  const double share = predictor.OpenShare(workload);
+  for (RanksPart* of : {&part, &backward_part}) {
+    of->log_sigma *= share;
+    of->link *= share;
+  }
   step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
   step.backward_log_sigma =
       RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
@@ -547,7 +552,8 @@ void AddRanks(DeviceMemo& memo,
       of_ranks = cluster.ranks ? kUnmeasuredRanksSigma
                                : predictor.RanksScatter(kUnmeasuredRanksSigma);
     }
-    const double open = std::hypot(of_ranks, shares ? kSharedStateSigma : 0.0);
+    const double open =
+        share * std::hypot(of_ranks, shares ? kSharedStateSigma : 0.0);
     step.log_sigma = std::hypot(step.log_sigma, open);
     step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
   }

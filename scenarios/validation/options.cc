@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,12 +24,18 @@ constexpr std::array kProtocols = {
     std::pair{std::string_view("one-run-per-device"),
               Protocol::kRunsPerDevice}};
 
+constexpr std::array kCounted = {
+    std::pair{std::string_view("k-runs="), Protocol::kRunsPerDevice},
+    std::pair{std::string_view("added-runs="), Protocol::kAddedRuns}};
+
 }  // namespace
 
-std::vector<std::string_view> ProtocolWords() {
-  std::vector<std::string_view> words;
-  for (const auto& [word, protocol] : kProtocols) words.push_back(word);
-  words.emplace_back("k-runs=N");
+std::vector<std::string> ProtocolWords() {
+  std::vector<std::string> words;
+  for (const auto& [word, protocol] : kProtocols) words.emplace_back(word);
+  for (const auto& [word, protocol] : kCounted) {
+    words.emplace_back(fmt::format("{}N", word));
+  }
   return words;
 }
 
@@ -39,19 +46,23 @@ void SetProtocol(std::string_view text, ValidateOptions& options) {
     options.protocol = protocol;
     return;
   }
-  constexpr std::string_view kRuns = "k-runs=";
-  if (!text.starts_with(kRuns)) {
-    throw UsageError(fmt::format("--protocol: unknown \"{}\"{}",
-                                 text,
-                                 model::OfKnown(text, ProtocolWords())));
+  const auto counted =
+      std::find_if(kCounted.begin(), kCounted.end(), [&](const auto& one) {
+        return text.starts_with(one.first);
+      });
+  if (counted == kCounted.end()) {
+    throw UsageError(
+        fmt::format("--protocol: unknown \"{}\"{}",
+                    text,
+                    model::OfKnown(text, model::NameViews(ProtocolWords()))));
   }
-  const auto runs = hardware::ParseInteger(text.substr(kRuns.size()));
+  const auto runs = hardware::ParseInteger(text.substr(counted->first.size()));
   if (!runs || *runs < 1) {
     throw UsageError(fmt::format(
         "--protocol: expected a count of runs of at least 1, got \"{}\"",
         text));
   }
-  options.protocol = Protocol::kRunsPerDevice;
+  options.protocol = counted->second;
   options.runs_per_device = *runs;
 }
 

@@ -25,6 +25,7 @@ enum class Protocol {
   kLeaveSourceOut,  // to those that others measured on that device
   kLeaveDeviceOut,  // to the rows of other devices of its kind
   kRunsPerDevice,   // to a few workloads, drawn by seed; the rest predicted
+  kAddedRuns,       // the fits at hand, and a few of each device and stack
 };
 
 // What several measurements of one point are.
@@ -58,7 +59,7 @@ std::string GroupOf(const Observation& o,
 struct ValidateOptions {
   std::vector<std::string> files;
   Protocol protocol = Protocol::kAsShipped;
-  int64_t runs_per_device = 1;  // of kRunsPerDevice
+  int64_t runs_per_device = 1;  // of kRunsPerDevice, kAddedRuns
   uint64_t seed = 1;
   RepeatRule repeats = RepeatRule::kEach;
   GroupBy group_by = GroupBy::kDevice;
@@ -68,7 +69,7 @@ struct ValidateOptions {
 
 // Throw UsageError.
 void SetProtocol(std::string_view text, ValidateOptions& options);
-std::vector<std::string_view> ProtocolWords();
+std::vector<std::string> ProtocolWords();
 GroupBy GroupByFromText(std::string_view text);
 RepeatRule RepeatRuleFromText(std::string_view text);
 

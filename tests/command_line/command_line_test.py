@@ -684,7 +684,8 @@ COUNTS = {
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "latent_key_value", "latent_query", "layers", "next_token_blocks", "position_offset",
     "positions", "predictions_per_sequence", "rank", "relative_buckets",
-    "replicate", "ring_ranks", "rotary_head_size", "shared_intermediate", "target_length", "token_types",
+    "replicate", "ring_ranks", "rotary_head_size", "shared_intermediate", "state_bits", "target_length",
+    "token_types",
     "value_head_size", "vocabulary", "window", "windowed_layers",
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
@@ -1624,6 +1625,7 @@ class Validate(Case):
             "leave-device-out": (12, 0),
             "one-run-per-device": (10, 2),
             "k-runs=2": (8, 4),
+            "added-runs=2": (8, 4),
         }
         for protocol, (predicted, fitted) in counts.items():
             with self.subTest(protocol):

@@ -16,6 +16,11 @@
 namespace trainfare::model {
 namespace {
 
+int64_t BytesOf(const KernelList& list, Phase phase) {
+  const PhaseCounts counts = list.Counts(phase);
+  return counts.bytes_read + counts.bytes_written;
+}
+
 Workload Llama8b(int64_t batch, int64_t length) {
   Workload w;
   w.architecture = FindArchitecture("llama-3.1-8b");
@@ -195,6 +200,102 @@ TEST_CASE("attention's core computed again by itself") {
   const int64_t without = LayerActivationBytes(w);
   w.attention_checkpointing = false;
   CHECK(LayerActivationBytes(w) - without == 12 * 512 * 4);
+}
+
+// torchtitan's "selective op": of seven products of a block those of keys, the
+// output and the feed-forward's input run again, attention's core does not.
+TEST_CASE("every second operation computed again, by hand") {
+  Workload w = Llama8b(1, 512);
+  const KernelList before = ExpandKernels(w);
+  w.operation_checkpointing = true;
+  CHECK_NOTHROW(Validate(w));
+  const KernelList after = ExpandKernels(w);
+  CHECK(after.Counts(Phase::kBackward).matrix_flops -
+            before.Counts(Phase::kBackward).matrix_flops ==
+        32 * 512 * 159'383'552LL);
+  CHECK(after.Counts(Phase::kForward).matrix_flops ==
+        before.Counts(Phase::kForward).matrix_flops);
+  // The block's input, queries, values, gate and output, attention's result
+  // and a number a row of it.
+  CHECK(LayerActivationBytes(w) ==
+        512 * (2 * (4096 + 4096 + 1024 + 14336 + 4096 + 4096) + 4 * 32));
+  w.gradient_checkpointing = true;
+  CHECK_THROWS_AS(Validate(w), InputError);
+  w.checkpointed_blocks = 16;
+  CHECK_NOTHROW(Validate(w));
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  CHECK_THROWS_AS(Validate(w), InputError);
+}
+
+// flash-attn's cross entropy reads and writes logits of two bytes; eager
+// operations widen and copy them.
+TEST_CASE("a loss of its own kernels") {
+  Workload w = Llama8b(1, 512);
+  w.stack.fusion = Fusion::kEager;
+  const auto bytes = [&](LossKernels loss) {
+    w.stack.loss = loss;
+    const KernelList list = ExpandKernels(w);
+    return BytesOf(list, Phase::kForward) + BytesOf(list, Phase::kBackward);
+  };
+  CHECK(bytes(LossKernels::kPlain) == bytes(LossKernels::kOfStack));
+  const int64_t logits = 512LL * 128'256;
+  // Widened (2 + 4), log-softmax (4 + 4); zeros (4), the gradient (8 + 4), its
+  // cast (4 + 2); against a pass over them (2) and their replacement (2 + 2).
+  const int64_t rows = bytes(LossKernels::kPlain) - bytes(LossKernels::kFused) -
+                       logits * (36 - 6);
+  CHECK(rows >= 0);
+  CHECK(rows < 512 * 64);
+  w.trainable.lora_rank = 8;  // the update is not the peak then
+  w.trainable.lora.query = true;
+  w.stack.loss = LossKernels::kFused;
+  const double fused = EstimateMemory(w, {}).Of("logits").base();
+  CHECK(fused == 2.0 * static_cast<double>(logits));
+}
+
+// PEFT: what query's and value's adapters take is widened and narrowed, forward
+// and of its gradient.
+TEST_CASE("adapters in fp32 cast what they take, by hand") {
+  Workload w = Llama8b(1, 128);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = w.trainable.lora.value = true;
+  const KernelList narrow = ExpandKernels(w);
+  const int64_t kept = LayerActivationBytes(w);
+  w.trainable.wide_adapters = true;
+  const KernelList wide = ExpandKernels(w);
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    CHECK(BytesOf(wide, phase) - BytesOf(narrow, phase) ==
+          32 * 2 * (6 + 6) * 128 * 4096LL);
+  }
+  CHECK(LayerActivationBytes(w) - kept == 2 * 128 * 4096 * 2);
+}
+
+TEST_CASE("state of 8 bits and Lion's, by hand") {
+  Workload w = Llama8b(1, 128);
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  const auto parameters = static_cast<double>(TotalParameters(w.architecture));
+  const auto state = [&] {
+    return EstimateMemory(w, {}).Of("optimizer state").base() / parameters;
+  };
+  const auto update = [&] {
+    return static_cast<double>(BytesOf(ExpandKernels(w), Phase::kOptimizer)) /
+           parameters;
+  };
+  CHECK(state() == doctest::Approx(8));
+  const double whole = update();
+  w.optimizer.state_bits = 8;
+  CHECK_NOTHROW(Validate(w));
+  // Two numbers of a byte, and 4 bytes for 256; read and written.
+  CHECK(state() == doctest::Approx(2 * (1 + 4.0 / 256)));
+  CHECK(whole - update() ==
+        doctest::Approx(2 * (8 - 2 * (1 + 4.0 / 256))).epsilon(1e-4));
+  w.optimizer.state_bits = 4;
+  CHECK_THROWS_AS(Validate(w), InputError);
+  w.optimizer.state_bits = 0;
+  w.optimizer.kind = OptimizerKind::kLion;
+  CHECK(state() == doctest::Approx(4));
+  // Parameters and momentum read and written, gradients read: a number more
+  // each way than AdamW has not.
+  CHECK(whole - update() == doctest::Approx(2 * 4).epsilon(1e-4));
 }
 
 // s b [8 h + 4 d (q + g) + 6 i] + 4 s b q bytes, and 16 a row and norm pair of

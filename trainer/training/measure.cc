@@ -159,6 +159,16 @@ void CheckMeasurable(const model::Workload& workload) {
           "documents: this trainer packs none into a sequence");
   require(!workload.attention_checkpointing,
           "attention_checkpointing: this trainer computes whole blocks again");
+  require(!workload.operation_checkpointing,
+          "operation_checkpointing: this trainer computes whole blocks again");
+  require(workload.stack.attention != model::Attention::kFlash1,
+          "attention: this trainer has materialised and flash, got flash_1");
+  require(workload.stack.loss == model::LossKernels::kOfStack,
+          "loss: this trainer has the stack's own, got another");
+  require(!workload.trainable.wide_adapters,
+          "trainable.lora.wide: this trainer keeps adapters as weights are");
+  require(workload.optimizer.state_bits == 0,
+          "optimizer.state_bits: this trainer keeps state as wide as weights");
   require(!model::Offloads(workload.parallel),
           "parallel.offload: this trainer keeps all on its devices");
   require(workload.predictions_per_sequence == 0,

@@ -16,6 +16,7 @@
 #include "calibrate/records/import/table_rules.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/files/csv_file.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/text_file.h"
@@ -121,6 +122,10 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
     return;
   }
   const std::string words = row.StackWords();
+  if (ContainsAny(Lowered(row["stack_notes"]),
+                  RulesOfTables().eight_bit_states)) {
+    workload.optimizer.state_bits = 8;
+  }
   workload.optimizer.kind = Contains(words, "LAMB") || Contains(words, "Lamb")
                                 ? OptimizerKind::kLamb
                                 : OptimizerKind::kAdamW;
@@ -169,6 +174,10 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
 void SetWeights(const TableRow& row, Workload& workload) {
   if (model::BytesPerElement(workload.precision) >= 4) return;
   // What adapters stand beside stays as it was loaded.
+  const bool widened =
+      workload.trainable.base_bits > 0 &&
+      ContainsAny(row["stack_notes"], RulesOfTables().widened_beside_adapters);
+  if (widened) return;
   if (workload.trainable.lora_rank > 0) workload.stack.narrow_weights = true;
   const std::string words = row.StackWords();
   const std::string notes = words + "; " + row["notes"];
@@ -252,6 +261,27 @@ std::optional<int64_t> LayersOf(std::string_view recompute) {
   return static_cast<int64_t>(*number);
 }
 
+void SetSelective(const TableRow& row, Workload& workload) {
+  const std::string words = Lowered(row.StackWords());
+  for (const SelectiveRule& rule : RulesOfTables().selective_recomputation) {
+    if (!Contains(words, rule.words)) continue;
+    switch (rule.of) {
+      case Selective::kEverySecondBlock:
+        workload.gradient_checkpointing = true;
+        workload.checkpointed_blocks =
+            std::max<int64_t>(1, workload.architecture.layers / 2);
+        return;
+      case Selective::kOperations:
+        workload.operation_checkpointing = true;
+        return;
+      case Selective::kAttention:
+        workload.attention_checkpointing = true;
+        return;
+    }
+  }
+  throw Unused{"not predicted: recomputation selective"};
+}
+
 void SetRecomputation(const TableRow& row, model::Workload& workload) {
   const std::string& recompute = row["recompute"];
   if (recompute.empty() || recompute == "not stated") {
@@ -269,6 +299,8 @@ void SetRecomputation(const TableRow& row, model::Workload& workload) {
     workload.checkpointed_blocks = *layers;
   } else if (recompute == "full" || recompute == "none") {
     workload.gradient_checkpointing = recompute == "full";
+  } else if (recompute == "selective") {
+    SetSelective(row, workload);
   } else {
     throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
   }
@@ -455,8 +487,18 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   workload.stack.fusion = FusionOf(row.StackWords());
   SetWeights(row, workload);
   if (ContainsAny(Lowered(row.StackWords()), RulesOfTables().flash_attention)) {
-    workload.stack.attention = model::Attention::kFlash;
+    workload.stack.attention =
+        ContainsAny(Lowered(row.StackWords()),
+                    RulesOfTables().first_flash_attention)
+            ? model::Attention::kFlash1
+            : model::Attention::kFlash;
   }
+  if (ContainsAny(Lowered(row.StackWords()), RulesOfTables().fused_loss)) {
+    workload.stack.loss = model::LossKernels::kFused;
+  }
+  workload.trainable.wide_adapters =
+      workload.trainable.lora_rank > 0 && workload.stack.narrow_weights &&
+      ContainsAny(row.StackWords(), RulesOfTables().wide_adapters);
   workload.accumulation = AccumulationOf(row, workload);
   if (workload.work == Work::kTraining) SetRecomputation(row, workload);
   SetHead(row, workload);
@@ -580,7 +622,15 @@ void SetHosts(const TableRow& row, Observation& observation) {
         "nodes",
         fmt::format("a divisor of the {} devices", observation.device_count));
   }
-  if (observation.hosts > 1) observation.network = NetworkOf(row);
+  if (observation.hosts == 1) return;
+  observation.network = NetworkOf(row);
+  for (const auto& [column, unit] : RulesOfTables().measured_all_reduce) {
+    const auto rate = hardware::ParseNumber(row[column]);
+    if (!rate || *rate <= 0.0) continue;
+    // A ring's share of its network is what was measured.
+    observation.network = model::BytesPerSecond<>(
+        *rate * unit / hardware::FactsOfLinks().ring_share);
+  }
 }
 
 UsedRow Read(const TableRow& row) {

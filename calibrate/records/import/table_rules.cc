@@ -50,6 +50,21 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   });
   rules.multi_tensor_update = root.Texts("multi_tensor_update");
   rules.flash_attention = root.Texts("flash_attention");
+  rules.first_flash_attention = root.Texts("first_flash_attention");
+  rules.selective_recomputation =
+      ListOf(root, "selective_recomputation", [](const YamlMap& map) {
+        return SelectiveRule{map.Text("words"), WordOf<Selective>(map, "of")};
+      });
+  rules.widened_beside_adapters = root.Texts("widened_beside_adapters");
+  rules.fused_loss = root.Texts("fused_loss");
+  rules.wide_adapters = root.Texts("wide_adapters");
+  rules.eight_bit_states = root.Texts("eight_bit_states");
+  rules.measured_all_reduce =
+      NamedOf(root,
+              "measured_all_reduce",
+              [](const YamlMap& map, const std::string& at) {
+                return map.Number(at, 1.0, 1e12);
+              });
   rules.sharding = ListOf(root, "sharding", [](const YamlMap& map) {
     return ShardRule{map.Text("words"), WordOf<model::Shard>(map, "shard")};
   });

@@ -63,6 +63,13 @@ struct OffloadRule {
   bool activations = false;
 };
 
+// What a framework computes again where it does so selectively.
+enum class Selective { kEverySecondBlock, kOperations, kAttention };
+struct SelectiveRule {
+  std::string words;
+  Selective of = Selective::kOperations;
+};
+
 struct PrecisionRule {
   model::Precision products = model::Precision::kFp32;
   int64_t base_bits = 0;  // of a frozen base beside adapters; 0: there is none
@@ -92,6 +99,13 @@ struct TableRules {
   std::vector<WeightRule> narrow_weights;
   std::vector<std::string> multi_tensor_update;
   std::vector<std::string> flash_attention;
+  std::vector<std::string> first_flash_attention;
+  std::vector<SelectiveRule> selective_recomputation;
+  std::vector<std::string> widened_beside_adapters;
+  std::vector<std::string> fused_loss;
+  std::vector<std::string> wide_adapters;
+  std::vector<std::string> eight_bit_states;
+  ByWord<double> measured_all_reduce;  // by column, in B/s
   std::vector<ShardRule> sharding;
   std::vector<OffloadRule> offload;
   // Names of model::LoraMatrices.
@@ -112,6 +126,14 @@ const TableRules& RulesOfTables();  // read once
 }  // namespace trainfare::calibrate
 
 namespace trainfare::model {
+
+template <>
+inline constexpr auto kWords<calibrate::Selective> =
+    Words<calibrate::Selective>(
+        "of",
+        {{calibrate::Selective::kEverySecondBlock, "every second block"},
+         {calibrate::Selective::kOperations, "operations"},
+         {calibrate::Selective::kAttention, "attention"}});
 
 template <>
 inline constexpr auto kWords<calibrate::Metric> = Words<calibrate::Metric>(

@@ -84,6 +84,9 @@ class GpuKernelRates {
     if (device.energy && model::RulesOf(workload).synchronous_attention) {
       most_.attention = device.energy->synchronous;
     }
+    if (workload.stack.attention == model::Attention::kFlash1) {
+      most_.attention *= FactsOfGpus().flash_1_share;
+    }
   }
   const GpuRates& Of(const model::Kernel& kernel) const {
     return kernel.eight_bits ? eight_bits_ : most_;

@@ -189,5 +189,21 @@ TEST_CASE("what no fit of one device takes") {
   CHECK_FALSE(FittableOver(hardware::HostCpu(), Row("bert-base", 4, 2)));
 }
 
+// An H100 of another memory and limit of power: no host of the catalog has it,
+// and its network is the mean of those of H100's and H200's hosts.
+TEST_CASE("a network of hosts of devices alike") {
+  const auto& catalog = hardware::DeviceCatalog::Shipped();
+  const auto network = [&](const char* name) {
+    return NetworkOf(catalog.Find(name), 8, nullptr, std::nullopt);
+  };
+  const HostNetwork own = network("h100_sxm");
+  const HostNetwork alike = network("h100_sxm_96gb");
+  CHECK(alike.wire.bandwidth.base() == Near(own.wire.bandwidth.base(), 0.5));
+  CHECK(alike.wire.name == "as hosts of devices like h100_sxm_96gb have it");
+  // One of more clock and power is another.
+  CHECK(network("v100_sxm3_32gb_dgx2h").wire.name ==
+        "as hosts of other devices have it");
+}
+
 }  // namespace
 }  // namespace trainfare::calibrate

@@ -24,6 +24,7 @@ GpuFacts Read(const std::string& tiles) {
           "products: {{ split: {{ depth: 512, most: 16 }},\n"
           "            other_registers: 48, other_instructions: 0.25 }}\n"
           "cores: {{ blocks: 16, register_unit: 256, bytes_under_way: 16 }}\n"
+          "attention: {{ flash_1: 0.5 }}\n"
           "elementwise: {{ special_op: 16, random_draw: 20,\n"
           "               reductions: 0.75 }}\n"
           "power: {{ least_voltage: 0.7, fp8_energy: 0.5 }}\n",

@@ -126,6 +126,25 @@ TEST_CASE("rows that were fitted are named and not counted, but in-sample") {
   CHECK(all.at("overall").at("mape").is_null());
 }
 
+// All rows are 1.3 times as slow as the formula; a row that was added says so
+// of those like it.
+TEST_CASE("runs that are added move what is like them") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("slow.csv", SlowedTable(1.3));
+  const double before =
+      Result(file, "as-shipped").at("overall").at("median").get<double>();
+  const Json one = Result(file, "added-runs=1");
+  CHECK(one.at("protocol") == "added-runs=1");
+  CHECK(one.at("fitted").size() == 2);
+  CHECK(one.at("overall").at("n") == 10);
+  CHECK(one.at("overall").at("median").get<double>() < before);
+  const Json three = Result(file, "added-runs=3");
+  CHECK(three.at("fitted").size() == 6);
+  CHECK(three.at("overall").at("median").get<double>() <
+        one.at("overall").at("median").get<double>());
+}
+
 TEST_CASE("the draw follows the seed and nothing else") {
   const FitFolder none;
   const TemporaryFolder folder;
@@ -260,6 +279,7 @@ TEST_CASE("protocols and groupings are read strictly") {
   ValidateOptions options;
   CHECK_THROWS_AS(SetProtocol("k-runs=0", options), UsageError);
   CHECK_THROWS_AS(SetProtocol("k-runs=x", options), UsageError);
+  CHECK_THROWS_AS(SetProtocol("added-runs=0", options), UsageError);
   CHECK_THROWS_AS(SetProtocol("in-sampl", options), UsageError);
   CHECK_THROWS_AS(GroupByFromText("colour"), UsageError);
 }

@@ -212,8 +212,9 @@ TEST_CASE("bad files say what is wrong, where") {
         "checkpointed_blocks, "
         "compiler_level, dataset, documents, drop_last, dropout, epochs, "
         "gradient_checkpointing, "
-        "gradient_compression, labels, learning_rate, model, name, "
-        "narrow_weights, next_token_blocks, notes, optimizer, padding, "
+        "gradient_compression, labels, learning_rate, loss, model, name, "
+        "narrow_weights, next_token_blocks, notes, operation_checkpointing, "
+        "optimizer, padding, "
         "parallel, precision, "
         "predictions_per_sequence, run, source, stack, stochastic_rounding, "
         "target_length, task, trainable, work");

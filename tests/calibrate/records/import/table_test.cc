@@ -246,6 +246,20 @@ TEST_CASE("a row says how many blocks are computed again") {
       InputError);
 }
 
+// Of a ring that gets 235 of 300: the network that would give it so much.
+TEST_CASE("an all-reduce that was measured beside says what joins the hosts") {
+  const Table table = ParseTable(
+      "device,n_devices,nodes,model,hidden,layers,heads,seq_len,micro_batch,"
+      "grad_accum,sharding,precision,framework,task,metric,value,"
+      "bw_allreduce_gbs\n"
+      "A100-SXM4-80GB,16,2,llama2-7b,,,,512,1,1,none,bf16,nanotron,pretrain,"
+      "step_s,1,94\n",
+      "d.csv");
+  REQUIRE(table.observations.size() == 1);
+  CHECK(table.observations[0].network->base() ==
+        doctest::Approx(94e9 * 300 / 235));
+}
+
 TEST_CASE("a row says on how many hosts, and what joins them") {
   const auto row = [](std::string_view nodes, std::string_view stack) {
     return fmt::format(
@@ -364,9 +378,37 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,step_s,1,"
                                 "samples are shorter") ==
         "samples of unequal length: real length not known");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,Adam + 8-bit AdamW,"
-                                "finetune,step_s,1,") ==
-        "not predicted: 8-bit optimizer states");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,Adam + Muon,"
+                                "finetune,step_s,1,") == "not predicted: Muon");
+}
+
+TEST_CASE("words of a stack say what of it is its own") {
+  const auto read = [](std::string_view recompute, std::string_view stack) {
+    const Table table = ParseDecoder(fmt::format(
+        "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,fsdp,{},bf16,none,,"
+        "{},pretrain,step_s,1,\n",
+        recompute,
+        stack));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload;
+  };
+  const model::Workload operations = read(
+      "selective", "torchtitan (PyTorch FSDP2),selective op checkpointing");
+  CHECK(operations.operation_checkpointing);
+  CHECK_FALSE(operations.gradient_checkpointing);
+  const model::Workload blocks = read(
+      "selective", "torchtitan (PyTorch FSDP2),selective layer checkpointing");
+  CHECK(blocks.gradient_checkpointing);
+  CHECK(blocks.checkpointed_blocks == 16);
+  CHECK(read("selective", "Megatron-LM,x").attention_checkpointing);
+  const model::Workload foundry =
+      read("none", "Composer/llm-foundry (PyTorch FSDP),FlashAttention");
+  CHECK(foundry.stack.attention == model::Attention::kFlash1);
+  CHECK(foundry.stack.loss == model::LossKernels::kFused);
+  const model::Workload other = read("none", "nanotron,x");
+  CHECK(other.stack.attention == model::Attention::kFlash);
+  CHECK(other.stack.loss == model::LossKernels::kOfStack);
+  CHECK(read("none", "P,Adam + 8-bit AdamW").optimizer.state_bits == 8);
 }
 
 TEST_CASE("of several rates of one run the first in the order is used") {

@@ -1,0 +1,194 @@
+#include "calibrate/fit/added_runs.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "calibrate/fit/joined_devices.h"
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/step_model.h"
+#include "hardware/catalog/parameter.h"
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+#include "model/offload.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::InputError;
+
+// A place, and on how many devices.
+struct AddedPoint {
+  ErrorPoint point;
+  double devices = 0;  // their logarithm in units of the reach
+};
+
+AddedPoint PointOf(const Place& place, int64_t devices) {
+  return {ErrorPointOf(place),
+          std::log(static_cast<double>(std::max<int64_t>(devices, 1))) /
+              std::log(kErrorReach)};
+}
+
+double CorrelationOf(const AddedPoint& a, const AddedPoint& b) {
+  const double apart = a.devices - b.devices;
+  return ErrorCorrelation(a.point, b.point) * std::exp(-0.5 * apart * apart);
+}
+
+// Its settings without the number of ranks, which is a distance here.
+Place PlaceOfAny(const model::Workload& workload) {
+  model::Workload any = workload;
+  any.parallel.data = 0;
+  return PlaceOf(any);
+}
+
+}  // namespace
+
+struct AddedRuns::State {
+  std::vector<AddedPoint> points;
+  Eigen::VectorXd weights;  // A^-1 r, A over the size's square
+  Eigen::MatrixXd inverse;
+};
+
+AddedRuns::AddedRuns() : state_(std::make_unique<State>()) {}
+AddedRuns::~AddedRuns() = default;
+AddedRuns::AddedRuns(const AddedRuns& other)
+    : state_(std::make_unique<State>(*other.state_)) {}
+AddedRuns& AddedRuns::operator=(const AddedRuns& other) {
+  if (this != &other) state_ = std::make_unique<State>(*other.state_);
+  return *this;
+}
+AddedRuns::AddedRuns(AddedRuns&&) noexcept = default;
+AddedRuns& AddedRuns::operator=(AddedRuns&&) noexcept = default;
+
+AddedRuns::AddedRuns(const std::vector<FittedRun>& runs) : AddedRuns() {
+  State& s = *state_;
+  std::vector<double> residuals;
+  for (const FittedRun& run : runs) {
+    if (!run.added || !run.place) continue;
+    s.points.push_back(PointOf(*run.place, run.devices.value_or(1)));
+    residuals.push_back(std::log(run.modelled / run.measured));
+  }
+  if (s.points.empty()) return;
+  const auto count = static_cast<Eigen::Index>(s.points.size());
+  Eigen::MatrixXd a(count, count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    for (Eigen::Index j = 0; j < count; ++j) {
+      a(i, j) = CorrelationOf(s.points[static_cast<size_t>(i)],
+                              s.points[static_cast<size_t>(j)]);
+    }
+  }
+  const double noise = kAddedNoise / kDatasheetScatter;
+  a.diagonal().array() += noise * noise;
+  const Eigen::LLT<Eigen::MatrixXd> factor(a);
+  s.inverse = factor.solve(Eigen::MatrixXd::Identity(count, count));
+  s.weights =
+      s.inverse * Eigen::Map<const Eigen::VectorXd>(residuals.data(), count);
+}
+
+bool AddedRuns::empty() const { return state_->points.empty(); }
+
+Correction AddedRuns::At(const model::Workload& workload) const {
+  if (empty()) return {0, 1};
+  const State& s = *state_;
+  const AddedPoint at = PointOf(PlaceOfAny(workload),
+                                std::max<int64_t>(workload.parallel.data, 1));
+  Eigen::VectorXd d(static_cast<Eigen::Index>(s.points.size()));
+  for (size_t i = 0; i < s.points.size(); ++i) {
+    d[static_cast<Eigen::Index>(i)] = CorrelationOf(at, s.points[i]);
+  }
+  return {d.dot(s.weights), std::clamp(1.0 - d.dot(s.inverse * d), 0.0, 1.0)};
+}
+
+namespace {
+
+// The formula's time at the fit's parameters, of a whole step.
+class Formula {
+ public:
+  Formula(const hardware::Device& device, const Fit& fit)
+      : device_(fit.measured_device.value_or(device)) {
+    const auto infos = hardware::ParametersOf(device_.kind);
+    const std::vector<double> values = fit.Values();
+    for (size_t i = 0; i < values.size(); ++i) {
+      positions_.push_back(ToFitScale(infos[i], values[i]));
+    }
+    joined_from_ = positions_.size();
+    for (const hardware::ParameterInfo& info :
+         JoinedParameters(device_.kind, 1.0)) {
+      double value = info.prior;
+      for (const FittedParameter& of_fit : fit.joined) {
+        if (of_fit.name == info.name) value = of_fit.value;
+      }
+      positions_.push_back(ToFitScale(info, value));
+    }
+  }
+
+  // nullopt: not over links that are known.
+  std::optional<model::Seconds<>> Time(const Observation& o) const {
+    const bool alone =
+        o.device_count == 1 && !model::Offloads(o.workload.parallel);
+    if (alone) {
+      return TimeOf(
+          StepModel(device_, o.workload)
+              .EvaluateValues(std::span(positions_).first(joined_from_)));
+    }
+    const std::optional<JoinedDevices> joined = FittableOver(device_, o);
+    if (!joined) return std::nullopt;
+    return TimeOf(JoinedModel(device_, o.workload, *joined, joined_from_)
+                      .EvaluateValues(positions_));
+  }
+
+ private:
+  static model::Seconds<> TimeOf(const LogTimes& times) {
+    return model::Second(std::exp(times[Quantity::kStep]));
+  }
+
+  hardware::Device device_;
+  std::vector<double> positions_;
+  size_t joined_from_ = 0;
+};
+
+}  // namespace
+
+Fit AddRuns(const hardware::Device& device,
+            Fit fit,
+            const std::vector<Observation>& observations) {
+  const Formula formula(device, fit);
+  int64_t added = 0;
+  std::vector<std::string>& sources = fit.provenance.sources;
+  for (const Observation& o : observations) {
+    if (!IsDevice(device, o.device) || o.quantity != Quantity::kStep) continue;
+    const std::optional<model::Seconds<>> modelled = formula.Time(o);
+    if (!modelled) continue;
+    ++added;
+    fit.runs.push_back({.label = o.label,
+                        .workload = Describe(o.workload),
+                        .place = PlaceOfAny(o.workload),
+                        .devices = o.device_count,
+                        .hosts = o.hosts,
+                        .ranks = o.device_count,
+                        .added = true,
+                        .measured = o.measured,
+                        .modelled = *modelled,
+                        .left_out = std::nullopt});
+    sources.push_back(o.source);
+  }
+  if (added == 0) {
+    throw InputError(fmt::format(
+        "fit {}: none of {} measurements is a whole step of it, on one device "
+        "or over links that are known",
+        fit.name,
+        observations.size()));
+  }
+  std::sort(sources.begin(), sources.end());
+  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+  fit.provenance.runs += added;
+  fit.provenance.observations += added;
+  return fit;
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,55 @@
+#pragma once
+
+// Measurements that are added to a fit whose parameters stay: what they say of
+// the formula's error near them.
+//
+//   r = log(modelled / measured) of each, a Gaussian process as
+//   in discrepancy.h of size kDatasheetScatter, what the formula leaves open of
+//   what nobody measured, and noise kAddedNoise
+//
+// Places are those of discrepancy.h, and how many devices there were, in the
+// same unit; nothing is chosen in sight of the rows. Of one row at a place with
+// r = 0.10 a question there is divided by exp(0.10 x 0.15^2 / (0.15^2 +
+// 0.05^2)) = 1.094, and open by sqrt(1 / 10) of what it was and the noise.
+// Check: tests/calibrate/fit/added_runs_test.cc.
+
+#include <memory>
+#include <vector>
+
+#include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/fit.h"
+#include "calibrate/records/observation.h"
+#include "hardware/catalog/device.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// The same that a fit assumes of the formula besides a measurement's noise.
+inline constexpr double kAddedNoise = 0.05;
+
+class AddedRuns {
+ public:
+  AddedRuns();
+  explicit AddedRuns(const std::vector<FittedRun>& runs);
+  ~AddedRuns();
+  AddedRuns(const AddedRuns& other);
+  AddedRuns& operator=(const AddedRuns& other);
+  AddedRuns(AddedRuns&&) noexcept;
+  AddedRuns& operator=(AddedRuns&&) noexcept;
+
+  bool empty() const;
+  // The variance over that without them.
+  Correction At(const model::Workload& workload) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Whole steps of the device, one or several of it over links that are known.
+// Throws InputError where none of the observations is.
+Fit AddRuns(const hardware::Device& device,
+            Fit fit,
+            const std::vector<Observation>& observations);
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,90 @@
+#include "calibrate/fit/added_runs.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
+#include "hardware/catalog/device.h"
+#include "model/error.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::Device;
+using model::Workload;
+
+const Device& A100() {
+  return hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+}
+
+Workload Llama(int64_t batch) {
+  Workload w;
+  w.architecture = model::FindArchitecture("llama-3.2-1b");
+  w.batch = batch;
+  w.sequence_length = 1024;
+  w.precision = model::Precision::kBf16;
+  w.stack.fusion = model::Fusion::kLiger;
+  w.stack.attention = model::Attention::kFlash;
+  return w;
+}
+
+// A run whose formula is too slow by so much, in its logarithm.
+Observation Run(const Workload& workload, double error) {
+  Observation o;
+  o.label = "run";
+  o.device = A100().name;
+  o.workload = workload;
+  o.measured = Predictor(A100()).Time(workload).total() * std::exp(-error);
+  o.source = "somebody/else";
+  return o;
+}
+
+double Moved(const Fit& fit, const Workload& workload) {
+  return std::log(Predictor(A100()).Time(workload).total() /
+                  Predictor(A100(), fit).Time(workload).total());
+}
+
+// r s^2 / (s^2 + n^2) = 0.10 x 0.0225 / 0.025 = 0.09.
+TEST_CASE("one added run by hand") {
+  const Fit fit = AddRuns(A100(), PriorFit(A100()), {Run(Llama(4), 0.10)});
+  CHECK(Moved(fit, Llama(4)) == doctest::Approx(0.09).epsilon(1e-6));
+  // A factor of four away, exp(-1/2) of it; far away, nothing.
+  CHECK(Moved(fit, Llama(16)) ==
+        doctest::Approx(0.09 * std::exp(-0.5)).epsilon(1e-6));
+  CHECK(std::abs(Moved(fit, Llama(16'384))) < 1e-6);
+  // Its parameters stay.
+  CHECK(fit.Values() == PriorFit(A100()).Values());
+  CHECK(AddedRuns(fit.runs).At(Llama(4)).variance ==
+        doctest::Approx(0.1).epsilon(1e-6));
+}
+
+TEST_CASE("the answer is surer near an added run, and knows its source") {
+  const Fit prior = PriorFit(A100());
+  const Fit fit = AddRuns(A100(), prior, {Run(Llama(4), 0.10)});
+  const auto at = [](const Fit& by, const char* source) {
+    return Predictor(A100(), by).Predict(Llama(4), source);
+  };
+  CHECK(at(fit, "somebody/else").log_sigma <
+        0.6 * at(prior, "somebody/else").log_sigma);
+  CHECK(at(fit, "somebody/else").source_seen);
+  CHECK_FALSE(at(fit, "yet another").source_seen);
+}
+
+TEST_CASE("ranks over known links are added, kernels and other devices not") {
+  Observation ranks = Run(Llama(4), 0.0);
+  ranks.device_count = 8;
+  const Fit fit = AddRuns(A100(), PriorFit(A100()), {ranks});
+  REQUIRE(fit.runs.size() == 1);
+  CHECK(fit.runs.front().devices == 8);
+  CHECK(fit.runs.front().modelled > ranks.measured);  // it also sends
+  Observation other = Run(Llama(4), 0.0);
+  other.device = "h100_sxm";
+  CHECK_THROWS_AS(AddRuns(A100(), PriorFit(A100()), {other}),
+                  model::InputError);
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate
