@@ -87,8 +87,8 @@ def start(arguments, ranks, launcher=torchrun, port=None):
     return Ranks(arguments, [launcher(r, ranks, port) for r in range(ranks)])
 
 
-def listeners(pid):
-    """Addresses on which a process listens, as /proc has them."""
+def listening(pid):
+    """Address:port of each socket on which a process listens, as /proc has it."""
     inodes = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -102,8 +102,12 @@ def listeners(pid):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().split("\n")[1:]:
             fields = line.split()
             if fields and fields[3] == "0A" and fields[9] in inodes:
-                found.add(fields[1].split(":")[0])
+                found.add(fields[1])
     return found
+
+
+def listeners(pid):
+    return {one.split(":")[0] for one in listening(pid)}
 
 
 class DataParallel(unittest.TestCase):
