@@ -313,6 +313,19 @@ class Command(unittest.TestCase):
             _, error = process.communicate(timeout=60)
         self.assertEqual((process.returncode, error), (130, ""))
 
+    def test_a_signal_ends_the_reading_of_a_pipe_that_nobody_writes_to(self):
+        pipe = self.folder / "lengths"
+        os.mkfifo(pipe)
+        with subprocess.Popen([TRAINER, "train", "--model", "bert-tiny",
+                               "--lengths", str(pipe)], text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            wait_for_threads(process, 2)
+            time.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            _, error = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, error), (130, ""))
+
     def test_signals_reach_no_thread_that_computes(self):
         """Wherever a signal falls into a step, the run ends whole."""
         request = {**REQUEST, "model": "bert-small", "batch": 32,
