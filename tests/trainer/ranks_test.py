@@ -524,6 +524,16 @@ class DataParallel(unittest.TestCase):
             code, _, error = ranks.wait()[0]
             self.assertEqual(code, 1)
             self.check_one_line(error, "ranks 1, 3 of 4 did not come within")
+        # The first that gives up tells the one that would wait longer.
+        port = free_port()
+        patient = [*arguments[:-1], 100]
+        begin = time.time()
+        with Ranks(patient, [torchrun(0, 3, port)]) as first, \
+                Ranks(arguments, [torchrun(1, 3, port)]) as second:
+            for code, _, error in (*first.wait(), *second.wait()):
+                self.assertEqual(code, 1)
+                self.check_one_line(error, "rank 2 of 3 did not come within")
+            self.assertLess(time.time() - begin, 100)
         # Nobody at all; where it is in vain it does not take much longer.
         begin = time.time()
         with Ranks(arguments, [torchrun(1, 2, free_port())]) as ranks:
