@@ -249,7 +249,8 @@ class Signals:
                 time.sleep(0.01)
             time.sleep(random.uniform(0, 1))
             process.send_signal(number)
-            _, error = process.communicate(timeout=60)
+            # Of a busy machine it may get little; how soon is not promised.
+            _, error = process.communicate(timeout=600)
         if (process.returncode, error) != (130, ""):
             raise Finding(f"{number.name}: {process.returncode}: {error}")
         steps = 0
