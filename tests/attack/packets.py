@@ -2,9 +2,10 @@
 
     packets.py TRAINER [--count N] [--seconds S] [--seed N]
 
-Two ranks train as on two hosts, behind a shared secret, and strangers talk to
-every socket that either listens at: some came while the ranks gathered, some
-come later. Both ranks train on, say nothing, and stop when they are asked to.
+Two ranks train as on two hosts, behind a shared secret. While the first waits
+for the second strangers say a packet each, and some of them stay; others come
+while the ranks connect. Both then train on, say nothing, let nobody in any more
+and stop when they are asked to.
 """
 
 import json
@@ -25,7 +26,8 @@ MAGIC = struct.pack("<BI", 0, 0x3C85F7CE)
 SET, COMPARE_SET, GET, ADD, CHECK, WAIT, KEYS, DELETE, APPEND, MULTI_GET = range(
     1, 11)
 LIST_KEYS = 17
-PACKETS = 2000  # an attack
+PACKETS = 2000  # an attack, each heard by a socket that listens
+KNOCKS_LATE = 40
 KEYS_OF_A_RUN = ("lost", "pulse/0", "pulse/1", "member/0", "left/0", "line/0")
 SIZES = (0, 1, 8 * 1024, 8 * 1024 + 1, 2**31, 2**32, 2**63, 2**64 - 1)
 KNOCKS = (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\0\x01\0\x01",
@@ -57,6 +59,7 @@ def packet(random):
         bytes([CHECK]) + struct.pack("<Q", 1) + text(key),
         bytes([WAIT]) + struct.pack("<Q", 1) + text(key),
         bytes([KEYS]),
+        bytes([LIST_KEYS]),
         bytes([DELETE]) + text(key),
         bytes([APPEND]) + text(key) + text(value),
         bytes([MULTI_GET]) + struct.pack("<Q", 2) + text(key) + text(key)))
@@ -81,22 +84,6 @@ def say(stranger, data):
         pass
 
 
-def wreck(stranger):
-    """The worst that the store lets anybody do: asks which keys there are, and
-    with what they begin by tells the ranks that one of them is lost."""
-    stranger.setblocking(True)
-    stranger.settimeout(1)
-    try:
-        stranger.sendall(MAGIC + bytes([LIST_KEYS]))
-        answer = stranger.recv(1 << 16)
-        size = int.from_bytes(answer[8:16], "little")
-        prefix = b"/".join(answer[16:16 + size].split(b"/")[:4])
-        stranger.sendall(bytes([SET]) + text(prefix + b"/lost") +
-                         text(b"rank 0 is lost\x1b[2J"))
-    except OSError:
-        pass
-
-
 def expect_alive(processes):
     for process in processes:
         if process.poll() is not None:
@@ -108,22 +95,21 @@ class Packets(kills.Ranks):
         port = self.ranks.free_port()
         checkpoint = folder / "checkpoint.safetensors"
         command = self.arguments("--checkpoint", checkpoint,
-                                 "--checkpoint-every", 1)
+                                 "--checkpoint-every", 1, "--join-within", 300)
         secret = f"{random.getrandbits(64):x}"
         places = [{**self.ranks.torchrun(rank, 2, port), "LOCAL_WORLD_SIZE": 1,
                    "TRAINFARE_RANKS_SECRET": secret} for rank in range(2)]
         early = []
         with self.ranks.Ranks(command, places[:1]) as first:
             self.gather(random, early, first.processes, lambda: early)
+            self.pester(random, early, first.processes, port)
             with self.ranks.Ranks(command, places[1:]) as second:
                 both = [*first.processes, *second.processes]
                 self.gather(random, early, both, checkpoint.exists)
-                let_in = self.pester(random, both, early)
+                self.knock(random, early, both)
                 self.stop(both, checkpoint)
         for stranger in early:
             stranger.close()
-        if let_in:
-            raise Finding(f"{let_in} strangers are let in while it trains")
         return f"{PACKETS} packets"
 
     def doors(self, processes):
@@ -144,23 +130,35 @@ class Packets(kills.Ranks):
                     say(stranger, packet(random))
             time.sleep(0.01)
 
-    def pester(self, random, processes, early):
-        """How many found somebody who listened behind the beginning."""
-        let_in = 0
-        doors = self.doors(processes)
-        for number in range(PACKETS):
-            if number % 2:
-                say(random.choice(early), packet(random))
+    @staticmethod
+    def pester(random, early, processes, port):
+        heard = 0
+        end = time.monotonic() + 60
+        while heard < PACKETS:
+            if time.monotonic() > end:
+                raise Finding(f"only {heard} packets are heard in 60 s")
+            stranger = connect(port, 0.5)
+            if not stranger:
                 continue
-            stranger = connect(random.choice(doors), 0.002)
-            if stranger:
-                let_in += 1
-                say(stranger, packet(random))
-                if number % 50 == 0:
-                    wreck(stranger)
+            say(stranger, packet(random))
+            heard += 1
+            if heard % 20 == 0:
+                early.append(stranger)
+            else:
                 stranger.close()
         expect_alive(processes)
-        return let_in
+
+    def knock(self, random, early, processes):
+        """Once the ranks are connected."""
+        for stranger in early:
+            say(stranger, packet(random))
+        doors = self.doors(processes)
+        for _ in range(KNOCKS_LATE):
+            stranger = connect(random.choice(doors), 0.02)
+            if stranger:
+                stranger.close()
+                raise Finding("a stranger is let in while the ranks train")
+        expect_alive(processes)
 
     @staticmethod
     def stop(processes, checkpoint):
