@@ -11,6 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+TOLD_EVERY = 50  # attacks
+
 
 def program(path):
     return str(Path(path).resolve())
@@ -74,6 +76,13 @@ def attack(name, once, options, short):
     findings = 0
     begin = time.monotonic()
     done = 0
+
+    def tell(how_far):
+        told = ", ".join(f"{n} {what}" for what, n in outcomes.most_common())
+        print(f"{name}: {how_far}{done} attacks, seed {seed}, "
+              f"{time.monotonic() - begin:.0f} s: {findings} findings; {told}",
+              flush=True)
+
     for number in range(options.first, options.first + count):
         if time.monotonic() - begin > options.seconds or findings >= 10:
             break
@@ -95,10 +104,9 @@ def attack(name, once, options, short):
         done += 1
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
-    told = ", ".join(f"{n} {what}" for what, n in outcomes.most_common())
-    print(f"{name}: {done} attacks, seed {seed}, "
-          f"{time.monotonic() - begin:.0f} s: {findings} findings; {told}",
-          flush=True)
+        if done % TOLD_EVERY == 0 and done < count:
+            tell("so far ")  # A long one that is stopped has been counted.
+    tell("")
     return findings
 
 

@@ -281,6 +281,11 @@ class BadInput(Case):
             "published figures, got a folder without any .yaml",
             "validate", folder,
         )  # fmt: skip
+        self.refused(
+            1,
+            "empty: nothing in it can be used",
+            "calibrate", "--from", folder,
+        )  # fmt: skip
 
     def test_unknown_names_get_the_nearest(self):
         cases = (

@@ -1,17 +1,29 @@
-// libFuzzer's way in; which reader it is, the build says.
+// libFuzzer's way in; which reader it is, TRAINFARE_FUZZ_TARGET says.
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "tests/fuzz/targets.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace {
+
+const trainfare::fuzz::Target& TargetFromEnvironment() {
+  const char* name = std::getenv("TRAINFARE_FUZZ_TARGET");
   for (const trainfare::fuzz::Target& target : trainfare::fuzz::Targets()) {
-    if (target.name != TRAINFARE_FUZZ_TARGET) continue;
-    trainfare::fuzz::Run(target, {reinterpret_cast<const char*>(data), size});
-    return 0;
+    if (name != nullptr && target.name == name) return target;
   }
-  std::abort();
+  std::fputs("TRAINFARE_FUZZ_TARGET: expected a folder of tests/fuzz/corpus\n",
+             stderr);
+  std::exit(2);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const trainfare::fuzz::Target& target = TargetFromEnvironment();
+  trainfare::fuzz::Run(target, {reinterpret_cast<const char*>(data), size});
+  return 0;
 }

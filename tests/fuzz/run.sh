@@ -3,34 +3,36 @@
 #
 #   tests/fuzz/run.sh SECONDS [TARGET...]
 #
-# New inputs go to build/fuzz/corpus/TARGET; a finding stops the script and
-# stays in build/fuzz/findings. What it found belongs into tests/fuzz/corpus.
+# New inputs and findings stay in build/asan-ubsan/tests/fuzz/found; a finding
+# stops the script. What it found belongs into tests/fuzz/corpus. Inputs and CPU
+# seconds of each target are added to totals.tsv there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET...]}
 shift
-build=build/fuzz
-launcher=()
-if command -v ccache >/dev/null; then
-  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-fi
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 \
-  -DTRAINFARE_TRAINER=OFF -DTRAINFARE_BENCHMARKS=OFF -DTRAINFARE_FUZZ=ON \
-  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g" \
-  -DTRAINFARE_SANITIZE=address,undefined "${launcher[@]}" >/dev/null
+cmake --preset asan-ubsan >/dev/null
+cmake --build --preset asan-ubsan --target fuzz_reader
 targets=("$@")
 if ((${#targets[@]} == 0)); then
   for folder in tests/fuzz/corpus/*/; do
     targets+=("$(basename "$folder")")
   done
 fi
-ninja -C "$build" "${targets[@]/#/fuzz_}"
-mkdir -p "$build/findings"
+found=build/asan-ubsan/tests/fuzz/found
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+TIMEFORMAT='cpu_seconds %U'
 for target in "${targets[@]}"; do
-  mkdir -p "$build/corpus/$target"
+  mkdir -p "$found/$target"
   printf 'fuzz: %s\n' "$target"
-  "$build/bin/fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-    -dict=tests/fuzz/words.dict -artifact_prefix="$build/findings/$target-" \
-    -print_final_stats=1 "$build/corpus/$target" "tests/fuzz/corpus/$target"
+  { time TRAINFARE_FUZZ_TARGET="$target" build/asan-ubsan/bin/fuzz_reader \
+    -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    -dict=tests/fuzz/words.dict -artifact_prefix="$found/$target-" \
+    -print_final_stats=1 "$found/$target" "tests/fuzz/corpus/$target"; } \
+    2>&1 | tee "$log"
+  awk -v target="$target" '
+    /number_of_executed_units/ { inputs = $2 }
+    /^cpu_seconds/ { cpu = $2 }
+    END { printf "%s\t%s\t%s\n", target, inputs, cpu }' "$log" \
+    >>"$found/totals.tsv"
 done

@@ -7,10 +7,14 @@
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/records/import/mlperf_log.h"
 #include "calibrate/records/import/nccl_tests.h"
+#include "calibrate/records/import/published.h"
 #include "calibrate/records/import/table.h"
 #include "calibrate/records/import/trainer_state.h"
 #include "calibrate/records/measurement.h"
 #include "calibrate/session/machine.h"
+#include "hardware/catalog/device.h"
+#include "hardware/catalog/instance.h"
+#include "hardware/catalog/interconnect.h"
 #include "hardware/catalog/price.h"
 #include "hardware/files/csv_file.h"
 #include "hardware/files/foreign_text.h"
@@ -23,7 +27,9 @@
 #include "scenarios/commands/diff.h"
 #include "scenarios/job/scenario.h"
 #include "tests/fuzz/scratch_file.h"
+#include "trainer/data/checkpoint_header.h"
 #include "trainer/data/data.h"
+#include "trainer/data/measure_request.h"
 #include "trainer/data/safetensors.h"
 #include "trainer/data/wordpiece.h"
 
@@ -55,6 +61,33 @@ void ReadScenario(std::string_view bytes) {
 void ReadLengths(std::string_view bytes) {
   static const ScratchFile file("input.yaml");
   scenarios::LoadLengths(file.With(bytes));
+}
+
+void ReadDevice(std::string_view bytes) {
+  static const ScratchFile file("input.yaml");
+  hardware::LoadDevice(file.With(bytes));
+}
+
+void ReadInterconnect(std::string_view bytes) {
+  static const ScratchFile file("input.yaml");
+  hardware::LoadInterconnect(file.With(bytes));
+}
+
+void ReadInstances(std::string_view bytes) {
+  static const ScratchFile file("input.yaml");
+  hardware::InstanceCatalog::Load(file.FolderWith(bytes));
+}
+
+void ReadPriceList(std::string_view bytes) {
+  static const ScratchFile file("input.yaml");
+  hardware::LoadPrices(file.With(bytes));
+}
+
+void ReadPublished(std::string_view bytes) {
+  static const ScratchFile file("input.yaml");
+  const calibrate::Published published =
+      calibrate::LoadPublished(file.FolderWith(bytes));
+  for (const auto& [name, run] : published.runs) calibrate::WorkloadOf(run);
 }
 
 void ReadFit(std::string_view bytes) {
@@ -147,6 +180,16 @@ void ReadSafetensors(std::string_view bytes) {
 constexpr std::string_view kText =
     "[MASK] Caf\u00e9 un-affable \u4f60\u597d, na\xefve.";
 
+void ReadCheckpoint(std::string_view bytes) {
+  static const ScratchFile file("checkpoint.safetensors");
+  trainer::ReadCheckpointHeader(trainer::SafetensorsFile(file.With(bytes)),
+                                {{"batch", "3"}});
+}
+
+void ReadPlan(std::string_view bytes) {
+  trainer::ReadMeasureRequest(std::string(bytes));
+}
+
 void ReadTokenizer(std::string_view bytes) {
   static const ScratchFile file("tokenizer.json");
   trainer::WordPiece::FromFolder(file.FolderWith(bytes)).Encode(kText, 16);
@@ -172,19 +215,26 @@ void ReadHistogram(std::string_view bytes) {
       .Draw(8, encoder, 5, 64, 1);
 }
 
-constexpr std::array<Target, 21> kTargets = {
+constexpr std::array<Target, 28> kTargets = {
     {{"answer", ReadAnswer},
+     {"checkpoint", ReadCheckpoint},
      {"csv", ReadCsv},
+     {"device", ReadDevice},
      {"devices", ReadDevices},
      {"examples", ReadExamples},
      {"fit", ReadFit},
      {"histogram", ReadHistogram},
+     {"instances", ReadInstances},
+     {"interconnect", ReadInterconnect},
      {"json", ReadJson},
      {"lengths", ReadLengths},
      {"mlperf", ReadMlperf},
      {"model_config", ReadModelConfig},
      {"nccl_tests", ReadNcclTests},
+     {"plan", ReadPlan},
+     {"price_list", ReadPriceList},
      {"prices", ReadPrices},
+     {"published", ReadPublished},
      {"records", ReadRecords},
      {"safetensors", ReadSafetensors},
      {"scenario", ReadScenario},

@@ -73,6 +73,15 @@ class Command(unittest.TestCase):
                            "--seed", "-1"]):
             self.assertEqual(run(*arguments).returncode, 2, arguments)
 
+    def test_a_long_line_that_is_no_request_is_answered_by_its_front(self):
+        plan = self.write("plan.jsonl", '{"a":' * 80000)
+        result = run("measure", "--plan", plan, "--threads", 1)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertEqual(answer["kind"], "error")
+        self.assertIn("64 lists and objects", answer["message"])
+        self.assertEqual(answer["request"], ('{"a":' * 400))
+
     def test_measures_what_a_plan_asks(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST), "",
                           json.dumps({**REQUEST, "batch": 0}), "not \x7fjson",
@@ -307,6 +316,19 @@ class Command(unittest.TestCase):
                               stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
             # Its handlers are there before the second thread of any kind.
+            wait_for_threads(process, 2)
+            time.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            _, error = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, error), (130, ""))
+
+    def test_a_signal_ends_the_reading_of_a_pipe_that_nobody_writes_to(self):
+        pipe = self.folder / "lengths"
+        os.mkfifo(pipe)
+        with subprocess.Popen([TRAINER, "train", "--model", "bert-tiny",
+                               "--lengths", str(pipe)], text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
             wait_for_threads(process, 2)
             time.sleep(1)
             process.send_signal(signal.SIGTERM)

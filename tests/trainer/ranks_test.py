@@ -87,8 +87,8 @@ def start(arguments, ranks, launcher=torchrun, port=None):
     return Ranks(arguments, [launcher(r, ranks, port) for r in range(ranks)])
 
 
-def listeners(pid):
-    """Addresses on which a process listens, as /proc has them."""
+def listening(pid):
+    """Address:port of each socket on which a process listens, as /proc has it."""
     inodes = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -102,8 +102,12 @@ def listeners(pid):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().split("\n")[1:]:
             fields = line.split()
             if fields and fields[3] == "0A" and fields[9] in inodes:
-                found.add(fields[1].split(":")[0])
+                found.add(fields[1])
     return found
+
+
+def listeners(pid):
+    return {one.split(":")[0] for one in listening(pid)}
 
 
 class DataParallel(unittest.TestCase):
@@ -520,6 +524,16 @@ class DataParallel(unittest.TestCase):
             code, _, error = ranks.wait()[0]
             self.assertEqual(code, 1)
             self.check_one_line(error, "ranks 1, 3 of 4 did not come within")
+        # The first that gives up tells the one that would wait longer.
+        port = free_port()
+        patient = [*arguments[:-1], 100]
+        begin = time.time()
+        with Ranks(patient, [torchrun(0, 3, port)]) as first, \
+                Ranks(arguments, [torchrun(1, 3, port)]) as second:
+            for code, _, error in (*first.wait(), *second.wait()):
+                self.assertEqual(code, 1)
+                self.check_one_line(error, "rank 2 of 3 did not come within")
+            self.assertLess(time.time() - begin, 100)
         # Nobody at all; where it is in vain it does not take much longer.
         begin = time.time()
         with Ranks(arguments, [torchrun(1, 2, free_port())]) as ranks:

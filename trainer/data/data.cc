@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string_view>
 
+#include "hardware/files/foreign_text.h"
 #include "hardware/files/json_object.h"
 #include "hardware/files/json_text.h"
+#include "hardware/files/text_file.h"
 #include "model/error.h"
 
 namespace trainfare::trainer {
@@ -52,13 +53,12 @@ std::vector<Example> ReadExamples(const std::string& path,
                                   const WordPiece* tokenizer,
                                   const Architecture& architecture,
                                   int64_t longest) {
-  std::ifstream file(path);
-  if (!file) throw InputError(fmt::format("{}: cannot read", path));
+  const std::string file = hardware::ReadTextFile(path, "examples");
   std::vector<Example> examples;
   int number = 0;
-  for (std::string text; std::getline(file, text);) {
+  hardware::ForEachLine(file, [&](std::string_view text) {
     ++number;
-    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos) return;
     const nlohmann::json value = hardware::ParseJson(text, path, number);
     const JsonObject line(value, path, number);
     Example example;
@@ -79,7 +79,7 @@ std::vector<Example> ReadExamples(const std::string& path,
       example.label = line.Count("label", 0, architecture.labels - 1);
     }
     examples.push_back(std::move(example));
-  }
+  });
   if (examples.empty()) {
     throw InputError(fmt::format(
         "{}: expected one example a line, got an empty data set", path));
@@ -88,15 +88,14 @@ std::vector<Example> ReadExamples(const std::string& path,
 }
 
 LengthHistogram LengthHistogram::FromFile(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw InputError(fmt::format("{}: cannot read", path));
+  const std::string file = hardware::ReadTextFile(path, "lengths");
   LengthHistogram histogram;
   int number = 0;
-  for (std::string line; std::getline(file, line);) {
+  hardware::ForEachLine(file, [&](std::string_view line) {
     ++number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty() || line[0] == '#') continue;
-    if (number == 1 && line == "length,count") continue;
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.empty() || line[0] == '#') return;
+    if (number == 1 && line == "length,count") return;
     int64_t length = 0;
     int64_t count = 0;
     const char* end = line.data() + line.size();
@@ -112,11 +111,11 @@ LengthHistogram LengthHistogram::FromFile(const std::string& path) {
           number,
           1,
           fmt::format("expected length,count such as 21,340, got \"{}\"",
-                      line));
+                      hardware::OneLine(line, 60)));
     }
     histogram.lengths_.push_back(length);
     histogram.counts_.push_back(static_cast<double>(count));
-  }
+  });
   if (std::all_of(histogram.counts_.begin(),
                   histogram.counts_.end(),
                   [](double count) { return count <= 0; })) {

@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "hardware/files/foreign_text.h"
 #include "hardware/files/json_text.h"
+#include "hardware/files/text_file.h"
 #include "model/error.h"
 #include "trainer/data/json_file.h"
 
@@ -210,12 +211,12 @@ WordPiece WordPiece::FromFolder(const std::string& folder) {
 }
 
 void WordPiece::ReadVocabulary(const std::string& path) {
-  std::ifstream file(path);
+  const std::string file = hardware::ReadTextFile(path, "a vocabulary");
   int64_t id = 0;
-  for (std::string line; std::getline(file, line); ++id) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    Add(line, id);
-  }
+  hardware::ForEachLine(file, [&](std::string_view line) {
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    Add(std::string(line), id++);
+  });
   if (vocabulary_.empty()) {
     throw InputError(
         fmt::format("{}: expected one token a line, got none", path));

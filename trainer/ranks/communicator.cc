@@ -1,18 +1,12 @@
 #include "trainer/ranks/communicator.h"
 
-#include <arpa/inet.h>
 #include <c10/util/Logging.h>
+#include <c10/util/hash.h>
 #include <fmt/format.h>
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <iostream>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -22,11 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 #include "trainer/device/device.h"
+#include "trainer/ranks/gathering.h"
 #include "trainer/ranks/rank_keys.h"
 #include "trainer/ranks/rank_monitor.h"
+#include "trainer/ranks/sockets.h"
 #include "trainer/runtime/failure.h"
 
 namespace trainfare::trainer {
@@ -39,11 +34,6 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 // No collective of a healthy run takes so long; the monitor is quicker.
 constexpr milliseconds kCollectiveTimeout = std::chrono::minutes(30);
-
-// For all ranks to come. One that is lost before it came is never seen: the
-// others learn of it by waiting.
-constexpr milliseconds kJoinOnOneHost = std::chrono::seconds(20);
-constexpr milliseconds kJoinOverHosts = std::chrono::seconds(120);
 
 // c10d tells of every closed socket with a trace of the stack. What is wrong
 // we say ourselves, in a line; PyTorch's own variable brings the rest back.
@@ -69,206 +59,34 @@ std::string Text(const std::vector<uint8_t>& bytes) {
               static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLongest))};
 }
 
-// Addresses of a host, freed again.
-class Addresses {
- public:
-  Addresses(const std::string& host, uint16_t port, int kind, int flags = 0) {
-    addrinfo hints{};
-    hints.ai_socktype = kind;
-    hints.ai_flags = flags;
-    if (::getaddrinfo(host.empty() ? nullptr : host.c_str(),
-                      std::to_string(port).c_str(),
-                      &hints,
-                      &first_) != 0) {
-      throw InputError(fmt::format("MASTER_ADDR: no address for \"{}\"", host));
-    }
-  }
-  ~Addresses() { ::freeaddrinfo(first_); }
-  Addresses(const Addresses&) = delete;
-  Addresses& operator=(const Addresses&) = delete;
-  const addrinfo* first() const { return first_; }
-
- private:
-  addrinfo* first_ = nullptr;
-};
-
-bool AllHere(const RankPlace& place) {
-  return place.local_world_size == place.world_size;
+// What the keys of a run begin with. Who does not know its secret cannot guess
+// it, and who is told (the store tells every key that it has) learns no secret.
+// Empty where none was agreed upon, which one host has no need of.
+std::string KeyPrefix(const RankPlace& place) {
+  const std::string secret =
+      EnvironmentVariable("TRAINFARE_RANKS_SECRET").value_or("");
+  const std::string digest =
+      secret.empty()
+          ? ""
+          : c10::sha1(fmt::format("{}\n{}", secret, place.store_port)).str();
+  return fmt::format("trainfare/{}/{}", digest, place.attempt);
 }
 
-// Where the ranks meet. Those of one host meet on its loopback, which nobody
-// else reaches, whatever name the launcher gave the host.
-std::string MeetingHost(const RankPlace& place) {
-  return AllHere(place) && !place.launcher_store ? "127.0.0.1"
-                                                 : place.store_host;
-}
-
-bool IsLoopback(const addrinfo& one) {
-  if (one.ai_family == AF_INET6) {
-    return IN6_IS_ADDR_LOOPBACK(
-        &reinterpret_cast<const sockaddr_in6*>(one.ai_addr)->sin6_addr);
-  }
-  return ntohl(reinterpret_cast<const sockaddr_in*>(one.ai_addr)
-                   ->sin_addr.s_addr) >>
-             24 ==
-         127;
-}
-
-// Neither "localhost", of which everybody knows where it is, nor numbers.
-bool IsOwnName(const std::string& host) {
-  in6_addr numbers{};
-  return host != "localhost" &&
-         ::inet_pton(AF_INET, host.c_str(), &numbers) != 1 &&
-         ::inet_pton(AF_INET6, host.c_str(), &numbers) != 1;
-}
-
-// A socket that listens at `one`; negative with errno set where it cannot.
-int ListenAt(const addrinfo& one) {
-  const int listener =
-      ::socket(one.ai_family, SOCK_STREAM | SOCK_CLOEXEC, one.ai_protocol);
-  if (listener < 0) return -1;
-  const int on = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(listener, one.ai_addr, one.ai_addrlen) == 0 &&
-      ::listen(listener, SOMAXCONN) == 0) {
-    return listener;
-  }
-  const int error = errno;
-  ::close(listener);
-  errno = error;
-  return -1;
-}
-
-// A socket that listens on the port of the ranks, at the address that they were
-// given and no other. Bound here and not by c10d, whose message for a port in
-// use is ten lines of stack. A host whose own name is its loopback (Debian's
-// /etc/hosts) cannot be reached there from others: it listens everywhere, which
-// is said.
-int Listen(const RankPlace& place) {
-  const std::string host = MeetingHost(place);
-  const Addresses named(host, place.store_port, SOCK_STREAM);
-  const bool nobody_comes =
-      !AllHere(place) && IsOwnName(host) && IsLoopback(*named.first());
-  if (nobody_comes) {
-    std::cerr << fmt::format(
-        "note: \"{}\" is the loopback of this host: port {} listens on all "
-        "its addresses; an address for MASTER_ADDR keeps strangers out\n",
-        hardware::OneLine(host, 200),
-        place.store_port);
-  }
-  const Addresses everywhere("", place.store_port, SOCK_STREAM, AI_PASSIVE);
-  int error = 0;
-  for (const addrinfo* one = (nobody_comes ? everywhere : named).first();
-       one != nullptr;
-       one = one->ai_next) {
-    const int listener = ListenAt(*one);
-    if (listener >= 0) return listener;
-    if (error != EADDRINUSE) error = errno;
-  }
-  throw InputError(fmt::format(
-      "MASTER_PORT {}: {}",
-      place.store_port,
-      error == EADDRINUSE
-          ? "in use on this host, by another job or by a second rank 0; "
-            "choose another port"
-      : error == EADDRNOTAVAIL
-          ? fmt::format("\"{}\" of MASTER_ADDR is no address of this host, "
-                        "where rank 0 is",
-                        hardware::OneLine(host, 200))
-          : std::string(std::strerror(error))));
-}
-
-// The address from which this host talks to `host`: the one that the others
-// can talk to, also where the host's own name resolves to its loopback.
-std::string AddressTowards(const std::string& host, uint16_t port) {
-  const Addresses found(host, port, SOCK_DGRAM);
-  std::string text;
-  for (const addrinfo* one = found.first(); one != nullptr && text.empty();
-       one = one->ai_next) {
-    const int descriptor =
-        ::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) continue;
-    sockaddr_storage own{};
-    socklen_t size = sizeof(own);
-    std::array<char, NI_MAXHOST> name{};
-    // Sends nothing: for datagrams to connect is to choose a route.
-    if (::connect(descriptor, one->ai_addr, one->ai_addrlen) == 0 &&
-        ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) ==
-            0 &&
-        ::getnameinfo(reinterpret_cast<const sockaddr*>(&own),
-                      size,
-                      name.data(),
-                      name.size(),
-                      nullptr,
-                      0,
-                      NI_NUMERICHOST) == 0) {
-      text = name.data();
-    }
-    ::close(descriptor);
-  }
-  if (text.empty()) {
-    throw InputError(
-        fmt::format("MASTER_ADDR: no way from here to \"{}\"", host));
-  }
-  return text;
-}
-
-// Whether somebody listens at `one`, within a second.
-bool Answers(const addrinfo& one) {
-  const int descriptor = ::socket(one.ai_family,
-                                  SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                                  one.ai_protocol);
-  if (descriptor < 0) return false;
-  bool answers = ::connect(descriptor, one.ai_addr, one.ai_addrlen) == 0;
-  if (!answers && errno == EINPROGRESS) {
-    pollfd connecting{descriptor, POLLOUT, 0};
-    int error = 0;
-    socklen_t size = sizeof(error);
-    answers =
-        ::poll(&connecting, 1, 1000) == 1 &&
-        ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
-        error == 0;
-  }
-  ::close(descriptor);
-  return answers;
-}
-
-// Until rank 0 listens; false where it does not within `timeout`. c10d itself
-// asks at ever longer intervals and ends well behind its timeout.
-bool AwaitStore(const RankPlace& place, milliseconds timeout) {
-  const Addresses there(MeetingHost(place), place.store_port, SOCK_STREAM);
-  const auto end = Clock::now() + timeout;
-  while (true) {
-    for (const addrinfo* one = there.first(); one != nullptr;
-         one = one->ai_next) {
-      if (Answers(*one)) return true;
-    }
-    if (Clock::now() > end) return false;
-    std::this_thread::sleep_for(milliseconds(50));
-  }
-}
-
-// Who does not know it finds no key of the run: neither its verdicts nor its
-// requests. Empty where none was agreed upon, which one host has no need of.
-std::string SharedSecret() {
-  return EnvironmentVariable("TRAINFARE_RANKS_SECRET").value_or("");
-}
-
-StorePtr OpenStore(const RankPlace& place, milliseconds timeout) {
+StorePtr OpenStore(const RankPlace& place, const Gathering& gathering) {
   c10d::TCPStoreOptions options;
   options.port = place.store_port;
   options.waitWorkers = false;
-  options.timeout = timeout;
+  options.timeout = gathering.whole();
   if (place.rank == 0 && !place.launcher_store) {
     options.isServer = true;
     options.masterListenFd = Listen(place);
   }
   try {
-    if (!options.isServer && !AwaitStore(place, timeout)) {
+    if (!options.isServer && !AwaitStore(place, gathering.left())) {
       throw std::runtime_error("nobody listens");
     }
     return c10::make_intrusive<c10d::PrefixStore>(
-        fmt::format("trainfare/{}/{}", SharedSecret(), place.attempt),
+        KeyPrefix(place),
         c10::make_intrusive<c10d::TCPStore>(MeetingHost(place), options));
   } catch (const InputError&) {
     throw;
@@ -279,14 +97,14 @@ StorePtr OpenStore(const RankPlace& place, milliseconds timeout) {
         place.rank,
         place.store_host,
         place.store_port,
-        timeout.count() / 1000));
+        gathering.whole().count() / 1000));
   }
 }
 
 // Enters the run, and waits for all others.
 void Register(c10d::Store& store,
               const RankPlace& place,
-              milliseconds timeout) {
+              const Gathering& gathering) {
   const std::string own = fmt::format("{} process {}", HostName(), ::getpid());
   const std::string size = std::to_string(place.world_size);
   const auto expect_free = [&](const std::string& key,
@@ -319,7 +137,7 @@ void Register(c10d::Store& store,
         "two ranks of one number: {} is {} and {}", place.rank, holder, own));
   }
   store.add(rank_keys::Pulse(place.rank), 1);
-  const auto end = Clock::now() + timeout;
+  const auto end = Clock::now() + gathering.left();
   while (!store.check(pulses)) {
     if (store.check({rank_keys::kLost})) {
       store.add(rank_keys::kHeard, 1);
@@ -330,11 +148,12 @@ void Register(c10d::Store& store,
       for (int rank = 0; rank < place.world_size; ++rank) {
         if (!store.check({rank_keys::Pulse(rank)})) missing.push_back(rank);
       }
-      throw InputError(fmt::format("rank{} {} of {} did not come within {} s",
-                                   missing.size() == 1 ? "" : "s",
-                                   fmt::join(missing, ", "),
-                                   place.world_size,
-                                   timeout.count() / 1000));
+      // Who comes later need not wait as long to learn who is missing.
+      fail(fmt::format("rank{} {} of {} did not come within {} s",
+                       missing.size() == 1 ? "" : "s",
+                       fmt::join(missing, ", "),
+                       place.world_size,
+                       gathering.whole().count() / 1000));
     }
     std::this_thread::sleep_for(milliseconds(20));
   }
@@ -412,13 +231,12 @@ std::unique_ptr<Communicator> Communicator::Join(
     return std::unique_ptr<Communicator>(new Communicator(place, nullptr));
   }
   Quieten();
-  const milliseconds join_within = options.join_within.value_or(
-      AllHere(place) ? kJoinOnOneHost : kJoinOverHosts);
+  const Gathering gathering(place, options.join_within);
   auto state = std::make_unique<State>();
   state->lost_after = options.lost_after;
-  state->store = OpenStore(place, join_within);
+  state->store = OpenStore(place, gathering);
   try {
-    Register(*state->store, place, join_within);
+    Register(*state->store, place, gathering);
   } catch (const std::exception& error) {
     // Rank 0 takes the store with it: not before the others have read why.
     if (place.rank == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -442,6 +260,12 @@ std::unique_ptr<Communicator> Communicator::Join(
                      ? c10::intrusive_ptr<c10d::Backend>::reclaim(
                            OpenNccl(store.get(), place.rank, place.world_size))
                      : OpenGloo(store, place);
+  if (!device.is_cuda()) {
+    // Nobody else has to come in once all are connected with each other; NCCL
+    // connects later.
+    WorkTransfer(state->group->barrier(), 3 * options.lost_after).Wait();
+    CloseDoors();
+  }
   return std::unique_ptr<Communicator>(
       new Communicator(place, std::move(state)));
 }

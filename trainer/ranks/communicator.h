@@ -18,8 +18,8 @@ namespace trainfare::trainer {
 struct CommunicatorOptions {
   // Silence after which a rank counts as lost.
   std::chrono::milliseconds lost_after{15'000};
-  // For all ranks to come together; nullopt: 20 s on one host, where they start
-  // together, and 120 s over several.
+  // For all ranks to come together; nullopt: as trainer/ranks/gathering.h has
+  // it.
   std::optional<std::chrono::milliseconds> join_within;
   // Told once, from another thread, that a rank is lost: one line that names
   // it. The process cannot go on; a collective may hang in this very moment.

@@ -372,7 +372,9 @@ std::string ErrorJsonLine(const std::string& request,
   try {
     written.request = hardware::ParseJson(request, "request", 1);
   } catch (const model::InputError&) {
-    written.request = request;  // as it was written, then
+    // The front of it as it was written, then.
+    constexpr size_t kMost = 2000;
+    written.request = request.substr(0, kMost);
   }
   written.message = message;
   Json json = Json::object();

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
-#include "hardware/files/foreign_text.h"
 #include "model/error.h"
-#include "model/limits.h"
+#include "trainer/data/checkpoint_header.h"
 #include "trainer/data/safetensors.h"
 #include "trainer/network/pretrained.h"
 
@@ -18,9 +15,6 @@ namespace trainfare::trainer {
 namespace {
 
 using model::InputError;
-
-constexpr const char* kFormat = "trainfare.checkpoint/1";
-constexpr const char* kRunPrefix = "run.";
 
 // All tensors of a run under the names that they have in the file.
 std::vector<Parameter> TensorsOf(const Transformer& transformer,
@@ -35,83 +29,23 @@ std::vector<Parameter> TensorsOf(const Transformer& transformer,
   return tensors;
 }
 
-// Counts of a run are no greater than a run can be: nothing overflows.
-constexpr int64_t kMost = model::kLargestCount;
-constexpr int kLargestExponent = 126;
-
-template <class Count>
-Count ReadCount(const SafetensorsFile& file,
-                const char* key,
-                Count least,
-                Count most) {
-  const auto found = file.metadata().find(key);
-  Count value = 0;
-  if (found != file.metadata().end()) {
-    const std::string& text = found->second;
-    const auto [end, error] =
-        std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size() &&
-        value >= least && value <= most) {
-      return value;
-    }
-  }
-  throw InputError(fmt::format(
-      "{}: {}: expected an integer from {} to {}, got {}",
-      file.path(),
-      key,
-      least,
-      most,
-      found == file.metadata().end() ? "nothing"
-                                     : hardware::OneLine(found->second, 60)));
-}
-
-void CheckRun(const SafetensorsFile& file,
-              const std::map<std::string, std::string>& run) {
-  const auto format = file.metadata().find("format");
-  if (format == file.metadata().end() || format->second != kFormat) {
-    throw InputError(fmt::format(
-        "{}: expected a checkpoint ({}), got {}",
-        file.path(),
-        kFormat,
-        format == file.metadata().end() ? "another file" : format->second));
-  }
-  for (const auto& [key, value] : run) {
-    const auto found = file.metadata().find(kRunPrefix + key);
-    const std::string saved =
-        found == file.metadata().end() ? "nothing" : found->second;
-    if (saved != value) {
-      throw InputError(
-          fmt::format("{}: {}: expected {}, as this run has, got {}; a "
-                      "checkpoint of another run",
-                      file.path(),
-                      key,
-                      value,
-                      saved));
-    }
-  }
-}
-
 }  // namespace
 
 void SaveCheckpoint(const std::string& path,
                     const Checkpoint& checkpoint,
                     const Transformer& transformer,
                     const Optimizer& optimizer) {
-  std::map<std::string, std::string> metadata = {
-      {"format", kFormat},
-      {"step", std::to_string(checkpoint.step)},
-      {"epoch", std::to_string(checkpoint.epoch)},
-      {"position", std::to_string(checkpoint.position)},
-      {"dropout_calls", std::to_string(checkpoint.dropout_calls)},
-      // A power of two, so an exponent says it all.
-      {"loss_scale_exponent",
-       std::to_string(std::ilogb(checkpoint.loss_scale.scale))},
-      {"good_steps", std::to_string(checkpoint.loss_scale.good_steps)},
-      {"skipped_steps", std::to_string(checkpoint.loss_scale.skipped_steps)}};
-  for (const auto& [key, value] : checkpoint.run) {
-    metadata[kRunPrefix + key] = value;
-  }
-  SaveTensors(path, TensorsOf(transformer, optimizer), metadata);
+  const CheckpointHeader header = {
+      .step = checkpoint.step,
+      .epoch = checkpoint.epoch,
+      .position = checkpoint.position,
+      .dropout_calls = checkpoint.dropout_calls,
+      .loss_scale_exponent = std::ilogb(checkpoint.loss_scale.scale),
+      .good_steps = checkpoint.loss_scale.good_steps,
+      .skipped_steps = checkpoint.loss_scale.skipped_steps};
+  SaveTensors(path,
+              TensorsOf(transformer, optimizer),
+              ToMetadata(header, checkpoint.run));
 }
 
 Checkpoint LoadCheckpoint(const std::string& path,
@@ -119,22 +53,16 @@ Checkpoint LoadCheckpoint(const std::string& path,
                           const Transformer& transformer,
                           Optimizer& optimizer) {
   const SafetensorsFile file(path);
-  CheckRun(file, run);
-  Checkpoint checkpoint;
-  checkpoint.run = run;
-  checkpoint.step = ReadCount<int64_t>(file, "step", 0, kMost);
-  checkpoint.epoch = ReadCount<int64_t>(file, "epoch", 0, kMost);
-  checkpoint.position = ReadCount<int64_t>(file, "position", 0, kMost);
-  checkpoint.dropout_calls = ReadCount<uint64_t>(
-      file, "dropout_calls", 0, std::numeric_limits<uint64_t>::max());
-  checkpoint.loss_scale = {
-      std::ldexp(1.0,
-                 ReadCount<int>(file,
-                                "loss_scale_exponent",
-                                -kLargestExponent,
-                                kLargestExponent)),
-      ReadCount<int64_t>(file, "good_steps", 0, kMost),
-      ReadCount<int64_t>(file, "skipped_steps", 0, checkpoint.step)};
+  const CheckpointHeader header = ReadCheckpointHeader(file, run);
+  const Checkpoint checkpoint = {
+      .run = run,
+      .step = header.step,
+      .epoch = header.epoch,
+      .position = header.position,
+      .dropout_calls = header.dropout_calls,
+      .loss_scale = {std::ldexp(1.0, header.loss_scale_exponent),
+                     header.good_steps,
+                     header.skipped_steps}};
 
   // Looked up and checked all, before the first is changed.
   std::vector<std::pair<const TensorBytes*, at::Tensor>> copies;

@@ -10,16 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "model/request_fields.h"
 #include "model/workload.h"
+#include "trainer/data/measure_request.h"
 #include "trainer/record/record.h"
 #include "trainer/training/session.h"
 
 namespace trainfare::trainer {
 
-using model::MeasureRequest;
-
-// Throws InputError that names the key.
+// What this trainer can run of what a request asks for. Throws InputError that
+// names the key.
 MeasureRequest ParseMeasureRequest(const std::string& text);
 
 // The ranks that measure together; no communicator: this process is alone.

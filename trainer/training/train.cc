@@ -305,6 +305,8 @@ struct TrainingData {
 TrainingData ReadData(const TrainOptions& options,
                       const PretrainedConfig& config,
                       const Share& share) {
+  // A pipe may never be written to.
+  const WaitingForInput reading;
   const model::Architecture& architecture = config.architecture;
   const std::optional<WordPiece> tokenizer = OpenTokenizer(
       TokenizerFolder(options.tokenizer, options.model), architecture);

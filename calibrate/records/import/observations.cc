@@ -179,11 +179,12 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
   files.ranks.source = SourceNames(files);
   if (files.observations.empty() && files.kernels.empty() &&
       files.profiles.empty() && files.memory.empty()) {
-    throw InputError(
-        fmt::format("{}: nothing in it can be used{}{}",
-                    SourceNames(files),
-                    files.notes.empty() ? "" : "; ",
-                    files.notes.empty() ? "" : files.notes.front()));
+    const std::string names = SourceNames(files);
+    throw InputError(fmt::format(
+        "{}: nothing in it can be used{}{}",
+        names.empty() ? fmt::format("{}", fmt::join(paths, ", ")) : names,
+        files.notes.empty() ? "" : "; ",
+        files.notes.empty() ? "" : files.notes.front()));
   }
   return files;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/error.h"
+#include "trainer/ranks/gathering.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -136,6 +137,28 @@ DOCTEST_TEST_CASE("what is missing or wrong is named") {
   DOCTEST_CHECK(Message({{"SLURM_STEP_NUM_TASKS", "2"}}) ==
                 "SLURM_PROCID: missing, though SLURM_STEP_NUM_TASKS is set; "
                 "start the ranks with srun");
+}
+
+DOCTEST_TEST_CASE("ranks of one host wait from the start of the process on") {
+  using std::chrono::seconds;
+  RankPlace here;
+  here.world_size = here.local_world_size = 2;
+  const auto left = [](const Gathering& gathering) {
+    return static_cast<double>(gathering.left().count()) / 1000.0;
+  };
+  DOCTEST_CHECK(left(Gathering(here, std::nullopt, seconds(4))) ==
+                doctest::Approx(16).epsilon(0.01));
+  // Its like may have come as late.
+  DOCTEST_CHECK(left(Gathering(here, std::nullopt, seconds(25))) ==
+                doctest::Approx(10));
+  DOCTEST_CHECK(left(Gathering(here, seconds(60), seconds(25))) ==
+                doctest::Approx(60).epsilon(0.01));
+  RankPlace apart = here;
+  apart.local_world_size = 1;
+  DOCTEST_CHECK(left(Gathering(apart, std::nullopt, seconds(25))) ==
+                doctest::Approx(120).epsilon(0.01));
+  DOCTEST_CHECK(ProcessAge() > seconds(-1));
+  DOCTEST_CHECK(ProcessAge() < seconds(3600));
 }
 
 }  // namespace
