@@ -56,22 +56,6 @@ struct MemoryEstimate {
 MemoryEstimate EstimateMemory(const Workload& workload,
                               const MemorySurroundings& surroundings);
 
-// Bytes that one block keeps for its backward pass.
-int64_t LayerActivationBytes(const Workload& workload, bool experts = false);
-int64_t DecoderLayerActivationBytes(const Workload& workload);
-
-// Bytes that block number `block` of the forward pass, from 0 on, keeps for its
-// backward pass as the workload has it: all, or what it is computed again from;
-// and those of all blocks.
-int64_t KeptByBlock(const Workload& workload, int64_t block);
-int64_t KeptByBlocks(const Workload& workload);
-
-// Rows whose logits a stack that chunks its loss holds at a time
-// (StackRules::chunks_loss): the next power of two above T / ceil(V / h), so
-// that they take no more than the hidden states of all T rows. Source:
-// linkedin/Liger-Kernel, fused_linear_cross_entropy.py.
-int64_t LossChunk(const Architecture& architecture, int64_t rows);
-
 // Largest batch whose estimate is within `capacity`; nullopt when not even one
 // sequence fits.
 std::optional<int64_t> LargestBatch(const Workload& workload,

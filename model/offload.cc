@@ -2,8 +2,9 @@
 
 #include <string_view>
 
-#include "model/memory.h"
+#include "model/activations.h"
 #include "model/optimizer_kernels.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {

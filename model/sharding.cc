@@ -7,6 +7,7 @@
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/rounding.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
@@ -42,55 +43,6 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
 }
 
 }  // namespace
-
-bool ShardsGradients(const Parallel& p) {
-  return p.shard == Shard::kZero2 || ShardsParameters(p);
-}
-
-bool ShardsParameters(const Parallel& p) {
-  return p.shard == Shard::kZero3 || p.shard == Shard::kFsdp;
-}
-
-Parallel OverDevices(const Parallel& parallel, int64_t devices) {
-  if (parallel.data > 0 && parallel.data != devices) {
-    throw InputError(fmt::format(
-        "parallel.data: expected as many ranks as devices, {}, got {}",
-        devices,
-        parallel.data));
-  }
-  if (devices == 1 && !Offloads(parallel)) return {};
-  Parallel over = parallel;
-  if (devices == 1) {
-    over.replicate = 1;
-    if (over.offload == Offload::kNone) {
-      over.shard = Shard::kNone;
-      over.reshard_after_forward = true;
-    }
-  }
-  over.data = devices;
-  if (const auto fault = FaultOf(over)) {
-    throw InputError(
-        fmt::format("parallel.{}: {}", fault->field, fault->message));
-  }
-  return over;
-}
-
-int64_t ShardsOf(const Parallel& p) {
-  if (p.shard == Shard::kNone || p.data == 0) return 1;
-  return p.data / p.replicate;
-}
-
-bool Offloads(const Parallel& p) {
-  return p.offload != Offload::kNone || p.offload_activations;
-}
-
-bool DividesState(const Parallel& p) {
-  return ShardsOf(p) > 1 || p.offload != Offload::kNone;
-}
-
-int64_t ShareOf(int64_t elements, const Parallel& parallel) {
-  return CeilDivide(elements, ShardsOf(parallel));
-}
 
 bool MastersAreShard(const Workload& w) {
   return w.parallel.shard == Shard::kFsdp && DividesState(w.parallel) &&

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/parallel.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
@@ -14,30 +15,6 @@ namespace trainfare::model {
 // Elements of the bucket of gradients that ranks fill which hold all
 // parameters: DeepSpeed's reduce_bucket_size.
 inline constexpr int64_t kReduceBucket = 500'000'000;
-
-// Which part of the state a stage divides (Rajbhandari et al. 2020, section 5;
-// Zhao et al. 2023, "PyTorch FSDP").
-bool ShardsGradients(const Parallel& parallel);
-bool ShardsParameters(const Parallel& parallel);
-
-// The same over so many devices: `data` is their number. On one device nothing
-// is shared, but with its host. Throws InputError that names the field when
-// they are not as many as `data` asked for, or do not divide into the copies.
-Parallel OverDevices(const Parallel& parallel, int64_t devices);
-
-// Ranks that one copy of the state is divided over; 1: each has all of it.
-// `parallel.data` is known.
-int64_t ShardsOf(const Parallel& parallel);
-
-// Whether anything waits in the host's memory.
-bool Offloads(const Parallel& parallel);
-
-// Whether a device holds less than the whole state: other ranks have a share,
-// or its host.
-bool DividesState(const Parallel& parallel);
-
-// The largest share of so many elements: the last ranks may have fewer.
-int64_t ShareOf(int64_t elements, const Parallel& parallel);
 
 // Whether the parameters' shard is that of their fp32 masters, narrow only
 // where it is gathered, and gradients are summed in fp32.

@@ -212,4 +212,34 @@ constexpr LossRules LossOf(const Workload& workload) {
   return {rules.chunks_loss, rules.shifts_logits, rules.fuses_loss};
 }
 
+// One kernel per framework operation in the layers.
+bool OperationByOperation(const Stack& stack);
+
+// Whether weights and gradients are as narrow as the matrix products' operands.
+bool NarrowWeights(const Workload& workload);
+
+// Whether the optimizer keeps fp32 masters of narrow weights.
+bool KeepsMasters(const Workload& workload);
+
+// Whether narrow weights are updated as they are, without masters
+// (Masters::kNone).
+bool UpdatesNarrow(const Workload& workload);
+
+// Bytes of an element of the optimizer's state, and of what it updates.
+int64_t BytesOfState(const Workload& workload);
+// Bytes of so many numbers of an optimizer's state: of 8 bits with an fp32
+// constant a group of 256 (bitsandbytes), else as above.
+int64_t StateBytesOf(const Workload& workload, int64_t numbers);
+
+// Whether the update itself reads narrow gradients and writes narrow
+// parameters.
+bool MastersInUpdate(const Workload& workload);
+
+// Whether the stack casts fp32 tensors to a narrow type for matrix products.
+bool Autocasts(const Workload& workload);
+
+// Whether weights are wide and a pass makes narrow copies of them: autocast,
+// and compiled graphs of mixed precision.
+bool CastsWeights(const Workload& workload);
+
 }  // namespace trainfare::model

@@ -314,18 +314,6 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// Throws InputError when a count, alone or multiplied, is out of range, hidden
-// is not a multiple of heads, or the length passes the model's positions.
-void Validate(const Workload& workload);
-
-// What is wrong with how ranks share, and which field of it: the rules of
-// Parallel alone, for files that know where the field stands.
-struct ParallelFault {
-  std::string_view field;
-  std::string message;
-};
-std::optional<ParallelFault> FaultOf(const Parallel& parallel);
-
 // Bytes of one element of the tensors that go from kernel to kernel.
 int64_t BytesPerElement(Precision precision);
 // Bytes of an fp32 number, as gradients and master parameters are kept.
@@ -334,36 +322,6 @@ inline constexpr int64_t kSingle = 4;
 inline constexpr int64_t kBytesOfFp8 = 1;
 // What all but the products of the blocks are in: bf16 for fp8, else the same.
 Precision OutsideBlockProducts(Precision precision);
-
-// One kernel per framework operation in the layers.
-bool OperationByOperation(const Stack& stack);
-
-// Whether weights and gradients are as narrow as the matrix products' operands.
-bool NarrowWeights(const Workload& workload);
-
-// Whether the optimizer keeps fp32 masters of narrow weights.
-bool KeepsMasters(const Workload& workload);
-
-// Whether narrow weights are updated as they are, without masters
-// (Masters::kNone).
-bool UpdatesNarrow(const Workload& workload);
-
-// Bytes of an element of the optimizer's state, and of what it updates.
-int64_t BytesOfState(const Workload& workload);
-// Bytes of so many numbers of an optimizer's state: of 8 bits with an fp32
-// constant a group of 256 (bitsandbytes), else as above.
-int64_t StateBytesOf(const Workload& workload, int64_t numbers);
-
-// Whether the update itself reads narrow gradients and writes narrow
-// parameters.
-bool MastersInUpdate(const Workload& workload);
-
-// Whether the stack casts fp32 tensors to a narrow type for matrix products.
-bool Autocasts(const Workload& workload);
-
-// Whether weights are wide and a pass makes narrow copies of them: autocast,
-// and compiled graphs of mixed precision.
-bool CastsWeights(const Workload& workload);
 
 // Turns on one of the matrices, by its member's name; the names of those on.
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);

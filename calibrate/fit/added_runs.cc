@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "calibrate/fit/joined_devices.h"
-#include "calibrate/fit/predictor.h"
+#include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/parameter.h"
 #include "hardware/models/device_models.h"

@@ -17,6 +17,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/limits.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

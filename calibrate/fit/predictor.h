@@ -56,14 +56,6 @@ std::string GradeText(Grade grade, int64_t figures);
 // devices it went over is beside them.
 std::string WordsOfRun(const model::Workload& workload);
 
-// What the formulas leave unexplained on a device that nobody measured, as a
-// standard deviation of log(time), besides the spread of its priors; and on one
-// that was, away from what was measured: at other precisions, stacks and kinds
-// of work, and at other shapes where few runs were made.
-// An assumption until fits of several devices of a kind are compared
-// (docs/models/calibration.md).
-inline constexpr double kDatasheetScatter = 0.15;
-
 class Predictor {
  public:
   // Without a fit the datasheet and the priors of the kind answer.

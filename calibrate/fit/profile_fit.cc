@@ -20,6 +20,7 @@
 #include "calibrate/records/statistics.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "hardware/models/step_time.h"
+#include "model/activations.h"
 #include "model/data_parallel.h"
 #include "model/error.h"
-#include "model/memory.h"
 #include "model/offload.h"
 #include "model/overlap.h"
 #include "model/sharded_pass.h"

@@ -13,6 +13,7 @@
 #include "model/fields.h"
 #include "model/nearest.h"
 #include "model/stack_rules.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -16,6 +16,7 @@
 #include "model/limits.h"
 #include "model/nearest.h"
 #include "model/record_fields.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

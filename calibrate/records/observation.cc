@@ -10,6 +10,7 @@
 #include "model/fields.h"
 #include "model/nearest.h"
 #include "model/presets.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::calibrate {
 

@@ -14,6 +14,7 @@
 #include "model/fields.h"
 #include "model/memory.h"
 #include "model/rounding.h"
+#include "model/stack_rules.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {

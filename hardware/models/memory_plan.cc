@@ -4,9 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "model/activations.h"
 #include "model/bisection.h"
 #include "model/error.h"
 #include "model/rounding.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::hardware {
 namespace {

@@ -24,6 +24,7 @@
 #include "model/error.h"
 #include "model/kernel_time.h"
 #include "model/kernels.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::hardware::models {
 

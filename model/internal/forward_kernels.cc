@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/activations.h"
 #include "model/internal/pass_kernels.h"
 #include "model/memory.h"
 #include "model/rounding.h"

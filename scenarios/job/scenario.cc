@@ -20,6 +20,8 @@
 #include "model/limits.h"
 #include "model/nearest.h"
 #include "model/presets.h"
+#include "model/sharding.h"
+#include "model/validate.h"
 #include "scenarios/job/scenario_fields.h"
 
 namespace trainfare::scenarios {

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "model/activations.h"
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
@@ -12,6 +13,7 @@
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
+#include "model/validate.h"
 
 namespace trainfare::model {
 namespace {

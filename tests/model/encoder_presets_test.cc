@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "model/activations.h"
 #include "model/decoder_presets.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -12,6 +13,7 @@
 #include "model/presets.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
+#include "model/validate.h"
 
 namespace trainfare::model {
 namespace {

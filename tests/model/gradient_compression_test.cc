@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "model/architecture.h"
+#include "model/kernels.h"
 #include "model/overlap.h"
 #include "model/presets.h"
 #include "model/trainable.h"

@@ -7,7 +7,9 @@
 #include "model/error.h"
 #include "model/optimizer_kernels.h"
 #include "model/presets.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
+#include "model/validate.h"
 
 namespace trainfare::model {
 namespace {

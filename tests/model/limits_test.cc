@@ -11,6 +11,7 @@
 #include "model/kernels.h"
 #include "model/memory.h"
 #include "model/presets.h"
+#include "model/validate.h"
 #include "model/workload.h"
 
 namespace trainfare::model {

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "model/activations.h"
 #include "model/presets.h"
 
 namespace trainfare::model {

@@ -8,6 +8,7 @@
 #include "model/kernels.h"
 #include "model/memory.h"
 #include "model/presets.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::model {
 namespace {

@@ -4,9 +4,12 @@
 
 #include <string>
 
+#include "model/activations.h"
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
+#include "model/trainable.h"
+#include "model/validate.h"
 #include "tests/model/llama_8b.h"
 
 namespace trainfare::model {

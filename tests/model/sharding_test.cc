@@ -6,11 +6,14 @@
 
 #include "model/architecture.h"
 #include "model/error.h"
+#include "model/kernels.h"
 #include "model/memory.h"
 #include "model/optimizer_kernels.h"
 #include "model/presets.h"
 #include "model/sharded_pass.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
+#include "model/validate.h"
 #include "tests/model/llama_8b.h"
 
 namespace trainfare::model {

@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "model/activations.h"
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/memory.h"
 #include "model/optimizer_kernels.h"
 #include "model/presets.h"
+#include "model/validate.h"
 
 namespace trainfare::model {
 namespace {

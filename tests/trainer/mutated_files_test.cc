@@ -11,6 +11,7 @@
 
 #include "tests/fuzz/mutated.h"
 #include "tests/fuzz/scratch_file.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/pretrained.h"
 #include "trainer/optimizer/optimizer.h"
 #include "trainer/training/checkpoint.h"

@@ -9,6 +9,7 @@
 
 #include "model/kernels.h"
 #include "trainer/network/dropout.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/transformer.h"
 
 namespace trainfare::trainer {

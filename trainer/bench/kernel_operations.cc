@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/stack_rules.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/gated_block.h"
 #include "trainer/network/linear.h"

@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "model/json_fields.h"
 #include "model/presets.h"
+#include "model/validate.h"
 
 namespace trainfare::trainer {
 namespace {

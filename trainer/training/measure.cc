@@ -10,6 +10,7 @@
 
 #include "model/error.h"
 #include "model/sharding.h"
+#include "model/stack_rules.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"
 #include "trainer/device/out_of_memory.h"

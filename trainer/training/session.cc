@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/stack_rules.h"
 #include "trainer/device/launch_counter.h"
 #include "trainer/network/autocast.h"
 #include "trainer/ranks/sharded_parallel.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/stack_rules.h"
 #include "model/workload.h"
 #include "trainer/device/device_clock.h"
 #include "trainer/network/transformer.h"

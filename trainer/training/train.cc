@@ -20,6 +20,7 @@
 #include "model/limits.h"
 #include "model/presets.h"
 #include "model/sharding.h"
+#include "model/validate.h"
 #include "trainer/data/data.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"

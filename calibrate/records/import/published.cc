@@ -16,6 +16,7 @@
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

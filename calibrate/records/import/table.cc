@@ -25,6 +25,7 @@
 #include "model/fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

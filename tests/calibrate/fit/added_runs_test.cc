@@ -9,6 +9,7 @@
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::calibrate {
 namespace {

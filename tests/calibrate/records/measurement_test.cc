@@ -10,6 +10,8 @@
 #include "calibrate/session/requests.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "model/stack_rules.h"
+#include "model/validate.h"
 #include "tests/model/walk_fields.h"
 
 namespace trainfare::calibrate {

@@ -13,6 +13,7 @@
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

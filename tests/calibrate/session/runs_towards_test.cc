@@ -11,6 +11,7 @@
 #include "model/fields.h"
 #include "model/memory.h"
 #include "model/presets.h"
+#include "model/validate.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "model/architecture.h"
 #include "model/error.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -213,7 +214,6 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
   }
 }
 
-#include "model/presets.h"
 #include "tests/hardware/files/saved_configs.inc"
 
 TEST_CASE("files as Transformers saves them are read, of every type") {

@@ -6,6 +6,7 @@
 #include "hardware/models/systolic.h"
 #include "model/memory.h"
 #include "model/presets.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::hardware::models {
 namespace {

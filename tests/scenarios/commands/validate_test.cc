@@ -11,6 +11,7 @@
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 #include "scenarios/report/limits.h"
+#include "scenarios/validation/error_summary.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {

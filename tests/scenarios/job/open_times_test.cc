@@ -8,6 +8,7 @@
 #include "calibrate/fit/predictor.h"
 #include "hardware/catalog/instance.h"
 #include "model/architecture.h"
+#include "scenarios/job/estimate.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {

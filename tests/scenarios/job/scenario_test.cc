@@ -4,6 +4,7 @@
 
 #include "model/error.h"
 #include "model/presets.h"
+#include "model/validate.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {

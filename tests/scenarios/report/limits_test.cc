@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "scenarios/validation/error_summary.h"
+#include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
 namespace {
 
 // Two answers, one of which does not know its cost, and what is beside them.
-Report Answered(std::string_view second_cost = "80") {
+Report AnswerOf(std::string_view second_cost = "80") {
   Report report;
   report.json = R"({"price": {"price_usd_per_hour": 2},
     "device": "t4",
@@ -26,7 +27,7 @@ Report Answered(std::string_view second_cost = "80") {
   return report;
 }
 
-std::string Complaint(const char* limit, Report report = Answered()) {
+std::string Complaint(const char* limit, Report report = AnswerOf()) {
   CheckLimits({LimitFromText(limit)}, report);
   CHECK((report.exit_code == kLimitPassed) == !report.complaint.empty());
   return report.complaint;
@@ -48,7 +49,7 @@ TEST_CASE("every answer is held to a limit") {
 TEST_CASE("what is not known is not within a limit") {
   for (const char* limit : {"cost_usd>1000", "cost_usd<0"}) {
     CAPTURE(limit);
-    CHECK(Complaint(limit, Answered("null"))
+    CHECK(Complaint(limit, AnswerOf("null"))
               .find("cost_usd of predictions/1 is not known") !=
           std::string::npos);
   }
@@ -60,7 +61,7 @@ TEST_CASE("a limit is written in units of its figure") {
   CHECK(Complaint("cost_usd>121usd").empty());
   CHECK_FALSE(Complaint("mfu<45%").empty());
   CHECK(Complaint("mfu<0.4").empty());
-  Report report = Answered();
+  Report report = AnswerOf();
   report.answers_in_percent = true;
   CHECK_FALSE(Complaint("mfu<45%", report).empty());
   CHECK(Complaint("mfu>1%", report).empty());  // 0.4 % and 0.5 %
@@ -125,7 +126,7 @@ TEST_CASE("a complaint names the first ten") {
 }
 
 TEST_CASE("an answer that has failed already keeps its code") {
-  Report report = Answered();
+  Report report = AnswerOf();
   report.exit_code = kNothingFits;
   CheckLimits({LimitFromText("cost_usd>100")}, report);
   CHECK(report.exit_code == kNothingFits);

@@ -13,6 +13,7 @@
 #include "model/kernels.h"
 #include "model/presets.h"
 #include "trainer/device/device.h"
+#include "trainer/network/make_transformer.h"
 #include "trainer/network/transformer.h"
 #include "trainer/training/session.h"
 

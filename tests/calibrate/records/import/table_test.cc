@@ -21,6 +21,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/validate.h"
 #include "tests/shared_data.h"
 
 namespace trainfare::calibrate {

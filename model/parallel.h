@@ -1,0 +1,46 @@
+#pragma once
+
+// How data-parallel ranks share a training state, as far as their numbers say.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+// What is wrong with how ranks share, and which field of it: the rules of
+// Parallel alone, for files that know where the field stands.
+struct ParallelFault {
+  std::string_view field;
+  std::string message;
+};
+std::optional<ParallelFault> FaultOf(const Parallel& parallel);
+
+// Which part of the state a stage divides (Rajbhandari et al. 2020, section 5;
+// Zhao et al. 2023, "PyTorch FSDP").
+bool ShardsGradients(const Parallel& parallel);
+bool ShardsParameters(const Parallel& parallel);
+
+// The same over so many devices: `data` is their number. On one device nothing
+// is shared, but with its host. Throws InputError that names the field when
+// they are not as many as `data` asked for, or do not divide into the copies.
+Parallel OverDevices(const Parallel& parallel, int64_t devices);
+
+// Ranks that one copy of the state is divided over; 1: each has all of it.
+// `parallel.data` is known.
+int64_t ShardsOf(const Parallel& parallel);
+
+// Whether anything waits in the host's memory.
+bool Offloads(const Parallel& parallel);
+
+// Whether a device holds less than the whole state: other ranks have a share,
+// or its host.
+bool DividesState(const Parallel& parallel);
+
+// The largest share of so many elements: the last ranks may have fewer.
+int64_t ShareOf(int64_t elements, const Parallel& parallel);
+
+}  // namespace trainfare::model

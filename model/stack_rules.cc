@@ -1,0 +1,69 @@
+#include "model/stack_rules.h"
+
+#include "model/parallel.h"
+
+namespace trainfare::model {
+
+bool OperationByOperation(const Stack& stack) {
+  return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
+}
+
+namespace {
+
+// FSDP's mixed precision (Zhao et al. 2023): shards are fp32, what is gathered
+// of them is narrow, and so is all that flows; neither autocast nor a compiled
+// graph has anything to cast. (Of compiled graphs this is read off
+// measurements: gathers over hosts take half of what 4 bytes a parameter
+// would.)
+bool GathersNarrow(const Workload& workload) {
+  return workload.parallel.shard == Shard::kFsdp &&
+         DividesState(workload.parallel) && workload.trainable.everything();
+}
+
+}  // namespace
+
+bool KeepsMasters(const Workload& workload) {
+  return NarrowWeights(workload) && !UpdatesNarrow(workload) &&
+         (workload.stack.narrow_weights || GathersNarrow(workload) ||
+          RulesOf(workload).keeps_masters);
+}
+
+bool NarrowWeights(const Workload& workload) {
+  const StackRules& rules = RulesOf(workload);
+  return BytesPerElement(workload.precision) < 4 &&
+         (workload.stack.narrow_weights || GathersNarrow(workload) ||
+          rules.keeps_masters || rules.narrow_always);
+}
+
+bool UpdatesNarrow(const Workload& workload) {
+  return BytesPerElement(workload.precision) < 4 &&
+         workload.stack.narrow_weights && !RulesOf(workload).keeps_masters &&
+         workload.optimizer.masters == Masters::kNone;
+}
+
+int64_t StateBytesOf(const Workload& workload, int64_t numbers) {
+  const int64_t bits = workload.optimizer.state_bits;
+  if (bits == 0) return numbers * BytesOfState(workload);
+  constexpr int64_t kGroup = 256;
+  return numbers * bits / 8 + numbers / kGroup * kSingle;
+}
+
+int64_t BytesOfState(const Workload& workload) {
+  return UpdatesNarrow(workload) ? BytesPerElement(workload.precision) : 4;
+}
+
+bool MastersInUpdate(const Workload& workload) {
+  return KeepsMasters(workload) && !RulesOf(workload).keeps_masters &&
+         workload.optimizer.masters == Masters::kInUpdate;
+}
+
+bool Autocasts(const Workload& workload) {
+  return RulesOf(workload).autocasts && !workload.stack.narrow_weights &&
+         !GathersNarrow(workload) && BytesPerElement(workload.precision) < 4;
+}
+
+bool CastsWeights(const Workload& workload) {
+  return BytesPerElement(workload.precision) < 4 && !NarrowWeights(workload);
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,355 @@
+#include "model/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "model/error.h"
+#include "model/limits.h"
+#include "model/sharding.h"
+#include "model/stack_rules.h"
+
+namespace trainfare::model {
+namespace {
+
+void RequireCount(int64_t value,
+                  int64_t least,
+                  int64_t most,
+                  std::string_view what) {
+  if (value >= least && value <= most) return;
+  throw InputError(value < least
+                       ? fmt::format("{}: expected a count of at least {}, got "
+                                     "{}",
+                                     what,
+                                     least,
+                                     value)
+                       : fmt::format("{}: expected a count of at most {}, got "
+                                     "{}",
+                                     what,
+                                     most,
+                                     value));
+}
+
+// Above every sum that is taken of a step's kernels and of its memory: FLOPs
+// of the products (two a multiply-add; four passes where activations are
+// computed again), and the bytes of all tensors, each touched many times.
+double LargestSum(const Workload& w) {
+  constexpr double kFlops = 2 * 4;
+  constexpr double kTouchedBytes = 400;
+  const Architecture& a = w.architecture;
+  const auto real = [](int64_t count) { return static_cast<double>(count); };
+  const double h = real(a.hidden);
+  const double layers = real(a.blocks());
+  const double length = real(std::max(w.sequence_length, w.target_length));
+  const double tokens = real(w.batch) * length;
+  // Self- and cross-attention, the feed-forward, and as much in adapters.
+  const double widest = std::max({h,
+                                  real(a.query_width()),
+                                  real(a.context_width()),
+                                  real(a.latent_query)});
+  const double experts = real(a.experts) * real(a.expert_intermediate) +
+                         real(a.shared_intermediate);
+  const double block = (a.decoder_layers > 0 ? 8 : 4) * h * widest +
+                       3 * h * (real(a.intermediate) + experts);
+  const double weights =
+      block * (w.trainable.lora_rank > 0 ? 3 : 1) * layers +
+      h * (2 * h + real(a.vocabulary + a.positions + a.token_types + a.labels));
+  const double pairs = tokens * length * layers;
+  const double activations = tokens * (h + real(a.intermediate)) * layers +
+                             pairs * real(a.heads) +
+                             tokens * real(a.vocabulary);
+  const double compression = weights * real(w.compression.rank);
+  return kFlops * (tokens * weights + 4 * pairs * h + compression) +
+         kTouchedBytes * (activations + weights);
+}
+
+void RequireCountable(const Workload& w) {
+  // A quarter of what 64 bits hold.
+  constexpr double kLargestSum = 0x1p61;
+  const double sum = LargestSum(w);
+  if (sum <= kLargestSum) return;
+  throw InputError(
+      fmt::format("batch {} x length {} of a model with {} layers of {}: "
+                  "expected a step of at most {:.2g} operations and bytes, got "
+                  "{:.2g}; is one of them mistyped?",
+                  w.batch,
+                  std::max(w.sequence_length, w.target_length),
+                  w.architecture.blocks(),
+                  w.architecture.hidden,
+                  kLargestSum,
+                  sum));
+}
+
+// Positions, and what of a block goes with them alone.
+void ValidatePositions(const Architecture& a) {
+  const bool relative = a.position_kind == PositionKind::kRelative;
+  RequireCount(a.relative_buckets,
+               relative ? 1 : 0,
+               kLargestDimension,
+               "model.relative_buckets");
+  // A window is of blocks with positions.
+  RequireCount(a.unrotated_layers,
+               0,
+               a.layers - a.windowed_layers,
+               "model.unrotated_layers");
+  if (a.unrotated_layers > 0 && (a.position_kind != PositionKind::kRotary ||
+                                 a.family == Family::kEncoderDecoder)) {
+    throw InputError(
+        fmt::format("model.unrotated_layers: expected 0 without rotary "
+                    "positions on one side, got {}",
+                    a.unrotated_layers));
+  }
+  if (!a.first_norm && !(a.closing_norm() && a.family == Family::kEncoder)) {
+    throw InputError(
+        "model.first_norm: expected true, or norm_placement: before in an "
+        "encoder with a final_norm, got false");
+  }
+  if (a.joint_gate && !a.gated) {
+    throw InputError("model.joint_gate: expected gated beside it, got false");
+  }
+}
+
+// The parts of today's blocks, and that they go together.
+void ValidateBlock(const Architecture& a) {
+  const auto count = [](int64_t value, int64_t most, std::string_view what) {
+    RequireCount(value, 0, most, what);
+  };
+  count(a.key_value_heads, a.heads, "model.key_value_heads");
+  if (a.heads % a.key_heads() != 0) {
+    throw InputError(
+        fmt::format("model.key_value_heads: expected a divisor of heads = {}, "
+                    "got {}",
+                    a.heads,
+                    a.key_value_heads));
+  }
+  count(a.head_size, kLargestDimension, "model.head_size");
+  count(a.value_head_size, kLargestDimension, "model.value_head_size");
+  count(a.latent_query, kLargestDimension, "model.latent_query");
+  count(a.latent_key_value, kLargestDimension, "model.latent_key_value");
+  count(a.rotary_head_size, a.query_head_size(), "model.rotary_head_size");
+  count(a.windowed_layers, a.layers, "model.windowed_layers");
+  ValidatePositions(a);
+  if (a.windowed_layers > 0 && a.window <= 0) {
+    throw InputError(
+        fmt::format("model.window: expected a window of at least 1 for {} "
+                    "layers, got {}",
+                    a.windowed_layers,
+                    a.window));
+  }
+  const auto longest = a.max_sequence_length();
+  if (longest && a.window > *longest) {
+    throw InputError(
+        fmt::format("model.window: expected at most {}, the positions of {}, "
+                    "got {}",
+                    *longest,
+                    a.name.empty() ? "the model" : a.name,
+                    a.window));
+  }
+  if (a.latent_query > 0 && !a.latent()) {
+    throw InputError(
+        "model.latent_query: expected latent_key_value beside it, got none");
+  }
+  count(a.experts, int64_t{1} << 16, "model.experts");
+  count(a.shared_intermediate, kLargestDimension, "model.shared_intermediate");
+  count(a.dense_layers, a.layers, "model.dense_layers");
+  count(a.next_token_blocks, kMostLayers, "model.next_token_blocks");
+  const bool predicts_tokens =
+      a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
+  if (a.next_token_blocks > 0 && !predicts_tokens) {
+    throw InputError(
+        fmt::format("model.next_token_blocks: expected 0, or a decoder that "
+                    "predicts tokens, got {} in a {} for {}",
+                    a.next_token_blocks,
+                    ToText(a.family),
+                    ToText(a.head)));
+  }
+  if (a.experts == 0) return;
+  RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
+  RequireCount(
+      a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
+}
+
+void ValidateArchitecture(const Architecture& a) {
+  const auto dimension = [](int64_t value, std::string_view what) {
+    RequireCount(value, 1, kLargestDimension, what);
+  };
+  RequireCount(a.layers, 1, kMostLayers, "model.layers");
+  const bool two_sided = a.family == Family::kEncoderDecoder;
+  RequireCount(a.decoder_layers,
+               two_sided ? 1 : 0,
+               two_sided ? kMostLayers : 0,
+               "model.decoder_layers");
+  dimension(a.hidden, "model.hidden");
+  dimension(a.heads, "model.heads");
+  dimension(a.intermediate, "model.intermediate");
+  dimension(a.vocabulary, "model.vocabulary");
+  RequireCount(a.positions, 0, kLargestDimension, "model.positions");
+  RequireCount(
+      a.position_offset, 0, kLargestDimension, "model.position_offset");
+  RequireCount(a.token_types, 0, kLargestDimension, "model.token_types");
+  RequireCount(a.labels,
+               a.head == Head::kSequenceClassification ? 1 : 0,
+               kLargestDimension,
+               "model.labels");
+  if (a.head_size == 0 && a.hidden % a.heads != 0) {
+    throw InputError(
+        fmt::format("model.heads: expected a divisor of hidden = {}, got {}",
+                    a.hidden,
+                    a.heads));
+  }
+  ValidateBlock(a);
+}
+
+void ValidateTrainable(const Trainable& t, const Architecture& a) {
+  if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
+    throw InputError(
+        fmt::format("trainable.frozen_layers: expected 0 to {}, the layers of "
+                    "{}, got {}",
+                    a.layers,
+                    a.name.empty() ? "the model" : a.name,
+                    t.frozen_layers));
+  }
+  RequireCount(t.lora_rank, 0, a.hidden, "trainable.lora.rank");
+  if (t.lora_rank > 0 && a.next_token_blocks > 0) {
+    throw InputError(fmt::format(
+        "model.next_token_blocks: expected 0 beside adapters, got {}",
+        a.next_token_blocks));
+  }
+  if (t.lora_rank > 0 && t.frozen_layers > 0) {
+    throw InputError(
+        "trainable: expected frozen layers or adapters, got both; adapters "
+        "freeze all layers");
+  }
+  if (t.lora_rank > 0 && t.lora == LoraMatrices{}) {
+    throw InputError(
+        "trainable.lora.matrices: expected at least one matrix, got none");
+  }
+  if (t.lora_rank > 0 && a.latent() &&
+      (t.lora.query || t.lora.key || t.lora.value)) {
+    throw InputError(
+        "trainable.lora.matrices: expected output or matrices of the "
+        "feed-forward, since query, key and value come of latent products");
+  }
+  if (t.lora_rank > 0 && a.expert_layers() > 0 &&
+      (t.lora.feed_forward_gate || t.lora.feed_forward_in ||
+       t.lora.feed_forward_out)) {
+    throw InputError(
+        "trainable.lora.matrices: expected matrices of attention, since the "
+        "feed-forward is made of experts");
+  }
+  if (t.lora.feed_forward_gate && !a.gated) {
+    throw InputError(
+        "trainable.lora.matrices: expected a gated feed-forward for "
+        "feed_forward_gate");
+  }
+  if (t.base_bits != 0 &&
+      (t.lora_rank == 0 || (t.base_bits != 4 && t.base_bits != 8))) {
+    throw InputError(fmt::format(
+        "trainable.lora.base_bits: expected 4 or 8 beside adapters, got {}",
+        t.base_bits));
+  }
+}
+
+// What is computed again, and that it is of the model.
+void ValidateCheckpointing(const Workload& w) {
+  const Architecture& a = w.architecture;
+  RequireCount(w.checkpointed_blocks, 0, a.layers, "checkpointed_blocks");
+  if (w.checkpointed_blocks > 0 &&
+      (!w.gradient_checkpointing || a.decoder_layers > 0)) {
+    throw InputError(fmt::format("checkpointed_blocks: expected {}, got {}",
+                                 w.gradient_checkpointing
+                                     ? "0, which is all, in models of two sides"
+                                     : "gradient_checkpointing beside it",
+                                 w.checkpointed_blocks));
+  }
+  if (w.attention_checkpointing && w.gradient_checkpointing &&
+      w.checkpointed_blocks == 0) {
+    throw InputError(
+        "attention_checkpointing: expected false where gradient_checkpointing "
+        "computes all of every block again, got true; hint: "
+        "checkpointed_blocks, or one of the two");
+  }
+  if (w.attention_checkpointing && a.decoder_layers > 0) {
+    throw InputError(
+        "attention_checkpointing: expected false in models of two sides, got "
+        "true; hint: gradient_checkpointing");
+  }
+  if (!w.operation_checkpointing) return;
+  const auto refuse = [](const char* where) {
+    throw InputError(
+        fmt::format("operation_checkpointing: expected false {}, got true; "
+                    "hint: gradient_checkpointing",
+                    where));
+  };
+  if (w.gradient_checkpointing && w.checkpointed_blocks == 0) {
+    refuse("where gradient_checkpointing computes all of every block again");
+  }
+  if (w.attention_checkpointing) refuse("beside attention_checkpointing");
+  if (a.decoder_layers > 0) refuse("in models of two sides");
+  if (a.experts > 0) refuse("in models with experts");
+  if (a.latent()) refuse("with latent attention");
+  if (a.next_token_blocks > 0) refuse("with next-token blocks");
+  if (w.trainable.lora_rank > 0) refuse("beside adapters");
+}
+
+}  // namespace
+
+void Validate(const Workload& w) {
+  const Architecture& a = w.architecture;
+  RequireCount(w.batch, 1, kLargestBatch, "batch");
+  RequireCount(w.sequence_length, 1, kLongestSequence, "sequence_length");
+  RequireCount(w.target_length, 0, kLongestSequence, "target_length");
+  RequireCount(w.documents, 1, w.sequence_length, "documents");
+  RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
+  RequireCount(w.predictions_per_sequence,
+               0,
+               kLongestSequence,
+               "predictions_per_sequence");
+  ValidateArchitecture(a);
+  ValidateTrainable(w.trainable, a);
+  if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
+    throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
+                                 w.stack.compiler_level));
+  }
+  if (w.optimizer.state_bits != 0 && w.optimizer.state_bits != 8) {
+    throw InputError(
+        fmt::format("optimizer.state_bits: expected 8, or 0 for as wide as the "
+                    "update, got {}",
+                    w.optimizer.state_bits));
+  }
+  if (w.compression.kind == CompressionKind::kPowerSgd) {
+    RequireCount(w.compression.rank,
+                 1,
+                 kLargestDimension,
+                 "gradient_compression.power_sgd");
+  }
+  if (const auto fault = FaultOf(w.parallel)) {
+    throw InputError(
+        fmt::format("parallel.{}: {}", fault->field, fault->message));
+  }
+  if (w.parallel.shard != Shard::kNone &&
+      w.compression.kind != CompressionKind::kNone) {
+    throw InputError(
+        fmt::format("gradient_compression: expected none beside sharded "
+                    "gradients (parallel.shard: {}), got {}",
+                    ToText(w.parallel.shard),
+                    ToText(w.compression.kind)));
+  }
+  ValidateCheckpointing(w);
+  const auto longest = a.max_sequence_length();
+  const int64_t length = std::max(w.sequence_length, w.target_length);
+  if (longest && length > *longest) {
+    throw InputError(fmt::format(
+        "sequence_length: expected at most {}, the positions of {}, got {}",
+        *longest,
+        a.name.empty() ? "the model" : a.name,
+        length));
+  }
+  RequireCountable(w);
+}
+
+}  // namespace trainfare::model
