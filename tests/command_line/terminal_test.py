@@ -9,6 +9,7 @@ import itertools
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import time
