@@ -691,7 +691,7 @@ COUNTS = {
     "positions", "predictions_per_sequence", "rank", "relative_buckets",
     "replicate", "ring_ranks", "rotary_head_size", "shared_intermediate", "state_bits", "target_length",
     "token_types",
-    "value_head_size", "vocabulary", "window", "windowed_layers",
+    "unrotated_layers", "value_head_size", "vocabulary", "window", "windowed_layers",
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {

@@ -191,12 +191,12 @@ TEST_CASE("dynamic lengths on a device that compiles need a compile time") {
                                   "optimizer: { name: adamw, implementation: "
                                   "multi_tensor }\n"
                                   "stack: compiled\n");
-  options.device = {"tpu_v3"};
+  options.device = {"sambanova_sn30"};
   CHECK_THROWS_WITH_AS(
       Predict(options),
-      "padding: tpu_v3 compiles each of 84 lengths; expected a compile time "
-      "(run.compile_per_shape), a warm cache (run.warm_cache), or static or "
-      "bucketed padding",
+      "padding: sambanova_sn30 compiles each of 84 lengths; expected a compile "
+      "time (run.compile_per_shape), a warm cache (run.warm_cache), or static "
+      "or bucketed padding",
       model::InputError);
   // Where a range is known of the kind, it is the interval's.
   options.device = {"trainium1"};
@@ -204,6 +204,12 @@ TEST_CASE("dynamic lengths on a device that compiles need a compile time") {
   CHECK(range.at("run").at("compile_known") == false);
   CHECK(range.at("run_time_high_s").get<double>() >
         50.0 * range.at("run_time_s").get<double>());
+  // By XLA, too: the middle of 15 s and 5 min for each of them.
+  options.device = {"tpu_v3"};
+  const Json xla = Json::parse(Predict(options).json).at("predictions").at(0);
+  CHECK(xla.at("run").at("compile_known") == false);
+  CHECK(xla.at("run").at("compile_s").get<double>() >=
+        20 * std::sqrt(15.0 * 300.0));
   // A GPU takes any length.
   options.device = {"a100_sxm4_80gb"};
   CHECK(Json::parse(Predict(options).json)

@@ -1,2 +1,1 @@
 #pragma once
-#include "hardware/catalog/device.h"
