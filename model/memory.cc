@@ -32,10 +32,9 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
     case OptimizerKind::kAdamW:
     case OptimizerKind::kLamb:
     case OptimizerKind::kBertAdam:
-      lists = 1;  // the root of the second moment
-      break;
     case OptimizerKind::kLion:
-      lists = 1;  // the update, of which the sign counts
+      // The root of the second moment; Lion's update, of which the sign counts.
+      lists = 1;
       break;
     case OptimizerKind::kAdan:
       lists = 2;  // and the difference of two gradients
