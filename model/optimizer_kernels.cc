@@ -180,8 +180,6 @@ Kernel KernelOf(const Pass& pass,
   kernel.launches = launches;
   kernel.bytes_read = elements * width * pass.tensors_read / launches;
   kernel.bytes_written = elements * width * pass.tensors_written / launches;
-  kernel.parameter_bytes = kernel.bytes();
-  kernel.parameter_bytes_written = kernel.bytes_written;
   kernel.vector_flops = pass.flops * elements / launches;
   kernel.special_ops = pass.special * elements / launches;
   kernel.work_items = elements / launches;
@@ -329,16 +327,14 @@ void AppendOptimizerKernels(const Workload& w,
       const int64_t elements = parameters / kernel.launches;
       kernel.bytes_read -= (kSingle - narrow) * elements;
       kernel.bytes_written += narrow * elements;
-      kernel.parameter_bytes = kernel.bytes();
-      kernel.parameter_bytes_written = kernel.bytes_written;
     }
     if (w.optimizer.state_bits > 0 && kernel.name == "optimizer") {
       const int64_t less = LessState(w, parameters / kernel.launches);
       kernel.bytes_read -= less;
       kernel.bytes_written -= less;
-      kernel.parameter_bytes = kernel.bytes();
-      kernel.parameter_bytes_written = kernel.bytes_written;
     }
+    kernel.parameter_bytes = kernel.bytes();
+    kernel.parameter_bytes_written = kernel.bytes_written;
     kernels.push_back(kernel);
   }
   if (casts) sweep("narrow parameters", launches, kSingle, narrow);

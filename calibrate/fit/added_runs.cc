@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "calibrate/fit/fit_positions.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
@@ -22,23 +23,6 @@ namespace {
 
 using model::InputError;
 
-// A place, and on how many devices.
-struct AddedPoint {
-  ErrorPoint point;
-  double devices = 0;  // their logarithm in units of the reach
-};
-
-AddedPoint PointOf(const Place& place, int64_t devices) {
-  return {ErrorPointOf(place),
-          std::log(static_cast<double>(std::max<int64_t>(devices, 1))) /
-              std::log(kErrorReach)};
-}
-
-double CorrelationOf(const AddedPoint& a, const AddedPoint& b) {
-  const double apart = a.devices - b.devices;
-  return ErrorCorrelation(a.point, b.point) * std::exp(-0.5 * apart * apart);
-}
-
 // Its settings without the number of ranks, which is a distance here.
 Place PlaceOfAny(const model::Workload& workload) {
   model::Workload any = workload;
@@ -49,7 +33,24 @@ Place PlaceOfAny(const model::Workload& workload) {
 }  // namespace
 
 struct AddedRuns::State {
-  std::vector<AddedPoint> points;
+  // A place, and on how many devices.
+  struct Point {
+    ErrorPoint place;
+    double devices = 0;  // their logarithm in units of the reach
+
+    Point(const Place& of, int64_t count)
+        : place(ErrorPointOf(of)),
+          devices(std::log(static_cast<double>(std::max<int64_t>(count, 1))) /
+                  std::log(kErrorReach)) {}
+
+    double CorrelationWith(const Point& other) const {
+      const double apart = devices - other.devices;
+      return ErrorCorrelation(place, other.place) *
+             std::exp(-0.5 * apart * apart);
+    }
+  };
+
+  std::vector<Point> points;
   Eigen::VectorXd weights;  // A^-1 r, A over the size's square
   Eigen::MatrixXd inverse;
 };
@@ -70,7 +71,7 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs) : AddedRuns() {
   std::vector<double> residuals;
   for (const FittedRun& run : runs) {
     if (!run.added || !run.place) continue;
-    s.points.push_back(PointOf(*run.place, run.devices.value_or(1)));
+    s.points.emplace_back(*run.place, run.devices.value_or(1));
     residuals.push_back(std::log(run.modelled / run.measured));
   }
   if (s.points.empty()) return;
@@ -78,8 +79,8 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs) : AddedRuns() {
   Eigen::MatrixXd a(count, count);
   for (Eigen::Index i = 0; i < count; ++i) {
     for (Eigen::Index j = 0; j < count; ++j) {
-      a(i, j) = CorrelationOf(s.points[static_cast<size_t>(i)],
-                              s.points[static_cast<size_t>(j)]);
+      a(i, j) = s.points[static_cast<size_t>(i)].CorrelationWith(
+          s.points[static_cast<size_t>(j)]);
     }
   }
   const double noise = kAddedNoise / kDatasheetScatter;
@@ -95,11 +96,10 @@ bool AddedRuns::empty() const { return state_->points.empty(); }
 Correction AddedRuns::At(const model::Workload& workload) const {
   if (empty()) return {0, 1};
   const State& s = *state_;
-  const AddedPoint at = PointOf(PlaceOfAny(workload),
-                                std::max<int64_t>(workload.parallel.data, 1));
+  const State::Point at(PlaceOfAny(workload), workload.parallel.data);
   Eigen::VectorXd d(static_cast<Eigen::Index>(s.points.size()));
   for (size_t i = 0; i < s.points.size(); ++i) {
-    d[static_cast<Eigen::Index>(i)] = CorrelationOf(at, s.points[i]);
+    d[static_cast<Eigen::Index>(i)] = at.CorrelationWith(s.points[i]);
   }
   return {d.dot(s.weights), std::clamp(1.0 - d.dot(s.inverse * d), 0.0, 1.0)};
 }
@@ -110,13 +110,9 @@ namespace {
 class Formula {
  public:
   Formula(const hardware::Device& device, const Fit& fit)
-      : device_(fit.measured_device.value_or(device)) {
-    const auto infos = hardware::ParametersOf(device_.kind);
-    const std::vector<double> values = fit.Values();
-    for (size_t i = 0; i < values.size(); ++i) {
-      positions_.push_back(ToFitScale(infos[i], values[i]));
-    }
-    joined_from_ = positions_.size();
+      : device_(fit.measured_device.value_or(device)),
+        positions_(PositionsOf(fit)),
+        joined_from_(positions_.size()) {
     for (const hardware::ParameterInfo& info :
          JoinedParameters(device_.kind, 1.0)) {
       double value = info.prior;
@@ -149,7 +145,7 @@ class Formula {
 
   hardware::Device device_;
   std::vector<double> positions_;
-  size_t joined_from_ = 0;
+  size_t joined_from_;
 };
 
 }  // namespace

@@ -73,8 +73,8 @@ struct Fit {
   std::optional<hardware::Device> measured_device;
 
   std::vector<double> Values() const;
-  // The runs of whole steps where there are any, but for added ones: a step is what gets predicted,
-  // and its parts add up to it.
+  // The runs of whole steps where there are any, but for added ones: a step is
+  // what gets predicted, and its parts add up to it.
   std::vector<const FittedRun*> ChiefRuns() const;
   // What the formula gets wrong by the runs of whole steps (of any figure
   // where there are none): by all, and by those of one device where there are

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "calibrate/fit/fit_options.h"
+#include "calibrate/fit/fit_positions.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
@@ -123,12 +124,11 @@ std::string GradeText(Grade grade, int64_t figures) {
 }
 
 Predictor::Predictor(hardware::Device device)
-    : device_(std::move(device)), fit_(PriorFit(device_)), fitted_(false) {
-  const auto infos = hardware::ParametersOf(device_.kind);
-  values_ = fit_.Values();
-  for (size_t i = 0; i < values_.size(); ++i) {
-    positions_.push_back(ToFitScale(infos[i], values_[i]));
-  }
+    : device_(std::move(device)),
+      fit_(PriorFit(device_)),
+      fitted_(false),
+      values_(fit_.Values()),
+      positions_(PositionsOf(fit_)) {
   joined_ = NumbersOf(device_.kind, fit_.joined);
   quantile_ = kNormalQuantile90;
 }
@@ -136,13 +136,9 @@ Predictor::Predictor(hardware::Device device)
 Predictor::Predictor(hardware::Device device, Fit fit)
     : device_(Measured(std::move(device), fit)),
       fit_(std::move(fit)),
-      fitted_(true) {
-  const auto infos = hardware::ParametersOf(device_.kind);
-  ENSURE(infos.size() == fit_.parameters.size(), "a fit of this kind");
-  values_ = fit_.Values();
-  for (size_t i = 0; i < values_.size(); ++i) {
-    positions_.push_back(ToFitScale(infos[i], values_[i]));
-  }
+      fitted_(true),
+      values_(fit_.Values()),
+      positions_(PositionsOf(fit_)) {
   quantile_ = StudentQuantile90(std::max<int64_t>(fit_.degrees_of_freedom, 1) +
                                 kScatterPriorWeight);
   joined_ = NumbersOf(device_.kind, fit_.joined);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/fit_positions.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
@@ -47,9 +48,7 @@ FitPoint PointOf(const Fit& fit) {
   ENSURE(fit.covariance.size() == infos.size() * infos.size(),
          "a fit has the parameters of its kind");
   FitPoint point;
-  for (size_t i = 0; i < infos.size(); ++i) {
-    point.positions.push_back(ToFitScale(infos[i], fit.parameters[i].value));
-  }
+  point.positions = PositionsOf(fit);
   point.covariance =
       Eigen::Map<const Eigen::MatrixXd>(fit.covariance.data(), count, count);
   return point;

@@ -44,13 +44,8 @@ std::optional<int64_t> CountWords(const ConfigJson& c,
 Architecture ReadLlama(const ConfigJson& c, bool tied = false) {
   Architecture a;
   a.family = model::Family::kDecoder;
-  a.layers = c.Count("num_hidden_layers");
-  a.hidden = c.Count("hidden_size");
-  a.heads = c.Count("num_attention_heads");
+  ReadSizes(c, a);
   a.key_value_heads = c.Count("num_key_value_heads", a.heads);
-  a.intermediate = c.Count("intermediate_size");
-  a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("max_position_embeddings");
   a.head_size = c.Count("head_dim", 0);
   a.embedding_layer_norm = a.pooler = false;
   a.separate_projections = true;
@@ -311,8 +306,8 @@ Architecture ReadGlm4(const ConfigJson& c) {
   return a;
 }
 
-// Radford et al. 2019.
-Architecture ReadGpt2(const ConfigJson& c) {
+// What decoders after GPT-2 share.
+Architecture ReadGpt(const ConfigJson& c) {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("n_layer");
@@ -324,11 +319,6 @@ Architecture ReadGpt2(const ConfigJson& c) {
   a.embedding_layer_norm = a.pooler = false;
   a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", "gelu_new", a);
-  a.dropout = c.Share("resid_pdrop", 0.1);
-  c.Expect("add_cross_attention", false);
-  c.Expect("scale_attn_by_inverse_layer_idx", false);
-  c.Expect("reorder_and_upcast_attn", false);
-  a.untied_output = !c.Flag("tie_word_embeddings", true);
   Ignore(c,
          {"attn_pdrop",
           "layer_norm_epsilon",
@@ -338,8 +328,19 @@ Architecture ReadGpt2(const ConfigJson& c) {
           "summary_first_dropout",
           "summary_proj_to_labels",
           "summary_type",
-          "summary_use_proj",
-          "task_specific_params"});
+          "summary_use_proj"});
+  return a;
+}
+
+// Radford et al. 2019.
+Architecture ReadGpt2(const ConfigJson& c) {
+  Architecture a = ReadGpt(c);
+  a.dropout = c.Share("resid_pdrop", 0.1);
+  c.Expect("add_cross_attention", false);
+  c.Expect("scale_attn_by_inverse_layer_idx", false);
+  c.Expect("reorder_and_upcast_attn", false);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"task_specific_params"});
   return a;
 }
 
@@ -433,37 +434,16 @@ Architecture ReadPhi(const ConfigJson& c) {
 
 // Wang & Komatsuzaki 2021.
 Architecture ReadGptJ(const ConfigJson& c) {
-  Architecture a;
-  a.family = model::Family::kDecoder;
-  a.layers = c.Count("n_layer");
-  a.hidden = c.Count("n_embd");
-  a.heads = c.Count("n_head");
-  a.intermediate = c.Count("n_inner", 4 * a.hidden);
-  a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("n_positions");
-  a.embedding_layer_norm = a.pooler = false;
+  Architecture a = ReadGpt(c);
   a.separate_projections = true;
-  a.head = model::Head::kCausalLanguageModel;
   a.position_kind = model::PositionKind::kRotary;
   a.rotary_head_size = c.Count("rotary_dim", 64);
   a.attention_bias = a.output_bias = false;
   a.parallel_block = a.shared_norm = true;
   a.logits_bias = true;
-  ReadActivation(c, "activation_function", "gelu_new", a);
   a.dropout = c.Share("resid_pdrop");
   a.untied_output = !c.Flag("tie_word_embeddings", false);
-  Ignore(c,
-         {"attn_pdrop",
-          "gradient_checkpointing",
-          "layer_norm_epsilon",
-          "n_ctx",
-          "rotary",
-          "scale_attn_weights",
-          "summary_activation",
-          "summary_first_dropout",
-          "summary_proj_to_labels",
-          "summary_type",
-          "summary_use_proj"});
+  Ignore(c, {"gradient_checkpointing", "rotary"});
   return a;
 }
 

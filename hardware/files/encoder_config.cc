@@ -15,12 +15,7 @@ using model::Architecture;
 // Devlin et al. 2019.
 Architecture ReadBert(const ConfigJson& c) {
   Architecture a;
-  a.layers = c.Count("num_hidden_layers");
-  a.hidden = c.Count("hidden_size");
-  a.heads = c.Count("num_attention_heads");
-  a.intermediate = c.Count("intermediate_size");
-  a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("max_position_embeddings");
+  ReadSizes(c, a);
   a.token_types = c.Count("type_vocab_size", 2);
   ReadActivation(c, "hidden_act", "gelu", a);
   a.dropout = c.Share("hidden_dropout_prob", 0.1);
@@ -81,12 +76,7 @@ Architecture ReadDistilBert(const ConfigJson& c) {
 // are those of no count.
 Architecture ReadModernBert(const ConfigJson& c) {
   Architecture a;
-  a.layers = c.Count("num_hidden_layers");
-  a.hidden = c.Count("hidden_size");
-  a.heads = c.Count("num_attention_heads");
-  a.intermediate = c.Count("intermediate_size");
-  a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("max_position_embeddings");
+  ReadSizes(c, a);
   a.pooler = false;
   a.classifier_dense = a.head_norm = true;
   a.head_bias = c.Flag("classifier_bias", false);

@@ -163,6 +163,15 @@ void SetActivation(const ConfigJson& c,
   }
 }
 
+void ReadSizes(const ConfigJson& c, Architecture& a) {
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.intermediate = c.Count("intermediate_size");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.Count("max_position_embeddings");
+}
+
 void ReadActivation(const ConfigJson& c,
                     const char* key,
                     const char* fallback,

@@ -23,6 +23,10 @@ std::span<const ModelType> DecoderTypes();  // decoder_config.cc
 // encoder_config.cc: those of two sides, too.
 std::span<const ModelType> EncoderTypes();
 
+// Blocks, width, heads, inner width, words and positions, by the names that most
+// types have for them.
+void ReadSizes(const ConfigJson& config, model::Architecture& architecture);
+
 // A word of the feed-forward's function.
 void SetActivation(const ConfigJson& config,
                    const char* key,
