@@ -148,18 +148,32 @@ class Formula {
   size_t joined_from_;
 };
 
+// Whether that very measurement was added before: a file may be given twice.
+bool HasAdded(const Fit& fit, const Observation& o) {
+  const std::string workload = Describe(o.workload);
+  return std::any_of(
+      fit.runs.begin(), fit.runs.end(), [&](const FittedRun& run) {
+        return run.added && run.label == o.label && run.workload == workload &&
+               run.devices == o.device_count && run.hosts == o.hosts &&
+               run.measured == o.measured;
+      });
+}
+
 }  // namespace
 
 Fit AddRuns(const hardware::Device& device,
             Fit fit,
             const std::vector<Observation>& observations) {
   const Formula formula(device, fit);
+  int64_t usable = 0;
   int64_t added = 0;
   std::vector<std::string>& sources = fit.provenance.sources;
   for (const Observation& o : observations) {
     if (!IsDevice(device, o.device) || o.quantity != Quantity::kStep) continue;
     const std::optional<model::Seconds<>> modelled = formula.Time(o);
     if (!modelled) continue;
+    ++usable;
+    if (HasAdded(fit, o)) continue;
     ++added;
     fit.runs.push_back({.label = o.label,
                         .workload = Describe(o.workload),
@@ -173,7 +187,7 @@ Fit AddRuns(const hardware::Device& device,
                         .left_out = std::nullopt});
     sources.push_back(o.source);
   }
-  if (added == 0) {
+  if (usable == 0) {
     throw InputError(fmt::format(
         "fit {}: none of {} measurements is a whole step of it, on one device "
         "or over links that are known",

@@ -62,6 +62,17 @@ TEST_CASE("one added run by hand") {
         doctest::Approx(0.1).epsilon(1e-6));
 }
 
+TEST_CASE("a measurement that is there is not added again") {
+  const Observation run = Run(Llama(4), 0.10);
+  const Fit once = AddRuns(A100(), PriorFit(A100()), {run});
+  const Fit twice = AddRuns(A100(), once, {run});
+  CHECK(twice.runs.size() == once.runs.size());
+  CHECK(twice.provenance.runs == once.provenance.runs);
+  // Another of the same point is.
+  CHECK(AddRuns(A100(), once, {Run(Llama(4), 0.11)}).runs.size() ==
+        once.runs.size() + 1);
+}
+
 TEST_CASE("the answer is surer near an added run, and knows its source") {
   const Fit prior = PriorFit(A100());
   const Fit fit = AddRuns(A100(), prior, {Run(Llama(4), 0.10)});
