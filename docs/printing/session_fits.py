@@ -28,8 +28,8 @@ def unseen(given):
 
 def decoder_scenario(model):
     """A job of this model, as text; JSON is YAML."""
-    kept = {key: value for key, value in model.items()
-            if key not in ("head", "labels", "dropout")}
+    from sharded_points import OF_TASK
+    kept = {key: value for key, value in model.items() if key not in OF_TASK}
     return json.dumps({
         "name": "a small decoder", "model": kept, "task": model["head"],
         "dataset": {"name": "random", "train": 1000}, "epochs": 1, "batch": 4,

@@ -80,10 +80,14 @@ def medians(path):
             if not sample["warmup"])
 
 
+# What a record says with the model and a scenario beside it.
+OF_TASK = ("head", "labels", "dropout", "next_token_blocks")
+
+
 def predicted(trainfare, folder, workload, fit, ranks):
     """The prediction of `trainfare predict` for what a record ran."""
     model = {key: value for key, value in workload["model"].items()
-             if key not in ("head", "labels", "dropout")}
+             if key not in OF_TASK}
     scenario = folder / "point.yaml"
     scenario.write_text(json.dumps({  # JSON is YAML
         "name": "point", "model": model, "task": workload["model"]["head"],
