@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "calibrate/fit/fit_options.h"
-#include "calibrate/fit/fit_positions.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
@@ -127,8 +126,7 @@ Predictor::Predictor(hardware::Device device)
     : device_(std::move(device)),
       fit_(PriorFit(device_)),
       fitted_(false),
-      values_(fit_.Values()),
-      positions_(PositionsOf(fit_)) {
+      values_(fit_.Values()) {
   joined_ = NumbersOf(device_.kind, fit_.joined);
   quantile_ = kNormalQuantile90;
 }
@@ -137,8 +135,7 @@ Predictor::Predictor(hardware::Device device, Fit fit)
     : device_(Measured(std::move(device), fit)),
       fit_(std::move(fit)),
       fitted_(true),
-      values_(fit_.Values()),
-      positions_(PositionsOf(fit_)) {
+      values_(fit_.Values()) {
   quantile_ = StudentQuantile90(std::max<int64_t>(fit_.degrees_of_freedom, 1) +
                                 kScatterPriorWeight);
   joined_ = NumbersOf(device_.kind, fit_.joined);
@@ -367,7 +364,7 @@ double Predictor::LogSigma(const LogTimes& times,
                            const Footing& footing) const {
   const auto gradient = times.GradientOf(part);
   const double scatter = PartScatter(times, part, footing.scatter);
-  const size_t count = positions_.size();
+  const size_t count = values_.size();
   double variance = 0.0;
   for (size_t i = 0; i < count; ++i) {
     double moved = 0.0;
@@ -401,12 +398,9 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
       fitted_ ? std::optional(PlaceOf(workload)) : std::nullopt;
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const Correction correction = place ? discrepancy.At(*place) : Correction();
-  // The autodiff scalar divides by multiplying with a reciprocal: its value is
-  // off the time of Time and PredictTime in the last bit.
   const Correction added = added_.At(workload);
-  prediction.time = Corrected(workload, kernels, correction.mean + added.mean);
-  const LogTimes times =
-      EvaluateLogTimes(device_, workload, kernels, positions_);
+  const auto [time, times] = EvaluateStep(device_, workload, kernels, values_);
+  prediction.time = time * std::exp(-(correction.mean + added.mean));
   Footing footing;
   footing.grade = ShapeGrade(workload);
   footing.scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;

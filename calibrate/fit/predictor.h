@@ -109,6 +109,7 @@ class Predictor {
 
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
+  bool fitted() const { return fitted_; }  // else the fit is its priors
   // The parameters' values, in order.
   const std::vector<double>& values() const { return values_; }
 
@@ -124,7 +125,7 @@ class Predictor {
   // Whether the fit's runs were of this very workload over so many devices.
   bool IsMeasured(const model::Workload& workload, int64_t devices) const;
   // Whether steps are behind the answers: not of a datasheet, nor of a fit to
-  // kernels, nor where others of the kind tell, which have no distance.
+  // kernels.
   bool KnowsSteps() const { return fitted_ && fit_.range.max_tokens > 0; }
   // What an interval of training is multiplied by, in the logarithm.
   double WidthAt(Grade of_shape, bool source_seen) const;
@@ -158,8 +159,7 @@ class Predictor {
   hardware::Device device_;
   Fit fit_;
   bool fitted_;
-  std::vector<double> values_;     // of the parameters
-  std::vector<double> positions_;  // the same in the scale of the fit
+  std::vector<double> values_;  // of the parameters
   JoinedNumbers joined_;
   Discrepancy discrepancy_;  // of the formula at the fit's runs
   Discrepancy over_ranks_;   // the same for steps over ranks

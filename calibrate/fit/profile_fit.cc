@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/exact_jet.h"
 #include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/problem.h"

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "calibrate/fit/exact_jet.h"
 #include "hardware/catalog/kind_facts.h"
 #include "model/stack_rules.h"
 
@@ -21,18 +22,19 @@ using model::Seconds;
 // more makes them even, so that derivatives are taken two at a time.
 constexpr int kUnknowns = 8;
 using RankJet = ceres::Jet<double, kUnknowns>;
-// The same numbers, rounded in the same way, without derivatives.
-using Value = ceres::Jet<double, 0>;
 
 // One of these numbers.
 template <class T>
-T Open(double value, int unknown) {
-  if constexpr (std::is_same_v<T, Value>) {
-    return T(value);
-  } else {
+T Open(double value, [[maybe_unused]] int unknown) {
+  if constexpr (std::is_same_v<T, RankJet>) {
     return T(value, unknown);
+  } else {
+    return value;
   }
 }
+
+double ValueOf(const RankJet& time) { return time.a; }
+double ValueOf(double time) { return time; }
 
 template <class T>
 model::RingLevel<T> RingOf(const RingFit& fit, int first) {
@@ -89,6 +91,7 @@ RankStepTime StepOfRank::OverAs(
   RankStepTime step;
   step.computing = alone_ * (1.0 / ranks.share);
   const RankNetwork& fitted = ranks.network;
+  using std::exp;
   const T slower = exp(-Open<T>(std::log(ranks.share), 5));
   model::RankNetwork<T> network;
   network.alone = RingOf<T>(fitted.alone, 0);
@@ -104,8 +107,8 @@ RankStepTime StepOfRank::OverAs(
                     model::BytesPerSecond<T>(T(fitted.across.link.base()))};
   AddedTime<T> added = AddedBy(
       workload_, messages_, alone_, network, fitted.ranks, host, slower);
-  step.slowed = Seconds<>(std::max(0.0, added.slowed.base().a));
-  step.exposed = Seconds<>(added.exposed.base().a);
+  step.slowed = Seconds<>(std::max(0.0, ValueOf(added.slowed.base())));
+  step.exposed = Seconds<>(ValueOf(added.exposed.base()));
   step.traffic = std::move(added.traffic);
   if (!model::RulesOf(workload_).one_graph) step.host = ranks.host;
   if (host) step.host_update = model::HostUpdateTime(workload_, *host);
@@ -136,7 +139,7 @@ RankStepTime StepOfRank::Over(
 RankStepTime StepOfRank::TimeOver(
     const RankFit& ranks,
     const std::optional<model::HostPath<double>>& host) const {
-  return OverAs<Value>(ranks, host);
+  return OverAs<double>(ranks, host);
 }
 
 const RankFit* NearestRanks(const Fit& fit, int64_t ranks) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "calibrate/fit/exact_jet.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/fields.h"
@@ -32,25 +33,49 @@ using WideJet = ceres::Jet<double, static_cast<int>(kMaxPositions)>;
 // All but the last.
 constexpr std::span kStepQuantities(kAllQuantities.data(), kQuantities - 1);
 
-// One position a parameter, as the formulas take them; with an autodiff scalar
-// each is a variable of its own.
-template <class T>
-std::array<T, kMaxParameters> ValuesAt(const hardware::Device& device,
-                                       std::span<const double> positions) {
+// Parameters, one position each, as the formulas take them.
+std::array<double, kMaxParameters> ValuesAt(const hardware::Device& device,
+                                            std::span<const double> positions) {
   const auto infos = hardware::ParametersOf(device.kind);
   ENSURE(infos.size() == positions.size() && infos.size() <= kMaxParameters,
          "one position a parameter");
-  std::array<T, kMaxParameters> values{};
+  std::array<double, kMaxParameters> values{};
   for (size_t i = 0; i < infos.size(); ++i) {
-    if constexpr (std::is_same_v<T, double>) {
-      values[i] = FromFitScale(infos[i], positions[i]);
-    } else {
-      const T position(positions[i], static_cast<int>(i));
-      values[i] =
-          infos[i].transform == Transform::kLog ? exp(position) : position;
-    }
+    values[i] = FromFitScale(infos[i], positions[i]);
   }
   return values;
+}
+
+// Parameters each of which is a variable in the scale of the fit.
+template <class T>
+std::array<T, kMaxParameters> Variables(const hardware::Device& device,
+                                        std::span<const double> values) {
+  const auto infos = hardware::ParametersOf(device.kind);
+  ENSURE(infos.size() == values.size() && infos.size() <= kMaxParameters,
+         "one value a parameter");
+  std::array<T, kMaxParameters> variables{};
+  for (size_t i = 0; i < infos.size(); ++i) {
+    variables[i] = T(values[i]);
+    variables[i].v[static_cast<Eigen::Index>(i)] =
+        infos[i].transform == Transform::kLog ? values[i] : 1.0;
+  }
+  return variables;
+}
+
+// A step over these variables.
+template <class OfKind>
+auto StepOf(OfKind kind,
+            const hardware::Device& device,
+            const model::Workload& workload,
+            const model::KernelList& kernels,
+            std::span<const double> values) {
+  using T = KindJet<OfKind>;
+  const auto variables = Variables<T>(device, values);
+  return kind.template Step<T>(
+      device,
+      workload,
+      kernels,
+      std::span<const T>(variables.data(), values.size()));
 }
 
 template <class T>
@@ -117,22 +142,21 @@ double FromFitScale(const ParameterInfo& info, double position) {
   return info.transform == Transform::kLog ? std::exp(position) : position;
 }
 
-LogTimes EvaluateLogTimes(const hardware::Device& device,
-                          const model::Workload& workload,
-                          const model::KernelList& kernels,
-                          std::span<const double> positions) {
-  LogTimes result;
+StepAndSlopes EvaluateStep(const hardware::Device& device,
+                           const model::Workload& workload,
+                           const model::KernelList& kernels,
+                           std::span<const double> values) {
+  StepAndSlopes result;
   hardware::WithKind(device.kind, [&](auto kind) {
-    using T = KindJet<decltype(kind)>;
-    const auto values = ValuesAt<T>(device, positions);
-    const hardware::StepTime<T> step = kind.template Step<T>(
-        device,
-        workload,
-        kernels,
-        std::span<const T>(values.data(), positions.size()));
+    const auto step = StepOf(kind, device, workload, kernels, values);
     for (const Quantity quantity : kStepQuantities) {
-      Set(PartOf(step, quantity).base(), quantity, positions.size(), result);
+      Set(PartOf(step, quantity).base(),
+          quantity,
+          values.size(),
+          result.log_times);
     }
+    result.time = hardware::Mapped<double>(
+        step, [](const auto& time) { return model::Seconds<>(time.base().a); });
   });
   return result;
 }
@@ -154,8 +178,17 @@ hardware::StepTime<double> StepModel::Time(
   return hardware::EstimateStep<double>(*device_, workload_, kernels_, values);
 }
 
+LogTimes StepModel::Evaluate(std::span<const double> positions) const {
+  const auto values = ValuesAt(*device_, positions);
+  return EvaluateStep(*device_,
+                      workload_,
+                      kernels_,
+                      std::span<const double>(values.data(), positions.size()))
+      .log_times;
+}
+
 LogTimes StepModel::EvaluateValues(std::span<const double> positions) const {
-  const auto values = ValuesAt<double>(*device_, positions);
+  const auto values = ValuesAt(*device_, positions);
   const hardware::StepTime<double> step =
       Time(std::span<const double>(values.data(), positions.size()));
   LogTimes result;
@@ -211,14 +244,14 @@ model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
 
 LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
   const std::span<const double> of_device = positions.first(one_.positions());
+  const auto values = ValuesAt(*device_, of_device);
   const auto alone = hardware::WithKind(device_->kind, [&](auto kind) {
-    using T = KindJet<decltype(kind)>;
-    const auto values = ValuesAt<T>(*device_, of_device);
-    return Widened(kind.template Step<T>(
-        *device_,
-        *workload_,
-        one_.kernels(),
-        std::span<const T>(values.data(), of_device.size())));
+    return Widened(
+        StepOf(kind,
+               *device_,
+               *workload_,
+               one_.kernels(),
+               std::span<const double>(values.data(), of_device.size())));
   });
   std::vector<WideJet> of_joined;
   for (size_t i = first_; i < positions.size(); ++i) {
@@ -237,7 +270,7 @@ LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
 
 LogTimes JoinedModel::EvaluateValues(std::span<const double> positions) const {
   const std::span<const double> of_device = positions.first(one_.positions());
-  const auto values = ValuesAt<double>(*device_, of_device);
+  const auto values = ValuesAt(*device_, of_device);
   const hardware::StepTime<double> alone =
       one_.Time(std::span<const double>(values.data(), of_device.size()));
   LogTimes result;
@@ -287,17 +320,19 @@ std::vector<double> KernelModel::Alone(
 
 LogTimes KernelModel::Evaluate(std::span<const double> positions) const {
   const std::vector<double> alone = Alone(positions);
+  const auto values = ValuesAt(*device_, alone);
   LogTimes result;
   hardware::WithKind(device_->kind, [&](auto kind) {
     using T = KindJet<decltype(kind)>;
-    const auto values = ValuesAt<T>(*device_, alone);
+    const auto variables = Variables<T>(
+        *device_, std::span<const double>(values.data(), alone.size()));
     const auto time =
         TimeOf<T>(kind,
                   *device_,
                   workload_,
                   phase_,
                   kernels_,
-                  std::span<const T>(values.data(), alone.size()));
+                  std::span<const T>(variables.data(), alone.size()));
     Set(time.base(), Quantity::kKernel, alone.size(), result);
   });
   if (own_) {
@@ -309,7 +344,7 @@ LogTimes KernelModel::Evaluate(std::span<const double> positions) const {
 
 LogTimes KernelModel::EvaluateValues(std::span<const double> positions) const {
   const std::vector<double> alone = Alone(positions);
-  const auto values = ValuesAt<double>(*device_, alone);
+  const auto values = ValuesAt(*device_, alone);
   LogTimes result;
   result.log_time[static_cast<size_t>(Quantity::kKernel)] = std::log(
       Time(std::span<const double>(values.data(), alone.size())).base());

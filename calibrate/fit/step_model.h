@@ -69,12 +69,18 @@ struct LogTimes {
   }
 };
 
-// `kernels` must be ExpandKernels(workload); one position a parameter, in the
-// scale of the fit.
-LogTimes EvaluateLogTimes(const hardware::Device& device,
-                          const model::Workload& workload,
-                          const model::KernelList& kernels,
-                          std::span<const double> positions);
+// A step's time, and its logarithms with their slopes.
+struct StepAndSlopes {
+  hardware::StepTime<double> time;
+  LogTimes log_times;
+};
+// At parameters as they are, with slopes in the scale of the fit: one evaluation
+// by Jets, whose values are those of hardware::EstimateStep to the last bit.
+// `kernels` must be ExpandKernels(workload).
+StepAndSlopes EvaluateStep(const hardware::Device& device,
+                           const model::Workload& workload,
+                           const model::KernelList& kernels,
+                           std::span<const double> values);
 
 // Kernels are expanded once. `device` must outlive the model.
 class StepModel {
@@ -90,9 +96,7 @@ class StepModel {
   hardware::StepTime<double> Time(std::span<const double> values) const;
   const model::KernelList& kernels() const { return kernels_; }
   // At parameters in the scale of the fit, with the gradient.
-  LogTimes Evaluate(std::span<const double> positions) const {
-    return EvaluateLogTimes(*device_, workload_, kernels_, positions);
-  }
+  LogTimes Evaluate(std::span<const double> positions) const;
   // log(time) alone; gradients stay 0.
   LogTimes EvaluateValues(std::span<const double> positions) const;
 

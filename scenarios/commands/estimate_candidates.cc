@@ -191,12 +191,9 @@ class Estimator {
   void MakePredictor(const std::string& name) {
     const hardware::Device& device =
         hardware::DeviceCatalog::Shipped().Find(name);
-    const calibrate::Fit* fit = fits_.Of(device);
-    if (fit != nullptr) fitted_.insert(name);
+    if (fits_.Of(device) != nullptr) fitted_.insert(name);
     try {
-      predictors_.emplace(name,
-                          fit != nullptr ? calibrate::Predictor(device, *fit)
-                                         : calibrate::Predictor(device));
+      predictors_.emplace(name, fits_.PredictorOf(device));
     } catch (const model::InputError& error) {
       refusals_.emplace(name, error);
     }

@@ -122,13 +122,11 @@ PredictionTarget TargetOf(const PredictOptions& options,
   const hardware::Device& device =
       hardware::DeviceCatalog::Shipped().Find(name);
   Fits fits;
-  if (!fit) {
-    if (const calibrate::Fit* found = fits.Of(device)) fit = *found;
-  }
-  const std::string fit_name = fit ? fit->name : "";
+  const calibrate::Fit* of_device = fit ? &*fit : fits.Of(device);
+  const std::string fit_name = of_device != nullptr ? of_device->name : "";
   calibrate::Predictor predictor =
       fit ? calibrate::Predictor(device, std::move(*fit))
-          : calibrate::Predictor(device);
+          : fits.PredictorOf(device);
   const Cluster cluster = ClusterFor(options, instance, predictor);
   PredictionTarget target{
       std::move(predictor), fit_name, cluster, instance, {}, fits.left_out()};

@@ -28,7 +28,6 @@
 #include "model/nearest.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
-#include "scenarios/job/transfer.h"
 #include "scenarios/published/published_validation.h"
 #include "scenarios/report/result_json.h"
 #include "scenarios/validation/choice_validation.h"
@@ -386,26 +385,22 @@ class Validation {
           added.empty()
               ? Predictor(device, fit)
               : Predictor(device, calibrate::AddRuns(device, fit, added)),
-          asked,
-          std::nullopt);
+          asked);
     });
   }
 
   void AsShipped() {
     Fits fits;
-    std::vector<const calibrate::Fit*> of_device;
+    std::vector<Predictor> predictors;
     for (const DeviceRows& rows : devices_) {
-      of_device.push_back(fits.Of(rows.device));
+      predictors.push_back(fits.PredictorOf(rows.device));
     }
     left_out_fits_ = fits.left_out();
     ForEach(devices_.size(), "devices", [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
-        const hardware::Device& device = devices_[d].device;
-        const calibrate::Fit* fit = of_device[d];
-        const Predictor predictor =
-            fit != nullptr ? Predictor(device, *fit) : Predictor(device);
-        PredictRows(predictor, devices_[d].rows, std::nullopt);
-        if (fit != nullptr) MarkKnown(*fit, devices_[d].rows);
+        const std::vector<size_t>& rows = devices_[d].rows;
+        PredictRows(predictors[d], rows);
+        if (predictors[d].fitted()) MarkKnown(predictors[d].fit(), rows);
       });
     });
   }
@@ -438,39 +433,11 @@ class Validation {
     }
   }
 
-  // What a device has in common with others shows where it works alone: its
-  // host and links are its own.
-  std::vector<size_t> OfOneWhereAny(std::vector<size_t> rows) const {
-    const auto of_several = [&](size_t row) {
-      return rows_[row].observation->device_count > 1;
-    };
-    if (!std::all_of(rows.begin(), rows.end(), of_several)) {
-      std::erase_if(rows, of_several);
-    }
-    return rows;
-  }
-
+  // As everybody has it who measured nothing on the device.
   void LeaveDeviceOut() {
-    std::vector<std::optional<calibrate::Fit>> fits(devices_.size());
-    ForEach(devices_.size(), "fits", [&](size_t d) {
-      const std::vector<size_t> rows = OfOneWhereAny(Fittable(devices_[d]));
-      if (rows.empty()) return;
-      try {
-        fits[d] = FitTo(d, rows);
-      } catch (const InputError&) {
-        // It has nothing to tell the others.
-      }
-    });
     ForEach(devices_.size(), "devices", [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
-        std::vector<const calibrate::Fit*> others;
-        for (size_t other = 0; other < fits.size(); ++other) {
-          if (other != d && fits[other]) others.push_back(&*fits[other]);
-        }
-        const Predictor predictor(devices_[d].device,
-                                  TransferFit(devices_[d].device, others));
-        PredictRows(
-            predictor, devices_[d].rows, calibrate::Grade::kDatasheetOnly);
+        PredictRows(Predictor(devices_[d].device), devices_[d].rows);
       });
     });
   }
@@ -499,7 +466,7 @@ class Validation {
     Attempt(task.predict, [&] {
       const Predictor predictor(devices_[task.device].device,
                                 FitTo(task.device, task.fit_to));
-      PredictRows(predictor, task.predict, std::nullopt);
+      PredictRows(predictor, task.predict);
     });
     if (options_.protocol == Protocol::kInSample) {
       for (const size_t row : task.fit_to) rows_[row].fitted = true;
@@ -519,8 +486,7 @@ class Validation {
   }
 
   void PredictRows(const Predictor& predictor,
-                   const std::vector<size_t>& rows,
-                   std::optional<calibrate::Grade> grade) {
+                   const std::vector<size_t>& rows) {
     for (const size_t index : rows) {
       Row& row = rows_[index];
       if (!row.asked) continue;
@@ -532,7 +498,7 @@ class Validation {
         row.predicted = part;
         row.low = part * step.LowFactor(log_sigma);
         row.high = part * step.HighFactor(log_sigma);
-        row.grade = grade.value_or(step.grade);
+        row.grade = step.grade;
         row.log_sigma = log_sigma;
         row.source_sigma = step.source_sigma;
         row.source_seen = step.source_seen;
@@ -604,8 +570,8 @@ std::string Explain(const ValidateOptions& options) {
       return "every row was predicted by a fit to what others measured on its "
              "device";
     case Protocol::kLeaveDeviceOut:
-      return "every device was predicted from fits to the other devices of its "
-             "kind";
+      return "every device was predicted without a fit, by its datasheet and "
+             "the priors of its kind";
     case Protocol::kRunsPerDevice:
       return fmt::format(
           "every device was fitted to {} of its workloads, "

@@ -35,4 +35,10 @@ const calibrate::Fit* Fits::Of(const hardware::Device& device) {
   return nullptr;
 }
 
+calibrate::Predictor Fits::PredictorOf(const hardware::Device& device) {
+  const calibrate::Fit* fit = Of(device);
+  return fit != nullptr ? calibrate::Predictor(device, *fit)
+                        : calibrate::Predictor(device);
+}
+
 }  // namespace trainfare::scenarios

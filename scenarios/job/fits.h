@@ -9,6 +9,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_folders.h"
+#include "calibrate/fit/predictor.h"
 #include "hardware/catalog/device.h"
 
 namespace trainfare::scenarios {
@@ -20,6 +21,8 @@ class Fits {
   // The user's own of `device`, else the shipped one; nullptr: its datasheet
   // must do.
   const calibrate::Fit* Of(const hardware::Device& device);
+  // By its fit; without one by its datasheet and the priors of its kind.
+  calibrate::Predictor PredictorOf(const hardware::Device& device);
   // Reads those of many devices at once, before they are asked for.
   void Read(const std::vector<std::string>& devices);
   // Files of the devices asked for so far that are no fits, a line each.

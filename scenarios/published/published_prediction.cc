@@ -223,7 +223,8 @@ class PublishedPredictor {
   Ground AsShipped(const hardware::Device& device) {
     const Fit* fit = fits_.Of(device);
     if (fit == nullptr) {
-      return {Predictor(device), "no fit: datasheet and priors", {}, {}};
+      return {
+          fits_.PredictorOf(device), "no fit: datasheet and priors", {}, {}};
     }
     return {Predictor(device, *fit),
             fmt::format("fit {}", fit->name),

@@ -41,10 +41,7 @@ class Predictors {
     const auto found = predictors_.find(reported_name);
     if (found != predictors_.end()) return found->second;
     const hardware::Device device = Find(reported_name);
-    const calibrate::Fit* fit = fits_.Of(device);
-    return predictors_
-        .emplace(reported_name,
-                 fit != nullptr ? Predictor(device, *fit) : Predictor(device))
+    return predictors_.emplace(reported_name, fits_.PredictorOf(device))
         .first->second;
   }
 

@@ -14,6 +14,7 @@
 #include "model/collective.h"
 #include "model/error.h"
 #include "model/json_fields.h"
+#include "model/limits.h"
 #include "model/record_fields.h"
 
 namespace trainfare::calibrate {
@@ -220,8 +221,10 @@ class Parser {
     }
     if (run_.rows.empty()) CheckRanks();
     const auto size = hardware::ParseInteger(fields[0]);
-    if (!size || *size < 0) {
-      Fail(fmt::format("size: expected bytes, got \"{}\"", fields[0]));
+    if (!size || *size < 0 || *size > model::kLargestCount) {
+      Fail(fmt::format("size: expected bytes from 0 to {}, got \"{}\"",
+                       model::kLargestCount,
+                       fields[0]));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (columns_[i] == "#wrong" && fields[i] != "N/A" &&

@@ -265,6 +265,28 @@ TEST_CASE("Time and Predict agree") {
   CHECK(predictor.PredictTime(workload).total() == time);
 }
 
+// The time and its slopes come of one evaluation, in Jets: its value is the
+// formula's in double, to the last bit.
+TEST_CASE("a prediction's time is the formula's on every device") {
+  for (const Device& device : hardware::DeviceCatalog::Shipped().devices()) {
+    CAPTURE(device.name);
+    const Predictor predictor(device);
+    for (const model::Precision precision :
+         {model::Precision::kFp32, model::Precision::kBf16}) {
+      if (!device.MatrixPeak(precision)) continue;
+      Workload workload = Step("bert-base-uncased", 16, 128);
+      workload.precision = precision;
+      if (device.inference_only) workload.work = model::Work::kForward;
+      const hardware::StepTime<double> one = predictor.Predict(workload).time;
+      const hardware::StepTime<double> other = predictor.PredictTime(workload);
+      CHECK(one.forward.total() == other.forward.total());
+      CHECK(one.backward.total() == other.backward.total());
+      CHECK(one.optimizer.total() == other.optimizer.total());
+      CHECK(one.total() == other.total());
+    }
+  }
+}
+
 TEST_CASE("a fit of another device is refused") {
   const auto& catalog = hardware::DeviceCatalog::Shipped();
   CHECK_THROWS_WITH_AS(Predictor(catalog.Find("t4"), FitOfV100()),

@@ -184,6 +184,11 @@ TEST_CASE("all_reduce_perf: what it is not") {
       "host (-C); run without it");
   CheckRefused(kHead + kColumns + Replaced(kRows, "50.00", "nan"),
                "n.txt:15: time: expected a number, got \"nan\"");
+  // As a double it is beyond what an int64_t holds.
+  CheckRefused(
+      kHead + kColumns + Replaced(kRows, "16777216", "9223372036854775807"),
+      "n.txt:16: size: expected bytes from 0 to 1000000000000000, got "
+      "\"9223372036854775807\"");
 }
 
 }  // namespace trainfare::calibrate
