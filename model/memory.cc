@@ -39,6 +39,14 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
     case OptimizerKind::kAdan:
       lists = 2;  // and the difference of two gradients
       break;
+    case OptimizerKind::kAdafactor:
+      lists = 2;  // the gradient's square, and the update made of its means
+      break;
+    case OptimizerKind::kMuon:
+      // Of a matrix: its update, and the same narrow before and after an
+      // iteration. AdamW's root, of others, is no more.
+      lists = 2;
+      break;
   }
   switch (w.optimizer.implementation) {
     case OptimizerImplementation::kForLoop: {
@@ -194,8 +202,12 @@ class RankMemory {
   }
   int64_t StateBytes() const {
     if (!updates_) return 0;
-    return StateBytesOf(
-        w_, OperationsOf(w_.optimizer.kind).state_tensors * updated_);
+    // Divided over ranks it is that of a share of the parameters.
+    const int64_t numbers =
+        DividesState(w_.parallel)
+            ? OperationsOf(w_.optimizer.kind).state_tensors * updated_
+            : StateNumbersOf(w_);
+    return StateBytesOf(w_, numbers);
   }
   int64_t MasterBytes() const {
     return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;

@@ -6,6 +6,7 @@
 
 #include "model/error.h"
 #include "model/multi_tensor.h"
+#include "model/muon.h"
 #include "model/rounding.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
@@ -73,10 +74,18 @@ std::vector<std::vector<ParameterTensor>> GroupsOf(const Workload& w) {
   return list;
 }
 
-int64_t PackedLaunches(const Workload& w, std::optional<int64_t> lists) {
+// What is updated alike, of all that trains.
+struct UpdatedTensors {
+  int64_t elements = 0;  // of one rank
+  int64_t count = 0;
+};
+
+int64_t PackedLaunches(const Workload& w,
+                       int64_t tensors,
+                       std::optional<int64_t> lists) {
   // Their number alone is known without listing them.
   if (!lists && !w.optimizer.by_layer) {
-    return CeilDivide(TrainableTensorCount(w), kTensorsPerLaunch);
+    return CeilDivide(tensors, kTensorsPerLaunch);
   }
   int64_t launches = 0;
   for (const std::vector<ParameterTensor>& group : GroupsOf(w)) {
@@ -151,9 +160,11 @@ std::vector<Pass> PassesOf(const Workload& w) {
   return passes;
 }
 
-int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
+int64_t LaunchesOf(const Workload& w,
+                   int64_t tensors,
+                   const Pass& pass,
+                   FusedAccess access) {
   if (FlatMasters(w)) return pass.operations;
-  const int64_t tensors = TrainableTensorCount(w);
   if (OnePassWithMasters(w) && access == FusedAccess::kAllTensors) {
     return CeilDivide(tensors, kTensorsPerFusedLaunch);
   }
@@ -163,7 +174,7 @@ int64_t LaunchesOf(const Workload& w, const Pass& pass, FusedAccess access) {
        access == FusedAccess::kOneTensor)) {
     return pass.operations * tensors;
   }
-  return pass.operations * PackedLaunches(w, pass.lists);
+  return pass.operations * PackedLaunches(w, tensors, pass.lists);
 }
 
 // Launches of a pass over so many elements, alike: the sums over all of them
@@ -241,6 +252,19 @@ constexpr OptimizerOperations kLionOperations = {.operations = 7,
                                                  .flops = 10,
                                                  .special = 0,
                                                  .state_tensors = 1};
+// Shazeer & Stern 2018, algorithm 4, as Transformers runs it without momentum:
+// u = g g (1 read, 1 write); u += eps (1, 1); means of rows and of columns (2
+// read); u = their outer product (0, 1); u *= g (2, 1); its norm (1 read);
+// u /= c (1, 1); p's norm (1 read); u *= lr (1, 1); p -= u (2, 1).
+constexpr OptimizerOperations kAdafactorOperations = {
+    .operations = 11,
+    .tensors_read = 12,
+    .tensors_written = 7,
+    .fused_tensors_read = 0,
+    .fused_tensors_written = 0,
+    .flops = 13,
+    .special = 1,
+    .state_tensors = 0};
 // Devlin et al. 2019 in PyTorch, a line at a time. Clip: norm (1 read),
 // root, quotient, comparison (scalars), g *= c (1, 1). m *= b1 (1, 1);
 // m += (1 - b1) g (2, 1); v *= b2 (1, 1); v += (1 - b2) g g (2, 1);
@@ -271,11 +295,67 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
       return kLambOperations;
     case OptimizerKind::kLion:
       return kLionOperations;
+    case OptimizerKind::kMuon:
+      // Of what is no matrix of a block.
+      return kAdamWOperations;
+    case OptimizerKind::kAdafactor:
+      return kAdafactorOperations;
     case OptimizerKind::kBertAdam:
       return kBertAdamOperations;
   }
   ENSURE(false, "an optimizer without operations");
 }
+
+int64_t StateNumbersOf(const Workload& w) {
+  if (w.optimizer.kind == OptimizerKind::kMuon) {
+    const MuonParts parts = MuonPartsOf(w);
+    return parts.matrix_elements +
+           kAdamWOperations.state_tensors * parts.other_elements;
+  }
+  if (w.optimizer.kind == OptimizerKind::kAdafactor) {
+    int64_t numbers = 0;
+    for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
+      numbers += tensor.columns == 1
+                     ? tensor.elements
+                     : tensor.elements / tensor.columns + tensor.columns;
+    }
+    return numbers;
+  }
+  return OperationsOf(w.optimizer.kind).state_tensors * TrainableParameters(w);
+}
+
+namespace {
+
+// The passes of an update over these tensors.
+void AppendPasses(const Workload& w,
+                  const UpdatedTensors& tensors,
+                  FusedAccess access,
+                  std::vector<Kernel>& kernels) {
+  const int64_t narrow = BytesPerElement(w.precision);
+  const bool narrow_both = WidensParameters(w) || OnePassWithMasters(w);
+  for (const Pass& pass : PassesOf(w)) {
+    Kernel kernel = KernelOf(pass,
+                             tensors.elements,
+                             LaunchesOf(w, tensors.count, pass, access),
+                             BytesOfState(w));
+    if (narrow_both) {
+      // Gradients come narrow, parameters also leave narrow.
+      const int64_t elements = tensors.elements / kernel.launches;
+      kernel.bytes_read -= (kSingle - narrow) * elements;
+      kernel.bytes_written += narrow * elements;
+    }
+    if (w.optimizer.state_bits > 0 && kernel.name == "optimizer") {
+      const int64_t less = LessState(w, tensors.elements / kernel.launches);
+      kernel.bytes_read -= less;
+      kernel.bytes_written -= less;
+    }
+    kernel.parameter_bytes = kernel.bytes();
+    kernel.parameter_bytes_written = kernel.bytes_written;
+    kernels.push_back(kernel);
+  }
+}
+
+}  // namespace
 
 void AppendOptimizerKernels(const Workload& w,
                             std::vector<Kernel>& kernels,
@@ -296,7 +376,7 @@ void AppendOptimizerKernels(const Workload& w,
       flat || (MastersInUpdate(w) &&
                w.optimizer.implementation == OptimizerImplementation::kForLoop);
   const int64_t lists = MastersInUpdate(w)
-                            ? PackedLaunches(w, std::nullopt)
+                            ? PackedLaunches(w, tensors, std::nullopt)
                             : CeilDivide(tensors, kTensorsPerLaunch);
   const int64_t launches = by_tensor ? tensors : lists;
   const auto sweep =
@@ -319,23 +399,15 @@ void AppendOptimizerKernels(const Workload& w,
     sweep("widen parameters", launches, narrow, kSingle);
     sweep("gradient norm", 1, narrow, 0);
   }
-  for (const Pass& pass : PassesOf(w)) {
-    Kernel kernel = KernelOf(
-        pass, parameters, LaunchesOf(w, pass, access), BytesOfState(w));
-    if (widens || one_pass) {
-      // Gradients come narrow, parameters also leave narrow.
-      const int64_t elements = parameters / kernel.launches;
-      kernel.bytes_read -= (kSingle - narrow) * elements;
-      kernel.bytes_written += narrow * elements;
+  if (w.optimizer.kind == OptimizerKind::kMuon) {
+    const MuonParts parts = MuonPartsOf(w);
+    AppendMuonKernels(w, parts, kernels);
+    if (parts.other_tensors > 0) {
+      AppendPasses(
+          w, {parts.other_elements, parts.other_tensors}, access, kernels);
     }
-    if (w.optimizer.state_bits > 0 && kernel.name == "optimizer") {
-      const int64_t less = LessState(w, parameters / kernel.launches);
-      kernel.bytes_read -= less;
-      kernel.bytes_written -= less;
-    }
-    kernel.parameter_bytes = kernel.bytes();
-    kernel.parameter_bytes_written = kernel.bytes_written;
-    kernels.push_back(kernel);
+  } else {
+    AppendPasses(w, {parameters, tensors}, access, kernels);
   }
   if (casts) sweep("narrow parameters", launches, kSingle, narrow);
 }

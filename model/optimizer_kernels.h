@@ -18,11 +18,18 @@ struct OptimizerOperations {
   int64_t tensors_written = 0;
   int64_t fused_tensors_read = 0;  // one pass: parameters, gradients, state
   int64_t fused_tensors_written = 0;
-  int64_t flops = 0;          // arithmetic an element
-  int64_t special = 0;        // square roots an element
-  int64_t state_tensors = 0;  // kept between steps, as large as the parameters
+  int64_t flops = 0;    // arithmetic an element
+  int64_t special = 0;  // square roots an element
+  // Kept between steps, as large as the parameters: what StateNumbersOf() asks.
+  int64_t state_tensors = 0;
 };
 OptimizerOperations OperationsOf(OptimizerKind kind);
+
+// Numbers that the optimizer keeps between steps, of all that trains: its state
+// tensors times the parameters; of Muon one a parameter of a matrix of the
+// blocks and AdamW's two of others; of Adafactor one a row and one a column of a
+// matrix, and one a parameter of a vector.
+int64_t StateNumbersOf(const Workload& workload);
 
 // Tensors that one launch of a multi-tensor kernel takes (the pointers have to
 // fit in its arguments).

@@ -296,6 +296,51 @@ void ValidateCheckpointing(const Workload& w) {
   if (w.trainable.lora_rank > 0) refuse("beside adapters");
 }
 
+// Muon and Adafactor look at whole matrices, each in the framework's own
+// operations.
+void ValidateOptimizer(const Workload& w) {
+  const Optimizer& o = w.optimizer;
+  if (o.state_bits != 0 && o.state_bits != 8) {
+    throw InputError(
+        fmt::format("optimizer.state_bits: expected 8, or 0 for as wide as the "
+                    "update, got {}",
+                    o.state_bits));
+  }
+  const bool muon = o.kind == OptimizerKind::kMuon;
+  if (!muon && o.kind != OptimizerKind::kAdafactor) return;
+  const auto refuse = [&](std::string_view key,
+                          std::string_view expected,
+                          std::string_view got) {
+    throw InputError(fmt::format("{}: expected {} beside optimizer {}, got {}",
+                                 key,
+                                 expected,
+                                 ToText(o.kind),
+                                 got));
+  };
+  if (w.parallel.shard != Shard::kNone) {
+    refuse("parallel.shard", "none", ToText(w.parallel.shard));
+  }
+  if (w.parallel.offload != Offload::kNone) {
+    refuse("parallel.offload", "none", ToText(w.parallel.offload));
+  }
+  if (o.state_bits != 0) {
+    refuse("optimizer.state_bits", "0", fmt::to_string(o.state_bits));
+  }
+  if (o.by_layer) refuse("optimizer.by_layer", "false", "true");
+  if (o.masters == Masters::kInUpdate) {
+    refuse("optimizer.masters", "apart or none", ToText(o.masters));
+  }
+  if (!muon && o.implementation == OptimizerImplementation::kFused) {
+    refuse("optimizer.implementation",
+           "for_loop or multi_tensor",
+           ToText(o.implementation));
+  }
+  // Its products are in bf16 whatever the model is in.
+  if (muon && BytesPerElement(w.precision) > 2) {
+    refuse("precision", "bf16, fp16 or fp8", ToText(w.precision));
+  }
+}
+
 }  // namespace
 
 void Validate(const Workload& w) {
@@ -315,12 +360,7 @@ void Validate(const Workload& w) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));
   }
-  if (w.optimizer.state_bits != 0 && w.optimizer.state_bits != 8) {
-    throw InputError(
-        fmt::format("optimizer.state_bits: expected 8, or 0 for as wide as the "
-                    "update, got {}",
-                    w.optimizer.state_bits));
-  }
+  ValidateOptimizer(w);
   if (w.compression.kind == CompressionKind::kPowerSgd) {
     RequireCount(w.compression.rank,
                  1,

@@ -38,6 +38,10 @@ enum class OptimizerKind {
   kAdan,
   kLamb,
   kLion,
+  kMuon,  // of matrices of the blocks; all else AdamW (model/muon.h)
+  // Second moments by row and column of a matrix, no momentum (Shazeer & Stern
+  // 2018).
+  kAdafactor,
   // As in the first BERT repositories: no bias correction, and each tensor is
   // clipped to its own norm before its update.
   kBertAdam,
@@ -51,6 +55,8 @@ inline constexpr auto kWords<OptimizerKind> =
                           {OptimizerKind::kAdan, "adan"},
                           {OptimizerKind::kLamb, "lamb"},
                           {OptimizerKind::kLion, "lion"},
+                          {OptimizerKind::kMuon, "muon"},
+                          {OptimizerKind::kAdafactor, "adafactor"},
                           {OptimizerKind::kBertAdam, "bert_adam"}});
 enum class OptimizerImplementation {
   kForLoop,      // one small kernel per operation and tensor

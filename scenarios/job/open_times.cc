@@ -104,10 +104,9 @@ OpenTime CheckpointTime(const Scenario& scenario, const Cluster& cluster) {
   if (scenario.extras.checkpoint) return Known(*scenario.extras.checkpoint);
   const model::Workload& w = scenario.workload;
   if (w.work != model::Work::kTraining) return {};
-  const auto tensors = static_cast<double>(
-      1 + model::OperationsOf(w.optimizer.kind).state_tensors);
-  const model::Bytes<> size = model::Byte(
-      4.0 * tensors * static_cast<double>(model::TrainableParameters(w)));
+  const model::Bytes<> size =
+      model::Byte(4.0 * static_cast<double>(model::TrainableParameters(w) +
+                                            model::StateNumbersOf(w)));
   return {{},
           {},
           size / (hardware::FactsOfRuns().slowest_write *

@@ -4,7 +4,7 @@
 
 namespace trainfare::scenarios {
 
-// Of this program: "0.1.0".
+// Of this program: "0.2.0".
 std::string_view Version();
 
 }  // namespace trainfare::scenarios

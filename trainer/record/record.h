@@ -126,7 +126,7 @@ std::string HostCpuName();
 int64_t PeakResidentBytes();
 void ResetPeakResident();
 
-// "trainfare-trainer 0.1.0 (commit, LibTorch x, compiler y)".
+// "trainfare-trainer 0.2.0 (commit, LibTorch x, compiler y)".
 std::string VersionText();
 
 }  // namespace trainfare::trainer

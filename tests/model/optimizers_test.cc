@@ -1,0 +1,125 @@
+// Muon and Adafactor, which look at whole matrices.
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/memory.h"
+#include "model/muon.h"
+#include "model/optimizer_kernels.h"
+#include "model/presets.h"
+#include "model/validate.h"
+
+namespace trainfare::model {
+namespace {
+
+Workload Llama8b(OptimizerKind kind) {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.batch = 1;
+  w.sequence_length = 128;
+  w.precision = Precision::kBf16;
+  w.optimizer = {kind, OptimizerImplementation::kForLoop};
+  return w;
+}
+
+PhaseCounts Update(const Workload& w) {
+  return ExpandKernels(w).Counts(Phase::kOptimizer);
+}
+
+double StateBytes(const Workload& w) {
+  return ToBytes(EstimateMemory(w, {}).Of("optimizer state"));
+}
+
+// A block of Llama 3.1 8B: query and output 4096 x 4096, key and value
+// 1024 x 4096, gate, up and down 4096 x 14336.
+constexpr int64_t kMatrixElements =
+    32 * (2 * 4096LL * 4096 + 2 * 1024LL * 4096 + 3 * 4096LL * 14336);
+// Embeddings and head apart, and norms.
+constexpr int64_t kOtherElements = 2 * 128256LL * 4096 + (2 * 32 + 1) * 4096;
+
+}  // namespace
+
+// docs/models/counts.md, "Muon".
+TEST_CASE("Muon orthogonalises the matrices of blocks, by hand") {
+  const Workload w = Llama8b(OptimizerKind::kMuon);
+  CHECK_NOTHROW(Validate(w));
+  const MuonParts parts = MuonPartsOf(w);
+  CHECK(parts.matrix_count == 32 * 7);
+  CHECK(parts.matrix_elements == kMatrixElements);
+  CHECK(parts.other_tensors == 2 + 2 * 32 + 1);
+  CHECK(parts.other_elements == kOtherElements);
+  // Five times 4 m^2 n + 2 m^3.
+  const auto of = [](int64_t m, int64_t n) {
+    return 5 * (4 * m * m * n + 2 * m * m * m);
+  };
+  CHECK(of(4096, 14336) == 5'497'558'138'880);
+  CHECK(Update(w).matrix_flops ==
+        32 * (2 * of(4096, 4096) + 2 * of(1024, 4096) + 3 * of(4096, 14336)));
+  // A number of a matrix, two of all else.
+  CHECK(StateNumbersOf(w) == kMatrixElements + 2 * kOtherElements);
+  CHECK(StateBytes(w) == 4.0 * (kMatrixElements + 2.0 * kOtherElements));
+  // Of a matrix 5 and 2 operations and 15 products, AdamW's 8 of all else.
+  CHECK(Update(w).launches == 32 * 7 * 22 + 8 * 67);
+}
+
+TEST_CASE("Muon's others are updated as the implementation says") {
+  Workload w = Llama8b(OptimizerKind::kMuon);
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  CHECK(Update(w).launches == 32 * 7 * 22 + 2);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  // Adapters alone: two matrices a block, 16 x 4096.
+  CHECK(MuonPartsOf(w).other_tensors == 0);
+  CHECK(Update(w).matrix_flops ==
+        32 * 2 * 5 * (4 * 16 * 16 * 4096LL + 2 * 16 * 16 * 16));
+}
+
+TEST_CASE("Adafactor keeps rows and columns, by hand") {
+  const Workload w = Llama8b(OptimizerKind::kAdafactor);
+  CHECK_NOTHROW(Validate(w));
+  const int64_t block = 2 * (4096 + 4096) + 2 * (1024 + 4096) +
+                        3 * (4096 + 14336) + 2 * 4096;
+  CHECK(StateNumbersOf(w) == 32 * block + 2 * (128256 + 4096) + 4096);
+  CHECK(StateBytes(w) == 4.0 * 3'152'384);
+  CHECK(Update(w).launches == 11 * (32 * 9 + 3));
+  const auto bytes = [](const Workload& of) {
+    const PhaseCounts counts = Update(of);
+    return static_cast<double>(counts.bytes_read + counts.bytes_written) /
+           static_cast<double>(kMatrixElements + kOtherElements);
+  };
+  CHECK(bytes(w) == doctest::Approx(4 * (12 + 7)).epsilon(1e-3));
+}
+
+TEST_CASE("what Muon and Adafactor do not go with is refused") {
+  const auto message = [](Workload w) -> std::string {
+    try {
+      Validate(w);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Workload w = Llama8b(OptimizerKind::kMuon);
+  w.parallel = {.data = 2, .shard = Shard::kFsdp};
+  CHECK(message(w) ==
+        "parallel.shard: expected none beside optimizer muon, got fsdp");
+  w = Llama8b(OptimizerKind::kMuon);
+  w.precision = Precision::kFp32;
+  CHECK(message(w) ==
+        "precision: expected bf16, fp16 or fp8 beside optimizer muon, got "
+        "fp32");
+  w = Llama8b(OptimizerKind::kAdafactor);
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  CHECK(message(w) ==
+        "optimizer.implementation: expected for_loop or multi_tensor beside "
+        "optimizer adafactor, got fused");
+  w = Llama8b(OptimizerKind::kAdafactor);
+  w.optimizer.state_bits = 8;
+  CHECK(message(w) ==
+        "optimizer.state_bits: expected 0 beside optimizer adafactor, got 8");
+}
+
+}  // namespace trainfare::model
