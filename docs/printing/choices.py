@@ -19,7 +19,7 @@ import chart  # noqa: E402
 
 NEAR = 3.0  # percent: so little between two measurements decides nothing
 BINS = [0, 5, 20, 40, 60, 80, 95, 100]
-WORST = 5
+WORST = 3
 SHARES = [0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9]
 DRAWS = 1000
 # The parts of a question that rows of one table do not share; a published one
