@@ -64,19 +64,16 @@ struct Measured {
 };
 
 Measured WorkOf(const TableRow& row) {
-  const std::string& notes = row["notes"];
-  if (Contains(row["stack_notes"], "decoding")) {
-    throw Unused{"autoregressive decoding"};
-  }
-  if (Contains(notes, "FORWARD ONLY part")) {
+  const TimedParts& parts = RulesOfTables().timed_parts;
+  const std::string notes = row.AllNotes();
+  if (ContainsAny(notes, parts.forward)) {
     return {Work::kForwardBackward, Quantity::kForward};
   }
-  if (Contains(notes, "BACKWARD ONLY part")) {
+  if (ContainsAny(notes, parts.backward)) {
     return {Work::kForwardBackward, Quantity::kBackward};
   }
   if (row["task"] == "inference") return {Work::kForward, Quantity::kStep};
-  if (Contains(notes, "no optimizer step") ||
-      Contains(row["stack_notes"], "optimizer step excluded")) {
+  if (ContainsAny(notes, parts.passes)) {
     return {Work::kForwardBackward, Quantity::kStep};
   }
   return {Work::kTraining, Quantity::kStep};
@@ -90,6 +87,25 @@ int64_t MaskedPositions(int64_t length) {
   return std::max<int64_t>(1, length * 15 / 100);
 }
 
+// Whether pre-training predicts every position, not masked ones alone.
+bool PredictsAll(const TableRow& row, std::string_view words) {
+  const std::vector<EveryPosition>& rules = RulesOfTables().every_position;
+  return std::any_of(
+      rules.begin(), rules.end(), [&](const EveryPosition& rule) {
+        return Contains(words, rule.words) &&
+               Contains(row["framework"], rule.framework) &&
+               (rule.framework_is.empty() ||
+                row["framework"] == rule.framework_is);
+      });
+}
+
+Head HeadOf(std::string_view words) {
+  for (const HeadRule& rule : RulesOfTables().heads) {
+    if (Contains(words, rule.words)) return rule.head;
+  }
+  return Head::kSequenceClassification;
+}
+
 void SetHead(const TableRow& row, Workload& workload) {
   Architecture& a = workload.architecture;
   const std::string words = Lowered(row["stack_notes"] + " " + row["notes"]);
@@ -98,23 +114,20 @@ void SetHead(const TableRow& row, Workload& workload) {
   } else if (row["task"] == "pretrain") {
     a.head = Head::kPreTraining;
     a.pooler = true;
-    // Hugging Face's model predicts at every position (NeuSight's script), and
-    // so did NVIDIA's in PyTorch until 2022 (its modeling.py).
-    if (!Contains(words, "huggingface eager") &&
-        !Contains(words, "huggingface; torch.compile") &&
-        !Contains(row["framework"], "HuggingFace BERT") &&
-        !Contains(row["framework"], "NVIDIA BERT") &&
-        !(row["framework"] == "PyTorch" && Contains(words, "apex"))) {
+    if (!PredictsAll(row, words)) {
       workload.predictions_per_sequence =
           MaskedPositions(workload.sequence_length) * workload.documents;
     }
-  } else if (Contains(words, "squad") || Contains(words, "ner ")) {
-    a.head = Head::kQuestionAnswering;
-  } else if (Contains(words, "encoder forward latency")) {
-    a.head = Head::kNone;
   } else {
-    a.head = Head::kSequenceClassification;
+    a.head = HeadOf(words);
   }
+}
+
+OptimizerKind OptimizerOf(std::string_view words) {
+  for (const OptimizerRule& rule : RulesOfTables().optimizers) {
+    if (Contains(words, rule.words)) return rule.kind;
+  }
+  return OptimizerKind::kAdamW;
 }
 
 void SetOptimizer(const TableRow& row, Workload& workload) {
@@ -127,13 +140,9 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
                   RulesOfTables().eight_bit_states)) {
     workload.optimizer.state_bits = 8;
   }
-  workload.optimizer.kind = Contains(words, "LAMB") || Contains(words, "Lamb")
-                                ? OptimizerKind::kLamb
-                                : OptimizerKind::kAdamW;
+  workload.optimizer.kind = OptimizerOf(words);
   OptimizerImplementation& implementation = workload.optimizer.implementation;
-  if (Contains(words, "FusedAdam + O2 AMP when fp16") ||
-      Contains(words, "SQuAD v1.1 fine-tuning; apex FusedAdam")) {
-    // run_squad.py takes apex's FusedAdam for fp16 and BertAdam otherwise.
+  if (ContainsAny(words, RulesOfTables().bert_adam_but_in_fp16)) {
     if (workload.precision == model::Precision::kFp16) {
       implementation = OptimizerImplementation::kFused;
     } else {
@@ -142,15 +151,33 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
     }
     return;
   }
-  const bool fused =
-      Contains(words, "apex") || Contains(words, "fused AdamW") ||
-      Contains(words, "FusedAdam") || Contains(words, "NVIDIA BERT");
+  const bool fused = ContainsAny(words, RulesOfTables().fused_update);
   const bool lists = ContainsAny(words, RulesOfTables().multi_tensor_update);
   if (fused || (!lists && workload.stack.fusion != Fusion::kEager)) {
     implementation = OptimizerImplementation::kFused;
   } else {
     implementation = lists ? OptimizerImplementation::kMultiTensor
                            : OptimizerImplementation::kForLoop;
+  }
+  // There is no kernel for all of it.
+  if (workload.optimizer.kind == OptimizerKind::kAdafactor &&
+      implementation == OptimizerImplementation::kFused) {
+    implementation = OptimizerImplementation::kMultiTensor;
+  }
+}
+
+// What looks at whole matrices, in 16 bits, where the row has neither.
+void RefuseOptimizer(const Workload& workload) {
+  const OptimizerKind kind = workload.optimizer.kind;
+  const bool muon = kind == OptimizerKind::kMuon;
+  if (!muon && kind != OptimizerKind::kAdafactor) return;
+  if (workload.parallel.shard != Shard::kNone) {
+    throw Unused{fmt::format("not predicted: {} over ranks that share state",
+                             model::ToText(kind))};
+  }
+  if (muon && model::BytesPerElement(workload.precision) > 2) {
+    throw Unused{fmt::format("not predicted: muon in {}",
+                             model::ToText(workload.precision))};
   }
 }
 
@@ -191,6 +218,18 @@ void SetWeights(const TableRow& row, Workload& workload) {
   }
 }
 
+void SetAttention(const TableRow& row, model::Stack& stack) {
+  const TableRules& rules = RulesOfTables();
+  const std::string words = Lowered(row.StackWords());
+  if (!ContainsAny(words, rules.flash_attention) &&
+      !ContainsAny(Lowered(row["model"]), rules.flash_attention_models)) {
+    return;
+  }
+  stack.attention = ContainsAny(words, rules.first_flash_attention)
+                        ? model::Attention::kFlash1
+                        : model::Attention::kFlash;
+}
+
 // "lora rank 8", "qlora-bnb-nf4" with a column lora_rank, "none".
 void SetAdapter(const TableRow& row, Workload& workload) {
   const std::string& adapter = row["adapter"];
@@ -213,9 +252,10 @@ void SetAdapter(const TableRow& row, Workload& workload) {
   model::Trainable& trainable = workload.trainable;
   trainable.lora_rank = std::llround(*rank);
   const std::string notes = row.AllNotes();
+  const bool all = ContainsAny(notes, RulesOfTables().all_adapters);
   std::vector<std::string> matrices;
   for (const auto& [word, of_word] : RulesOfTables().adapters) {
-    if (Contains(notes, word) || Contains(notes, "all linear layers")) {
+    if (all || Contains(notes, word)) {
       matrices.insert(matrices.end(), of_word.begin(), of_word.end());
     }
   }
@@ -293,8 +333,8 @@ void SetRecomputation(const TableRow& row, model::Workload& workload) {
         std::find(recipes.begin(), recipes.end(), row["framework"]) !=
             recipes.end();
     workload.gradient_checkpointing =
-        recipe || Contains(row["stack_notes"], "full recomputation") ||
-        Contains(row["stack_notes"], "full activation recomputation");
+        recipe ||
+        ContainsAny(row["stack_notes"], RulesOfTables().full_recomputation);
   } else if (const auto layers = LayersOf(recompute)) {
     workload.gradient_checkpointing = true;
     workload.checkpointed_blocks = *layers;
@@ -357,22 +397,19 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
 
 // What the notes of a row say against it.
 void RefuseDoubtful(const TableRow& row) {
-  const std::string& notes = row["notes"];
-  if (Contains(notes, "BINNED")) {
-    throw Unused{"length-binned data: real length not known"};
+  for (const Doubt& doubt : RulesOfTables().doubts) {
+    const std::string& notes = row[doubt.column];
+    if (!Contains(notes, doubt.words)) continue;
+    const bool trusted = !doubt.but.empty() && Contains(notes, doubt.but) &&
+                         row["metric"] != doubt.but_metric;
+    if (!trusted) throw Unused{doubt.reason};
   }
-  if (Contains(notes, "SUSPECT")) throw Unused{"doubted by its source's notes"};
-  if (Contains(notes, "INCONSISTENT") &&
-      // There the throughput is right and the latency is not.
-      !(Contains(notes, "trust throughput") && row["metric"] != "step_ms")) {
-    throw Unused{"inconsistent by its notes"};
-  }
+}
+
+void RefuseSplit(const TableRow& row) {
   const std::string stack = Lowered(row["stack_notes"]);
-  constexpr auto kParallel = std::to_array<std::string_view>(
-      {"tensor parallel", "pipeline parallel", "model parallel size"});
-  for (const std::string_view words : kParallel) {
-    if (!Contains(stack, words)) continue;
-    if (Contains(stack, "model parallel size 1 ")) continue;
+  if (ContainsAny(stack, RulesOfTables().splits) &&
+      !ContainsAny(stack, RulesOfTables().no_splits)) {
     throw Unused{"tensor or pipeline parallel"};
   }
   for (const std::string_view column :
@@ -438,10 +475,14 @@ struct UsedRow {
   double value = 0;
 };
 
-// Words of the notes, in lower case: a sequence is a row of several documents,
-// or only real tokens are computed; tokens_per_sample says how many they have.
-constexpr std::string_view kPackedDocuments = "packed: a row of";
-constexpr std::string_view kUnpadded = "unpadded";
+// Whether a sequence is half padding, which nobody computes.
+bool HalfPadded(const TableRow& row) {
+  const std::vector<HalfPadding>& rules = RulesOfTables().half_padding;
+  return std::any_of(rules.begin(), rules.end(), [&](const HalfPadding& rule) {
+    return Contains(row["stack_notes"], rule.words) &&
+           Contains(Lowered(row["model"]), rule.model);
+  });
+}
 
 // Length and documents of a sequence as it is computed: whole, packed of
 // several documents, or bare of padding, as long as they are in the mean.
@@ -452,19 +493,15 @@ void SetLengths(const TableRow& row, Workload& workload) {
   const auto real = hardware::ParseNumber(row["tokens_per_sample"]);
   const double share = real ? *real / static_cast<double>(length) : 1.0;
   const bool known = real && share > 0.0 && share <= 1.0;
-  if (known && Contains(notes, kPackedDocuments)) {
+  if (known && ContainsAny(notes, RulesOfTables().packed_documents)) {
     workload.documents = std::llround(1.0 / share);
     return;
   }
-  if (known && Contains(notes, kUnpadded)) {
+  if (known && ContainsAny(notes, RulesOfTables().unpadded)) {
     workload.sequence_length = std::max<int64_t>(1, std::llround(*real));
     return;
   }
-  // The benchmark's sequences of BERT are half padding, which no submission
-  // computes.
-  const bool half_padding = !real && Contains(row["stack_notes"], "MLPerf") &&
-                            Contains(Lowered(row["model"]), "bert");
-  if (half_padding) {
+  if (!real && HalfPadded(row)) {
     throw Unused{"unpadded or packed sequences: real length not known"};
   }
   constexpr double kSame = 0.01;
@@ -478,6 +515,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   Workload workload;
   workload.architecture = ArchitectureOf(row);
   RefuseDoubtful(row);
+  RefuseSplit(row);
   workload.work = measured.work;
   SetLengths(row, workload);
   workload.batch = row.WholeNumber(
@@ -487,13 +525,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   SetPrecision(row, workload);
   workload.stack.fusion = FusionOf(row.StackWords());
   SetWeights(row, workload);
-  if (ContainsAny(Lowered(row.StackWords()), RulesOfTables().flash_attention)) {
-    workload.stack.attention =
-        ContainsAny(Lowered(row.StackWords()),
-                    RulesOfTables().first_flash_attention)
-            ? model::Attention::kFlash1
-            : model::Attention::kFlash;
-  }
+  SetAttention(row, workload.stack);
   if (ContainsAny(Lowered(row.StackWords()), RulesOfTables().fused_loss)) {
     workload.stack.loss = model::LossKernels::kFused;
   }
@@ -504,6 +536,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   if (workload.work == Work::kTraining) SetRecomputation(row, workload);
   SetHead(row, workload);
   SetOptimizer(row, workload);
+  RefuseOptimizer(workload);
   try {
     model::Validate(workload);
   } catch (const InputError& error) {
@@ -650,6 +683,7 @@ UsedRow Read(const TableRow& row) {
   Workload& workload = observation.workload;
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
   workload.parallel = ParallelOf(row, devices);
+  RefuseOptimizer(workload);
   const std::string notes = Lowered(row["stack_notes"]);
   for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
     if (!Contains(notes, unknown.words)) continue;
@@ -674,8 +708,11 @@ UsedRow Read(const TableRow& row) {
     throw Unused{"system_name and device name two devices"};
   }
   observation.framework = row["framework"];
-  // Read off a figure.
-  if (Contains(row["notes"], "DIGITISED")) observation.relative_noise = 0.01;
+  for (const ReadOff& rule : RulesOfTables().read_off) {
+    if (Contains(row["notes"], rule.words)) {
+      observation.relative_noise = rule.noise;
+    }
+  }
   observation.group = hardware::Stem(row.file);
   // Its revisions are of the same people.
   const std::string& source = row["source"];

@@ -40,6 +40,53 @@ std::string PresetOf(const YamlMap& map) {
   });
 }
 
+std::string TextOr(const YamlMap& map, std::string_view key) {
+  return map.OptionalText(key).value_or("");
+}
+
+// What is run, and what of it was timed.
+void ReadRunRules(const YamlMap& root, TableRules& rules) {
+  rules.doubts = ListOf(root, "doubts", [](const YamlMap& map) {
+    Doubt doubt{
+        map.Text("column"), map.Text("words"), map.Text("reason"), {}, {}};
+    if (const auto but = map.OptionalMap("but")) {
+      doubt.but = but->Text("words");
+      doubt.but_metric = but->Text("metric");
+    }
+    return doubt;
+  });
+  const YamlMap parts = root.Map("timed_parts");
+  rules.timed_parts = {
+      parts.Texts("forward"), parts.Texts("backward"), parts.Texts("passes")};
+  rules.heads = ListOf(root, "heads", [](const YamlMap& map) {
+    return HeadRule{map.Text("words"), WordOf<model::Head>(map, "head")};
+  });
+  rules.every_position = ListOf(root, "every_position", [](const YamlMap& map) {
+    return EveryPosition{TextOr(map, "words"),
+                         TextOr(map, "framework"),
+                         TextOr(map, "framework_is")};
+  });
+  rules.optimizers = ListOf(root, "optimizers", [](const YamlMap& map) {
+    return OptimizerRule{map.Text("words"),
+                         WordOf<model::OptimizerKind>(map, "name")};
+  });
+  rules.fused_update = root.Texts("fused_update");
+  rules.bert_adam_but_in_fp16 = root.Texts("bert_adam_but_in_fp16");
+}
+
+// How long sequences are, and how sure a value is.
+void ReadLengthRules(const YamlMap& root, TableRules& rules) {
+  rules.packed_documents = root.Texts("packed_documents");
+  rules.unpadded = root.Texts("unpadded");
+  rules.half_padding = ListOf(root, "half_padding", [](const YamlMap& map) {
+    return HalfPadding{map.Text("words"), map.Text("model")};
+  });
+  rules.read_off = ListOf(root, "read_off", [](const YamlMap& map) {
+    return ReadOff{map.Text("words"), map.Number("noise", 0.0, 1.0)};
+  });
+  rules.unequal_lengths = root.Texts("unequal_lengths");
+}
+
 void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.stacks = ListOf(root, "stacks", [](const YamlMap& map) {
     return StackRule{map.Text("words"), WordOf<model::Fusion>(map, "stack")};
@@ -50,6 +97,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   });
   rules.multi_tensor_update = root.Texts("multi_tensor_update");
   rules.flash_attention = root.Texts("flash_attention");
+  rules.flash_attention_models = root.Texts("flash_attention_models");
   rules.first_flash_attention = root.Texts("first_flash_attention");
   rules.selective_recomputation =
       ListOf(root, "selective_recomputation", [](const YamlMap& map) {
@@ -83,8 +131,11 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
         return PrecisionRule{WordOf<model::Precision>(one, "products"),
                              one.Integer("base_bits", 0, 8)};
       });
+  rules.all_adapters = root.Texts("all_adapters");
   rules.recomputing_recipes = root.Texts("recomputing_recipes");
-  rules.unequal_lengths = root.Texts("unequal_lengths");
+  rules.full_recomputation = root.Texts("full_recomputation");
+  rules.splits = root.Texts("splits");
+  rules.no_splits = root.Texts("no_splits");
   rules.unknown_mechanisms =
       ListOf(root, "unknown_mechanisms", [](const YamlMap& map) {
         return Refusal{map.Text("words"), map.Text("name")};
@@ -122,6 +173,8 @@ void ReadModels(const YamlMap& root, TableRules& rules) {
 TableRules ReadRules(const std::string& path) {
   const YamlMap root = YamlMap::FromFile(path);
   TableRules rules;
+  ReadRunRules(root, rules);
+  ReadLengthRules(root, rules);
   ReadWorkloadRules(root, rules);
   ReadMetrics(root, rules);
   ReadModels(root, rules);

@@ -47,6 +47,49 @@ struct StackRule {
   model::Fusion fusion = model::Fusion::kEager;
 };
 
+// What words of a column say against a row; `but`: not, for other metrics than
+// that, where these words stand there, too.
+struct Doubt {
+  std::string column;
+  std::string words;
+  std::string reason;
+  std::string but;
+  std::string but_metric;
+};
+
+struct TimedParts {
+  std::vector<std::string> forward;
+  std::vector<std::string> backward;
+  std::vector<std::string> passes;
+};
+
+struct HeadRule {
+  std::string words;
+  model::Head head = model::Head::kNone;
+};
+
+// All that is said of it must hold.
+struct EveryPosition {
+  std::string words;
+  std::string framework;     // is in its column
+  std::string framework_is;  // is its column
+};
+
+struct OptimizerRule {
+  std::string words;
+  model::OptimizerKind kind = model::OptimizerKind::kAdamW;
+};
+
+struct HalfPadding {
+  std::string words;
+  std::string model;
+};
+
+struct ReadOff {
+  std::string words;
+  double noise = 0;
+};
+
 struct WeightRule {
   std::string words;
   model::Masters masters = model::Masters::kApart;
@@ -95,10 +138,18 @@ template <class Value>
 using ByWord = std::map<std::string, Value, std::less<>>;
 
 struct TableRules {
+  std::vector<Doubt> doubts;
+  TimedParts timed_parts;
+  std::vector<HeadRule> heads;
+  std::vector<EveryPosition> every_position;
+  std::vector<OptimizerRule> optimizers;
+  std::vector<std::string> fused_update;
+  std::vector<std::string> bert_adam_but_in_fp16;
   std::vector<StackRule> stacks;
   std::vector<WeightRule> narrow_weights;
   std::vector<std::string> multi_tensor_update;
   std::vector<std::string> flash_attention;
+  std::vector<std::string> flash_attention_models;
   std::vector<std::string> first_flash_attention;
   std::vector<SelectiveRule> selective_recomputation;
   std::vector<std::string> widened_beside_adapters;
@@ -110,10 +161,18 @@ struct TableRules {
   std::vector<OffloadRule> offload;
   // Names of model::LoraMatrices.
   ByWord<std::vector<std::string>> adapters;
+  std::vector<std::string> all_adapters;
   ByWord<PrecisionRule> precisions;
   std::vector<std::string> recomputing_recipes;
+  std::vector<std::string> full_recomputation;
+  std::vector<std::string> splits;
+  std::vector<std::string> no_splits;
   ByWord<MetricRule> metrics;
   ByWord<std::string> unused_metrics;  // and why
+  std::vector<std::string> packed_documents;
+  std::vector<std::string> unpadded;
+  std::vector<HalfPadding> half_padding;
+  std::vector<ReadOff> read_off;
   std::vector<std::string> unequal_lengths;
   std::vector<Refusal> unknown_mechanisms;
   std::vector<Refusal> refused_models;

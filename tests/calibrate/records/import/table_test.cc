@@ -379,8 +379,27 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,step_s,1,"
                                 "samples are shorter") ==
         "samples of unequal length: real length not known");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,Adam + Muon,"
-                                "finetune,step_s,1,") == "not predicted: Muon");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,distributed Muon,"
+                                "finetune,step_s,1,") ==
+        "not predicted: Muon divided over ranks");
+  CHECK(ReasonOfDecoder(model + "1,1,fsdp,none,bf16,none,,P,Muon,finetune,"
+                                "step_s,1,") ==
+        "not predicted: muon over ranks that share state");
+}
+
+TEST_CASE("words of an optimizer are read") {
+  const auto optimizer = [](const std::string& words) {
+    const Table table = ParseDecoder(
+        "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,none,none,bf16,none,"
+        ",P," +
+        words + ",pretrain,step_s,1,\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.optimizer.kind;
+  };
+  CHECK(optimizer("Adam + Muon") == model::OptimizerKind::kMuon);
+  CHECK(optimizer("Adafactor") == model::OptimizerKind::kAdafactor);
+  CHECK(optimizer("apex FusedLAMB") == model::OptimizerKind::kLamb);
+  CHECK(optimizer("AdamW") == model::OptimizerKind::kAdamW);
 }
 
 TEST_CASE("words of a stack say what of it is its own") {
