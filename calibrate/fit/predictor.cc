@@ -399,8 +399,9 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const Correction correction = place ? discrepancy.At(*place) : Correction();
   const Correction added = added_.At(workload);
-  const auto [time, times] = EvaluateStep(device_, workload, kernels, values_);
-  prediction.time = time * std::exp(-(correction.mean + added.mean));
+  const StepAndSlopes step = EvaluateStep(device_, workload, kernels, values_);
+  const LogTimes& times = step.log_times;
+  prediction.time = step.time * std::exp(-(correction.mean + added.mean));
   Footing footing;
   footing.grade = ShapeGrade(workload);
   footing.scatter = fitted_ ? fit_.residual_scatter : kDatasheetScatter;

@@ -18,18 +18,18 @@
 namespace trainfare::scenarios {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Node = nlohmann::ordered_json;
 
 // Shares of lengths are written where they leave a line by more.
 constexpr double kSameShare = 1e-9;
 
-Json PaddingJson(const Padding& padding) {
+Node PaddingNode(const Padding& padding) {
   switch (padding.kind) {
     case PaddingKind::kStatic:
       return {{"static", padding.length}};
     case PaddingKind::kDynamic:
-      return padding.length > 0 ? Json{{"dynamic", padding.length}}
-                                : Json("dynamic");
+      return padding.length > 0 ? Node{{"dynamic", padding.length}}
+                                : Node("dynamic");
     case PaddingKind::kBuckets:
       return {{"buckets", padding.buckets}};
   }
@@ -37,7 +37,7 @@ Json PaddingJson(const Padding& padding) {
 }
 
 // Points of the distribution, between which the lengths are equally frequent.
-Json LengthsJson(const model::LengthHistogram& lengths,
+Node LengthsNode(const model::LengthHistogram& lengths,
                  const std::string& source) {
   std::vector<int64_t> points;
   std::vector<double> shares;
@@ -60,19 +60,19 @@ Json LengthsJson(const model::LengthHistogram& lengths,
           {"share_up_to", shares}};
 }
 
-Json DatasetJson(const Scenario& s) {
-  Json json;
+Node DatasetNode(const Scenario& s) {
+  Node json;
   if (!s.dataset.empty()) json["name"] = s.dataset;
   json["train"] = s.train_samples;
   json["eval"] = s.eval_samples;
-  if (s.lengths) json["lengths"] = LengthsJson(*s.lengths, s.lengths_source);
+  if (s.lengths) json["lengths"] = LengthsNode(*s.lengths, s.lengths_source);
   return json;
 }
 
 // What the fields of a workload look like in a scenario.
-Json StepJson(const Scenario& s) {
+Node StepNode(const Scenario& s) {
   const model::Workload& w = s.workload;
-  Json json;
+  Node json;
   model::JsonFieldWriter writer(json);
   VisitFields(writer, w);
   // Forms of their own: ReadScenario() has them.
@@ -93,7 +93,7 @@ Json StepJson(const Scenario& s) {
   return json;
 }
 
-Json CompressionJson(const model::GradientCompression& compression) {
+Node CompressionNode(const model::GradientCompression& compression) {
   if (compression.kind == model::CompressionKind::kPowerSgd) {
     return {{"power_sgd", compression.rank}};
   }
@@ -101,8 +101,8 @@ Json CompressionJson(const model::GradientCompression& compression) {
 }
 
 // Only what is known: the rest is as usual on the device that is asked about.
-Json RunJson(const RunExtras& extras) {
-  Json json = Json::object();
+Node RunNode(const RunExtras& extras) {
+  Node json = Node::object();
   const auto time = [&](const char* key, const auto& value) {
     if (value) json[key] = fmt::format("{} s", ToSeconds(*value));
   };
@@ -141,24 +141,24 @@ std::string ToYaml(const Scenario& s, size_t width) {
   hardware::YamlLines lines(width);
   AddComments(s, lines);
   lines.Add("name", s.title);
-  Json model;
+  Node model;
   model::JsonFieldWriter dimensions(model);
   VisitDimensions(dimensions, w.architecture);
   lines.AddMap("model", model);
-  Json task;
+  Node task;
   model::JsonFieldWriter head(task);
   VisitTask(head, w.architecture, "task");
   lines.AddAll(task);
-  lines.AddMap("dataset", DatasetJson(s));
+  lines.AddMap("dataset", DatasetNode(s));
   lines.Add("epochs", s.epochs);
-  lines.Add("padding", PaddingJson(s.padding));
-  lines.AddAll(StepJson(s));
+  lines.Add("padding", PaddingNode(s.padding));
+  lines.AddAll(StepNode(s));
   if (s.layer_decay < 1.0) {
     lines.Add("learning_rate", {{"layer_decay", s.layer_decay}});
   }
-  lines.Add("gradient_compression", CompressionJson(w.compression));
+  lines.Add("gradient_compression", CompressionNode(w.compression));
   lines.Add("drop_last", s.drop_last);
-  lines.AddMap("run", RunJson(s.extras));
+  lines.AddMap("run", RunNode(s.extras));
   lines.Add("source", s.source);
   return lines.text();
 }
