@@ -88,12 +88,7 @@ int Run(const std::vector<std::string>& asked, SettingUse use) {
   std::vector<scenarios::Setting> settings;
   if (use == SettingUse::kRead) {
     settings = scenarios::Apply(common.setting_files(), app, arguments);
-    if (!common.quiet() &&
-        scenarios::TakesSettings(scenarios::AskedCommand(app))) {
-      for (const std::string& line : scenarios::UnknownVariables(app)) {
-        scenarios::Fail("warning: " + line, scenarios::kOk);
-      }
-    }
+    if (!common.quiet()) scenarios::WarnOfUnknownVariables(app);
   }
   common.SetCommand(arguments);
   return RunCommand(commands, settings);
