@@ -80,8 +80,8 @@ TEST_CASE("Muon's others are updated as the implementation says") {
 TEST_CASE("Adafactor keeps rows and columns, by hand") {
   const Workload w = Llama8b(OptimizerKind::kAdafactor);
   CHECK_NOTHROW(Validate(w));
-  const int64_t block = 2 * (4096 + 4096) + 2 * (1024 + 4096) +
-                        3 * (4096 + 14336) + 2 * 4096;
+  const int64_t block =
+      2 * (4096 + 4096) + 2 * (1024 + 4096) + 3 * (4096 + 14336) + 2 * 4096;
   CHECK(StateNumbersOf(w) == 32 * block + 2 * (128256 + 4096) + 4096);
   CHECK(StateBytes(w) == 4.0 * 3'152'384);
   CHECK(Update(w).launches == 11 * (32 * 9 + 3));
