@@ -37,14 +37,11 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
       lists = 1;
       break;
     case OptimizerKind::kAdan:
-      lists = 2;  // and the difference of two gradients
-      break;
     case OptimizerKind::kAdafactor:
-      lists = 2;  // the gradient's square, and the update made of its means
-      break;
     case OptimizerKind::kMuon:
-      // Of a matrix: its update, and the same narrow before and after an
-      // iteration. AdamW's root, of others, is no more.
+      // Adan's also the difference of two gradients; Adafactor's the square of
+      // the gradient, and the update made of its means; of a matrix of Muon its
+      // update, and the same narrow before and after an iteration.
       lists = 2;
       break;
   }

@@ -14,10 +14,10 @@ constexpr int64_t kNarrow = 2;  // bf16, in which X is whatever the model is
 // of them: bytes are sums over the operations, an element.
 struct Operations {
   KernelName name;
-  int64_t count;
-  int64_t read;
-  int64_t written;
-  int64_t flops;
+  int64_t count = 0;
+  int64_t read = 0;
+  int64_t written = 0;
+  int64_t flops = 0;
 };
 
 Kernel KernelOf(const Operations& o, const MuonParts& parts) {

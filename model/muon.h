@@ -25,11 +25,14 @@ namespace trainfare::model {
 
 inline constexpr int64_t kNewtonSchulzIterations = 5;
 
-// How many matrices there are of m x n, m <= n.
+// The sides of a matrix of m x n, m <= n.
 struct MatrixShape {
   int64_t short_side = 0;
   int64_t long_side = 0;
-  auto operator<=>(const MatrixShape&) const = default;
+  bool operator<(const MatrixShape& other) const {
+    return short_side < other.short_side ||
+           (short_side == other.short_side && long_side < other.long_side);
+  }
 };
 
 // The matrices that Muon updates, and what it leaves to AdamW.

@@ -100,6 +100,9 @@ Command AddPrices(CLI::App& app, CommonOptions& common);
 // One line on standard error, which a terminal shows at its width; returns
 // `code`.
 int Fail(std::string_view message, int code);
+// Such a line for each variable of the environment that looks like a setting and
+// is none (settings.h), where the command that was asked for takes settings.
+void WarnOfUnknownVariables(CLI::App& app);
 // Writes what `make` returns to `command` where `common` says; returns its exit
 // code.
 int Show(CommonOptions& common,

@@ -184,6 +184,13 @@ int Fail(std::string_view message, int code) {
   return code;
 }
 
+void WarnOfUnknownVariables(CLI::App& app) {
+  if (!TakesSettings(AskedCommand(app))) return;
+  for (const std::string& line : UnknownVariables(app)) {
+    Fail("warning: " + line, kOk);
+  }
+}
+
 const char* const kStreamsAndCodes =
     "Results go to standard output, everything else to standard error.\n"
     "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "

@@ -257,13 +257,13 @@ void Settings::ReadFile(const CLI::App& app, const std::string& path) {
   files_.push_back({path, true});
 }
 
-void WarnOfUnknownVariables(CLI::App& app) {
-  if (!TakesSettings(AskedCommand(app))) return;
+std::vector<std::string> UnknownVariables(const CLI::App& app) {
   // Without what all of them begin with, which would make all alike.
   std::vector<std::string> settings;
   for (const std::string& option : OptionsOf(CommandsOf(app))) {
     settings.push_back(VariableOf(option).substr(kPrefix.size()));
   }
+  std::vector<std::string> lines;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
@@ -273,13 +273,14 @@ void WarnOfUnknownVariables(CLI::App& app) {
       continue;
     }
     const auto near = model::Nearest(rest, model::NameViews(settings), 1);
-    const std::string hint =
+    lines.push_back(fmt::format(
+        "{}: no setting has this name{}",
+        name,
         near.empty()
             ? ""
-            : fmt::format("; did you mean \"{}{}\"?", kPrefix, near.front());
-    Fail(fmt::format("warning: {}: no setting has this name{}", name, hint),
-         kOk);
+            : fmt::format("; did you mean \"{}{}\"?", kPrefix, near.front())));
   }
+  return lines;
 }
 
 const Setting* Settings::Of(const CLI::App& command,

@@ -59,10 +59,9 @@ class Settings {
   std::vector<File> files_;
 };
 
-// Warns of each variable of the environment that looks like a setting, is none,
-// and means nothing to the set-up or the tests either; says nothing where the
-// command that was asked for takes no settings.
-void WarnOfUnknownVariables(CLI::App& app);
+// A line for each variable of the environment that looks like a setting, is
+// none, and means nothing to the set-up or the tests either.
+std::vector<std::string> UnknownVariables(const CLI::App& app);
 
 // The options of a command that was read, where the line leaves them out, as
 // `settings` say; returns those that do. Throws InputError or UsageError for a

@@ -94,9 +94,9 @@ TEST_CASE("Adafactor keeps rows and columns, by hand") {
 }
 
 TEST_CASE("what Muon and Adafactor do not go with is refused") {
-  const auto message = [](Workload w) -> std::string {
+  const auto message = [](const Workload& of) -> std::string {
     try {
-      Validate(w);
+      Validate(of);
     } catch (const InputError& error) {
       return error.what();
     }
