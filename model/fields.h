@@ -90,7 +90,7 @@ concept Of = std::same_as<std::remove_const_t<T>, Struct>;
 // What a family has where a file does not say.
 void SetFamilyDefaults(Architecture& architecture);
 
-// What a block is made of.
+// What a block is made of. Long because it is a table: a statement a field.
 template <class Archive, Of<Architecture> A>
 void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "norm",
@@ -236,7 +236,8 @@ void VisitBlock(Archive& archive, A& a) {
           a.final_norm);
 }
 
-// Dimensions, without the task: what `model:` of a scenario spells out.
+// Dimensions, without the task: what `model:` of a scenario spells out. Long
+// because it is a table: a statement a field.
 template <class Archive, Of<Architecture> A>
 void VisitDimensions(Archive& archive, A& a) {
   archive(Field{.name = "name", .about = "What answers call it"}, a.name);
@@ -477,6 +478,7 @@ void VisitFields(Archive& archive, S& s) {
       s.stochastic_rounding);
 }
 
+// Long because it is a table: a statement a field.
 template <class Archive, Of<Workload> W>
 void VisitFields(Archive& archive, W& w) {
   archive(Field{.name = "model", .about = "What is trained", .required = true},

@@ -190,6 +190,11 @@ class Importer {
         used[host->second] = true;
       }
     }
+    CountJoined(rows, used);
+  }
+
+  void CountJoined(const std::vector<Row>& rows,
+                   const std::vector<bool>& used) {
     for (size_t i = 0; i < rows.size(); ++i) {
       if (used[i]) {
         ++imported_.used;

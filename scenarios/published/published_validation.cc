@@ -228,6 +228,7 @@ std::vector<Column> GroupColumns() {
           {"verdict", "verdict", Align::kLeft}};
 }
 
+// Long because it is a row of a table: a statement a cell.
 std::vector<Cell> GroupCells(const PublishedGroup& group,
                              PublishedProtocol protocol,
                              const PublishedGroup::Limit& limit,
