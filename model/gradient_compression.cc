@@ -6,6 +6,7 @@
 
 #include "model/error.h"
 #include "model/overlap.h"
+#include "model/product_kernel.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
@@ -48,15 +49,7 @@ Kernel Pass(KernelName name,
 // (m, k) by (k, n); the large operand is a gradient, touched once a step.
 Kernel Product(
     KernelName name, int64_t m, int64_t n, int64_t k, int64_t launches) {
-  Kernel kernel;
-  kernel.name = name;
-  kernel.kind = KernelKind::kGemm;
-  kernel.gemm = {1, m, n, k};
-  kernel.launches = launches;
-  kernel.work_items = m * n;
-  kernel.matrix_flops = 2 * m * n * k;
-  kernel.bytes_read = kSingle * (m * k + k * n);
-  kernel.bytes_written = kSingle * m * n;
+  Kernel kernel = ProductKernel(name, m, n, k, launches, kSingle);
   kernel.parameter_bytes = kernel.bytes();
   kernel.parameter_bytes_written = kernel.bytes_written;
   return kernel;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/product_kernel.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -38,15 +39,8 @@ Kernel KernelOf(const Operations& o, const MuonParts& parts) {
 // C (m, n) = A (m, k) B (k, n) and a term of its own size; X is warm in cache
 // from one product to the next.
 Kernel Product(int64_t m, int64_t n, int64_t k, bool adds, int64_t launches) {
-  Kernel kernel;
-  kernel.kind = KernelKind::kGemm;
-  kernel.name = "orthogonalise";
-  kernel.gemm = {1, m, n, k};
-  kernel.launches = launches;
-  kernel.work_items = m * n;
-  kernel.matrix_flops = 2 * m * n * k;
-  kernel.bytes_read = kNarrow * (m * k + k * n + (adds ? m * n : 0));
-  kernel.bytes_written = kNarrow * m * n;
+  Kernel kernel = ProductKernel("orthogonalise", m, n, k, launches, kNarrow);
+  if (adds) kernel.bytes_read += kNarrow * m * n;
   return kernel;
 }
 

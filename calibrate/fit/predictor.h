@@ -109,7 +109,6 @@ class Predictor {
 
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
-  bool fitted() const { return fitted_; }  // else the fit is its priors
   // The parameters' values, in order.
   const std::vector<double>& values() const { return values_; }
 

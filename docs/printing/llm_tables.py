@@ -4,8 +4,8 @@ import collections
 import statistics
 import sys
 
-from .measured_tables import reason_of, what_was_chosen
-from .pages import Page, grouped, table
+from .measured_tables import what_was_chosen
+from .pages import Page, table
 
 FOLDER = "llm/"
 PROTOCOLS = ["as-shipped", "added-runs=1", "added-runs=5"]

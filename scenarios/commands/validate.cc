@@ -391,16 +391,19 @@ class Validation {
 
   void AsShipped() {
     Fits fits;
-    std::vector<Predictor> predictors;
+    std::vector<const calibrate::Fit*> of_device;
     for (const DeviceRows& rows : devices_) {
-      predictors.push_back(fits.PredictorOf(rows.device));
+      of_device.push_back(fits.Of(rows.device));
     }
     left_out_fits_ = fits.left_out();
     ForEach(devices_.size(), "devices", [&](size_t d) {
       Attempt(devices_[d].rows, [&] {
-        const std::vector<size_t>& rows = devices_[d].rows;
-        PredictRows(predictors[d], rows);
-        if (predictors[d].fitted()) MarkKnown(predictors[d].fit(), rows);
+        const hardware::Device& device = devices_[d].device;
+        const calibrate::Fit* fit = of_device[d];
+        const Predictor predictor =
+            fit != nullptr ? Predictor(device, *fit) : Predictor(device);
+        PredictRows(predictor, devices_[d].rows);
+        if (fit != nullptr) MarkKnown(*fit, devices_[d].rows);
       });
     });
   }

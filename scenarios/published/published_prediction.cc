@@ -223,8 +223,7 @@ class PublishedPredictor {
   Ground AsShipped(const hardware::Device& device) {
     const Fit* fit = fits_.Of(device);
     if (fit == nullptr) {
-      return {
-          fits_.PredictorOf(device), "no fit: datasheet and priors", {}, {}};
+      return {Predictor(device), "no fit: datasheet and priors", {}, {}};
     }
     return {Predictor(device, *fit),
             fmt::format("fit {}", fit->name),

@@ -159,6 +159,11 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
     implementation = lists ? OptimizerImplementation::kMultiTensor
                            : OptimizerImplementation::kForLoop;
   }
+  if (workload.optimizer.kind == OptimizerKind::kMuon &&
+      model::BytesPerElement(workload.precision) > 2) {
+    throw Unused{fmt::format("not predicted: muon in {}",
+                             model::ToText(workload.precision))};
+  }
   // There is no kernel for all of it.
   if (workload.optimizer.kind == OptimizerKind::kAdafactor &&
       implementation == OptimizerImplementation::kFused) {
@@ -166,18 +171,14 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
   }
 }
 
-// What looks at whole matrices, in 16 bits, where the row has neither.
-void RefuseOptimizer(const Workload& workload) {
+// What looks at whole matrices, where ranks have parts of them.
+void RefuseParts(const Workload& workload) {
   const OptimizerKind kind = workload.optimizer.kind;
-  const bool muon = kind == OptimizerKind::kMuon;
-  if (!muon && kind != OptimizerKind::kAdafactor) return;
-  if (workload.parallel.shard != Shard::kNone) {
+  const bool whole =
+      kind == OptimizerKind::kMuon || kind == OptimizerKind::kAdafactor;
+  if (whole && workload.parallel.shard != Shard::kNone) {
     throw Unused{fmt::format("not predicted: {} over ranks that share state",
                              model::ToText(kind))};
-  }
-  if (muon && model::BytesPerElement(workload.precision) > 2) {
-    throw Unused{fmt::format("not predicted: muon in {}",
-                             model::ToText(workload.precision))};
   }
 }
 
@@ -536,7 +537,6 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   if (workload.work == Work::kTraining) SetRecomputation(row, workload);
   SetHead(row, workload);
   SetOptimizer(row, workload);
-  RefuseOptimizer(workload);
   try {
     model::Validate(workload);
   } catch (const InputError& error) {
@@ -683,7 +683,7 @@ UsedRow Read(const TableRow& row) {
   Workload& workload = observation.workload;
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
   workload.parallel = ParallelOf(row, devices);
-  RefuseOptimizer(workload);
+  RefuseParts(workload);
   const std::string notes = Lowered(row["stack_notes"]);
   for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
     if (!Contains(notes, unknown.words)) continue;

@@ -1,0 +1,32 @@
+#pragma once
+
+// A product on the matrix engine that is no layer's: of compressed gradients, of
+// an update.
+
+#include <cstdint>
+
+#include "model/kernel_list.h"
+
+namespace trainfare::model {
+
+// (m, k) by (k, n), operands read and the result written once, `element` bytes
+// each.
+inline Kernel ProductKernel(KernelName name,
+                            int64_t m,
+                            int64_t n,
+                            int64_t k,
+                            int64_t launches,
+                            int64_t element) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.kind = KernelKind::kGemm;
+  kernel.gemm = {1, m, n, k};
+  kernel.launches = launches;
+  kernel.work_items = m * n;
+  kernel.matrix_flops = 2 * m * n * k;
+  kernel.bytes_read = element * (m * k + k * n);
+  kernel.bytes_written = element * m * n;
+  return kernel;
+}
+
+}  // namespace trainfare::model
