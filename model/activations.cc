@@ -76,13 +76,16 @@ int64_t LatentBytes(const Workload& w, int64_t tokens) {
          width.element;
 }
 
-// What an RMSNorm of single operations keeps besides its input: its scaled form
-// in fp32, and that input in fp32 where it is narrow.
+// What an RMSNorm of single operations keeps besides its input: that input in
+// fp32 where it is narrow, and for the gradient of its weights its scaled form,
+// which is as narrow as the input again (LlamaRMSNorm of Transformers).
 int64_t NormTemporaries(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   if (a.norm != Norm::kRms || RulesOf(w).fuses_norm) return 0;
-  const int64_t copies = Widths(w).wide < kSingle ? 2 : 1;
-  return tokens * a.hidden * copies * kSingle;
+  const int64_t wide = Widths(w).wide;
+  int64_t bytes = wide < kSingle ? kSingle : 0;
+  if (w.trainable.lora_rank == 0) bytes += wide;
+  return tokens * a.hidden * bytes;
 }
 
 // Rows of `hidden` that the three projections keep as their inputs, from
@@ -262,6 +265,11 @@ int64_t HeadBytes(const Workload& w) {
   const Widths width(w);
   const Logits logits = LogitsOf(w);
   const Head head = w.architecture.head;
+  if (head == Head::kCausalLanguageModel && !TwoSided(w)) {
+    // The last norm's input, and the operand of the projection.
+    return w.tokens() * w.architecture.hidden * (width.wide + width.element) +
+           NormTemporaries(w, w.tokens());
+  }
   const bool transformed =
       (logits.vocabulary && head != Head::kCausalLanguageModel) ||
       (head == Head::kQuestionAnswering && w.architecture.head_norm);
@@ -473,11 +481,14 @@ int64_t LogitBytes(const Workload& w) {
   const int64_t kept = w.work == Work::kForward ? 1 : 2;
   // Eager causal models widen narrow logits and let these go: what stands at
   // once is widened logits, a copy of them without the last position or their
-  // gradient, and log-probabilities (modeling_llama.py of Transformers 4.40).
+  // gradient, and, unless one kernel has them all, log-probabilities
+  // (modeling_llama.py of Transformers 4.40).
   const bool widened = LossOf(w).shifts && kept == 2 &&
                        BytesPerElement(w.precision) < kSingle &&
                        w.architecture.head == Head::kCausalLanguageModel;
-  if (widened) return 3 * rows * logits.classes * kSingle;
+  if (widened) {
+    return (LossOf(w).fuses ? 2 : 3) * rows * logits.classes * kSingle;
+  }
   if (LossOf(w).chunks && w.architecture.head == Head::kCausalLanguageModel) {
     // In place, with one fp32 copy; beside them the rows' own gradient.
     return LossChunk(w.architecture, logits.rows) * logits.classes *
@@ -518,6 +529,19 @@ ActivationBytes Activations(const Workload& w) {
   return result;
 }
 
+// Inputs of the blocks above the lowest, and gradients of these, that stand
+// until the backward pass ends. PyTorch's FSDP frees a frozen block once all of
+// its inputs have their gradients and holds on to both until then; of a block
+// that is computed again these are leaves of a graph, whose gradients
+// accumulate (torch/distributed/fsdp/_runtime_utils.py,
+// _register_post_backward_reshard_only_hook; reentrant checkpoints).
+int64_t InputsOfFrozenBlocks(const Workload& w) {
+  const bool frozen = w.trainable.lora_rank > 0;
+  if (w.parallel.shard != Shard::kFsdp || !frozen) return 0;
+  const int64_t above = std::max<int64_t>(0, BlocksComputedAgain(w) - 1);
+  return 2 * above * w.tokens() * w.architecture.hidden * Widths(w).wide;
+}
+
 LowestBlockBytes LowestBlockOf(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * w.sequence_length;
@@ -527,6 +551,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w) {
   block.held += BlocksComputedAgain(w) > 0
                     ? tokens * a.hidden * Widths(w).wide + Activations(w).anew
                     : LayerActivationBytes(w, experts) + PartsAnewBytes(w);
+  block.held += InputsOfFrozenBlocks(w);
   // Two of the feed-forward's width, or those of attention, which come when the
   // feed-forward's tensors are gone.
   const int64_t rows = experts ? tokens * a.experts_per_token : tokens;

@@ -390,6 +390,10 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                          "stack keeps weights",
                 .most = 8},
           lora.trainable.base_bits);
+  archive(Field{.name = "double_quantised",
+                .about = "Their constants are quantised once more (QLoRA; "
+                         "bitsandbytes if told so)"},
+          lora.trainable.double_quantised);
   archive(Field{.name = "wide",
                 .about = "Adapters in fp32 beside narrow weights (PEFT's "
                          "default)"},

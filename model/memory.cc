@@ -242,7 +242,7 @@ int64_t RankMemory::ParameterBytes() const {
   const int64_t as_masters = MastersAreShard(w_) && updates_ ? trained_ : 0;
   return Share(elements_ - as_masters - quantised_, divided_) *
              ParameterWidth(w_) +
-         QuantisedBytes(Share(quantised_, divided_), w_.trainable.base_bits);
+         QuantisedBytes(Share(quantised_, divided_), w_.trainable);
 }
 
 // Narrow copies of fp32 weights: of what is gathered, where that is less than

@@ -32,8 +32,7 @@ int64_t OnHost(const Workload& w, const ShardUnit& unit) {
   const int64_t rest = unit.elements - unit.quantised - trained;
   return ShareOf(trained, w.parallel) * BytesOfState(w) +
          ShareOf(rest, w.parallel) * narrow +
-         QuantisedBytes(ShareOf(unit.quantised, w.parallel),
-                        w.trainable.base_bits);
+         QuantisedBytes(ShareOf(unit.quantised, w.parallel), w.trainable);
 }
 
 ShardUnit WholeModel(const Workload& w) {

@@ -101,7 +101,7 @@ int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {
   const int64_t width =
       NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
   return (unit.elements - unit.quantised) * width +
-         QuantisedBytes(unit.quantised, w.trainable.base_bits);
+         QuantisedBytes(unit.quantised, w.trainable);
 }
 
 int64_t SummedBytes(const Workload& w, const ShardUnit& unit) {

@@ -204,6 +204,8 @@ constexpr LossRules LossOf(const Workload& workload) {
       return {false, rules.eager_outside, false};
     case LossKernels::kFused:
       return {false, false, true};
+    case LossKernels::kFusedWidened:
+      return {false, true, true};
     case LossKernels::kChunked:
       return {true, false, false};
     case LossKernels::kOfStack:

@@ -139,9 +139,15 @@ int64_t BlocksComputedAgain(const Workload& w) {
   return w.checkpointed_blocks > 0 ? std::min(w.checkpointed_blocks, all) : all;
 }
 
-int64_t QuantisedBytes(int64_t elements, int64_t bits) {
+int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
   constexpr int64_t kGroup = 64;
-  return elements * bits / 8 + CeilDivide(elements, kGroup) * kSingle;
+  constexpr int64_t kGroupOfGroups = 256;
+  const int64_t groups = CeilDivide(elements, kGroup);
+  const int64_t constants =
+      trainable.double_quantised
+          ? groups + CeilDivide(groups, kGroupOfGroups) * kSingle
+          : groups * kSingle;
+  return elements * trainable.base_bits / 8 + constants;
 }
 
 }  // namespace trainfare::model

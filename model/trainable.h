@@ -34,8 +34,9 @@ int64_t LayersWithBackward(const Workload& workload);
 // The lowest of these, which are computed again in the backward pass.
 int64_t BlocksComputedAgain(const Workload& workload);
 
-// Bytes of frozen parameters of so many bits: their own, and a constant in fp32
-// a group of 64 (Dettmers et al. 2023, section 3).
-int64_t QuantisedBytes(int64_t elements, int64_t bits);
+// Bytes of frozen parameters in few bits: their own, and a constant a group of
+// 64: in fp32, or in a byte with one in fp32 for 256 groups (Dettmers et al.
+// 2023, section 3).
+int64_t QuantisedBytes(int64_t elements, const Trainable& trainable);
 
 }  // namespace trainfare::model

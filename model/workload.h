@@ -137,6 +137,9 @@ enum class LossKernels {
   kOfStack,  // as the stack has them
   kPlain,    // log-softmax and what the target has of it
   kFused,    // one kernel; its gradient replaces the logits
+  // The same behind a head that widens them and copies all but the last
+  // position: a fused cross entropy under Transformers' own models.
+  kFusedWidened,
   kChunked,  // with the logits of some rows at a time
 };
 template <>
@@ -145,6 +148,7 @@ inline constexpr auto kWords<LossKernels> =
                        {{LossKernels::kOfStack, "of_stack"},
                         {LossKernels::kPlain, "plain"},
                         {LossKernels::kFused, "fused"},
+                        {LossKernels::kFusedWidened, "fused_widened"},
                         {LossKernels::kChunked, "chunked"}});
 
 struct Optimizer {
@@ -203,6 +207,8 @@ struct Trainable {
   // Bits of the frozen matrices of blocks beside adapters, with constants a
   // group (QLoRA: 4); 0 = as the stack keeps weights.
   int64_t base_bits = 0;
+  // These constants are kept in 8 bits, with constants of their own.
+  bool double_quantised = true;
 
   bool everything() const { return frozen_layers == 0 && lora_rank == 0; }
   friend bool operator==(const Trainable&, const Trainable&) = default;

@@ -876,13 +876,17 @@ void PassKernels::ScatterFirstTokens() {
 void PassKernels::LossBackward(int64_t rows, int64_t classes) {
   const int64_t scores = rows * classes;
   if (OneKernelCriterion() || FusedLoss(classes)) {
+    const bool widened =
+        FusedLoss(classes) && LossOf(w_).shifts && element_ < 4;
+    const int64_t width = widened ? 4 : element_;
     Reduction("loss gradient",
               rows,
               scores,
-              element_,
-              element_,
+              width,
+              width,
               kSoftmaxForwardFlops + 2,
               1);
+    if (widened) Copy("cast gradient", scores, 4, element_);
     return;
   }
   if (!EagerOutside()) {

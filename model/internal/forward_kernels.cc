@@ -5,6 +5,7 @@
 #include "model/memory.h"
 #include "model/rounding.h"
 #include "model/sharding.h"
+#include "model/trainable.h"
 
 namespace trainfare::model::internal {
 
@@ -320,12 +321,11 @@ void PassKernels::RotaryForward(const AttentionShape& shape,
 // Frozen matrices of few bits are widened each time that a product reads them
 // (Dettmers et al. 2023).
 void PassKernels::Dequantise(int64_t elements) {
-  const int64_t bits = w_.trainable.base_bits;
-  if (bits == 0) return;
+  if (w_.trainable.base_bits == 0) return;
   Kernel& kernel =
       Push("dequantise weights", KernelKind::kElementwise, elements);
   kernel.vector_flops = 2 * elements;  // a table's value, its group's scale
-  kernel.bytes_read = elements * bits / 8 + elements / 64 * 4;
+  kernel.bytes_read = QuantisedBytes(elements, w_.trainable);
   kernel.bytes_written = elements * element_;
   kernel.parameter_bytes = kernel.bytes();
 }
@@ -999,8 +999,15 @@ void PassKernels::ChunkedVocabulary(int64_t rows) {
 // Log-softmax and negative log-likelihood, in fp32.
 void PassKernels::Loss(int64_t rows, int64_t classes) {
   if (FusedLoss(classes)) {
-    Reduction(
-        "loss", rows, rows * classes, element_, 0, kSoftmaxForwardFlops, 1);
+    const bool widened = LossOf(w_).shifts && element_ < 4;
+    if (widened) Copy("cast logits", rows * classes, element_, 4);
+    Reduction("loss",
+              rows,
+              rows * classes,
+              widened ? 4 : element_,
+              0,
+              kSoftmaxForwardFlops,
+              1);
     list_.kernels.back().bytes_written = rows * 8;  // log-sum-exp, loss
     return;
   }

@@ -252,6 +252,12 @@ TEST_CASE("a loss of its own kernels") {
   w.stack.loss = LossKernels::kFused;
   const double fused = EstimateMemory(w, {}).Of("logits").base();
   CHECK(fused == 2.0 * static_cast<double>(logits));
+  // Behind the casts of eager models: (2 + 4), (4); (4 + 4), (4 + 2).
+  CHECK(bytes(LossKernels::kFusedWidened) - bytes(LossKernels::kFused) ==
+        logits * (24 - 6));
+  w.stack.loss = LossKernels::kFusedWidened;
+  CHECK(EstimateMemory(w, {}).Of("logits").base() ==
+        8.0 * static_cast<double>(logits));
 }
 
 // PEFT: what query's and value's adapters take is widened and narrowed, forward
@@ -321,13 +327,17 @@ TEST_CASE("adapters of Llama 3.1 8B by hand") {
   for (const Kernel& kernel : ExpandKernels(w).kernels) {
     CHECK(kernel.name.text() != "weight gradient");
   }
-  // 4 bits and 4 bytes a group of 64: 36 bytes.
-  CHECK(QuantisedBytes(64, 4) == 36);
+  // 4 bits and 4 bytes a group of 64: 36 bytes. Twice quantised, 256 groups:
+  // 8192 bytes, a byte a group, and 4.
+  Trainable once{.base_bits = 4, .double_quantised = false};
+  CHECK(QuantisedBytes(64, once) == 36);
+  once.double_quantised = true;
+  CHECK(QuantisedBytes(16'384, once) == 8192 + 256 + 4);
   const double whole = ToBytes(EstimateMemory(w, {}).Of("parameters"));
   w.trainable.base_bits = 4;
   const double packed = ToBytes(EstimateMemory(w, {}).Of("parameters"));
   const double block = 32.0 * (41'943'040 + 176'160'768);
-  CHECK(whole - packed == block * (2.0 - 36.0 / 64));
+  CHECK(whole - packed == block * (2.0 - 8452.0 / 16'384));
   bool widened = false;
   for (const Kernel& kernel : ExpandKernels(w).kernels) {
     widened = widened || kernel.name == "dequantise weights";

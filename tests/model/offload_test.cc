@@ -111,7 +111,8 @@ TEST_CASE("frozen parameters come in their few bits, and stay as they are") {
   const int64_t adapters = 16 * (4096 + 4096 + 4096 + 1024);
   CHECK(units.blocks[0].quantised == matrices);
   CHECK(ParametersFromHost(w, units.blocks[0]) ==
-        QuantisedBytes(matrices / 2, 4) + (norms * 2 + adapters * 4) / 2);
+        QuantisedBytes(matrices / 2, w.trainable) +
+            (norms * 2 + adapters * 4) / 2);
   CHECK(HostUpdateBytes(w) == 32 * adapters / 2 * 28);
 }
 

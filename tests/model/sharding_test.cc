@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "model/activations.h"
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -187,7 +188,25 @@ TEST_CASE("adapters: the frozen weights are divided, few bits stay few") {
   w.trainable.base_bits = 4;
   const int64_t matrices = kBlock - 2 * 4096;
   CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0]) ==
-        QuantisedBytes(matrices, 4) + 2 * (2 * 4096 + 16 * (4096 + 4096)));
+        QuantisedBytes(matrices, w.trainable) +
+            2 * (2 * 4096 + 16 * (4096 + 4096)));
+}
+
+// PyTorch's FSDP holds on to the inputs of frozen blocks that are computed
+// again, and to the gradients of these, until the backward pass ends.
+TEST_CASE("inputs of frozen blocks stand under FSDP") {
+  const auto held = [](Shard shard, int64_t rank) {
+    Workload w = Llama(shard);
+    w.trainable.lora_rank = rank;
+    w.trainable.lora.query = rank > 0;
+    w.gradient_checkpointing = true;
+    return LowestBlockOf(w).held;
+  };
+  // 31 blocks above the lowest, 4096 numbers of 2 bytes a token.
+  const int64_t tokens = Llama(Shard::kFsdp).tokens();
+  CHECK(held(Shard::kFsdp, 16) - held(Shard::kZero3, 16) ==
+        2 * 31 * tokens * 4096 * 2);
+  CHECK(held(Shard::kFsdp, 0) == held(Shard::kZero3, 0));
 }
 
 TEST_CASE("an update is of the share, without casts where masters are it") {

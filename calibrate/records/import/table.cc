@@ -202,9 +202,11 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
 
 void SetWeights(const TableRow& row, Workload& workload) {
   if (model::BytesPerElement(workload.precision) >= 4) return;
-  // What adapters stand beside stays as it was loaded.
+  // What adapters stand beside stays as it was loaded. FSDP wants one width
+  // (trl's SFTTrainer: is_sharded_qlora).
   const bool widened =
       workload.trainable.base_bits > 0 &&
+      !row["sharding"].starts_with("fsdp") &&
       ContainsAny(row["stack_notes"], RulesOfTables().widened_beside_adapters);
   if (widened) return;
   if (workload.trainable.lora_rank > 0) workload.stack.narrow_weights = true;
@@ -215,6 +217,15 @@ void SetWeights(const TableRow& row, Workload& workload) {
     if (!Contains(in_notes ? notes : words, rule.words)) continue;
     workload.stack.narrow_weights = true;
     workload.optimizer.masters = rule.masters;
+    return;
+  }
+}
+
+void SetLoss(const TableRow& row, model::Stack& stack) {
+  const std::string words = Lowered(row.StackWords());
+  for (const LossRule& rule : RulesOfTables().losses) {
+    if (!Contains(words, rule.words)) continue;
+    stack.loss = rule.loss;
     return;
   }
 }
@@ -527,9 +538,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   workload.stack.fusion = FusionOf(row.StackWords());
   SetWeights(row, workload);
   SetAttention(row, workload.stack);
-  if (ContainsAny(Lowered(row.StackWords()), RulesOfTables().fused_loss)) {
-    workload.stack.loss = model::LossKernels::kFused;
-  }
+  SetLoss(row, workload.stack);
   workload.trainable.wide_adapters =
       workload.trainable.lora_rank > 0 && workload.stack.narrow_weights &&
       ContainsAny(row.StackWords(), RulesOfTables().wide_adapters);
@@ -728,7 +737,7 @@ UsedRow Read(const TableRow& row) {
   return used;
 }
 
-MemoryFigure FigureOf(Metric metric) {
+MemoryFigure FigureOf(Metric metric, const std::string& framework) {
   switch (metric) {
     case Metric::kPeakReserved:
       return MemoryFigure::kReserved;
@@ -737,7 +746,9 @@ MemoryFigure FigureOf(Metric metric) {
     case Metric::kOutOfMemory:
       return MemoryFigure::kOutOfMemory;
     default:
-      return MemoryFigure::kAllocated;
+      return ContainsAny(framework, RulesOfTables().reserved_peaks)
+                 ? MemoryFigure::kReserved
+                 : MemoryFigure::kAllocated;
   }
 }
 
@@ -749,7 +760,7 @@ MemoryObservation MemoryOf(UsedRow used) {
   memory.device = std::move(o.device);
   memory.device_count = o.device_count;
   memory.workload = std::move(o.workload);
-  memory.figure = FigureOf(used.metric);
+  memory.figure = FigureOf(used.metric, o.framework);
   if (memory.figure != MemoryFigure::kOutOfMemory) {
     memory.measured = model::Byte(used.value);
   }

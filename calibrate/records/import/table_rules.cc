@@ -104,9 +104,12 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
         return SelectiveRule{map.Text("words"), WordOf<Selective>(map, "of")};
       });
   rules.widened_beside_adapters = root.Texts("widened_beside_adapters");
-  rules.fused_loss = root.Texts("fused_loss");
+  rules.losses = ListOf(root, "losses", [](const YamlMap& map) {
+    return LossRule{map.Text("words"), WordOf<model::LossKernels>(map, "loss")};
+  });
   rules.wide_adapters = root.Texts("wide_adapters");
   rules.eight_bit_states = root.Texts("eight_bit_states");
+  rules.reserved_peaks = root.Texts("reserved_peaks");
   rules.measured_all_reduce =
       NamedOf(root,
               "measured_all_reduce",

@@ -113,6 +113,12 @@ struct SelectiveRule {
   Selective of = Selective::kOperations;
 };
 
+// How the loss over a vocabulary is made, by words of its stack.
+struct LossRule {
+  std::string words;
+  model::LossKernels loss = model::LossKernels::kOfStack;
+};
+
 struct PrecisionRule {
   model::Precision products = model::Precision::kFp32;
   int64_t base_bits = 0;  // of a frozen base beside adapters; 0: there is none
@@ -153,9 +159,10 @@ struct TableRules {
   std::vector<std::string> first_flash_attention;
   std::vector<SelectiveRule> selective_recomputation;
   std::vector<std::string> widened_beside_adapters;
-  std::vector<std::string> fused_loss;
+  std::vector<LossRule> losses;
   std::vector<std::string> wide_adapters;
   std::vector<std::string> eight_bit_states;
+  std::vector<std::string> reserved_peaks;
   ByWord<double> measured_all_reduce;  // by column, in B/s
   std::vector<ShardRule> sharding;
   std::vector<OffloadRule> offload;
