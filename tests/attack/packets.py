@@ -4,11 +4,12 @@
 
 Two ranks train as on two hosts, behind a shared secret. While the first waits
 for the second strangers say a packet each, and some of them stay; others come
-while the ranks connect. Both then train on, say nothing, let nobody in any more
-and stop when they are asked to.
+while the ranks connect. None is told a key or how many there are, and one who
+knows every key says in vain that a rank is lost. Both then train on, say
+nothing, let nobody in any more and stop when they are asked to.
 """
 
-import json
+import hashlib
 import select
 import signal
 import socket
@@ -30,6 +31,10 @@ PACKETS = 2000  # an attack, each heard by a socket that listens
 KNOCKS_LATE = 40
 KEYS_OF_A_RUN = ("lost", "pulse/0", "pulse/1", "member/0", "left/0", "line/0")
 SIZES = (0, 1, 8 * 1024, 8 * 1024 + 1, 2**31, 2**32, 2**63, 2**64 - 1)
+# All that the door of a store says (trainer/ranks/secret_handshake.h): what it
+# is, what it asks, and zeros for who answers wrongly.
+DOOR = b"trainfare door 1"
+CHALLENGE, REFUSAL = 48, bytes(20)
 KNOCKS = (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\0\x01\0\x01",
           b"SSH-2.0-x\r\n", b"\x1b]0;owned\x07\x1b[2J", b"\0" * 64, b"\xff" * 64)
 
@@ -46,7 +51,7 @@ def packet(random):
     if kind == 1:
         return random.randbytes(random.choice((1, 5, 17, 300, 70000)))
     key = random.choice(KEYS_OF_A_RUN).encode()
-    key = b"trainfare/" + random.choice((b"", b"0/", b"/0/")) + key
+    key = b"/trainfare/" + random.choice((b"", b"0/", b"/0/")) + key
     if kind == 2:  # a size that is not that of what follows
         return MAGIC + struct.pack(
             "<BQ", random.randrange(32), random.choice(SIZES)) + key
@@ -84,6 +89,25 @@ def say(stranger, data):
         pass
 
 
+def told(port, question):
+    """What a stranger hears within a second of asking."""
+    stranger = connect(port, 5)
+    if not stranger:
+        raise Finding("nobody listens any more")
+    heard = b""
+    with stranger:
+        say(stranger, question)
+        while select.select([stranger], [], [], 1)[0]:
+            try:
+                more = stranger.recv(4096)
+            except ConnectionError:
+                break
+            if not more:
+                break
+            heard += more
+    return heard
+
+
 def expect_alive(processes):
     for process in processes:
         if process.poll() is not None:
@@ -103,6 +127,7 @@ class Packets(kills.Ranks):
         with self.ranks.Ranks(command, places[:1]) as first:
             self.gather(random, early, first.processes, lambda: early)
             self.pester(random, early, first.processes, port)
+            self.ask(secret, port)
             with self.ranks.Ranks(command, places[1:]) as second:
                 both = [*first.processes, *second.processes]
                 self.gather(random, early, both, checkpoint.exists)
@@ -113,8 +138,13 @@ class Packets(kills.Ranks):
         return f"{PACKETS} packets"
 
     def doors(self, processes):
-        return sorted({int(one.split(":")[1], 16) for process in processes
-                       for one in self.ranks.listening(process.pid)})
+        found = set()
+        for process in processes:
+            try:
+                found |= self.ranks.listening(process.pid)
+            except OSError:  # it ended
+                expect_alive([process])
+        return sorted({int(one.split(":")[1], 16) for one in found})
 
     def gather(self, random, early, processes, done):
         """Strangers come to each door there is until `done`."""
@@ -147,6 +177,23 @@ class Packets(kills.Ranks):
             else:
                 stranger.close()
         expect_alive(processes)
+
+    @staticmethod
+    def ask(secret, port):
+        """For keys, and then as one who knows them all."""
+        digest = hashlib.sha1(f"{secret}\n{port}".encode()).hexdigest()
+        key = text(f"/trainfare/{digest}/0/lost".encode())
+        line = text(b"rank 0 is lost: says a stranger")
+        many = struct.pack("<Q", 1)
+        for question in (bytes([KEYS]), bytes([LIST_KEYS]),
+                         bytes([CHECK]) + many + key, bytes([GET]) + key,
+                         bytes([MULTI_GET]) + many + key,
+                         bytes([COMPARE_SET]) + key + text(b"") + line,
+                         bytes([SET]) + key + line):
+            answer = told(port, MAGIC + question)
+            if (answer[:len(DOOR)] != DOOR or
+                    answer[CHALLENGE:] not in (b"", REFUSAL)):
+                raise Finding(f"{question[:1]}: a stranger is told {answer}")
 
     def knock(self, random, early, processes):
         """Once the ranks are connected."""

@@ -29,7 +29,7 @@ def free_port():
 
 def clean_environment():
     names = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "SLURM_", "OMPI_",
-             "TORCHELASTIC_")
+             "TORCHELASTIC_", "TRAINFARE_RANKS_")
     return {k: v for k, v in os.environ.items() if not k.startswith(names)}
 
 
@@ -37,6 +37,12 @@ def torchrun(rank, ranks, port):
     return {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank,
             "LOCAL_WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": port}
+
+
+def apart(rank, ranks, port, secret="ours"):
+    """As on a host each, behind the door of rank 0's store."""
+    return {**torchrun(rank, ranks, port), "LOCAL_RANK": 0,
+            "LOCAL_WORLD_SIZE": 1, "TRAINFARE_RANKS_SECRET": secret}
 
 
 def open_mpi(rank, ranks, port):
@@ -353,7 +359,7 @@ class DataParallel(unittest.TestCase):
                 self.assertLessEqual(end[-1], sample["backward_s"])
 
     def test_all_launchers(self):
-        for launcher in (open_mpi, slurm):
+        for launcher in (open_mpi, slurm, apart):
             out = self.folder / f"{launcher.__name__}.jsonl"
             with start(self.training(out, "--batch", 4), 2, launcher) as ranks:
                 self.succeed(ranks)
@@ -389,15 +395,18 @@ class DataParallel(unittest.TestCase):
         self.assertTrue(path.exists())
 
     def test_a_lost_rank_ends_all(self):
-        for lost, number in ((2, signal.SIGKILL), (0, signal.SIGKILL),
-                             (1, signal.SIGSTOP)):
-            with self.subTest(f"rank {lost}, {number.name}"):
-                checkpoint = self.folder / f"{lost}.safetensors"
+        for launcher, lost, number in (
+                (torchrun, 2, signal.SIGKILL), (torchrun, 0, signal.SIGKILL),
+                (torchrun, 1, signal.SIGSTOP), (apart, 2, signal.SIGKILL),
+                (apart, 0, signal.SIGKILL), (apart, 0, signal.SIGSTOP)):
+            with self.subTest(f"{launcher.__name__} {lost}, {number.name}"):
+                checkpoint = self.folder / (
+                    f"{launcher.__name__}-{lost}-{number.name}.safetensors")
                 arguments = self.long_run("--checkpoint", checkpoint,
                                           "--checkpoint-every", 3)
                 arguments.remove(9)
                 arguments.remove("--steps")
-                with start(arguments, 3) as ranks:
+                with start(arguments, 3, launcher) as ranks:
                     self.wait_for(checkpoint, ranks)
                     ranks.processes[lost].send_signal(number)
                     begin = time.time()
@@ -414,18 +423,19 @@ class DataParallel(unittest.TestCase):
 
     def test_a_rank_that_fails_ends_all(self):
         # Only rank 1 misses the data.
-        port = free_port()
         good = self.long_run()
         good.remove(9)
         good.remove("--steps")
         bad = list(good)
         bad[bad.index("--data") + 1] = "/nowhere"
-        with Ranks(good, [torchrun(0, 2, port)]) as first, \
-                Ranks(bad, [torchrun(1, 2, port)]) as second:
-            self.assertEqual(second.wait()[0][0], 1)
-            code, _, error = first.wait()[0]
-            self.assertEqual(code, 1)
-            self.assertRegex(error, r"^error: rank 1 .*ended: .*/nowhere")
+        for launcher in (torchrun, apart):
+            port = free_port()
+            with Ranks(good, [launcher(0, 2, port)]) as first, \
+                    Ranks(bad, [launcher(1, 2, port)]) as second:
+                self.assertEqual(second.wait()[0][0], 1)
+                code, _, error = first.wait()[0]
+                self.assertEqual(code, 1)
+                self.assertRegex(error, r"^error: rank 1 .*ended: .*/nowhere")
 
     def test_ranks_of_one_host_listen_on_its_loopback(self):
         loopback = {"0100007F", "0" * 24 + "01000000",
@@ -506,6 +516,11 @@ class DataParallel(unittest.TestCase):
             self.assertIn(part, lines[0])
 
     def test_ranks_that_do_not_come_together(self):
+        for launcher in (torchrun, apart):
+            with self.subTest(launcher.__name__):
+                self.check_ranks_that_miss_each_other(launcher)
+
+    def check_ranks_that_miss_each_other(self, launcher):
         arguments = self.training(self.folder / "out.jsonl", "--join-within",
                                   2)
         # A port in use.
@@ -513,14 +528,14 @@ class DataParallel(unittest.TestCase):
             holder.bind(("", 0))
             holder.listen()
             port = holder.getsockname()[1]
-            with Ranks(arguments, [torchrun(0, 2, port)]) as ranks:
+            with Ranks(arguments, [launcher(0, 2, port)]) as ranks:
                 code, _, error = ranks.wait()[0]
                 self.assertEqual(code, 1)
                 self.check_one_line(error, f"MASTER_PORT {port}: in use")
         # Ranks that stay away.
         port = free_port()
-        with Ranks(arguments, [torchrun(0, 4, port),
-                               torchrun(2, 4, port)]) as ranks:
+        with Ranks(arguments, [launcher(0, 4, port),
+                               launcher(2, 4, port)]) as ranks:
             code, _, error = ranks.wait()[0]
             self.assertEqual(code, 1)
             self.check_one_line(error, "ranks 1, 3 of 4 did not come within")
@@ -528,34 +543,36 @@ class DataParallel(unittest.TestCase):
         port = free_port()
         patient = [*arguments[:-1], 100]
         begin = time.time()
-        with Ranks(patient, [torchrun(0, 3, port)]) as first, \
-                Ranks(arguments, [torchrun(1, 3, port)]) as second:
+        with Ranks(patient, [launcher(0, 3, port)]) as first, \
+                Ranks(arguments, [launcher(1, 3, port)]) as second:
             for code, _, error in (*first.wait(), *second.wait()):
                 self.assertEqual(code, 1)
                 self.check_one_line(error, "rank 2 of 3 did not come within")
             self.assertLess(time.time() - begin, 100)
         # Nobody at all; where it is in vain it does not take much longer.
         begin = time.time()
-        with Ranks(arguments, [torchrun(1, 2, free_port())]) as ranks:
+        with Ranks(arguments, [launcher(1, 2, free_port())]) as ranks:
             code, _, error = ranks.wait()[0]
             self.assertLess(time.time() - begin, 2 + 10)
             self.assertEqual(code, 1)
             self.check_one_line(error, "no answer from rank 0 at 127.0.0.1")
         # Two of one number.
         port = free_port()
-        with Ranks(arguments, [torchrun(r, 3, port)
+        with Ranks(arguments, [launcher(r, 3, port)
                                for r in (0, 1, 1)]) as ranks:
             for code, _, error in ranks.wait():
                 self.assertEqual(code, 1)
                 self.check_one_line(error, "two ranks of one number: 1 is")
         # Two ideas of how many there are.
         port = free_port()
-        with Ranks(arguments, [torchrun(0, 3, port),
-                               torchrun(1, 2, port)]) as ranks:
+        with Ranks(arguments, [launcher(0, 3, port),
+                               launcher(1, 2, port)]) as ranks:
             for code, _, error in ranks.wait():
                 self.assertEqual(code, 1)
                 self.check_one_line(error, "expected a world of")
-        # Half an environment.
+    def test_half_an_environment(self):
+        arguments = self.training(self.folder / "out.jsonl")
+        port = free_port()
         for missing, message in (("WORLD_SIZE", "WORLD_SIZE: missing"),
                                  ("RANK", "RANK: missing"),
                                  ("MASTER_ADDR", "MASTER_ADDR: missing")):
@@ -565,6 +582,25 @@ class DataParallel(unittest.TestCase):
                 code, _, error = ranks.wait()[0]
                 self.assertEqual(code, 1)
                 self.check_one_line(error, message)
+
+    def test_secrets_that_differ(self):
+        arguments = self.training(self.folder / "out.jsonl", "--join-within",
+                                  60)
+        for first, second, message in (
+                ("ours", "yours", "does not accept this rank"),
+                ("ours", "", "asks for a secret"),
+                ("", "ours", "asks for no secret")):
+            port = free_port()
+            begin = time.time()
+            with Ranks(arguments, [apart(0, 2, port, first)]), \
+                    Ranks(arguments, [apart(1, 2, port, second)]) as ranks:
+                code, _, error = ranks.wait()[0]
+                self.assertLess(time.time() - begin, 60)
+                self.assertEqual(code, 1)
+                self.check_one_line(
+                    error, f"error: rank 1: rank 0 at 127.0.0.1:{port} "
+                    f"{message}; is TRAINFARE_RANKS_SECRET the same on all "
+                    "hosts?")
 
 
 if __name__ == "__main__":

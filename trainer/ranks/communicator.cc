@@ -22,6 +22,7 @@
 #include "trainer/ranks/rank_keys.h"
 #include "trainer/ranks/rank_monitor.h"
 #include "trainer/ranks/sockets.h"
+#include "trainer/ranks/store_door.h"
 #include "trainer/runtime/failure.h"
 
 namespace trainfare::trainer {
@@ -59,12 +60,17 @@ std::string Text(const std::vector<uint8_t>& bytes) {
               static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLongest))};
 }
 
+// What the ranks agreed upon; empty where it is nothing, which one host has no
+// need of.
+std::string Secret() {
+  return EnvironmentVariable("TRAINFARE_RANKS_SECRET").value_or("");
+}
+
 // What the keys of a run begin with. Who does not know its secret cannot guess
-// it, and who is told (the store tells every key that it has) learns no secret.
-// Empty where none was agreed upon, which one host has no need of.
+// it, and who is told (a launcher's store tells every key that it has) learns
+// no secret.
 std::string KeyPrefix(const RankPlace& place) {
-  const std::string secret =
-      EnvironmentVariable("TRAINFARE_RANKS_SECRET").value_or("");
+  const std::string secret = Secret();
   const std::string digest =
       secret.empty()
           ? ""
@@ -72,22 +78,111 @@ std::string KeyPrefix(const RankPlace& place) {
   return fmt::format("trainfare/{}/{}", digest, place.attempt);
 }
 
-StorePtr OpenStore(const RankPlace& place, const Gathering& gathering) {
+// What opens the door of rank 0's store; nullopt: it has none. A launcher's
+// store is its own, and on one host nobody else reaches the loopback.
+std::optional<Agreement> AgreementOf(const RankPlace& place) {
+  const std::string secret = Secret();
+  if (secret.empty() || AllHere(place) || place.launcher_store) {
+    return std::nullopt;
+  }
+  return Agreement{secret, place.store_port, place.attempt};
+}
+
+InputError SecretsDiffer(const RankPlace& place, const char* what) {
+  return InputError(fmt::format(
+      "rank {}: rank 0 at {}:{} {}; is TRAINFARE_RANKS_SECRET the same on all "
+      "hosts?",
+      place.rank,
+      place.store_host,
+      place.store_port,
+      what));
+}
+
+// A relay to rank 0's door; null where nobody opens it in time. Throws
+// InputError where the secrets differ.
+std::unique_ptr<StoreDoor> OpenRelay(const RankPlace& place,
+                                     const Agreement& agreement,
+                                     milliseconds timeout) {
+  // Rank 0's process may be stopped for a moment.
+  constexpr int kPatience = 3;
+  int silent = 0;
+  const auto opens = [&](const SocketAddress& there) {
+    switch (AskDoor(there, agreement)) {
+      case DoorAnswer::kRight:
+        return true;
+      case DoorAnswer::kWrong:
+        throw SecretsDiffer(place, "does not accept this rank");
+      case DoorAnswer::kSilent:
+        if (++silent < kPatience) return false;
+        throw SecretsDiffer(place, "asks for no secret");
+      case DoorAnswer::kNobody:
+        silent = 0;
+        return false;
+    }
+    return false;
+  };
+  const auto door = AwaitStore(place, timeout, opens);
+  return door ? StoreDoor::OpenRelay(*door, agreement) : nullptr;
+}
+
+// Rank 0's store, at the ranks' port or, where they have a secret, on its
+// loopback behind a door.
+StorePtr ServeStore(const RankPlace& place,
+                    c10d::TCPStoreOptions options,
+                    std::unique_ptr<StoreDoor>& door) {
+  std::string host = MeetingHost(place);
+  Socket listener = Listen(place);
+  if (const auto agreement = AgreementOf(place)) {
+    auto [behind, address] = ListenOnLoopback();
+    door = StoreDoor::Open(std::move(listener), address, *agreement);
+    listener = std::move(behind);
+    options.port = PortOf(address);
+    host = kLoopback;
+  }
+  options.isServer = true;
+  options.masterListenFd = listener.Release();
+  return c10::make_intrusive<c10d::TCPStore>(host, options);
+}
+
+// The store of rank 0 or of the launcher, once it is there. Throws
+// std::exception where it does not come within `timeout`.
+StorePtr ReachStore(const RankPlace& place,
+                    c10d::TCPStoreOptions options,
+                    milliseconds timeout,
+                    std::unique_ptr<StoreDoor>& door) {
+  std::string host = MeetingHost(place);
+  bool reached = false;
+  if (const auto agreement = AgreementOf(place)) {
+    door = OpenRelay(place, *agreement, timeout);
+    reached = door != nullptr;
+    if (reached) options.port = door->port();
+    host = kLoopback;
+  } else {
+    const auto there = AwaitStore(place, timeout, Answers);
+    reached = there.has_value();
+    if (reached && !AllHere(place) && !place.launcher_store &&
+        AsksForSecret(*there)) {
+      throw SecretsDiffer(place, "asks for a secret");
+    }
+  }
+  if (!reached) throw std::runtime_error("nobody listens");
+  return c10::make_intrusive<c10d::TCPStore>(host, options);
+}
+
+// `door` becomes what stands before the store, if anything does.
+StorePtr OpenStore(const RankPlace& place,
+                   const Gathering& gathering,
+                   std::unique_ptr<StoreDoor>& door) {
   c10d::TCPStoreOptions options;
   options.port = place.store_port;
   options.waitWorkers = false;
   options.timeout = gathering.whole();
-  if (place.rank == 0 && !place.launcher_store) {
-    options.isServer = true;
-    options.masterListenFd = Listen(place);
-  }
+  const bool serves = place.rank == 0 && !place.launcher_store;
   try {
-    if (!options.isServer && !AwaitStore(place, gathering.left())) {
-      throw std::runtime_error("nobody listens");
-    }
     return c10::make_intrusive<c10d::PrefixStore>(
         KeyPrefix(place),
-        c10::make_intrusive<c10d::TCPStore>(MeetingHost(place), options));
+        serves ? ServeStore(place, options, door)
+               : ReachStore(place, options, gathering.left(), door));
   } catch (const InputError&) {
     throw;
   } catch (const std::exception&) {
@@ -140,8 +235,9 @@ void Register(c10d::Store& store,
   const auto end = Clock::now() + gathering.left();
   while (!store.check(pulses)) {
     if (store.check({rank_keys::kLost})) {
-      store.add(rank_keys::kHeard, 1);
-      throw InputError(Text(store.get(rank_keys::kLost)));
+      const std::string line = Text(store.get(rank_keys::kLost));
+      TellHeard(store);
+      throw InputError(line);
     }
     if (Clock::now() > end) {
       std::vector<int> missing;
@@ -197,6 +293,7 @@ class WorkTransfer : public Transfer {
 }  // namespace
 
 struct Communicator::State {
+  std::unique_ptr<StoreDoor> door;  // null for none; outlives the store
   StorePtr store;
   std::unique_ptr<RankMonitor> monitor;
   c10::intrusive_ptr<c10d::Backend> group;
@@ -234,7 +331,7 @@ std::unique_ptr<Communicator> Communicator::Join(
   const Gathering gathering(place, options.join_within);
   auto state = std::make_unique<State>();
   state->lost_after = options.lost_after;
-  state->store = OpenStore(place, gathering);
+  state->store = OpenStore(place, gathering, state->door);
   try {
     Register(*state->store, place, gathering);
   } catch (const std::exception& error) {
@@ -265,6 +362,7 @@ std::unique_ptr<Communicator> Communicator::Join(
     // connects later.
     WorkTransfer(state->group->barrier(), 3 * options.lost_after).Wait();
     CloseDoors();
+    if (state->door) state->door->Close();
   }
   return std::unique_ptr<Communicator>(
       new Communicator(place, std::move(state)));

@@ -28,6 +28,14 @@ std::string Seconds(milliseconds time) {
 
 }  // namespace
 
+void TellHeard(c10d::Store& store) {
+  try {
+    store.add(rank_keys::kHeard, 1);
+  } catch (const std::exception&) {
+    // Rank 0 is gone with its store, as was said.
+  }
+}
+
 RankMonitor::RankMonitor(std::shared_ptr<c10d::Store> store,
                          const RankPlace& place,
                          milliseconds timeout,
@@ -75,7 +83,7 @@ void RankMonitor::Beat() {
       store_->add(rank_keys::Pulse(place_.rank), 1);
       if (store_->check({rank_keys::kLost})) {
         const std::vector<uint8_t> line = store_->get(rank_keys::kLost);
-        store_->add(rank_keys::kHeard, 1);
+        TellHeard(*store_);
         if (place_.rank == 0) WaitUntilHeard(period);
         Lost(std::string(line.begin(), line.end()));
         return;

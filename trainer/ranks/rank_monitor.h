@@ -17,6 +17,11 @@ class Store;
 
 namespace trainfare::trainer {
 
+// Says that this rank has read why the run is lost. Rank 0, which waits for
+// that, may end before the store's answer is here: no reason to say anything
+// else than what was read.
+void TellHeard(c10d::Store& store);
+
 // Every rank leaves a pulse in the store; rank 0 watches all of them, the
 // others watch rank 0 and the verdict, which the first that knows writes. A
 // collective cannot say this: of a dead neighbour it knows a closed socket, of

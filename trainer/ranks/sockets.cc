@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/filter.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,7 +14,9 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <sstream>
 #include <thread>
 
 #include "hardware/files/foreign_text.h"
@@ -68,41 +71,47 @@ bool IsOwnName(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), &numbers) != 1;
 }
 
-// A socket that listens at `one`; negative with errno set where it cannot.
-int ListenAt(const addrinfo& one) {
-  const int listener =
-      ::socket(one.ai_family, SOCK_STREAM | SOCK_CLOEXEC, one.ai_protocol);
-  if (listener < 0) return -1;
+// A socket that listens at `one`; without a descriptor where it cannot, which
+// errno tells.
+Socket ListenAt(const addrinfo& one) {
+  Socket listener(
+      ::socket(one.ai_family, SOCK_STREAM | SOCK_CLOEXEC, one.ai_protocol));
+  if (!listener) return listener;
   const int on = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(listener, one.ai_addr, one.ai_addrlen) == 0 &&
-      ::listen(listener, SOMAXCONN) == 0) {
-    return listener;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (::bind(listener.get(), one.ai_addr, one.ai_addrlen) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0) {
+    const int error = errno;
+    listener = Socket();
+    errno = error;
   }
-  const int error = errno;
-  ::close(listener);
-  errno = error;
-  return -1;
+  return listener;
 }
 
-// Whether somebody listens at `one`, within a second.
-bool Answers(const addrinfo& one) {
-  const int descriptor = ::socket(one.ai_family,
-                                  SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                                  one.ai_protocol);
-  if (descriptor < 0) return false;
-  bool answers = ::connect(descriptor, one.ai_addr, one.ai_addrlen) == 0;
-  if (!answers && errno == EINPROGRESS) {
-    pollfd connecting{descriptor, POLLOUT, 0};
-    int error = 0;
-    socklen_t size = sizeof(error);
-    answers =
-        ::poll(&connecting, 1, 1000) == 1 &&
-        ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
-        error == 0;
+// Whether the kernel's table (proc(5)) has a connection from `one` to `other`,
+// each behind `prefix`, that this process's user holds.
+bool FoundOfThisUser(const char* table,
+                     const char* prefix,
+                     const sockaddr_in& one,
+                     const sockaddr_in& other) {
+  const auto text = [&](const sockaddr_in& end) {
+    return fmt::format(
+        "{}{:08X}:{:04X}", prefix, end.sin_addr.s_addr, ntohs(end.sin_port));
+  };
+  // Connected: of one that is closed the kernel forgets the user.
+  const std::string wanted = fmt::format(" {} {} 01 ", text(one), text(other));
+  std::ifstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t found = line.find(wanted);
+    if (found == std::string::npos) continue;
+    // Behind the state: queues, timer, retransmissions, user.
+    std::istringstream fields(line.substr(found + wanted.size()));
+    std::string skipped;
+    uid_t user = 0;
+    return fields >> skipped >> skipped >> skipped >> user &&
+           user == ::geteuid();
   }
-  ::close(descriptor);
-  return answers;
+  return false;
 }
 
 // Whether the descriptor listens for TCP.
@@ -118,16 +127,27 @@ bool Listens(int descriptor) {
 
 }  // namespace
 
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = other.Release();
+  }
+  return *this;
+}
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
 bool AllHere(const RankPlace& place) {
   return place.local_world_size == place.world_size;
 }
 
 std::string MeetingHost(const RankPlace& place) {
-  return AllHere(place) && !place.launcher_store ? "127.0.0.1"
-                                                 : place.store_host;
+  return AllHere(place) && !place.launcher_store ? kLoopback : place.store_host;
 }
 
-int Listen(const RankPlace& place) {
+Socket Listen(const RankPlace& place) {
   const std::string host = MeetingHost(place);
   const Addresses named(host, place.store_port, SOCK_STREAM);
   const bool nobody_comes =
@@ -144,8 +164,8 @@ int Listen(const RankPlace& place) {
   for (const addrinfo* one = (nobody_comes ? everywhere : named).first();
        one != nullptr;
        one = one->ai_next) {
-    const int listener = ListenAt(*one);
-    if (listener >= 0) return listener;
+    Socket listener = ListenAt(*one);
+    if (listener) return listener;
     if (error != EADDRINUSE) error = errno;
   }
   throw InputError(fmt::format(
@@ -194,15 +214,93 @@ std::string AddressTowards(const std::string& host, uint16_t port) {
   return text;
 }
 
-bool AwaitStore(const RankPlace& place, milliseconds timeout) {
+std::pair<Socket, SocketAddress> ListenOnLoopback() {
+  const Addresses loopback(kLoopback, 0, SOCK_STREAM);
+  Socket listener = ListenAt(*loopback.first());
+  SocketAddress own;
+  own.size = sizeof(own.address);
+  if (!listener || ::getsockname(listener.get(),
+                                 reinterpret_cast<sockaddr*>(&own.address),
+                                 &own.size) != 0) {
+    throw InputError(
+        fmt::format("this host's loopback cannot be listened at: {}",
+                    std::strerror(errno)));
+  }
+  return {std::move(listener), own};
+}
+
+uint16_t PortOf(const SocketAddress& address) {
+  return ntohs(
+      address.address.ss_family == AF_INET6
+          ? reinterpret_cast<const sockaddr_in6*>(&address.address)->sin6_port
+          : reinterpret_cast<const sockaddr_in*>(&address.address)->sin_port);
+}
+
+void MakeQuick(const Socket& socket) {
+  const int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+Socket Dial(const SocketAddress& there) {
+  Socket socket(::socket(there.address.ss_family,
+                         SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                         IPPROTO_TCP));
+  if (!socket) return socket;
+  MakeQuick(socket);
+  if (::connect(socket.get(),
+                reinterpret_cast<const sockaddr*>(&there.address),
+                there.size) != 0 &&
+      errno != EINPROGRESS) {
+    return Socket();
+  }
+  return socket;
+}
+
+bool Answers(const SocketAddress& there) {
+  const Socket socket = Dial(there);
+  if (!socket) return false;
+  pollfd connecting{socket.get(), POLLOUT, 0};
+  int error = 0;
+  socklen_t size = sizeof(error);
+  return ::poll(&connecting, 1, 1000) == 1 &&
+         ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
+         error == 0;
+}
+
+bool IsFromThisUser(const Socket& connection) {
+  sockaddr_in own{};
+  sockaddr_in other{};
+  socklen_t own_size = sizeof(own);
+  socklen_t other_size = sizeof(other);
+  if (::getsockname(connection.get(),
+                    reinterpret_cast<sockaddr*>(&own),
+                    &own_size) != 0 ||
+      ::getpeername(connection.get(),
+                    reinterpret_cast<sockaddr*>(&other),
+                    &other_size) != 0) {
+    return false;
+  }
+  // c10d's sockets are IPv6's, whose table has IPv4's addresses behind this.
+  return FoundOfThisUser("/proc/self/net/tcp", "", other, own) ||
+         FoundOfThisUser(
+             "/proc/self/net/tcp6", "0000000000000000FFFF0000", other, own);
+}
+
+std::optional<SocketAddress> AwaitStore(
+    const RankPlace& place,
+    milliseconds timeout,
+    const std::function<bool(const SocketAddress&)>& answers) {
   const Addresses there(MeetingHost(place), place.store_port, SOCK_STREAM);
   const auto end = Clock::now() + timeout;
   while (true) {
     for (const addrinfo* one = there.first(); one != nullptr;
          one = one->ai_next) {
-      if (Answers(*one)) return true;
+      SocketAddress address;
+      address.size = one->ai_addrlen;
+      std::memcpy(&address.address, one->ai_addr, one->ai_addrlen);
+      if (answers(address)) return address;
     }
-    if (Clock::now() > end) return false;
+    if (Clock::now() > end) return std::nullopt;
     std::this_thread::sleep_for(milliseconds(50));
   }
 }
