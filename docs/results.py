@@ -4,6 +4,7 @@
   docs/results.py --trainfare build/release/bin/trainfare [--tables FOLDER]
                   [--trainer build/release/bin/trainfare-trainer]
                   [--python PYTHON] [--delay-line PROGRAM]
+                  [--llm-analysis FOLDER] [--calculon FOLDER]
                   [--section NAME ...] [PAGE ...]
 
 All pages, or those named, without .md; what cannot be made with what was given
@@ -12,7 +13,8 @@ and the others stay; each says what it runs (docs/printing/sessions.py), which
 takes minutes of a machine with nothing beside it. --tables is the folder of the
 measurement tables; --python one that has torch and transformers
 (tests/trainer/reference_env.sh prints its path); --delay-line the switch of
-tests/trainer/network_test.py. --budget and --points make a trial of sections
+tests/trainer/network_test.py; --llm-analysis and --calculon the folders where
+those programs' modules are. --budget and --points make a trial of sections
 short. Standard library alone.
 """
 
@@ -24,11 +26,11 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from printing import (choices, fits, intervals, llm_tables,  # noqa: E402
-                      measured_tables, published, sessions)
+                      measured_tables, peers, published, sessions)
 from printing.pages import Given, Missing  # noqa: E402
 from printing.program import Program  # noqa: E402
 
-PAGES = {page.name: page for module in (measured_tables, llm_tables,
+PAGES = {page.name: page for module in (measured_tables, llm_tables, peers,
                                         published, fits, intervals, choices,
                                         sessions)
          for page in module.PAGES}
@@ -40,7 +42,8 @@ def parse():
     parser.add_argument("pages", nargs="*", metavar="PAGE",
                         help=", ".join(PAGES))
     parser.add_argument("--trainfare", required=True)
-    for name in ("tables", "trainer", "delay-line"):
+    for name in ("tables", "trainer", "delay-line", "llm-analysis",
+                 "calculon"):
         parser.add_argument(f"--{name}",
                             type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--python")

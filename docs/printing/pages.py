@@ -24,6 +24,8 @@ class Given:
     trainer: pathlib.Path | None = None
     python: str | None = None
     delay_line: pathlib.Path | None = None
+    llm_analysis: pathlib.Path | None = None
+    calculon: pathlib.Path | None = None
     budget: str | None = None
     points: int | None = None
     sections: list = dataclasses.field(default_factory=list)
@@ -48,6 +50,7 @@ class Page:
     introduction: str
     body: Callable
     needs_tables: bool = False
+    takes: str = ""  # more flags of the command that makes it
 
     @property
     def path(self):
@@ -63,7 +66,7 @@ class Page:
         command = f"docs/results.py {self.name}"
         if self.needs_tables:
             command += " --tables FOLDER"
-        write(self, [made_by(command), *self.body(given)])
+        write(self, [made_by(command + self.takes), *self.body(given)])
 
 
 def write(page, lines):
