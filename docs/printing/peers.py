@@ -15,11 +15,9 @@ from .measured_tables import what_was_chosen
 from .pages import Missing, Page, table
 
 INTRODUCTION = """
-Rows that llm-analysis 0.2.2 can express, and those of GPT's layer, for Calculon caa4b11.
-Efficiencies are their own: llm-analysis's default 1, and 0.5, its README's assumption; those of
-Calculon's system files. llm-analysis lacks communication; Calculon vocabularies, flash attention.
-trainfare's are [as shipped, mostly chosen in sight of these tables](llm.md). *bias* is the median
-error with its sign.
+Rows that llm-analysis 0.2.2 can express (efficiency 0.5, its README's assumption; it has no
+communication), and those of GPT's layer, for Calculon caa4b11 (its system files; no vocabularies,
+no flash attention). trainfare's are [as shipped, mostly chosen in sight of them](llm.md).
 """
 
 # The device files that the programs ship, by our names of the devices.
@@ -30,8 +28,7 @@ CALCULON = {"a100_sxm4_80gb": "a100_80g", "h100_sxm": "h100_80g_nvl8"}
 # llm_analysis/analysis.py, ActivationRecomputation and DSZeRO.
 RECOMPUTATION = {"none": 0, "selective": 1, "full": 2}
 STAGE = {"fsdp": 3, "fsdp full_shard": 3, "zero3": 3, "zero2": 2, "zero1": 1}
-OURS, BARE, ASSUMED, GPT = ("trainfare", "llm-analysis:1",
-                            "llm-analysis:0.5", "Calculon")
+OURS, ASSUMED, GPT = "trainfare", "llm-analysis", "Calculon"
 
 
 def modules(given, flag, *names):
@@ -45,8 +42,9 @@ def modules(given, flag, *names):
         raise Missing(f"{folder}: {reason}") from reason
 
 
-def llm_analysis(given, efficiency):
-    """Seconds of a row's step as llm-analysis has them."""
+def llm_analysis(given):
+    """Seconds of a row's step as llm-analysis has them, with half of the peak:
+    its README, "if one has to make assumptions"."""
     analysis, config, logger = modules(
         given, "llm_analysis", "llm_analysis.analysis", "llm_analysis.config",
         "llm_analysis.logger")
@@ -65,7 +63,7 @@ def llm_analysis(given, efficiency):
             model, config.get_gpu_config_by_name(LLM_ANALYSIS[row["device"]]),
             config.DtypeConfig(),
             config.ParallelismConfig(dp_size=row["devices"]),
-            flops_efficiency=efficiency).training(
+            flops_efficiency=0.5).training(
                 batch_size_per_gpu=row["batch"],
                 gradient_accumulation_steps=row["accumulation"],
                 global_batch_size=global_batch(row),
@@ -239,8 +237,7 @@ def by_table(rows, predicted, tools):
 
 def body(given):
     gpt_seconds, too_large = calculon(given)
-    asked = {BARE: llm_analysis(given, 1.0), ASSUMED: llm_analysis(given, 0.5),
-             GPT: gpt_seconds}
+    asked = {ASSUMED: llm_analysis(given), GPT: gpt_seconds}
     rows = list(rows_of(given))
     predicted = {OURS: {row["label"]: row["predicted_s"]
                         for _, row, _ in rows}}
@@ -260,7 +257,7 @@ def body(given):
                 "bias, %", "µs"], "rlrrrrr", lines),
         f"\nCalculon finds {len(too_large)} too large for their devices. "
         "Medians; with a semicolon, of so many rows:\n",
-        *table(["table", "device", "rows", *predicted], "llrrrrr",
+        *table(["table", "device", "rows", *predicted], "llrrrr",
                by_table(rows, predicted, list(predicted)))]
 
 
