@@ -300,20 +300,20 @@ Moment RankMemory::BackwardStart() const {
   // buckets that stand from the beginning.
   const bool standing =
       w_.accumulation > 1 || (surroundings_.communication_buckets && !shares_);
-  // Where the last block is computed again the logits are gone by then, so that
-  // one or the other is the peak.
+  // When the last block is at work the logits are gone, so that one or the
+  // other is the peak.
   const ActivationBytes activations = Activations(w_);
   int64_t logits = LogitBytes(w_);
   int64_t transients = BackwardTransients(w_);
   int64_t held = activations.kept;
   const int64_t again = BlocksComputedAgain(w_);
-  if (again > 0 && again == LayersWithBackward(w_)) {
-    if (logits > activations.anew + transients) {
-      transients = 0;
-    } else {
-      held += activations.anew;
-      logits = 0;
-    }
+  const bool last_again = again > 0 && again == LayersWithBackward(w_);
+  const int64_t anew = last_again ? activations.anew : 0;
+  if (logits > anew + transients) {
+    transients = 0;
+  } else {
+    held += anew;
+    logits = 0;
   }
   return DuringBackward(
       MemoryMoment::kBackwardStart,
