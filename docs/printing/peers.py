@@ -255,7 +255,7 @@ def body(given):
     return [
         *table(["rows", "program", "median, %", "90 % below, %", "worst, %",
                 "bias, %", "µs"], "rlrrrrr", lines),
-        f"\nCalculon finds {len(too_large)} too large for their devices. "
+        f"\nCalculon finds {len(too_large)} too large. "
         "Medians; with a semicolon, of so many rows:\n",
         *table(["table", "device", "rows", *predicted], "llrrrr",
                by_table(rows, predicted, list(predicted)))]
