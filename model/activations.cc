@@ -456,6 +456,19 @@ int64_t BlocksOnDevice(const Workload& w, const BlockActivations& blocks) {
   return std::min(all, 2 * one);
 }
 
+// Inputs of the blocks above the lowest, and gradients of these, that stand
+// until the backward pass ends. PyTorch's FSDP frees a frozen block once all of
+// its inputs have their gradients and holds on to both until then; of a block
+// that is computed again these are leaves of a graph, whose gradients
+// accumulate (torch/distributed/fsdp/_runtime_utils.py,
+// _register_post_backward_reshard_only_hook; reentrant checkpoints).
+int64_t InputsOfFrozenBlocks(const Workload& w) {
+  const bool frozen = w.trainable.lora_rank > 0;
+  if (w.parallel.shard != Shard::kFsdp || !frozen) return 0;
+  const int64_t above = std::max<int64_t>(0, BlocksComputedAgain(w) - 1);
+  return 2 * above * w.tokens() * w.architecture.hidden * Widths(w).wide;
+}
+
 }  // namespace
 
 int64_t BytesOfWideResult(const Workload& w) { return Widths(w).wide; }
@@ -527,19 +540,6 @@ ActivationBytes Activations(const Workload& w) {
                   RepeatedHeadBytes(w, source);
   }
   return result;
-}
-
-// Inputs of the blocks above the lowest, and gradients of these, that stand
-// until the backward pass ends. PyTorch's FSDP frees a frozen block once all of
-// its inputs have their gradients and holds on to both until then; of a block
-// that is computed again these are leaves of a graph, whose gradients
-// accumulate (torch/distributed/fsdp/_runtime_utils.py,
-// _register_post_backward_reshard_only_hook; reentrant checkpoints).
-int64_t InputsOfFrozenBlocks(const Workload& w) {
-  const bool frozen = w.trainable.lora_rank > 0;
-  if (w.parallel.shard != Shard::kFsdp || !frozen) return 0;
-  const int64_t above = std::max<int64_t>(0, BlocksComputedAgain(w) - 1);
-  return 2 * above * w.tokens() * w.architecture.hidden * Widths(w).wide;
 }
 
 LowestBlockBytes LowestBlockOf(const Workload& w) {

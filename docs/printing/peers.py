@@ -16,8 +16,9 @@ from .pages import Missing, Page, table
 
 INTRODUCTION = """
 Rows that llm-analysis 0.2.2 can express (efficiency 0.5, its README's assumption; it has no
-communication), and those of GPT's layer, for Calculon caa4b11 (its system files; no vocabularies,
-no flash attention). trainfare's are [as shipped, mostly chosen in sight of them](llm.md).
+communication), and those of GPT's layer, for Calculon (a part of its sources, its system files; no
+vocabularies, no flash attention). trainfare's are [as shipped, mostly chosen in sight of
+them](llm.md), its µs `trainfare_benchmark`'s.
 """
 
 # The device files that the programs ship, by our names of the devices.

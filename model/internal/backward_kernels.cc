@@ -876,9 +876,7 @@ void PassKernels::ScatterFirstTokens() {
 void PassKernels::LossBackward(int64_t rows, int64_t classes) {
   const int64_t scores = rows * classes;
   if (OneKernelCriterion() || FusedLoss(classes)) {
-    const bool widened =
-        FusedLoss(classes) && LossOf(w_).shifts && element_ < 4;
-    const int64_t width = widened ? 4 : element_;
+    const int64_t width = FusedLoss(classes) ? FusedLossWidth() : element_;
     Reduction("loss gradient",
               rows,
               scores,
@@ -886,7 +884,7 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
               width,
               kSoftmaxForwardFlops + 2,
               1);
-    if (widened) Copy("cast gradient", scores, 4, element_);
+    if (width > element_) Copy("cast gradient", scores, width, element_);
     return;
   }
   if (!EagerOutside()) {

@@ -999,15 +999,9 @@ void PassKernels::ChunkedVocabulary(int64_t rows) {
 // Log-softmax and negative log-likelihood, in fp32.
 void PassKernels::Loss(int64_t rows, int64_t classes) {
   if (FusedLoss(classes)) {
-    const bool widened = LossOf(w_).shifts && element_ < 4;
-    if (widened) Copy("cast logits", rows * classes, element_, 4);
-    Reduction("loss",
-              rows,
-              rows * classes,
-              widened ? 4 : element_,
-              0,
-              kSoftmaxForwardFlops,
-              1);
+    const int64_t width = FusedLossWidth();
+    if (width > element_) Copy("cast logits", rows * classes, element_, width);
+    Reduction("loss", rows, rows * classes, width, 0, kSoftmaxForwardFlops, 1);
     list_.kernels.back().bytes_written = rows * 8;  // log-sum-exp, loss
     return;
   }
@@ -1038,6 +1032,11 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
 // gradient in their place.
 bool PassKernels::FusedLoss(int64_t classes) const {
   return LossOf(w_).fuses && VocabularyHead() && classes == a_.vocabulary;
+}
+
+// Bytes of each logit that it takes: of four, where the head widened them.
+int64_t PassKernels::FusedLossWidth() const {
+  return LossOf(w_).shifts ? 4 : element_;
 }
 
 // LibTorch's cross entropy: log-softmax, and what the target has of it.

@@ -326,6 +326,7 @@ class PassKernels {
   void ChunkedVocabulary(int64_t rows);
   bool TwoKernelLoss() const;
   bool FusedLoss(int64_t classes) const;
+  int64_t FusedLossWidth() const;
   bool OneKernelCriterion() const;
 
   // backward_kernels.cc
