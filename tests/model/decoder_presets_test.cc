@@ -329,7 +329,9 @@ TEST_CASE("adapters of Llama 3.1 8B by hand") {
   }
   // 4 bits and 4 bytes a group of 64: 36 bytes. Twice quantised, 256 groups:
   // 8192 bytes, a byte a group, and 4.
-  Trainable once{.base_bits = 4, .double_quantised = false};
+  Trainable once;
+  once.base_bits = 4;
+  once.double_quantised = false;
   CHECK(QuantisedBytes(64, once) == 36);
   once.double_quantised = true;
   CHECK(QuantisedBytes(16'384, once) == 8192 + 256 + 4);
