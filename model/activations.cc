@@ -296,29 +296,31 @@ int64_t PositionBiasBytes(const Workload& w) {
          (masked ? Widths(w).wide : Widths(w).element);
 }
 
-// Tensors of the one block that a pass is in: the larger of attention, with
-// `head_tensors` split into heads, and feed-forward.
-int64_t BlockTransients(const Workload& w, int64_t head_tensors) {
+// Queries, keys and values, and scores beside their like where they leave the
+// chip: what attention makes in a pass.
+int64_t AttentionTransients(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t length = LongestQuery(w);
-  const int64_t tokens = w.batch * length;
-  const int64_t residual = 2 * tokens * a.hidden * width.wide;
-  // Queries, keys and values, and as far as four the context.
-  const int64_t widths = a.query_width() + a.key_width() + a.value_width() +
-                         (head_tensors > 3 ? a.context_width() : 0);
-  const int64_t heads = tokens * widths * width.element;
+  const int64_t heads = w.batch * length *
+                        (a.query_width() + a.key_width() + a.value_width()) *
+                        width.element;
   const int64_t scores =
       ScoresOnChip(w.stack.attention)
           ? 0
           : 2 * w.batch * a.heads * length * length * width.wide;
-  const int64_t inner =
-      std::max(a.experts < 1 || a.dense_layers > 0 ? a.intermediate : 0,
-               a.experts_per_token * a.expert_intermediate);
-  const int64_t feed_forward =
-      (a.gated ? 3 : 2) * tokens * inner * width.element;
-  return residual + PositionBiasBytes(w) +
-         std::max(heads + scores, feed_forward);
+  return heads + scores + PositionBiasBytes(w);
+}
+
+// Rows that feed-forwards are applied to at once. Single experts, one after the
+// other, have even shares.
+int64_t RowsAtOnce(const Workload& w, int64_t tokens, bool experts) {
+  const Architecture& a = w.architecture;
+  if (!experts) return tokens;
+  const int64_t rows = tokens * a.experts_per_token;
+  return RulesOf(w).experts == ExpertKernels::kGrouped
+             ? rows
+             : CeilDivide(rows, a.experts);
 }
 
 // Keys and values of grouped attention that single operations repeat, so that
@@ -426,6 +428,16 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
   return kept;
 }
 
+// One block in full, with what it gives, while it runs again.
+int64_t BlockAnewBytes(const Workload& w) {
+  const int64_t tokens = w.batch * w.sequence_length;
+  const int64_t most = w.operation_checkpointing
+                           ? WholeLayerBytes(w, false)
+                           : BlockActivationsOf(w).largest() + PartsAnewBytes(w);
+  return most + tokens * w.architecture.hidden * Widths(w).wide +
+         RepeatedHeadBytes(w, tokens);
+}
+
 // What a block of the decoder of two sides keeps.
 int64_t KeptByDecoder(const Workload& w, const BlockActivations& blocks) {
   return BlocksComputedAgain(w) > 0
@@ -515,30 +527,54 @@ int64_t LogitBytes(const Workload& w) {
          (BytesPerElement(w.precision) + kept * kSingle);
 }
 
-int64_t BackwardTransients(const Workload& w) { return BlockTransients(w, 3); }
+int64_t BlockGradientBytes(const Workload& w, bool experts) {
+  const Architecture& a = w.architecture;
+  const int64_t tokens = w.batch * LongestQuery(w);
+  const int64_t rows = RowsAtOnce(w, tokens, experts);
+  const int64_t width = experts ? a.expert_intermediate : a.intermediate;
+  // Of the activation's result and what it was made of: two, with a gate three.
+  // By then the result is gone, where it was kept for the matrix behind it.
+  const int64_t made = (a.gated ? 3 : 2) -
+                       (KeepsInput(w, &LoraMatrices::feed_forward_out) ? 1 : 0);
+  // Those of attention come when the feed-forward's tensors are gone.
+  const int64_t all_rows = experts ? tokens * a.experts_per_token : tokens;
+  return std::max(
+      made * rows * width * Widths(w).element,
+      AttentionTransients(w) - HiddenBytes(w, all_rows, width));
+}
 
-int64_t ForwardTransients(const Workload& w) { return BlockTransients(w, 4); }
+int64_t ForwardTransients(const Workload& w) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t tokens = w.batch * LongestQuery(w);
+  const int64_t inner =
+      std::max(a.experts < 1 || a.dense_layers > 0 ? a.intermediate : 0,
+               a.experts_per_token * a.expert_intermediate);
+  const int64_t feed_forward =
+      (a.gated ? 3 : 2) * tokens * inner * width.element;
+  const int64_t context = tokens * a.context_width() * width.element;
+  return 2 * tokens * a.hidden * width.wide +
+         std::max(AttentionTransients(w) + context,
+                  PositionBiasBytes(w) + feed_forward);
+}
 
 ActivationBytes Activations(const Workload& w) {
-  const Architecture& a = w.architecture;
   const int64_t source = w.batch * w.sequence_length;
   const int64_t target = w.batch * TargetLength(w);
   const BlockActivations blocks = BlockActivationsOf(w);
   ActivationBytes result;
   // Frozen embeddings keep nothing.
-  result.kept = HeadBytes(w) + BlocksOnDevice(w, blocks) + PartsAnewBytes(w);
+  result.kept = BlocksOnDevice(w, blocks);
+  result.head = HeadBytes(w);
   if (w.trainable.everything()) {
     result.kept += EmbeddingBytes(w, source);
     if (TwoSided(w)) result.kept += EmbeddingBytes(w, target);
   }
-  if (BlocksComputedAgain(w) > 0) {
-    // One block in full, with what it gives, while it runs again.
-    const int64_t whole =
-        w.operation_checkpointing ? WholeLayerBytes(w, false) : 0;
-    result.anew = std::max(blocks.largest(), whole) +
-                  source * a.hidden * Widths(w).wide +
-                  RepeatedHeadBytes(w, source);
-  }
+  // The last block is computed again where all are.
+  const int64_t again = BlocksComputedAgain(w);
+  result.anew = again > 0 && again == LayersWithBackward(w)
+                    ? BlockAnewBytes(w)
+                    : PartsAnewBytes(w);
   return result;
 }
 
@@ -549,15 +585,10 @@ LowestBlockBytes LowestBlockOf(const Workload& w) {
   LowestBlockBytes block;
   block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
   block.held += BlocksComputedAgain(w) > 0
-                    ? tokens * a.hidden * Widths(w).wide + Activations(w).anew
+                    ? tokens * a.hidden * Widths(w).wide + BlockAnewBytes(w)
                     : LayerActivationBytes(w, experts) + PartsAnewBytes(w);
   block.held += InputsOfFrozenBlocks(w);
-  // Two of the feed-forward's width, or those of attention, which come when the
-  // feed-forward's tensors are gone.
-  const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
-  const int64_t width = experts ? a.expert_intermediate : a.intermediate;
-  block.made = std::max(2 * rows * width * Widths(w).element,
-                        BackwardTransients(w) - HiddenBytes(w, rows, width));
+  block.made = BlockGradientBytes(w, experts);
   return block;
 }
 

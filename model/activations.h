@@ -32,10 +32,12 @@ int64_t KeptByBlocks(const Workload& workload);
 // linkedin/Liger-Kernel, fused_linear_cross_entropy.py.
 int64_t LossChunk(const Architecture& architecture, int64_t rows);
 
-// Activations while the head is at work: those that the backward pass finds,
-// and of the block that it computes anew.
+// Activations when the backward pass starts: what blocks and embeddings keep,
+// and what the head keeps, until its gradients are made; then what the block at
+// work has besides, which is computed again: all of it, or parts.
 struct ActivationBytes {
   int64_t kept = 0;
+  int64_t head = 0;
   int64_t anew = 0;
 };
 
@@ -50,9 +52,8 @@ int64_t EmbeddingBytes(const Workload& workload, int64_t tokens);
 // Logits, their log-probabilities and, in training, the gradient, in fp32.
 int64_t LogitBytes(const Workload& workload);
 
-// What a backward pass holds besides what was kept for it: gradients of
-// queries, keys and values.
-int64_t BackwardTransients(const Workload& workload);
+// Gradients inside the block that a backward pass is in, at their most.
+int64_t BlockGradientBytes(const Workload& workload, bool experts);
 
 // A forward pass that keeps nothing: queries, keys, values and context.
 int64_t ForwardTransients(const Workload& workload);

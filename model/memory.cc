@@ -71,20 +71,25 @@ int64_t ParameterWidth(const Workload& w) {
   return NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
 }
 
-// What ranks that share the state hold besides their shares.
+// What ranks that share the state hold besides their shares, moment by moment.
 struct Gathered {
-  int64_t parameters = 0;  // in whole, while blocks go by
-  int64_t at_end = 0;      // of these, when the backward pass ends
-  int64_t gradients = 0;   // of one unit, before they are summed
+  int64_t at_loss = 0;  // parameters in whole
+  int64_t at_block = 0;
+  int64_t at_lowest = 0;
+  int64_t at_end = 0;
+  int64_t gradients = 0;  // of one unit, before they are summed
   int64_t root_gradients = 0;
-  int64_t buffers = 0;  // of the collectives
+  int64_t buffers = 0;  // of the sums
   int64_t buffers_at_end = 0;
 };
 
-// The root and two blocks, the one at work and the next, in whole; without
-// resharding all blocks. Beside them what one block is gathered into and its
-// gradients are copied to. Source: PyTorch FSDP2 (fully_shard), and for ranks
-// that hold all parameters DeepSpeed's bucket of gradients.
+// The root stays in whole to the end, without resharding all blocks to the
+// backward pass. Of blocks two are there, the one at work and the next, and
+// under FSDP none at the loss, and of the lowest it alone; DeepSpeed's ranks
+// gather ahead all the time, into a buffer of a block's size. What a block's
+// gradients are copied to stands beside them. Sources: PyTorch's FSDP
+// (_runtime_utils.py; fully_shard), and for ranks that hold all parameters
+// DeepSpeed's bucket of gradients.
 Gathered GatheredOf(const Workload& w) {
   Gathered held;
   if (!DividesState(w.parallel)) return held;
@@ -97,7 +102,6 @@ Gathered GatheredOf(const Workload& w) {
   const int64_t root = GatheredBytes(w, units.root);
   int64_t blocks = 0;
   int64_t block = 0;
-  int64_t summed = 0;
   int64_t trained = 0;
   int64_t gathered = 0;
   const ShardUnit* last = nullptr;
@@ -107,20 +111,23 @@ Gathered GatheredOf(const Workload& w) {
         unit.trained != last->trained || unit.quantised != last->quantised) {
       gathered = GatheredBytes(w, unit);
       block = std::max(block, gathered);
-      summed = std::max(summed, SummedBytes(w, unit));
+      held.buffers = std::max(held.buffers, SummedBytes(w, unit));
       trained = std::max(trained, unit.trained);
       last = &unit;
     }
     blocks += gathered;
   }
-  const int64_t two = std::min(blocks, 2 * block);
-  held.parameters = root + (w.parallel.reshard_after_forward ? two : blocks);
+  const bool again = w.parallel.reshard_after_forward;
+  const bool ahead = w.parallel.shard == Shard::kZero3;
+  held.at_block = root + (again ? std::min(blocks, 2 * block) : blocks);
+  held.at_loss = ahead || !again ? held.at_block : root;
+  held.at_lowest = ahead ? held.at_block : root + block;
+  // One rank alone has what comes from its host where it is used.
+  if (ahead && ShardsOf(w.parallel) > 1) held.buffers += block;
   held.at_end = root;
   const int64_t width = ParameterWidth(w);
   held.gradients = trained * width;
   held.root_gradients = units.root.trained * width;
-  // One rank alone has what comes from its host where it is used.
-  held.buffers = (ShardsOf(w.parallel) > 1 ? block : 0) + summed;
   held.buffers_at_end = SummedBytes(w, units.root);
   return held;
 }
@@ -170,10 +177,12 @@ class RankMemory {
         updated_(Share(trained_, shares_)) {}
 
   Moment ForwardPass() const;
-  Moment BackwardStart() const;
+  Moment Loss() const;
+  Moment LastBlock() const;
   Moment LowestBlock() const;
   Moment BackwardEnd() const;
   Moment OptimizerStep() const;
+  Bytes<> OfOtherStreams(const MemoryEstimate& moment) const;
 
  private:
   // Elements that this rank has of so many, where ranks divide them.
@@ -182,6 +191,8 @@ class RankMemory {
   }
   // What comes and goes while a backward pass runs.
   struct Passing {
+    bool in_block;  // whose gradients come and are summed
+    int64_t gathered;
     int64_t gradients;
     int64_t activations;
     int64_t logits;
@@ -189,8 +200,9 @@ class RankMemory {
   };
   Moment DuringBackward(MemoryMoment moment, const Passing& passing) const;
   int64_t ParameterBytes() const;
-  int64_t WeightCopyBytes() const;
+  int64_t WeightCopyBytes(int64_t gathered) const;
   int64_t GradientBytes() const;
+  int64_t StandingGradients() const;
   int64_t GradientsAboveLowest() const;
   // What is sent to other ranks, and what of it stands to the end.
   int64_t BucketBytes() const;
@@ -247,10 +259,10 @@ int64_t RankMemory::ParameterBytes() const {
 
 // Narrow copies of fp32 weights: of what is gathered, where that is less than
 // all.
-int64_t RankMemory::WeightCopyBytes() const {
+int64_t RankMemory::WeightCopyBytes(int64_t gathered) const {
   if (!CastsWeights(w_)) return 0;
   const int64_t copied =
-      divided_ ? gathered_.parameters / kSingle : elements_ - quantised_;
+      divided_ ? gathered / kSingle : elements_ - quantised_;
   return copied * BytesPerElement(w_.precision);
 }
 
@@ -286,38 +298,48 @@ int64_t RankMemory::BucketBytes() const {
 Moment RankMemory::ForwardPass() const {
   return {MemoryMoment::kForward,
           {{{"parameters", Size(ParameterBytes())},
-            {"gathered parameters", Size(gathered_.parameters)},
-            {"weight copies", Size(WeightCopyBytes())},
+            {"gathered parameters", Size(gathered_.at_block)},
+            {"weight copies", Size(WeightCopyBytes(gathered_.at_block))},
             {"activations", Size(ForwardTransients(w_))},
             {"logits", Size(LogitBytes(w_))},
             {"workspace", surroundings_.workspace},
             {"framework context", surroundings_.context}}}};
 }
 
-Moment RankMemory::BackwardStart() const {
-  // A first micro-batch makes its gradients layer by layer, while activations
-  // go; a later one adds to gradients that are already there, and so do
-  // buckets that stand from the beginning.
+// A first micro-batch makes its gradients layer by layer, while activations go;
+// a later one adds to gradients that are already there, and so do buckets that
+// stand from the beginning.
+int64_t RankMemory::StandingGradients() const {
   const bool standing =
       w_.accumulation > 1 || (surroundings_.communication_buckets && !shares_);
-  // When the last block is at work the logits are gone, so that one or the
-  // other is the peak.
+  return standing ? GradientBytes() : 0;
+}
+
+Moment RankMemory::Loss() const {
   const ActivationBytes activations = Activations(w_);
-  int64_t logits = LogitBytes(w_);
-  int64_t transients = BackwardTransients(w_);
-  int64_t held = activations.kept;
-  const int64_t again = BlocksComputedAgain(w_);
-  const bool last_again = again > 0 && again == LayersWithBackward(w_);
-  const int64_t anew = last_again ? activations.anew : 0;
-  if (logits > anew + transients) {
-    transients = 0;
-  } else {
-    held += anew;
-    logits = 0;
-  }
+  return DuringBackward(MemoryMoment::kBackwardStart,
+                        {false,
+                         gathered_.at_loss,
+                         StandingGradients(),
+                         activations.kept + activations.head,
+                         LogitBytes(w_),
+                         0});
+}
+
+// The logits and what the head kept are gone, the gradient of the last block's
+// result is there.
+Moment RankMemory::LastBlock() const {
+  const Architecture& a = w_.architecture;
+  const ActivationBytes activations = Activations(w_);
   return DuringBackward(
       MemoryMoment::kBackwardStart,
-      {standing ? GradientBytes() : 0, held, logits, transients});
+      {true,
+       gathered_.at_block,
+       StandingGradients(),
+       activations.kept + activations.anew,
+       0,
+       BlockGradientBytes(w_, a.expert_layers() > 0) + WidenedMatrixBytes(w_) +
+           w_.tokens() * a.hidden * BytesOfWideResult(w_)});
 }
 
 // Gradients come as activations go: what both hold together is most where one
@@ -325,18 +347,27 @@ Moment RankMemory::BackwardStart() const {
 Moment RankMemory::LowestBlock() const {
   const LowestBlockBytes block = LowestBlockOf(w_);
   return DuringBackward(MemoryMoment::kLowestBlock,
-                        {GradientsAboveLowest(), block.held, 0, block.made});
+                        {true,
+                         gathered_.at_lowest,
+                         GradientsAboveLowest(),
+                         block.held,
+                         0,
+                         block.made + WidenedMatrixBytes(w_)});
 }
 
 Moment RankMemory::DuringBackward(MemoryMoment moment,
                                   const Passing& passing) const {
   return {moment,
           {{{"parameters", Size(ParameterBytes())},
-            {"gathered parameters", Size(gathered_.parameters)},
-            {"weight copies", Size(WeightCopyBytes())},
+            {"gathered parameters", Size(passing.gathered)},
+            {"weight copies", Size(WeightCopyBytes(passing.gathered))},
             {"gradients", Size(passing.gradients)},
-            {"gathered gradients", Size(gathered_.gradients)},
-            {"communication buckets", Size(BucketBytes())},
+            {"gathered gradients",
+             Size(passing.in_block ? gathered_.gradients : 0)},
+            {"communication buckets",
+             Size(passing.in_block || w_.parallel.shard != Shard::kFsdp
+                      ? BucketBytes()
+                      : 0)},
             {"master weights", Size(MasterBytes())},
             {"unscaled gradients", Size(UnscaledBytes())},
             {"optimizer state", Size(StateBytes())},
@@ -385,6 +416,12 @@ Moment RankMemory::OptimizerStep() const {
             {"framework context", surroundings_.context}}}};
 }
 
+Bytes<> RankMemory::OfOtherStreams(const MemoryEstimate& moment) const {
+  if (w_.parallel.shard != Shard::kFsdp || !divided_) return {};
+  return Size(gathered_.at_block) - moment.Of("gathered parameters") +
+         Size(GradientBytes()) - moment.Of("gradients");
+}
+
 }  // namespace
 
 Bytes<> MemoryEstimate::total() const {
@@ -405,16 +442,20 @@ MemoryEstimate EstimateMemory(const Workload& w,
                               const MemorySurroundings& surroundings) {
   const RankMemory rank(w, surroundings);
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
-  const std::array moments = {rank.BackwardStart(),
+  const std::array moments = {rank.Loss(),
+                              rank.LastBlock(),
                               rank.LowestBlock(),
                               rank.BackwardEnd(),
                               rank.OptimizerStep()};
-  return std::max_element(moments.begin(),
-                          moments.end(),
-                          [](const Moment& x, const Moment& y) {
-                            return x.total() < y.total();
-                          })
-      ->Estimate();
+  MemoryEstimate worst =
+      std::max_element(moments.begin(),
+                       moments.end(),
+                       [](const Moment& x, const Moment& y) {
+                         return x.total() < y.total();
+                       })
+          ->Estimate();
+  worst.of_other_streams = rank.OfOtherStreams(worst);
+  return worst;
 }
 
 std::optional<int64_t> LargestBatch(const Workload& workload,

@@ -45,6 +45,10 @@ inline constexpr auto kWords<MemoryMoment> = Words<MemoryMoment>(
 struct MemoryEstimate {
   MemoryMoment moment = MemoryMoment::kBackwardStart;
   std::vector<MemoryTerm> terms;  // that are not zero; add up to total()
+  // What an allocator holds for other streams, which no tensor has then:
+  // PyTorch's gives nothing of a stream's to another, and its FSDP gathers
+  // parameters and sums gradients in streams of their own.
+  Bytes<> of_other_streams;
 
   Bytes<> total() const;
   Bytes<> Of(std::string_view name) const;  // 0 when there is no such term

@@ -139,7 +139,12 @@ int64_t BlocksComputedAgain(const Workload& w) {
   return w.checkpointed_blocks > 0 ? std::min(w.checkpointed_blocks, all) : all;
 }
 
+bool BaseInFp8(const Workload& w) {
+  return w.trainable.base_bits == 8 && w.precision == Precision::kFp8;
+}
+
 int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
+  if (trainable.base_bits == 8) return elements;
   constexpr int64_t kGroup = 64;
   constexpr int64_t kGroupOfGroups = 256;
   const int64_t groups = CeilDivide(elements, kGroup);
@@ -148,6 +153,17 @@ int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
           ? groups + CeilDivide(groups, kGroupOfGroups) * kSingle
           : groups * kSingle;
   return elements * trainable.base_bits / 8 + constants;
+}
+
+int64_t WidenedMatrixBytes(const Workload& w) {
+  if (w.trainable.base_bits == 0 || BaseInFp8(w)) return 0;
+  const Architecture& a = w.architecture;
+  const int64_t dense = a.expert_layers() < a.layers ? a.intermediate : 0;
+  const int64_t width = std::max({dense,
+                                  a.expert_intermediate,
+                                  a.shared_intermediate,
+                                  a.query_width()});
+  return a.hidden * width * BytesPerElement(w.precision);
 }
 
 }  // namespace trainfare::model

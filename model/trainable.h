@@ -34,9 +34,17 @@ int64_t LayersWithBackward(const Workload& workload);
 // The lowest of these, which are computed again in the backward pass.
 int64_t BlocksComputedAgain(const Workload& workload);
 
-// Bytes of frozen parameters in few bits: their own, and a constant a group of
-// 64: in fp32, or in a byte with one in fp32 for 256 groups (Dettmers et al.
-// 2023, section 3).
+// Whether a frozen base in 8 bits is what products in 8 bits take, so that none
+// of it is widened or cast (fp8_params of NVIDIA's NeMo).
+bool BaseInFp8(const Workload& workload);
+
+// Bytes of frozen parameters in few bits: their own, and of 4 bits a constant a
+// group of 64: in fp32, or in a byte with one in fp32 for 256 groups (Dettmers
+// et al. 2023, section 3). Of 8 bits a row or a tensor has one, which counts
+// nothing (Dettmers et al. 2022, LLM.int8()).
 int64_t QuantisedBytes(int64_t elements, const Trainable& trainable);
+
+// Bytes of the largest of these matrices as a product takes it, widened.
+int64_t WidenedMatrixBytes(const Workload& workload);
 
 }  // namespace trainfare::model

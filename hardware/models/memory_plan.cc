@@ -94,7 +94,8 @@ model::MemoryEstimate WithoutWeights(const model::Workload& w,
         w.architecture.decoder_layers * model::DecoderLayerActivationBytes(w);
   }
   return {model::MemoryMoment::kBackwardStart,
-          {{"activations", model::Byte(static_cast<double>(bytes))}}};
+          {{"activations", model::Byte(static_cast<double>(bytes))}},
+          {}};
 }
 
 }  // namespace

@@ -321,7 +321,7 @@ void PassKernels::RotaryForward(const AttentionShape& shape,
 // Frozen matrices of few bits are widened each time that a product reads them
 // (Dettmers et al. 2023).
 void PassKernels::Dequantise(int64_t elements) {
-  if (w_.trainable.base_bits == 0) return;
+  if (w_.trainable.base_bits == 0 || BaseInFp8(w_)) return;
   Kernel& kernel =
       Push("dequantise weights", KernelKind::kElementwise, elements);
   kernel.vector_flops = 2 * elements;  // a table's value, its group's scale
@@ -364,7 +364,7 @@ void PassKernels::BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k) {
     if (!HandFused() || name == "attention output projection") {
       CastToFp8("cast activation", m * k);
     }
-    CastToFp8("cast weights", n * k);
+    if (!BaseInFp8(w_)) CastToFp8("cast weights", n * k);
   }
   Gemm(name, m, n, k);
   if (fp8_) ReadFp8(Reads::kWeights);
@@ -796,7 +796,7 @@ void PassKernels::ExpertGemm(KernelName name,
   const int64_t groups = GroupedExperts() ? r.groups : 1;
   if (fp8_) {
     CastToFp8("cast activation", groups * r.each * k, launches);
-    CastToFp8("cast weights", groups * n * k, launches);
+    if (!BaseInFp8(w_)) CastToFp8("cast weights", groups * n * k, launches);
   }
   Gemm(name, r.each, n, k, groups);
   Kernel& kernel = list_.kernels.back();

@@ -68,6 +68,13 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .about = "Memory that one device has",
      .of = [](const Answered& a) -> Value { return ToBytes(a.job.capacity); },
      .unit = &JobUnits::memory},
+    {.part = FigurePart::kMemory,
+     .key = "memory_of_other_streams_bytes",
+     .about = "What PyTorch's allocator holds besides, for streams of FSDP",
+     .of = [](const Answered& a) -> Value {
+       return ToBytes(a.job.memory.of_other_streams);
+     },
+     .unit = &JobUnits::memory},
     {.part = FigurePart::kStep,
      .key = "step_time_s",
      .about = "One optimizer step, with all of its micro-batches",

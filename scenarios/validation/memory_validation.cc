@@ -49,10 +49,14 @@ std::string_view ToText(MemoryFigure figure) {
 // What of a plan a figure counts. The context is of the driver and the
 // framework, which an allocator does not see.
 model::Bytes<> Counted(const hardware::MemoryPlan& plan, MemoryFigure figure) {
-  const model::Bytes<> total = plan.needed.total();
-  return figure == MemoryFigure::kUsed
-             ? total
-             : total - plan.needed.Of("framework context");
+  model::Bytes<> counted = plan.needed.total();
+  if (figure != MemoryFigure::kUsed) {
+    counted -= plan.needed.Of("framework context");
+  }
+  if (figure != MemoryFigure::kAllocated) {
+    counted += plan.needed.of_other_streams;
+  }
+  return counted;
 }
 
 void Judge(bool fits, const MemoryObservation& o, Verdicts& verdicts) {

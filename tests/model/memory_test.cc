@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <string_view>
 
 #include "model/activations.h"
+#include "model/kernels.h"
 #include "model/presets.h"
+#include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
@@ -197,6 +200,63 @@ TEST_CASE("vocabulary logits count at every predicted position") {
   CHECK(LogitBytes(w) == 80 * 50257 * 12);
   // Less than what the last block makes once they are gone.
   CHECK(EstimateMemory(w, {}).Of("logits") == Bytes<>());
+}
+
+TEST_CASE("gradients inside a block, by hand") {
+  Workload w;
+  w.architecture = FindArchitecture("mistral-7b");
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  w.stack.attention = Attention::kFlash;
+  w.sequence_length = 4096;
+  const int64_t one = int64_t{4096} * 14336 * 2;
+  // Trained, what the gate gave is gone when its three have gradients.
+  CHECK(BlockGradientBytes(w, false) == 2 * one);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  CHECK(BlockGradientBytes(w, false) == 3 * one);
+  w.trainable.lora.feed_forward_out = true;
+  CHECK(BlockGradientBytes(w, false) == 2 * one);
+  // A matrix in 4 bits is widened; in 8 it is what products in 8 take.
+  CHECK(WidenedMatrixBytes(w) == 0);
+  w.trainable.base_bits = 4;
+  CHECK(WidenedMatrixBytes(w) == 117'440'512);
+  w.trainable.base_bits = 8;
+  CHECK(WidenedMatrixBytes(w) == 117'440'512);
+  w.precision = Precision::kFp8;
+  CHECK(WidenedMatrixBytes(w) == 0);
+
+  // Two experts of eight a token: single ones have a quarter of the tokens.
+  w.trainable = {};
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  w.precision = Precision::kBf16;
+  w.stack.fusion = Fusion::kEager;
+  CHECK(BlockGradientBytes(w, true) == 2 * one / 4);
+  w.stack.fusion = Fusion::kLightSeq;
+  CHECK(BlockGradientBytes(w, true) == 2 * 2 * one);
+}
+
+TEST_CASE("a frozen base in 8 bits is neither cast nor widened for fp8") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-2-70b");
+  w.precision = Precision::kFp8;
+  w.stack.fusion = Fusion::kLightSeq;
+  w.stack.narrow_weights = true;
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  const auto casts = [&w] {
+    int64_t weights = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      const std::string_view name = kernel.name.text();
+      if (name == "cast weights" || name == "dequantise weights") ++weights;
+    }
+    return weights;
+  };
+  CHECK(casts() > 0);
+  w.trainable.base_bits = 8;
+  CHECK(BaseInFp8(w));
+  CHECK(casts() == 0);
+  CHECK(QuantisedBytes(1000, w.trainable) == 1000);
 }
 
 TEST_CASE("narrow weights with masters: 2 + 2 + 4 bytes, and 4 to unscale") {

@@ -91,20 +91,45 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
 
 TEST_CASE("full sharding of 8 B over 8: 16 bytes a parameter over 8") {
   Workload w = Llama(Shard::kFsdp);
+  w.stack.fusion = Fusion::kEager;  // fp32 logits, three times
   w.sequence_length = 16384;
   CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardStart);
   CHECK(Held(w, "parameters") == 0.0);  // the masters are the shard
   CHECK(Held(w, "master weights") == 4'015'130'624.0);
   CHECK(Held(w, "optimizer state") == 8'030'261'248.0);
-  CHECK(Held(w, "gathered parameters") == 2'973'802'496.0);
-  CHECK(Held(w, "gathered gradients") == 436'224'000.0);
-  CHECK(Held(w, "communication buckets") == 1'308'672'000.0);
+  // At the loss the root alone, all that other streams gathered and summed is
+  // gone from the tensors and stays theirs.
+  CHECK(Held(w, "logits") > 0.0);
+  CHECK(Held(w, "gathered parameters") == 2.0 * kRoot);
+  CHECK(Held(w, "gathered gradients") == 0.0);
+  CHECK(Held(w, "communication buckets") == 0.0);
+  CHECK(EstimateMemory(w, {}).of_other_streams ==
+        Byte(2.0 * 2 * kBlock + 4'015'130'624.0));
   Workload accumulating = w;
   accumulating.accumulation = 2;
   CHECK(Held(accumulating, "gradients") == 4'015'130'624.0);
   Workload kept = w;
   kept.parallel.reshard_after_forward = false;
   CHECK(Held(kept, "gathered parameters") == 2.0 * kAll);
+  // In the last block it and the next, where logits come in chunks.
+  Workload block = w;
+  block.stack.fusion = Fusion::kLiger;
+  block.sequence_length = 65536;
+  CHECK(EstimateMemory(block, {}).moment == MemoryMoment::kBackwardStart);
+  CHECK(Held(block, "gathered parameters") == 2'973'802'496.0);
+  CHECK(Held(block, "gathered gradients") == 436'224'000.0);
+  CHECK(Held(block, "communication buckets") == 872'448'000.0);
+  // In the lowest it alone, where frozen blocks have inputs held; DeepSpeed's
+  // ranks have the next, too.
+  block.trainable.lora_rank = 16;
+  block.trainable.lora.query = true;
+  const int64_t adapters = 16 * 2 * 4096;
+  CHECK(EstimateMemory(block, {}).moment == MemoryMoment::kLowestBlock);
+  CHECK(Held(block, "gathered parameters") ==
+        2.0 * (kRoot + kBlock + adapters));
+  block.parallel.shard = Shard::kZero3;
+  CHECK(Held(block, "gathered parameters") ==
+        2.0 * (kRoot + 2 * (kBlock + adapters)));
   // In the end the root alone, with its gradients and their fp32 copy.
   w.sequence_length = 128;
   CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardEnd);

@@ -294,6 +294,11 @@ void SetPrecision(const TableRow& row, Workload& workload) {
   } catch (const InputError&) {
     throw Unused{fmt::format("not predicted: precision {}", precision)};
   }
+  if (workload.precision == model::Precision::kFp8 &&
+      workload.trainable.lora_rank > 0 &&
+      ContainsAny(row["stack_notes"], RulesOfTables().fp8_bases)) {
+    workload.trainable.base_bits = 8;
+  }
 }
 
 // "full 21 layers": of so many blocks.
@@ -347,6 +352,11 @@ void SetRecomputation(const TableRow& row, model::Workload& workload) {
     workload.gradient_checkpointing =
         recipe ||
         ContainsAny(row["stack_notes"], RulesOfTables().full_recomputation);
+    for (const RecomputedBlocks& rule : RulesOfTables().recomputed_blocks) {
+      if (!Contains(row["stack_notes"], rule.words)) continue;
+      workload.gradient_checkpointing = true;
+      workload.checkpointed_blocks = rule.blocks;
+    }
   } else if (const auto layers = LayersOf(recompute)) {
     workload.gradient_checkpointing = true;
     workload.checkpointed_blocks = *layers;
@@ -441,6 +451,17 @@ void RefuseSplit(const TableRow& row) {
     const std::string& ways = row[column];
     if (ways.empty() || ways == "1" || ways == "1.0") continue;
     throw Unused{fmt::format("not predicted: {} parallel", split)};
+  }
+}
+
+// Devices of which each had a model of its own would have computed more than
+// the whole batch.
+void RefuseSharedModel(const TableRow& row, const Workload& workload) {
+  if (!row["dp"].empty() || row["global_batch"].empty()) return;
+  const int64_t devices = row.Count("n_devices").value_or(1);
+  const int64_t whole = row.WholeNumber("global_batch", "global batch");
+  if (whole / devices < workload.batch * workload.accumulation) {
+    throw Unused{"how its devices share the model is not stated"};
   }
 }
 
@@ -543,6 +564,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
       workload.trainable.lora_rank > 0 && workload.stack.narrow_weights &&
       ContainsAny(row.StackWords(), RulesOfTables().wide_adapters);
   workload.accumulation = AccumulationOf(row, workload);
+  RefuseSharedModel(row, workload);
   if (workload.work == Work::kTraining) SetRecomputation(row, workload);
   SetHead(row, workload);
   SetOptimizer(row, workload);
@@ -792,6 +814,23 @@ void RequireColumns(const CsvFile& csv, const std::string& name) {
   }
 }
 
+// With the notes that its source stands for where it has none: beside them the
+// benchmark, by which the source's folders end.
+CsvRow WithNotes(const CsvFile& csv, CsvRow row) {
+  const auto notes = csv.TryColumn("stack_notes");
+  if (!notes || *notes >= row.fields.size() || !row.fields[*notes].empty()) {
+    return row;
+  }
+  for (const SourceRule& rule : RulesOfTables().sources) {
+    if (!Contains(csv.Field(row, "source"), rule.source)) continue;
+    const std::string& folder = csv.Field(row, "source_file");
+    row.fields[*notes] =
+        rule.notes + " " + folder.substr(folder.rfind('/') + 1);
+    break;
+  }
+  return row;
+}
+
 }  // namespace
 
 Table ParseTable(std::string_view text, const std::string& name) {
@@ -806,7 +845,8 @@ Table ParseTable(std::string_view text, const std::string& name) {
   std::map<std::string, Metric> best;
   std::set<std::string> failed;
   std::vector<UsedRow> memory;
-  for (const CsvRow& csv_row : csv.rows()) {
+  for (const CsvRow& as_published : csv.rows()) {
+    const CsvRow csv_row = WithNotes(csv, as_published);
     const TableRow row{csv, csv_row, name};
     try {
       UsedRow read = Read(row);

@@ -137,6 +137,15 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.all_adapters = root.Texts("all_adapters");
   rules.recomputing_recipes = root.Texts("recomputing_recipes");
   rules.full_recomputation = root.Texts("full_recomputation");
+  rules.recomputed_blocks =
+      ListOf(root, "recomputed_blocks", [](const YamlMap& map) {
+        return RecomputedBlocks{map.Text("words"),
+                                map.Integer("blocks", 1, 10'000)};
+      });
+  rules.fp8_bases = root.Texts("fp8_bases");
+  rules.sources = ListOf(root, "sources", [](const YamlMap& map) {
+    return SourceRule{map.Text("source"), map.Text("notes")};
+  });
   rules.splits = root.Texts("splits");
   rules.no_splits = root.Texts("no_splits");
   rules.unknown_mechanisms =

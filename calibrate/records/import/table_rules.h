@@ -119,6 +119,18 @@ struct LossRule {
   model::LossKernels loss = model::LossKernels::kOfStack;
 };
 
+// Which notes a source's rows stand for that have none.
+struct SourceRule {
+  std::string source;
+  std::string notes;
+};
+
+// Blocks that are computed again where a column says nothing.
+struct RecomputedBlocks {
+  std::string words;
+  int64_t blocks = 0;
+};
+
 struct PrecisionRule {
   model::Precision products = model::Precision::kFp32;
   int64_t base_bits = 0;  // of a frozen base beside adapters; 0: there is none
@@ -172,6 +184,9 @@ struct TableRules {
   ByWord<PrecisionRule> precisions;
   std::vector<std::string> recomputing_recipes;
   std::vector<std::string> full_recomputation;
+  std::vector<RecomputedBlocks> recomputed_blocks;
+  std::vector<std::string> fp8_bases;
+  std::vector<SourceRule> sources;
   std::vector<std::string> splits;
   std::vector<std::string> no_splits;
   ByWord<MetricRule> metrics;

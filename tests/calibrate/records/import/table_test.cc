@@ -431,6 +431,40 @@ TEST_CASE("words of a stack say what of it is its own") {
   CHECK(read("none", "P,Adam + 8-bit AdamW").optimizer.state_bits == 8);
 }
 
+// Submissions to MLPerf whose notes are empty: the benchmark says the adapters,
+// the base in 8 bits and what is computed again.
+TEST_CASE("a source says what the notes do not") {
+  const std::string header =
+      "source,source_file,device,n_devices,model,seq_len,batch_per_device,"
+      "grad_accum,global_batch,dp,tp,recompute,adapter,lora_rank,precision,"
+      "framework,stack_notes,task,metric,value\n";
+  const auto read = [&](std::string_view source, std::string_view layout) {
+    return ParseTable(
+        header +
+            fmt::format("{},X/results/y/llama2_70b_lora,B200-SXM-180GB,16,"
+                        "llama-2-70b,8192,1,{},lora,16,fp8,PyTorch,,finetune,"
+                        "step_ms,1519.8\n",
+                        source,
+                        layout),
+        "t.csv");
+  };
+  constexpr std::string_view kSubmission = "mlcommons/training_results_v5.0@0f";
+  const Table table = read(kSubmission, "1,16,16,1,");
+  REQUIRE(table.observations.size() == 1);
+  const model::Workload& w = table.observations[0].workload;
+  CHECK(w.stack.fusion == Fusion::kLightSeq);
+  CHECK(w.trainable.lora.output);
+  CHECK_FALSE(w.trainable.lora.feed_forward_in);
+  CHECK(w.trainable.base_bits == 8);
+  CHECK(w.gradient_checkpointing);
+  CHECK(w.checkpointed_blocks == 21);
+  CHECK(read("another", "1,16,16,1,").observations.empty());
+  // 16 devices, 8 sequences: some devices share a model.
+  CHECK(read(kSubmission, "1,8,,,")
+            .unused.contains(
+                "how its devices share the model is not stated"));
+}
+
 TEST_CASE("of several rates of one run the first in the order is used") {
   const std::string front =
       "A100-SXM4-80GB,1,llama2-7b,,,,,,,512,1,1,,,1,1,none,none,bf16,none,,"
