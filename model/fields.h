@@ -398,6 +398,10 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                 .about = "Adapters in fp32 beside narrow weights (PEFT's "
                          "default)"},
           lora.trainable.wide_adapters);
+  archive(Field{.name = "as_units",
+                .about = "Each is gathered by itself under fsdp (PEFT's "
+                         "fsdp_auto_wrap_policy)"},
+          lora.trainable.adapters_as_units);
 }
 
 template <class Archive, Of<Trainable> T>

@@ -97,6 +97,27 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   return units;
 }
 
+int64_t AdapterUnits(const Workload& w) {
+  const LoraMatrices& lora = w.trainable.lora;
+  const Architecture& a = w.architecture;
+  if (!w.trainable.adapters_as_units || w.parallel.shard != Shard::kFsdp) {
+    return 0;
+  }
+  int64_t modules = 0;
+  for (const bool one : {lora.query, lora.key, lora.value}) modules += one;
+  if (a.joint_projection()) modules = std::min<int64_t>(modules, 1);
+  modules += lora.output;
+  int64_t feed_forward = 0;
+  for (const bool one : {lora.feed_forward_gate,
+                         lora.feed_forward_in,
+                         lora.feed_forward_out}) {
+    feed_forward += one;
+  }
+  constexpr int64_t kMatrices = 2;  // down to the rank and up again
+  return kMatrices * (a.layers * (modules + feed_forward) +
+                      a.expert_layers() * (a.experts - 1) * feed_forward);
+}
+
 int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {
   const int64_t width =
       NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;

@@ -36,6 +36,10 @@ struct ShardUnits {
 };
 ShardUnits ShardUnitsOf(const Workload& workload);
 
+// Units within all blocks that adapters are by themselves, each gathered and
+// summed where it is used (Trainable::adapters_as_units).
+int64_t AdapterUnits(const Workload& workload);
+
 // Bytes of a unit when it is gathered, and of its gradients as they are summed.
 int64_t GatheredBytes(const Workload& workload, const ShardUnit& unit);
 int64_t SummedBytes(const Workload& workload, const ShardUnit& unit);

@@ -204,6 +204,8 @@ struct Trainable {
   LoraMatrices lora;
   // Adapters in fp32, to which PEFT widens what they take.
   bool wide_adapters = false;
+  // Both matrices of each adapter are units of their own of PyTorch's FSDP.
+  bool adapters_as_units = false;
   // Bits of the frozen matrices of blocks beside adapters, with constants a
   // group (QLoRA: 4); 0 = as the stack keeps weights.
   int64_t base_bits = 0;

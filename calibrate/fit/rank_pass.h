@@ -150,16 +150,22 @@ class SharedPasses {
     const auto passes = static_cast<double>(w_.accumulation);
     if (model::ShardsParameters(w_.parallel) ||
         w_.parallel.offload_activations) {
-      Add("forward", Forward(alone), passes, added);
+      Add("forward", Forward(alone), SmallTransfers(1), passes, added);
     }
     if (w_.work == model::Work::kForward) return added;
     // Whole gradients wait for the last micro-batch.
     const double sums = model::ShardsGradients(w_.parallel) ? passes : 1.0;
-    Add("backward", Backward(alone), sums, added);
+    // Gathered where blocks are computed again and in their backward pass, and
+    // summed.
+    Add("backward",
+        Backward(alone),
+        SmallTransfers(w_.gradient_checkpointing ? 3 : 2),
+        sums,
+        added);
     const bool shared =
         groups_.shards > 1 && !model::ShardsParameters(w_.parallel);
     if (shared || model::UpdatedFromHost(w_) > 0) {
-      Add("update", {Updated()}, 1.0, added);
+      Add("update", {Updated()}, SmallTransfers(0), 1.0, added);
     }
     return added;
   }
@@ -295,12 +301,21 @@ class SharedPasses {
     return tasks;
   }
 
+  // Of units too small to hide any, each sent so many times.
+  model::Seconds<> SmallTransfers(int64_t times) const {
+    if (groups_.shards == 1) return {};
+    return model::kSmallUnitTime *
+           static_cast<double>(times * model::AdapterUnits(w_));
+  }
+
   void Add(std::string_view part,
            const Tasks& tasks,
+           model::Seconds<> small,
            double times,
            AddedTime<T>& added) {
-    const model::ShardedPassTime<T> pass =
+    model::ShardedPassTime<T> pass =
         model::OverlapGathered(tasks, network_.speed);
+    pass.waiting += model::Seconds<T>(T(small.base()));
     added.slowed += pass.slowed * times;
     added.exposed += pass.waiting * times;
     added.all += (pass.slowed + pass.waiting) * times;

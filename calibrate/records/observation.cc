@@ -130,6 +130,7 @@ std::string RestOf(const model::Workload& w) {
     text += fmt::format(" {} loss", model::ToText(w.stack.loss));
   }
   if (w.trainable.wide_adapters) text += " wide adapters";
+  if (w.trainable.adapters_as_units) text += " adapters as units";
   if (!w.trainable.double_quantised) text += " quantised once";
   if (w.stack.stochastic_rounding) text += " stochastic rounding";
   if (w.compression.kind != usual.compression.kind) {

@@ -112,6 +112,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   w.optimizer.state_bits = 0;
   w.stack.loss = model::LossKernels::kOfStack;
   w.trainable.wide_adapters = false;
+  w.trainable.adapters_as_units = false;
   if (host && w.architecture.dropout > 0) {
     w.stack.attention = model::Attention::kMaterialised;
   }

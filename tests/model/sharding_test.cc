@@ -217,6 +217,22 @@ TEST_CASE("adapters: the frozen weights are divided, few bits stay few") {
             2 * (2 * 4096 + 16 * (4096 + 4096)));
 }
 
+TEST_CASE("adapters that are units of their own") {
+  Workload w = Llama(Shard::kFsdp);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = w.trainable.lora.key = true;
+  w.trainable.lora.value = w.trainable.lora.output = true;
+  CHECK(AdapterUnits(w) == 0);
+  w.trainable.adapters_as_units = true;
+  CHECK(AdapterUnits(w) == 32 * 4 * 2);
+  w.trainable.lora.feed_forward_out = true;
+  CHECK(AdapterUnits(w) == 32 * 5 * 2);
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  CHECK(AdapterUnits(w) == 32 * (4 + 8) * 2);
+  w.parallel.shard = Shard::kZero3;
+  CHECK(AdapterUnits(w) == 0);
+}
+
 // PyTorch's FSDP holds on to the inputs of frozen blocks that are computed
 // again, and to the gradients of these, until the backward pass ends.
 TEST_CASE("inputs of frozen blocks stand under FSDP") {

@@ -115,6 +115,8 @@ void CheckMeasurable(const model::Workload& workload) {
           "loss: this trainer has the stack's own, got another");
   require(!workload.trainable.wide_adapters,
           "trainable.lora.wide: this trainer keeps adapters as weights are");
+  require(!workload.trainable.adapters_as_units,
+          "trainable.lora.as_units: this trainer gathers whole blocks");
   require(workload.optimizer.state_bits == 0,
           "optimizer.state_bits: this trainer keeps state as wide as weights");
   require(!model::Offloads(workload.parallel),

@@ -563,6 +563,9 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   workload.trainable.wide_adapters =
       workload.trainable.lora_rank > 0 && workload.stack.narrow_weights &&
       ContainsAny(row.StackWords(), RulesOfTables().wide_adapters);
+  workload.trainable.adapters_as_units =
+      workload.trainable.lora_rank > 0 &&
+      ContainsAny(row["stack_notes"], RulesOfTables().adapters_as_units);
   workload.accumulation = AccumulationOf(row, workload);
   RefuseSharedModel(row, workload);
   if (workload.work == Work::kTraining) SetRecomputation(row, workload);

@@ -108,6 +108,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
     return LossRule{map.Text("words"), WordOf<model::LossKernels>(map, "loss")};
   });
   rules.wide_adapters = root.Texts("wide_adapters");
+  rules.adapters_as_units = root.Texts("adapters_as_units");
   rules.eight_bit_states = root.Texts("eight_bit_states");
   rules.reserved_peaks = root.Texts("reserved_peaks");
   rules.measured_all_reduce =

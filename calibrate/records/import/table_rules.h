@@ -173,6 +173,7 @@ struct TableRules {
   std::vector<std::string> widened_beside_adapters;
   std::vector<LossRule> losses;
   std::vector<std::string> wide_adapters;
+  std::vector<std::string> adapters_as_units;
   std::vector<std::string> eight_bit_states;
   std::vector<std::string> reserved_peaks;
   ByWord<double> measured_all_reduce;  // by column, in B/s

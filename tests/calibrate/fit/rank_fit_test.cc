@@ -292,6 +292,31 @@ TEST_CASE("parts of a step that shares state add up, each with what it sends") {
   CHECK(slow.log_sigma > half.log_sigma);
 }
 
+// Each adapter's two matrices are gathered forward, again and backward, and
+// summed, and nothing hides it: as worked in docs/models/sharding.md.
+TEST_CASE("adapters that are units of their own cost their host's time") {
+  const hardware::Device device = Processor();
+  model::Workload workload = Work("bert-tiny", 4);
+  workload.gradient_checkpointing = true;
+  workload.accumulation = 2;
+  workload.trainable.lora_rank = 8;
+  workload.trainable.lora.query = workload.trainable.lora.value = true;
+  const RankFit ranks = Truth();
+  workload.parallel.data = ranks.network.ranks;
+  const auto exposed = [&](model::Shard shard, bool as_units) {
+    workload.parallel.shard = shard;
+    workload.trainable.adapters_as_units = as_units;
+    return StepOverRanks(workload, Predictor(device).Time(workload), ranks)
+        .exposed.base();
+  };
+  // 2 layers, 2 adapters, 2 matrices, 4 times, 2 micro-batches.
+  CHECK(exposed(model::Shard::kFsdp, true) -
+            exposed(model::Shard::kFsdp, false) ==
+        doctest::Approx(2 * 2 * 2 * 4 * 2 * 0.3e-3).epsilon(1e-9));
+  CHECK(exposed(model::Shard::kZero3, true) ==
+        exposed(model::Shard::kZero3, false));
+}
+
 TEST_CASE("times of a step over ranks without how sure they are") {
   const hardware::Device device = Processor();
   const RankFit ranks = Truth();

@@ -225,7 +225,7 @@ TEST_CASE("each candidate takes the best of the batches and precisions") {
 TEST_CASE("what fits with room to spare goes before what may not fit") {
   const FitFolder none;
   RecommendOptions options = For("llama_8b_lora");
-  options.global_batch = 64;
+  options.global_batch = 512;
   const Json all = Json::parse(Recommend(options).json);
   const Json& chosen = all.at("candidates").at(0);
   const Json& memory = chosen.at("estimate");
