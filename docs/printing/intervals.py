@@ -34,7 +34,8 @@ LEFT_OUT = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
 PROTOCOLS = ["leave-device-out", "one-run-per-device", "leave-one-out"]
 OTHERS = ["aws_neuron", "nvidia_dle_inference", "lightseq", "vtrain_gpt",
           "llm/finetune", "llm/fms_acceleration", "llm/google_tpu_gpu",
-          "llm/llm_foundry_mpt", "llm/mlperf_llm", "llm/mlperf_packed_bert",
+          "llm/llm_foundry_mpt", "llm/mlperf_llm", "llm/mlperf_lora",
+          "llm/mlperf_packed_bert",
           "llm/nanotron_h100", "llm/nvidia_dgxc", "llm/nvidia_nemo",
           "llm/oneflow_v100", "llm/pretrain_misc", "llm/torchtitan"]
 
