@@ -431,9 +431,10 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
 // One block in full, with what it gives, while it runs again.
 int64_t BlockAnewBytes(const Workload& w) {
   const int64_t tokens = w.batch * w.sequence_length;
-  const int64_t most = w.operation_checkpointing
-                           ? WholeLayerBytes(w, false)
-                           : BlockActivationsOf(w).largest() + PartsAnewBytes(w);
+  const int64_t most =
+      w.operation_checkpointing
+          ? WholeLayerBytes(w, false)
+          : BlockActivationsOf(w).largest() + PartsAnewBytes(w);
   return most + tokens * w.architecture.hidden * Widths(w).wide +
          RepeatedHeadBytes(w, tokens);
 }
@@ -538,9 +539,8 @@ int64_t BlockGradientBytes(const Workload& w, bool experts) {
                        (KeepsInput(w, &LoraMatrices::feed_forward_out) ? 1 : 0);
   // Those of attention come when the feed-forward's tensors are gone.
   const int64_t all_rows = experts ? tokens * a.experts_per_token : tokens;
-  return std::max(
-      made * rows * width * Widths(w).element,
-      AttentionTransients(w) - HiddenBytes(w, all_rows, width));
+  return std::max(made * rows * width * Widths(w).element,
+                  AttentionTransients(w) - HiddenBytes(w, all_rows, width));
 }
 
 int64_t ForwardTransients(const Workload& w) {
@@ -572,9 +572,8 @@ ActivationBytes Activations(const Workload& w) {
   }
   // The last block is computed again where all are.
   const int64_t again = BlocksComputedAgain(w);
-  result.anew = again > 0 && again == LayersWithBackward(w)
-                    ? BlockAnewBytes(w)
-                    : PartsAnewBytes(w);
+  result.anew = again > 0 && again == LayersWithBackward(w) ? BlockAnewBytes(w)
+                                                            : PartsAnewBytes(w);
   return result;
 }
 

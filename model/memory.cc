@@ -261,8 +261,7 @@ int64_t RankMemory::ParameterBytes() const {
 // all.
 int64_t RankMemory::WeightCopyBytes(int64_t gathered) const {
   if (!CastsWeights(w_)) return 0;
-  const int64_t copied =
-      divided_ ? gathered / kSingle : elements_ - quantised_;
+  const int64_t copied = divided_ ? gathered / kSingle : elements_ - quantised_;
   return copied * BytesPerElement(w_.precision);
 }
 
@@ -447,13 +446,12 @@ MemoryEstimate EstimateMemory(const Workload& w,
                               rank.LowestBlock(),
                               rank.BackwardEnd(),
                               rank.OptimizerStep()};
-  MemoryEstimate worst =
-      std::max_element(moments.begin(),
-                       moments.end(),
-                       [](const Moment& x, const Moment& y) {
-                         return x.total() < y.total();
-                       })
-          ->Estimate();
+  MemoryEstimate worst = std::max_element(moments.begin(),
+                                          moments.end(),
+                                          [](const Moment& x, const Moment& y) {
+                                            return x.total() < y.total();
+                                          })
+                             ->Estimate();
   worst.of_other_streams = rank.OfOtherStreams(worst);
   return worst;
 }

@@ -108,9 +108,8 @@ int64_t AdapterUnits(const Workload& w) {
   if (a.joint_projection()) modules = std::min<int64_t>(modules, 1);
   modules += lora.output;
   int64_t feed_forward = 0;
-  for (const bool one : {lora.feed_forward_gate,
-                         lora.feed_forward_in,
-                         lora.feed_forward_out}) {
+  for (const bool one :
+       {lora.feed_forward_gate, lora.feed_forward_in, lora.feed_forward_out}) {
     feed_forward += one;
   }
   constexpr int64_t kMatrices = 2;  // down to the rank and up again

@@ -159,10 +159,8 @@ int64_t WidenedMatrixBytes(const Workload& w) {
   if (w.trainable.base_bits == 0 || BaseInFp8(w)) return 0;
   const Architecture& a = w.architecture;
   const int64_t dense = a.expert_layers() < a.layers ? a.intermediate : 0;
-  const int64_t width = std::max({dense,
-                                  a.expert_intermediate,
-                                  a.shared_intermediate,
-                                  a.query_width()});
+  const int64_t width = std::max(
+      {dense, a.expert_intermediate, a.shared_intermediate, a.query_width()});
   return a.hidden * width * BytesPerElement(w.precision);
 }
 

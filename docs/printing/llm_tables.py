@@ -11,10 +11,10 @@ FOLDER = "llm/"
 PROTOCOLS = ["as-shipped", "added-runs=1", "added-runs=5"]
 INTRODUCTION = """
 `trainfare validate TABLE.csv --protocol PROTOCOL`. `added-runs=N` adds N rows of each device and
-stack to the fit that ships, as `calibrate --from FILE --add` does, and predicts the others. A cell:
-absolute error in percent, median, what 90 % of the rows stay below, worst; behind the semicolon,
-percent of the rows inside their 80 % interval, and the rows. *chosen* says what was chosen in sight
-of a table's rows. [What misses, and why](../models/misses.md).
+stack to the fit that ships and predicts the others. A cell: absolute error in percent, median, what
+90 % of the rows stay below, worst; behind the semicolon, percent of the rows inside their 80 %
+interval, and the rows. *chosen*: in sight of a table's rows. [What misses, and
+why](../models/misses.md).
 """
 
 

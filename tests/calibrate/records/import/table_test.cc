@@ -461,8 +461,7 @@ TEST_CASE("a source says what the notes do not") {
   CHECK(read("another", "1,16,16,1,").observations.empty());
   // 16 devices, 8 sequences: some devices share a model.
   CHECK(read(kSubmission, "1,8,,,")
-            .unused.contains(
-                "how its devices share the model is not stated"));
+            .unused.contains("how its devices share the model is not stated"));
 }
 
 TEST_CASE("of several rates of one run the first in the order is used") {
