@@ -204,6 +204,22 @@ void ValidateArchitecture(const Architecture& a) {
   ValidateBlock(a);
 }
 
+// The smaller side of the smallest matrix beside an adapter.
+int64_t SmallestAdapted(const Trainable& t, const Architecture& a) {
+  int64_t smallest = a.hidden;
+  const auto beside = [&](bool adapted, int64_t width) {
+    if (adapted && width > 0) smallest = std::min(smallest, width);
+  };
+  beside(t.lora.query, a.query_width());
+  beside(t.lora.key, a.key_width());
+  beside(t.lora.value, a.value_width());
+  beside(t.lora.output, a.context_width());
+  beside(t.lora.feed_forward_gate || t.lora.feed_forward_in ||
+             t.lora.feed_forward_out,
+         a.intermediate);
+  return smallest;
+}
+
 void ValidateTrainable(const Trainable& t, const Architecture& a) {
   if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
     throw InputError(
@@ -213,7 +229,7 @@ void ValidateTrainable(const Trainable& t, const Architecture& a) {
                     a.name.empty() ? "the model" : a.name,
                     t.frozen_layers));
   }
-  RequireCount(t.lora_rank, 0, a.hidden, "trainable.lora.rank");
+  RequireCount(t.lora_rank, 0, SmallestAdapted(t, a), "trainable.lora.rank");
   if (t.lora_rank > 0 && a.next_token_blocks > 0) {
     throw InputError(fmt::format(
         "model.next_token_blocks: expected 0 beside adapters, got {}",

@@ -174,25 +174,44 @@ class SharedPasses {
   using Tasks = std::vector<model::ShardTask<T>>;
   using Transfer = model::TransferTime<T>;
 
+  // A transfer of so many bytes. Most are as the one before.
+  struct Message {
+    int64_t bytes = 0;
+    model::Bytes<> sent;
+    Transfer time;
+  };
+
   Transfer Gather(const model::ShardUnit& unit) {
     if (groups_.shards == 1) return {};
-    const model::Bytes<> size =
-        model::Byte(static_cast<double>(model::GatheredBytes(w_, unit)));
-    sent_ += model::GatherTraffic(groups_, size);
-    return TimeOf([&](const model::RingLevel<T>& ring) {
-      return network_.gather *
-             model::GatherTime(groups_, size, ring, network_.across);
-    });
+    const int64_t bytes = model::GatheredBytes(w_, unit);
+    if (bytes != gather_.bytes) {
+      const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
+      gather_ = {bytes,
+                 model::GatherTraffic(groups_, size),
+                 TimeOf([&](const model::RingLevel<T>& ring) {
+                   return network_.gather *
+                          model::GatherTime(
+                              groups_, size, ring, network_.across);
+                 })};
+    }
+    sent_ += gather_.sent;
+    return gather_.time;
   }
 
   Transfer Reduce(int64_t bytes) {
     if (bytes == 0 || groups_.shards * groups_.copies == 1) return {};
-    const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
-    sent_ += model::ReduceTraffic(groups_, size);
-    return TimeOf([&](const model::RingLevel<T>& ring) {
-      return model::ReduceTime(
-          groups_, size, ring, network_.across, network_.reduce_scatter);
-    });
+    if (bytes != reduce_.bytes) {
+      const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
+      reduce_ = {
+          bytes,
+          model::ReduceTraffic(groups_, size),
+          TimeOf([&](const model::RingLevel<T>& ring) {
+            return model::ReduceTime(
+                groups_, size, ring, network_.across, network_.reduce_scatter);
+          })};
+    }
+    sent_ += reduce_.sent;
+    return reduce_.time;
   }
 
   // `transfer` with a copy to or from the host.
@@ -334,6 +353,8 @@ class SharedPasses {
   model::ShardGroups groups_;
   const std::optional<model::HostPath<double>>& host_;
   const model::ShardUnits& units_;
+  Message gather_;
+  Message reduce_;
   // By what was asked for since the last part.
   model::Bytes<> sent_;
   model::Bytes<> copied_;

@@ -41,11 +41,15 @@ std::optional<int64_t> CountWords(const ConfigJson& c,
 }
 
 // What the decoders of Llama's kind share.
-Architecture ReadLlama(const ConfigJson& c, bool tied = false) {
+Architecture ReadLlama(const ConfigJson& c,
+                       bool tied = false,
+                       const Architecture& usual = {}) {
   Architecture a;
   a.family = model::Family::kDecoder;
-  ReadSizes(c, a);
-  a.key_value_heads = c.Count("num_key_value_heads", a.heads);
+  ReadSizes(c, a, usual);
+  a.key_value_heads =
+      c.Count("num_key_value_heads",
+              usual.key_value_heads > 0 ? usual.key_value_heads : a.heads);
   a.head_size = c.Count("head_dim", 0);
   a.embedding_layer_norm = a.pooler = false;
   a.separate_projections = true;
@@ -65,9 +69,12 @@ Architecture ReadLlama(const ConfigJson& c, bool tied = false) {
 }
 
 // `layers`: those with a window where the file does not list them.
-void ReadWindow(const ConfigJson& c, int64_t layers, Architecture& a) {
+void ReadWindow(const ConfigJson& c,
+                int64_t layers,
+                Architecture& a,
+                int64_t usual = 0) {
   const auto listed = CountWords(c, "layer_types", "sliding_attention");
-  const int64_t window = c.Count("sliding_window", 0);
+  const int64_t window = c.Count("sliding_window", usual);
   a.windowed_layers = window > 0 ? listed.value_or(layers) : 0;
   a.window = a.windowed_layers > 0 ? window : 0;
 }
@@ -120,8 +127,8 @@ Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
   return a;
 }
 
-Architecture ReadGemma(const ConfigJson& c) {
-  Architecture a = ReadLlama(c, /*tied=*/true);
+Architecture ReadGemmas(const ConfigJson& c, const Architecture& usual) {
+  Architecture a = ReadLlama(c, /*tied=*/true, usual);
   if (a.head_size == 0) a.head_size = 256;
   // The older key, and the one that takes its place.
   ReadActivation(
@@ -135,6 +142,8 @@ Architecture ReadGemma(const ConfigJson& c) {
   return a;
 }
 
+Architecture ReadGemma(const ConfigJson& c) { return ReadGemmas(c, {}); }
+
 Architecture ReadGemma2(const ConfigJson& c) {
   Architecture a = ReadGemma(c);
   ReadWindow(c, (a.layers + 1) / 2, a);
@@ -144,8 +153,18 @@ Architecture ReadGemma2(const ConfigJson& c) {
   return a;
 }
 
+// The published text_config leaves out what is as in its class
+// (Gemma3TextConfig of Transformers).
 Architecture ReadGemma3(const ConfigJson& c) {
-  Architecture a = ReadGemma(c);
+  Architecture usual;
+  usual.layers = 26;
+  usual.hidden = 2304;
+  usual.heads = 8;
+  usual.key_value_heads = 4;
+  usual.intermediate = 9216;
+  usual.vocabulary = 262'208;
+  usual.positions = 131'072;
+  Architecture a = ReadGemmas(c, usual);
   // Transformers writes the older key with a line before it.
   const int64_t period =
       c.Count(c.Has("_sliding_window_pattern") ? "_sliding_window_pattern"
@@ -153,7 +172,7 @@ Architecture ReadGemma3(const ConfigJson& c) {
               6);
   c.Expect("use_bidirectional_attention", false);
   Ignore(c, {"rope_local_base_freq"});
-  ReadWindow(c, a.layers - a.layers / std::max<int64_t>(1, period), a);
+  ReadWindow(c, a.layers - a.layers / std::max<int64_t>(1, period), a, 4096);
   a.norm_placement = model::NormPlacement::kBoth;
   a.query_key_norm = model::QueryKeyNorm::kHead;
   c.Expect("attn_logit_softcapping", nullptr);
@@ -218,6 +237,8 @@ Architecture ReadStarcoder2(const ConfigJson& c) {
   c.Share("residual_dropout");
   c.Share("embedding_dropout");
   c.Has("norm_epsilon");
+  c.Expect("mlp_type", "default");
+  c.Expect("norm_type", "layer_norm");
   return a;
 }
 
@@ -267,7 +288,9 @@ Architecture ReadFalcon(const ConfigJson& c) {
   SetLayerNorm(a, c.Flag("bias", false));
   a.dropout = c.Share("hidden_dropout");
   c.Share("attention_dropout");
-  a.parallel_block = groups || c.Flag("parallel_attn", true);
+  c.Expect("apply_residual_connection_post_layernorm", false);
+  const bool parallel = c.Flag("parallel_attn", true);
+  a.parallel_block = groups || parallel;
   // The larger ones have a norm for each branch.
   a.shared_norm = a.parallel_block &&
                   (!groups || c.Count("num_ln_in_parallel_attn", 2) == 1);

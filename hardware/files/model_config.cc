@@ -47,6 +47,7 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "forced_eos_token_id",
     "id2label",
     "initializer_range",
+    "is_llama_config",  // of files that came before the type had its name
     "label2id",
     "language",
     "layer_norm_eps",
@@ -87,6 +88,7 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "return_dict_in_generate",
     "rms_norm_eps",
     "rope_interleave",
+    "rope_interleaved",
     "rope_parameters",
     "rope_scaling",
     "rope_theta",
@@ -163,13 +165,18 @@ void SetActivation(const ConfigJson& c,
   }
 }
 
-void ReadSizes(const ConfigJson& c, Architecture& a) {
-  a.layers = c.Count("num_hidden_layers");
-  a.hidden = c.Count("hidden_size");
-  a.heads = c.Count("num_attention_heads");
-  a.intermediate = c.Count("intermediate_size");
-  a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("max_position_embeddings");
+void ReadSizes(const ConfigJson& c,
+               Architecture& a,
+               const Architecture& usual) {
+  const auto read = [&](const char* key, int64_t Architecture::*size) {
+    a.*size = usual.*size > 0 ? c.Count(key, usual.*size) : c.Count(key);
+  };
+  read("num_hidden_layers", &Architecture::layers);
+  read("hidden_size", &Architecture::hidden);
+  read("num_attention_heads", &Architecture::heads);
+  read("intermediate_size", &Architecture::intermediate);
+  read("vocab_size", &Architecture::vocabulary);
+  read("max_position_embeddings", &Architecture::positions);
 }
 
 void ReadActivation(const ConfigJson& c,

@@ -25,7 +25,11 @@ std::span<const ModelType> EncoderTypes();
 
 // Blocks, width, heads, inner width, words and positions, by the names that most
 // types have for them.
-void ReadSizes(const ConfigJson& config, model::Architecture& architecture);
+// `usual`: the sizes of a type whose files leave out those of its class; 0: the
+// file has to say it.
+void ReadSizes(const ConfigJson& config,
+               model::Architecture& architecture,
+               const model::Architecture& usual = {});
 
 // A word of the feed-forward's function.
 void SetActivation(const ConfigJson& config,

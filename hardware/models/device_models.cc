@@ -113,6 +113,13 @@ void RequireSupported(const Device& device,
         "use a smaller batch and accumulation",
         device.name));
   }
+  if (workload.trainable.base_bits > 0 && !kind.few_bits) {
+    throw model::InputError(fmt::format(
+        "trainable.lora.base_bits: expected 0 on {}, where nothing widens "
+        "weights of few bits, got {}",
+        device.name,
+        workload.trainable.base_bits));
+  }
   if (workload.stack.stochastic_rounding && !kind.stochastic_rounding) {
     throw model::InputError(fmt::format(
         "stochastic_rounding: what it costs is known of NeuronCores alone, "

@@ -52,6 +52,8 @@ struct Kind {
   bool profiles_engines = false;
   // Its training stack can compute activations anew.
   bool gradient_checkpointing = true;
+  // There are kernels that widen weights of few bits.
+  bool few_bits = false;
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;
 

@@ -19,7 +19,7 @@ void AddPredictExamples(CLI::App& app) {
                "predict my_job.yaml --device h100_sxm --format json",
                "predict llama_8b_lora --device rtx_4090 --largest batch",
                ("predict --model llama-3.1-8b --samples 10000 --length 2048 "
-                "--device h100_sxm --set trainable.lora.rank=16"),
+                "--device h100_sxm --batch 1 --set trainable.lora.rank=16"),
                "predict squad_bert_large --instance aws/p4d.24xlarge",
                ("predict llama_8b_fsdp --instance aws/p5.48xlarge --hosts 2 "
                 "--set parallel.data=16")});

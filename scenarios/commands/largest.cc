@@ -15,6 +15,7 @@
 #include "model/limits.h"
 #include "model/presets.h"
 #include "model/trainable.h"
+#include "model/validate.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
@@ -33,6 +34,15 @@ struct Trial {
   JobEstimate job;
 };
 
+bool IsValid(const model::Workload& workload) {
+  try {
+    model::Validate(workload);
+    return true;
+  } catch (const model::InputError&) {
+    return false;
+  }
+}
+
 // Sizes from 1 on; a model's is its place among the presets.
 class Sizes {
  public:
@@ -46,9 +56,13 @@ class Sizes {
             (longest && *longest < scenario.workload.sequence_length)) {
           continue;
         }
-        models_.push_back(a);
-        // What the job asks of its model stays.
-        models_.back().head = scenario.workload.architecture.head;
+        // What the job asks of its model stays; a model of which that cannot
+        // be asked is none of the job's.
+        model::Workload asked = scenario.workload;
+        asked.architecture = a;
+        asked.architecture.head = scenario.workload.architecture.head;
+        if (!IsValid(asked)) continue;
+        models_.push_back(asked.architecture);
       }
       std::stable_sort(
           models_.begin(), models_.end(), [](const auto& a, const auto& b) {

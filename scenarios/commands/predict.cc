@@ -18,6 +18,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/sharding.h"
+#include "model/trainable.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/largest.h"
 #include "scenarios/commands/nearest_runs.h"
@@ -289,6 +290,26 @@ std::string NamesOf(const std::vector<PredictionTarget>& targets) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// "8.03 B", "110 M".
+std::string CountText(int64_t parameters) {
+  const auto number = static_cast<double>(parameters);
+  return number < 1e9 ? fmt::format("{:.3g} M", number / 1e6)
+                      : fmt::format("{:.3g} B", number / 1e9);
+}
+
+// "llama-3.1-8b (8.03 B parameters, 6.82 M trained)".
+std::string ModelText(const model::Workload& workload) {
+  std::string text =
+      fmt::format("{} ({} parameters",
+                  workload.architecture.name,
+                  CountText(model::TotalParameters(workload.architecture)));
+  if (!workload.trainable.everything()) {
+    text += fmt::format(", {} trained",
+                        CountText(model::TrainableParameters(workload)));
+  }
+  return text + ")";
+}
+
 std::string SettingsLine(const std::vector<PredictionTarget>& targets,
                          const std::vector<Scenario>& variants,
                          std::chrono::sys_seconds now) {
@@ -302,7 +323,7 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
     }
   }
   std::string line = fmt::format("{}, {}, {}, {}, {} attention",
-                                 workload.architecture.name,
+                                 ModelText(workload),
                                  fmt::join(precisions, " and "),
                                  DescribeUpdate(workload),
                                  model::ToText(workload.stack.fusion),

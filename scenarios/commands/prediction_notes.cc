@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hardware/files/unit_text.h"
+#include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/memory_range.h"
@@ -63,7 +64,23 @@ std::optional<Note> SourceNote(const JobEstimate& job,
 
 namespace {
 
-void AddMemoryNotes(const std::vector<JobEstimate>& jobs,
+void AddAdvice(const Scenario& scenario,
+               const PredictionTarget& target,
+               const JobEstimate& job,
+               std::vector<Note>& notes) {
+  Scenario asked = scenario;
+  asked.workload = job.workload;
+  const std::vector<std::string> advice = MemoryAdvice(asked, target);
+  notes.emplace_back(
+      advice.empty()
+          ? std::string("neither recomputation, shards, narrow weights nor "
+                        "adapters make it fit; --largest model says what does")
+          : fmt::format("it fits with {}", fmt::join(advice, ", or with ")));
+}
+
+void AddMemoryNotes(const PredictionTarget& target,
+                    const std::vector<JobEstimate>& jobs,
+                    const Scenario& scenario,
                     std::vector<Note>& notes) {
   for (const JobEstimate& job : jobs) {
     if (auto note = MemoryNote(job)) notes.push_back(std::move(*note));
@@ -77,6 +94,7 @@ void AddMemoryNotes(const std::vector<JobEstimate>& jobs,
                             job.workload.sequence_length));
     }
   }
+  if (!AnyFits(jobs)) AddAdvice(scenario, target, jobs.front(), notes);
 }
 
 void AddEnergyNotes(const PredictionTarget& target,
@@ -361,7 +379,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
                                   const Scenario& scenario,
                                   bool spot) {
   std::vector<Note> notes;
-  AddMemoryNotes(jobs, notes);
+  AddMemoryNotes(target, jobs, scenario, notes);
   AddEnergyNotes(target, jobs, notes);
   if (!scenario.extras.start_up) {
     notes.emplace_back(

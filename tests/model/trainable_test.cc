@@ -67,6 +67,22 @@ TEST_CASE("adapters train two thin matrices a matrix, and the classifier") {
   CHECK(TrainableParameters(decoder) == AdapterParameters(decoder));
 }
 
+TEST_CASE("adapters are no wider than the matrix beside them") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.trainable.lora_rank = 1024;
+  w.trainable.lora.key = true;  // 4096 to 8 heads of 128
+  CHECK_NOTHROW(Validate(w));
+  w.trainable.lora_rank = 1025;
+  CHECK_THROWS_WITH_AS(
+      Validate(w),
+      "trainable.lora.rank: expected a count of at most 1024, got 1025",
+      InputError);
+  w.trainable.lora = {};
+  w.trainable.lora.query = true;
+  CHECK_NOTHROW(Validate(w));
+}
+
 TEST_CASE("what trains is counted as it is listed") {
   for (const char* name :
        {"bert-base-cased", "gpt2", "llama-3.1-8b", "transformer-base"}) {

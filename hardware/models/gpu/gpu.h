@@ -407,6 +407,7 @@ struct GpuKind {
   static constexpr Kind kRow{.parameters = kGpuParameters,
                              .trainer_device = "cuda",
                              .runs = &kGpuRuns,
+                             .few_bits = true,
                              .power = PowerLevelsOf};
 
   template <class T>

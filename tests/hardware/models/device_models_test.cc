@@ -218,6 +218,21 @@ TEST_CASE("a product on a processor, worked by hand") {
         doctest::Approx(52.314123).epsilon(1e-6));
 }
 
+TEST_CASE("weights of few bits are for devices that widen them") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("llama-3.1-8b");
+  w.precision = model::Precision::kBf16;
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  w.trainable.base_bits = 4;
+  CHECK_NOTHROW(RequireSupported(DeviceCatalog::Shipped().Find("h100_sxm"), w));
+  CHECK_THROWS_WITH_AS(
+      RequireSupported(DeviceCatalog::Shipped().Find("tpu_v3"), w),
+      "trainable.lora.base_bits: expected 0 on tpu_v3, where nothing widens "
+      "weights of few bits, got 4",
+      model::InputError);
+}
+
 TEST_CASE("fp8 is faster than 16 bits, by less than its peak") {
   model::Workload w = BertBase(32, 512);
   for (const DeviceKind kind : {DeviceKind::kGpu, DeviceKind::kSystolic}) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit_file.h"
@@ -137,6 +139,12 @@ TEST_CASE("the largest that fits: one more does not") {
       CHECK(answer.at("predictions")[0].at("fits") == (more == 0));
     }
   }
+  // Models of whose experts adapters cannot be asked are none of the job's.
+  PredictOptions many = options;
+  many.scenario = "llama_70b_qlora";
+  many.device = {"h100_sxm"};
+  many.largest = "model";
+  CHECK(Predict(many).exit_code == kOk);
   options.largest = "batch";
   const Json lora = Json::parse(Predict(options).json);
   CHECK(lora.at("trials")[0].at("trainable_parameters") <
@@ -192,6 +200,34 @@ TEST_CASE("what does not fit has a reason and exit code 3") {
   CHECK(
       p.at("reason").get<std::string>().starts_with("does not fit memory by "));
   options.overrides.batches = {8, 100000};
+  CHECK(Predict(options).exit_code == kOk);
+}
+
+TEST_CASE("what does not fit is told what to change, and then fits") {
+  const FitFolder none;
+  PredictOptions options;
+  options.overrides.model = "llama-3.1-8b";
+  options.overrides.samples = 1000;
+  options.overrides.lengths = {2048};
+  options.device = {"rtx_3090"};
+  const Report report = Predict(options);
+  CHECK(report.exit_code == kNothingFits);
+  std::string advice;
+  for (const Note& note : report.notes) {
+    if (note.text.starts_with("it fits with ")) advice = note.text;
+  }
+  CAPTURE(advice);
+  // 16 GiB of weights alone: no change but adapters serves.
+  REQUIRE(advice.starts_with("it fits with --set"));
+  CHECK(advice.find("trainable.lora.rank=16") != std::string::npos);
+  std::istringstream words(advice);
+  for (std::string word; words >> word;) {
+    if (word == "--set" && words >> word) {
+      options.overrides.settings.push_back(word);
+    } else if (word == "--batch") {
+      options.overrides.batches = {1};
+    }
+  }
   CHECK(Predict(options).exit_code == kOk);
 }
 

@@ -1,0 +1,137 @@
+#include "scenarios/commands/memory_advice.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "hardware/files/unit_text.h"
+#include "model/error.h"
+#include "model/validate.h"
+#include "scenarios/job/estimate.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::Workload;
+
+// One change: its words, and whether it changes anything of the workload,
+// which it then has changed.
+struct Change {
+  std::string_view words;
+  bool (*apply)(Workload& w, int64_t devices);
+};
+
+// Those that cost least come first.
+constexpr auto kChanges = std::to_array<Change>({
+    {"--set stack=liger",
+     [](Workload& w, int64_t) {
+       const bool helps =
+           w.architecture.head == model::Head::kCausalLanguageModel &&
+           w.stack.fusion == model::Fusion::kEager;
+       if (helps) w.stack.fusion = model::Fusion::kLiger;
+       return helps;
+     }},
+    {"--set parallel.shard=fsdp",
+     [](Workload& w, int64_t devices) {
+       const bool helps =
+           devices > 1 && w.parallel.shard == model::Shard::kNone;
+       if (helps) w.parallel.shard = model::Shard::kFsdp;
+       return helps;
+     }},
+    {"--set gradient_checkpointing=true",
+     [](Workload& w, int64_t) {
+       return !std::exchange(w.gradient_checkpointing, true);
+     }},
+    {"--batch 1",
+     [](Workload& w, int64_t) { return std::exchange(w.batch, 1) > 1; }},
+    {"--set narrow_weights=true",
+     [](Workload& w, int64_t) {
+       return model::BytesPerElement(w.precision) < 4 &&
+              !std::exchange(w.stack.narrow_weights, true);
+     }},
+    {"--set trainable.lora.rank=16",
+     [](Workload& w, int64_t) {
+       if (w.trainable.lora_rank > 0) return false;
+       w.trainable.lora_rank = 16;
+       w.trainable.lora.query = w.trainable.lora.value = true;
+       return true;
+     }},
+    {"--set trainable.lora.base_bits=4",
+     [](Workload& w, int64_t) {
+       return w.trainable.lora_rank > 0 &&
+              std::exchange(w.trainable.base_bits, 4) == 0;
+     }},
+});
+constexpr size_t kAdapters = 5;  // the first of those that train adapters
+
+// `scenario` with the changes of a set of bits; nullopt where one of them
+// changes nothing or the job is none any more.
+std::optional<JobEstimate> Changed(const Scenario& scenario,
+                                   const PredictionTarget& target,
+                                   unsigned bits) {
+  Scenario trial = scenario;
+  for (size_t i = 0; i < kChanges.size(); ++i) {
+    if ((bits >> i & 1U) == 0) continue;
+    if (!kChanges[i].apply(trial.workload, target.cluster.devices)) {
+      return std::nullopt;
+    }
+  }
+  try {
+    model::Validate(trial.workload);
+    return EstimateJob(trial, target.predictor, target.cluster);
+  } catch (const model::InputError&) {
+    return std::nullopt;  // not of this model or device
+  }
+}
+
+// The fewest of the first `among` changes, with all of `always`.
+std::optional<std::string> Fewest(const Scenario& scenario,
+                                  const PredictionTarget& target,
+                                  size_t among,
+                                  unsigned always) {
+  for (int count = 0; count <= static_cast<int>(among); ++count) {
+    for (unsigned bits = 0; bits < 1U << among; ++bits) {
+      if (std::popcount(bits) != count) continue;
+      const auto job = Changed(scenario, target, bits | always);
+      if (!job || !job->fits()) continue;
+      std::string words;
+      for (size_t i = 0; i < kChanges.size(); ++i) {
+        if (((bits | always) >> i & 1U) == 0) continue;
+        words += kChanges[i].words;
+        words += ' ';
+      }
+      return fmt::format(
+          "{}({})", words, hardware::FormatBytes(job->memory.total()));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> MemoryAdvice(const Scenario& scenario,
+                                      const PredictionTarget& target) {
+  std::vector<std::string> advice;
+  const auto add = [&](const std::optional<std::string>& line) {
+    if (line) advice.push_back(*line);
+  };
+  add(Fewest(scenario, target, kAdapters, 0));
+  if (scenario.workload.work != model::Work::kTraining) return advice;
+  constexpr unsigned kLora = 1U << kAdapters;
+  constexpr unsigned kFewBits = kLora << 1U;
+  const bool adapts = scenario.workload.trainable.lora_rank > 0;
+  auto adapters = adapts ? std::optional<std::string>()
+                         : Fewest(scenario, target, kAdapters, kLora);
+  if (!adapters) {
+    adapters = Fewest(
+        scenario, target, kAdapters, adapts ? kFewBits : kLora | kFewBits);
+  }
+  add(adapters);
+  return advice;
+}
+
+}  // namespace trainfare::scenarios
