@@ -860,6 +860,12 @@ Json ResultOf(const ValidateOptions& options,
 }  // namespace
 
 Report Validate(const ValidateOptions& options) {
+  if (options.seed > kLargestSeed) {
+    throw UsageError(
+        fmt::format("--seed: expected a whole number from 0 to {}, got {}",
+                    kLargestSeed,
+                    static_cast<int64_t>(options.seed)));
+  }
   if (IsPublished(options.files)) return ValidatePublished(options);
   if (HoldKernels(options.files)) return ValidateKernels(options);
   if (HoldRanks(options.files)) return ValidateRanks(options);

@@ -161,6 +161,12 @@ TEST_CASE("the draw follows the seed and nothing else") {
                              Json::parse(first).at("fitted");
   }
   CHECK(changed);
+  // What the flag makes of -1.
+  options.seed = static_cast<uint64_t>(-1);
+  CHECK_THROWS_WITH_AS(
+      Validate(options),
+      "--seed: expected a whole number from 0 to 1000000, got -1",
+      UsageError);
 }
 
 TEST_CASE("a device is predicted from the others of its kind") {
