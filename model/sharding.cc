@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "model/architecture.h"
 #include "model/error.h"
@@ -103,15 +104,15 @@ int64_t AdapterUnits(const Workload& w) {
   if (!w.trainable.adapters_as_units || w.parallel.shard != Shard::kFsdp) {
     return 0;
   }
-  int64_t modules = 0;
-  for (const bool one : {lora.query, lora.key, lora.value}) modules += one;
-  if (a.joint_projection()) modules = std::min<int64_t>(modules, 1);
-  modules += lora.output;
-  int64_t feed_forward = 0;
-  for (const bool one :
-       {lora.feed_forward_gate, lora.feed_forward_in, lora.feed_forward_out}) {
-    feed_forward += one;
-  }
+  const auto adapted = [](std::initializer_list<bool> matrices) {
+    return static_cast<int64_t>(
+        std::count(matrices.begin(), matrices.end(), true));
+  };
+  int64_t inputs = adapted({lora.query, lora.key, lora.value});
+  if (a.joint_projection()) inputs = std::min<int64_t>(inputs, 1);
+  const int64_t modules = inputs + adapted({lora.output});
+  const int64_t feed_forward = adapted(
+      {lora.feed_forward_gate, lora.feed_forward_in, lora.feed_forward_out});
   constexpr int64_t kMatrices = 2;  // down to the rank and up again
   return kMatrices * (a.layers * (modules + feed_forward) +
                       a.expert_layers() * (a.experts - 1) * feed_forward);
