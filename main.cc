@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,10 @@ int main(int argc, char** argv) {
     return scenarios::Fail(error.what(), scenarios::kInput);
   } catch (const NothingFits& error) {
     return scenarios::Fail(error.what(), scenarios::kNothingFits);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return scenarios::Fail(
+        error.path1().string() + ": " + error.code().message(),
+        scenarios::kInput);
   } catch (const std::exception& error) {
     return scenarios::Fail(std::string("internal error: ") + error.what(),
                            scenarios::kInternal);

@@ -64,8 +64,15 @@ std::vector<std::string> FitFolders() {
   return folders;
 }
 
+// Not a queue or a device, which has no end.
+bool IsRegular(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 // What a line `device: <name>` of the file names, quoted or not.
 std::string DeviceOf(const std::string& path) {
+  if (!IsRegular(path)) return "";
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
@@ -82,6 +89,7 @@ std::string DeviceOf(const std::string& path) {
 
 void Load(const std::string& path, LoadedFits& files) {
   try {
+    if (!IsRegular(path)) throw InputError(path, 0, 0, "no regular file");
     files.fits.push_back(LoadFit(path));
   } catch (const InputError& error) {
     files.left_out.push_back(

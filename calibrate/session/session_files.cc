@@ -40,7 +40,9 @@ std::string SessionFiles::SetAside() const {
 bool SessionFiles::DropTail() const {
   std::error_code error;
   const auto size = fs::file_size(partial_, error);
-  const int descriptor = ::open(partial_.c_str(), O_RDWR | O_CLOEXEC);
+  // Not through a link, whose target is not ours to cut.
+  const int descriptor =
+      ::open(partial_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (error || descriptor < 0) return true;  // appending says what is wrong
   auto end = static_cast<off_t>(size);
   char byte = 0;

@@ -2,6 +2,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <filesystem>
 #include <new>
 
 #include "hardware/files/foreign_text.h"
@@ -23,6 +24,8 @@ std::string FirstLine(const std::exception& error) {
 bool IsBadRequest(const std::exception& error) {
   return dynamic_cast<const model::InputError*>(&error) != nullptr ||
          dynamic_cast<const c10::Error*>(&error) != nullptr ||
+         dynamic_cast<const std::filesystem::filesystem_error*>(&error) !=
+             nullptr ||
          dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
 }
 

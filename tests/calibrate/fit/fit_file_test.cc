@@ -3,6 +3,7 @@
 #include "calibrate/fit/fit_file.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -503,6 +504,22 @@ TEST_CASE("a bad file in a folder of fits is named, and the others are read") {
   CHECK(all.left_out[1].starts_with(torn + ":2:1: expected text"));
   REQUIRE(of_device.fits.size() == 1);
   CHECK(of_device.left_out == all.left_out);
+}
+
+TEST_CASE("a queue in a folder of fits is named, and nobody waits for it") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / "trainfare_queue_of_fits";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  REQUIRE(::mkfifo((folder / "queue.yaml").c_str(), 0600) == 0);
+  REQUIRE(::setenv("TRAINFARE_FITS", folder.c_str(), 1) == 0);
+  const LoadedFits loaded = LoadFits();
+  CHECK(::unsetenv("TRAINFARE_FITS") == 0);
+  std::filesystem::remove_all(folder);
+  REQUIRE(loaded.left_out.size() == 1);
+  CHECK(loaded.left_out[0].find("queue.yaml: no regular file") !=
+        std::string::npos);
+  CHECK(!loaded.fits.empty());
 }
 
 TEST_CASE("a place that cannot be written is one line, and nothing is left") {

@@ -465,6 +465,19 @@ TEST_CASE("--fresh forgets, and sets aside what was there") {
   CHECK(Lines(fake / "fits/here.partial.jsonl.old") == 3);
 }
 
+// What is cut off of a last line is cut from a file of ours alone.
+TEST_CASE("a link in the place of the partial file leaves its target whole") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  const std::string victim = fake / "victim";
+  std::ofstream(victim) << "no newline";
+  fs::create_directories(fake / "fits");
+  fs::create_symlink(victim, fake / "fits/here.partial.jsonl");
+  std::ostringstream log;
+  CHECK_THROWS_AS(Calibrate(fake.Options(), log), InputError);
+  CHECK(fs::file_size(victim) == 10);
+}
+
 TEST_CASE("a trainer that fails is one line, and nothing measured is lost") {
   if (NoPython()) return;
   const FakeTrainer fake("die");
