@@ -312,15 +312,12 @@ int64_t AttentionTransients(const Workload& w) {
   return heads + scores + PositionBiasBytes(w);
 }
 
-// Rows that feed-forwards are applied to at once. Single experts, one after the
-// other, have even shares.
-int64_t RowsAtOnce(const Workload& w, int64_t tokens, bool experts) {
-  const Architecture& a = w.architecture;
-  if (!experts) return tokens;
-  const int64_t rows = tokens * a.experts_per_token;
+// Of so many rows of all experts those that go through at once: even shares of
+// single experts, one after the other.
+int64_t RowsAtOnce(const Workload& w, int64_t rows) {
   return RulesOf(w).experts == ExpertKernels::kGrouped
              ? rows
-             : CeilDivide(rows, a.experts);
+             : CeilDivide(rows, w.architecture.experts);
 }
 
 // Keys and values of grouped attention that single operations repeat, so that
@@ -531,16 +528,16 @@ int64_t LogitBytes(const Workload& w) {
 int64_t BlockGradientBytes(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
-  const int64_t rows = RowsAtOnce(w, tokens, experts);
+  const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
+  const int64_t at_once = experts ? RowsAtOnce(w, rows) : rows;
   const int64_t width = experts ? a.expert_intermediate : a.intermediate;
   // Of the activation's result and what it was made of: two, with a gate three.
   // By then the result is gone, where it was kept for the matrix behind it.
   const int64_t made = (a.gated ? 3 : 2) -
                        (KeepsInput(w, &LoraMatrices::feed_forward_out) ? 1 : 0);
   // Those of attention come when the feed-forward's tensors are gone.
-  const int64_t all_rows = experts ? tokens * a.experts_per_token : tokens;
-  return std::max(made * rows * width * Widths(w).element,
-                  AttentionTransients(w) - HiddenBytes(w, all_rows, width));
+  return std::max(made * at_once * width * Widths(w).element,
+                  AttentionTransients(w) - HiddenBytes(w, rows, width));
 }
 
 int64_t ForwardTransients(const Workload& w) {

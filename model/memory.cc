@@ -177,8 +177,8 @@ class RankMemory {
         updated_(Share(trained_, shares_)) {}
 
   Moment ForwardPass() const;
-  Moment Loss() const;
-  Moment LastBlock() const;
+  Moment Loss(const ActivationBytes& activations) const;
+  Moment LastBlock(const ActivationBytes& activations) const;
   Moment LowestBlock() const;
   Moment BackwardEnd() const;
   Moment OptimizerStep() const;
@@ -314,8 +314,7 @@ int64_t RankMemory::StandingGradients() const {
   return standing ? GradientBytes() : 0;
 }
 
-Moment RankMemory::Loss() const {
-  const ActivationBytes activations = Activations(w_);
+Moment RankMemory::Loss(const ActivationBytes& activations) const {
   return DuringBackward(MemoryMoment::kBackwardStart,
                         {false,
                          gathered_.at_loss,
@@ -327,9 +326,8 @@ Moment RankMemory::Loss() const {
 
 // The logits and what the head kept are gone, the gradient of the last block's
 // result is there.
-Moment RankMemory::LastBlock() const {
+Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
   const Architecture& a = w_.architecture;
-  const ActivationBytes activations = Activations(w_);
   return DuringBackward(
       MemoryMoment::kBackwardStart,
       {true,
@@ -441,8 +439,9 @@ MemoryEstimate EstimateMemory(const Workload& w,
                               const MemorySurroundings& surroundings) {
   const RankMemory rank(w, surroundings);
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
-  const std::array moments = {rank.Loss(),
-                              rank.LastBlock(),
+  const ActivationBytes activations = Activations(w);
+  const std::array moments = {rank.Loss(activations),
+                              rank.LastBlock(activations),
                               rank.LowestBlock(),
                               rank.BackwardEnd(),
                               rank.OptimizerStep()};

@@ -165,7 +165,7 @@ class SharedPasses {
     const bool shared =
         groups_.shards > 1 && !model::ShardsParameters(w_.parallel);
     if (shared || model::UpdatedFromHost(w_) > 0) {
-      Add("update", {Updated()}, SmallTransfers(0), 1.0, added);
+      Add("update", {Updated()}, {}, 1.0, added);
     }
     return added;
   }
@@ -174,44 +174,54 @@ class SharedPasses {
   using Tasks = std::vector<model::ShardTask<T>>;
   using Transfer = model::TransferTime<T>;
 
-  // A transfer of so many bytes. Most are as the one before.
+  // A transfer of so many bytes.
   struct Message {
-    int64_t bytes = 0;
+    int64_t bytes = -1;
     model::Bytes<> sent;
     Transfer time;
   };
 
+  // The transfer of so many bytes, by what each rank sends of a size and the
+  // time that it takes on a ring. Most are as the `last` one.
+  template <class Traffic, class Time>
+  Transfer Send(int64_t bytes,
+                const Traffic& traffic,
+                const Time& time,
+                Message& last) {
+    if (bytes != last.bytes) {
+      const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
+      last = {bytes,
+              traffic(groups_, size),
+              TimeOf([&](const model::RingLevel<T>& ring) {
+                return time(size, ring);
+              })};
+    }
+    sent_ += last.sent;
+    return last.time;
+  }
+
   Transfer Gather(const model::ShardUnit& unit) {
     if (groups_.shards == 1) return {};
-    const int64_t bytes = model::GatheredBytes(w_, unit);
-    if (bytes != gather_.bytes) {
-      const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
-      gather_ = {bytes,
-                 model::GatherTraffic(groups_, size),
-                 TimeOf([&](const model::RingLevel<T>& ring) {
-                   return network_.gather *
-                          model::GatherTime(
-                              groups_, size, ring, network_.across);
-                 })};
-    }
-    sent_ += gather_.sent;
-    return gather_.time;
+    return Send(
+        model::GatheredBytes(w_, unit),
+        model::GatherTraffic,
+        [&](model::Bytes<> size, const model::RingLevel<T>& ring) {
+          return network_.gather *
+                 model::GatherTime(groups_, size, ring, network_.across);
+        },
+        gather_);
   }
 
   Transfer Reduce(int64_t bytes) {
     if (bytes == 0 || groups_.shards * groups_.copies == 1) return {};
-    if (bytes != reduce_.bytes) {
-      const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
-      reduce_ = {
-          bytes,
-          model::ReduceTraffic(groups_, size),
-          TimeOf([&](const model::RingLevel<T>& ring) {
-            return model::ReduceTime(
-                groups_, size, ring, network_.across, network_.reduce_scatter);
-          })};
-    }
-    sent_ += reduce_.sent;
-    return reduce_.time;
+    return Send(
+        bytes,
+        model::ReduceTraffic,
+        [&](model::Bytes<> size, const model::RingLevel<T>& ring) {
+          return model::ReduceTime(
+              groups_, size, ring, network_.across, network_.reduce_scatter);
+        },
+        reduce_);
   }
 
   // `transfer` with a copy to or from the host.

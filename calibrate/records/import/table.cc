@@ -369,6 +369,9 @@ void SetRecomputation(const TableRow& row, model::Workload& workload) {
   }
 }
 
+constexpr const char* kSharingNotStated =
+    "how its devices share the model is not stated";
+
 // Words of a sharding column, up to its first space.
 constexpr auto kShards =
     std::to_array<std::pair<std::string_view, Shard>>({{"none", Shard::kNone},
@@ -383,7 +386,7 @@ Shard ShardOf(const TableRow& row) {
     for (const ShardRule& rule : RulesOfTables().sharding) {
       if (Contains(row["stack_notes"], rule.words)) return rule.shard;
     }
-    throw Unused{"how its devices share the model is not stated"};
+    throw Unused{kSharingNotStated};
   }
   const std::string_view word =
       std::string_view(sharding).substr(0, sharding.find(' '));
@@ -461,7 +464,7 @@ void RefuseSharedModel(const TableRow& row, const Workload& workload) {
   const int64_t devices = row.Count("n_devices").value_or(1);
   const int64_t whole = row.WholeNumber("global_batch", "global batch");
   if (whole / devices < workload.batch * workload.accumulation) {
-    throw Unused{"how its devices share the model is not stated"};
+    throw Unused{kSharingNotStated};
   }
 }
 
