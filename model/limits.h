@@ -20,6 +20,8 @@ inline constexpr int64_t kLongestSequence = int64_t{1} << 20;
 inline constexpr int64_t kMostDevices = int64_t{1} << 20;
 inline constexpr int64_t kMostEpochs = 1'000'000;
 inline constexpr int64_t kMostSamples = 1'000'000'000'000;
+// Of any draw; that of `validate` passes over as many numbers.
+inline constexpr int64_t kLargestSeed = 1'000'000;
 // The largest of any other count: bytes of memory, milliseconds since 1970.
 inline constexpr int64_t kLargestCount = 1'000'000'000'000'000;
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "model/fields.h"
+#include "model/limits.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
@@ -28,7 +29,7 @@ void VisitFields(Archive& archive, R& request) {
   archive(Field{.name = "steps", .least = 1, .most = kMost}, request.steps);
   archive(Field{.name = "warmup", .most = kMost}, request.warmup);
   archive(Field{.name = "max_seconds", .high = 1e6}, request.max_seconds);
-  archive(Field{.name = "seed", .most = kMost}, request.seed);
+  archive(Field{.name = "seed", .most = kLargestSeed}, request.seed);
   archive(Field{.name = "layers"}, request.layers);
 }
 

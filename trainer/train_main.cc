@@ -9,7 +9,6 @@
 #include <exception>
 #include <functional>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "hardware/files/foreign_text.h"
 #include "model/error.h"
+#include "model/limits.h"
 #include "trainer/bench/collective_bench.h"
 #include "trainer/bench/copy_bench.h"
 #include "trainer/bench/kernel_bench.h"
@@ -385,7 +385,7 @@ void AddTrain(CLI::App& app,
   AddStack(train, *options);
   AddTrainable(train, *options);
   train->add_option("--seed", options->seed, "Of weights, order and dropout")
-      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
+      ->check(CLI::Range(int64_t{0}, trainfare::model::kLargestSeed))
       ->capture_default_str();
   train->add_option("--out",
                     options->out,
@@ -614,8 +614,10 @@ int Run(int argc, char** argv) {
                "trainfare-trainer");
   app.set_version_flag("--version", trainer::VersionText());
   app.require_subcommand(1);
+  // The library repeats the argument as it was given.
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return std::string("error: ") + error.what() + "; see --help\n";
+    return "error: " + trainfare::hardware::OneLine(error.what()) +
+           "; see --help\n";
   });
   int exit_code = 0;
 
@@ -650,7 +652,11 @@ int main(int argc, char** argv) {
   trainer::WatchSignals();
   trainer::InstallHostAllocator();
   try {
-    return Run(argc, argv);
+    const int code = Run(argc, argv);
+    if (!std::cout.flush()) {
+      throw trainfare::model::InputError("standard output: cannot be written");
+    }
+    return code;
   } catch (const trainer::Interrupted&) {
     return trainer::kInterruptedExit;
   } catch (const std::exception& error) {

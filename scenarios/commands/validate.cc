@@ -860,10 +860,10 @@ Json ResultOf(const ValidateOptions& options,
 }  // namespace
 
 Report Validate(const ValidateOptions& options) {
-  if (options.seed > kLargestSeed) {
+  if (options.seed > model::kLargestSeed) {
     throw UsageError(
         fmt::format("--seed: expected a whole number from 0 to {}, got {}",
-                    kLargestSeed,
+                    model::kLargestSeed,
                     static_cast<int64_t>(options.seed)));
   }
   if (IsPublished(options.files)) return ValidatePublished(options);

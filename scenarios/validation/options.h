@@ -56,14 +56,11 @@ std::string GroupOf(const Observation& o,
   ENSURE(false, "a grouping without groups");
 }
 
-// A draw passes over as many numbers as its seed says.
-inline constexpr uint64_t kLargestSeed = 1'000'000;
-
 struct ValidateOptions {
   std::vector<std::string> files;
   Protocol protocol = Protocol::kAsShipped;
   int64_t runs_per_device = 1;  // of kRunsPerDevice, kAddedRuns
-  uint64_t seed = 1;            // up to kLargestSeed
+  uint64_t seed = 1;            // up to model::kLargestSeed
   RepeatRule repeats = RepeatRule::kEach;
   GroupBy group_by = GroupBy::kDevice;
   Origin origin;

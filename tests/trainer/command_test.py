@@ -69,13 +69,34 @@ class Command(unittest.TestCase):
                           ["train", "--model", "bert-tiny"],
                           ["measure", "--threads", "-1"],
                           ["measure", "--device", "tpu"],
-                          ["train", "--model", "bert-tiny", "--lengths", "x",
-                           "--seed", "-1"]):
+                          *(["train", "--model", "bert-tiny", "--lengths",
+                             "x", "--seed", seed]
+                            for seed in ("-1", "1000001", 2**64 - 1))):
             self.assertEqual(run(*arguments).returncode, 2, arguments)
 
+    def test_shows_no_argument_as_it_was_given(self):
+        for arguments in (["measure", "--sead"],
+                          ["train", "--model", "bert-tiny", "--seed"]):
+            result = subprocess.run(
+                [TRAINER, *arguments, b"x\x1b[31m\xff\n"], timeout=60,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual(result.returncode, 2)
+            error = result.stderr.decode("utf-8")
+            self.assertIn("x?[31m?", error)
+            self.assertTrue(error[:-1].isprintable(), error)
+
+    def test_an_answer_that_cannot_be_written(self):
+        for arguments in (["devices"], ["--help"], ["--version"],
+                          ["measure", "--help"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run(
+                    [TRAINER, *arguments], stdout=full, timeout=60,
+                    stderr=subprocess.PIPE, text=True)
+            self.assertEqual((result.returncode, result.stderr), (
+                1, "error: standard output: cannot be written\n"), arguments)
+
     def test_a_long_line_that_is_no_request_is_answered_by_its_front(self):
-        plan = self.write("plan.jsonl", '{"a":' * 80000)
-        result = run("measure", "--plan", plan, "--threads", 1)
+        result = run("measure", "--threads", 1, input='{"a":' * 80000)
         self.assertEqual(result.returncode, 0, result.stderr)
         answer = json.loads(result.stdout)
         self.assertEqual(answer["kind"], "error")
