@@ -7,8 +7,9 @@ calibrate   SIGKILL, SIGINT or SIGTERM of a calibration: no finished run is
             is left two seconds later; of every tenth the trainer is the real one
 checkpoint  SIGKILL of a run that saves behind every step: the file is whole and
             never goes back
-ranks       SIGKILL of one of three ranks, from its first instant on: the others
-            end within 30 s with one line that names a rank
+ranks       SIGKILL of one of three ranks, from its first instant on, a third of
+            them while rank 0's store opens: the others end within 30 s with one
+            line that names a rank
 signals     SIGINT or SIGTERM of a trainer that computes: 130, and whole lines
 """
 
@@ -192,14 +193,17 @@ class Ranks(Trained):
 
     def once(self, random, folder):
         lost = random.randrange(3)
-        with self.ranks.start(self.arguments(), 3) as ranks:
-            instant = random.choice((random.uniform(0, 1.5),
-                                     random.uniform(0, 8)))
-            time.sleep(instant)
+        port = self.ranks.free_port()
+        longest = random.choice((0.1, 1.5, 8))
+        start = time.monotonic()
+        with self.ranks.start(self.arguments(), 3, port=port) as ranks:
+            if longest < 1:
+                self.ranks.wait_until_it_listens(port)
+            time.sleep(random.uniform(0, longest))
             ranks.processes[lost].kill()
             begin = time.monotonic()
             others = [p for i, p in enumerate(ranks.processes) if i != lost]
-            told = f"rank {lost} killed after {instant:.2f} s"
+            told = f"rank {lost} killed after {begin - start:.2f} s"
             slowest = 0
             for process in others:
                 left = RANKS_END_SECONDS - (time.monotonic() - begin)

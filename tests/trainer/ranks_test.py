@@ -112,6 +112,16 @@ def listening(pid):
     return found
 
 
+def wait_until_it_listens(port, timeout=60):
+    """Until somebody listens on a port of IPv4."""
+    end = time.time() + timeout
+    wanted = f":{port:04X} 00000000:0000 0A "
+    while time.time() < end:
+        if wanted in Path("/proc/net/tcp").read_text():
+            return
+        time.sleep(0.001)
+
+
 def listeners(pid):
     return {one.split(":")[0] for one in listening(pid)}
 
@@ -420,6 +430,24 @@ class DataParallel(unittest.TestCase):
                         self.assertEqual(len(lines), 1, error)
                         self.assertRegex(
                             lines[0], rf"^error: rank {lost} .*is lost: ")
+
+    def test_rank_0_lost_while_its_store_opens(self):
+        arguments = self.training(self.folder / "out.jsonl", "--join-within",
+                                  6)
+        for launcher in (torchrun, apart):
+            for instant in (0, 0.01, 0.02, 0.03, 0.04, 0.06):
+                port = free_port()
+                with self.subTest(f"{launcher.__name__}, {instant} s"), \
+                        start(arguments, 3, launcher, port) as ranks:
+                    wait_until_it_listens(port)
+                    time.sleep(instant)
+                    ranks.processes[0].kill()
+                    begin = time.time()
+                    for process in ranks.processes[1:]:
+                        _, error = process.communicate(timeout=60)
+                        self.assertLess(time.time() - begin, 6 + 9)
+                        self.assertEqual(process.returncode, 1, error)
+                        self.check_one_line(error, "rank 0 ")
 
     def test_a_rank_that_fails_ends_all(self):
         # Only rank 1 misses the data.

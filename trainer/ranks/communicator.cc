@@ -36,6 +36,10 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 // No collective of a healthy run takes so long; the monitor is quicker.
 constexpr milliseconds kCollectiveTimeout = std::chrono::minutes(30);
 
+// For a client to connect with a store that listens. Where that has gone c10d
+// tries again, at ever longer intervals, for several times as long.
+constexpr milliseconds kStoreAnswers(1000);
+
 // c10d tells of every closed socket with a trace of the stack. What is wrong
 // we say ourselves, in a line; PyTorch's own variable brings the rest back.
 void Quieten() {
@@ -98,6 +102,12 @@ InputError SecretsDiffer(const RankPlace& place, const char* what) {
       what));
 }
 
+// Where clients of the store connect to.
+struct StorePlace {
+  std::string host;
+  uint16_t port = 0;
+};
+
 // A relay to rank 0's door; null where nobody opens it in time. Throws
 // InputError where the secrets differ.
 std::unique_ptr<StoreDoor> OpenRelay(const RankPlace& place,
@@ -144,29 +154,57 @@ StorePtr ServeStore(const RankPlace& place,
   return c10::make_intrusive<c10d::TCPStore>(host, options);
 }
 
-// The store of rank 0 or of the launcher, once it is there. Throws
-// std::exception where it does not come within `timeout`.
-StorePtr ReachStore(const RankPlace& place,
-                    c10d::TCPStoreOptions options,
-                    milliseconds timeout,
-                    std::unique_ptr<StoreDoor>& door) {
-  std::string host = MeetingHost(place);
-  bool reached = false;
+// Where a client of the store is to connect to, once somebody listens there;
+// nullopt where nobody does within `timeout`. Throws InputError where the
+// secrets differ.
+std::optional<StorePlace> AwaitStorePlace(const RankPlace& place,
+                                          milliseconds timeout,
+                                          std::unique_ptr<StoreDoor>& door) {
   if (const auto agreement = AgreementOf(place)) {
     door = OpenRelay(place, *agreement, timeout);
-    reached = door != nullptr;
-    if (reached) options.port = door->port();
-    host = kLoopback;
-  } else {
-    const auto there = AwaitStore(place, timeout, Answers);
-    reached = there.has_value();
-    if (reached && !AllHere(place) && !place.launcher_store &&
-        AsksForSecret(*there)) {
-      throw SecretsDiffer(place, "asks for a secret");
-    }
+    if (!door) return std::nullopt;
+    return StorePlace{kLoopback, door->port()};
   }
-  if (!reached) throw std::runtime_error("nobody listens");
-  return c10::make_intrusive<c10d::TCPStore>(host, options);
+  const auto there = AwaitStore(place, timeout, Answers);
+  if (!there) return std::nullopt;
+  if (!AllHere(place) && !place.launcher_store && AsksForSecret(*there)) {
+    throw SecretsDiffer(place, "asks for a secret");
+  }
+  return StorePlace{MeetingHost(place), place.store_port};
+}
+
+InputError StoreGone(const RankPlace& place, const std::exception& error) {
+  return InputError(fmt::format("rank {}: rank 0 at {}:{} is gone ({})",
+                                place.rank,
+                                place.store_host,
+                                place.store_port,
+                                FirstLine(error)));
+}
+
+// The store of rank 0 or of the launcher, once it is there. Throws InputError
+// where it was and is gone, another std::exception where nobody listens.
+StorePtr ReachStore(const RankPlace& place,
+                    c10d::TCPStoreOptions options,
+                    const Gathering& gathering,
+                    std::unique_ptr<StoreDoor>& door) {
+  // A rank 0 that was killed does not come again; the last of the run before,
+  // whose port it was, makes room for it.
+  constexpr milliseconds kComesAgain(3000);
+  milliseconds timeout = gathering.left();
+  const auto end = Clock::now() + timeout;
+  std::optional<InputError> gone;
+  while (const auto there = AwaitStorePlace(place, timeout, door)) {
+    options.port = there->port;
+    try {
+      return c10::make_intrusive<c10d::TCPStore>(there->host, options);
+    } catch (const std::exception& error) {
+      gone = StoreGone(place, error);
+      timeout = kComesAgain;
+    }
+    if (Clock::now() > end) break;
+  }
+  if (gone) throw InputError(*gone);
+  throw std::runtime_error("nobody listens");
 }
 
 // `door` becomes what stands before the store, if anything does.
@@ -176,13 +214,13 @@ StorePtr OpenStore(const RankPlace& place,
   c10d::TCPStoreOptions options;
   options.port = place.store_port;
   options.waitWorkers = false;
-  options.timeout = gathering.whole();
+  options.timeout = kStoreAnswers;
   const bool serves = place.rank == 0 && !place.launcher_store;
   try {
     return c10::make_intrusive<c10d::PrefixStore>(
         KeyPrefix(place),
         serves ? ServeStore(place, options, door)
-               : ReachStore(place, options, gathering.left(), door));
+               : ReachStore(place, options, gathering, door));
   } catch (const InputError&) {
     throw;
   } catch (const std::exception&) {
@@ -270,6 +308,18 @@ c10::intrusive_ptr<c10d::Backend> OpenGloo(const StorePtr& store,
       store, place.rank, place.world_size, options);
 }
 
+c10::intrusive_ptr<c10d::Backend> OpenGroup(c10d::Store& run,
+                                            const RankPlace& place,
+                                            at::Device device,
+                                            milliseconds timeout) {
+  const StorePtr store =
+      c10::make_intrusive<c10d::PrefixStore>("group", run.clone());
+  store->setTimeout(timeout);
+  return device.is_cuda() ? c10::intrusive_ptr<c10d::Backend>::reclaim(OpenNccl(
+                                store.get(), place.rank, place.world_size))
+                          : OpenGloo(store, place);
+}
+
 class WorkTransfer : public Transfer {
  public:
   WorkTransfer(c10::intrusive_ptr<c10d::Work> work, milliseconds patience)
@@ -332,31 +382,31 @@ std::unique_ptr<Communicator> Communicator::Join(
   auto state = std::make_unique<State>();
   state->lost_after = options.lost_after;
   state->store = OpenStore(place, gathering, state->door);
+  StorePtr own;
   try {
     Register(*state->store, place, gathering);
+    own = state->store->clone();
   } catch (const std::exception& error) {
     // Rank 0 takes the store with it: not before the others have read why.
     if (place.rank == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     if (dynamic_cast<const InputError*>(&error) != nullptr) throw;
-    throw InputError(fmt::format("rank {}: rank 0 at {}:{} is gone ({})",
-                                 place.rank,
-                                 place.store_host,
-                                 place.store_port,
-                                 FirstLine(error)));
+    throw StoreGone(place, error);
   }
-  const StorePtr own = state->store->clone();
   state->monitor = std::make_unique<RankMonitor>(
       std::shared_ptr<c10d::Store>(own.get(), [own](c10d::Store*) {}),
       place,
       options.lost_after,
       options.on_lost);
-  const StorePtr store =
-      c10::make_intrusive<c10d::PrefixStore>("group", state->store->clone());
   state->backend = device.is_cuda() ? "nccl" : "gloo";
-  state->group = device.is_cuda()
-                     ? c10::intrusive_ptr<c10d::Backend>::reclaim(
-                           OpenNccl(store.get(), place.rank, place.world_size))
-                     : OpenGloo(store, place);
+  try {
+    state->group = OpenGroup(*state->store, place, device, gathering.whole());
+  } catch (const InputError&) {
+    throw;
+  } catch (const std::exception&) {
+    // As a transfer that fails: the monitor finds out why.
+    std::this_thread::sleep_for(3 * options.lost_after);
+    throw;
+  }
   if (!device.is_cuda()) {
     // Nobody else has to come in once all are connected with each other; NCCL
     // connects later.
