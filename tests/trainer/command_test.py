@@ -757,6 +757,30 @@ class Command(unittest.TestCase):
         self.check_fails(result, 1, "the loss is", "--learning-rate")
         self.assertFalse(saved.exists())
 
+    def test_records_follow_no_link_to_a_file(self):
+        plan = self.write("plan.jsonl", json.dumps(REQUEST))
+        other = self.write("other", "mine")
+        link = self.folder / "link"
+        for target in (other, self.folder / "nowhere"):
+            link.symlink_to(target)
+            self.check_fails(run("measure", "--plan", plan, "--out", link), 1,
+                             f"{link}: cannot write: a link to a file")
+            link.unlink()
+        self.assertEqual(other.read_text(), "mine\n")
+        self.assertFalse((self.folder / "nowhere").exists())
+        # What cannot be spoilt: a device, a pipe, and its own output.
+        link.symlink_to("/dev/null")
+        self.assertEqual(run("measure", "--plan", plan, "--out",
+                             link).returncode, 0)
+        self.assertEqual(json.loads(run("measure", "--plan", plan, "--out",
+                                        "/dev/stdout").stdout)["kind"], "step")
+        own = self.folder / "own"
+        with open(own, "w", encoding="utf-8") as file:
+            self.assertEqual(subprocess.run(
+                [TRAINER, "measure", "--plan", plan, "--out", "/dev/stdout"],
+                stdout=file, check=False, timeout=60).returncode, 0)
+        self.assertEqual(json.loads(own.read_text())["kind"], "step")
+
     def test_a_temporary_file_follows_no_link(self):
         other = self.write("other", "mine")
         checkpoint = self.folder / "checkpoint.safetensors"

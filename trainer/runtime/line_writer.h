@@ -8,7 +8,8 @@ namespace trainfare::trainer {
 // cannot be written whole is taken back, so that the file stays readable.
 class LineWriter {
  public:
-  // Throws InputError where the file cannot be opened for writing.
+  // Throws InputError where the file cannot be opened for writing, or is
+  // another one to which `path` is a link.
   explicit LineWriter(const std::string& path);
   ~LineWriter();
   LineWriter(const LineWriter&) = delete;
