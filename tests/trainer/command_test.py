@@ -104,13 +104,12 @@ class Command(unittest.TestCase):
         self.assertEqual(answer["request"], ('{"a":' * 400))
 
     def test_measures_what_a_plan_asks(self):
-        plan = self.write("plan.jsonl", json.dumps(REQUEST), "",
-                          json.dumps({**REQUEST, "batch": 0}), "not \x7fjson",
-                          json.dumps({**REQUEST, "sequence_length": 8}))
+        plan = [json.dumps(REQUEST), "", json.dumps({**REQUEST, "batch": 0}),
+                "not \x7fjson", json.dumps({**REQUEST, "sequence_length": 8})]
         records = self.folder / "records.jsonl"
         records.write_text('{"kind": "before"}\n')
-        result = run("measure", "--plan", plan, "--out", records,
-                     "--threads", 1)
+        result = run("measure", "--out", records, "--threads", 1,
+                     input="\n".join(plan) + "\n")
         self.assertEqual(result.returncode, 0, result.stderr)
         answers = [json.loads(l) for l in records.read_text().splitlines()]
         self.assertEqual([a["kind"] for a in answers],
@@ -122,6 +121,27 @@ class Command(unittest.TestCase):
         self.assertNotIn("\x7f", records.read_text())
         self.assertEqual(answers[4]["workload"]["sequence_length"], 8)
         self.assertEqual(len(answers[4]["samples"]), 3)
+
+    def test_a_plan_that_is_none_ends_before_its_first_run(self):
+        """In a file; a program that writes one as it reads is answered."""
+        for bad, message in (
+                ("garbage", ":3:1: expected one JSON object a line, got"),
+                ("[1]", ":3:1: expected a request, an object, got array")):
+            plan = self.write("plan.jsonl", json.dumps(REQUEST), "", bad)
+            for command in ("measure",), ("bench", "kernels"):
+                records = self.folder / "records.jsonl"
+                self.check_fails(run(*command, "--plan", plan, "--out",
+                                     records), 1, f"{plan}{message}")
+                self.assertFalse(records.exists())
+        # What it asks for may be wrong all the same.
+        plan = self.write("plan.jsonl", json.dumps(
+            {**REQUEST, "seed": 1000001}), json.dumps(REQUEST))
+        result = run("measure", "--plan", plan)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first, second = map(json.loads, result.stdout.splitlines())
+        self.assertIn("seed: expected an integer from 0 to 1000000",
+                      first["message"])
+        self.assertEqual(second["kind"], "step")
 
     def test_times_kernels_by_themselves(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST), json.dumps(

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
@@ -253,6 +256,35 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   return record;
 }
 
+namespace {
+
+bool IsBlank(const std::string& line) {
+  return line.find_first_not_of(" \t\r") == std::string::npos;
+}
+
+// A plan that is a file, and not what another program writes to as it reads the
+// answers, is checked before its first run. Throws InputError
+// "file:line:col: ..".
+void CheckPlanFile(const std::string& plan) {
+  if (!std::filesystem::is_regular_file(plan)) return;
+  std::ifstream file(plan);
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (IsBlank(line)) continue;
+    const nlohmann::json value = hardware::ParseJson(line, plan, number);
+    if (!value.is_object()) {
+      throw InputError(plan,
+                       number,
+                       1,
+                       fmt::format("expected a request, an object, got {}",
+                                   value.type_name()));
+    }
+  }
+}
+
+}  // namespace
+
 int AnswerPlan(
     const std::string& plan,
     const std::string& out,
@@ -262,10 +294,14 @@ int AnswerPlan(
   const bool first = ranks.rank() == 0;
   std::ifstream file;
   if (plan != "-" && first) {
-    file.open(plan);
+    {
+      const WaitingForInput opening;  // a pipe may have no writer
+      file.open(plan);
+    }
     if (!file) {
       throw InputError(fmt::format("{}: cannot read this plan", plan));
     }
+    CheckPlanFile(plan);
   }
   std::istream& requests = plan == "-" ? std::cin : file;
   const std::unique_ptr<LineWriter> records =
@@ -288,7 +324,7 @@ int AnswerPlan(
     return got;
   };
   for (std::string line; next_line(line);) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (IsBlank(line)) continue;
     std::vector<std::string> answers;
     try {
       answers = answer(ParseMeasureRequest(line));

@@ -57,8 +57,10 @@ class Measurer {
 
 // Reads requests from `plan` ("-": standard input) and writes to `out` the
 // lines that `answer` has for each, or one line that says why there are none.
-// Returns the exit code. Of several ranks the first reads the plan and tells
-// the others; it alone writes, unless `out` has "{rank}" in it.
+// Of several ranks the first reads the plan and tells the others; it alone
+// writes, unless `out` has "{rank}" in it. Throws InputError for a regular file
+// whose lines are not all JSON objects, before the first is answered. Returns
+// the exit code.
 int AnswerPlan(
     const std::string& plan,
     const std::string& out,
