@@ -15,6 +15,8 @@ import time
 import unittest
 from pathlib import Path
 
+import growing_weight
+
 TRAINER = ""
 REQUEST = {"model": "bert-tiny", "batch": 2, "sequence_length": 16, "steps": 2,
            "warmup": 1}
@@ -413,6 +415,71 @@ class Command(unittest.TestCase):
         # The thread that waits for them may have them unblocked while it does.
         self.assertLessEqual(open_to_them, 1)
 
+    def interrupted(self, *arguments, after, within):
+        """What is left of a run that a signal ends some time after it has
+        threads."""
+        with subprocess.Popen([TRAINER, *map(str, arguments)], text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            wait_for_threads(process, 2)
+            time.sleep(after)
+            process.send_signal(signal.SIGINT)
+            begin = time.time()
+            out, error = process.communicate(timeout=120)
+        self.assertLess(time.time() - begin, within)
+        self.assertEqual(process.returncode, 130, error)
+        for line in error.splitlines():
+            self.assertIn("note: ", line)
+        return out
+
+    def test_a_signal_ends_what_is_timed_by_itself(self):
+        self.assertEqual(self.interrupted(
+            "bench", "copy", "--bytes", 1 << 31, "--threads", 1, after=1,
+            within=1.5), "")
+        plan = self.write("plan.jsonl", json.dumps(
+            {**REQUEST, "model": "bert-base-uncased", "batch": 32,
+             "sequence_length": 128}))
+        for line in self.interrupted(
+                "bench", "kernels", "--plan", plan, "--kind", "gemm",
+                "--threads", 1, after=3, within=10).splitlines():
+            self.assertEqual(json.loads(line)["kind"], "kernel")
+
+    def test_a_signal_ends_a_step_of_many_layers(self):
+        """Or of many micro-batches: it is not waited for."""
+        small = {"family": "decoder", "hidden": 8, "heads": 1,
+                 "vocabulary": 50, "layers": 2}
+        for after, request in (
+                (2, {"model": small, "accumulation": 1000000}),
+                (2, {"model": {**small, "layers": 12000}}),
+                (7, {"model": {**small, "layers": 12000}})):
+            plan = self.write("plan.jsonl", json.dumps(
+                {**REQUEST, "steps": 1000, "batch": 1, **request}))
+            self.interrupted("measure", "--plan", plan, "--threads", 1,
+                             after=after, within=4)
+
+    def test_a_signal_within_a_step_loses_no_step_before_it(self):
+        """The step that was cut is taken again, to the bit."""
+        whole = self.folder / "whole.safetensors"
+        parts = self.folder / "parts.safetensors"
+        arguments = [*self.long_run(), "--accumulation", 200]
+        arguments[arguments.index("--steps") + 1] = 3
+        self.assertEqual(self.train(*arguments, "--checkpoint",
+                                    whole).returncode, 0)
+        command = [TRAINER, "train", "--model", "bert-tiny", "--length", "16",
+                   *map(str, arguments), "--checkpoint", str(parts)]
+        for after in (1.5, 3, 1000):
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE,
+                                  text=True) as process:
+                try:
+                    process.communicate(timeout=after)
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGTERM)
+                    process.communicate(timeout=60)
+                self.assertIn(process.returncode, (0, 130))
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(whole.read_bytes(), parts.read_bytes())
+
     def test_a_file_beyond_the_limit_of_the_shell(self):
         """The lines that fit stay, and no half of the next."""
         plan = self.write("plan.jsonl", *[json.dumps(REQUEST)] * 5)
@@ -777,6 +844,57 @@ class Command(unittest.TestCase):
         self.check_fails(result, 1, "the loss is", "--learning-rate")
         self.assertFalse(saved.exists())
 
+    def growing_model(self):
+        """A model's folder, and arguments that break it."""
+        folder = self.folder / "growing"
+        lengths = self.write("lengths.csv", "length,count", "4,1")
+        result = self.train("--lengths", lengths, "--steps", 1, "--batch", 1,
+                            "--learning-rate", 0, "--save", folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        (folder / "config.json").write_text(json.dumps({
+            "model_type": "bert", "vocab_size": 30522, "hidden_size": 128,
+            "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 512, "max_position_embeddings": 512}))
+        growing_weight.set_growing_weight(folder)
+        data = self.write("data.jsonl", *[
+            json.dumps({"input_ids": [5, 6, 7], "label": i % 2})
+            for i in range(8)])
+        return folder, ["--data", data, "--batch", 2, "--threads", 1,
+                        *growing_weight.ARGUMENTS]
+
+    def test_an_update_that_leaves_no_numbers_is_no_success(self):
+        model, arguments = self.growing_model()
+        saved = self.folder / "saved"
+        out = self.folder / "out.jsonl"
+        message = ("its update left parameters that are not finite; nothing "
+                   "is saved from here on")
+
+        # Saved behind each step: the last good one stays.
+        checkpoint = self.folder / "checkpoint.safetensors"
+        self.check_fails(self.train(
+            *arguments, "--steps", 100, "--checkpoint", checkpoint,
+            "--checkpoint-every", 1, "--save", saved, "--out", out,
+            model=model), 1, "step 4: " + message)
+        losses = self.losses(out)
+        self.assertEqual(len(losses), 4)
+        self.assertTrue(all(abs(loss) < 1e6 for loss in losses), losses)
+        self.assertEqual(self.step_of(checkpoint), 3)
+        self.assertFalse(saved.exists())
+        # And at the end, whether something is to be saved or not.
+        arguments += ["--steps", 100]
+        for more in (["--save", saved], [],
+                     ["--checkpoint", self.folder / "none"]):
+            self.check_fails(self.train(*arguments, *more, model=model), 1,
+                             "step 100: " + message)
+        self.assertFalse(saved.exists())
+        self.assertFalse((self.folder / "none").exists())
+
+    @staticmethod
+    def step_of(checkpoint):
+        whole = checkpoint.read_bytes()
+        size = int.from_bytes(whole[:8], "little")
+        return int(json.loads(whole[8:8 + size])["__metadata__"]["step"])
+
     def test_records_follow_no_link_to_a_file(self):
         plan = self.write("plan.jsonl", json.dumps(REQUEST))
         other = self.write("other", "mine")
@@ -800,6 +918,15 @@ class Command(unittest.TestCase):
                 [TRAINER, "measure", "--plan", plan, "--out", "/dev/stdout"],
                 stdout=file, check=False, timeout=60).returncode, 0)
         self.assertEqual(json.loads(own.read_text())["kind"], "step")
+
+    def test_a_saved_model_follows_no_link(self):
+        model, arguments = self.growing_model()
+        other = self.write("other", "mine")
+        saved = self.folder / "saved"
+        saved.mkdir()
+        (saved / "config.json").symlink_to(other)
+        self.train(*arguments, "--steps", 1, "--save", saved, model=model)
+        self.assertEqual(other.read_text(), "mine\n")
 
     def test_a_temporary_file_follows_no_link(self):
         other = self.write("other", "mine")

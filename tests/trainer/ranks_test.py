@@ -14,6 +14,8 @@ import time
 import unittest
 from pathlib import Path
 
+import growing_weight
+
 TRAINER = ""
 
 # Losses of one rank and of several differ by rounding alone: sums in another
@@ -448,6 +450,43 @@ class DataParallel(unittest.TestCase):
                         self.assertLess(time.time() - begin, 6 + 9)
                         self.assertEqual(process.returncode, 1, error)
                         self.check_one_line(error, "rank 0 ")
+
+    def test_an_update_that_leaves_no_numbers_ends_all(self):
+        model = self.model_without_dropout()
+        growing_weight.set_growing_weight(model)
+        checkpoint = self.folder / "checkpoint"
+        for step, more in ((4, ["--checkpoint", checkpoint,
+                                "--checkpoint-every", 1]),
+                           (100, ["--shard", "zero1"]),
+                           (100, ["--shard", "fsdp"])):
+            saved = self.folder / "saved"
+            arguments = [*self.training(self.folder / "out.jsonl"),
+                         *growing_weight.ARGUMENTS, "--save", saved, *more]
+            for name, value in (("--steps", 9), ("--learning-rate", "1e-3")):
+                at = arguments.index(name)
+                self.assertEqual(arguments[at + 1], value)
+                del arguments[at:at + 2]
+            with start([*arguments, "--steps", 100], 2) as ranks:
+                for code, _, error in ranks.wait():
+                    self.assertEqual(code, 1, error)
+                    self.check_one_line(error, f"step {step}: its update left "
+                                        "parameters that are not finite")
+            self.assertFalse(saved.exists())
+        header = checkpoint.read_bytes()
+        size = int.from_bytes(header[:8], "little")
+        metadata = json.loads(header[8:8 + size])["__metadata__"]
+        self.assertEqual(int(metadata["step"]), 3)
+
+    def test_a_signal_to_one_rank_ends_the_timing_of_messages(self):
+        for lost in (0, 1):
+            with start(["bench", "collectives", "--bytes", 1 << 24,
+                        "--samples", 100000], 2) as ranks:
+                time.sleep(3)
+                ranks.processes[lost].send_signal(signal.SIGTERM)
+                begin = time.time()
+                for code, _, error in ranks.wait():
+                    self.assertEqual((code, error), (130, ""))
+                self.assertLess(time.time() - begin, 6)
 
     def test_a_rank_that_fails_ends_all(self):
         # Only rank 1 misses the data.

@@ -102,6 +102,15 @@ class Message {
   at::Tensor share_;
 };
 
+// A signal to one rank ends all behind the same sample: the others would wait
+// for it.
+void ThrowIfAnyIsStopped(const Message& message) {
+  const at::Tensor asked =
+      at::full({1}, StopRequested() ? 1.0 : 0.0, message.options());
+  message.ranks().AllReduce(asked)->Wait();
+  if (asked.item<double>() > 0.0) throw Interrupted();
+}
+
 struct Timed {
   double seconds = 0;  // of one message of several in a row
   double rounds_a_second = 0;
@@ -216,6 +225,7 @@ void TimeBesideComputation(const Message& message,
                             : RoundsAloneOnGpu(computation, clock, ranks);
   double rounds = 0;
   for (int64_t i = 0; i < samples; ++i) {
+    ThrowIfAnyIsStopped(message);
     const Timed timed =
         message.is_cpu()
             ? TimeMessages(message, record.iterations, clock, &computation)
@@ -250,6 +260,28 @@ CollectiveRecord RecordOf(model::Collective operation,
   return record;
 }
 
+// Alone and beside computation, a record each.
+void TimeOperation(model::Collective operation,
+                   int64_t bytes,
+                   int64_t samples,
+                   at::Device device,
+                   Communicator& ranks,
+                   DeviceClock& clock,
+                   Computation& computation,
+                   LineWriter* records) {
+  const Message message(operation, bytes, device, ranks);
+  CollectiveRecord record = RecordOf(operation, message, device);
+  TimeMessages(message, record.iterations, clock, nullptr);
+  for (int64_t i = 0; i < samples; ++i) {
+    ThrowIfAnyIsStopped(message);
+    record.samples_s.push_back(
+        TimeMessages(message, record.iterations, clock, nullptr).seconds);
+  }
+  if (records != nullptr) records->Write(ToJsonLine(record));
+  TimeBesideComputation(message, samples, clock, computation, record);
+  if (records != nullptr) records->Write(ToJsonLine(record));
+}
+
 }  // namespace
 
 std::optional<double> RoundsBeside(int64_t rounds,
@@ -271,21 +303,21 @@ int RunCollectiveBench(const CollectiveBenchOptions& options,
   const std::unique_ptr<LineWriter> records = OpenRecords(options.out, &ranks);
   DeviceClock clock(device);
   Computation computation(device);
-  for (const model::Collective operation : options.operations) {
-    for (const int64_t bytes : options.bytes) {
-      const Message message(operation, bytes, device, ranks);
-      CollectiveRecord record = RecordOf(operation, message, device);
-      TimeMessages(message, record.iterations, clock, nullptr);
-      for (int64_t i = 0; i < options.samples; ++i) {
-        record.samples_s.push_back(
-            TimeMessages(message, record.iterations, clock, nullptr).seconds);
+  try {
+    for (const model::Collective operation : options.operations) {
+      for (const int64_t bytes : options.bytes) {
+        TimeOperation(operation,
+                      bytes,
+                      options.samples,
+                      device,
+                      ranks,
+                      clock,
+                      computation,
+                      records.get());
       }
-      if (records) records->Write(ToJsonLine(record));
-      TimeBesideComputation(
-          message, options.samples, clock, computation, record);
-      if (records) records->Write(ToJsonLine(record));
-      if (StopRequested()) return kInterruptedExit;
     }
+  } catch (const Interrupted&) {
+    return kInterruptedExit;  // all ranks, which take leave
   }
   return 0;
 }

@@ -1,10 +1,13 @@
 #include "trainer/bench/copy_bench.h"
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "trainer/device/device.h"
 #include "trainer/ranks/communicator.h"
 #include "trainer/runtime/line_writer.h"
+#include "trainer/runtime/signals.h"
 #include "trainer/training/session.h"
 
 namespace trainfare::trainer {
@@ -25,7 +28,12 @@ CopyRecord BenchCopy(const CopyBenchOptions& options, at::Device device) {
 int RunCopyBench(const CopyBenchOptions& options, at::Device device) {
   const std::unique_ptr<LineWriter> records =
       OpenRecords(options.out, /*ranks=*/nullptr);
-  records->Write(ToJsonLine(BenchCopy(options, device)));
+  std::string line;
+  {
+    const NothingToLose timing;
+    line = ToJsonLine(BenchCopy(options, device));
+  }
+  records->Write(std::move(line));
   return 0;
 }
 

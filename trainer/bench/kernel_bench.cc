@@ -85,8 +85,12 @@ KernelBench BenchKernels(const MeasureRequest& request,
     if (StopRequested() || MonotonicSeconds() - start > request.max_seconds) {
       break;
     }
-    bench.records.push_back(
-        Measure(operation, request.workload, device, options));
+    try {
+      bench.records.push_back(
+          Measure(operation, request.workload, device, options));
+    } catch (const Interrupted&) {
+      break;
+    }
     ReleaseHostMemory();
   }
   return bench;

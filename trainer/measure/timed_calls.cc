@@ -6,6 +6,7 @@
 
 #include "trainer/device/device_clock.h"
 #include "trainer/machine/disturbance.h"
+#include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -19,7 +20,10 @@ class Stopwatch {
     clock_.Wait();
     clock_.Clear();
     const size_t begin = clock_.Mark();
-    for (int64_t i = 0; i < count; ++i) call();
+    for (int64_t i = 0; i < count; ++i) {
+      ThrowIfStopRequested();
+      call();
+    }
     const size_t end = clock_.Mark();
     clock_.Wait();
     return clock_.SecondsBetween(begin, end);

@@ -16,7 +16,8 @@ struct TimedCallsOptions {
 };
 
 // Calls once to learn what it takes, then for every sample from an idle device
-// on. Throws std::runtime_error where the device did no work.
+// on. Throws std::runtime_error where the device did no work, and Interrupted
+// between two calls.
 TimedCalls TimeCalls(at::Device device,
                      const TimedCallsOptions& options,
                      const std::function<void()>& call);

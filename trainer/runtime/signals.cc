@@ -12,7 +12,7 @@ namespace trainfare::trainer {
 namespace {
 
 std::atomic<bool> stop_requested{false};
-std::atomic<bool> waiting{false};
+std::atomic<bool> nothing_to_lose{false};
 
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 
@@ -20,7 +20,7 @@ void WaitForSignals(const sigset_t& signals) {
   while (true) {
     int received = 0;
     if (::sigwait(&signals, &received) != 0) continue;
-    if (waiting.load() || stop_requested.exchange(true)) {
+    if (nothing_to_lose.load() || stop_requested.exchange(true)) {
       ::_exit(kInterruptedExit);
     }
   }
@@ -50,11 +50,11 @@ void ThrowIfStopRequested() {
   if (StopRequested()) throw Interrupted();
 }
 
-WaitingForInput::WaitingForInput() {
-  waiting.store(true);
+NothingToLose::NothingToLose() {
+  nothing_to_lose.store(true);
   // A signal just before the store above only set the flag.
   if (stop_requested.load()) ::_exit(kInterruptedExit);
 }
-WaitingForInput::~WaitingForInput() { waiting.store(false); }
+NothingToLose::~NothingToLose() { nothing_to_lose.store(false); }
 
 }  // namespace trainfare::trainer

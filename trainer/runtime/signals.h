@@ -19,21 +19,22 @@ inline constexpr int kInterruptedExit = 130;
 void WatchSignals();
 bool StopRequested();
 
-// Ends what has nothing to lose yet, such as the making of a model.
+// Ends what can be left where it is, such as the making of a model or a step
+// before its update.
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}
 };
 void ThrowIfStopRequested();
 
-// While one exists the program waits for input and a signal may end it on the
-// spot: nothing is half-written.
-class WaitingForInput {
+// While one exists, one at a time, a signal may end the program on the spot: it
+// waits for input, or times what is written later.
+class NothingToLose {
  public:
-  WaitingForInput();
-  ~WaitingForInput();
-  WaitingForInput(const WaitingForInput&) = delete;
-  WaitingForInput& operator=(const WaitingForInput&) = delete;
+  NothingToLose();
+  ~NothingToLose();
+  NothingToLose(const NothingToLose&) = delete;
+  NothingToLose& operator=(const NothingToLose&) = delete;
 };
 
 }  // namespace trainfare::trainer

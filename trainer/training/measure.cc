@@ -225,11 +225,15 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
     if (parallel != nullptr) {
       parallel->AskToStop(StopRequested() || (late && step > request.warmup));
     }
-    record.samples.push_back(
-        {step,
-         step < request.warmup,
-         session.Step(
-             workload.accumulation, [&](int64_t) { return batches.Next(); })});
+    try {
+      record.samples.push_back({step,
+                                step < request.warmup,
+                                session.Step(
+                                    workload.accumulation,
+                                    [&](int64_t) { return batches.Next(); })});
+    } catch (const Interrupted&) {
+      break;
+    }
     monitor.AfterStep();
     if (parallel != nullptr) {
       if (record.samples.back().times.stop) break;
@@ -241,6 +245,11 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
       break;
     }
   }
+  // A run that a signal cut short of its first timed step is no measurement.
+  if (StopRequested() &&
+      (record.samples.empty() || record.samples.back().warmup)) {
+    return std::nullopt;
+  }
   if (monitor.begun()) record.conditions = monitor.End();
   if (session.time_parts()) record.parts = session.parts();
   record.optimizer_launches = session.optimizer_launches();
@@ -250,8 +259,6 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   const PeakMemory peak = PeakMemoryOf(session.transformer().device());
   record.peak_memory_bytes = peak.held_bytes;
   record.peak_allocated_bytes = peak.allocated_bytes;
-  // A run that a signal cut short of its first timed step is no measurement.
-  if (StopRequested() && record.samples.back().warmup) return std::nullopt;
   RequireDeviceTime(record);
   return record;
 }
@@ -295,7 +302,7 @@ int AnswerPlan(
   std::ifstream file;
   if (plan != "-" && first) {
     {
-      const WaitingForInput opening;  // a pipe may have no writer
+      const NothingToLose opening;  // a pipe may have no writer
       file.open(plan);
     }
     if (!file) {
@@ -315,7 +322,7 @@ int AnswerPlan(
     }
     bool got = false;
     {
-      const WaitingForInput waiting;
+      const NothingToLose waiting;
       got = static_cast<bool>(std::getline(requests, line));
     }
     if (ranks.several()) {

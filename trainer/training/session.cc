@@ -11,6 +11,7 @@
 #include "trainer/device/launch_counter.h"
 #include "trainer/network/autocast.h"
 #include "trainer/ranks/sharded_parallel.h"
+#include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
 namespace {
@@ -21,6 +22,13 @@ std::optional<at::ScalarType> AutocastType(Precision precision) {
   if (precision == Precision::kBf16) return at::kBFloat16;
   if (precision == Precision::kFp16) return at::kHalf;
   return std::nullopt;
+}
+
+// In the forward pass, and in the backward pass at the same place.
+void ThrowIfStoppedAtPart(const PartName& /*part*/, const at::Tensor& output) {
+  ThrowIfStopRequested();
+  if (!output.requires_grad()) return;
+  output.register_hook([](const at::Tensor&) { ThrowIfStopRequested(); });
 }
 
 }  // namespace
@@ -146,9 +154,11 @@ PartEnd Session::MarkParts(size_t pass) {
   };
 }
 
-// What the ranks do at the end of a part is the part's own time.
+// What the ranks do at the end of a part is the part's own time. Where nobody
+// waits for this process, a signal ends the step there.
 PartEnd Session::EndsOfParts(size_t pass) {
-  const PartEnd gathers = ranks_ ? ranks_->BeginForward() : PartEnd();
+  const PartEnd gathers =
+      ranks_ ? ranks_->BeginForward() : PartEnd(ThrowIfStoppedAtPart);
   const PartEnd marks = time_parts_ ? MarkParts(pass) : PartEnd();
   if (!gathers) return marks;
   if (!marks) return gathers;

@@ -36,7 +36,8 @@ class Session {
           const OptimizerOptions& optimizer);
 
   // One optimizer step over the micro-batches that `next_batch(i)` gives for i
-  // in [0, accumulation).
+  // in [0, accumulation). Without ranks it throws Interrupted between two parts
+  // of the model, with all but gradients as before the step.
   template <class NextBatch>
   StepTimes Step(int64_t accumulation, const NextBatch& next_batch) {
     BeginStep();

@@ -13,8 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/files/foreign_text.h"
 #include "hardware/files/progress_line.h"
 #include "hardware/files/terminal.h"
+#include "hardware/files/text_file.h"
+#include "hardware/files/whole_file.h"
 #include "model/error.h"
 #include "model/fields.h"
 #include "model/limits.h"
@@ -191,11 +194,9 @@ void Save(const TrainOptions& options, const Transformer& transformer) {
                            "tokenizer_config.json"}) {
     const auto from = std::filesystem::path(options.model) / name;
     if (std::filesystem::exists(from) && options.model != options.save) {
-      std::filesystem::copy_file(
-          from,
-          folder / name,
-          std::filesystem::copy_options::overwrite_existing,
-          error);
+      hardware::WriteWholeFile(
+          (folder / name).string(),
+          hardware::ReadTextFile(from.string(), "a file of a model"));
     }
   }
 }
@@ -307,7 +308,7 @@ TrainingData ReadData(const TrainOptions& options,
                       const PretrainedConfig& config,
                       const Share& share) {
   // A pipe may never be written to.
-  const WaitingForInput reading;
+  const NothingToLose reading;
   const model::Architecture& architecture = config.architecture;
   const std::optional<WordPiece> tokenizer = OpenTokenizer(
       TokenizerFolder(options.tokenizer, options.model), architecture);
@@ -344,8 +345,12 @@ std::unique_ptr<Transformer> OpenModel(const TrainOptions& options,
   if (!IsModelFolder(options.model)) return transformer;
   const std::string missing = LoadWeights(options.model, *transformer);
   if (!missing.empty() && share.first()) {
-    std::cerr << "note: not in " << options.model
-              << ", starts from random numbers: " << missing << '\n';
+    std::cerr << "note: " +
+                     hardware::OneLine(fmt::format(
+                         "not in {}, starts from random numbers: {}",
+                         options.model,
+                         missing)) +
+                     "\n";
   }
   return transformer;
 }
@@ -409,16 +414,17 @@ class CheckpointFile {
     SeedDropout(DropoutSeed(options_, share_), checkpoint.dropout_calls);
     if (session.loss_scale()) session.set_loss_scale(checkpoint.loss_scale);
     if (share_.first()) {
-      std::cerr << fmt::format(
-          "note: goes on from step {} of {}\n", checkpoint.step, path);
+      std::cerr << fmt::format("note: goes on from step {} of {}\n",
+                               checkpoint.step,
+                               hardware::OneLine(path));
     }
     step_ = checkpoint.step;
   }
 
-  // Where `every` steps are asked for between two files, behind such a step.
-  void SaveWhenDue(int64_t step, Session& session, const Feed& feed) {
+  // Whether a file is asked for behind this step, which need not be the last.
+  bool Due(int64_t step) const {
     const int64_t every = options_.checkpoint_every;
-    if (every > 0 && step % every == 0) Save(step, session, feed);
+    return !options_.checkpoint.empty() && every > 0 && step % every == 0;
   }
   void Save(int64_t step, Session& session, const Feed& feed) {
     if (options_.checkpoint.empty() || step == step_ || !share_.first()) {
@@ -473,7 +479,63 @@ enum class Ending {
   kDone,
   kStopped,   // asked to, behind a step
   kDiverged,  // the loss is no number: weights are lost, too
+  kBroken,    // the loss was one, and its update made weights that are none
 };
+
+// Whether the last update left parameters that are all finite, those of other
+// ranks included: where each rank has all, they are the same.
+bool ParametersAreFinite(Session& session) {
+  const at::NoGradGuard no_grad;
+  RankTraining* const parallel = session.ranks();
+  at::Tensor broken = at::zeros(
+      {1}, at::TensorOptions(session.transformer().device()).dtype(at::kFloat));
+  for (const Parameter& parameter :
+       parallel != nullptr ? parallel->Updated()
+                           : session.transformer().TrainedParameters()) {
+    broken.add_(at::isfinite(parameter.value).all().logical_not());
+  }
+  if (parallel != nullptr) {
+    if (const auto sum = parallel->SumOverShares()) sum(broken);
+  }
+  return broken.item<float>() == 0.0F;
+}
+
+// Where a run is before a step.
+class Place {
+ public:
+  explicit Place(const Feed& feed)
+      : epoch_(feed.epoch()),
+        position_(feed.position()),
+        dropout_(DropoutState()) {}
+
+  void GoBack(Feed& feed) const {
+    feed.Seek(epoch_, position_);
+    SeedDropout(dropout_.seed, dropout_.calls);
+  }
+
+ private:
+  int64_t epoch_;
+  int64_t position_;
+  DropoutSequence dropout_;
+};
+
+// Nothing where a signal ended the step before its update.
+std::optional<StepTimes> TryStep(const TrainOptions& options,
+                                 Feed& feed,
+                                 Session& session,
+                                 const StepRecord& record) {
+  const Place before(feed);
+  try {
+    return WithMemoryReport(record.workload, record.device.name, [&] {
+      return session.Step(options.workload.accumulation, [&](int64_t) {
+        return feed.Next(session.transformer());
+      });
+    });
+  } catch (const Interrupted&) {
+    before.GoBack(feed);
+    return std::nullopt;
+  }
+}
 
 // The steps that the checkpoint leaves, with a sample of each in the record.
 Ending TrainSteps(const TrainOptions& options,
@@ -491,7 +553,7 @@ Ending TrainSteps(const TrainOptions& options,
   // Several ranks stop behind the same step, or the rest would wait for ever.
   RankTraining* const parallel = session.ranks();
   bool stopped = parallel == nullptr && StopRequested();
-  bool diverged = false;
+  Ending ending = Ending::kDone;
   int64_t step = first_step;
   while (step < steps && !stopped) {
     const bool warmup =
@@ -499,31 +561,44 @@ Ending TrainSteps(const TrainOptions& options,
     if (!warmup && !monitor.begun()) monitor.Begin();
     session.optimizer().set_learning_rate(LearningRate(options, step, steps));
     if (parallel != nullptr) parallel->AskToStop(StopRequested());
-    const StepTimes times =
-        WithMemoryReport(record.workload, record.device.name, [&] {
-          return session.Step(options.workload.accumulation, [&](int64_t) {
-            return feed.Next(session.transformer());
-          });
-        });
-    record.samples.push_back({step, warmup, times});
-    stopped = parallel != nullptr ? times.stop : StopRequested();
+    const auto times = TryStep(options, feed, session, record);
+    if (!times) {
+      stopped = true;
+      break;
+    }
+    stopped = parallel != nullptr ? times->stop : StopRequested();
+    record.samples.push_back({step, warmup, *times});
     monitor.AfterStep();
     progress.Set(
         static_cast<double>(step + 1),
-        fmt::format("loss {:.4f}, {:.3f} s/step", times.loss, times.step_s));
+        fmt::format("loss {:.4f}, {:.3f} s/step", times->loss, times->step_s));
     // With a scaled loss the update was left out and the scale is lowered.
-    diverged = !session.loss_scale() && !std::isfinite(times.loss);
-    if (diverged) break;
+    if (!session.loss_scale() && !std::isfinite(times->loss)) {
+      ending = Ending::kDiverged;
+      break;
+    }
     ++step;
-    checkpoint.SaveWhenDue(step, session, feed);
+    if (!checkpoint.Due(step)) continue;
+    if (!ParametersAreFinite(session)) {
+      ending = Ending::kBroken;
+      break;
+    }
+    checkpoint.Save(step, session, feed);
   }
-  if (!diverged) checkpoint.Save(step, session, feed);
-  if (monitor.begun()) {
+  // Also where nothing is saved: no success with weights that are lost.
+  if (ending == Ending::kDone && step > first_step &&
+      !ParametersAreFinite(session)) {
+    ending = Ending::kBroken;
+  }
+  if (ending == Ending::kDone) {
+    checkpoint.Save(step, session, feed);
+    if (stopped) ending = Ending::kStopped;
+  }
+  if (!record.samples.empty() && !record.samples.back().warmup) {
     record.conditions = monitor.End();
     RequireDeviceTime(record);
   }
-  if (diverged) return Ending::kDiverged;
-  return stopped ? Ending::kStopped : Ending::kDone;
+  return ending;
 }
 
 void PrintResult(const StepRecord& record) {
@@ -536,12 +611,18 @@ void PrintResult(const StepRecord& record) {
   std::cout << '\n';
 }
 
-InputError Diverged(const Sample& last) {
-  return InputError(fmt::format(
-      "step {}: the loss is {}; nothing is saved from here on; hint: a lower "
-      "--learning-rate, or --clip-norm",
-      last.step + 1,
-      last.times.loss));
+bool WeightsAreLost(Ending ending) {
+  return ending == Ending::kDiverged || ending == Ending::kBroken;
+}
+
+InputError LostWeights(Ending ending, const Sample& last) {
+  return InputError(
+      fmt::format("step {}: {}; nothing is saved from here on; hint: a lower "
+                  "--learning-rate, or --clip-norm",
+                  last.step + 1,
+                  ending == Ending::kDiverged
+                      ? fmt::format("the loss is {}", last.times.loss)
+                      : "its update left parameters that are not finite"));
 }
 
 }  // namespace
@@ -583,7 +664,7 @@ int Train(const TrainOptions& given,
   const Ending ending =
       TrainSteps(options, steps, share, feed, session, checkpoint, record);
   FinishRecord(session, record);
-  if (session.ranks() != nullptr && ending != Ending::kDiverged) {
+  if (session.ranks() != nullptr && !WeightsAreLost(ending)) {
     session.ranks()->GatherParameters();
   }
   if (!data.evaluation.empty() && ending == Ending::kDone) {
@@ -591,7 +672,9 @@ int Train(const TrainOptions& given,
         session, session.transformer(), data.evaluation, options, ranks);
   }
   if (records && !record.samples.empty()) records->Write(ToJsonLine(record));
-  if (ending == Ending::kDiverged) throw Diverged(record.samples.back());
+  if (WeightsAreLost(ending)) {
+    throw LostWeights(ending, record.samples.back());
+  }
   if (!options.save.empty() && share.first()) {
     Save(options, session.transformer());
   }
