@@ -44,24 +44,19 @@ bool KeepsInput(const Workload& w, bool LoraMatrices::*matrix) {
   return w.trainable.lora_rank == 0 || w.trainable.lora.*matrix;
 }
 
-// X A of the adapter beside a matrix, kept for B's gradient.
+// Of each adapter X A, kept for B's gradient, and of those in fp32 what they
+// take, narrowed again for the product: a copy of its own.
 int64_t AdapterBytes(const Workload& w,
-                     int64_t tokens,
-                     bool LoraMatrices::*matrix) {
-  return w.trainable.lora.*matrix
-             ? tokens * w.trainable.lora_rank * Widths(w).element
-             : 0;
-}
-
-// What adapters in fp32 take, narrowed again for the product: of each a copy of
-// its own.
-int64_t AdapterInputBytes(const Workload& w,
-                          int64_t tokens,
-                          int64_t width,
-                          bool LoraMatrices::*matrix) {
-  return w.trainable.wide_adapters && w.trainable.lora.*matrix
-             ? tokens * width * Widths(w).element
-             : 0;
+                     const std::vector<AdaptedMatrix>& matrices,
+                     int64_t rows,
+                     int64_t key_rows) {
+  int64_t elements = 0;
+  for (const AdaptedMatrix& matrix : matrices) {
+    const int64_t copied = w.trainable.wide_adapters ? matrix.inputs : 0;
+    elements +=
+        (matrix.of_keys ? key_rows : rows) * (w.trainable.lora_rank + copied);
+  }
+  return elements * Widths(w).element;
 }
 
 // Bytes kept of latent attention: what its two products take and their norms
@@ -139,15 +134,7 @@ int64_t AttentionBytes(const Workload& w,
   const int64_t keys = w.batch * key_length;
   int64_t bytes =
       ProjectionInputs(w, queries, cross ? keys : queries) * h * width.element;
-  bytes += AdapterBytes(w, queries, &LoraMatrices::query) +
-           AdapterBytes(w, keys, &LoraMatrices::key) +
-           AdapterBytes(w, keys, &LoraMatrices::value) +
-           AdapterBytes(w, queries, &LoraMatrices::output);
-  bytes +=
-      AdapterInputBytes(w, queries, h, &LoraMatrices::query) +
-      AdapterInputBytes(w, keys, h, &LoraMatrices::key) +
-      AdapterInputBytes(w, keys, h, &LoraMatrices::value) +
-      AdapterInputBytes(w, queries, a.context_width(), &LoraMatrices::output);
+  bytes += AdapterBytes(w, AdaptedOfAttention(w), queries, keys);
   // Split into heads.
   bytes +=
       (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
@@ -180,6 +167,14 @@ int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   return bytes;
 }
 
+// The same with what adapters beside its matrices keep.
+int64_t AdaptedHiddenBytes(const Workload& w,
+                           int64_t rows,
+                           int64_t intermediate) {
+  return HiddenBytes(w, rows, intermediate) +
+         AdapterBytes(w, AdaptedOfFeedForward(w, intermediate), rows, rows);
+}
+
 int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   const Widths width(w);
@@ -187,30 +182,34 @@ int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   int64_t bytes = tokens * a.experts * kSingle;  // scores
   // Rows side by side, and what comes back of them before it is weighted.
   bytes += 2 * rows * a.hidden * width.element;
-  bytes += HiddenBytes(w, rows, a.expert_intermediate);
+  bytes += AdaptedHiddenBytes(w, rows, a.expert_intermediate);
   if (a.shared_intermediate > 0) {
-    bytes += HiddenBytes(w, tokens, a.shared_intermediate) +
+    bytes += AdaptedHiddenBytes(w, tokens, a.shared_intermediate) +
              tokens * a.hidden * width.element;
   }
   return bytes;
+}
+
+// Whether what the feed-forward takes is kept as it comes. Experts that are
+// routed to take copies of its rows, which ExpertBytes() has; the router, where
+// it trains, and the shared experts take the rows themselves.
+bool KeepsFeedForwardInput(const Workload& w, bool experts) {
+  if (experts && w.trainable.lora_rank > 0 &&
+      w.architecture.shared_intermediate == 0) {
+    return false;
+  }
+  return KeepsInput(w, &LoraMatrices::feed_forward_in) ||
+         KeepsInput(w, &LoraMatrices::feed_forward_gate);
 }
 
 int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   const Widths width(w);
   const int64_t h = w.architecture.hidden;
   const int64_t i = w.architecture.intermediate;
-  int64_t bytes = experts ? ExpertBytes(w, tokens) : HiddenBytes(w, tokens, i);
-  if (KeepsInput(w, &LoraMatrices::feed_forward_in) ||
-      KeepsInput(w, &LoraMatrices::feed_forward_gate)) {
-    bytes += tokens * h * width.element;
-  }
+  int64_t bytes =
+      experts ? ExpertBytes(w, tokens) : AdaptedHiddenBytes(w, tokens, i);
+  if (KeepsFeedForwardInput(w, experts)) bytes += tokens * h * width.element;
   bytes += NormTemporaries(w, tokens);
-  bytes += AdapterBytes(w, tokens, &LoraMatrices::feed_forward_gate) +
-           AdapterBytes(w, tokens, &LoraMatrices::feed_forward_in) +
-           AdapterBytes(w, tokens, &LoraMatrices::feed_forward_out);
-  bytes += AdapterInputBytes(w, tokens, h, &LoraMatrices::feed_forward_gate) +
-           AdapterInputBytes(w, tokens, h, &LoraMatrices::feed_forward_in) +
-           AdapterInputBytes(w, tokens, i, &LoraMatrices::feed_forward_out);
   if (RulesOf(w).block == BlockKernels::kHandFused) {
     bytes += tokens * i * width.mask;
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "model/architecture.h"
 #include "model/error.h"
@@ -104,18 +103,12 @@ int64_t AdapterUnits(const Workload& w) {
   if (!w.trainable.adapters_as_units || w.parallel.shard != Shard::kFsdp) {
     return 0;
   }
-  const auto adapted = [](std::initializer_list<bool> matrices) {
-    return static_cast<int64_t>(
-        std::count(matrices.begin(), matrices.end(), true));
-  };
-  int64_t inputs = adapted({lora.query, lora.key, lora.value});
-  if (a.joint_projection()) inputs = std::min<int64_t>(inputs, 1);
-  const int64_t modules = inputs + adapted({lora.output});
-  const int64_t feed_forward = adapted(
-      {lora.feed_forward_gate, lora.feed_forward_in, lora.feed_forward_out});
+  // What one matrix makes has one adapter.
+  const int64_t joined =
+      a.joint_projection() ? int64_t{lora.query} + lora.key + lora.value : 0;
   constexpr int64_t kMatrices = 2;  // down to the rank and up again
-  return kMatrices * (a.layers * (modules + feed_forward) +
-                      a.expert_layers() * (a.experts - 1) * feed_forward);
+  return AdapterTensorCount(w) -
+         kMatrices * a.layers * std::max<int64_t>(0, joined - 1);
 }
 
 int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {

@@ -8,47 +8,53 @@
 namespace trainfare::model {
 namespace {
 
-// A matrix of a block that an adapter can stand beside.
-struct Adapted {
-  std::string_view module;
-  int64_t inputs;
-  int64_t outputs;
-};
-
-// Calls `with` with every one of them, in model order.
+// Calls `with` with every adapted matrix and how often it is in the model.
+// Every expert that is routed to has adapters of its own.
 template <class With>
-void ForEachAdapted(const Workload& w, bool decoder_side, const With& with) {
+void ForEachAdapted(const Workload& w, const With& with) {
   const Architecture& a = w.architecture;
-  const LoraMatrices& m = w.trainable.lora;
-  const auto attention = [&] {
-    if (m.query) with(Adapted{"query", a.hidden, a.query_width()});
-    if (m.key) with(Adapted{"key", a.hidden, a.key_width()});
-    if (m.value) with(Adapted{"value", a.hidden, a.value_width()});
-    if (m.output) with(Adapted{"output", a.context_width(), a.hidden});
+  const int64_t with_experts = a.expert_layers();
+  const auto each = [&](const std::vector<AdaptedMatrix>& matrices,
+                        int64_t times) {
+    if (times == 0) return;
+    for (const AdaptedMatrix& matrix : matrices) with(matrix, times);
   };
-  attention();
-  if (decoder_side) attention();  // its cross-attention has the same names
-  if (m.feed_forward_gate) {
-    with(Adapted{"feed_forward_gate", a.hidden, a.intermediate});
-  }
-  if (m.feed_forward_in) {
-    with(Adapted{"feed_forward_in", a.hidden, a.intermediate});
-  }
-  if (m.feed_forward_out) {
-    with(Adapted{"feed_forward_out", a.intermediate, a.hidden});
+  // A decoder of two sides has its cross-attention under the same names.
+  each(AdaptedOfAttention(w), a.layers + 2 * a.decoder_layers);
+  each(AdaptedOfFeedForward(w, a.intermediate),
+       a.layers - with_experts + a.decoder_layers);
+  each(AdaptedOfFeedForward(w, a.expert_intermediate),
+       with_experts * a.experts);
+  if (a.shared_intermediate > 0) {
+    each(AdaptedOfFeedForward(w, a.shared_intermediate), with_experts);
   }
 }
 
-void AppendAdapters(const Workload& w,
-                    int64_t layer,
-                    bool decoder_side,
-                    std::vector<ParameterTensor>& tensors) {
+// Those of all blocks, in model order.
+void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
+  const Architecture& a = w.architecture;
   const int64_t rank = w.trainable.lora_rank;
-  ForEachAdapted(w, decoder_side, [&](const Adapted& matrix) {
-    tensors.push_back(
-        {matrix.module, rank * matrix.inputs, layer, matrix.inputs});
-    tensors.push_back({matrix.module, rank * matrix.outputs, layer, rank});
-  });
+  const auto attention = AdaptedOfAttention(w);
+  const auto dense = AdaptedOfFeedForward(w, a.intermediate);
+  const auto expert = AdaptedOfFeedForward(w, a.expert_intermediate);
+  const auto shared = AdaptedOfFeedForward(w, a.shared_intermediate);
+  for (int64_t layer = 1; layer <= a.layers + a.decoder_layers; ++layer) {
+    const auto append = [&](const std::vector<AdaptedMatrix>& matrices) {
+      for (const AdaptedMatrix& m : matrices) {
+        tensors.push_back({m.module, rank * m.inputs, layer, m.inputs});
+        tensors.push_back({m.module, rank * m.outputs, layer, rank});
+      }
+    };
+    const bool decodes = layer > a.layers;
+    append(attention);
+    if (decodes) append(attention);
+    if (decodes || layer <= a.layers - a.expert_layers()) {
+      append(dense);
+      continue;
+    }
+    for (int64_t i = 0; i < a.experts; ++i) append(expert);
+    if (a.shared_intermediate > 0) append(shared);
+  }
 }
 
 // Beside adapters only the task's own layer trains; a vocabulary head is the
@@ -60,16 +66,42 @@ bool HeadTrainsBesideAdapters(Head head) {
 
 }  // namespace
 
+std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const LoraMatrices& m = w.trainable.lora;
+  std::vector<AdaptedMatrix> adapted;
+  if (w.trainable.lora_rank == 0) return adapted;
+  if (m.query) adapted.push_back({"query", a.hidden, a.query_width(), false});
+  if (m.key) adapted.push_back({"key", a.hidden, a.key_width(), true});
+  if (m.value) adapted.push_back({"value", a.hidden, a.value_width(), true});
+  if (m.output) {
+    adapted.push_back({"output", a.context_width(), a.hidden, false});
+  }
+  return adapted;
+}
+
+std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& w,
+                                                int64_t width) {
+  const int64_t h = w.architecture.hidden;
+  const LoraMatrices& m = w.trainable.lora;
+  std::vector<AdaptedMatrix> adapted;
+  if (w.trainable.lora_rank == 0) return adapted;
+  const auto add = [&](bool on, std::string_view name, int64_t k, int64_t n) {
+    if (on) adapted.push_back({name, k, n, false});
+  };
+  add(m.feed_forward_gate, "feed_forward_gate", h, width);
+  add(m.feed_forward_in, "feed_forward_in", h, width);
+  add(m.feed_forward_out, "feed_forward_out", width, h);
+  return adapted;
+}
+
 std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
   const Architecture& a = w.architecture;
   if (w.trainable.everything()) return ParameterTensorsOf(a);
   std::vector<ParameterTensor> trains;
   if (w.trainable.lora_rank > 0) {
     trains.reserve(static_cast<size_t>(TrainableTensorCount(w)));
-    for (int64_t i = 1; i <= a.layers; ++i) AppendAdapters(w, i, false, trains);
-    for (int64_t i = 1; i <= a.decoder_layers; ++i) {
-      AppendAdapters(w, a.layers + i, true, trains);
-    }
+    AppendAdapters(w, trains);
     if (HeadTrainsBesideAdapters(a.head)) {
       const std::vector<ParameterTensor> head = HeadTensorsOf(a);
       trains.insert(trains.end(), head.begin(), head.end());
@@ -92,15 +124,9 @@ int64_t TrainableTensorCount(const Workload& w) {
   if (w.trainable.lora_rank == 0) {
     return static_cast<int64_t>(TrainableTensorsOf(w).size());
   }
-  const auto of_block = [&](bool decoder_side) {
-    int64_t tensors = 0;
-    ForEachAdapted(w, decoder_side, [&](const Adapted&) { tensors += 2; });
-    return tensors;
-  };
   const size_t head =
       HeadTrainsBesideAdapters(a.head) ? HeadTensorsOf(a).size() : 0;
-  return a.layers * of_block(false) + a.decoder_layers * of_block(true) +
-         static_cast<int64_t>(head);
+  return AdapterTensorCount(w) + static_cast<int64_t>(head);
 }
 
 int64_t TrainableParameters(const Workload& w) {
@@ -118,15 +144,26 @@ int64_t TrainableParameters(const Workload& w) {
 }
 
 int64_t AdapterParameters(const Workload& w) {
-  const auto of_layer = [&](bool decoder_side) {
-    int64_t sum = 0;
-    ForEachAdapted(w, decoder_side, [&](const Adapted& matrix) {
-      sum += w.trainable.lora_rank * (matrix.inputs + matrix.outputs);
-    });
-    return sum;
-  };
-  return w.architecture.layers * of_layer(false) +
-         w.architecture.decoder_layers * of_layer(true);
+  int64_t sum = 0;
+  ForEachAdapted(w, [&](const AdaptedMatrix& matrix, int64_t times) {
+    sum += times * w.trainable.lora_rank * (matrix.inputs + matrix.outputs);
+  });
+  return sum;
+}
+
+int64_t AdapterTensorCount(const Workload& w) {
+  int64_t tensors = 0;
+  ForEachAdapted(
+      w, [&](const AdaptedMatrix&, int64_t times) { tensors += 2 * times; });
+  return tensors;
+}
+
+int64_t LargestAdapterRank(const Workload& w) {
+  int64_t smallest = w.architecture.hidden;
+  ForEachAdapted(w, [&](const AdaptedMatrix& matrix, int64_t) {
+    smallest = std::min({smallest, matrix.inputs, matrix.outputs});
+  });
+  return smallest;
 }
 
 int64_t LayersWithBackward(const Workload& w) {

@@ -24,8 +24,24 @@ std::vector<ParameterTensor> TrainableTensorsOf(const Workload& workload);
 int64_t TrainableTensorCount(const Workload& workload);
 int64_t TrainableParameters(const Workload& workload);
 
-// Parameters of the adapters alone: they come on top of the model's.
+// A matrix of a block that an adapter stands beside.
+struct AdaptedMatrix {
+  std::string_view module;
+  int64_t inputs;
+  int64_t outputs;
+  bool of_keys;  // takes what attention has its keys from
+};
+// Those of one attention, and of one feed-forward of such a width inside: a
+// dense one, an expert, or the shared experts together.
+std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& workload);
+std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
+                                                int64_t width);
+
+// Of the adapters alone, which come on top of the model: parameters, tensors,
+// and the rank that the smallest of their matrices has room for.
 int64_t AdapterParameters(const Workload& workload);
+int64_t AdapterTensorCount(const Workload& workload);
+int64_t LargestAdapterRank(const Workload& workload);
 
 // Blocks of the (encoder's) stack that have a backward pass: frozen ones that
 // stand at the bottom do not.

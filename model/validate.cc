@@ -12,6 +12,7 @@
 #include "model/limits.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
+#include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
@@ -204,23 +205,9 @@ void ValidateArchitecture(const Architecture& a) {
   ValidateBlock(a);
 }
 
-// The smaller side of the smallest matrix beside an adapter.
-int64_t SmallestAdapted(const Trainable& t, const Architecture& a) {
-  int64_t smallest = a.hidden;
-  const auto beside = [&](bool adapted, int64_t width) {
-    if (adapted && width > 0) smallest = std::min(smallest, width);
-  };
-  beside(t.lora.query, a.query_width());
-  beside(t.lora.key, a.key_width());
-  beside(t.lora.value, a.value_width());
-  beside(t.lora.output, a.context_width());
-  beside(t.lora.feed_forward_gate || t.lora.feed_forward_in ||
-             t.lora.feed_forward_out,
-         a.intermediate);
-  return smallest;
-}
-
-void ValidateTrainable(const Trainable& t, const Architecture& a) {
+void ValidateTrainable(const Workload& w) {
+  const Trainable& t = w.trainable;
+  const Architecture& a = w.architecture;
   if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
     throw InputError(
         fmt::format("trainable.frozen_layers: expected 0 to {}, the layers of "
@@ -229,7 +216,7 @@ void ValidateTrainable(const Trainable& t, const Architecture& a) {
                     a.name.empty() ? "the model" : a.name,
                     t.frozen_layers));
   }
-  RequireCount(t.lora_rank, 0, SmallestAdapted(t, a), "trainable.lora.rank");
+  RequireCount(t.lora_rank, 0, LargestAdapterRank(w), "trainable.lora.rank");
   if (t.lora_rank > 0 && a.next_token_blocks > 0) {
     throw InputError(fmt::format(
         "model.next_token_blocks: expected 0 beside adapters, got {}",
@@ -249,13 +236,6 @@ void ValidateTrainable(const Trainable& t, const Architecture& a) {
     throw InputError(
         "trainable.lora.matrices: expected output or matrices of the "
         "feed-forward, since query, key and value come of latent products");
-  }
-  if (t.lora_rank > 0 && a.expert_layers() > 0 &&
-      (t.lora.feed_forward_gate || t.lora.feed_forward_in ||
-       t.lora.feed_forward_out)) {
-    throw InputError(
-        "trainable.lora.matrices: expected matrices of attention, since the "
-        "feed-forward is made of experts");
   }
   if (t.lora.feed_forward_gate && !a.gated) {
     throw InputError(
@@ -371,7 +351,7 @@ void Validate(const Workload& w) {
                kLongestSequence,
                "predictions_per_sequence");
   ValidateArchitecture(a);
-  ValidateTrainable(w.trainable, a);
+  ValidateTrainable(w);
   if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));

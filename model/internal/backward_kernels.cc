@@ -148,7 +148,7 @@ void PassKernels::LinearBackward(
   if (fp8 && !narrow_already) CastToFp8("cast gradient", m * n);
   Gemm("input gradient", m, k, n);
   if (fp8) ReadFp8(Reads::kWeights);
-  AdapterBackward(matrix, m, n, k);
+  AdapterBackward(matrix, OneGroup(m), n, k);
   if (input == Input::kNarrowed) WidenGradient(m * k);
   if (!Trains(matrix)) return;
   WeightGradientGemm("weight gradient", k, n, m);
@@ -462,19 +462,12 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
   const int64_t h = a_.hidden;
   const int64_t wide = a_.expert_intermediate;
   const bool trains = Trains(Matrix::kFeedForwardIn);
-  const auto product = [&](int64_t n, int64_t k) {
+  const auto product = [&](Matrix matrix, int64_t n, int64_t k) {
     ExpertGemm("expert input gradient", r, k, n);
+    AdapterBackward(matrix, r, n, k);
     if (!trains) return;
-    // (k, rows) by (rows, n), one an expert.
-    if (GroupedExperts()) {
-      Gemm("expert weight gradient", k, n, r.each, r.groups);
-      list_.kernels.back().parameter_bytes = r.groups * k * n * element_;
-      list_.kernels.back().parameter_bytes_written =
-          r.groups * k * n * element_;
-    } else {
-      WeightGradientGemm("expert weight gradient", k, n, r.each);
-      list_.kernels.back().launches = r.groups;
-    }
+    GroupWeightGradient("expert weight gradient", r, k, n);
+    list_.kernels.back().launches = ExpertLaunches(r);
     if (fp8_) ReadFp8(Reads::kGradient);
   };
   const auto each = [&](const auto& elementwise) {
@@ -485,10 +478,10 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
   const int64_t rows = ExpertRows(r);
   SharedExpertBackward(tokens);
   GatherRowGradients(r);
-  product(h, wide);
+  product(Matrix::kFeedForwardOut, h, wide);
   if (a_.gated) {
     each([&] { GatedActivationBackward(rows * wide); });
-    product(wide, h);
+    product(Matrix::kFeedForwardGate, wide, h);
     each([&] {
       Elementwise("input gradient add", rows * h, 2 * element_, element_, 1);
     });
@@ -502,7 +495,7 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
                   2);
     });
   }
-  product(wide, h);
+  product(Matrix::kFeedForwardIn, wide, h);
   AddRowGradients(r, tokens);
   Reduction("routing gradient",
             tokens,
@@ -702,7 +695,7 @@ void PassKernels::MergedLinearBackward(std::span<const Matrix> matrices,
   Dequantise(outputs * h);
   Gemm("input gradient", tokens, h, outputs);
   for (const Matrix matrix : matrices) {
-    AdapterBackward(matrix, tokens, WidthOf(matrix), h);
+    AdapterBackward(matrix, OneGroup(tokens), WidthOf(matrix), h);
   }
   WidenGradient(tokens * h);
 }

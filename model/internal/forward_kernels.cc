@@ -334,13 +334,10 @@ void PassKernels::Dequantise(int64_t elements) {
 // pass forward alone only the first. Scales are of the steps before (delayed
 // scaling), so that nothing is read for its largest value. Source: NVIDIA
 // TransformerEngine, cast_transpose.
-void PassKernels::CastToFp8(KernelName name,
-                            int64_t elements,
-                            int64_t launches) {
+void PassKernels::CastToFp8(KernelName name, int64_t elements) {
   const int64_t copies = w_.work == Work::kForward ? 1 : 2;
   Copy(name, elements, element_, copies * kBytesOfFp8);
   Kernel& kernel = list_.kernels.back();
-  kernel.launches = launches;
   if (kernel.name == "cast weights") kernel.parameter_bytes = kernel.bytes();
 }
 
@@ -779,30 +776,20 @@ PassKernels::Routed PassKernels::RoutedRows(int64_t tokens) const {
   return {rows, groups, CeilDivide(rows, groups)};
 }
 
-// Each of the kernels from number `first` on is launched so many times as
-// often.
-void PassKernels::RepeatSince(size_t first, int64_t times) {
-  for (size_t i = first; i < list_.kernels.size(); ++i) {
-    list_.kernels[i].launches *= times;
-  }
-}
-
 // One product an expert: side by side in one kernel, or one after another.
 void PassKernels::ExpertGemm(KernelName name,
                              const Routed& r,
                              int64_t n,
                              int64_t k) {
-  const int64_t launches = ExpertLaunches(r);
-  const int64_t groups = GroupedExperts() ? r.groups : 1;
+  const int64_t groups = SideBySide(r);
+  const size_t first = list_.kernels.size();
   if (fp8_) {
-    CastToFp8("cast activation", groups * r.each * k, launches);
-    if (!BaseInFp8(w_)) CastToFp8("cast weights", groups * n * k, launches);
+    CastToFp8("cast activation", groups * r.each * k);
+    if (!BaseInFp8(w_)) CastToFp8("cast weights", groups * n * k);
   }
-  Gemm(name, r.each, n, k, groups);
-  Kernel& kernel = list_.kernels.back();
-  kernel.launches = launches;
-  kernel.parameter_bytes = groups * n * k * element_;
+  GroupGemm(name, r, n, k);
   if (fp8_) ReadFp8(Reads::kWeights);
+  RepeatSince(first, ExpertLaunches(r));
 }
 
 // Scores of all experts and the best k of each token.
@@ -861,8 +848,12 @@ void PassKernels::ExpertsForward(int64_t tokens) {
   const int64_t wide = a_.expert_intermediate;
   RoutingForward(r, tokens);
   GatherRows(r);
-  if (a_.gated) ExpertGemm("expert gate", r, wide, h);
+  if (a_.gated) {
+    ExpertGemm("expert gate", r, wide, h);
+    AdapterForward(Matrix::kFeedForwardGate, r, wide, h);
+  }
   ExpertGemm("expert in", r, wide, h);
+  AdapterForward(Matrix::kFeedForwardIn, r, wide, h);
   const size_t first = list_.kernels.size();
   if (a_.gated) {
     GatedActivation(ExpertRows(r) * wide);
@@ -872,6 +863,7 @@ void PassKernels::ExpertsForward(int64_t tokens) {
   }
   RepeatSince(first, ExpertLaunches(r));
   ExpertGemm("expert out", r, h, wide);
+  AdapterForward(Matrix::kFeedForwardOut, r, h, wide);
   AddRows(r, tokens);
   SharedExpertForward(tokens);
 }
@@ -879,13 +871,16 @@ void PassKernels::ExpertsForward(int64_t tokens) {
 void PassKernels::SharedExpertForward(int64_t tokens) {
   const int64_t wide = a_.shared_intermediate;
   if (wide == 0) return;
-  BlockGemm("feed-forward gate", tokens, wide, a_.hidden);
-  BlockGemm("feed-forward in", tokens, wide, a_.hidden);
+  const int64_t h = a_.hidden;
+  BlockGemm("feed-forward gate", tokens, wide, h);
+  AdapterForward(Matrix::kFeedForwardGate, tokens, wide, h);
+  BlockGemm("feed-forward in", tokens, wide, h);
+  AdapterForward(Matrix::kFeedForwardIn, tokens, wide, h);
   GatedActivation(tokens * wide);
-  BlockGemm("feed-forward out", tokens, a_.hidden, wide);
-  if (a_.shared_expert_gate) Gemm("shared expert gate", tokens, 1, a_.hidden);
-  Elementwise(
-      "scale shared expert", tokens * a_.hidden, 2 * element_, element_, 2);
+  BlockGemm("feed-forward out", tokens, h, wide);
+  AdapterForward(Matrix::kFeedForwardOut, tokens, h, wide);
+  if (a_.shared_expert_gate) Gemm("shared expert gate", tokens, 1, h);
+  Elementwise("scale shared expert", tokens * h, 2 * element_, element_, 2);
 }
 
 bool PassKernels::VocabularyHead() const {

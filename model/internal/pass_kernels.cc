@@ -200,20 +200,53 @@ bool PassKernels::HasAdapter(Matrix matrix) const {
   ENSURE(false, "a matrix without an answer");
 }
 
+// Each of the kernels from number `first` on is launched so many times as
+// often.
+void PassKernels::RepeatSince(size_t first, int64_t times) {
+  for (size_t i = first; i < list_.kernels.size(); ++i) {
+    list_.kernels[i].launches *= times;
+  }
+}
+
+// A product for each group, by a matrix of its own: side by side in one kernel,
+// or that of one group.
+void PassKernels::GroupGemm(KernelName name,
+                            const Routed& r,
+                            int64_t n,
+                            int64_t k) {
+  const int64_t groups = SideBySide(r);
+  Gemm(name, r.each, n, k, groups);
+  list_.kernels.back().parameter_bytes = groups * n * k * element_;
+}
+
+// W (k, n) = X^T (k, rows) Y (rows, n) of each group.
+void PassKernels::GroupWeightGradient(KernelName name,
+                                      const Routed& r,
+                                      int64_t k,
+                                      int64_t n) {
+  const int64_t groups = SideBySide(r);
+  Gemm(name, k, n, r.each, groups);
+  list_.kernels.back().parameter_bytes = groups * k * n * element_;
+  list_.kernels.back().parameter_bytes_written = groups * k * n * element_;
+}
+
 // (X A) B s, added to X W: two thin products and a pass over the result,
 // which a compiler fuses into the second.
 void PassKernels::AdapterForward(Matrix matrix,
-                                 int64_t m,
+                                 const Routed& r,
                                  int64_t n,
                                  int64_t k) {
   if (!HasAdapter(matrix)) return;
   const int64_t rank = w_.trainable.lora_rank;
-  WideAdapterInput(m * k);
-  Gemm("adapter down", m, rank, k);
-  Gemm("adapter up", m, n, rank);
+  const int64_t rows = ExpertRows(r);
+  const size_t first = list_.kernels.size();
+  WideAdapterInput(rows * k);
+  GroupGemm("adapter down", r, rank, k);
+  GroupGemm("adapter up", r, n, rank);
   if (!Compiled()) {
-    Elementwise("adapter add", m * n, 2 * element_, element_, 2);
+    Elementwise("adapter add", rows * n, 2 * element_, element_, 2);
   }
+  RepeatSince(first, ExpertLaunches(r));
 }
 
 // PEFT widens what an adapter in fp32 takes, and autocast narrows it for the
@@ -228,29 +261,22 @@ void PassKernels::WideAdapterInput(int64_t elements) {
 // The backward pass of the same: B's gradient, that of X A, A's gradient, and
 // X's, added.
 void PassKernels::AdapterBackward(Matrix matrix,
-                                  int64_t m,
+                                  const Routed& r,
                                   int64_t n,
                                   int64_t k) {
   if (!HasAdapter(matrix)) return;
   const int64_t rank = w_.trainable.lora_rank;
-  WeightGradientGemm("adapter up gradient", rank, n, m);
-  Gemm("adapter inner gradient", m, rank, n);
-  WeightGradientGemm("adapter down gradient", k, rank, m);
-  Gemm("adapter input gradient", m, k, rank);
-  WideAdapterInput(m * k);
+  const int64_t rows = ExpertRows(r);
+  const size_t first = list_.kernels.size();
+  GroupWeightGradient("adapter up gradient", r, rank, n);
+  GroupGemm("adapter inner gradient", r, rank, n);
+  GroupWeightGradient("adapter down gradient", r, k, rank);
+  GroupGemm("adapter input gradient", r, k, rank);
+  WideAdapterInput(rows * k);
   if (!Compiled()) {
-    Elementwise("adapter gradient add", m * k, 2 * element_, element_, 1);
+    Elementwise("adapter gradient add", rows * k, 2 * element_, element_, 1);
   }
-}
-
-// W (k, n) = X^T (k, m) Y (m, n).
-void PassKernels::WeightGradientGemm(KernelName name,
-                                     int64_t k,
-                                     int64_t n,
-                                     int64_t m) {
-  Gemm(name, k, n, m);
-  list_.kernels.back().parameter_bytes = k * n * element_;
-  list_.kernels.back().parameter_bytes_written = k * n * element_;
+  RepeatSince(first, ExpertLaunches(r));
 }
 
 }  // namespace trainfare::model::internal

@@ -182,11 +182,43 @@ class PassKernels {
   bool NormsTrain() const {
     return a_.norm_scale && w_.trainable.lora_rank == 0;
   }
+  // Rows of experts, each of which has a product of its own.
+  struct Routed {
+    int64_t rows;    // of all experts that are asked
+    int64_t groups;  // experts
+    int64_t each;    // rows of one, balanced
+  };
+  static Routed OneGroup(int64_t rows) { return {rows, 1, rows}; }
+  bool GroupedExperts() const {
+    return rules_.experts == ExpertKernels::kGrouped;
+  }
+  // How often a kernel of experts is launched, over how many of their rows, and
+  // of how many experts it has the products side by side.
+  int64_t ExpertLaunches(const Routed& r) const {
+    return GroupedExperts() ? 1 : r.groups;
+  }
+  int64_t ExpertRows(const Routed& r) const {
+    return GroupedExperts() ? r.rows : r.each;
+  }
+  int64_t SideBySide(const Routed& r) const {
+    return GroupedExperts() ? r.groups : 1;
+  }
+  void RepeatSince(size_t first, int64_t times);
+  void GroupGemm(KernelName name, const Routed& r, int64_t n, int64_t k);
+  void GroupWeightGradient(KernelName name,
+                           const Routed& r,
+                           int64_t k,
+                           int64_t n);
   bool HasAdapter(Matrix matrix) const;
-  void AdapterForward(Matrix matrix, int64_t m, int64_t n, int64_t k);
+  void AdapterForward(Matrix matrix, const Routed& r, int64_t n, int64_t k);
+  void AdapterForward(Matrix matrix, int64_t m, int64_t n, int64_t k) {
+    AdapterForward(matrix, OneGroup(m), n, k);
+  }
   void WideAdapterInput(int64_t elements);
-  void AdapterBackward(Matrix matrix, int64_t m, int64_t n, int64_t k);
-  void WeightGradientGemm(KernelName name, int64_t k, int64_t n, int64_t m);
+  void AdapterBackward(Matrix matrix, const Routed& r, int64_t n, int64_t k);
+  void WeightGradientGemm(KernelName name, int64_t k, int64_t n, int64_t m) {
+    GroupWeightGradient(name, OneGroup(m), k, n);
+  }
   int64_t DropoutDraws() const { return dropout_ ? 1 : 0; }
   int64_t DropoutFlops() const { return dropout_ ? kDropoutFlops : 0; }
   int64_t DropoutMask() const { return dropout_ ? kMaskBytes : 0; }
@@ -254,7 +286,7 @@ class PassKernels {
   void CastRotated(const AttentionShape& shape, int64_t elements);
   void Dequantise(int64_t elements);
   void BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k);
-  void CastToFp8(KernelName name, int64_t elements, int64_t launches = 1);
+  void CastToFp8(KernelName name, int64_t elements);
   enum class Reads { kWeights, kGradient };
   void ReadFp8(Reads second);
   void LatentProjections(const AttentionShape& shape, int64_t tokens);
@@ -264,23 +296,7 @@ class PassKernels {
   void DenseForward(int64_t tokens);
   void ExpertsForward(int64_t tokens);
   void SharedExpertForward(int64_t tokens);
-  struct Routed {
-    int64_t rows;    // of all experts that are asked
-    int64_t groups;  // experts
-    int64_t each;    // rows of one, balanced
-  };
   Routed RoutedRows(int64_t tokens) const;
-  bool GroupedExperts() const {
-    return rules_.experts == ExpertKernels::kGrouped;
-  }
-  // How often a kernel of experts is launched, and over how many of their rows.
-  int64_t ExpertLaunches(const Routed& r) const {
-    return GroupedExperts() ? 1 : r.groups;
-  }
-  int64_t ExpertRows(const Routed& r) const {
-    return GroupedExperts() ? r.rows : r.each;
-  }
-  void RepeatSince(size_t first, int64_t times);
   void ExpertGemm(KernelName name, const Routed& r, int64_t n, int64_t k);
   void RoutingForward(const Routed& r, int64_t tokens);
   void GatherRows(const Routed& r);

@@ -69,7 +69,7 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
     Workload w = Llama(Shard::kFsdp);
     w.architecture = FindArchitecture(name);
     w.trainable.lora_rank = 8;
-    w.trainable.lora.output = true;
+    w.trainable.lora.output = w.trainable.lora.feed_forward_out = true;
     const ShardUnits units = ShardUnitsOf(w);
     int64_t elements = units.root.elements;
     int64_t trained = units.root.trained;
@@ -229,6 +229,11 @@ TEST_CASE("adapters that are units of their own") {
   CHECK(AdapterUnits(w) == 32 * 5 * 2);
   w.architecture = FindArchitecture("mixtral-8x7b");
   CHECK(AdapterUnits(w) == 32 * (4 + 8) * 2);
+  // A block of DeepSeek-V2-Lite has shared experts, too; the first is dense.
+  w.architecture = FindArchitecture("deepseek-v2-lite");
+  w.trainable.lora = {};
+  w.trainable.lora.feed_forward_out = true;
+  CHECK(AdapterUnits(w) == (1 + 26 * (64 + 1)) * 2);
   w.parallel.shard = Shard::kZero3;
   CHECK(AdapterUnits(w) == 0);
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "model/activations.h"
 #include "model/architecture.h"
 #include "model/error.h"
@@ -33,6 +35,17 @@ Workload Lora(int64_t rank) {
   w.trainable.lora_rank = rank;
   w.trainable.lora.query = true;
   w.trainable.lora.value = true;
+  return w;
+}
+
+// Beside all matrices of every feed-forward, experts or not.
+Workload LoraOfExperts(const char* model, int64_t rank) {
+  Workload w;
+  w.architecture = FindArchitecture(model);
+  w.trainable.lora_rank = rank;
+  w.trainable.lora.feed_forward_gate = true;
+  w.trainable.lora.feed_forward_in = true;
+  w.trainable.lora.feed_forward_out = true;
   return w;
 }
 
@@ -83,15 +96,105 @@ TEST_CASE("adapters are no wider than the matrix beside them") {
   CHECK_NOTHROW(Validate(w));
 }
 
+// docs/models/llm.md, by hand: rank 16 beside the three matrices of the 8
+// experts of 32 blocks, 16 (4096 + 14336) each.
+TEST_CASE("each expert has adapters of its own") {
+  Workload w = LoraOfExperts("mixtral-8x7b", 16);
+  CHECK_NOTHROW(Validate(w));
+  CHECK(AdapterParameters(w) == 32LL * 8 * 3 * 16 * (4096 + 14336));
+  CHECK(AdapterParameters(w) == 226'492'416);
+  CHECK(TrainableParameters(w) == 226'492'416);
+  CHECK(TrainableTensorCount(w) == 32 * 8 * 3 * 2);
+  // 26 of 27 blocks: 64 experts of 1408, and both shared ones of every token
+  // together; the first block has a feed-forward of 10944.
+  w = LoraOfExperts("deepseek-v2-lite", 16);
+  CHECK(AdapterParameters(w) ==
+        3LL * 16 *
+            (26 * (64 * (2048 + 1408) + (2048 + 2816)) + (2048 + 10'944)));
+  CHECK(TrainableTensorCount(w) == 2 * 3 * (26 * 65 + 1));
+  w = LoraOfExperts("qwen3-30b-a3b", 769);
+  CHECK_THROWS_WITH_AS(
+      Validate(w),
+      "trainable.lora.rank: expected a count of at most 768, got 769",
+      InputError);
+}
+
+// A block of Mixtral, 128 tokens to 2 of 8 experts: 256 rows, 32 of each.
+TEST_CASE("adapters run for the rows of the experts that are chosen") {
+  Workload w = LoraOfExperts("mixtral-8x7b", 16);
+  w.architecture.layers = 1;
+  w.batch = 1;
+  w.sequence_length = 128;
+  w.precision = Precision::kBf16;
+  Workload frozen = w;  // adapters elsewhere
+  frozen.trainable.lora = {};
+  frozen.trainable.lora.output = true;
+  const int64_t elsewhere = 2LL * 128 * 16 * (4096 + 4096);
+  const int64_t adapters = 3LL * 2 * 256 * 16 * (4096 + 14'336);
+  const auto launches = [](const Workload& of, Phase phase) {
+    return ExpandKernels(of).Counts(phase).launches;
+  };
+  // Down, up and their sum; back four products and a sum.
+  for (const auto& [fusion, times] : {std::pair{Fusion::kEager, 8},
+                                      {Fusion::kFused, 8},
+                                      {Fusion::kCompiled, 1}}) {
+    CAPTURE(ToText(fusion));
+    w.stack.fusion = frozen.stack.fusion = fusion;
+    CHECK(MatrixFlops(w, Phase::kForward) -
+              MatrixFlops(frozen, Phase::kForward) ==
+          adapters - elsewhere);
+    CHECK(MatrixFlops(w, Phase::kBackward) -
+              MatrixFlops(frozen, Phase::kBackward) ==
+          2 * (adapters - elsewhere));
+    const int sums = fusion == Fusion::kCompiled ? 0 : 1;
+    CHECK(launches(w, Phase::kForward) - launches(frozen, Phase::kForward) ==
+          (3 * times - 1) * (2 + sums));
+    CHECK(launches(w, Phase::kBackward) - launches(frozen, Phase::kBackward) ==
+          (3 * times - 1) * (4 + sums));
+  }
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    CHECK(kernel.name.text() != "expert weight gradient");
+    if (kernel.name.text() != "adapter down") continue;
+    CHECK(kernel.gemm.batch == 8);
+    CHECK(kernel.gemm.m == 32);
+    CHECK(kernel.gemm.n == 16);
+    CHECK(kernel.parameter_bytes == 8 * kernel.gemm.k * 16 * 2);
+  }
+}
+
+// What 128 tokens keep in bf16: X A of 256 rows and three matrices, and what
+// the last takes. The rows side by side are there without adapters.
+TEST_CASE("adapters of experts keep what their rows need") {
+  const auto kept = [](const char* model, bool adapted) {
+    Workload w = LoraOfExperts(model, 16);
+    w.batch = 1;
+    w.sequence_length = 128;
+    w.precision = Precision::kBf16;
+    w.stack.narrow_weights = true;
+    if (!adapted) w.trainable.lora = {};
+    return LayerActivationBytes(w, /*experts=*/true);
+  };
+  CHECK(kept("mixtral-8x7b", true) - kept("mixtral-8x7b", false) ==
+        2 * 256 * (3 * 16 + 14'336));
+  // 6 experts a token of 1408; the shared ones take the tokens as they come.
+  CHECK(kept("deepseek-v2-lite", true) - kept("deepseek-v2-lite", false) ==
+        2 * (768 * (3 * 16 + 1408) + 128 * (3 * 16 + 2816 + 2048)));
+}
+
 TEST_CASE("what trains is counted as it is listed") {
-  for (const char* name :
-       {"bert-base-cased", "gpt2", "llama-3.1-8b", "transformer-base"}) {
+  for (const char* name : {"bert-base-cased",
+                           "gpt2",
+                           "llama-3.1-8b",
+                           "transformer-base",
+                           "qwen1.5-moe-a2.7b",
+                           "deepseek-v2-lite"}) {
     for (const int64_t rank : {0, 8}) {
       for (const int64_t frozen : {0, 2}) {
         if (rank > 0 && frozen > 0) continue;
         Workload w;
         w.architecture = FindArchitecture(name);
         w.trainable.lora_rank = rank;
+        w.trainable.lora.output = w.trainable.lora.feed_forward_in = true;
         w.trainable.frozen_layers = frozen;
         CAPTURE(name);
         CAPTURE(rank);
