@@ -59,16 +59,17 @@ int64_t AdapterBytes(const Workload& w,
   return elements * Widths(w).element;
 }
 
-// Bytes kept of latent attention: what its two products take and their norms
-// give.
+// Bytes kept of latent attention: what the norms before its upper products
+// take, and what they give, where those products or their adapters train.
 int64_t LatentBytes(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   if (!a.latent()) return 0;
   const Widths width(w);
   // Keys are as many as queries; counted above as if each head had its own.
-  return tokens *
-         (2 * (a.latent_query + a.latent_key_value) + a.rotary_head_size) *
-         width.element;
+  int64_t kept = a.latent_query + a.key_value_down_width();
+  if (KeepsInput(w, &LoraMatrices::query_up)) kept += a.latent_query;
+  if (KeepsInput(w, &LoraMatrices::key_value_up)) kept += a.latent_key_value;
+  return tokens * kept * width.element;
 }
 
 // What an RMSNorm of single operations keeps besides its input: that input in
@@ -88,8 +89,10 @@ int64_t NormTemporaries(const Workload& w, int64_t tokens) {
 // narrow copy for each. The encoder's output, which cross-attention reads, is
 // kept once for all layers when it needs no copy.
 int64_t ProjectionInputs(const Workload& w, int64_t queries, int64_t others) {
-  const bool query = KeepsInput(w, &LoraMatrices::query);
-  const bool key = KeepsInput(w, &LoraMatrices::key);
+  const bool query = KeepsInput(w, &LoraMatrices::query) ||
+                     KeepsInput(w, &LoraMatrices::query_down);
+  const bool key = KeepsInput(w, &LoraMatrices::key) ||
+                   KeepsInput(w, &LoraMatrices::key_value_down);
   const bool value = KeepsInput(w, &LoraMatrices::value);
   if (Widths(w).autocast) {
     return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0);

@@ -84,7 +84,6 @@ class TensorLister {
   // norm between two products; the part of a key that carries its position is
   // one for all heads.
   void LatentProjections() {
-    const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
     if (a_.latent_query > 0) {
       Linear("attention.self.query_down",
              a_.hidden,
@@ -98,12 +97,12 @@ class TensorLister {
     }
     Linear("attention.self.latent",
            a_.hidden,
-           a_.latent_key_value + a_.rotary_head_size,
+           a_.key_value_down_width(),
            a_.attention_bias);
     NormOf("attention.self.latent_norm", a_.latent_key_value);
     Linear("attention.self.key_value_up",
            a_.latent_key_value,
-           a_.heads * (plain + a_.context_head_size()),
+           a_.key_value_up_width(),
            false);
   }
   void CrossAttention() {

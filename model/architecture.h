@@ -210,6 +210,13 @@ struct Architecture {
   int64_t key_width() const { return key_heads() * query_head_size(); }
   int64_t value_width() const { return key_heads() * context_head_size(); }
   int64_t context_width() const { return heads * context_head_size(); }
+  // Outputs of the products that keys and values of latent attention come of.
+  int64_t key_value_down_width() const {
+    return latent_key_value + rotary_head_size;
+  }
+  int64_t key_value_up_width() const {
+    return heads * (query_head_size() - rotary_head_size + context_head_size());
+  }
   int64_t expert_layers() const {
     return experts > 0 ? layers - dense_layers : 0;
   }

@@ -1,12 +1,28 @@
 #include "model/trainable.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 
 #include "model/rounding.h"
 
 namespace trainfare::model {
 namespace {
+
+struct Candidate {
+  bool chosen;
+  AdaptedMatrix matrix;
+};
+std::vector<AdaptedMatrix> Chosen(const Trainable& trainable,
+                                  std::initializer_list<Candidate> matrices) {
+  std::vector<AdaptedMatrix> chosen;
+  if (trainable.lora_rank == 0) return chosen;
+  chosen.reserve(matrices.size());
+  for (const Candidate& candidate : matrices) {
+    if (candidate.chosen) chosen.push_back(candidate.matrix);
+  }
+  return chosen;
+}
 
 // Calls `with` with every adapted matrix and how often it is in the model.
 // Every expert that is routed to has adapters of its own.
@@ -66,33 +82,45 @@ bool HeadTrainsBesideAdapters(Head head) {
 
 }  // namespace
 
+LoraMatrices LoraMatricesOf(const Architecture& a) {
+  LoraMatrices m;
+  const bool low_rank_query = a.latent() && a.latent_query > 0;
+  m.query = !low_rank_query;
+  m.query_down = m.query_up = low_rank_query;
+  m.key = m.value = !a.latent();
+  m.key_value_down = m.key_value_up = a.latent();
+  m.output = true;
+  m.feed_forward_gate = a.gated;
+  m.feed_forward_in = m.feed_forward_out = true;
+  return m;
+}
+
 std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
   const Architecture& a = w.architecture;
   const LoraMatrices& m = w.trainable.lora;
-  std::vector<AdaptedMatrix> adapted;
-  if (w.trainable.lora_rank == 0) return adapted;
-  if (m.query) adapted.push_back({"query", a.hidden, a.query_width(), false});
-  if (m.key) adapted.push_back({"key", a.hidden, a.key_width(), true});
-  if (m.value) adapted.push_back({"value", a.hidden, a.value_width(), true});
-  if (m.output) {
-    adapted.push_back({"output", a.context_width(), a.hidden, false});
-  }
-  return adapted;
+  const int64_t h = a.hidden;
+  return Chosen(
+      w.trainable,
+      {{m.query, {"query", h, a.query_width(), false}},
+       {m.query_down, {"query_down", h, a.latent_query, false}},
+       {m.query_up, {"query_up", a.latent_query, a.query_width(), false}},
+       {m.key, {"key", h, a.key_width(), true}},
+       {m.value, {"value", h, a.value_width(), true}},
+       {m.key_value_down,
+        {"key_value_down", h, a.key_value_down_width(), false}},
+       {m.key_value_up,
+        {"key_value_up", a.latent_key_value, a.key_value_up_width(), false}},
+       {m.output, {"output", a.context_width(), h, false}}});
 }
 
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& w,
                                                 int64_t width) {
   const int64_t h = w.architecture.hidden;
   const LoraMatrices& m = w.trainable.lora;
-  std::vector<AdaptedMatrix> adapted;
-  if (w.trainable.lora_rank == 0) return adapted;
-  const auto add = [&](bool on, std::string_view name, int64_t k, int64_t n) {
-    if (on) adapted.push_back({name, k, n, false});
-  };
-  add(m.feed_forward_gate, "feed_forward_gate", h, width);
-  add(m.feed_forward_in, "feed_forward_in", h, width);
-  add(m.feed_forward_out, "feed_forward_out", width, h);
-  return adapted;
+  return Chosen(w.trainable,
+                {{m.feed_forward_gate, {"feed_forward_gate", h, width, false}},
+                 {m.feed_forward_in, {"feed_forward_in", h, width, false}},
+                 {m.feed_forward_out, {"feed_forward_out", width, h, false}}});
 }
 
 std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {

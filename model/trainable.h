@@ -24,6 +24,9 @@ std::vector<ParameterTensor> TrainableTensorsOf(const Workload& workload);
 int64_t TrainableTensorCount(const Workload& workload);
 int64_t TrainableParameters(const Workload& workload);
 
+// The matrices of a model's blocks, all of which adapters can stand beside.
+LoraMatrices LoraMatricesOf(const Architecture& architecture);
+
 // A matrix of a block that an adapter stands beside.
 struct AdaptedMatrix {
   std::string_view module;

@@ -205,6 +205,21 @@ void ValidateArchitecture(const Architecture& a) {
   ValidateBlock(a);
 }
 
+// Latent attention has matrices of its own in the place of others.
+void RequireMatricesOfModel(const LoraMatrices& matrices,
+                            const Architecture& a) {
+  const std::vector<std::string> known = ToWords(LoraMatricesOf(a));
+  for (const std::string& word : ToWords(matrices)) {
+    if (std::find(known.begin(), known.end(), word) != known.end()) continue;
+    throw InputError(
+        fmt::format("trainable.lora.matrices: expected some of {} {} latent "
+                    "attention, got {}",
+                    fmt::join(known, ", "),
+                    a.latent() ? "in" : "without",
+                    word));
+  }
+}
+
 void ValidateTrainable(const Workload& w) {
   const Trainable& t = w.trainable;
   const Architecture& a = w.architecture;
@@ -216,6 +231,12 @@ void ValidateTrainable(const Workload& w) {
                     a.name.empty() ? "the model" : a.name,
                     t.frozen_layers));
   }
+  if (t.lora.feed_forward_gate && !a.gated) {
+    throw InputError(
+        "trainable.lora.matrices: expected a gated feed-forward for "
+        "feed_forward_gate");
+  }
+  if (t.lora_rank > 0) RequireMatricesOfModel(t.lora, a);
   RequireCount(t.lora_rank, 0, LargestAdapterRank(w), "trainable.lora.rank");
   if (t.lora_rank > 0 && a.next_token_blocks > 0) {
     throw InputError(fmt::format(
@@ -230,17 +251,6 @@ void ValidateTrainable(const Workload& w) {
   if (t.lora_rank > 0 && t.lora == LoraMatrices{}) {
     throw InputError(
         "trainable.lora.matrices: expected at least one matrix, got none");
-  }
-  if (t.lora_rank > 0 && a.latent() &&
-      (t.lora.query || t.lora.key || t.lora.value)) {
-    throw InputError(
-        "trainable.lora.matrices: expected output or matrices of the "
-        "feed-forward, since query, key and value come of latent products");
-  }
-  if (t.lora.feed_forward_gate && !a.gated) {
-    throw InputError(
-        "trainable.lora.matrices: expected a gated feed-forward for "
-        "feed_forward_gate");
   }
   if (t.base_bits != 0 &&
       (t.lora_rank == 0 || (t.base_bits != 4 && t.base_bits != 8))) {

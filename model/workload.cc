@@ -12,7 +12,7 @@
 namespace trainfare::model {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 7>
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 11>
     kLoraMatrices = {{
         {"query", &LoraMatrices::query},
         {"key", &LoraMatrices::key},
@@ -21,6 +21,10 @@ constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 7>
         {"feed_forward_gate", &LoraMatrices::feed_forward_gate},
         {"feed_forward_in", &LoraMatrices::feed_forward_in},
         {"feed_forward_out", &LoraMatrices::feed_forward_out},
+        {"query_down", &LoraMatrices::query_down},
+        {"query_up", &LoraMatrices::query_up},
+        {"key_value_down", &LoraMatrices::key_value_down},
+        {"key_value_up", &LoraMatrices::key_value_up},
     }};
 
 }  // namespace
@@ -49,15 +53,19 @@ std::vector<std::string> ToWords(const LoraMatrices& matrices) {
   }
   return words;
 }
+std::vector<std::string_view> LoraMatrixNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, member] : kLoraMatrices) names.push_back(name);
+  return names;
+}
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices) {
-  std::vector<std::string_view> known;
   for (const auto& [matrix, member] : kLoraMatrices) {
     if (matrix == name) {
       matrices.*member = true;
       return;
     }
-    known.push_back(matrix);
   }
+  const std::vector<std::string_view> known = LoraMatrixNames();
   throw InputError(fmt::format("unknown matrix \"{}\"{}; known: {}",
                                name,
                                DidYouMean(name, known),

@@ -191,6 +191,11 @@ struct LoraMatrices {
   bool feed_forward_gate = false;
   bool feed_forward_in = false;
   bool feed_forward_out = false;
+  // Of latent attention, which has no plain key and value.
+  bool query_down = false;
+  bool query_up = false;
+  bool key_value_down = false;
+  bool key_value_up = false;
   friend bool operator==(const LoraMatrices&, const LoraMatrices&) = default;
 };
 
@@ -337,8 +342,10 @@ inline constexpr int64_t kBytesOfFp8 = 1;
 // What all but the products of the blocks are in: bf16 for fp8, else the same.
 Precision OutsideBlockProducts(Precision precision);
 
-// Turns on one of the matrices, by its member's name; the names of those on.
+// Turns on one of the matrices, by its member's name; these names; those of the
+// matrices that are on.
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
+std::vector<std::string_view> LoraMatrixNames();
 std::vector<std::string> ToWords(const LoraMatrices& matrices);
 
 }  // namespace trainfare::model

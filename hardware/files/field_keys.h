@@ -95,10 +95,7 @@ class FieldKeyLister {
       key.value = ToText(value);
     } else if constexpr (std::is_same_v<T, model::LoraMatrices>) {
       key.type = "words";
-      key.words = fmt::format(
-          "{}",
-          fmt::join(model::ToWords({true, true, true, true, true, true, true}),
-                    ", "));
+      key.words = fmt::format("{}", fmt::join(model::LoraMatrixNames(), ", "));
     } else if constexpr (std::is_same_v<T, bool>) {
       key.type = "flag";
       key.value = value ? "true" : "false";

@@ -523,30 +523,23 @@ void PassKernels::SharedExpertBackward(int64_t tokens) {
 // The backward pass of LatentProjections(), last first.
 void PassKernels::LatentBackward(const AttentionShape& shape, int64_t tokens) {
   const int64_t h = a_.hidden;
-  const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
   Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
   RotaryBackward(shape, tokens, tokens);
-  LinearBackward(Matrix::kKey,
-                 tokens,
-                 a_.heads * (plain + a_.context_head_size()),
-                 a_.latent_key_value,
-                 false);
-  NormBackward(tokens, a_.latent_key_value, element_);
-  LinearBackward(Matrix::kKey,
-                 tokens,
-                 a_.latent_key_value + a_.rotary_head_size,
-                 h,
-                 false,
-                 Input::kNarrowed);
+  const auto up = [&](Matrix matrix, int64_t n, int64_t k) {
+    LinearBackward(matrix, tokens, n, k, false);
+    NormBackward(tokens, k, element_);
+  };
+  const auto down = [&](Matrix matrix, int64_t n) {
+    LinearBackward(matrix, tokens, n, h, false, Input::kNarrowed);
+  };
+  using enum Matrix;
+  up(kKeyValueUp, a_.key_value_up_width(), a_.latent_key_value);
+  down(kKeyValueDown, a_.key_value_down_width());
   if (a_.latent_query > 0) {
-    LinearBackward(
-        Matrix::kQuery, tokens, a_.query_width(), a_.latent_query, false);
-    NormBackward(tokens, a_.latent_query, element_);
-    LinearBackward(
-        Matrix::kQuery, tokens, a_.latent_query, h, false, Input::kNarrowed);
+    up(kQueryUp, a_.query_width(), a_.latent_query);
+    down(kQueryDown, a_.latent_query);
   } else {
-    LinearBackward(
-        Matrix::kQuery, tokens, a_.query_width(), h, false, Input::kNarrowed);
+    down(kQuery, a_.query_width());
   }
   Elementwise("input gradient add", tokens * h, 2 * wide_, wide_, 1);
 }

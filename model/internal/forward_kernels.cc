@@ -135,10 +135,8 @@ PassKernels::WeightCasts PassKernels::CastsOfBlocks() const {
       const int64_t query = a_.latent_query > 0
                                 ? a_.latent_query * (h + a_.query_width())
                                 : h * a_.query_width();
-      const int64_t head_size =
-          a_.query_head_size() - a_.rotary_head_size + a_.context_head_size();
-      casts.Add(layers * (h * (a_.latent_key_value + a_.rotary_head_size) +
-                          query + a_.latent_key_value * a_.heads * head_size +
+      casts.Add(layers * (h * a_.key_value_down_width() + query +
+                          a_.latent_key_value * a_.key_value_up_width() +
                           a_.context_width() * h),
                 layers * (a_.latent_query > 0 ? 5 : 4));
       return;
@@ -413,23 +411,25 @@ void PassKernels::NextTokenInputForward() {
 void PassKernels::LatentProjections(const AttentionShape& shape,
                                     int64_t tokens) {
   const int64_t h = a_.hidden;
-  const int64_t plain = a_.query_head_size() - a_.rotary_head_size;
+  const auto product =
+      [&](KernelName name, Matrix matrix, int64_t n, int64_t k) {
+        BlockGemm(name, tokens, n, k);
+        AdapterForward(matrix, tokens, n, k);
+      };
+  using enum Matrix;
   if (a_.latent_query > 0) {
-    BlockGemm("query down projection", tokens, a_.latent_query, h);
+    product("query down projection", kQueryDown, a_.latent_query, h);
     NormForward(tokens, a_.latent_query, element_);
-    BlockGemm("query up projection", tokens, a_.query_width(), a_.latent_query);
+    product("query up projection", kQueryUp, a_.query_width(), a_.latent_query);
   } else {
-    BlockGemm("query projection", tokens, a_.query_width(), h);
+    product("query projection", kQuery, a_.query_width(), h);
   }
-  BlockGemm("latent projection",
-            tokens,
-            a_.latent_key_value + a_.rotary_head_size,
-            h);
+  product("latent projection", kKeyValueDown, a_.key_value_down_width(), h);
   NormForward(tokens, a_.latent_key_value, element_);
-  BlockGemm("key and value up projection",
-            tokens,
-            a_.heads * (plain + a_.context_head_size()),
-            a_.latent_key_value);
+  product("key and value up projection",
+          kKeyValueUp,
+          a_.key_value_up_width(),
+          a_.latent_key_value);
   RotaryForward(shape, tokens, tokens);
   // Both parts of keys, and of queries, side by side.
   Copy("gather latent keys", 2 * tokens * a_.query_width(), element_, element_);
@@ -470,9 +470,11 @@ void PassKernels::ProjectionsForward(Attends attends,
     Elementwise(
         "bias and head split", queries + keys + values, element_, element_, 1);
   }
-  AdapterForward(Matrix::kQuery, query_tokens, a_.query_width(), h);
-  AdapterForward(Matrix::kKey, key_tokens, a_.key_width(), h);
-  AdapterForward(Matrix::kValue, key_tokens, a_.value_width(), h);
+  if (!a_.latent()) {
+    AdapterForward(Matrix::kQuery, query_tokens, a_.query_width(), h);
+    AdapterForward(Matrix::kKey, key_tokens, a_.key_width(), h);
+    AdapterForward(Matrix::kValue, key_tokens, a_.value_width(), h);
+  }
   if (a_.attention_bias) {
     LaidOutBias(queries);
     LaidOutBias(keys);

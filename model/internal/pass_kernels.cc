@@ -182,6 +182,14 @@ bool PassKernels::HasAdapter(Matrix matrix) const {
       return m.key;
     case Matrix::kValue:
       return m.value;
+    case Matrix::kQueryDown:
+      return m.query_down;
+    case Matrix::kQueryUp:
+      return m.query_up;
+    case Matrix::kKeyValueDown:
+      return m.key_value_down;
+    case Matrix::kKeyValueUp:
+      return m.key_value_up;
     case Matrix::kOutput:
       return m.output;
     case Matrix::kFeedForwardGate:

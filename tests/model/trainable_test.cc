@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "model/activations.h"
@@ -38,15 +41,22 @@ Workload Lora(int64_t rank) {
   return w;
 }
 
-// Beside all matrices of every feed-forward, experts or not.
-Workload LoraOfExperts(const char* model, int64_t rank) {
+Workload LoraOf(const char* model,
+                std::initializer_list<std::string_view> matrices,
+                int64_t rank) {
   Workload w;
   w.architecture = FindArchitecture(model);
   w.trainable.lora_rank = rank;
-  w.trainable.lora.feed_forward_gate = true;
-  w.trainable.lora.feed_forward_in = true;
-  w.trainable.lora.feed_forward_out = true;
+  for (const std::string_view matrix : matrices) {
+    AddLoraMatrix(matrix, w.trainable.lora);
+  }
   return w;
+}
+// Beside all matrices of every feed-forward, experts or not.
+Workload LoraOfExperts(const char* model, int64_t rank) {
+  return LoraOf(model,
+                {"feed_forward_gate", "feed_forward_in", "feed_forward_out"},
+                rank);
 }
 
 int64_t MatrixFlops(const Workload& w, Phase phase) {
@@ -179,6 +189,75 @@ TEST_CASE("adapters of experts keep what their rows need") {
   // 6 experts a token of 1408; the shared ones take the tokens as they come.
   CHECK(kept("deepseek-v2-lite", true) - kept("deepseek-v2-lite", false) ==
         2 * (768 * (3 * 16 + 1408) + 128 * (3 * 16 + 2816 + 2048)));
+}
+
+// docs/models/llm.md, by hand: DeepSeek-V3's five matrices of attention.
+TEST_CASE("adapters of latent attention") {
+  Workload w = LoraOf(
+      "deepseek-v3",
+      {"query_down", "query_up", "key_value_down", "key_value_up", "output"},
+      16);
+  CHECK_NOTHROW(Validate(w));
+  const int64_t block =
+      16 * ((7168 + 1536) + (1536 + 128 * 192) + (7168 + 512 + 64) +
+            (512 + 128 * (128 + 128)) + (128 * 128 + 7168));
+  CHECK(block == 16 * 99'392);
+  CHECK(AdapterParameters(w) == 61 * block);
+  CHECK(AdapterParameters(w) == 97'006'592);
+  CHECK(TrainableTensorCount(w) == 61 * 5 * 2);
+
+  // Two products of each forward, four back, for 128 tokens of a dense block.
+  w.architecture.layers = w.architecture.dense_layers = 1;
+  w.work = Work::kForwardBackward;
+  w.batch = 1;
+  w.sequence_length = 128;
+  Workload frozen = w;
+  frozen.trainable.lora = {};
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    const int64_t times = phase == Phase::kForward ? 1 : 2;
+    CHECK(MatrixFlops(w, phase) - MatrixFlops(frozen, phase) ==
+          times * 2 * 128 * block);
+  }
+  // What they keep in bf16: X A, the block's input, which both lower products
+  // take, the latents, and the context.
+  w.precision = frozen.precision = Precision::kBf16;
+  w.stack.narrow_weights = frozen.stack.narrow_weights = true;
+  CHECK(LayerActivationBytes(w) - LayerActivationBytes(frozen) ==
+        2 * 128 * (5 * 16 + 7168 + 1536 + 512 + 128 * 128));
+  // Without a low-rank query there is one product of queries.
+  w = LoraOf("deepseek-v2-lite", {"query", "key_value_up"}, 8);
+  CHECK_NOTHROW(Validate(w));
+  CHECK(AdapterParameters(w) ==
+        27 * 8 * ((2048 + 16 * 192) + (512 + 16 * (128 + 128))));
+}
+
+TEST_CASE("adapters stand beside what an attention has") {
+  const auto message = [](const char* model, const char* matrix) {
+    try {
+      Validate(LoraOf(model, {matrix}, 8));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string feed_forward =
+      "output, feed_forward_gate, feed_forward_in, feed_forward_out";
+  const std::string expected = "trainable.lora.matrices: expected some of ";
+  CHECK(message("deepseek-v3", "query") ==
+        expected + feed_forward +
+            ", query_down, query_up, key_value_down, key_value_up in latent "
+            "attention, got query");
+  CHECK(message("deepseek-v2-lite", "query_up") ==
+        expected + "query, " + feed_forward +
+            ", key_value_down, key_value_up in latent attention, got "
+            "query_up");
+  CHECK(message("llama-3.1-8b", "key_value_down") ==
+        expected + "query, key, value, " + feed_forward +
+            " without latent attention, got key_value_down");
+  CHECK_THROWS_WITH_AS(
+      Validate(LoraOf("deepseek-v3", {"key_value_up"}, 513)),
+      "trainable.lora.rank: expected a count of at most 512, got 513",
+      InputError);
 }
 
 TEST_CASE("what trains is counted as it is listed") {
@@ -362,7 +441,8 @@ TEST_CASE("what trains is checked") {
   CHECK_THROWS_WITH_AS(
       AddLoraMatrix("valeu", matrices),
       "unknown matrix \"valeu\"; did you mean \"value\"?; known: query, key, "
-      "value, output, feed_forward_gate, feed_forward_in, feed_forward_out",
+      "value, output, feed_forward_gate, feed_forward_in, feed_forward_out, "
+      "query_down, query_up, key_value_down, key_value_up",
       InputError);
 }
 

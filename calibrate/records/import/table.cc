@@ -25,6 +25,7 @@
 #include "model/fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/trainable.h"
 #include "model/validate.h"
 
 namespace trainfare::calibrate {
@@ -267,11 +268,12 @@ void SetAdapter(const TableRow& row, Workload& workload) {
   const bool all = ContainsAny(notes, RulesOfTables().all_adapters);
   std::vector<std::string> matrices;
   for (const auto& [word, of_word] : RulesOfTables().adapters) {
-    if (all || Contains(notes, word)) {
+    if (Contains(notes, word)) {
       matrices.insert(matrices.end(), of_word.begin(), of_word.end());
     }
   }
   model::FromWords(matrices, trainable.lora);
+  if (all) trainable.lora = model::LoraMatricesOf(workload.architecture);
   if (!workload.architecture.gated) trainable.lora.feed_forward_gate = false;
   if (trainable.lora == model::LoraMatrices{}) {
     throw Unused{"the adapters' matrices are not stated"};

@@ -164,7 +164,8 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
                          " matrices: [valeu] } }")) ==
         "s.yaml:7:41: trainable.lora.matrices: unknown matrix \"valeu\"; did "
         "you mean \"value\"?; known: query, key, value, output, "
-        "feed_forward_gate, feed_forward_in, feed_forward_out");
+        "feed_forward_gate, feed_forward_in, feed_forward_out, query_down, "
+        "query_up, key_value_down, key_value_up");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\ntrainable: {}")) ==
         "s.yaml:7:12: trainable: expected one of { frozen_layers: LAYERS } or "
         "{ lora: { rank: RANK, matrices: [query, value, ..] } }");

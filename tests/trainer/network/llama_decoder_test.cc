@@ -212,7 +212,7 @@ DOCTEST_TEST_CASE("a small model learns a batch by heart") {
       TransformerOptions options = DefaultOptions(a);
       if (adapters) {
         options.trainable.lora_rank = 16;
-        options.trainable.lora = {true, true, true, true, true, true, true};
+        options.trainable.lora = model::LoraMatricesOf(a);
         options.recompute = true;
       }
       OptimizerOptions optimizer;
