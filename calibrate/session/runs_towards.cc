@@ -97,6 +97,15 @@ Workload StepOf(const Workload& asked) {
   return w;
 }
 
+// The trainer has no adapters beside experts: those of attention, else the
+// usual ones.
+void SetAdaptersAside(Workload& w) {
+  model::LoraMatrices& lora = w.trainable.lora;
+  if (w.architecture.experts == 0 || w.trainable.lora_rank == 0) return;
+  lora.feed_forward_gate = lora.feed_forward_in = lora.feed_forward_out = false;
+  if (lora == model::LoraMatrices{}) lora.query = lora.value = true;
+}
+
 // The same as the trainer runs it: what it does not have stands aside, and is
 // left to the formulas.
 Workload Runnable(const Workload& step, const hardware::Device& device) {
@@ -113,6 +122,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   w.stack.loss = model::LossKernels::kOfStack;
   w.trainable.wide_adapters = false;
   w.trainable.adapters_as_units = false;
+  SetAdaptersAside(w);
   if (host && w.architecture.dropout > 0) {
     w.stack.attention = model::Attention::kMaterialised;
   }

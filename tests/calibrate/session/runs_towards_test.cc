@@ -122,6 +122,28 @@ TEST_CASE("what the trainer does not have is left to the formulas") {
   }
 }
 
+TEST_CASE("adapters of experts are left to the formulas") {
+  model::Workload w = Asked();
+  w.architecture.experts = 4;
+  w.architecture.experts_per_token = 2;
+  w.architecture.expert_intermediate = 1024;
+  w.trainable.lora_rank = 8;
+  w.trainable.lora.feed_forward_in = true;
+  model::LoraMatrices usual;
+  usual.query = usual.value = true;
+  const PlanOptions alone = PlanTowards(Host(256.0), {w});
+  for (const model::Workload& run : alone.candidates) {
+    CHECK(run.trainable.lora == usual);
+  }
+  w.trainable.lora.output = true;
+  usual = {};
+  usual.output = true;
+  const PlanOptions beside = PlanTowards(Host(256.0), {w});
+  for (const model::Workload& run : beside.candidates) {
+    CHECK(run.trainable.lora == usual);
+  }
+}
+
 TEST_CASE("a machine that holds no size of it says so") {
   CHECK_THROWS_WITH_AS(
       PlanTowards(Host(0.01), {Asked()}),
