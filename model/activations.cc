@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "model/error.h"
 #include "model/rounding.h"
@@ -314,12 +315,15 @@ int64_t AttentionTransients(const Workload& w) {
   return heads + scores + PositionBiasBytes(w);
 }
 
-// Of so many rows of all experts those that go through at once: even shares of
-// single experts, one after the other.
-int64_t RowsAtOnce(const Workload& w, int64_t rows) {
-  return RulesOf(w).experts == ExpertKernels::kGrouped
-             ? rows
-             : CeilDivide(rows, w.architecture.experts);
+// Of the rows of all experts, to which so many tokens go, those that go through
+// at once: of single experts, one after the other, those of the busiest.
+int64_t RowsAtOnce(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  const int64_t rows = tokens * a.experts_per_token;
+  if (RulesOf(w).experts == ExpertKernels::kGrouped) return rows;
+  const auto even = static_cast<double>(CeilDivide(rows, a.experts));
+  return std::min<int64_t>(tokens,
+                           std::llround(std::ceil(w.load_factor * even)));
 }
 
 // Keys and values of grouped attention that single operations repeat, so that
@@ -531,7 +535,7 @@ int64_t BlockGradientBytes(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
   const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
-  const int64_t at_once = experts ? RowsAtOnce(w, rows) : rows;
+  const int64_t at_once = experts ? RowsAtOnce(w, tokens) : rows;
   const int64_t width = experts ? a.expert_intermediate : a.intermediate;
   // Of the activation's result and what it was made of: two, with a gate three.
   // By then the result is gone, where it was kept for the matrix behind it.

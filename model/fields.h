@@ -520,6 +520,12 @@ void VisitFields(Archive& archive, W& w) {
                 .least = 1,
                 .most = kLargestBatch},
           w.accumulation);
+  archive(Field{.name = "load_factor",
+                .about = "Tokens of the busiest expert over an even share; 1: "
+                         "balanced",
+                .low = 1,
+                .high = kMostExperts},
+          w.load_factor);
   archive(Field{.name = "precision",
                 .about = "What matrix products are in",
                 .required = true},

@@ -154,7 +154,7 @@ void ValidateBlock(const Architecture& a) {
     throw InputError(
         "model.latent_query: expected latent_key_value beside it, got none");
   }
-  count(a.experts, int64_t{1} << 16, "model.experts");
+  count(a.experts, kMostExperts, "model.experts");
   count(a.shared_intermediate, kLargestDimension, "model.shared_intermediate");
   count(a.dense_layers, a.layers, "model.dense_layers");
   count(a.next_token_blocks, kMostLayers, "model.next_token_blocks");
@@ -302,6 +302,28 @@ void ValidateCheckpointing(const Workload& w) {
   if (w.trainable.lora_rank > 0) refuse("beside adapters");
 }
 
+// An expert gets a token once at most.
+void ValidateLoadFactor(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (a.experts == 0) {
+    if (w.load_factor == 1) return;
+    throw InputError(
+        fmt::format("load_factor: expected 1 in a model without experts, got "
+                    "{}; hint: model.experts",
+                    w.load_factor));
+  }
+  const double most =
+      static_cast<double>(a.experts) / static_cast<double>(a.experts_per_token);
+  if (w.load_factor >= 1 && w.load_factor <= most) return;
+  throw InputError(
+      fmt::format("load_factor: expected 1 to {}, where one of {} experts gets "
+                  "all tokens that go to {} each, got {}",
+                  most,
+                  a.experts,
+                  a.experts_per_token,
+                  w.load_factor));
+}
+
 // Muon and Adafactor look at whole matrices, each in the framework's own
 // operations.
 void ValidateOptimizer(const Workload& w) {
@@ -362,6 +384,7 @@ void Validate(const Workload& w) {
                "predictions_per_sequence");
   ValidateArchitecture(a);
   ValidateTrainable(w);
+  ValidateLoadFactor(w);
   if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));

@@ -307,6 +307,9 @@ struct Workload {
   // Packed into each sequence, equally long; attention stays inside them.
   int64_t documents = 1;
   int64_t accumulation = 1;  // micro-batches per optimizer step
+  // Tokens of the busiest expert over those of an even share. One device has
+  // all experts, and so as many rows however they are routed.
+  double load_factor = 1;
   Precision precision = Precision::kFp32;
   Optimizer optimizer;
   Stack stack;

@@ -133,6 +133,9 @@ std::string RestOf(const model::Workload& w) {
   if (w.trainable.adapters_as_units) text += " adapters as units";
   if (!w.trainable.double_quantised) text += " quantised once";
   if (w.stack.stochastic_rounding) text += " stochastic rounding";
+  if (w.load_factor != usual.load_factor) {
+    text += fmt::format(" load factor {}", w.load_factor);
+  }
   if (w.compression.kind != usual.compression.kind) {
     text += fmt::format(
         " {} {}", model::ToText(w.compression.kind), w.compression.rank);

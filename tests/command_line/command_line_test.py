@@ -696,7 +696,7 @@ COUNTS = {
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
     "best_probability", "dma", "dropout", "interval", "limits_probability", "list_price_share",
-    "log_sigma", "mfu", "noise", "scalar", "score", "share",
+    "load_factor", "log_sigma", "mfu", "noise", "scalar", "score", "share",
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip

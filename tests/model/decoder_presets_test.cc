@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
+#include <string>
 #include <utility>
 
 #include "model/activations.h"
@@ -139,6 +141,56 @@ TEST_CASE("launches of experts by how a stack runs them") {
     CHECK(of_one(fusion, Phase::kForward) == 0);
     CHECK(of_one(fusion, Phase::kBackward) == 0);
   }
+}
+
+// 4096 tokens to 2 of Mixtral's 8 experts: 1024 rows of each. Of one at a time
+// two gradients of 14336 a row stand in bf16.
+TEST_CASE("the busiest expert's rows stand at once") {
+  Workload w = Llama8b(1, 4096);
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  w.stack.fusion = Fusion::kLiger;
+  const auto made = [&](double load_factor) {
+    w.load_factor = load_factor;
+    CHECK_NOTHROW(Validate(w));
+    return BlockGradientBytes(w, /*experts=*/true);
+  };
+  CHECK(made(1) == 2LL * 1024 * 14'336 * 2);
+  CHECK(made(1) == 58'720'256);
+  CHECK(made(1.5) == 2LL * 1536 * 14'336 * 2);
+  CHECK(made(4) == 2LL * 4096 * 14'336 * 2);  // each token's first choice
+  // All experts are here: what is computed, kept and grouped is as much.
+  const Workload uneven = w;
+  w.load_factor = 1;
+  CHECK(LayerActivationBytes(uneven, true) == LayerActivationBytes(w, true));
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    CHECK(BytesOf(ExpandKernels(uneven), phase) ==
+          BytesOf(ExpandKernels(w), phase));
+  }
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(made(4) == made(1));
+}
+
+TEST_CASE("a load factor is of experts and between even and all") {
+  const auto message = [](const char* model, double load_factor) {
+    Workload w = Llama8b(1, 16);
+    w.architecture = FindArchitecture(model);
+    w.load_factor = load_factor;
+    try {
+      Validate(w);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(message("mixtral-8x7b", 4).empty());
+  CHECK(message("mixtral-8x7b", 5) ==
+        "load_factor: expected 1 to 4, where one of 8 experts gets all tokens "
+        "that go to 2 each, got 5");
+  CHECK(message("mixtral-8x7b", 0.5).ends_with("got 0.5"));
+  CHECK(message("mixtral-8x7b", std::nan("")).ends_with("got nan"));
+  CHECK(message("llama-3.1-8b", 2) ==
+        "load_factor: expected 1 in a model without experts, got 2; hint: "
+        "model.experts");
 }
 
 // By hand, docs/models/llm.md: DeepSeek-V3's module has 11.6 B parameters

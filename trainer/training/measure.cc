@@ -108,6 +108,8 @@ void CheckMeasurable(const model::Workload& workload) {
           "optimizer.masters: this trainer has in_update, got apart");
   require(workload.documents == 1,
           "documents: this trainer packs none into a sequence");
+  require(workload.load_factor == 1,
+          "load_factor: this trainer's router sends tokens where it does");
   require(!workload.attention_checkpointing,
           "attention_checkpointing: this trainer computes whole blocks again");
   require(!workload.operation_checkpointing,
