@@ -515,9 +515,16 @@ int64_t LogitBytes(const Workload& w) {
   const bool widened = LossOf(w).shifts && kept == 2 &&
                        BytesPerElement(w.precision) < kSingle &&
                        w.architecture.head == Head::kCausalLanguageModel;
-  if (widened) {
-    return (LossOf(w).fuses ? 2 : 3) * rows * logits.classes * kSingle;
+  const int64_t tensors = LossOf(w).fuses ? 2 : 3;
+  if (widened && w.architecture.narrow_logits) {
+    // One more, since logits stay; where the loss is wider, what they were
+    // widened from, too. Seen in fms-acceleration's runs.
+    const int64_t element = BytesPerElement(w.precision);
+    const int64_t width = BytesOfLossLogit(w);
+    return rows * logits.classes *
+           ((tensors + 1) * width + (width > element ? element : 0));
   }
+  if (widened) return tensors * rows * logits.classes * kSingle;
   if (LossOf(w).chunks && w.architecture.head == Head::kCausalLanguageModel) {
     // In place, with one fp32 copy; beside them the rows' own gradient.
     return LossChunk(w.architecture, logits.rows) * logits.classes *

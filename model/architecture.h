@@ -186,6 +186,9 @@ struct Architecture {
   bool head_norm = false;
   bool head_bias = true;  // of the dense layers before classes and vocabulary
   bool output_soft_cap = false;
+  // The loss takes logits as the product made them, and they stay behind it
+  // (GPTBigCode of Transformers); others are widened to fp32 and let go.
+  bool narrow_logits = false;
   bool attention_soft_cap = false;
   bool final_norm = true;  // where blocks begin with a norm
 

@@ -246,6 +246,22 @@ Architecture Gpt2(std::string name,
   return a;
 }
 
+// bigcode's GPTBigCode (Ben Allal et al. 2023): GPT-2 with one head of keys and
+// values.
+Architecture BigCode(std::string name,
+                     int64_t layers,
+                     int64_t hidden,
+                     int64_t heads,
+                     int64_t vocabulary,
+                     int64_t positions) {
+  Architecture a = Gpt2(std::move(name), layers, hidden, heads);
+  a.vocabulary = vocabulary;
+  a.positions = positions;
+  a.key_value_heads = 1;
+  a.narrow_logits = true;
+  return a;
+}
+
 // Long because it is a table: a row a model.
 std::vector<Architecture> DecoderPresets() {
   return {
@@ -254,6 +270,9 @@ std::vector<Architecture> DecoderPresets() {
       Gpt2("gpt2-medium", 24, 1024, 16),
       Gpt2("gpt2-large", 36, 1280, 20),
       Gpt2("gpt2-xl", 48, 1600, 25),
+      // bigcode: gpt_bigcode-santacoder, starcoder
+      BigCode("santacoder", 24, 2048, 16, 49280, 2048),
+      BigCode("starcoder", 40, 6144, 48, 49152, 8192),
       // meta-llama: Llama-2-*-hf, Meta-Llama-3-8B, Llama-3.1-*, Llama-3.2-*
       Llama("llama-2-7b", {32, 4096, 32, 32, 11008, 32000, 4096}),
       Llama("llama-2-13b", {40, 5120, 40, 40, 13824, 32000, 4096}),

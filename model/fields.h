@@ -229,6 +229,10 @@ void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "output_soft_cap",
                 .about = "Logits go through tanh (Gemma 2)"},
           a.output_soft_cap);
+  archive(Field{.name = "narrow_logits",
+                .about = "The loss takes logits as they are made, and they "
+                         "stay (GPTBigCode)"},
+          a.narrow_logits);
   archive(Field{.name = "attention_soft_cap",
                 .about = "Scores go through tanh (Gemma 2)"},
           a.attention_soft_cap);

@@ -4,6 +4,13 @@
 
 namespace trainfare::model {
 
+int64_t BytesOfLossLogit(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const bool narrow = a.narrow_logits && a.head == Head::kCausalLanguageModel &&
+                      NarrowWeights(w) && w.trainable.base_bits == 0;
+  return narrow ? BytesPerElement(w.precision) : 4;
+}
+
 bool OperationByOperation(const Stack& stack) {
   return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
 }

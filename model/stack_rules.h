@@ -214,6 +214,11 @@ constexpr LossRules LossOf(const Workload& workload) {
   return {rules.chunks_loss, rules.shifts_logits, rules.fuses_loss};
 }
 
+// Bytes of each logit of a loss that is not fused: four where the model widens
+// them, or autocast does, under which Transformers' Trainer trains adapters
+// beside a base of few bits.
+int64_t BytesOfLossLogit(const Workload& workload);
+
 // One kernel per framework operation in the layers.
 bool OperationByOperation(const Stack& stack);
 

@@ -45,6 +45,9 @@ std::string ToYaml(const Fit& fit) {
   std::string out;
   YamlFieldWriter fields(out);
   VisitHead(fields, fit);
+  VisitTail(fields, fit);
+  // Last, since all of them have to be there: a file that was cut short is
+  // seen.
   out +=
       "# standard_error and covariance: of the log of the value, of the value\n"
       "# itself for shares; a parameter that is not determined stands at its\n"
@@ -55,7 +58,6 @@ std::string ToYaml(const Fit& fit) {
     VisitFields(item,
                 ParameterFields{fit.parameters[i], infos[i].unit, covariance});
   }
-  VisitTail(fields, fit);
   return out;
 }
 

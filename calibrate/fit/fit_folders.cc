@@ -102,7 +102,7 @@ void Load(const std::string& path, LoadedFits& files) {
 std::vector<FitFile> ListFitFiles() {
   std::vector<FitFile> files;
   for (const std::string& folder : FitFolders()) {
-    for (const std::string& path : hardware::YamlFiles(folder)) {
+    for (const std::string& path : hardware::YamlPaths(folder)) {
       files.push_back({path, DeviceOf(path)});
     }
   }

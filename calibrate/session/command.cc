@@ -23,6 +23,7 @@
 #include "calibrate/session/progress_log.h"
 #include "calibrate/session/session.h"
 #include "hardware/files/date.h"
+#include "hardware/files/held_signals.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -122,14 +123,17 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
           : hardware::DeviceCatalog::Shipped().Find(options.device);
   const std::string path = FitPath(device, options);
   RequireWritable(path);
-  const internal::OutputLock lock(path);
   std::vector<std::string> notes;
   FitOptions of_fit;
   of_fit.progress = &progress.line();
-  Fit fit = options.add ? AddRuns(device, FitAtHand(device), files.observations)
-                        : MakeFit(device, files, of_fit, notes);
+  Fit fit;
+  if (!options.add) fit = MakeFit(device, files, of_fit, notes);
   progress.line().End();
   for (const std::string& note : notes) progress.Note(note);
+  // From here on what stands there is read and replaced, in a moment.
+  const hardware::HeldSignals held;
+  const internal::OutputLock lock(path);
+  if (options.add) fit = AddRuns(device, FitAtHand(device), files.observations);
   fit.name = fs::path(path).stem().string();
   fit.provenance.host = files.host;
   fit.provenance.software = files.software;

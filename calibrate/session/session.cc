@@ -41,6 +41,7 @@
 #include "calibrate/session/trainer_process.h"
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/files/whole_file.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 
@@ -679,6 +680,14 @@ void RequireWritable(const std::string& path) {
   }
   if (fs::is_directory(path, ignored)) {
     throw InputError(path + ": cannot be written: it is a folder");
+  }
+  hardware::RequireReplaceable(path);
+  // Its records and its lock have the name without the ending, so that two fits
+  // must not differ in that alone.
+  if (fs::path(path).extension() != ".yaml") {
+    throw InputError(path +
+                     ": cannot be written: expected a name in .yaml, by which "
+                     "fits are found");
   }
 }
 

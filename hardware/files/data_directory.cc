@@ -66,7 +66,7 @@ std::string DataDirectory(std::string_view name) {
   return ShippedDirectory(fmt::format("hardware/{}", name));
 }
 
-std::vector<std::string> YamlFiles(const std::string& directory) {
+std::vector<std::string> YamlPaths(const std::string& directory) {
   std::vector<std::string> files;
   std::error_code error;
   for (const fs::directory_entry& entry :
@@ -80,6 +80,17 @@ std::vector<std::string> YamlFiles(const std::string& directory) {
         directory, 0, 0, "cannot be read: " + error.message());
   }
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> YamlFiles(const std::string& directory) {
+  std::vector<std::string> files = YamlPaths(directory);
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(file, ignored)) {
+      throw model::InputError(file, 0, 0, "expected a regular file");
+    }
+  }
   return files;
 }
 

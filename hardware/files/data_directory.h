@@ -21,7 +21,10 @@ std::optional<std::string> FindShippedDirectory(std::string_view path);
 // that is set, else shipped. Throws InputError when there is no such folder.
 std::string DataDirectory(std::string_view name);
 
-// The *.yaml files of a folder, sorted; paths with the folder in front.
+// What a folder has under names *.yaml, sorted; paths with the folder in front.
+// Throws InputError where it cannot be read.
+std::vector<std::string> YamlPaths(const std::string& directory);
+// The same; throws InputError for a queue or a device among them, too.
 std::vector<std::string> YamlFiles(const std::string& directory);
 
 // The file name without its folder and ".yaml".

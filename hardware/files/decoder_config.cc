@@ -367,6 +367,19 @@ Architecture ReadGpt2(const ConfigJson& c) {
   return a;
 }
 
+Architecture ReadGptBigCode(const ConfigJson& c) {
+  Architecture a = ReadGpt(c);
+  a.dropout = c.Share("resid_pdrop", 0.1);
+  const int64_t keys = c.Flag("multi_query", true) ? 1 : a.heads;
+  c.Expect("num_key_value_heads", keys);
+  a.key_value_heads = keys == a.heads ? 0 : keys;
+  a.narrow_logits = true;
+  c.Expect("add_cross_attention", false);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32"});
+  return a;
+}
+
 // Zhang et al. 2022; two rows of the table are padding.
 Architecture ReadOpt(const ConfigJson& c) {
   Architecture a;
@@ -516,6 +529,7 @@ constexpr std::array kDecoders = {
     ModelType{"glm", &ReadGlm},
     ModelType{"glm4", &ReadGlm4},
     ModelType{"gpt2", &ReadGpt2},
+    ModelType{"gpt_bigcode", &ReadGptBigCode},
     ModelType{"gpt_neox", &ReadGptNeoX},
     ModelType{"gpt_oss", &ReadGptOss},
     ModelType{"gptj", &ReadGptJ},

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "hardware/files/foreign_text.h"
 #include "model/error.h"
@@ -46,7 +47,7 @@ std::string ReadTextFile(const std::string& path, std::string_view kind) {
   return text;
 }
 
-std::string PathBeside(const std::string& of, const std::string& named) {
+NamedFile FileNamedIn(const std::string& of, const std::string& named) {
   namespace fs = std::filesystem;
   constexpr uintmax_t kMost = uintmax_t{16} << 20;
   std::error_code error;
@@ -59,14 +60,21 @@ std::string PathBeside(const std::string& of, const std::string& named) {
     throw InputError(fmt::format("{}, got \"{}\"", what, OneLine(named, 200)));
   };
   if (error) refuse("expected a file beside this one");
-  const fs::path inside = path.lexically_relative(folder);
-  if (inside.empty() || *inside.begin() == "..") {
-    refuse("expected a file within the folder of this one");
-  }
   if (!fs::is_regular_file(path, error)) refuse("expected a regular file");
   const uintmax_t size = fs::file_size(path, error);
   if (error || size > kMost) refuse("expected a file of at most 16 MiB");
-  return path.string();
+  const fs::path inside = path.lexically_relative(folder);
+  return {path.string(), !inside.empty() && *inside.begin() != ".."};
+}
+
+std::string PathBeside(const std::string& of, const std::string& named) {
+  NamedFile file = FileNamedIn(of, named);
+  if (!file.is_beside) {
+    throw InputError(
+        fmt::format("expected a file within the folder of this one, got \"{}\"",
+                    OneLine(named, 200)));
+  }
+  return std::move(file.path);
 }
 
 }  // namespace trainfare::hardware

@@ -14,9 +14,15 @@ namespace trainfare::hardware {
 std::string ReadTextFile(const std::string& path, std::string_view kind);
 
 // A file that another file names, relative to its folder: only regular ones of
-// at most 16 MiB within that folder, links followed. What else is there is none
-// of the other file's business, and not a line of it lands in a message. Throws
-// InputError without a position.
+// at most 16 MiB, links followed. Throws InputError without a position.
+struct NamedFile {
+  std::string path;
+  // Within that folder. What is elsewhere is none of the other file's business:
+  // not a line of it may land in a message.
+  bool is_beside = false;
+};
+NamedFile FileNamedIn(const std::string& of, const std::string& named);
+// The same, only within that folder.
 std::string PathBeside(const std::string& of, const std::string& named);
 
 // Calls take(line) for each line of `text`, without its newline; the last may

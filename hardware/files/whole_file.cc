@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "hardware/files/held_signals.h"
 #include "model/error.h"
 
 namespace trainfare::hardware {
@@ -30,14 +31,20 @@ mode_t Permissions() {
 
 }  // namespace
 
+void RequireReplaceable(const std::string& path) {
+  // A rename would put a file in the place of a device, a pipe or a link, such
+  // as /dev/stdout.
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode)) return;
+  throw model::InputError(fmt::format(
+      "{}: cannot be written: expected a regular file or none{}",
+      path,
+      S_ISLNK(there.st_mode) ? ", got a link; name its target" : ""));
+}
+
 WholeFile::WholeFile(std::string path)
     : path_(std::move(path)), beside_(path_ + ".XXXXXX") {
-  // A rename would put a file in the place of a device or a pipe.
-  struct stat there {};
-  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    throw model::InputError(fmt::format(
-        "{}: cannot be written: expected a regular file or none", path_));
-  }
+  RequireReplaceable(path_);
   // O_EXCL: neither a file nor a link of that name was there.
   descriptor_ = ::mkostemp(beside_.data(), O_CLOEXEC);
   if (descriptor_ < 0) {
@@ -83,6 +90,7 @@ void WholeFile::Discard() {
 }
 
 void WriteWholeFile(const std::string& path, std::string_view text) {
+  const HeldSignals held;  // nothing is left beside it
   WholeFile file(path);
   file.Write(text);
   file.Commit();

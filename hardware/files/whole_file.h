@@ -7,11 +7,15 @@
 
 namespace trainfare::hardware {
 
+// Throws InputError "path: cannot be written: .." where something else than a
+// regular file has the name.
+void RequireReplaceable(const std::string& path);
+
 // Written beside its place under a name that nobody can foretell, in a file
 // that was not there before, and renamed once all of it is on the disk: a
-// reader sees the old file or the new one; a device or a pipe is refused. Every
-// member throws InputError "path: cannot be written: ..", which leaves what was
-// there.
+// reader sees the old file or the new one; a device, a pipe or a link is
+// refused. Every member throws InputError "path: cannot be written: ..", which
+// leaves what was there.
 class WholeFile {
  public:
   explicit WholeFile(std::string path);

@@ -438,6 +438,11 @@ const std::string& Reader::file() const { return document_->file; }
 
 int Reader::line() const { return node_->line; }
 
+bool Reader::IsSet(std::string_view key) const {
+  const Node* node = Find(key);
+  return node != nullptr && !node->origin.empty();
+}
+
 std::string Reader::Position(std::string_view key) const {
   const Node* node = Find(key);
   if (node == nullptr) node = node_;

@@ -156,6 +156,8 @@ class Reader {
   [[noreturn]] void Fail(std::string_view message) const;
   const std::string& file() const;
   int line() const;  // of this map, from 1
+  // Whether a setting says the value, and not the file.
+  bool IsSet(std::string_view key) const;
   // "file:line:col" of the value of `key`, for messages written later.
   std::string Position(std::string_view key) const;
 

@@ -877,16 +877,17 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
     Elementwise("loss gradient", scores, 4, element_, 2, 1);
     return;
   }
-  Copy("zero target gradient", scores, 0, 4);
-  Copy("scatter target gradient", rows, 4 + kIndexBytes, 4);
+  const int64_t width = BytesOfLossLogit(w_);
+  Copy("zero target gradient", scores, 0, width);
+  Copy("scatter target gradient", rows, 4 + kIndexBytes, width);
   if (rules_.smooths_labels) {
     // The gradients of both terms of the smoothed loss are added.
     Elementwise("loss gradient add", scores, 4, 4, 1);
     Reduction("loss gradient", rows, scores, 8, element_, 3, 1);
     return;
   }
-  Reduction("loss gradient", rows, scores, 8, 4, 2, 1);
-  if (element_ < 4) Copy("cast gradient", scores, 4, element_);
+  Reduction("loss gradient", rows, scores, 2 * width, width, 2, 1);
+  if (element_ < 4) Copy("cast gradient", scores, width, element_);
 }
 
 // Gradients of tables are dense: zeroed, then rows added. A table that the

@@ -1002,15 +1002,16 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
     list_.kernels.back().bytes_written = rows * 8;  // log-sum-exp, loss
     return;
   }
+  const int64_t width = BytesOfLossLogit(w_);
   if (TwoKernelLoss() && element_ < 4) {
-    Copy("cast logits", rows * classes, element_, 4);
+    Copy("cast logits", rows * classes, element_, width);
   }
   // LightSeq2's criterion writes no probabilities.
   Reduction("loss",
             rows,
             rows * classes,
-            TwoKernelLoss() ? 4 : element_,
-            OneKernelCriterion() ? 0 : 4,
+            TwoKernelLoss() ? width : element_,
+            OneKernelCriterion() ? 0 : width,
             kSoftmaxForwardFlops,
             1);
   if (OneKernelCriterion()) list_.kernels.back().bytes_written = rows * 4;
@@ -1031,9 +1032,10 @@ bool PassKernels::FusedLoss(int64_t classes) const {
   return LossOf(w_).fuses && VocabularyHead() && classes == a_.vocabulary;
 }
 
-// Bytes of each logit that it takes: of four, where the head widened them.
+// Bytes of each logit that it takes: as the eager loss, where the head widened
+// them.
 int64_t PassKernels::FusedLossWidth() const {
-  return LossOf(w_).shifts ? 4 : element_;
+  return LossOf(w_).shifts ? BytesOfLossLogit(w_) : element_;
 }
 
 // LibTorch's cross entropy: log-softmax, and what the target has of it.

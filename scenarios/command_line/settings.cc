@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "hardware/files/text_file.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -151,7 +152,7 @@ std::vector<Setting> ReadOptions(const Reader& map,
                            model::DidYouMean(key, model::NameViews(all))));
     }
     settings.push_back(
-        {command, key, ValuesOf(map, key), map.Position(key), true});
+        {command, key, ValuesOf(map, key), map.Position(key), true, false});
   }
   return settings;
 }
@@ -174,6 +175,28 @@ void SetOption(const Setting& setting, CLI::Option& option) {
     option.add_result(setting.values);
   }
   option.run_callback();
+}
+
+// A file that others wrote names only what lies within its folder: of any other
+// file a line could land in a message. Names of presets are no files.
+void RequireBeside(const Setting& setting, const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const bool is_file = type.find("FILE") != std::string::npos;
+  const bool sets_key = type == "KEY=VALUE";
+  if (!setting.of_folder || (!is_file && !sets_key)) return;
+  for (const std::string& text : setting.values) {
+    const std::string value = sets_key ? text.substr(text.find('=') + 1) : text;
+    std::error_code ignored;
+    if (value.find('/') == std::string::npos &&
+        !std::filesystem::exists(value, ignored)) {
+      continue;
+    }
+    try {
+      hardware::PathBeside(kProjectFile, value);
+    } catch (const InputError& error) {
+      throw UsageError(fmt::format("--{}: {}", setting.option, error.what()));
+    }
+  }
 }
 
 }  // namespace
@@ -205,20 +228,22 @@ CLI::App& AskedCommand(CLI::App& app) {
 Settings::Settings(const CLI::App& app, const SettingFiles& files) {
   ReadEnvironment(app);
   if (files.none) return;
-  const auto read_if_there = [&](const std::string& path) {
+  const auto read_if_there = [&](const std::string& path, bool of_folder) {
     std::error_code error;
     if (std::filesystem::exists(path, error)) {
-      ReadFile(app, path);
+      ReadFile(app, path, of_folder);
     } else {
       files_.push_back({path, false});
     }
   };
   if (!files.config.empty()) {
-    ReadFile(app, files.config);
+    ReadFile(app, files.config, false);
   } else {
-    read_if_there(kProjectFile);
+    read_if_there(kProjectFile, true);
   }
-  if (const std::string user = UserFile(); !user.empty()) read_if_there(user);
+  if (const std::string user = UserFile(); !user.empty()) {
+    read_if_there(user, false);
+  }
 }
 
 void Settings::ReadEnvironment(const CLI::App& app) {
@@ -226,11 +251,20 @@ void Settings::ReadEnvironment(const CLI::App& app) {
   for (const std::string& option : OptionsOf(CommandsOf(app))) {
     const std::string name = VariableOf(option);
     const std::string value = Variable(name.c_str());
-    if (!value.empty()) source.push_back({"", option, {value}, name, false});
+    if (!value.empty()) {
+      source.push_back({"", option, {value}, name, false, false});
+    }
   }
 }
 
-void Settings::ReadFile(const CLI::App& app, const std::string& path) {
+void Settings::ReadFile(const CLI::App& app,
+                        const std::string& path,
+                        bool of_folder) {
+  // A queue that nobody named would be waited for.
+  std::error_code ignored;
+  if (of_folder && !std::filesystem::is_regular_file(path, ignored)) {
+    throw InputError(path, 0, 0, "expected a regular file");
+  }
   const Reader root = Reader::FromFile(path);
   const std::vector<const CLI::App*> commands = CommandsOf(app);
   std::vector<std::string> plain;  // keys of options
@@ -253,6 +287,7 @@ void Settings::ReadFile(const CLI::App& app, const std::string& path) {
     source.push_back(std::move(setting));
   }
   root.Finish();
+  for (Setting& setting : source) setting.of_folder = of_folder;
   sources_.push_back(std::move(source));
   files_.push_back({path, true});
 }
@@ -334,6 +369,7 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
       throw UsageError(message);
     };
     try {
+      RequireBeside(*setting, *option);
       SetOption(*setting, *option);
     } catch (const CLI::Error& error) {
       refuse(error.what());

@@ -22,6 +22,8 @@ struct Setting {
   std::vector<std::string> values;
   std::string origin;  // "TRAINFARE_CLOUD", "trainfare.yaml:3:8"
   bool of_file = false;
+  // Of the folder's trainfare.yaml, which others may have put there.
+  bool of_folder = false;
 
   // "recommend.cloud".
   std::string Key() const;
@@ -53,7 +55,7 @@ class Settings {
 
  private:
   void ReadEnvironment(const CLI::App& app);
-  void ReadFile(const CLI::App& app, const std::string& path);
+  void ReadFile(const CLI::App& app, const std::string& path, bool of_folder);
 
   std::vector<std::vector<Setting>> sources_;  // the strongest first
   std::vector<File> files_;

@@ -1,15 +1,13 @@
 #include "scenarios/commands/kernel_groups.h"
 
+#include "model/error.h"
+
 namespace trainfare::scenarios {
 
-std::string GroupName(model::Phase phase, model::KernelKind kind) {
-  const std::string of_phase(model::ToText(phase));
-  const std::string of_kind(model::ToText(kind));
-  return of_phase == of_kind ? of_kind : of_phase + " " + of_kind;
-}
+namespace {
 
-KernelGroups GroupsOf(const calibrate::Predictor& predictor,
-                      const model::Workload& workload) {
+KernelGroups Grouped(const calibrate::Predictor& predictor,
+                     const model::Workload& workload) {
   const model::KernelList list = model::ExpandKernels(workload);
   KernelGroups groups;
   for (const model::Segment& segment : list.segments) {
@@ -27,6 +25,23 @@ KernelGroups GroupsOf(const calibrate::Predictor& predictor,
     }
   }
   return groups;
+}
+
+}  // namespace
+
+std::string GroupName(model::Phase phase, model::KernelKind kind) {
+  const std::string of_phase(model::ToText(phase));
+  const std::string of_kind(model::ToText(kind));
+  return of_phase == of_kind ? of_kind : of_phase + " " + of_kind;
+}
+
+std::optional<KernelGroups> GroupsOf(const calibrate::Predictor& predictor,
+                                     const model::Workload& workload) {
+  try {
+    return Grouped(predictor, workload);
+  } catch (const model::InputError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace trainfare::scenarios

@@ -3,6 +3,7 @@
 // The kernels of a step by their kind, each predicted by itself.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,9 +26,9 @@ using KernelGroups =
 // "forward gemm", "optimizer".
 std::string GroupName(model::Phase phase, model::KernelKind kind);
 
-// Those of one micro-batch. Throws InputError where a device has no kernels
-// by themselves.
-KernelGroups GroupsOf(const calibrate::Predictor& predictor,
-                      const model::Workload& workload);
+// Those of one micro-batch; nullopt: the device's model has no kernels by
+// themselves.
+std::optional<KernelGroups> GroupsOf(const calibrate::Predictor& predictor,
+                                     const model::Workload& workload);
 
 }  // namespace trainfare::scenarios

@@ -172,6 +172,12 @@ Largest LargestFromText(std::string_view text) {
       "--largest: expected batch, length or model, got \"{}\"", text));
 }
 
+int64_t LargestOf(Largest what,
+                  const Scenario& scenario,
+                  const PredictionTarget& target) {
+  return LargestOf(what, Sizes(what, scenario, target));
+}
+
 Report LargestReport(Largest what,
                      const Scenario& scenario,
                      const PredictionTarget& target,

@@ -17,6 +17,12 @@ namespace trainfare::scenarios {
 enum class Largest { kBatch, kLength, kModel };
 Largest LargestFromText(std::string_view text);  // throws UsageError
 
+// The largest batch, length or place among the presets of its family that fits,
+// all else as asked; 0: none does.
+int64_t LargestOf(Largest what,
+                  const Scenario& scenario,
+                  const PredictionTarget& target);
+
 // The answer with the job that fits and the next one, which does not: both are
 // asked of the same memory model as every prediction. Models are the presets of
 // the scenario's family, by their parameters. Exit code 3 where not even the

@@ -332,6 +332,20 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
   return line;
 }
 
+// "fits up to batch 9, or length 65536 at batch 1".
+std::string RoomLine(const PredictionTarget& target,
+                     const Scenario& scenario,
+                     const JobEstimate& job) {
+  std::string line = fmt::format(
+      "fits up to batch {}", job.largest_batch.value_or(job.workload.batch));
+  if (scenario.padding.kind == PaddingKind::kStatic) {
+    line += fmt::format(", or length {} at batch {}",
+                        LargestOf(Largest::kLength, scenario, target),
+                        job.workload.batch);
+  }
+  return line;
+}
+
 // Every variant on every target. Of several, one that a device cannot run is
 // left out with its reason; throws InputError where none is left.
 std::vector<Prediction> PredictionsOf(
@@ -435,9 +449,12 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
           : fmt::format("{} on {}", first.title, NamesOf(targets)));
   report.headline.push_back(
       SettingsLine(targets, variants, options.origin.time));
+  if (one && job.fits()) {
+    report.headline.push_back(RoomLine(target, first, job));
+  }
   report.tables.push_back(PredictionTable(predictions, first.epochs));
   if (one) {
-    for (Table& table : DetailTables(job, first.epochs)) {
+    for (Table& table : DetailTables(predictions.front(), first.epochs)) {
       report.tables.push_back(std::move(table));
     }
     if (options.charts) {

@@ -68,29 +68,26 @@ std::optional<Chart> RooflineChart(const calibrate::Predictor& predictor,
   const hardware::Device& device = predictor.device();
   const auto peak = device.MatrixPeak(workload.precision);
   if (!peak) return std::nullopt;
+  const std::optional<KernelGroups> groups = GroupsOf(predictor, workload);
+  if (!groups) return std::nullopt;
   Chart chart;
-  try {
-    double least = 1;
-    double most = 1;
-    const KernelGroups groups = GroupsOf(predictor, workload);
-    double seconds = 0;
-    for (const auto& [key, group] : groups) seconds += group.seconds;
-    for (const auto& [key, group] : groups) {
-      if (group.flops <= 0 || group.bytes <= 0 || group.seconds <= 0) continue;
-      const double intensity = group.flops / group.bytes;
-      least = std::min(least, intensity);
-      most = std::max(most, intensity);
-      chart.points.push_back({GroupName(key.first, key.second),
-                              intensity,
-                              group.flops / group.seconds / 1e12,
-                              false,
-                              group.seconds / seconds});
-    }
-    chart.lines.push_back(
-        RoofOf(device.memory_bandwidth.base(), peak->base(), least, most));
-  } catch (const model::InputError&) {
-    return std::nullopt;
+  double least = 1;
+  double most = 1;
+  double seconds = 0;
+  for (const auto& [key, group] : *groups) seconds += group.seconds;
+  for (const auto& [key, group] : *groups) {
+    if (group.flops <= 0 || group.bytes <= 0 || group.seconds <= 0) continue;
+    const double intensity = group.flops / group.bytes;
+    least = std::min(least, intensity);
+    most = std::max(most, intensity);
+    chart.points.push_back({GroupName(key.first, key.second),
+                            intensity,
+                            group.flops / group.seconds / 1e12,
+                            false,
+                            group.seconds / seconds});
   }
+  chart.lines.push_back(
+      RoofOf(device.memory_bandwidth.base(), peak->base(), least, most));
   chart.title = "roofline: what each kind of kernel reaches";
   chart.x = {"arithmetic intensity", "FLOP/B", true};
   chart.y = {"rate", "TFLOP/s", true};

@@ -45,7 +45,7 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs);
 
 // Where the time and the memory of one job go.
-std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs);
+std::vector<Table> DetailTables(const Prediction& prediction, int64_t epochs);
 
 // That nothing of the scenario's source is behind a job's interval, and what
 // that adds to it; nullopt: something is, or nothing is known to be added.

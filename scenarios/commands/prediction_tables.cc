@@ -1,11 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "hardware/files/unit_text.h"
 #include "model/sharding.h"
+#include "scenarios/commands/kernel_groups.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/memory_range.h"
@@ -111,6 +116,46 @@ Table StepTable(const StepEstimate& step) {
     table.Add({std::string(term.name),
                Cell(FormatTime(term.time), ToSeconds(term.time)),
                Cell(Percent(share), share)});
+  }
+  return table;
+}
+
+// The kernels of a micro-batch by kind, those that take longest first.
+Table KernelTable(const KernelGroups& groups) {
+  struct Row {
+    std::array<double, 3> seconds{};  // by phase
+    double all = 0;
+  };
+  std::map<model::KernelKind, Row> rows;
+  double all = 0;
+  for (const auto& [key, group] : groups) {
+    Row& row = rows[key.second];
+    row.seconds[static_cast<size_t>(key.first)] += group.seconds;
+    row.all += group.seconds;
+    all += group.seconds;
+  }
+  std::vector<std::pair<model::KernelKind, Row>> sorted(rows.begin(),
+                                                        rows.end());
+  std::stable_sort(
+      sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+        return a.second.all > b.second.all;
+      });
+  Table table;
+  table.title = "kernels of a micro-batch by kind, each by itself";
+  table.columns = {{"kind", "kind", Align::kLeft},
+                   {"forward", "forward_s", Align::kRight},
+                   {"backward", "backward_s", Align::kRight},
+                   {"update", "optimizer_s", Align::kRight},
+                   {"share", "share", Align::kRight}};
+  for (const auto& [kind, row] : sorted) {
+    std::vector<Cell> cells = {std::string(model::ToText(kind))};
+    for (const double seconds : row.seconds) {
+      cells.push_back(seconds > 0
+                          ? Cell(FormatTime(model::Second(seconds)), seconds)
+                          : Cell("-", std::string()));
+    }
+    cells.emplace_back(Percent(row.all / all), row.all / all);
+    table.Add(std::move(cells));
   }
   return table;
 }
@@ -275,10 +320,13 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
   return TableOf(columns, predictions);
 }
 
-std::vector<Table> DetailTables(const JobEstimate& job, int64_t epochs) {
+std::vector<Table> DetailTables(const Prediction& prediction, int64_t epochs) {
+  const JobEstimate& job = prediction.job;
   std::vector<Table> tables;
   if (job.fits()) {
     tables.push_back(StepTable(job.step));
+    const auto groups = GroupsOf(prediction.target->predictor, job.workload);
+    if (groups) tables.push_back(KernelTable(*groups));
     if (!job.step.traffic.empty()) tables.push_back(TrafficTable(job));
     tables.push_back(RunTable(job, epochs));
     if (job.engines) tables.push_back(EngineTable(*job.engines));

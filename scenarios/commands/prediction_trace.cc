@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "model/error.h"
 #include "scenarios/commands/kernel_groups.h"
 
 namespace trainfare::scenarios {
@@ -93,15 +92,6 @@ class Lane {
   double end_s_ = 0;
 };
 
-// nullopt: the device's model has no kernels by themselves.
-std::optional<KernelGroups> KnownGroups(const Prediction& prediction) {
-  try {
-    return GroupsOf(prediction.target->predictor, prediction.job.workload);
-  } catch (const model::InputError&) {
-    return std::nullopt;
-  }
-}
-
 // What is sent in a part of the step that computation ends at `end_s`, and of
 // it what the ranks wait for behind that.
 void AddExchange(const std::string& name,
@@ -128,7 +118,8 @@ class StepTrace {
   explicit StepTrace(const Prediction& prediction)
       : prediction_(prediction),
         step_(prediction.job.step),
-        groups_(KnownGroups(prediction)) {}
+        groups_(
+            GroupsOf(prediction.target->predictor, prediction.job.workload)) {}
 
   TraceProcess Make(const std::string& name) {
     compute_.Add("waiting for input", ToSeconds(step_.input));

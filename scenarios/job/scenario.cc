@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hardware/files/data_directory.h"
+#include "hardware/files/foreign_text.h"
 #include "hardware/files/model_config.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/yaml_fields.h"
@@ -36,13 +37,25 @@ using model::kLargestDimension;
 using model::kMostSamples;
 constexpr int64_t kLongest = model::kLongestSequence;
 
+model::Architecture ReadConfig(const Reader& root, const std::string& name) {
+  if (root.IsSet("model")) return hardware::ReadModelConfig(name);
+  const hardware::NamedFile file = hardware::FileNamedIn(root.file(), name);
+  try {
+    return hardware::ReadModelConfig(file.path);
+  } catch (const InputError&) {
+    if (file.is_beside) throw;
+    throw InputError(
+        fmt::format("\"{}\" is no config.json that is understood; name it with "
+                    "--model to see why",
+                    hardware::OneLine(name, 200)));
+  }
+}
+
 model::Architecture ReadArchitecture(const Reader& root) {
   if (!root.IsMap("model")) {
     return root.Parsed("model", [&](const std::string& name) {
       if (!name.ends_with(".json")) return model::FindArchitecture(name);
-      // Beside the scenario, unless the path is whole.
-      return hardware::ReadModelConfig(
-          (fs::path(root.file()).parent_path() / name).string());
+      return ReadConfig(root, name);
     });
   }
   const Reader dims = root.Map("model");

@@ -415,7 +415,7 @@ class Conventions(command_line_test.Case):
         self.assertRegex(said[0], r"; [\d.]+ (J|\w?Wh) \([\d.]+ \.\. [\d.]+\)")
         self.assertRegex(said[0], r"; [\d.]+ GiB a device \([\d.]+ GiB \.\. ")
         # Each of step, memory, energy and cost has its own interval.
-        self.assertEqual(said[3].count("80 % from"), 4)
+        self.assertEqual(said[4].count("80 % from"), 4)
         memory = text.split("memory of one device")[1]
         self.assertRegex(memory, r"80 % from +[\d.]+ GiB\nto +[\d.]+ GiB")
         # What fits by its figure alone is warned of.
@@ -615,6 +615,17 @@ class Conventions(command_line_test.Case):
         # Whoever runs a command in a folder of others writes no files by it.
         refused(1, "export: unknown key", text="export: out.json\n")
         self.assertFalse(os.path.exists(os.path.join(here, "out.json")))
+        # Nor is a line of a file shown that they only name.
+        refused(1, "trainfare.yaml:1:8: --model: expected a file within the folder",
+                text="model: /etc/passwd\n")
+        refused(1, "trainfare.yaml:1:8: --model: expected a regular file",
+                text="model: .\n")
+        refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
+                text="set: [model=/etc/passwd]\n")
+        os.remove(team)
+        os.mkfifo(team)
+        refused(1, "trainfare.yaml: expected a regular file")
+        os.remove(team)
         refused(1, "trainfare.yaml:1:7: --spot: expected true or false",
                 text="spot: perhaps\n")
         refused(1, "trainfare.yaml:1:11: --deadline: expected one value, got a list",

@@ -23,6 +23,11 @@ def llama(layers, hidden, heads, kv, inner, vocabulary, tied=False,
                   pad_token_id=None, tie_word_embeddings=tied, **more)
 
 
+def bigcode(layers, hidden, heads, vocabulary, positions):
+    return t.GPTBigCodeConfig(n_layer=layers, n_embd=hidden, n_head=heads,
+                              vocab_size=vocabulary, n_positions=positions)
+
+
 def qwen2(*size, tied=False):
     return llama(*size, tied=tied, config=t.Qwen2Config)
 
@@ -87,6 +92,8 @@ def modernbert(layers, hidden, heads, inner):
 
 
 PRESETS = {
+    "santacoder": bigcode(24, 2048, 16, 49280, 2048),
+    "starcoder": bigcode(40, 6144, 48, 49152, 8192),
     "llama-2-7b": llama(32, 4096, 32, 32, 11008, 32000),
     "llama-2-13b": llama(40, 5120, 40, 40, 13824, 32000),
     "llama-2-70b": llama(80, 8192, 64, 8, 28672, 32000),

@@ -167,6 +167,22 @@ TEST_CASE("every fit that ships is written as it stands, byte for byte") {
   }
 }
 
+TEST_CASE("a fit that is cut short at any line is refused") {
+  const Folder folder;
+  const std::string cut = folder / "cut.yaml";
+  const std::string text =
+      Contents(hardware::ShippedDirectory("calibrate") + "/fits/a10g.yaml");
+  size_t lines = 0;
+  for (size_t end = text.find('\n'); end + 1 < text.size();
+       end = text.find('\n', end + 1)) {
+    std::ofstream(cut) << text.substr(0, end + 1);
+    CAPTURE(end);
+    CHECK_THROWS_AS(LoadFit(cut), InputError);
+    ++lines;
+  }
+  CHECK(lines > 50);
+}
+
 // Two groups: one whose computation beside was timed, one without and with no
 // run over its ranks.
 std::vector<RankFit> Groups() {

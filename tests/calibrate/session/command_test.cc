@@ -451,6 +451,31 @@ TEST_CASE("two calibrations of one output: the second says so and ends") {
   CHECK(!fs::exists(options.output + ".lock"));
 }
 
+TEST_CASE("a fit's name says that it is one, before anything is run") {
+  if (NoPython()) return;
+  const FakeTrainer fake("");
+  CalibrateOptions options = fake.Options();
+  std::ostringstream log;
+  const std::string yaml = options.output;
+  // Its records would have the names of those of the fit in .yaml.
+  options.output = fs::path(yaml).replace_extension(".yml").string();
+  CHECK_THROWS_WITH_AS(
+      Calibrate(options, log),
+      (options.output + ": cannot be written: expected a name in .yaml, by "
+                        "which fits are found")
+          .c_str(),
+      InputError);
+  fs::create_symlink("elsewhere.yaml", yaml);
+  options.output = yaml;
+  CHECK_THROWS_WITH_AS(
+      Calibrate(options, log),
+      (yaml + ": cannot be written: expected a regular file or none, "
+              "got a link; name its target")
+          .c_str(),
+      InputError);
+  CHECK(!fs::exists(fake / "fits/here.partial.jsonl"));
+}
+
 TEST_CASE("--fresh forgets, and sets aside what was there") {
   if (NoPython()) return;
   const FakeTrainer fake("interrupt");

@@ -1,6 +1,7 @@
 #include "hardware/files/data_directory.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 
@@ -51,6 +52,12 @@ TEST_CASE("YAML files are listed by name, others left out") {
   CHECK(MessageOf<model::InputError>(folder, [&] {
           YamlFiles(folder.path() + "/none");
         }) == "none: cannot be read: No such file or directory");
+  // Opening a queue would wait for a writer.
+  REQUIRE(::mkfifo((folder.path() + "/d.yaml").c_str(), 0600) == 0);
+  CHECK(YamlPaths(folder.path()).size() == 3);
+  CHECK(MessageOf<model::InputError>(folder, [&] {
+          YamlFiles(folder.path());
+        }) == "d.yaml: expected a regular file");
 }
 
 }  // namespace trainfare::hardware

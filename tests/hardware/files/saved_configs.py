@@ -25,7 +25,8 @@ TYPES = {
     # The first one with a projection of its embeddings is refused.
     "electra": {**FEW, "embedding_size": 256}, "falcon": FEW, "gemma": FEW,
     "gemma2": FEW, "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW,
-    "glm4": FEW, "gpt2": {}, "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {},
+    "glm4": FEW, "gpt2": {}, "gpt_bigcode": FEW, "gpt_neox": FEW,
+    "gpt_oss": FEW, "gptj": {},
     "granite": FEW, "llama": FEW, "marian": {"scale_embedding": True},
     "mistral": FEW, "mixtral": FEW, "modernbert": FEW, "mt5": {}, "olmo": FEW,
     "olmo2": FEW, "opt": {}, "phi": FEW,

@@ -41,13 +41,19 @@ TEST_CASE("a file is the old one or the new one, and nothing is left over") {
         (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("a link in its place is replaced, not followed") {
+TEST_CASE("a link in its place is neither replaced nor followed") {
   const TemporaryFolder folder;
   const std::string other = folder.Write("other", "mine");
-  fs::create_symlink(other, (folder.path() + "/f"));
-  WriteWholeFile((folder.path() + "/f"), "new");
+  const std::string link = folder.path() + "/f";
+  fs::create_symlink(other, link);
+  CHECK_THROWS_WITH_AS(
+      WriteWholeFile(link, "new"),
+      (link + ": cannot be written: expected a regular file or none, "
+              "got a link; name its target")
+          .c_str(),
+      model::InputError);
   CHECK(ReadTextFile(other, "a file") == "mine");
-  CHECK_FALSE(fs::is_symlink((folder.path() + "/f")));
+  CHECK(fs::is_symlink(link));
 }
 
 TEST_CASE("a pipe, a device and a folder stay what they are") {

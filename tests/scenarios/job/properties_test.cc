@@ -18,6 +18,7 @@
 #include "hardware/catalog/device.h"
 #include "hardware/models/device_memory.h"
 #include "hardware/models/memory_plan.h"
+#include "model/activations.h"
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/memory.h"
@@ -217,6 +218,44 @@ TEST_CASE("answers to random questions make sense") {
     grown("accumulation", larger);
   }
   CHECK(answered > count / 4);
+}
+
+// docs/models/llm.md, "What a stack fuses": a step gets shorter by a token more
+// only where the loss is made in chunks of twice as many rows, and so in half
+// as many of them.
+TEST_CASE("a token more shortens a step of liger only by fewer chunks") {
+  constexpr double kLeastOfChunks = 0.5;
+  constexpr double kLeast = 1 - 0.044;  // docs/models/gpu.md
+  model::Workload workload;
+  workload.architecture = model::FindArchitecture("llama-3.1-8b");
+  workload.architecture.head = model::Head::kCausalLanguageModel;
+  workload.precision = model::Precision::kBf16;
+  workload.stack.fusion = model::Fusion::kLiger;
+  workload.stack.attention = model::Attention::kFlash;
+  workload.stack.narrow_weights = true;
+  workload.trainable.lora_rank = 16;
+  workload.trainable.lora.query = workload.trainable.lora.value = true;
+  workload.gradient_checkpointing = true;
+  int64_t shortened = 0;
+  for (const char* name : {"a100_sxm4_80gb", "h100_sxm", "l4", "mi300x"}) {
+    CAPTURE(name);
+    const calibrate::Predictor predictor(
+        hardware::DeviceCatalog::Shipped().Find(name));
+    double before = 0;
+    for (int64_t length = 2; length <= 600; ++length) {
+      CAPTURE(length);
+      workload.sequence_length = length;
+      const double now = ToSeconds(predictor.PredictTime(workload).total());
+      const auto chunk = [&](int64_t rows) {
+        return model::LossChunk(workload.architecture, rows);
+      };
+      const bool larger = chunk(length) > chunk(length - 1);
+      CHECK(now >= before * (larger ? kLeastOfChunks : kLeast));
+      if (now < before) ++shortened;
+      before = now;
+    }
+  }
+  CHECK(shortened > 0);
 }
 
 }  // namespace trainfare::scenarios

@@ -1,6 +1,7 @@
 #include "scenarios/job/scenario.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "model/error.h"
 #include "model/presets.h"
@@ -35,11 +36,7 @@ std::string Replaced(std::string_view from, std::string_view to) {
 }
 
 // The message without the folder in front.
-std::string Message(const std::string& text,
-                    std::string_view lengths = kLengths) {
-  const TemporaryFolder folder;
-  folder.Write("lengths.yaml", lengths);
-  const std::string path = folder.Write("s.yaml", text);
+std::string MessageOf(const TemporaryFolder& folder, const std::string& path) {
   try {
     LoadScenario(path);
   } catch (const model::InputError& error) {
@@ -52,6 +49,13 @@ std::string Message(const std::string& text,
     return message;
   }
   return "no error";
+}
+
+std::string Message(const std::string& text,
+                    std::string_view lengths = kLengths) {
+  const TemporaryFolder folder;
+  folder.Write("lengths.yaml", lengths);
+  return MessageOf(folder, folder.Write("s.yaml", text));
 }
 
 }  // namespace
@@ -256,6 +260,30 @@ TEST_CASE("bad files say what is wrong, where") {
         "got \"none.yaml\"");
   CHECK(Message(Replaced(", lengths: lengths.yaml", "").replace(0, 0, "")) ==
         "no error");
+}
+
+TEST_CASE("a model beside the scenario is read, one elsewhere not shown") {
+  const TemporaryFolder folder;
+  folder.Write("inner/lengths.yaml", kLengths);
+  folder.Write("inner/beside.json", "{ \"secret\": 1 }");
+  folder.Write("outside.json", "{ \"secret\": 1 }");
+  REQUIRE(::mkfifo(folder.Path("inner/queue.json").c_str(), 0600) == 0);
+  const auto message = [&](const std::string& model) {
+    return MessageOf(
+        folder,
+        folder.Write("inner/s.yaml",
+                     Replaced("model: bert-base-uncased", "model: " + model)));
+  };
+  CHECK(message("beside.json").find("model_type") != std::string::npos);
+  CHECK(
+      message("../outside.json") ==
+      "inner/s.yaml:2:8: model: \"../outside.json\" is no config.json that is "
+      "understood; name it with --model to see why");
+  CHECK(message("queue.json") ==
+        "inner/s.yaml:2:8: model: expected a regular file, got "
+        "\"queue.json\"");
+  CHECK(message("/dev/zero.json").find("expected a file beside this one") !=
+        std::string::npos);
 }
 
 TEST_CASE("an unknown model gets the nearest names") {
