@@ -10,7 +10,7 @@ namespace trainfare::model {
 namespace {
 
 struct Candidate {
-  bool chosen;
+  bool chosen = false;
   AdaptedMatrix matrix;
 };
 std::vector<AdaptedMatrix> Chosen(const Trainable& trainable,

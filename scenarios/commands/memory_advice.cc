@@ -8,10 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/validate.h"
-#include "scenarios/job/estimate.h"
+#include "model/workload.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -68,44 +67,47 @@ constexpr auto kChanges = std::to_array<Change>({
 });
 constexpr size_t kAdapters = 5;  // the first of those that train adapters
 
-// `scenario` with the changes of a set of bits; nullopt where one of them
-// changes nothing or the job is none any more.
-std::optional<JobEstimate> Changed(const Scenario& scenario,
-                                   const PredictionTarget& target,
-                                   unsigned bits) {
-  Scenario trial = scenario;
+// What is to be changed, and on how many devices.
+struct FitQuestion {
+  const Scenario& scenario;
+  int64_t devices = 1;
+  const FitTrial& trial;
+};
+
+// With the changes of a set of bits; nullopt where one of them changes nothing,
+// the job is none any more or does not fit.
+std::optional<std::string> Changed(const FitQuestion& question, unsigned bits) {
+  Scenario changed = question.scenario;
   for (size_t i = 0; i < kChanges.size(); ++i) {
     if ((bits >> i & 1U) == 0) continue;
-    if (!kChanges[i].apply(trial.workload, target.cluster.devices)) {
+    if (!kChanges[i].apply(changed.workload, question.devices)) {
       return std::nullopt;
     }
   }
   try {
-    model::Validate(trial.workload);
-    return EstimateJob(trial, target.predictor, target.cluster);
+    model::Validate(changed.workload);
+    return question.trial(changed);
   } catch (const model::InputError&) {
     return std::nullopt;  // not of this model or device
   }
 }
 
 // The fewest of the first `among` changes, with all of `always`.
-std::optional<std::string> Fewest(const Scenario& scenario,
-                                  const PredictionTarget& target,
+std::optional<std::string> Fewest(const FitQuestion& question,
                                   size_t among,
                                   unsigned always) {
   for (int count = 0; count <= static_cast<int>(among); ++count) {
     for (unsigned bits = 0; bits < 1U << among; ++bits) {
       if (std::popcount(bits) != count) continue;
-      const auto job = Changed(scenario, target, bits | always);
-      if (!job || !job->fits()) continue;
+      const auto outcome = Changed(question, bits | always);
+      if (!outcome) continue;
       std::string words;
       for (size_t i = 0; i < kChanges.size(); ++i) {
         if (((bits | always) >> i & 1U) == 0) continue;
         words += kChanges[i].words;
         words += ' ';
       }
-      return fmt::format(
-          "{}({})", words, hardware::FormatBytes(job->memory.total()));
+      return fmt::format("{}({})", words, *outcome);
     }
   }
   return std::nullopt;
@@ -114,21 +116,23 @@ std::optional<std::string> Fewest(const Scenario& scenario,
 }  // namespace
 
 std::vector<std::string> MemoryAdvice(const Scenario& scenario,
-                                      const PredictionTarget& target) {
+                                      int64_t devices,
+                                      const FitTrial& trial) {
+  const FitQuestion question{scenario, devices, trial};
   std::vector<std::string> advice;
   const auto add = [&](const std::optional<std::string>& line) {
     if (line) advice.push_back(*line);
   };
-  add(Fewest(scenario, target, kAdapters, 0));
+  add(Fewest(question, kAdapters, 0));
   if (scenario.workload.work != model::Work::kTraining) return advice;
   constexpr unsigned kLora = 1U << kAdapters;
   constexpr unsigned kFewBits = kLora << 1U;
   const bool adapts = scenario.workload.trainable.lora_rank > 0;
   auto adapters = adapts ? std::optional<std::string>()
-                         : Fewest(scenario, target, kAdapters, kLora);
+                         : Fewest(question, kAdapters, kLora);
   if (!adapters) {
-    adapters = Fewest(
-        scenario, target, kAdapters, adapts ? kFewBits : kLora | kFewBits);
+    adapters =
+        Fewest(question, kAdapters, adapts ? kFewBits : kLora | kFewBits);
   }
   add(adapters);
   return advice;

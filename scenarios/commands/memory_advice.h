@@ -2,18 +2,26 @@
 
 // What of a job that does not fit to change, so that it does.
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
 
-// The fewest changes of the command line with which `scenario` fits: of how
-// all of it is trained, and with adapters in its place. A line each, what
-// serves nothing left out; empty: none of these changes is enough.
+// What a job comes to where it fits, in words ("16.5 GiB"); nullopt: it does
+// not.
+using FitTrial = std::function<std::optional<std::string>(const Scenario&)>;
+
+// The fewest changes of the command line with which `scenario` fits on up to so
+// many devices: of how all of it is trained, and with adapters in its place. A
+// line each, what serves nothing left out; empty: none of these changes is
+// enough. A trial may throw InputError for a job that is none.
 std::vector<std::string> MemoryAdvice(const Scenario& scenario,
-                                      const PredictionTarget& target);
+                                      int64_t devices,
+                                      const FitTrial& trial);
 
 }  // namespace trainfare::scenarios

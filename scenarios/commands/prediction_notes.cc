@@ -70,7 +70,15 @@ void AddAdvice(const Scenario& scenario,
                std::vector<Note>& notes) {
   Scenario asked = scenario;
   asked.workload = job.workload;
-  const std::vector<std::string> advice = MemoryAdvice(asked, target);
+  const std::vector<std::string> advice =
+      MemoryAdvice(asked,
+                   target.cluster.devices,
+                   [&](const Scenario& changed) -> std::optional<std::string> {
+                     const JobEstimate trial =
+                         EstimateJob(changed, target.predictor, target.cluster);
+                     if (!trial.fits()) return std::nullopt;
+                     return hardware::FormatBytes(trial.memory.total());
+                   });
   notes.emplace_back(
       advice.empty()
           ? std::string("neither recomputation, shards, narrow weights nor "

@@ -9,6 +9,7 @@
 
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
+#include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/recommendation_report.h"
 #include "scenarios/job/open_times.h"
@@ -129,6 +130,39 @@ void AddChosenNotes(const std::vector<Candidate>& candidates,
   }
 }
 
+// Where no candidate has room for the job: with what one would, and which.
+void AddAdvice(const std::vector<Candidate>& candidates,
+               const Scenario& scenario,
+               const RecommendOptions& options,
+               Report& report) {
+  const auto fits = [](const Candidate& c) { return c.timed(); };
+  if (candidates.empty() ||
+      std::any_of(candidates.begin(), candidates.end(), fits)) {
+    return;
+  }
+  int64_t devices = 1;
+  for (const Candidate& c : candidates) devices = std::max(devices, c.devices);
+  const std::vector<std::string> advice = MemoryAdvice(
+      scenario,
+      devices,
+      [&](const Scenario& changed) -> std::optional<std::string> {
+        std::vector<std::string> left_out_fits;
+        std::vector<Candidate> others =
+            EstimateCandidates({changed}, options, left_out_fits);
+        Rank(others, options.objective);
+        const Candidate& best = others.front();
+        if (!best.chosen) return std::nullopt;
+        return fmt::format(
+            "{}: {} and {}",
+            best.Name(),
+            hardware::FormatTime(best.job->run.total()),
+            best.cost ? hardware::FormatMoney(best.cost->usual) : "no price");
+      });
+  if (advice.empty()) return;
+  report.notes.emplace_back(
+      fmt::format("an instance fits with {}", fmt::join(advice, ", or with ")));
+}
+
 void WarnOfOldPrices(const std::vector<Candidate>& candidates,
                      const RecommendOptions& options,
                      Report& report) {
@@ -206,6 +240,8 @@ void AddNotes(const std::vector<Candidate>& candidates,
   }
   if (!candidates.empty() && candidates.front().chosen) {
     AddChosenNotes(candidates, scenario, options, report);
+  } else {
+    AddAdvice(candidates, scenario, options, report);
   }
   WarnOfOldPrices(candidates, options, report);
   if (!overview.calibration && IsUnsure(candidates)) {

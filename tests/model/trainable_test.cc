@@ -145,10 +145,11 @@ TEST_CASE("adapters run for the rows of the experts that are chosen") {
     return ExpandKernels(of).Counts(phase).launches;
   };
   // Down, up and their sum; back four products and a sum.
-  for (const auto& [fusion, times] : {std::pair{Fusion::kEager, 8},
-                                      {Fusion::kFused, 8},
-                                      {Fusion::kCompiled, 1}}) {
-    CAPTURE(ToText(fusion));
+  for (const auto& row : {std::pair{Fusion::kEager, 8},
+                          {Fusion::kFused, 8},
+                          {Fusion::kCompiled, 1}}) {
+    const auto [fusion, times] = row;
+    CAPTURE(ToText(row.first));
     w.stack.fusion = frozen.stack.fusion = fusion;
     CHECK(MatrixFlops(w, Phase::kForward) -
               MatrixFlops(frozen, Phase::kForward) ==

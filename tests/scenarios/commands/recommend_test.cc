@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "calibrate/fit/fit.h"
@@ -478,6 +479,38 @@ TEST_CASE("a job of more ranks than an instance has goes over several") {
   CHECK(json.at("chosen").at("devices") == 16);
   options.hosts = 0;
   CHECK_THROWS_AS(Recommend(options), model::InputError);
+}
+
+TEST_CASE("where no instance has room, the fewest changes are named") {
+  const FitFolder none;
+  RecommendOptions options;
+  options.overrides.model = "llama-3.1-70b";
+  options.overrides.samples = 1000;
+  options.overrides.lengths = {4096};
+  options.hosts = 2;
+  const Report report = Recommend(options);
+  CHECK(report.exit_code == kNothingFits);
+  std::string advice;
+  for (const Note& note : report.notes) {
+    if (note.text.starts_with("an instance fits with ")) advice = note.text;
+  }
+  CAPTURE(advice);
+  // 70 B and their optimizer's state are on no one device.
+  CHECK(advice.find("parallel.shard=fsdp") != std::string::npos);
+  CHECK(advice.find(", or with --set ") != std::string::npos);
+  // Done as it says, there is a choice, of that cost.
+  const std::string first = advice.substr(0, advice.find(", or with"));
+  std::istringstream words(first);
+  for (std::string word; words >> word;) {
+    if (word == "--set" && words >> word) {
+      options.overrides.settings.push_back(word);
+    }
+  }
+  const Report changed = Recommend(options);
+  CHECK(changed.exit_code == kOk);
+  const Json chosen = Json::parse(changed.json).at("chosen");
+  CHECK(first.find(chosen.at("instance").get<std::string>()) !=
+        std::string::npos);
 }
 
 TEST_CASE("clouds filter, unknown ones get the nearest") {
