@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "model/architecture.h"
 #include "model/error.h"
@@ -104,8 +105,9 @@ int64_t AdapterUnits(const Workload& w) {
     return 0;
   }
   // What one matrix makes has one adapter.
+  const std::array inputs = {lora.query, lora.key, lora.value};
   const int64_t joined =
-      a.joint_projection() ? int64_t{lora.query} + lora.key + lora.value : 0;
+      a.joint_projection() ? std::count(inputs.begin(), inputs.end(), true) : 0;
   constexpr int64_t kMatrices = 2;  // down to the rank and up again
   return AdapterTensorCount(w) -
          kMatrices * a.layers * std::max<int64_t>(0, joined - 1);

@@ -79,6 +79,14 @@ void ReadWindow(const ConfigJson& c,
   a.window = a.windowed_layers > 0 ? window : 0;
 }
 
+// Of so many blocks one sees all; Transformers writes the older key with a line
+// before it.
+int64_t WindowPeriod(const ConfigJson& c, int64_t usual) {
+  const char* key = c.Has("_sliding_window_pattern") ? "_sliding_window_pattern"
+                                                     : "sliding_window_pattern";
+  return std::max<int64_t>(1, c.Count(key, usual));
+}
+
 Architecture ReadMistral(const ConfigJson& c) {
   Architecture a = ReadLlama(c);
   ReadWindow(c, a.layers, a);
@@ -165,14 +173,9 @@ Architecture ReadGemma3(const ConfigJson& c) {
   usual.vocabulary = 262'208;
   usual.positions = 131'072;
   Architecture a = ReadGemmas(c, usual);
-  // Transformers writes the older key with a line before it.
-  const int64_t period =
-      c.Count(c.Has("_sliding_window_pattern") ? "_sliding_window_pattern"
-                                               : "sliding_window_pattern",
-              6);
   c.Expect("use_bidirectional_attention", false);
   Ignore(c, {"rope_local_base_freq"});
-  ReadWindow(c, a.layers - a.layers / std::max<int64_t>(1, period), a, 4096);
+  ReadWindow(c, a.layers - a.layers / WindowPeriod(c, 6), a, 4096);
   a.norm_placement = model::NormPlacement::kBoth;
   a.query_key_norm = model::QueryKeyNorm::kHead;
   c.Expect("attn_logit_softcapping", nullptr);
@@ -184,6 +187,23 @@ Architecture ReadOlmo2(const ConfigJson& c) {
   Architecture a = ReadLlama(c);
   a.norm_placement = model::NormPlacement::kOutputs;
   a.query_key_norm = model::QueryKeyNorm::kWhole;
+  return a;
+}
+
+// Every fourth block sees all, or as the file lists them.
+Architecture ReadOlmo3(const ConfigJson& c) {
+  Architecture a = ReadOlmo2(c);
+  ReadWindow(c, a.layers - a.layers / 4, a, 4096);
+  return a;
+}
+
+Architecture ReadOlmoe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.query_key_norm = model::QueryKeyNorm::kWhole;
+  a.experts = c.Count("num_experts", 64);
+  a.experts_per_token = c.Count("num_experts_per_tok", 8);
+  a.expert_intermediate = a.intermediate;
+  c.Expect("clip_qkv", nullptr);
   return a;
 }
 
@@ -211,13 +231,26 @@ Architecture ReadDeepSeek(const ConfigJson& c) {
 }
 
 // Keys that scale what a block adds, in passes that are there anyway.
-Architecture ReadGranite(const ConfigJson& c) {
+Architecture ReadGranites(const ConfigJson& c, bool tied) {
   Ignore(c,
          {"attention_multiplier",
           "embedding_multiplier",
           "logits_scaling",
           "residual_multiplier"});
-  return ReadLlama(c, /*tied=*/true);
+  return ReadLlama(c, tied);
+}
+
+Architecture ReadGranite(const ConfigJson& c) {
+  return ReadGranites(c, /*tied=*/true);
+}
+
+Architecture ReadGraniteMoe(const ConfigJson& c) {
+  Architecture a = ReadGranites(c, /*tied=*/false);
+  a.experts = c.Count("num_local_experts", 8);
+  a.experts_per_token = c.Count("num_experts_per_tok", 2);
+  a.expert_intermediate = a.intermediate;
+  c.Expect("position_embedding_type", "rope");
+  return a;
 }
 
 // Wang & Komatsuzaki's and OpenAI's blocks under today's positions: LayerNorm
@@ -326,6 +359,63 @@ Architecture ReadGlm4(const ConfigJson& c) {
   a.output_bias = false;
   a.norm_placement = model::NormPlacement::kBoth;
   a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
+  return a;
+}
+
+// GLM-4.5.
+Architecture ReadGlm4Moe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.output_bias = false;
+  if (c.Flag("use_qk_norm", false)) {
+    a.query_key_norm = model::QueryKeyNorm::kHead;
+  }
+  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
+  a.experts = c.Count("n_routed_experts", 128);
+  a.experts_per_token = c.Count("num_experts_per_tok", 8);
+  a.expert_intermediate = c.Count("moe_intermediate_size", 1408);
+  a.shared_intermediate =
+      c.Count("n_shared_experts", 1) * a.expert_intermediate;
+  a.dense_layers = c.Count("first_k_dense_replace", 1);
+  return a;
+}
+
+Architecture ReadSeedOss(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.attention_bias = c.Flag("attention_bias", true);
+  a.output_bias = c.Flag("attention_out_bias", false);
+  a.dropout = c.Share("residual_dropout", 0.1);
+  return a;
+}
+
+Architecture ReadErnie(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true);
+  a.attention_bias = a.output_bias = a.feed_forward_bias =
+      c.Flag("use_bias", false);
+  return a;
+}
+
+// Norms of what is added; where there are windows, blocks that see all have no
+// positions.
+Architecture ReadExaone4(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.norm_placement = model::NormPlacement::kOutputs;
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  Ignore(c, {"sliding_window_pattern"});
+  ReadWindow(c, a.layers - a.layers / 4, a);
+  if (a.windowed_layers > 0) a.unrotated_layers = a.layers - a.windowed_layers;
+  return a;
+}
+
+Architecture ReadStableLm(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.attention_bias = c.Flag("use_qkv_bias", false);
+  a.output_bias = false;
+  a.parallel_block = a.shared_norm = c.Flag("use_parallel_residual", false);
+  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.25));
+  a.dropout = c.Share("hidden_dropout");
+  c.Expect("qk_layernorm", false);
   return a;
 }
 
@@ -447,6 +537,24 @@ Architecture ReadCohere(const ConfigJson& c) {
   return a;
 }
 
+// Blocks that see all have no positions.
+Architecture ReadCohere2(const ConfigJson& c) {
+  Architecture a = ReadCohere(c);
+  ReadWindow(c, a.layers - a.layers / WindowPeriod(c, 4), a, 4096);
+  a.unrotated_layers = a.layers - a.windowed_layers;
+  // What the published files say beside.
+  c.Expect("use_gated_activation", true);
+  c.Expect("use_parallel_block", true);
+  c.Expect("rotary_pct", 1.0);
+  Ignore(c,
+         {"layer_switch",
+          "order_of_interleaved_layers",
+          "position_embedding_type",
+          "use_embedding_sharing",
+          "use_parallel_embedding"});
+  return a;
+}
+
 Architecture ReadGlm(const ConfigJson& c) {
   Architecture a = ReadLlama(c);
   a.attention_bias = c.Flag("attention_bias", true);
@@ -520,25 +628,32 @@ Architecture ReadBloom(const ConfigJson& c) {
 constexpr std::array kDecoders = {
     ModelType{"bloom", &ReadBloom},
     ModelType{"cohere", &ReadCohere},
+    ModelType{"cohere2", &ReadCohere2},
     ModelType{"deepseek_v2", &ReadDeepSeek},
     ModelType{"deepseek_v3", &ReadDeepSeek},
+    ModelType{"ernie4_5", &ReadErnie},
+    ModelType{"exaone4", &ReadExaone4},
     ModelType{"falcon", &ReadFalcon},
     ModelType{"gemma", &ReadGemma},
     ModelType{"gemma2", &ReadGemma2},
     ModelType{"gemma3_text", &ReadGemma3},
     ModelType{"glm", &ReadGlm},
     ModelType{"glm4", &ReadGlm4},
+    ModelType{"glm4_moe", &ReadGlm4Moe},
     ModelType{"gpt2", &ReadGpt2},
     ModelType{"gpt_bigcode", &ReadGptBigCode},
     ModelType{"gpt_neox", &ReadGptNeoX},
     ModelType{"gpt_oss", &ReadGptOss},
     ModelType{"gptj", &ReadGptJ},
     ModelType{"granite", &ReadGranite},
+    ModelType{"granitemoe", &ReadGraniteMoe},
     ModelType{"llama", [](const ConfigJson& c) { return ReadLlama(c); }},
     ModelType{"mistral", &ReadMistral},
     ModelType{"mixtral", &ReadMixtral},
     ModelType{"olmo", &ReadOlmo},
     ModelType{"olmo2", &ReadOlmo2},
+    ModelType{"olmo3", &ReadOlmo3},
+    ModelType{"olmoe", &ReadOlmoe},
     ModelType{"opt", &ReadOpt},
     ModelType{"phi", &ReadPhi},
     ModelType{"phi3", &ReadPhi3},
@@ -548,7 +663,9 @@ constexpr std::array kDecoders = {
     ModelType{"qwen3", [](const ConfigJson& c) { return ReadQwen(c, true); }},
     ModelType{"qwen3_moe",
               [](const ConfigJson& c) { return ReadQwenMoe(c, true); }},
+    ModelType{"seed_oss", &ReadSeedOss},
     ModelType{"smollm3", &ReadSmolLm3},
+    ModelType{"stablelm", &ReadStableLm},
     ModelType{"starcoder2", &ReadStarcoder2},
 };
 

@@ -1,5 +1,7 @@
 #include "hardware/files/held_signals.h"
 
+#include <initializer_list>
+
 namespace trainfare::hardware {
 
 HeldSignals::HeldSignals() {

@@ -176,7 +176,9 @@ void TensorReader::RequireNoGaps() {
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A shard's name stands in a file: where it is a queue, nobody is waited for.
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     throw InputError(
         fmt::format("{}: cannot read: {}", path, std::strerror(errno)));

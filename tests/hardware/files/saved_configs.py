@@ -20,18 +20,20 @@ FEW = {"num_hidden_layers": 4}
 # Its class says nothing of how many experts a token is sent to.
 DEEPSEEK = {**FEW, "num_experts_per_tok": 6}
 TYPES = {
-    "bart": {}, "bert": FEW, "bloom": {}, "cohere": FEW,
+    "bart": {}, "bert": FEW, "bloom": {}, "cohere": FEW, "cohere2": FEW,
     "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW, "distilbert": {},
     # The first one with a projection of its embeddings is refused.
-    "electra": {**FEW, "embedding_size": 256}, "falcon": FEW, "gemma": FEW,
-    "gemma2": FEW, "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW,
-    "glm4": FEW, "gpt2": {}, "gpt_bigcode": FEW, "gpt_neox": FEW,
-    "gpt_oss": FEW, "gptj": {},
-    "granite": FEW, "llama": FEW, "marian": {"scale_embedding": True},
+    "electra": {**FEW, "embedding_size": 256}, "ernie4_5": FEW,
+    "exaone4": FEW, "falcon": FEW, "gemma": FEW, "gemma2": FEW,
+    "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW, "glm4": FEW,
+    "glm4_moe": {**FEW, "use_qk_norm": True}, "gpt2": {}, "gpt_bigcode": FEW,
+    "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {}, "granite": FEW,
+    "granitemoe": FEW, "llama": FEW, "marian": {"scale_embedding": True},
     "mistral": FEW, "mixtral": FEW, "modernbert": FEW, "mt5": {}, "olmo": FEW,
-    "olmo2": FEW, "opt": {}, "phi": FEW,
+    "olmo2": FEW, "olmo3": FEW, "olmoe": FEW, "opt": {}, "phi": FEW,
     "phi3": {**FEW, "pad_token_id": 0}, "qwen2": FEW, "qwen2_moe": FEW,
-    "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "smollm3": FEW,
+    "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "seed_oss": FEW,
+    "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
     "starcoder2": FEW, "t5": {},
 }
 ENCODERS = {"bert", "distilbert", "electra", "modernbert", "roberta"}

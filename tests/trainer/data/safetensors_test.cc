@@ -1,6 +1,7 @@
 #include "trainer/data/safetensors.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -110,6 +111,13 @@ DOCTEST_TEST_CASE("each broken file has its own message") {
   std::ofstream(file.path()) << "\xff\xff\xff\xff\xff\xff\xff\x7f{}";
   DOCTEST_CHECK_THROWS_AS(SafetensorsFile{file.path()}, model::InputError);
   DOCTEST_CHECK_THROWS_AS(SafetensorsFile{"/nowhere/x"}, model::InputError);
+}
+
+// Opening one waits for a writer.
+DOCTEST_TEST_CASE("a queue in the place of a shard is refused") {
+  const TemporaryFile file;
+  DOCTEST_REQUIRE(::mkfifo(file.path().c_str(), 0600) == 0);
+  DOCTEST_CHECK_THROWS_AS(SafetensorsFile{file.path()}, model::InputError);
 }
 
 }  // namespace
