@@ -68,9 +68,10 @@ double LargestSum(const Workload& w) {
          kTouchedBytes * (activations + weights);
 }
 
+// A quarter of what 64 bits hold.
+constexpr double kLargestSum = 0x1p61;
+
 void RequireCountable(const Workload& w) {
-  // A quarter of what 64 bits hold.
-  constexpr double kLargestSum = 0x1p61;
   const double sum = LargestSum(w);
   if (sum <= kLargestSum) return;
   throw InputError(
@@ -370,6 +371,15 @@ void ValidateOptimizer(const Workload& w) {
 }
 
 }  // namespace
+
+int64_t LargestCountableBatch(const Workload& workload) {
+  Workload one = workload;
+  one.batch = 1;
+  // What does not grow with it is counted as if it did.
+  const double batch = std::min(kLargestSum / LargestSum(one),
+                                static_cast<double>(kLargestBatch));
+  return std::max<int64_t>(1, static_cast<int64_t>(batch));
+}
 
 void Validate(const Workload& w) {
   const Architecture& a = w.architecture;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "model/workload.h"
 
 namespace trainfare::model {
@@ -7,5 +9,9 @@ namespace trainfare::model {
 // Throws InputError when a count, alone or multiplied, is out of range, hidden
 // is not a multiple of heads, or the length passes the model's positions.
 void Validate(const Workload& workload);
+
+// A batch up to which no sum of a step leaves 64 bits, all else as it is; at
+// least 1.
+int64_t LargestCountableBatch(const Workload& workload);
 
 }  // namespace trainfare::model

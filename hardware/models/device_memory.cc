@@ -4,6 +4,7 @@
 
 #include "hardware/models/kind.h"
 #include "model/bisection.h"
+#include "model/validate.h"
 
 namespace trainfare::hardware {
 
@@ -38,6 +39,8 @@ std::optional<int64_t> LargestBatch(const Device& device,
                                     int64_t most,
                                     int64_t devices,
                                     int64_t ranks_per_device) {
+  // Where parts of a batch come and go, any might fit.
+  most = std::min(most, model::LargestCountableBatch(workload));
   model::Workload w = workload;
   const auto plan = [&](int64_t batch) {
     w.batch = batch;

@@ -84,22 +84,13 @@ class Sizes {
     ENSURE(false, "a size without a limit");
   }
 
+  // Of a job that is none nothing can be counted.
+  bool IsJob(int64_t size) const { return IsValid(Asked(size).workload); }
+
   Trial At(int64_t size) const {
-    Trial trial{{}, scenario_, {}};
-    model::Workload& w = trial.scenario.workload;
-    switch (what_) {
-      case Largest::kBatch:
-        w.batch = size;
-        break;
-      case Largest::kLength:
-        trial.scenario.PadTo(size);
-        break;
-      case Largest::kModel:
-        w.architecture = models_[static_cast<size_t>(size - 1)];
-        break;
-    }
+    Trial trial{{}, Asked(size), {}};
     trial.name = what_ == Largest::kModel
-                     ? w.architecture.name
+                     ? trial.scenario.workload.architecture.name
                      : fmt::format("{} {}", TextOf(what_), size);
     trial.job = EstimateJob(trial.scenario, target_.predictor, target_.cluster);
     return trial;
@@ -113,6 +104,22 @@ class Sizes {
   }
 
  private:
+  Scenario Asked(int64_t size) const {
+    Scenario asked = scenario_;
+    switch (what_) {
+      case Largest::kBatch:
+        asked.workload.batch = size;
+        break;
+      case Largest::kLength:
+        asked.PadTo(size);
+        break;
+      case Largest::kModel:
+        asked.workload.architecture = models_[static_cast<size_t>(size - 1)];
+        break;
+    }
+    return asked;
+  }
+
   Largest what_;
   const Scenario& scenario_;
   const PredictionTarget& target_;
@@ -123,7 +130,9 @@ class Sizes {
 // as large until it is too much, then by halving. Models may keep more than
 // larger ones do (lengths, experts), so each is asked.
 int64_t LargestOf(Largest what, const Sizes& sizes) {
-  const auto fits = [&](int64_t size) { return sizes.At(size).job.fits(); };
+  const auto fits = [&](int64_t size) {
+    return sizes.IsJob(size) && sizes.At(size).job.fits();
+  };
   const int64_t most = sizes.most();
   if (what == Largest::kModel) {
     for (int64_t size = most; size > 0; --size) {
@@ -207,7 +216,9 @@ Report LargestReport(Largest what,
     report.answers = {"/trials/0"};
     AddTrial(*fitting, table, list);
   }
-  if (largest < sizes.most()) AddTrial(sizes.At(largest + 1), table, list);
+  if (largest < sizes.most() && sizes.IsJob(largest + 1)) {
+    AddTrial(sizes.At(largest + 1), table, list);
+  }
   json["largest"] = Json(nullptr);
   if (!fitting) {
     report.exit_code = kNothingFits;
