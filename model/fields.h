@@ -347,6 +347,20 @@ void VisitFields(Archive& archive, A& a) {
   VisitTask(archive, a);
 }
 
+template <class Archive, Of<Fp8> F>
+void VisitFields(Archive& archive, F& f) {
+  archive(Field{.name = "scaling",
+                .about = "By largest values of steps before, or of a tensor, "
+                         "row, block of 32"},
+          f.scaling);
+  archive(Field{.name = "weight_gradients",
+                .about = "Products that make them are in 8 bits, too"},
+          f.weight_gradients);
+  archive(Field{.name = "gathered",
+                .about = "Ranks that share weights gather them in 8 bits"},
+          f.gathered);
+}
+
 template <class Archive, Of<Optimizer> O>
 void VisitFields(Archive& archive, O& o) {
   archive(Field{.name = "name", .about = "Its rule", .required = true}, o.kind);
@@ -534,6 +548,8 @@ void VisitFields(Archive& archive, W& w) {
                 .about = "What matrix products are in",
                 .required = true},
           w.precision);
+  archive(Field{.name = "fp8", .about = "Products in 8 bits: what scales them"},
+          w.fp8);
   archive(Field{.name = "optimizer",
                 .about = "The update; forward passes need none",
                 .required = true},

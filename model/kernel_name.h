@@ -97,6 +97,7 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "key and value up projection",
     "key gradient",
     "key projection",
+    "largest value",
     "latent projection",
     "layer norm",
     "layer norm gradient",

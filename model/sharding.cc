@@ -17,7 +17,8 @@ namespace {
 ShardUnit operator-(const ShardUnit& a, const ShardUnit& b) {
   return {a.elements - b.elements,
           a.trained - b.trained,
-          a.quantised - b.quantised};
+          a.quantised - b.quantised,
+          a.in_fp8 - b.in_fp8};
 }
 
 struct BlockCounts {
@@ -40,6 +41,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   unit.elements = TotalParameters(a) + adapters;
   unit.trained = w.trainable.everything() ? unit.elements : adapters;
   unit.quantised = w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
+  unit.in_fp8 = GathersInFp8(w) ? BlockMatrixElements(a) : 0;
   return unit;
 }
 
@@ -113,11 +115,16 @@ int64_t AdapterUnits(const Workload& w) {
          kMatrices * a.layers * std::max<int64_t>(0, joined - 1);
 }
 
+bool GathersInFp8(const Workload& w) {
+  return w.precision == Precision::kFp8 && w.fp8.gathered;
+}
+
 int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {
   const int64_t width =
       NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
-  return (unit.elements - unit.quantised) * width +
-         QuantisedBytes(unit.quantised, w.trainable);
+  return (unit.elements - unit.quantised - unit.in_fp8) * width +
+         QuantisedBytes(unit.quantised, w.trainable) +
+         unit.in_fp8 * kBytesOfFp8;
 }
 
 int64_t SummedBytes(const Workload& w, const ShardUnit& unit) {

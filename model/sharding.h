@@ -25,6 +25,7 @@ struct ShardUnit {
   int64_t elements = 0;   // adapters among them
   int64_t trained = 0;    // of these
   int64_t quantised = 0;  // of these, in few bits
+  int64_t in_fp8 = 0;     // of these, gathered in 8 bits
 };
 
 // The blocks, and what is outside of them: embeddings, last norm and head are
@@ -39,6 +40,9 @@ ShardUnits ShardUnitsOf(const Workload& workload);
 // Units within all blocks that adapters are by themselves, each gathered and
 // summed where it is used (Trainable::adapters_as_units).
 int64_t AdapterUnits(const Workload& workload);
+
+// Whether matrices of the blocks are gathered in 8 bits.
+bool GathersInFp8(const Workload& workload);
 
 // Bytes of a unit when it is gathered, and of its gradients as they are summed.
 int64_t GatheredBytes(const Workload& workload, const ShardUnit& unit);

@@ -327,6 +327,22 @@ void ValidateLoadFactor(const Workload& w) {
 
 // Muon and Adafactor look at whole matrices, each in the framework's own
 // operations.
+void ValidateFp8(const Workload& w) {
+  if (!w.fp8.gathered) return;
+  if (!ShardsParameters(w.parallel)) {
+    throw InputError(
+        fmt::format("fp8.gathered: expected false where nothing is gathered "
+                    "(parallel.shard: {}), got true; hint: zero3 or fsdp",
+                    ToText(w.parallel.shard)));
+  }
+  if (w.trainable.base_bits > 0) {
+    throw InputError(
+        fmt::format("fp8.gathered: expected false beside a base of {} bits, "
+                    "which is gathered as it is, got true",
+                    w.trainable.base_bits));
+  }
+}
+
 void ValidateOptimizer(const Workload& w) {
   const Optimizer& o = w.optimizer;
   if (o.state_bits != 0 && o.state_bits != 8) {
@@ -399,6 +415,7 @@ void Validate(const Workload& w) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));
   }
+  ValidateFp8(w);
   ValidateOptimizer(w);
   if (w.compression.kind == CompressionKind::kPowerSgd) {
     RequireCount(w.compression.rank,

@@ -151,6 +151,34 @@ inline constexpr auto kWords<LossKernels> =
                         {LossKernels::kFusedWidened, "fused_widened"},
                         {LossKernels::kChunked, "chunked"}});
 
+// What the numbers of a tensor in 8 bits are multiplied by.
+enum class Fp8Scaling {
+  kDelayed,  // by its largest values in steps before (Transformer Engine)
+  kTensor,   // by its largest value, which is read first (Transformer Engine's
+             // current scaling, torchao's tensorwise)
+  kRows,    // each row by its largest value, so that what is read by columns is
+            // cast once more (torchao's rowwise)
+  kBlocks,  // each 32 numbers by theirs, with a byte beside them (OCP MX)
+};
+template <>
+inline constexpr auto kWords<Fp8Scaling> =
+    Words<Fp8Scaling>("scaling of 8 bits",
+                      {{Fp8Scaling::kDelayed, "delayed"},
+                       {Fp8Scaling::kTensor, "tensor"},
+                       {Fp8Scaling::kRows, "rows"},
+                       {Fp8Scaling::kBlocks, "blocks"}});
+
+// Products of the blocks under Precision::kFp8; of no effect under others.
+struct Fp8 {
+  Fp8Scaling scaling = Fp8Scaling::kDelayed;
+  // Those that make gradients of weights are in 8 bits, too; else in 16.
+  bool weight_gradients = true;
+  // Matrices of the blocks are cast before they are gathered, which halves what
+  // is sent (torchtitan's enable_fsdp_float8_all_gather).
+  bool gathered = false;
+  friend bool operator==(const Fp8&, const Fp8&) = default;
+};
+
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::kAdamW;
   OptimizerImplementation implementation =
@@ -311,6 +339,7 @@ struct Workload {
   // all experts, and so as many rows however they are routed.
   double load_factor = 1;
   Precision precision = Precision::kFp32;
+  Fp8 fp8;
   Optimizer optimizer;
   Stack stack;
   Work work = Work::kTraining;
@@ -342,6 +371,8 @@ int64_t BytesPerElement(Precision precision);
 inline constexpr int64_t kSingle = 4;
 // Bytes of an operand that was cast for a product.
 inline constexpr int64_t kBytesOfFp8 = 1;
+// Of blocks of them; a scale is a byte (OCP Microscaling Formats 1.0, 5.1).
+inline constexpr int64_t kNumbersOfFp8Scale = 32;
 // What all but the products of the blocks are in: bf16 for fp8, else the same.
 Precision OutsideBlockProducts(Precision precision);
 

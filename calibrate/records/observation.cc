@@ -133,6 +133,11 @@ std::string RestOf(const model::Workload& w) {
   if (w.trainable.adapters_as_units) text += " adapters as units";
   if (!w.trainable.double_quantised) text += " quantised once";
   if (w.stack.stochastic_rounding) text += " stochastic rounding";
+  if (w.fp8.scaling != usual.fp8.scaling) {
+    text += fmt::format(" scaled by {}", model::ToText(w.fp8.scaling));
+  }
+  if (!w.fp8.weight_gradients) text += " weight gradients in 16 bits";
+  if (w.fp8.gathered) text += " gathered in 8 bits";
   if (w.load_factor != usual.load_factor) {
     text += fmt::format(" load factor {}", w.load_factor);
   }

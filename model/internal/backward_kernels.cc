@@ -152,7 +152,7 @@ void PassKernels::LinearBackward(
   if (input == Input::kNarrowed) WidenGradient(m * k);
   if (!Trains(matrix)) return;
   WeightGradientGemm("weight gradient", k, n, m);
-  if (fp8) ReadFp8(Reads::kGradient);
+  if (fp8 && w_.fp8.weight_gradients) ReadFp8(Reads::kGradient);
   WidenParameterGradient(k * n);
   if (bias && !(rules_.biases_in_products && IsOfBlock(matrix))) {
     BiasGradient(m, n);
@@ -468,7 +468,7 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
     if (!trains) return;
     GroupWeightGradient("expert weight gradient", r, k, n);
     list_.kernels.back().launches = ExpertLaunches(r);
-    if (fp8_) ReadFp8(Reads::kGradient);
+    if (fp8_ && w_.fp8.weight_gradients) ReadFp8(Reads::kGradient);
   };
   const auto each = [&](const auto& elementwise) {
     const size_t first = list_.kernels.size();

@@ -329,14 +329,37 @@ void PassKernels::Dequantise(int64_t elements) {
 }
 
 // An operand in 8 bits, and transposed for the pass back, in one kernel; of a
-// pass forward alone only the first. Scales are of the steps before (delayed
-// scaling), so that nothing is read for its largest value. Source: NVIDIA
-// TransformerEngine, cast_transpose.
+// pass forward alone only the first, as where weight gradients are of operands
+// in 16 bits. Source: NVIDIA TransformerEngine, cast_transpose; a scale of a
+// row serves one of the two (pytorch/ao, float8/README.md).
 void PassKernels::CastToFp8(KernelName name, int64_t elements) {
-  const int64_t copies = w_.work == Work::kForward ? 1 : 2;
-  Copy(name, elements, element_, copies * kBytesOfFp8);
-  Kernel& kernel = list_.kernels.back();
-  if (kernel.name == "cast weights") kernel.parameter_bytes = kernel.bytes();
+  const Fp8& fp8 = w_.fp8;
+  const bool weights = name == "cast weights";
+  const bool twice =
+      w_.work != Work::kForward && (weights || fp8.weight_gradients);
+  const int64_t copies = twice ? 2 : 1;
+  const size_t first = list_.kernels.size();
+  if (weights && fp8.gathered) {
+    // They come in 8 bits; what is left is the transposed copy.
+    if (twice) Copy(name, elements, kBytesOfFp8, kBytesOfFp8);
+  } else if (fp8.scaling == Fp8Scaling::kRows) {
+    for (int64_t i = 0; i < copies; ++i) {
+      Copy(name, elements, element_, kBytesOfFp8);
+    }
+  } else {
+    if (fp8.scaling == Fp8Scaling::kTensor) {
+      Reduction("largest value", elements, elements, element_, 0, 1);
+    }
+    Copy(name, elements, element_, copies * kBytesOfFp8);
+    if (fp8.scaling == Fp8Scaling::kBlocks) {
+      list_.kernels.back().bytes_written +=
+          copies * CeilDivide(elements, kNumbersOfFp8Scale);
+    }
+  }
+  if (!weights) return;
+  for (size_t i = first; i < list_.kernels.size(); ++i) {
+    list_.kernels[i].parameter_bytes = list_.kernels[i].bytes();
+  }
 }
 
 // Makes the last kernel a product of operands in 8 bits, the second of which
@@ -354,9 +377,8 @@ void PassKernels::ReadFp8(Reads second) {
 void PassKernels::BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k) {
   Dequantise(n * k);
   if (fp8_) {
-    // Hand-fused norms and activations leave 8 bits, twice, in the place of 16;
-    // attention does not.
-    if (!HandFused() || name == "attention output projection") {
+    // Attention leaves 16 bits.
+    if (!NarrowedByProducer() || name == "attention output projection") {
       CastToFp8("cast activation", m * k);
     }
     if (!BaseInFp8(w_)) CastToFp8("cast weights", n * k);

@@ -178,6 +178,12 @@ class PassKernels {
     return rules_.block == BlockKernels::kFusedPasses;
   }
   bool HandFused() const { return rules_.block == BlockKernels::kHandFused; }
+  // Hand-fused norms and activations leave 8 bits, twice, in the place of 16,
+  // where the scales are known before they are done.
+  bool NarrowedByProducer() const {
+    return HandFused() && w_.fp8.scaling != Fp8Scaling::kTensor &&
+           w_.fp8.scaling != Fp8Scaling::kRows;
+  }
   bool Compiled() const { return rules_.block == BlockKernels::kCompiled; }
   void LaidOutBias(int64_t elements);
   bool DropsActivation() const;

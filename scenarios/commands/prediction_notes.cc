@@ -224,6 +224,16 @@ void AddBatchNotes(const PredictionTarget& target,
                     scenario.train_samples),
         Caution::kBatchBeyondEpoch);
   }
+  const int64_t idle = target.cluster.idle_devices;
+  if (idle > 0 && workload.parallel.data == target.cluster.devices) {
+    notes.push_back(fmt::format(
+        "parallel.data={} leaves {} that {} paid for without work; --set "
+        "parallel.data={} has all of them train",
+        target.cluster.devices,
+        hardware::Plural(idle, "device"),
+        idle == 1 ? "is" : "are",
+        target.cluster.devices + idle));
+  }
 }
 
 void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {

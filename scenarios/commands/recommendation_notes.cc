@@ -89,7 +89,8 @@ std::optional<std::string> DevicesNote(const std::vector<Candidate>& candidates,
   if (options.global_batch) {
     return fmt::format(
         "{} sequences an optimizer step over all devices, each with the batch "
-        "and accumulation that are best for it; all-reduce over links and "
+        "and accumulation that are best for it, on as many as an instance has "
+        "or one, whatever parallel.data says; all-reduce over links and "
         "networks from their datasheets, not measured; whole instances are "
         "paid for",
         *options.global_batch);

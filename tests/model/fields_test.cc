@@ -87,6 +87,7 @@ Workload FromJson(const nlohmann::ordered_json& json) {
 
 TEST_CASE("every member is a field") {
   CHECK(FieldCount<Architecture>() == MemberCount<Architecture>());
+  CHECK(FieldCount<Fp8>() == MemberCount<Fp8>());
   CHECK(FieldCount<Optimizer>() == MemberCount<Optimizer>());
   CHECK(FieldCount<GradientCompression>() ==
         MemberCount<GradientCompression>());

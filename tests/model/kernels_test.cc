@@ -516,6 +516,54 @@ TEST_CASE("products of blocks have operands of 8 bits in fp8") {
         ExpandKernels(w).Counts(Phase::kForward).launches + 2 * 2 * 5);
 }
 
+// docs/models/counts.md, "8 bits": the casts before the first product of the
+// feed-forward block, where nothing before it leaves 8 bits.
+TEST_CASE("what scales 8 bits is read, by hand") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.architecture.layers = 2;
+  w.sequence_length = 8192;
+  w.precision = Precision::kFp8;
+  w.parallel = {.data = 8, .shard = Shard::kFsdp};
+  const auto casts = [&](std::string_view name) {
+    Validate(w);
+    int64_t bytes = 0;
+    int64_t seen = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      const std::string_view now = kernel.name.text();
+      const bool casts_now = now == "cast activation" ||
+                             now == "cast weights" || now == "largest value";
+      if (now == name) {
+        ++seen;
+        return bytes;
+      }
+      bytes = casts_now ? bytes + kernel.bytes() : 0;
+    }
+    CHECK(seen > 0);
+    return int64_t{0};
+  };
+  constexpr std::string_view kProduct = "feed-forward gate";
+  CHECK(casts(kProduct) == 369'098'752);
+  w.fp8.scaling = Fp8Scaling::kRows;
+  CHECK(casts(kProduct) == 553'648'128);
+  w.fp8.scaling = Fp8Scaling::kBlocks;
+  CHECK(casts(kProduct) == 374'865'920);
+  w.fp8.scaling = Fp8Scaling::kTensor;
+  CHECK(casts(kProduct) == 553'648'128);
+  // Inputs have one copy less, for a product in 16 bits does not read it.
+  w.fp8.weight_gradients = false;
+  CHECK(casts(kProduct) == 553'648'128 - 8192 * 4096);
+  int64_t products = 0;
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    if (kernel.name == "weight gradient") CHECK_FALSE(kernel.eight_bits);
+    products += kernel.eight_bits ? 1 : 0;
+  }
+  w.fp8.weight_gradients = true;
+  CHECK(products > 0);
+  w.fp8.gathered = true;
+  CHECK(casts(kProduct) == 318'767'104);
+}
+
 // Two documents of 16 in a row of 32 see half the pairs.
 TEST_CASE("attention stays inside packed documents") {
   Workload w = BertBase(3, 32);

@@ -89,6 +89,29 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
   CHECK(units.root.trained == kRoot - 128'256 * int64_t{4096});
 }
 
+// docs/models/counts.md, "8 bits".
+TEST_CASE("weights gathered in 8 bits, by hand") {
+  Workload w = Llama(Shard::kFsdp);
+  w.fp8.gathered = true;
+  CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0]) == 2 * kBlock);
+  w.precision = Precision::kFp8;
+  Validate(w);
+  const ShardUnits units = ShardUnitsOf(w);
+  CHECK(GatheredBytes(w, units.blocks[0]) == 218'120'192);
+  CHECK(GatheredBytes(w, units.root) == 2 * kRoot);
+  w.parallel.shard = Shard::kZero1;
+  CHECK(
+      Message(w).starts_with("fp8.gathered: expected false where nothing is "
+                             "gathered (parallel.shard: zero1), got true"));
+  w.parallel.shard = Shard::kZero3;
+  w.trainable.lora_rank = 8;
+  w.trainable.lora.query = true;
+  w.trainable.base_bits = 4;
+  CHECK(
+      Message(w).starts_with("fp8.gathered: expected false beside a base of "
+                             "4 bits"));
+}
+
 TEST_CASE("full sharding of 8 B over 8: 16 bytes a parameter over 8") {
   Workload w = Llama(Shard::kFsdp);
   w.stack.fusion = Fusion::kEager;  // fp32 logits, three times

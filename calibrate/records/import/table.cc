@@ -25,6 +25,7 @@
 #include "model/fields.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/parallel.h"
 #include "model/trainable.h"
 #include "model/validate.h"
 
@@ -289,6 +290,7 @@ void SetPrecision(const TableRow& row, Workload& workload) {
       (rule->second.base_bits == 0 || workload.trainable.lora_rank > 0)) {
     workload.precision = rule->second.products;
     workload.trainable.base_bits = rule->second.base_bits;
+    if (rule->second.scaling) workload.fp8.scaling = *rule->second.scaling;
     return;
   }
   try {
@@ -301,6 +303,20 @@ void SetPrecision(const TableRow& row, Workload& workload) {
       ContainsAny(row["stack_notes"], RulesOfTables().fp8_bases)) {
     workload.trainable.base_bits = 8;
   }
+}
+
+// What scales products in fp8.
+void SetFp8(const TableRow& row, Workload& workload) {
+  if (row["precision"] != model::ToText(model::Precision::kFp8)) return;
+  const std::string words = Lowered(row.StackWords());
+  for (const Fp8Rule& rule : RulesOfTables().fp8) {
+    if (!Contains(words, rule.words)) continue;
+    workload.fp8.scaling = rule.scaling;
+    workload.fp8.weight_gradients = rule.weight_gradients;
+    break;
+  }
+  workload.fp8.gathered = model::ShardsParameters(workload.parallel) &&
+                          ContainsAny(words, RulesOfTables().fp8_gathered);
 }
 
 // "full 21 layers": of so many blocks.
@@ -722,6 +738,7 @@ UsedRow Read(const TableRow& row) {
   Workload& workload = observation.workload;
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
   workload.parallel = ParallelOf(row, devices);
+  SetFp8(row, workload);
   RefuseParts(workload);
   const std::string notes = Lowered(row["stack_notes"]);
   for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {

@@ -132,9 +132,20 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.precisions = NamedOf(
       root, "precisions", [](const YamlMap& map, const std::string& at) {
         const YamlMap one = map.Map(at);
-        return PrecisionRule{WordOf<model::Precision>(one, "products"),
-                             one.Integer("base_bits", 0, 8)};
+        PrecisionRule rule{WordOf<model::Precision>(one, "products"),
+                           one.Integer("base_bits", 0, 8),
+                           std::nullopt};
+        if (one.Has("scaling")) {
+          rule.scaling = WordOf<model::Fp8Scaling>(one, "scaling");
+        }
+        return rule;
       });
+  rules.fp8 = ListOf(root, "fp8", [](const YamlMap& map) {
+    return Fp8Rule{map.Text("words"),
+                   WordOf<model::Fp8Scaling>(map, "scaling"),
+                   map.OptionalFlag("weight_gradients").value_or(true)};
+  });
+  rules.fp8_gathered = root.Texts("fp8_gathered");
   rules.all_adapters = root.Texts("all_adapters");
   rules.recomputing_recipes = root.Texts("recomputing_recipes");
   rules.full_recomputation = root.Texts("full_recomputation");

@@ -125,6 +125,13 @@ struct SourceRule {
   std::string notes;
 };
 
+// What scales products in 8 bits, by words of its stack.
+struct Fp8Rule {
+  std::string words;
+  model::Fp8Scaling scaling = model::Fp8Scaling::kDelayed;
+  bool weight_gradients = true;
+};
+
 // Blocks that are computed again where a column says nothing.
 struct RecomputedBlocks {
   std::string words;
@@ -134,6 +141,7 @@ struct RecomputedBlocks {
 struct PrecisionRule {
   model::Precision products = model::Precision::kFp32;
   int64_t base_bits = 0;  // of a frozen base beside adapters; 0: there is none
+  std::optional<model::Fp8Scaling> scaling;
 };
 
 // What words say against a row.
@@ -187,6 +195,8 @@ struct TableRules {
   std::vector<std::string> full_recomputation;
   std::vector<RecomputedBlocks> recomputed_blocks;
   std::vector<std::string> fp8_bases;
+  std::vector<Fp8Rule> fp8;
+  std::vector<std::string> fp8_gathered;
   std::vector<SourceRule> sources;
   std::vector<std::string> splits;
   std::vector<std::string> no_splits;

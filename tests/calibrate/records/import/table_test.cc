@@ -421,6 +421,27 @@ TEST_CASE("words of a stack say what of it is its own") {
   CHECK(blocks.gradient_checkpointing);
   CHECK(blocks.checkpointed_blocks == 16);
   CHECK(read("selective", "Megatron-LM,x").attention_checkpointing);
+  const auto scaled = [](std::string_view precision, std::string_view stack) {
+    const Table table = ParseDecoder(fmt::format(
+        "H100-SXM5-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,fsdp,full,{},none,,"
+        "{},pretrain,step_s,1,\n",
+        precision,
+        stack));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.fp8;
+  };
+  using enum model::Fp8Scaling;
+  CHECK(scaled("fp8", "NeMo / Megatron-Core,x") == model::Fp8{});
+  CHECK(scaled("fp8", "NeMo / Megatron-Core,FP8 current scaling").scaling ==
+        kTensor);
+  CHECK(scaled("mxfp8", "NeMo / Megatron-Core,x").scaling == kBlocks);
+  CHECK(scaled("fp8", "torchtitan + torchao,float8 linear").scaling == kTensor);
+  CHECK(scaled("fp8",
+               "torchtitan + torchao,float8 tensorwise with float8 "
+               "all-gather") == model::Fp8{kTensor, true, true});
+  CHECK(scaled("fp8", "torchtitan + torchao,float8 rowwise_with_gw_hp") ==
+        model::Fp8{kRows, false, false});
+  CHECK(scaled("bf16", "torchtitan + torchao,x") == model::Fp8{});
   const model::Workload foundry =
       read("none", "Composer/llm-foundry (PyTorch FSDP),FlashAttention");
   CHECK(foundry.stack.attention == model::Attention::kFlash1);
