@@ -269,8 +269,12 @@ int64_t HeadBytes(const Workload& w) {
   const Logits logits = LogitsOf(w);
   const Head head = w.architecture.head;
   if (head == Head::kCausalLanguageModel && !TwoSided(w)) {
-    // The last norm's input, and the operand of the projection.
-    return w.tokens() * w.architecture.hidden * (width.wide + width.element) +
+    // The last norm's input, and the operand of the projection; with one more
+    // in between that of it.
+    const Architecture& a = w.architecture;
+    const int64_t between = a.projects_embeddings() ? a.word_width() : 0;
+    return w.tokens() * (a.hidden * (width.wide + width.element) +
+                         between * width.element) +
            NormTemporaries(w, w.tokens());
   }
   const bool transformed =
@@ -278,9 +282,10 @@ int64_t HeadBytes(const Workload& w) {
       (head == Head::kQuestionAnswering && w.architecture.head_norm);
   if (!transformed) return 0;
   // Dense, GELU, LayerNorm: three inputs and the operand of the projection.
-  return logits.rows *
-         (w.architecture.hidden * (3 * width.element + width.wide) +
-          kStatistics);
+  const int64_t made =
+      logits.vocabulary ? w.architecture.word_width() : w.architecture.hidden;
+  return logits.rows * (w.architecture.hidden * width.element +
+                        made * (2 * width.element + width.wide) + kStatistics);
 }
 
 int64_t LongestQuery(const Workload& w) {
@@ -499,9 +504,11 @@ int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
   if (a.token_types > 0) ++tables;
   int64_t bytes = tokens * tables * kIndex;
   if (a.embedding_layer_norm) {
-    bytes += tokens * (a.hidden * width.wide + kStatistics);
+    bytes += tokens * (a.embedding_width() * width.wide + kStatistics);
   }
-  return bytes + tokens * a.hidden * width.mask;
+  // What the product reads that widens them.
+  if (a.projects_embeddings()) bytes += tokens * a.word_width() * width.element;
+  return bytes + tokens * a.embedding_width() * width.mask;
 }
 
 int64_t LogitBytes(const Workload& w) {
@@ -529,7 +536,7 @@ int64_t LogitBytes(const Workload& w) {
     // In place, with one fp32 copy; beside them the rows' own gradient.
     return LossChunk(w.architecture, logits.rows) * logits.classes *
                (BytesPerElement(w.precision) + kSingle) +
-           rows * w.architecture.hidden * BytesPerElement(w.precision);
+           rows * w.architecture.word_width() * BytesPerElement(w.precision);
   }
   if (LossOf(w).fuses && logits.vocabulary) {
     return rows * logits.classes * BytesPerElement(w.precision);
@@ -622,7 +629,7 @@ int64_t KeptByBlocks(const Workload& w) {
 }
 
 int64_t LossChunk(const Architecture& a, int64_t rows) {
-  const int64_t parts = CeilDivide(a.vocabulary, a.hidden);
+  const int64_t parts = CeilDivide(a.vocabulary, a.word_width());
   const int64_t least = CeilDivide(rows, parts);
   return std::min(
       rows, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least))));

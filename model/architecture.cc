@@ -185,17 +185,24 @@ class TensorLister {
 
 void AddEmbeddings(const Architecture& a, TensorLister& list) {
   list.SetLayer(0);
-  list.Add("word_embeddings", a.vocabulary * a.hidden, a.hidden);
+  list.Add("word_embeddings", a.vocabulary * a.word_width(), a.word_width());
+  const int64_t width = a.embedding_width();
   // Words are of both sides, positions and norms of each (BART).
   const int sides = a.family == Family::kEncoderDecoder ? 2 : 1;
   for (int side = 0; side < sides; ++side) {
     if (a.table_rows() > 0) {
-      list.Add("position_embeddings", a.positions * a.hidden, a.hidden);
+      list.Add("position_embeddings", a.positions * width, width);
     }
     if (a.token_types > 0) {
-      list.Add("token_type_embeddings", a.token_types * a.hidden, a.hidden);
+      list.Add("token_type_embeddings", a.token_types * width, width);
     }
-    if (a.embedding_layer_norm) list.LayerNorm("embeddings.LayerNorm");
+    if (a.embedding_layer_norm) list.NormOf("embeddings.LayerNorm", width);
+  }
+  if (a.projects_embeddings()) {
+    list.Linear("embeddings_project",
+                a.word_width(),
+                a.hidden,
+                a.family == Family::kEncoder);
   }
 }
 
@@ -220,13 +227,16 @@ void AddHead(const Architecture& a, TensorLister& list) {
       [[fallthrough]];
     case Head::kMaskedLanguageModel:
       // The projection itself is tied to the word embeddings.
-      list.Linear("cls.transform.dense", a.hidden, a.hidden, a.head_bias);
-      list.LayerNorm("cls.transform.LayerNorm");
+      list.Linear("cls.transform.dense", a.hidden, a.word_width(), a.head_bias);
+      list.NormOf("cls.transform.LayerNorm", a.word_width());
       list.Add("cls.predictions", a.vocabulary);
       break;
     case Head::kCausalLanguageModel:
+      if (a.projects_embeddings()) {
+        list.Linear("project_out", a.hidden, a.word_width(), false);
+      }
       if (a.untied_output) {
-        list.Linear("lm_head", a.hidden, a.vocabulary, false);
+        list.Linear("lm_head", a.word_width(), a.vocabulary, false);
       }
       if (a.logits_bias) list.Add("lm_head", a.vocabulary);
       break;

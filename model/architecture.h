@@ -111,6 +111,10 @@ struct Architecture {
   int64_t heads = 0;
   int64_t intermediate = 0;
   int64_t vocabulary = 0;
+  // Width of the table of tokens, in an encoder of all embeddings, which a
+  // product widens to `hidden`; what predicts tokens comes down to it again
+  // (Clark et al. 2020, ELECTRA; Zhang et al. 2022, OPT-350m). 0: hidden.
+  int64_t embedding_size = 0;
   // Rows of the learned position table, of each side; 0 = fixed. Without a
   // table (rotary) the longest sequence, 0 = any.
   int64_t positions = 0;
@@ -196,6 +200,15 @@ struct Architecture {
   bool joint_projection() const;
   bool norm_before() const;  // a block begins with a norm
   bool latent() const { return latent_key_value > 0; }
+  // Width of the table of tokens; of those of positions and types, and of the
+  // norm behind them.
+  int64_t word_width() const {
+    return embedding_size > 0 ? embedding_size : hidden;
+  }
+  int64_t embedding_width() const {
+    return family == Family::kEncoder ? word_width() : hidden;
+  }
+  bool projects_embeddings() const { return word_width() != hidden; }
   // Position table of so many rows; 0 = none to learn.
   int64_t table_rows() const {
     return position_kind == PositionKind::kTable ? positions : 0;

@@ -225,6 +225,14 @@ Architecture Opt(std::string name,
   return a;
 }
 
+// The one of them with norms behind attention and feed-forward.
+Architecture Opt350m() {
+  Architecture a = Opt("opt-350m", 24, 1024, 16);
+  a.embedding_size = 512;
+  a.norm_placement = NormPlacement::kAfter;
+  return a;
+}
+
 }  // namespace
 
 Architecture Gpt2(std::string name,
@@ -369,6 +377,7 @@ std::vector<Architecture> DecoderPresets() {
       Mpt7b(),
       // facebook/opt-*
       Opt("opt-125m", 12, 768, 12),
+      Opt350m(),
       Opt("opt-1.3b", 24, 2048, 32),
       Opt("opt-6.7b", 32, 4096, 32),
   };

@@ -38,6 +38,19 @@ Architecture Roberta(std::string name,
   return a;
 }
 
+// Clark et al. 2020: the discriminator.
+Architecture Electra(std::string name,
+                     int64_t layers,
+                     int64_t hidden,
+                     int64_t heads,
+                     int64_t embedding_size) {
+  Architecture a = Bert(std::move(name), layers, hidden, heads, 30522);
+  a.embedding_size = embedding_size == hidden ? 0 : embedding_size;
+  a.pooler = false;
+  a.classifier_dense = true;
+  return a;
+}
+
 Architecture DistilBert() {
   Architecture a = Bert("distilbert-base-uncased", 6, 768, 12, 30522);
   a.token_types = 0;
@@ -151,6 +164,10 @@ std::vector<Architecture> EncoderPresets() {
       Roberta("roberta-base", 12, 768, 12),
       Roberta("roberta-large", 24, 1024, 16),
       DistilBert(),
+      // google/electra-*-discriminator
+      Electra("electra-small", 12, 256, 4, 128),
+      Electra("electra-base", 12, 768, 12, 768),
+      Electra("electra-large", 24, 1024, 16, 1024),
       // answerdotai/ModernBERT-*
       ModernBert("modernbert-base", {22, 768, 12, 1152}),
       ModernBert("modernbert-large", {28, 1024, 16, 2624}),

@@ -287,6 +287,10 @@ void VisitDimensions(Archive& archive, A& a) {
                 .required = true,
                 .least = 1},
           a.vocabulary);
+  archive(Field{.name = "embedding_size",
+                .about = "Width of the table of tokens, of an encoder's other "
+                         "tables too; 0: hidden"},
+          a.embedding_size);
   archive(
       Field{.name = "positions",
             .about = "Rows of the table of positions, a side; 0: fixed ones"},

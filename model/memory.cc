@@ -282,7 +282,7 @@ int64_t RankMemory::GradientsAboveLowest() const {
   if (w_.trainable.everything()) {
     const bool tied = PredictsVocabulary(w_) && !a.untied_output;
     above = trained_ - BlockMatrixElements(a) / blocks -
-            (tied ? 0 : a.vocabulary * a.hidden);
+            (tied ? 0 : a.vocabulary * a.word_width());
   }
   return static_cast<int64_t>(static_cast<double>(GradientBytes()) *
                               static_cast<double>(above) /
@@ -392,7 +392,7 @@ Moment RankMemory::BackwardEnd() const {
         {"optimizer state", Size(StateBytes())},
         {"activations", Size(everything ? EmbeddingBytes(w_, w_.tokens()) : 0)},
         {"embedding gradient",
-         Size(whole_table ? a.vocabulary * a.hidden * kSingle : 0)},
+         Size(whole_table ? a.vocabulary * a.word_width() * kSingle : 0)},
         {"backward transients",
          Size(2 * w_.tokens() * a.hidden * BytesOfWideResult(w_))},
         {"workspace", surroundings_.workspace},

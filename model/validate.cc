@@ -58,7 +58,8 @@ double LargestSum(const Workload& w) {
                        3 * h * (real(a.intermediate) + experts);
   const double weights =
       block * (w.trainable.lora_rank > 0 ? 3 : 1) * layers +
-      h * (2 * h + real(a.vocabulary + a.positions + a.token_types + a.labels));
+      std::max(h, real(a.embedding_size)) *
+          (4 * h + real(a.vocabulary + a.positions + a.token_types + a.labels));
   const double pairs = tokens * length * layers;
   const double activations = tokens * (h + real(a.intermediate)) * layers +
                              pairs * real(a.heads) +
@@ -175,6 +176,19 @@ void ValidateBlock(const Architecture& a) {
       a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
 }
 
+void ValidateEmbeddings(const Architecture& a) {
+  RequireCount(a.embedding_size, 0, kLargestDimension, "model.embedding_size");
+  if (!a.projects_embeddings()) return;
+  const bool two_sided = a.family == Family::kEncoderDecoder;
+  if (!two_sided && a.next_token_blocks == 0) return;
+  throw InputError(fmt::format(
+      "model.embedding_size: expected hidden = {} or 0 in {}, got "
+      "{}",
+      a.hidden,
+      two_sided ? "an encoder-decoder" : "a model with next_token_blocks",
+      a.embedding_size));
+}
+
 void ValidateArchitecture(const Architecture& a) {
   const auto dimension = [](int64_t value, std::string_view what) {
     RequireCount(value, 1, kLargestDimension, what);
@@ -189,6 +203,7 @@ void ValidateArchitecture(const Architecture& a) {
   dimension(a.heads, "model.heads");
   dimension(a.intermediate, "model.intermediate");
   dimension(a.vocabulary, "model.vocabulary");
+  ValidateEmbeddings(a);
   RequireCount(a.positions, 0, kLargestDimension, "model.positions");
   RequireCount(
       a.position_offset, 0, kLargestDimension, "model.position_offset");

@@ -89,6 +89,7 @@ std::string UnusualDimensions(const model::Architecture& a) {
   if (a.family != usual.family) {
     text += fmt::format(" {}", model::ToText(a.family));
   }
+  add("embedding size", a.embedding_size, usual.embedding_size);
   add("positions", a.positions, usual.positions);
   add("position offset", a.position_offset, usual.position_offset);
   add("token types", a.token_types, usual.token_types);

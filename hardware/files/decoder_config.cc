@@ -486,11 +486,18 @@ Architecture ReadOpt(const ConfigJson& c) {
   a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", "relu", a);
   a.dropout = c.Share("dropout", 0.1);
-  c.Expect("word_embed_proj_dim", a.hidden);
-  c.Expect("do_layer_norm_before", true);
+  a.embedding_size = c.Count("word_embed_proj_dim", a.hidden);
+  if (!a.projects_embeddings()) a.embedding_size = 0;
+  if (!c.Flag("do_layer_norm_before", true)) {  // OPT-350m alone
+    a.norm_placement = model::NormPlacement::kAfter;
+  }
   c.Expect("enable_bias", true);
   c.Expect("layer_norm_elementwise_affine", true);
-  c.Expect("_remove_final_layer_norm", false);
+  if (a.norm_before()) {
+    a.final_norm = !c.Flag("_remove_final_layer_norm", false);
+  } else {
+    c.Has("_remove_final_layer_norm");
+  }
   a.untied_output = !c.Flag("tie_word_embeddings", true);
   Ignore(c,
          {"activation_dropout",

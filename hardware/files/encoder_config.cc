@@ -40,7 +40,8 @@ Architecture ReadRoberta(const ConfigJson& c) {
 // Clark et al. 2020: the discriminator.
 Architecture ReadElectra(const ConfigJson& c) {
   Architecture a = ReadBert(c);
-  c.Expect("embedding_size", a.hidden);
+  a.embedding_size = c.Count("embedding_size", 128);
+  if (!a.projects_embeddings()) a.embedding_size = 0;
   a.pooler = false;
   a.classifier_dense = true;
   Ignore(c,

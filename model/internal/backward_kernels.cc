@@ -117,7 +117,7 @@ void PassKernels::NextTokenBackward() {
   LayerNormBackward(tokens);
   ResidualGradientAdd(tokens);
   if (!w_.trainable.everything()) return;
-  TableGradient(a_.vocabulary, tokens);
+  TableGradient(a_.vocabulary, tokens, h);
   AddWeightGradient("tied gradient add", a_.vocabulary * h);
 }
 
@@ -798,10 +798,21 @@ void PassKernels::HeadBackward() {
     LossBackward(2 * b, w_.sequence_length);
     LinearBackward(
         Matrix::kTaskHead, HeadTokens(), 2, h, true, Input::kNarrowed);
-    if (a_.head_norm) HeadTransformBackward(Matrix::kTaskHead, HeadTokens());
+    if (a_.head_norm) {
+      HeadTransformBackward(Matrix::kTaskHead, HeadTokens(), h);
+    }
   } else if (VocabularyHead()) {
     const int64_t rows = PredictedTokens();
     VocabularyBackward(rows);
+    const bool causal = a_.head == Head::kCausalLanguageModel;
+    if (causal && a_.projects_embeddings()) {
+      LinearBackward(Matrix::kVocabularyHead,
+                     rows,
+                     a_.word_width(),
+                     h,
+                     false,
+                     Input::kNarrowed);
+    }
     if (ChunkedLoss()) {
       if (NormOfItsOwn()) {
         LayerNormBackward(HeadTokens());
@@ -809,8 +820,8 @@ void PassKernels::HeadBackward() {
       }
       return;
     }
-    if (a_.head != Head::kCausalLanguageModel) {
-      HeadTransformBackward(Matrix::kVocabularyHead, rows);
+    if (!causal) {
+      HeadTransformBackward(Matrix::kVocabularyHead, rows, a_.word_width());
     }
     if (a_.head == Head::kPreTraining) {
       LossBackward(b, 2);
@@ -828,18 +839,24 @@ void PassKernels::HeadBackward() {
   }
 }
 
-void PassKernels::HeadTransformBackward(Matrix matrix, int64_t rows) {
-  const int64_t h = a_.hidden;
-  LayerNormBackward(rows);
-  Elementwise(
-      "gelu gradient", rows * h, 2 * element_, element_, kGeluBackwardFlops, 2);
-  LinearBackward(matrix, rows, h, h, a_.head_bias, Input::kNarrowed);
+void PassKernels::HeadTransformBackward(Matrix matrix,
+                                        int64_t rows,
+                                        int64_t width) {
+  NormBackward(rows, width, wide_);
+  Elementwise("gelu gradient",
+              rows * width,
+              2 * element_,
+              element_,
+              kGeluBackwardFlops,
+              2);
+  LinearBackward(
+      matrix, rows, width, a_.hidden, a_.head_bias, Input::kNarrowed);
 }
 
 void PassKernels::VocabularyBackward(int64_t rows) {
-  const int64_t h = a_.hidden;
+  const int64_t words = a_.word_width();
   if (ChunkedLoss()) {
-    Elementwise("loss gradient", rows * h, element_, element_, 1);
+    Elementwise("loss gradient", rows * words, element_, element_, 1);
     return;
   }
   LossBackward(rows, a_.vocabulary);
@@ -850,9 +867,9 @@ void PassKernels::VocabularyBackward(int64_t rows) {
   LinearBackward(Matrix::kVocabulary,
                  rows,
                  a_.vocabulary,
-                 h,
+                 words,
                  a_.head != Head::kCausalLanguageModel || a_.logits_bias,
-                 Input::kNarrowed);
+                 words == a_.hidden ? Input::kNarrowed : Input::kAsItIs);
 }
 
 void PassKernels::ScatterFirstTokens() {
@@ -893,19 +910,30 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
 // Gradients of tables are dense: zeroed, then rows added. A table that the
 // logits are made with too has that gradient added to it.
 void PassKernels::EmbeddingsBackward(int64_t tokens) {
-  const int64_t elements = tokens * a_.hidden;
-  DropoutBackward(elements, wide_);
-  if (a_.embedding_layer_norm) LayerNormBackward(tokens);
+  const int64_t words = a_.word_width();
+  const int64_t width = a_.embedding_width();
+  const bool words_alone = words != width;
+  const auto through_projection = [&] {
+    LinearBackward(Matrix::kEmbeddings,
+                   tokens,
+                   a_.hidden,
+                   words,
+                   a_.family == Family::kEncoder,
+                   Input::kNarrowed);
+  };
+  if (a_.projects_embeddings() && !words_alone) through_projection();
+  DropoutBackward(tokens * width, wide_);
+  if (a_.embedding_layer_norm) NormBackward(tokens, width, wide_);
   if (Sinusoids() && EagerOutside()) {
-    Elementwise("embedding scale gradient", elements, 4, 4, 1);
+    Elementwise("embedding scale gradient", tokens * width, 4, 4, 1);
   }
-  const std::array table_rows = {
-      a_.vocabulary, a_.table_rows(), a_.token_types};
-  for (const int64_t rows : table_rows) {
-    if (rows > 0) TableGradient(rows, tokens);
+  if (words_alone) through_projection();
+  TableGradient(a_.vocabulary, tokens, words);
+  for (const int64_t rows : std::array{a_.table_rows(), a_.token_types}) {
+    if (rows > 0) TableGradient(rows, tokens, width);
   }
   if (VocabularyHead() && EagerOutside() && !a_.untied_output) {
-    AddWeightGradient("tied gradient add", a_.vocabulary * a_.hidden);
+    AddWeightGradient("tied gradient add", a_.vocabulary * words);
   }
 }
 
@@ -926,9 +954,9 @@ void PassKernels::PositionBiasBackward(int64_t length) {
   kernel.bytes_written = biases * 4;
 }
 
-void PassKernels::TableGradient(int64_t rows, int64_t tokens) {
-  const int64_t elements = tokens * a_.hidden;
-  Copy("zero table gradient", rows * a_.hidden, 0, 4);
+void PassKernels::TableGradient(int64_t rows, int64_t tokens, int64_t width) {
+  const int64_t elements = tokens * width;
+  Copy("zero table gradient", rows * width, 0, 4);
   list_.kernels.back().parameter_bytes = list_.kernels.back().bytes();
   Kernel& kernel = Push("table gradient", KernelKind::kEmbedding, elements);
   kernel.vector_flops = elements;

@@ -81,11 +81,9 @@ AttentionShape PassKernels::CrossAttention() const {
           /*positions=*/false};
 }
 
-void PassKernels::EmbeddingsForward(int64_t tokens) {
-  const int64_t elements = tokens * a_.hidden;
-  int64_t tables = 1;
-  if (a_.table_rows() > 0) ++tables;
-  if (a_.token_types > 0) ++tables;
+// Rows of so many tables, summed.
+void PassKernels::GatherRows(int64_t tables, int64_t tokens, int64_t width) {
+  const int64_t elements = tokens * width;
   const int64_t gathers = EagerOutside() ? tables : 1;
   const bool in_one = Sinusoids() && !EagerOutside();
   for (int64_t i = 0; i < gathers; ++i) {
@@ -95,15 +93,37 @@ void PassKernels::EmbeddingsForward(int64_t tokens) {
     kernel.bytes_written = elements * (EagerOutside() ? 4 : wide_);
     kernel.vector_flops = (rows_read - 1 + (in_one ? 2 : 0)) * elements;
   }
-  if (EagerOutside()) {
-    if (Sinusoids()) Elementwise("embedding scale", elements, 4, 4, 1);
-    const int64_t added = tables - 1 + (Sinusoids() ? 1 : 0);
-    for (int64_t i = 0; i < added; ++i) {
-      Elementwise("embedding add", elements, 8, 4, 1);
-    }
+  if (!EagerOutside()) return;
+  if (Sinusoids()) Elementwise("embedding scale", elements, 4, 4, 1);
+  const int64_t added = tables - 1 + (Sinusoids() ? 1 : 0);
+  for (int64_t i = 0; i < added; ++i) {
+    Elementwise("embedding add", elements, 8, 4, 1);
   }
-  if (a_.embedding_layer_norm) LayerNormForward(tokens);
-  if (dropout_ && !Compiled()) Dropout(elements, wide_);
+}
+
+// Tables narrower than the blocks.
+void PassKernels::WidenEmbeddings(int64_t tokens) {
+  CastOperand(tokens * a_.word_width());
+  Gemm("embedding projection", tokens, a_.hidden, a_.word_width());
+}
+
+void PassKernels::EmbeddingsForward(int64_t tokens) {
+  const int64_t width = a_.embedding_width();
+  const bool words_alone = a_.word_width() != width;
+  int64_t tables = words_alone ? 0 : 1;
+  if (a_.table_rows() > 0) ++tables;
+  if (a_.token_types > 0) ++tables;
+  if (words_alone) {
+    GatherRows(1, tokens, a_.word_width());
+    WidenEmbeddings(tokens);
+  }
+  if (tables > 0) GatherRows(tables, tokens, width);
+  if (words_alone && tables > 0) {
+    Elementwise("embedding add", tokens * width, 2 * wide_, wide_, 1);
+  }
+  if (a_.embedding_layer_norm) NormForward(tokens, width, wide_);
+  if (dropout_ && !Compiled()) Dropout(tokens * width, wide_);
+  if (a_.projects_embeddings() && !words_alone) WidenEmbeddings(tokens);
 }
 
 // Raffel et al. 2020, section 2.1: once for all blocks of a side, from distances
@@ -190,8 +210,12 @@ PassKernels::WeightCasts PassKernels::CastsOfHead() const {
   } else if (VocabularyHead()) {
     if (a_.head == Head::kPreTraining) matrix(2, h);
     const bool causal = a_.head == Head::kCausalLanguageModel;
-    if (!causal) matrix(h, h, a_.head_bias);
-    matrix(a_.vocabulary, h, !causal || a_.logits_bias);
+    const int64_t words = a_.word_width();
+    if (!causal || words != h) matrix(words, h, !causal && a_.head_bias);
+    matrix(a_.vocabulary, words, !causal || a_.logits_bias);
+  }
+  if (a_.projects_embeddings()) {
+    matrix(h, a_.word_width(), a_.family == Family::kEncoder);
   }
   return casts;
 }
@@ -942,7 +966,7 @@ void PassKernels::HeadForward() {
     Loss(b, a_.labels);
   } else if (a_.head == Head::kQuestionAnswering) {
     CastOperand(HeadTokens() * h);
-    if (a_.head_norm) HeadTransformForward(HeadTokens());
+    if (a_.head_norm) HeadTransformForward(HeadTokens(), h);
     Gemm("span logits", HeadTokens(), 2, h);
     Loss(2 * b, w_.sequence_length);
   } else if (VocabularyHead()) {
@@ -956,17 +980,21 @@ void PassKernels::HeadForward() {
     } else {
       CastOperand(rows * h);
     }
-    if (a_.head != Head::kCausalLanguageModel) HeadTransformForward(rows);
+    if (a_.head != Head::kCausalLanguageModel) {
+      HeadTransformForward(rows, a_.word_width());
+    } else if (a_.projects_embeddings()) {
+      Gemm("logits projection", rows, a_.word_width(), h);
+    }
     VocabularyForward(rows);
   }
 }
 
 // A dense layer, its activation and a norm before what the head gives.
-void PassKernels::HeadTransformForward(int64_t rows) {
-  const int64_t elements = rows * a_.hidden;
-  Gemm("head transform", rows, a_.hidden, a_.hidden);
+void PassKernels::HeadTransformForward(int64_t rows, int64_t width) {
+  const int64_t elements = rows * width;
+  Gemm("head transform", rows, width, a_.hidden);
   Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
-  LayerNormForward(rows);
+  NormForward(rows, width, wide_);
   CastOperand(elements);
 }
 
@@ -976,7 +1004,7 @@ void PassKernels::VocabularyForward(int64_t rows) {
     ChunkedVocabulary(rows);
     return;
   }
-  Gemm("vocabulary logits", rows, a_.vocabulary, a_.hidden);
+  Gemm("vocabulary logits", rows, a_.vocabulary, a_.word_width());
   if (a_.output_soft_cap) {
     Elementwise("soft cap", rows * a_.vocabulary, element_, element_, 2, 1);
   }
@@ -991,12 +1019,12 @@ bool PassKernels::ChunkedLoss() const {
 // at a time the logits, their loss and gradient in place, and at once the
 // gradients of what the logits were made of; the backward pass only scales.
 void PassKernels::ChunkedVocabulary(int64_t rows) {
-  const int64_t h = a_.hidden;
+  const int64_t words = a_.word_width();
   const int64_t chunk = LossChunk(a_, rows);
   const int64_t chunks = CeilDivide(rows, chunk);
   const int64_t each = CeilDivide(rows, chunks);
   const auto repeat = [&] { list_.kernels.back().launches = chunks; };
-  Gemm("logits chunk", each, a_.vocabulary, h);
+  Gemm("logits chunk", each, a_.vocabulary, words);
   repeat();
   const int64_t width = w_.work == Work::kForward ? 0 : element_;
   Reduction("loss chunk",
@@ -1008,10 +1036,10 @@ void PassKernels::ChunkedVocabulary(int64_t rows) {
             a_.output_soft_cap ? 2 : 1);
   repeat();
   if (w_.work == Work::kForward) return;
-  Gemm("input gradient", each, h, a_.vocabulary);
+  Gemm("input gradient", each, words, a_.vocabulary);
   repeat();
   if (!Trains(Matrix::kVocabulary)) return;
-  WeightGradientGemm("weight gradient", h, a_.vocabulary, each);
+  WeightGradientGemm("weight gradient", words, a_.vocabulary, each);
   repeat();
 }
 

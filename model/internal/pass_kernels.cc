@@ -169,7 +169,9 @@ bool PassKernels::DropsActivation() const {
 // Whether a weight has a gradient, in a block that has a backward pass.
 bool PassKernels::Trains(Matrix matrix) const {
   if (w_.trainable.lora_rank > 0) return matrix == Matrix::kTaskHead;
-  return matrix != Matrix::kVocabulary || w_.trainable.everything();
+  const bool of_tables =
+      matrix == Matrix::kVocabulary || matrix == Matrix::kEmbeddings;
+  return !of_tables || w_.trainable.everything();
 }
 
 bool PassKernels::HasAdapter(Matrix matrix) const {
@@ -202,6 +204,7 @@ bool PassKernels::HasAdapter(Matrix matrix) const {
     case Matrix::kPooler:
     case Matrix::kTaskHead:
     case Matrix::kVocabularyHead:
+    case Matrix::kEmbeddings:
     case Matrix::kVocabulary:
       return false;
   }

@@ -96,6 +96,7 @@ enum class Matrix {
   kPooler,
   kTaskHead,        // trains beside adapters
   kVocabularyHead,  // the transform before the logits
+  kEmbeddings,      // widens them
   kVocabulary,      // tied to the word embeddings
 };
 
@@ -244,6 +245,8 @@ class PassKernels {
     return TwoSided() && a_.position_kind == PositionKind::kTable &&
            a_.positions == 0;
   }
+  void GatherRows(int64_t tables, int64_t tokens, int64_t width);
+  void WidenEmbeddings(int64_t tokens);
   void EmbeddingsForward(int64_t tokens);
   // A bias a head and pair of positions, which scores have added to them.
   bool Biased(const AttentionShape& shape) const {
@@ -345,7 +348,7 @@ class PassKernels {
   // The norm behind the last block has no residual to go with, unless the first
   // block does without: each block has two of them, and one is left over.
   bool NormOfItsOwn() const { return a_.closing_norm() && a_.first_norm; }
-  void HeadTransformForward(int64_t rows);
+  void HeadTransformForward(int64_t rows, int64_t width);
   void VocabularyForward(int64_t rows);
   void Loss(int64_t rows, int64_t classes);
   bool ChunkedLoss() const;
@@ -409,14 +412,14 @@ class PassKernels {
   void SoftmaxBackward(const AttentionShape& shape);
   void MaterialisedAttentionBackward(const AttentionShape& shape);
   void HeadBackward();
-  void HeadTransformBackward(Matrix matrix, int64_t rows);
+  void HeadTransformBackward(Matrix matrix, int64_t rows, int64_t width);
   void VocabularyBackward(int64_t rows);
   void NextTokenBackward();
   void ScatterFirstTokens();
   void LossBackward(int64_t rows, int64_t classes);
   void EmbeddingsBackward(int64_t tokens);
   void PositionBiasBackward(int64_t length);
-  void TableGradient(int64_t rows, int64_t tokens);
+  void TableGradient(int64_t rows, int64_t tokens, int64_t width);
   void AddWeightGradient(KernelName name, int64_t elements);
 
   const Workload& w_;

@@ -218,5 +218,60 @@ TEST_CASE("parts of positions that do not go together") {
         "model.joint_gate: expected gated beside it, got false");
 }
 
+// By hand, docs/models/encoders.md, "ELECTRA and OPT-350m".
+TEST_CASE("tables narrower than the blocks, by hand") {
+  const Architecture electra = FindArchitecture("electra-small");
+  CHECK(TotalParameters(electra) == 13'549'314);
+  Workload w = Of(electra, 2, 128);
+  const auto flops = [&](KernelName name, Phase phase) {
+    return SumsOf(w, name, phase).matrix_flops;
+  };
+  constexpr KernelName kWidened = "embedding projection";
+  CHECK(flops(kWidened, Phase::kForward) == 2LL * 256 * 128 * 256);
+  // Rows of 128 numbers in fp32 from three tables, and the index of each.
+  CHECK(SumsOf(w, "embedding gather", Phase::kForward).bytes ==
+        3 * (256 * 128 * 4 * 2 + 256 * 8));
+  CHECK(SumsOf(w, "zero table gradient", Phase::kBackward).bytes ==
+        (30'522 + 512 + 2) * 128 * 4);
+  // What the same with tables of 256 has is as much in blocks.
+  Workload wide = w;
+  wide.architecture.embedding_size = 0;
+  CHECK(StepModelFlops(w) - StepModelFlops(wide) == 3 * 2LL * 256 * 128 * 256);
+  CHECK(Activations(w).kept - Activations(wide).kept ==
+        256 * (128 * 2 - 128 * 4 - 128));
+  w.trainable.frozen_layers = 2;
+  CHECK(SumsOf(w, "zero table gradient", Phase::kBackward).launches == 0);
+
+  // The masked head comes down to 128 before the logits.
+  w = Of(electra, 2, 128);
+  w.architecture.head = Head::kMaskedLanguageModel;
+  CHECK(HeadParameters(w.architecture) == 256 * 128 + 128 + 2 * 128 + 30'522);
+  CHECK(flops("head transform", Phase::kForward) == 2LL * 256 * 128 * 256);
+  CHECK(flops("vocabulary logits", Phase::kForward) ==
+        2LL * 256 * 30'522 * 128);
+
+  w = Of(FindArchitecture("opt-350m"), 2, 128);
+  CHECK(TotalParameters(w.architecture) == 331'196'416);
+  CHECK(flops(kWidened, Phase::kForward) == 2LL * 256 * 512 * 1024);
+  CHECK(flops("logits projection", Phase::kForward) == 2LL * 256 * 512 * 1024);
+  CHECK(flops("vocabulary logits", Phase::kForward) ==
+        2LL * 256 * 50'272 * 512);
+  CHECK(SumsOf(w, "zero table gradient", Phase::kBackward).bytes ==
+        (50'272 * 512 + 2'050 * 1024) * 4);
+  // Norms behind attention and feed-forward, none behind the last block.
+  CHECK_FALSE(w.architecture.closing_norm());
+  w.stack.fusion = Fusion::kLiger;
+  CHECK(SumsOf(w, "logits chunk", Phase::kForward).matrix_flops ==
+        2LL * 256 * 50'272 * 512);
+  CHECK(SumsOf(w, "logits projection", Phase::kForward).launches == 1);
+
+  w.architecture.next_token_blocks = 1;
+  CHECK_THROWS_WITH_AS(
+      Validate(w),
+      "model.embedding_size: expected hidden = 1024 or 0 in a model with "
+      "next_token_blocks, got 512",
+      InputError);
+}
+
 }  // namespace
 }  // namespace trainfare::model

@@ -52,10 +52,17 @@ def deepseek(config, *size, q_rank, experts, per_token, inner, shared, dense):
                  first_k_dense_replace=dense)
 
 
-def opt(layers, hidden, heads):
+def opt(layers, hidden, heads, words=None, **more):
     return t.OPTConfig(num_hidden_layers=layers, hidden_size=hidden,
                        num_attention_heads=heads, ffn_dim=4 * hidden,
-                       word_embed_proj_dim=hidden, vocab_size=50272)
+                       word_embed_proj_dim=words or hidden, vocab_size=50272,
+                       **more)
+
+
+def electra(layers, hidden, heads, words):
+    return t.ElectraConfig(num_hidden_layers=layers, hidden_size=hidden,
+                           num_attention_heads=heads,
+                           intermediate_size=4 * hidden, embedding_size=words)
 
 
 def neox(layers, hidden, heads, inner):
@@ -167,8 +174,12 @@ PRESETS = {
     "mpt-7b": t.MptConfig(d_model=4096, n_heads=32, n_layers=32,
                           vocab_size=50432),
     "opt-125m": opt(12, 768, 12),
+    "opt-350m": opt(24, 1024, 16, 512, do_layer_norm_before=False),
     "opt-1.3b": opt(24, 2048, 32),
     "opt-6.7b": opt(32, 4096, 32),
+    "electra-small": electra(12, 256, 4, 128),
+    "electra-base": electra(12, 768, 12, 768),
+    "electra-large": electra(24, 1024, 16, 1024),
     "modernbert-base": modernbert(22, 768, 12, 1152),
     "modernbert-large": modernbert(28, 1024, 16, 2624),
     "t5-small": t5(6, 512, 8, 2048),
@@ -184,7 +195,7 @@ PRESETS = {
 def head(config):
     if config.is_encoder_decoder:
         return t.AutoModelForSeq2SeqLM
-    if config.model_type == "modernbert":
+    if config.model_type in ("electra", "modernbert"):
         return t.AutoModelForSequenceClassification
     return t.AutoModelForCausalLM
 

@@ -38,6 +38,14 @@ void CheckDimensions(const Architecture& architecture) {
   require_positive("heads", architecture.heads);
   require_positive("intermediate", architecture.intermediate);
   require_positive("vocabulary", architecture.vocabulary);
+  if (architecture.projects_embeddings()) {
+    throw InputError(
+        fmt::format("model {}: embedding_size: this trainer's tables are as "
+                    "wide as its blocks ({}), got {}",
+                    architecture.name,
+                    architecture.hidden,
+                    architecture.embedding_size));
+  }
   if (architecture.family == Family::kEncoderDecoder) {
     require_positive("decoder_layers", architecture.decoder_layers);
   } else {

@@ -22,8 +22,7 @@ DEEPSEEK = {**FEW, "num_experts_per_tok": 6}
 TYPES = {
     "bart": {}, "bert": FEW, "bloom": {}, "cohere": FEW, "cohere2": FEW,
     "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW, "distilbert": {},
-    # The first one with a projection of its embeddings is refused.
-    "electra": {**FEW, "embedding_size": 256}, "ernie4_5": FEW,
+    "electra": FEW, "ernie4_5": FEW,
     "exaone4": FEW, "falcon": FEW, "gemma": FEW, "gemma2": FEW,
     "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW, "glm4": FEW,
     "glm4_moe": {**FEW, "use_qk_norm": True}, "gpt2": {}, "gpt_bigcode": FEW,
