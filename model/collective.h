@@ -1,6 +1,7 @@
 #pragma once
 
-// Time of collectives: rings and trees, in a host and over several.
+// Time of collectives: rings, trees and sums in a switch, in a host and over
+// several.
 
 #include <algorithm>
 #include <bit>
@@ -24,7 +25,7 @@ namespace trainfare::model {
 //
 // Assumes equal shards and steps gated by the slowest link. n == 1 gives 0.
 // With a = 0 this is the bus-bandwidth relation of nccl-tests PERFORMANCE.md.
-// Not modelled: tree/NVLS algorithms, protocol switch, contention.
+// Not modelled: protocol switch, contention.
 // Source: Patarasuk & Yuan 2009. Check: tests/model/collective_test.cc.
 template <class T>
 Seconds<T> RingAllReduceTime(int64_t n,
@@ -57,12 +58,48 @@ Seconds<T> RingTime(Collective collective,
   return share * RingAllReduceTime(n, size, step_latency, link);
 }
 
-// One level of a cluster: what a ring over it costs a step, and its link.
+// A switch between ranks that sums what they send and copies it to all of them
+// (NVLink SHARP): the share of a ring's link that gets through it, and what a
+// collective takes before its first byte. Share 0: there is none.
+struct SummingSwitch {
+  double share = 0;
+  Seconds<> latency;
+};
+
+// One level of a cluster: what a ring over it costs a step, its link, and what
+// sums in the middle of it.
 template <class T>
 struct RingLevel {
   Seconds<T> step_latency;
   BytesPerSecond<T> link;
+  SummingSwitch middle = {};
 };
+
+// Time of an all-reduce in such a switch, and of a gather or a sum that
+// scatters:
+//
+//   t = a + (1 + 1/n) S / (k B)        t = a + (n - 1)/n S / (k B)
+//
+//   n, S, B  ranks, message size on each, link as above
+//   a, k     latency and share of the switch             [s], [1]
+//
+// Of an all-reduce each rank has its n-th of every message summed on the way to
+// it, and sent from it to all.
+// Source: NVIDIA/nccl issue 2140 (the bytes; bus bandwidths of 8 H100 and 8
+// B300 with and without it, of which k is the mean). Check:
+// tests/model/collective_test.cc.
+template <class T>
+Seconds<T> SwitchTime(Collective collective,
+                      int64_t n,
+                      Bytes<> size,
+                      const RingLevel<T>& inside) {
+  ENSURE(n >= 1 && inside.middle.share > 0, "no switch sums");
+  const auto ranks = static_cast<double>(n);
+  const double sent = collective == Collective::kAllReduce ? 1.0 + 1.0 / ranks
+                                                           : 1.0 - 1.0 / ranks;
+  return Seconds<T>(T(inside.middle.latency.base())) +
+         sent * (size / (inside.middle.share * inside.link));
+}
 
 // Time of an all-reduce by one ring through all ranks of `hosts` hosts, `local`
 // ranks on each, chunks of the message following each other.
@@ -79,7 +116,7 @@ struct RingLevel {
 // host, or one rank a host, is RingAllReduceTime. A gather or a sum that
 // scatters is half of it.
 // Source: NVIDIA/nccl src/graph/tuning.cc (ring: steps inside and between).
-// Not modelled: the protocols for short messages; sums in a switch.
+// Not modelled: the protocols for short messages.
 // Check: tests/model/collective_test.cc.
 template <class T>
 Seconds<T> RingOverHostsTime(int64_t local,
@@ -103,13 +140,27 @@ Seconds<T> RingOverHostsTime(int64_t local,
          2.0 * (ranks - 1.0) * (size / (ranks * link));
 }
 
-// The same by two trees over the hosts, each half of the message, and a chain
-// in each host: few steps, every host sends and receives all of it.
+// Bytes that the busiest host sends of an all-reduce by two trees, each half of
+// the message, over those of the message: of two hosts each is the root of one
+// tree and the leaf of the other, of more some have two below them.
+inline double SentByTrees(int64_t hosts) { return hosts == 2 ? 1.0 : 2.0; }
+
+// Steps up a tree over so many hosts.
+inline int64_t LevelsOfTree(int64_t hosts) {
+  return static_cast<int64_t>(
+      std::bit_width(static_cast<uint64_t>(hosts - 1)));  // ceil(log2)
+}
+
+// The same by two trees over the hosts, and in each host a chain, or a switch
+// that sums:
 //
-//   t = 2 [(l - 1) a1 + ceil(log2 h) a2] + 2 S / min(B1, l B2)
+//   t = 2 [(l - 1) a1 + ceil(log2 h) a2] + max(2 S / B1, c S / (l B2))
+//   t = a + 2 ceil(log2 h) a2 + max((1 + 1/l) S / (k B1), c S / (l B2))
 //
-// Source: NVIDIA/nccl src/graph/tuning.cc (tree); Sanders, Speck & Traeff 2009
-// (two trees). Check: tests/model/collective_test.cc.
+// where c = SentByTrees(h). Few steps.
+// Source: NVIDIA/nccl src/graph/tuning.cc (tree; of two hosts the link inside);
+// Sanders, Speck & Traeff 2009 (two trees). Check:
+// tests/model/collective_test.cc.
 template <class T>
 Seconds<T> TreeOverHostsTime(int64_t local,
                              int64_t hosts,
@@ -117,17 +168,22 @@ Seconds<T> TreeOverHostsTime(int64_t local,
                              const RingLevel<T>& inside,
                              const RingLevel<T>& across) {
   ENSURE(local >= 1 && hosts >= 2, "a tree needs hosts");
-  const auto levels =
-      std::bit_width(static_cast<uint64_t>(hosts - 1));  // ceil(log2)
-  const BytesPerSecond<T> network = static_cast<double>(local) * across.link;
-  const BytesPerSecond<T> link =
-      local > 1 ? std::min(inside.link, network) : network;
-  return 2.0 * static_cast<double>(local - 1) * inside.step_latency +
-         2.0 * static_cast<double>(levels) * across.step_latency +
-         2.0 * (size / link);
+  const Seconds<T> between =
+      SentByTrees(hosts) * (size / (static_cast<double>(local) * across.link));
+  const Seconds<T> levels =
+      2.0 * static_cast<double>(LevelsOfTree(hosts)) * across.step_latency;
+  if (local == 1) return levels + between;
+  const Seconds<T> chain =
+      2.0 * static_cast<double>(local - 1) * inside.step_latency +
+      std::max(2.0 * (size / inside.link), between);
+  if (inside.middle.share == 0) return levels + chain;
+  const Seconds<T> latency(T(inside.middle.latency.base()));
+  const Seconds<T> summed =
+      SwitchTime(Collective::kAllReduce, local, size, inside) - latency;
+  return levels + std::min(chain, latency + std::max(summed, between));
 }
 
-// The time of an all-reduce over hosts: the faster of the two, as NCCL chooses.
+// The time of an all-reduce over hosts: the fastest of these, as NCCL chooses.
 template <class T>
 Seconds<T> AllReduceTime(int64_t local,
                          int64_t hosts,
@@ -135,8 +191,43 @@ Seconds<T> AllReduceTime(int64_t local,
                          const RingLevel<T>& inside,
                          const RingLevel<T>& across) {
   Seconds<T> ring = RingOverHostsTime(local, hosts, size, inside, across);
-  if (hosts == 1) return ring;
-  return std::min(ring, TreeOverHostsTime(local, hosts, size, inside, across));
+  if (hosts > 1) {
+    return std::min(ring,
+                    TreeOverHostsTime(local, hosts, size, inside, across));
+  }
+  if (inside.middle.share == 0 || local == 1) return ring;
+  return std::min(ring,
+                  SwitchTime(Collective::kAllReduce, local, size, inside));
+}
+
+// The time of a gather, or of a sum that scatters, of `size` bytes of all ranks
+// together: half a ring; in a host with a switch that sums, or over hosts of one
+// rank each, the faster of that and of the switch, or of a tree for each rank,
+//
+//   t = ceil(log2 h) a2 + (h - 1)/h S / (q B2)
+//
+// whose short steps get q = 0.75 of a link.
+// Source: NVIDIA/nccl src/graph/tuning.cc (PAT, since 2.23). Check:
+// tests/model/collective_test.cc.
+template <class T>
+Seconds<T> GatherOverHostsTime(int64_t local,
+                               int64_t hosts,
+                               Bytes<> size,
+                               const RingLevel<T>& inside,
+                               const RingLevel<T>& across) {
+  constexpr double kShareOfTrees = 0.75;
+  const Seconds<T> ring =
+      0.5 * RingOverHostsTime(local, hosts, size, inside, across);
+  if (local > 1 && hosts == 1 && inside.middle.share > 0) {
+    return std::min(ring,
+                    SwitchTime(Collective::kAllGather, local, size, inside));
+  }
+  if (local > 1 || hosts == 1) return ring;
+  const auto ranks = static_cast<double>(hosts);
+  return std::min(
+      ring,
+      static_cast<double>(LevelsOfTree(hosts)) * across.step_latency +
+          (1.0 - 1.0 / ranks) * (size / (kShareOfTrees * across.link)));
 }
 
 }  // namespace trainfare::model

@@ -123,19 +123,14 @@ struct ShardGroups {
   int64_t hosts_of_shard() const { return copies / copies_in_host(); }
 };
 
-// All-gather or reduce-scatter of `size` bytes over the shards of one copy:
-// half of an all-reduce by a ring over the same ranks, which is both
-// (Patarasuk & Yuan 2009). There is no tree of it.
+// All-gather or reduce-scatter of `size` bytes over the shards of one copy.
 template <class T>
 Seconds<T> GatherTime(const ShardGroups& groups,
                       Bytes<> size,
                       const RingLevel<T>& ring,
                       const RingLevel<T>& across) {
-  return 0.5 * RingOverHostsTime(groups.shards_in_host(),
-                                 groups.hosts_of_copy(),
-                                 size,
-                                 ring,
-                                 across);
+  return GatherOverHostsTime(
+      groups.shards_in_host(), groups.hosts_of_copy(), size, ring, across);
 }
 
 // Gradients of `size` bytes: reduce-scatter over the shards, so many times half

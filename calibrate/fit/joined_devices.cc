@@ -39,6 +39,7 @@ hardware::Interconnect LinkBetween(const Device& device) {
     link.name = "peer link of its datasheet";
     link.bandwidth = *device.peer_bandwidth;
     link.latency = hardware::FactsOfLinks().peer_step;
+    link.sums_in_switch = device.sums_in_switch;
   } else if (device.through_host_bandwidth) {
     link.name = "through the host's memory, by its datasheet";
     link.bandwidth = *device.through_host_bandwidth;

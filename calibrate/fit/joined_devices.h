@@ -15,6 +15,7 @@
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/catalog/interconnect.h"
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/catalog/parameter.h"
 #include "model/data_parallel.h"
 #include "model/offload.h"
@@ -138,7 +139,9 @@ model::RankNetwork<T> DatasheetNetwork(const JoinedDevices& joined,
   const auto level = [](const hardware::Interconnect& wire, const T& share) {
     return model::RingLevel<T>{
         model::Seconds<T>(T(wire.latency.base())),
-        model::BytesPerSecond<T>(wire.bandwidth.base() * share)};
+        model::BytesPerSecond<T>(wire.bandwidth.base() * share),
+        wire.sums_in_switch ? hardware::FactsOfLinks().summing_switch
+                            : model::SummingSwitch()};
   };
   model::RankNetwork<T> network;
   network.hosts = joined.hosts;

@@ -40,7 +40,9 @@ template <class T>
 model::RingLevel<T> RingOf(const RingFit& fit, int first) {
   const T latency = Open<T>(fit.ring.step_latency.base(), first);
   const T inverse = Open<T>(1.0 / fit.ring.link.base(), first + 1);
-  return {Seconds<T>(latency), model::BytesPerSecond<T>(1.0 / inverse)};
+  return {Seconds<T>(latency),
+          model::BytesPerSecond<T>(1.0 / inverse),
+          fit.ring.middle};
 }
 
 // g^T C g of one ring's two numbers.

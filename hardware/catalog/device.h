@@ -93,6 +93,7 @@ struct Device {
   std::optional<std::string> part_of;
   // One direction, to a peer on the same host; absent: through the host.
   std::optional<model::BytesPerSecond<>> peer_bandwidth;
+  bool sums_in_switch = false;  // what the devices of a host send each other
   // Devices that the peer links join beyond a host (a rack); 0: those of one.
   int64_t peer_domain = 0;
   std::optional<model::BytesPerSecond<>> host_bandwidth;

@@ -181,6 +181,9 @@ void VisitFields(Archive& archive, const DeviceLinks<D>& links) {
   archive(model::Field{.name = "peer",
                        .about = "One direction to another on the same host"},
           d.peer_bandwidth);
+  archive(model::Field{.name = "sums_in_switch",
+                       .about = "A switch between them sums (NVLink SHARP)"},
+          d.sums_in_switch);
   if constexpr (model::ReadingArchive<Archive>) {
     archive(
         model::Field{

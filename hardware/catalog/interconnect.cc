@@ -39,6 +39,8 @@ Interconnect LoadInterconnect(const std::string& path) {
   if (interconnect.latency > model::Milliseconds(10)) {
     root.Fail("latency", "expected at most 10 ms; is the prefix right?");
   }
+  interconnect.sums_in_switch =
+      root.OptionalFlag("sums_in_switch").value_or(false);
   interconnect.source =
       fmt::format("{} ({})", root.Text("source"), root.Date("date"));
   interconnect.recalled = root.OptionalTexts("recalled");

@@ -24,6 +24,8 @@ struct Interconnect {
   model::BytesPerSecond<> bandwidth;
   // What one step of a collective takes, before any fit.
   model::Seconds<> latency;
+  // A switch between the devices sums what they send (NVLink SHARP).
+  bool sums_in_switch = false;
   std::string source;  // with date
   std::vector<std::string> recalled;
   std::vector<std::string> notes;

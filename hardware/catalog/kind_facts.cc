@@ -150,6 +150,9 @@ LinkFacts ReadLinks(const Reader& links) {
   LinkFacts read;
   read.ring_share = links.Number("ring_share", 0.01, 1.0);
   read.ring_share_sigma = links.Number("ring_share_sigma", 0.0, 3.0);
+  const Reader summing = links.Map("summing_switch");
+  read.summing_switch = {summing.Number("share", 0.01, 2.0),
+                         summing.Time("latency")};
   read.through_processor = links.Bandwidth("through_processor");
   read.unnamed_network_sigma = links.Number("unnamed_network_sigma", 0.0, 3.0);
   read.peer_step = links.Time("peer_step");

@@ -14,6 +14,7 @@
 #include "hardware/catalog/device_kind.h"
 #include "hardware/catalog/gpu_facts.h"
 #include "hardware/catalog/parameter.h"
+#include "model/collective.h"
 #include "model/units.h"
 
 namespace trainfare::hardware {
@@ -87,9 +88,10 @@ struct LinkFacts {
   // The deviation of the logarithm of a network's bandwidth between hosts where
   // nobody named it.
   double unnamed_network_sigma = 0;
-  model::Seconds<> peer_step;     // of one step of a ring between peers
-  model::Seconds<> host_step;     // the same over the host's bus
-  model::Seconds<> network_step;  // between hosts
+  model::SummingSwitch summing_switch;  // between devices, where one sums
+  model::Seconds<> peer_step;           // of one step of a ring between peers
+  model::Seconds<> host_step;           // the same over the host's bus
+  model::Seconds<> network_step;        // between hosts
 };
 
 const LinkFacts& FactsOfLinks();  // read once

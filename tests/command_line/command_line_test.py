@@ -685,6 +685,7 @@ COUNTS = {
     "wrongly_fits", "wrongly_out",
     # Of the workload, as `trainfare list keys` has them.
     "base_bits", "checkpointed_blocks", "compiler_level", "decoder_layers", "dense_layers", "documents",
+    "embedding_size",
     "expert_intermediate", "experts", "experts_per_token", "frozen_layers",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "latent_key_value", "latent_query", "layers", "next_token_blocks", "position_offset",

@@ -45,8 +45,11 @@ TEST_CASE("over hosts: one level alone is one ring, two pass both links") {
   CHECK(ToMilliseconds(RingOverHostsTime(8, 4, size, inside, across)) ==
         doctest::Approx(19.607).epsilon(1e-12));
   // Trees: 2 (7 x 2 us + 2 x 20 us) + 2 x 400 MB / 40 GB/s = 108 us + 20 ms.
+  // Of two hosts each sends the message once, and the chains bind.
   CHECK(ToMilliseconds(TreeOverHostsTime(8, 4, size, inside, across)) ==
         doctest::Approx(20.108).epsilon(1e-12));
+  CHECK(ToMilliseconds(TreeOverHostsTime(8, 2, size, inside, across)) ==
+        doctest::Approx(0.068 + 10.0).epsilon(1e-12));
   // Three hosts need as many levels as four.
   CHECK(ToMicroseconds(TreeOverHostsTime(8, 3, Bytes<>(), inside, across)) ==
         doctest::Approx(108.0).epsilon(1e-12));
@@ -59,6 +62,41 @@ TEST_CASE("over hosts: one level alone is one ring, two pass both links") {
   const RingLevel<double> wide{Microseconds(20.0), GBPerSecond(50.0)};
   CHECK(ToMilliseconds(RingOverHostsTime(8, 4, size, inside, wide)) ==
         doctest::Approx(0.232 + 7.75).epsilon(1e-12));
+}
+
+// docs/models/data_parallel.md, "A switch that sums".
+TEST_CASE("a switch that sums, by hand") {
+  const RingLevel<double> inside{
+      Microseconds(3.4), GBPerSecond(352.5), {0.8, Microseconds(25.0)}};
+  const RingLevel<double> none;
+  const Bytes<> size = GB(1.0);
+  using enum Collective;
+  CHECK(ToMilliseconds(SwitchTime(kAllReduce, 8, size, inside)) ==
+        doctest::Approx(0.025 + 1125.0 / 282.0).epsilon(1e-12));
+  CHECK(AllReduceTime(8, 1, size, inside, none) ==
+        SwitchTime(kAllReduce, 8, size, inside));
+  // Of two the ring is faster: 1 against 1.5 / 0.8 of the message.
+  CHECK(AllReduceTime(2, 1, size, inside, none) ==
+        RingOverHostsTime(2, 1, size, inside, none));
+  CHECK(AllReduceTime(1, 1, size, inside, none) == Seconds<>());
+  // A gather sends as much either way: of 72 in a rack short ones are faster.
+  CHECK(GatherOverHostsTime(8, 1, size, inside, none) ==
+        0.5 * RingOverHostsTime(8, 1, size, inside, none));
+  CHECK(ToMilliseconds(GatherOverHostsTime(72, 1, MB(72.0), inside, none)) ==
+        doctest::Approx(0.025 + 71.0 / 282.0).epsilon(1e-12));
+  // Two hosts of 8: 25 us and twice 20 us, then 9/8 of the message over links
+  // of 282 GB/s, beside which the network has more to do: all of it at 320.
+  const RingLevel<double> across{Microseconds(20.0), GBPerSecond(40.0)};
+  CHECK(ToMilliseconds(TreeOverHostsTime(8, 2, size, inside, across)) ==
+        doctest::Approx(0.065 + 1125.0 / 282.0).epsilon(1e-12));
+  // Four: the network, twice the message at 320 GB/s.
+  CHECK(ToMilliseconds(TreeOverHostsTime(8, 4, size, inside, across)) ==
+        doctest::Approx(0.105 + 6.25).epsilon(1e-12));
+  // One rank a host: trees of gathers where messages are short.
+  CHECK(ToMicroseconds(GatherOverHostsTime(1, 8, MB(0.8), none, across)) ==
+        doctest::Approx(60.0 + 700.0 / 30.0).epsilon(1e-12));
+  CHECK(GatherOverHostsTime(1, 8, GB(8.0), none, across) ==
+        0.5 * RingOverHostsTime(1, 8, GB(8.0), none, across));
 }
 
 TEST_CASE("more bytes take longer, a faster link never does") {

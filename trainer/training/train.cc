@@ -487,8 +487,8 @@ enum class Ending {
 bool ParametersAreFinite(Session& session) {
   const at::NoGradGuard no_grad;
   RankTraining* const parallel = session.ranks();
-  at::Tensor broken = at::zeros(
-      {1}, at::TensorOptions(session.transformer().device()).dtype(at::kFloat));
+  at::Tensor broken =
+      at::zeros({1}, at::kFloat).to(session.transformer().device());
   for (const Parameter& parameter :
        parallel != nullptr ? parallel->Updated()
                            : session.transformer().TrainedParameters()) {

@@ -27,6 +27,8 @@ TEST_CASE("every shipped interconnect loads") {
 
 TEST_CASE("bandwidths are of one direction") {
   CHECK(FormatBandwidth(FindInterconnect("nvlink4").bandwidth) == "450 GB/s");
+  CHECK(FindInterconnect("nvlink4").sums_in_switch);
+  CHECK_FALSE(FindInterconnect("nvlink3").sums_in_switch);
   // What passes the processor between two root ports, out of 31.5 GB/s.
   CHECK(FormatBandwidth(FindInterconnect("pcie4").bandwidth) == "10 GB/s");
   // 100 Gbit/s are 12.5 GB/s.
