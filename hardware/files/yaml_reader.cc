@@ -73,6 +73,7 @@ Reader Reader::FromText(std::string_view text,
                         const std::vector<YamlSetting>& settings) {
   internal::YamlDocument document;
   document.file = name;
+  document.ends_in_line = !text.empty() && text.back() != '\n';
   internal::ParseYaml(std::string(text), document);
   return FromDocument(std::move(document), settings);
 }
@@ -173,6 +174,8 @@ const Reader::Node& Reader::List(std::string_view key,
   }
   return node;
 }
+
+bool Reader::EndsInLine() const { return document_->ends_in_line; }
 
 bool Reader::Has(std::string_view key) const { return Find(key) != nullptr; }
 

@@ -65,6 +65,8 @@ class Reader {
   void Finish() const;
 
   // --- what stands there ---
+  // The last line of the file has no end: it may be cut off.
+  bool EndsInLine() const;
   bool Has(std::string_view key) const;     // present, also as "key:" alone
   bool IsMap(std::string_view key) const;   // false too when absent
   bool IsList(std::string_view key) const;  // false too when absent

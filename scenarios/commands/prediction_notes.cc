@@ -46,6 +46,14 @@ std::optional<Note> MemoryNote(const JobEstimate& job) {
       Caution::kMemoryInInterval);
 }
 
+std::optional<Note> EndNote(const Scenario& scenario) {
+  if (!scenario.ends_in_line) return std::nullopt;
+  return Note(fmt::format("{}: the last line has no end: where the file is cut "
+                          "off, this is the answer to another question",
+                          scenario.path),
+              Caution::kFileCutOff);
+}
+
 std::optional<Note> SourceNote(const JobEstimate& job,
                                const Scenario& scenario) {
   if (!job.fits() || job.step.source_sigma == 0) return std::nullopt;
@@ -397,6 +405,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
                                   const Scenario& scenario,
                                   bool spot) {
   std::vector<Note> notes;
+  if (auto note = EndNote(scenario)) notes.push_back(std::move(*note));
   AddMemoryNotes(target, jobs, scenario, notes);
   AddEnergyNotes(target, jobs, notes);
   if (!scenario.extras.start_up) {

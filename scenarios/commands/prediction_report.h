@@ -52,6 +52,9 @@ std::vector<Table> DetailTables(const Prediction& prediction, int64_t epochs);
 std::optional<Note> SourceNote(const JobEstimate& job,
                                const Scenario& scenario);
 
+// That the scenario's file may be cut off; nullopt: it ends as files do.
+std::optional<Note> EndNote(const Scenario& scenario);
+
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);
 

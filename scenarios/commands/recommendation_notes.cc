@@ -216,6 +216,7 @@ void AddNotes(const std::vector<Candidate>& candidates,
               const RecommendOptions& options,
               const Overview& overview,
               Report& report) {
+  if (auto note = EndNote(scenario)) report.notes.push_back(std::move(*note));
   report.notes.push_back(PriceLine(candidates, options.spot));
   if (options.spot) {
     report.notes.emplace_back("work lost to spot interruptions is not counted");

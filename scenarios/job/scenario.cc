@@ -232,6 +232,7 @@ Scenario ReadScenario(const Reader& root) {
   Scenario s;
   s.path = root.file();
   s.name = hardware::Stem(s.path);
+  s.ends_in_line = root.EndsInLine();
   s.names_optimizer = root.Has("optimizer");
   YamlFieldReader keys(root);
   VisitFields(keys, s);

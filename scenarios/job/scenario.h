@@ -47,6 +47,7 @@ struct Scenario {
   std::string name;   // file stem: the name people type
   std::string title;  // in words
   std::string path;
+  bool ends_in_line = false;  // its file may be cut off
   // `sequence_length` is the longest that a batch can have.
   model::Workload workload;
   std::string dataset;

@@ -22,6 +22,8 @@ std::string_view ToText(Caution caution) {
       return "deadline_in_interval";
     case Caution::kEnergyIsBound:
       return "energy_is_bound";
+    case Caution::kFileCutOff:
+      return "file_cut_off";
     case Caution::kFitOfFewFigures:
       return "fit_of_few_figures";
     case Caution::kFitUnreadable:

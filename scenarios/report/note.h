@@ -20,6 +20,7 @@ enum class Caution {
   kCompilerSwaps,
   kDeadlineInInterval,
   kEnergyIsBound,
+  kFileCutOff,
   kFitOfFewFigures,
   kFitUnreadable,
   kMemoryInInterval,

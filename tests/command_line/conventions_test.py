@@ -507,6 +507,13 @@ class Conventions(command_line_test.Case):
         self.assertIn("cannot_run", codes(
             "predict", "emotion_bert_base", "--device", "t4,l4"))
         self.assertIn("deadline_in_interval", codes(*WINNER, "--deadline", "6min"))
+        whole = (ROOT / "scenarios/emotion_bert_base.yaml").read_text(encoding="utf-8")
+        for command in ("predict", "recommend"):
+            for text, cut in ((whole, False), (whole.rstrip("\n"), True)):
+                job = self.write("job.yaml", text)
+                known = codes(command, job, *(
+                    ("--device", "a10g") if command == "predict" else ()))
+                self.assertEqual("file_cut_off" in known, cut)
         os.mkdir(self.path("fits"))
         self.write("fits/a10g.yaml", "device: a10g\nfit: none\n")
         self.assertIn("a10g.yaml", codes(*JOB)["fit_unreadable"])

@@ -39,6 +39,7 @@ struct YamlNode {
 
 struct YamlDocument {
   std::string file;
+  bool ends_in_line = false;   // no newline behind the last one
   std::deque<YamlNode> nodes;  // stable addresses; the first is the root
 };
 
