@@ -382,9 +382,9 @@ void VisitFields(Archive& archive, O& o) {
                          "update, or no masters"},
           o.masters);
   archive(Field{.name = "state_bits",
-                .about = "Of a number of its state: 8; 0: as wide as the "
+                .about = "Of a number of its state: 8, 16; 0: as wide as the "
                          "update",
-                .most = 8},
+                .most = 16},
           o.state_bits);
 }
 

@@ -22,7 +22,7 @@ namespace {
 // `parameters` elements: a multi-tensor update holds whole lists of them, a
 // for-loop those of its largest tensor, a fused one none.
 int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
-  if (w.optimizer.state_bits > 0) return 0;  // one kernel a tensor
+  if (w.optimizer.state_bits == 8) return 0;  // one kernel a tensor
   int64_t lists = 0;
   switch (w.optimizer.kind) {
     case OptimizerKind::kNone:

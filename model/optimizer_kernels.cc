@@ -115,7 +115,7 @@ struct Pass {
 // framework does with others.
 bool InOnePass(const Optimizer& optimizer) {
   return optimizer.implementation == OptimizerImplementation::kFused ||
-         optimizer.state_bits > 0;
+         optimizer.state_bits == 8;
 }
 
 // What a launch moves less where state is in few bits, each way.
@@ -168,7 +168,7 @@ int64_t LaunchesOf(const Workload& w,
   if (OnePassWithMasters(w) && access == FusedAccess::kAllTensors) {
     return CeilDivide(tensors, kTensorsPerFusedLaunch);
   }
-  if (w.optimizer.state_bits > 0) return tensors;
+  if (w.optimizer.state_bits == 8) return tensors;
   if (w.optimizer.implementation == OptimizerImplementation::kForLoop ||
       (w.optimizer.implementation == OptimizerImplementation::kFused &&
        access == FusedAccess::kOneTensor)) {

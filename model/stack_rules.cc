@@ -51,6 +51,7 @@ bool UpdatesNarrow(const Workload& workload) {
 int64_t StateBytesOf(const Workload& workload, int64_t numbers) {
   const int64_t bits = workload.optimizer.state_bits;
   if (bits == 0) return numbers * BytesOfState(workload);
+  if (bits == 16) return numbers * 2;
   constexpr int64_t kGroup = 256;
   return numbers * bits / 8 + numbers / kGroup * kSingle;
 }

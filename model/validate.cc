@@ -360,11 +360,18 @@ void ValidateFp8(const Workload& w) {
 
 void ValidateOptimizer(const Workload& w) {
   const Optimizer& o = w.optimizer;
-  if (o.state_bits != 0 && o.state_bits != 8) {
+  if (o.state_bits != 0 && o.state_bits != 8 && o.state_bits != 16) {
     throw InputError(
-        fmt::format("optimizer.state_bits: expected 8, or 0 for as wide as the "
-                    "update, got {}",
+        fmt::format("optimizer.state_bits: expected 8, 16, or 0 for as wide as "
+                    "the update, got {}",
                     o.state_bits));
+  }
+  if (o.state_bits == 16 &&
+      o.implementation != OptimizerImplementation::kFused) {
+    throw InputError(
+        fmt::format("optimizer.state_bits: expected 0 or 8 beside "
+                    "implementation {}, got 16; hint: fused",
+                    ToText(o.implementation)));
   }
   const bool muon = o.kind == OptimizerKind::kMuon;
   if (!muon && o.kind != OptimizerKind::kAdafactor) return;

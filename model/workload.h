@@ -187,8 +187,8 @@ struct Optimizer {
   // and those without weight decay, are an update of their own.
   bool by_layer = false;
   Masters masters = Masters::kApart;  // where there are any
-  // Bits of a number of its state, 8 with constants a group (Dettmers et al.
-  // 2022); 0 = as wide as the update.
+  // Bits of a number of its state: 8 with constants a group (Dettmers et al.
+  // 2022), 16 in bf16 (DeepSeek-V3's moments); 0 = as wide as the update.
   int64_t state_bits = 0;
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };

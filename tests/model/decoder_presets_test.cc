@@ -348,6 +348,16 @@ TEST_CASE("state of 8 bits and Lion's, by hand") {
   CHECK(state() == doctest::Approx(2 * (1 + 4.0 / 256)));
   CHECK(whole - update() ==
         doctest::Approx(2 * (8 - 2 * (1 + 4.0 / 256))).epsilon(1e-4));
+  w.optimizer.state_bits = 16;
+  CHECK_NOTHROW(Validate(w));
+  CHECK(state() == doctest::Approx(4));
+  CHECK(whole - update() == doctest::Approx(2 * 4).epsilon(1e-4));
+  w.optimizer.implementation = OptimizerImplementation::kForLoop;
+  CHECK_THROWS_WITH_AS(Validate(w),
+                       "optimizer.state_bits: expected 0 or 8 beside "
+                       "implementation for_loop, got 16; hint: fused",
+                       InputError);
+  w.optimizer.implementation = OptimizerImplementation::kFused;
   w.optimizer.state_bits = 4;
   CHECK_THROWS_AS(Validate(w), InputError);
   w.optimizer.state_bits = 0;

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iostream>
+#include <mutex>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -19,6 +21,7 @@
 #include "model/error.h"
 #include "trainer/device/device.h"
 #include "trainer/ranks/gathering.h"
+#include "trainer/ranks/gloo_lines.h"
 #include "trainer/ranks/rank_keys.h"
 #include "trainer/ranks/rank_monitor.h"
 #include "trainer/ranks/sockets.h"
@@ -40,9 +43,14 @@ constexpr milliseconds kCollectiveTimeout = std::chrono::minutes(30);
 // tries again, at ever longer intervals, for several times as long.
 constexpr milliseconds kStoreAnswers(1000);
 
-// c10d tells of every closed socket with a trace of the stack. What is wrong
-// we say ourselves, in a line; PyTorch's own variable brings the rest back.
+// c10d tells of every closed socket with a trace of the stack, Gloo of every
+// try to connect. What is wrong we say ourselves, in a line; their own
+// variables bring the rest back.
 void Quieten() {
+  static std::once_flag dropped;
+  if (!EnvironmentVariable("GLOO_LOG_LEVEL")) {
+    std::call_once(dropped, [] { DropGlooLines(std::cerr); });
+  }
   if (EnvironmentVariable("TORCH_CPP_LOG_LEVEL")) {
     c10::initLogging();
   } else {
