@@ -216,8 +216,7 @@ Seconds<T> GatherOverHostsTime(int64_t local,
                                const RingLevel<T>& inside,
                                const RingLevel<T>& across) {
   constexpr double kShareOfTrees = 0.75;
-  const Seconds<T> ring =
-      0.5 * RingOverHostsTime(local, hosts, size, inside, across);
+  Seconds<T> ring = 0.5 * RingOverHostsTime(local, hosts, size, inside, across);
   if (local > 1 && hosts == 1 && inside.middle.share > 0) {
     return std::min(ring,
                     SwitchTime(Collective::kAllGather, local, size, inside));
