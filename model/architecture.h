@@ -209,6 +209,10 @@ struct Architecture {
     return family == Family::kEncoder ? word_width() : hidden;
   }
   bool projects_embeddings() const { return word_width() != hidden; }
+  // Tables of so many columns, in a model whose `hidden` is known.
+  void SetWordWidth(int64_t columns) {
+    embedding_size = columns == hidden ? 0 : columns;
+  }
   // Position table of so many rows; 0 = none to learn.
   int64_t table_rows() const {
     return position_kind == PositionKind::kTable ? positions : 0;

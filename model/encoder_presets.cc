@@ -45,7 +45,7 @@ Architecture Electra(std::string name,
                      int64_t heads,
                      int64_t embedding_size) {
   Architecture a = Bert(std::move(name), layers, hidden, heads, 30522);
-  a.embedding_size = embedding_size == hidden ? 0 : embedding_size;
+  a.SetWordWidth(embedding_size);
   a.pooler = false;
   a.classifier_dense = true;
   return a;

@@ -8,6 +8,7 @@
 #include "model/activations.h"
 #include "model/bisection.h"
 #include "model/error.h"
+#include "model/muon.h"
 #include "model/offload.h"
 #include "model/optimizer_kernels.h"
 #include "model/rounding.h"
@@ -18,49 +19,69 @@
 namespace trainfare::model {
 namespace {
 
-// Tensors as large as the parameters that an update makes and drops, out of
-// `parameters` elements: a multi-tensor update holds whole lists of them, a
-// for-loop those of its largest tensor, a fused one none.
-int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
-  if (w.optimizer.state_bits == 8) return 0;  // one kernel a tensor
-  int64_t lists = 0;
-  switch (w.optimizer.kind) {
+// Tensors as large as what they update that the operations of an update make
+// and drop, where it is not one kernel.
+int64_t TemporaryLists(OptimizerKind kind) {
+  switch (kind) {
     case OptimizerKind::kNone:
+    case OptimizerKind::kSgd:  // updates in place
       return 0;
-    case OptimizerKind::kSgd:
-      break;  // updates in place
     case OptimizerKind::kAdamW:
     case OptimizerKind::kLamb:
     case OptimizerKind::kBertAdam:
     case OptimizerKind::kLion:
+    case OptimizerKind::kMuon:  // of what AdamW updates
       // The root of the second moment; Lion's update, of which the sign counts.
-      lists = 1;
-      break;
+      return 1;
     case OptimizerKind::kAdan:
     case OptimizerKind::kAdafactor:
-    case OptimizerKind::kMuon:
       // Adan's also the difference of two gradients; Adafactor's the square of
-      // the gradient, and the update made of its means; of a matrix of Muon its
-      // update, and the same narrow before and after an iteration.
-      lists = 2;
-      break;
+      // the gradient, and the update made of its means.
+      return 2;
   }
+  ENSURE(false, "an optimizer without temporaries");
+}
+
+// Elements of the largest tensor that trains.
+int64_t LargestTrained(const Workload& w) {
+  int64_t largest = 0;
+  for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
+    largest = std::max(largest, tensor.elements);
+  }
+  return largest;
+}
+
+// Bytes of these in an update of `parameters` elements, the largest tensor with
+// so many: a multi-tensor update holds whole lists of them, a for-loop those of
+// its largest tensor, a fused one none.
+int64_t TemporariesOf(const Workload& w, int64_t parameters, int64_t largest) {
+  int64_t lists = TemporaryLists(w.optimizer.kind);
   switch (w.optimizer.implementation) {
-    case OptimizerImplementation::kForLoop: {
-      int64_t largest = 0;
-      for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
-        largest = std::max(largest, tensor.elements);
-      }
+    case OptimizerImplementation::kForLoop:
       // And its gradient in fp32.
       if (MastersInUpdate(w)) ++lists;
       return lists * ShareOf(largest, w.parallel) * BytesOfState(w);
-    }
     case OptimizerImplementation::kMultiTensor:
       return lists * parameters * BytesOfState(w);
     case OptimizerImplementation::kFused:
       return 0;
   }
   ENSURE(false, "an implementation without temporaries");
+}
+
+int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
+  if (w.optimizer.kind == OptimizerKind::kNone) return 0;
+  if (w.optimizer.state_bits == 8) return 0;  // one kernel a tensor
+  if (w.optimizer.kind == OptimizerKind::kMuon) {
+    const MuonParts parts = MuonPartsOf(w);
+    return std::max(
+        MuonTemporaries(w, parts),
+        TemporariesOf(
+            w, ShareOf(parts.other_elements, w.parallel), parts.largest_other));
+  }
+  const bool by_tensor =
+      w.optimizer.implementation == OptimizerImplementation::kForLoop;
+  return TemporariesOf(w, parameters, by_tensor ? LargestTrained(w) : 0);
 }
 
 // Bytes of a parameter as the passes take it. LightSeq2 trains narrow ones
@@ -211,12 +232,7 @@ class RankMemory {
   }
   int64_t StateBytes() const {
     if (!updates_) return 0;
-    // Divided over ranks it is that of a share of the parameters.
-    const int64_t numbers =
-        DividesState(w_.parallel)
-            ? OperationsOf(w_.optimizer.kind).state_tensors * updated_
-            : StateNumbersOf(w_);
-    return StateBytesOf(w_, numbers);
+    return StateBytesOf(w_, StateNumbersOfRank(w_, updated_));
   }
   int64_t MasterBytes() const {
     return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;

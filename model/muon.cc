@@ -1,7 +1,12 @@
 #include "model/muon.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <queue>
+#include <utility>
 
+#include "model/parallel.h"
 #include "model/product_kernel.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
@@ -21,16 +26,16 @@ struct Operations {
   int64_t flops = 0;
 };
 
-Kernel KernelOf(const Operations& o, const MuonParts& parts) {
+Kernel KernelOf(const Operations& o, const MatrixSet& matrices) {
   Kernel kernel;
   kernel.kind = KernelKind::kOptimizer;
   kernel.name = o.name;
-  kernel.launches = o.count * parts.matrix_count;
-  const int64_t elements = parts.matrix_elements;
+  kernel.launches = o.count * matrices.count;
+  const int64_t elements = matrices.elements;
   kernel.bytes_read = o.read * elements / kernel.launches;
   kernel.bytes_written = o.written * elements / kernel.launches;
   kernel.vector_flops = o.flops * elements / kernel.launches;
-  kernel.work_items = elements / parts.matrix_count;
+  kernel.work_items = elements / matrices.count;
   kernel.parameter_bytes = kernel.bytes();
   kernel.parameter_bytes_written = kernel.bytes_written;
   return kernel;
@@ -44,6 +49,41 @@ Kernel Product(int64_t m, int64_t n, int64_t k, bool adds, int64_t launches) {
   return kernel;
 }
 
+// FLOPs of an iteration.
+double WorkOf(const MatrixShape& shape) {
+  const auto m = static_cast<double>(shape.short_side);
+  const auto n = static_cast<double>(shape.long_side);
+  return 4.0 * m * m * n + 2.0 * m * m * m;
+}
+
+// The matrices of the rank with the most work.
+std::map<MatrixShape, int64_t> LargestShare(const MuonParts& parts,
+                                            int64_t ranks) {
+  std::vector<std::pair<MatrixShape, int64_t>> shapes(parts.matrices.begin(),
+                                                      parts.matrices.end());
+  std::sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
+    return WorkOf(a.first) > WorkOf(b.first);
+  });
+  // More ranks than matrices have none.
+  const auto owners = static_cast<size_t>(std::min(ranks, parts.matrix_count));
+  std::vector<std::map<MatrixShape, int64_t>> of(owners);
+  using Load = std::pair<double, size_t>;  // so far, and whose
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
+  for (size_t owner = 0; owner < owners; ++owner) least.emplace(0.0, owner);
+  Load most;
+  for (const auto& [shape, count] : shapes) {
+    for (int64_t i = 0; i < count; ++i) {
+      Load next = least.top();
+      least.pop();
+      ++of[next.second][shape];
+      next.first += WorkOf(shape);
+      least.push(next);
+      most = std::max(most, next);
+    }
+  }
+  return of[most.second];
+}
+
 }  // namespace
 
 MuonParts MuonPartsOf(const Workload& w) {
@@ -55,6 +95,7 @@ MuonParts MuonPartsOf(const Workload& w) {
     if (!of_block || tensor.columns == 1 || rows == 1) {
       ++parts.other_tensors;
       parts.other_elements += tensor.elements;
+      parts.largest_other = std::max(parts.largest_other, tensor.elements);
       continue;
     }
     ++parts.matrices[{std::min(rows, tensor.columns),
@@ -65,20 +106,60 @@ MuonParts MuonPartsOf(const Workload& w) {
   return parts;
 }
 
+MuonShare MuonShareOf(const Workload& w, const MuonParts& parts) {
+  MuonShare share;
+  const int64_t ranks = ShardsOf(w.parallel);
+  if (parts.matrix_count == 0) return share;
+  share.orthogonalised =
+      ranks > 1 ? LargestShare(parts, ranks) : parts.matrices;
+  for (const auto& [shape, count] : share.orthogonalised) {
+    share.whole.count += count;
+    share.whole.elements += count * shape.short_side * shape.long_side;
+  }
+  share.kept = ShardsParameters(w.parallel) && ranks > 1
+                   ? MatrixSet{parts.matrix_count,
+                               ShareOf(parts.matrix_elements, w.parallel)}
+                   : share.whole;
+  return share;
+}
+
+int64_t MuonExchangedBytes(const Workload& w) {
+  if (w.optimizer.kind != OptimizerKind::kMuon || ShardsOf(w.parallel) == 1 ||
+      !ShardsParameters(w.parallel)) {
+    return 0;
+  }
+  return 2 * kNarrow * MuonPartsOf(w).matrix_elements;
+}
+
+int64_t MuonTemporaries(const Workload& w, const MuonParts& parts) {
+  int64_t largest = 0;
+  for (const auto& [shape, count] : parts.matrices) {
+    largest = std::max(largest, shape.short_side * shape.long_side);
+  }
+  return largest * (BytesOfState(w) + 2 * kNarrow);
+}
+
 void AppendMuonKernels(const Workload& w,
                        const MuonParts& parts,
                        std::vector<Kernel>& kernels) {
   if (parts.matrix_count == 0) return;
+  const MuonShare share = MuonShareOf(w, parts);
   const int64_t wide = BytesOfState(w);
-  // m lerp g (2 read, 1 written); u = g lerp m (2, 1); X = u in bf16; |X| (1
-  // read); X /= |X| (1, 1).
+  // m lerp g (2 read, 1 written); u = g lerp m (2, 1); X = u in bf16.
   kernels.push_back(KernelOf({.name = "momentum",
-                              .count = 5,
-                              .read = 5 * wide + 2 * kNarrow,
-                              .written = 2 * wide + 2 * kNarrow,
-                              .flops = 9},
-                             parts));
-  for (const auto& [shape, count] : parts.matrices) {
+                              .count = 3,
+                              .read = 5 * wide,
+                              .written = 2 * wide + kNarrow,
+                              .flops = 6},
+                             share.kept));
+  // |X| (1 read); X /= |X| (1, 1).
+  kernels.push_back(KernelOf({.name = "momentum",
+                              .count = 2,
+                              .read = 2 * kNarrow,
+                              .written = kNarrow,
+                              .flops = 3},
+                             share.whole));
+  for (const auto& [shape, count] : share.orthogonalised) {
     const int64_t launches = kNewtonSchulzIterations * count;
     const int64_t m = shape.short_side;
     const int64_t n = shape.long_side;
@@ -92,7 +173,7 @@ void AppendMuonKernels(const Workload& w,
                               .read = 2 * wide + kNarrow,
                               .written = 2 * wide,
                               .flops = 3},
-                             parts));
+                             share.kept));
 }
 
 }  // namespace trainfare::model

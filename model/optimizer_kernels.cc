@@ -324,6 +324,15 @@ int64_t StateNumbersOf(const Workload& w) {
   return OperationsOf(w.optimizer.kind).state_tensors * TrainableParameters(w);
 }
 
+int64_t StateNumbersOfRank(const Workload& w, int64_t updated) {
+  if (!DividesState(w.parallel)) return StateNumbersOf(w);
+  const int64_t tensors = OperationsOf(w.optimizer.kind).state_tensors;
+  if (w.optimizer.kind != OptimizerKind::kMuon) return tensors * updated;
+  const MuonParts parts = MuonPartsOf(w);
+  return MuonShareOf(w, parts).kept.elements +
+         tensors * ShareOf(parts.other_elements, w.parallel);
+}
+
 namespace {
 
 // The passes of an update over these tensors.
@@ -403,8 +412,8 @@ void AppendOptimizerKernels(const Workload& w,
     const MuonParts parts = MuonPartsOf(w);
     AppendMuonKernels(w, parts, kernels);
     if (parts.other_tensors > 0) {
-      AppendPasses(
-          w, {parts.other_elements, parts.other_tensors}, access, kernels);
+      const int64_t elements = ShareOf(parts.other_elements, w.parallel);
+      AppendPasses(w, {elements, parts.other_tensors}, access, kernels);
     }
   } else {
     AppendPasses(w, {parameters, tensors}, access, kernels);

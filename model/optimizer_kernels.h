@@ -30,6 +30,9 @@ OptimizerOperations OperationsOf(OptimizerKind kind);
 // blocks and AdamW's two of others; of Adafactor one a row and one a column of a
 // matrix, and one a parameter of a vector.
 int64_t StateNumbersOf(const Workload& workload);
+// The same of a rank that updates so many parameters; of Muon of the one with
+// the most work.
+int64_t StateNumbersOfRank(const Workload& workload, int64_t updated);
 
 // Tensors that one launch of a multi-tensor kernel takes (the pointers have to
 // fit in its arguments).

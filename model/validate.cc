@@ -340,8 +340,6 @@ void ValidateLoadFactor(const Workload& w) {
                   w.load_factor));
 }
 
-// Muon and Adafactor look at whole matrices, each in the framework's own
-// operations.
 void ValidateFp8(const Workload& w) {
   if (!w.fp8.gathered) return;
   if (!ShardsParameters(w.parallel)) {
@@ -358,6 +356,9 @@ void ValidateFp8(const Workload& w) {
   }
 }
 
+// Muon and Adafactor look at whole matrices, each in the framework's own
+// operations. How ranks that have parts of a matrix make Adafactor's means of
+// its rows and columns differs from one stack to the next.
 void ValidateOptimizer(const Workload& w) {
   const Optimizer& o = w.optimizer;
   if (o.state_bits != 0 && o.state_bits != 8 && o.state_bits != 16) {
@@ -384,7 +385,7 @@ void ValidateOptimizer(const Workload& w) {
                                  ToText(o.kind),
                                  got));
   };
-  if (w.parallel.shard != Shard::kNone) {
+  if (!muon && w.parallel.shard != Shard::kNone) {
     refuse("parallel.shard", "none", ToText(w.parallel.shard));
   }
   if (w.parallel.offload != Offload::kNone) {

@@ -16,8 +16,10 @@
 #include "model/activations.h"
 #include "model/data_parallel.h"
 #include "model/error.h"
+#include "model/muon.h"
 #include "model/offload.h"
 #include "model/overlap.h"
+#include "model/rounding.h"
 #include "model/sharded_pass.h"
 #include "model/sharding.h"
 #include "model/trainable.h"
@@ -162,9 +164,10 @@ class SharedPasses {
         SmallTransfers(w_.gradient_checkpointing ? 3 : 2),
         sums,
         added);
-    const bool shared =
-        groups_.shards > 1 && !model::ShardsParameters(w_.parallel);
-    if (shared || model::UpdatedFromHost(w_) > 0) {
+    const bool sends =
+        groups_.shards > 1 && (!model::ShardsParameters(w_.parallel) ||
+                               model::MuonExchangedBytes(w_) > 0);
+    if (sends || model::UpdatedFromHost(w_) > 0) {
       Add("update", {Updated()}, {}, 1.0, added);
     }
     return added;
@@ -200,16 +203,21 @@ class SharedPasses {
     return last.time;
   }
 
-  Transfer Gather(const model::ShardUnit& unit) {
-    if (groups_.shards == 1) return {};
+  // So many bytes, of each rank its share to all others.
+  Transfer GatherBytes(int64_t bytes) {
+    if (bytes == 0 || groups_.shards == 1) return {};
     return Send(
-        model::GatheredBytes(w_, unit),
+        bytes,
         model::GatherTraffic,
         [&](model::Bytes<> size, const model::RingLevel<T>& ring) {
           return network_.gather *
                  model::GatherTime(groups_, size, ring, network_.across);
         },
         gather_);
+  }
+
+  Transfer Gather(const model::ShardUnit& unit) {
+    return GatherBytes(model::GatheredBytes(w_, unit));
   }
 
   Transfer Reduce(int64_t bytes) {
@@ -249,13 +257,21 @@ class SharedPasses {
                     model::KeptByBlock(w_, static_cast<int64_t>(block)));
   }
 
+  // Shards of Muon's matrices, each to one rank and back: a rank sends another
+  // its shards of that one's matrices, an n-th of an n-th.
+  Transfer Exchange() {
+    return GatherBytes(
+        model::CeilDivide(model::MuonExchangedBytes(w_), groups_.shards));
+  }
+
   // What each rank, or its host, updated goes to the others, and to the device,
   // before the next step.
   model::ShardTask<T> Updated() {
     model::ShardUnit trained;
     trained.elements = model::TrainableParameters(w_);
     model::ShardTask<T> update;
-    if (!model::ShardsParameters(w_.parallel)) update.gather = Gather(trained);
+    update.gather =
+        model::ShardsParameters(w_.parallel) ? Exchange() : Gather(trained);
     update.gather = WithCopy(update.gather, model::UpdatedFromHost(w_));
     return update;
   }

@@ -106,6 +106,17 @@ void SetAdaptersAside(Workload& w) {
   if (lora == model::LoraMatrices{}) lora.query = lora.value = true;
 }
 
+// The trainer's tables are as wide as its blocks, and classifiers with types of
+// tokens and positions from 0 have BERT's head.
+void SetEmbeddingsAside(Architecture& a) {
+  a.embedding_size = 0;
+  const bool bert = a.family == model::Family::kEncoder && a.token_types > 0 &&
+                    a.position_offset == 0;
+  if (!bert || a.head != model::Head::kSequenceClassification) return;
+  a.pooler = true;
+  a.classifier_dense = false;
+}
+
 // The same as the trainer runs it: what it does not have stands aside, and is
 // left to the formulas.
 Workload Runnable(const Workload& step, const hardware::Device& device) {
@@ -123,6 +134,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   w.trainable.wide_adapters = false;
   w.trainable.adapters_as_units = false;
   SetAdaptersAside(w);
+  SetEmbeddingsAside(w.architecture);
   if (host && w.architecture.dropout > 0) {
     w.stack.attention = model::Attention::kMaterialised;
   }

@@ -37,8 +37,8 @@ struct DeviceLinks {
   D& device;
   bool empty() const {
     return !device.peer_bandwidth && device.peer_domain == 0 &&
-           !device.host_bandwidth && !device.through_host_bandwidth &&
-           !device.weight_bandwidth;
+           !device.sums_in_switch && !device.host_bandwidth &&
+           !device.through_host_bandwidth && !device.weight_bandwidth;
   }
 };
 

@@ -486,8 +486,7 @@ Architecture ReadOpt(const ConfigJson& c) {
   a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", "relu", a);
   a.dropout = c.Share("dropout", 0.1);
-  a.embedding_size = c.Count("word_embed_proj_dim", a.hidden);
-  if (!a.projects_embeddings()) a.embedding_size = 0;
+  a.SetWordWidth(c.Count("word_embed_proj_dim", a.hidden));
   if (!c.Flag("do_layer_norm_before", true)) {  // OPT-350m alone
     a.norm_placement = model::NormPlacement::kAfter;
   }

@@ -40,8 +40,7 @@ Architecture ReadRoberta(const ConfigJson& c) {
 // Clark et al. 2020: the discriminator.
 Architecture ReadElectra(const ConfigJson& c) {
   Architecture a = ReadBert(c);
-  a.embedding_size = c.Count("embedding_size", 128);
-  if (!a.projects_embeddings()) a.embedding_size = 0;
+  a.SetWordWidth(c.Count("embedding_size", 128));
   a.pooler = false;
   a.classifier_dense = true;
   Ignore(c,

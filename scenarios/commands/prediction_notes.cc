@@ -232,6 +232,11 @@ void AddBatchNotes(const PredictionTarget& target,
                     scenario.train_samples),
         Caution::kBatchBeyondEpoch);
   }
+  if (workload.precision != model::Precision::kFp8 &&
+      workload.fp8 != model::Fp8()) {
+    notes.push_back(fmt::format("fp8: of no effect in {}; hint: precision: fp8",
+                                model::ToText(workload.precision)));
+  }
   const int64_t idle = target.cluster.idle_devices;
   if (idle > 0 && workload.parallel.data == target.cluster.devices) {
     notes.push_back(fmt::format(

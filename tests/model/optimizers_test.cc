@@ -77,6 +77,55 @@ TEST_CASE("Muon's others are updated as the implementation says") {
         32 * 2 * 5 * (4 * 16 * 16 * 4096LL + 2 * 16 * 16 * 16));
 }
 
+// docs/models/counts.md, "Muon".
+TEST_CASE("ranks have whole matrices of Muon, by hand") {
+  Workload w = Llama8b(OptimizerKind::kMuon);
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  const int64_t all = Update(w).matrix_flops;
+  w.parallel = {.data = 8, .shard = Shard::kZero1};
+  CHECK_NOTHROW(Validate(w));
+  // 8 of each 64, 12 of 96: an eighth of the work, and of the momentum.
+  CHECK(Update(w).matrix_flops == all / 8);
+  CHECK(Update(w).launches == 28 * 22 + 2);
+  CHECK(MuonExchangedBytes(w) == 0);
+  CHECK(StateBytes(w) == 4.0 * (kMatrixElements + 2.0 * kOtherElements) / 8);
+  // All keep shards of each; the work is the same.
+  w.parallel.shard = Shard::kFsdp;
+  CHECK(Update(w).matrix_flops == all / 8);
+  CHECK(Update(w).launches == 224 * 5 + 28 * 17 + 2);
+  CHECK(MuonExchangedBytes(w) == 2 * 2 * kMatrixElements);
+  CHECK(StateBytes(w) == 4.0 * (kMatrixElements + 2.0 * kOtherElements) / 8);
+  CHECK(StateNumbersOf(w) == kMatrixElements + 2 * kOtherElements);
+  // Over 64 ranks 32 have two of the 96 largest, and the others two square ones
+  // beside the one, which is less: who has least takes the next.
+  w.parallel.data = 64;
+  const MuonShare share = MuonShareOf(w, MuonPartsOf(w));
+  CHECK(share.orthogonalised.at({4096, 14336}) == 2);
+  CHECK(share.orthogonalised.count({4096, 4096}) == 0);
+  // More ranks than matrices: one each, the costliest counts.
+  w.parallel.data = 512;
+  const MuonShare one = MuonShareOf(w, MuonPartsOf(w));
+  CHECK(one.whole.count == 1);
+  CHECK(one.whole.elements == 4096 * 14336);
+}
+
+TEST_CASE("what an update of Muon makes and drops") {
+  Workload w = Llama8b(OptimizerKind::kMuon);
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  // No narrow copies of weights in the backward pass, and all gradients in fp32
+  // in the update: most is held there.
+  w.stack.narrow_weights = true;
+  const auto temporaries = [&] {
+    return ToBytes(EstimateMemory(w, {}).Of("optimizer temporaries"));
+  };
+  // The update of the largest matrix in fp32, and X twice in bf16.
+  CHECK(MuonTemporaries(w, MuonPartsOf(w)) == 4096 * 14336 * (4 + 2 * 2));
+  CHECK(temporaries() == 4096.0 * 14336 * 8);
+  // AdamW's root of the embeddings' second moment is larger.
+  w.optimizer.implementation = OptimizerImplementation::kForLoop;
+  CHECK(temporaries() == 128256.0 * 4096 * 4);
+}
+
 TEST_CASE("Adafactor keeps rows and columns, by hand") {
   const Workload w = Llama8b(OptimizerKind::kAdafactor);
   CHECK_NOTHROW(Validate(w));
@@ -102,10 +151,10 @@ TEST_CASE("what Muon and Adafactor do not go with is refused") {
     }
     return "";
   };
-  Workload w = Llama8b(OptimizerKind::kMuon);
+  Workload w = Llama8b(OptimizerKind::kAdafactor);
   w.parallel = {.data = 2, .shard = Shard::kFsdp};
   CHECK(message(w) ==
-        "parallel.shard: expected none beside optimizer muon, got fsdp");
+        "parallel.shard: expected none beside optimizer adafactor, got fsdp");
   w = Llama8b(OptimizerKind::kMuon);
   w.precision = Precision::kFp32;
   CHECK(message(w) ==

@@ -173,14 +173,11 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
   }
 }
 
-// What looks at whole matrices, where ranks have parts of them.
+// Adafactor looks at whole matrices, of which such ranks have parts.
 void RefuseParts(const Workload& workload) {
-  const OptimizerKind kind = workload.optimizer.kind;
-  const bool whole =
-      kind == OptimizerKind::kMuon || kind == OptimizerKind::kAdafactor;
-  if (whole && workload.parallel.shard != Shard::kNone) {
-    throw Unused{fmt::format("not predicted: {} over ranks that share state",
-                             model::ToText(kind))};
+  if (workload.optimizer.kind == OptimizerKind::kAdafactor &&
+      workload.parallel.shard != Shard::kNone) {
+    throw Unused{"not predicted: adafactor over ranks that share state"};
   }
 }
 
@@ -409,7 +406,14 @@ Shard ShardOf(const TableRow& row) {
   const std::string_view word =
       std::string_view(sharding).substr(0, sharding.find(' '));
   for (const auto& [known, shard] : kShards) {
-    if (known == word) return shard;
+    if (known != word) continue;
+    const std::string notes = Lowered(row["stack_notes"]);
+    for (const ShardRule& rule : RulesOfTables().divided_updates) {
+      if (shard == Shard::kNone && Contains(notes, rule.words)) {
+        return rule.shard;
+      }
+    }
+    return shard;
   }
   throw Unused{fmt::format("not predicted: {} over ranks", sharding)};
 }

@@ -117,9 +117,11 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
               [](const YamlMap& map, const std::string& at) {
                 return map.Number(at, 1.0, 1e12);
               });
-  rules.sharding = ListOf(root, "sharding", [](const YamlMap& map) {
+  const auto shard_rule = [](const YamlMap& map) {
     return ShardRule{map.Text("words"), WordOf<model::Shard>(map, "shard")};
-  });
+  };
+  rules.sharding = ListOf(root, "sharding", shard_rule);
+  rules.divided_updates = ListOf(root, "divided_updates", shard_rule);
   rules.offload = ListOf(root, "offload", [](const YamlMap& map) {
     return OffloadRule{map.Text("words"),
                        WordOf<model::Offload>(map, "offload"),

@@ -186,6 +186,7 @@ struct TableRules {
   std::vector<std::string> reserved_peaks;
   ByWord<double> measured_all_reduce;  // by column, in B/s
   std::vector<ShardRule> sharding;
+  std::vector<ShardRule> divided_updates;
   std::vector<OffloadRule> offload;
   // Names of model::LoraMatrices.
   ByWord<std::vector<std::string>> adapters;

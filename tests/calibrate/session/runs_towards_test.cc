@@ -122,6 +122,27 @@ TEST_CASE("what the trainer does not have is left to the formulas") {
   }
 }
 
+TEST_CASE("tables of another width and ELECTRA's head are set aside") {
+  model::Workload w = Asked();
+  for (const char* name : {"electra-small", "electra-base", "opt-350m"}) {
+    CAPTURE(name);
+    w.architecture = model::FindArchitecture(name);
+    w.sequence_length = 128;
+    const PlanOptions plan = PlanTowards(Host(16.0), {w});
+    CHECK(!plan.candidates.empty());
+    for (const model::Workload& run : plan.candidates) {
+      const model::Architecture& a = run.architecture;
+      CHECK(!a.projects_embeddings());
+      CHECK(a.pooler == (a.family == model::Family::kEncoder));
+      CHECK(!a.classifier_dense);
+    }
+  }
+  // RoBERTa's is the trainer's.
+  w.architecture = model::FindArchitecture("roberta-base");
+  const PlanOptions roberta = PlanTowards(Host(16.0), {w});
+  CHECK(roberta.candidates.front().architecture.classifier_dense);
+}
+
 TEST_CASE("adapters of experts are left to the formulas") {
   model::Workload w = Asked();
   w.architecture.experts = 4;

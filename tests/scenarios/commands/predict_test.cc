@@ -77,6 +77,25 @@ TEST_CASE("an instance brings its device, its count and its price") {
             .epsilon(1e-9));
 }
 
+TEST_CASE("what only 8 bits have is said to be of no effect in others") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instances = {"aws/p5.48xlarge"};
+  const auto says = [&] {
+    const Json notes = Json::parse(Predict(options).json).at("notes");
+    return std::any_of(notes.begin(), notes.end(), [](const Json& note) {
+      return note.get<std::string>() ==
+             "fp8: of no effect in bf16; hint: precision: fp8";
+    });
+  };
+  CHECK(!says());
+  options.overrides.settings = {"fp8.scaling=rows"};
+  CHECK(says());
+  options.overrides.settings.push_back("precision=fp8");
+  CHECK(!says());
+}
+
 TEST_CASE("several hosts are several instances, by their network") {
   const FitFolder none;
   PredictOptions options;

@@ -603,6 +603,14 @@ TEST_CASE("ranks that share state send what is counted by hand") {
       EstimateStep(predictor, scenario.workload, ClusterOf(h100, 8));
   CHECK(ToBytes(kept.traffic[1].sent) == doctest::Approx(2 * 28'105'914'368.0));
   CHECK(kept.total() < job.step.total());
+  // Muon's matrices go to one rank each and come back, behind all else.
+  model::Workload muon = scenario.workload;
+  muon.optimizer.kind = model::OptimizerKind::kMuon;
+  const StepEstimate whole = EstimateStep(predictor, muon, ClusterOf(h100, 8));
+  REQUIRE(whole.traffic.size() == 3);
+  CHECK(whole.traffic[2].part == "update");
+  CHECK(ToBytes(whole.traffic[2].sent) == 3'053'453'312.0);
+  CHECK(whole.traffic[2].exposed == whole.traffic[2].sending);
   // Over one device there is nothing to share; over four it was not asked for.
   scenario.workload.parallel.data = 0;
   CHECK(EstimateJob(scenario, predictor, Cluster()).memory.total() >

@@ -186,6 +186,11 @@ DOCTEST_TEST_CASE("what the trainer cannot run is an error, not a guess") {
   DOCTEST_CHECK(
       message(a, DefaultOptions(a)) ==
       "model small: hidden: expected a multiple of heads (5), got 32");
+  a = Small();
+  a.embedding_size = 16;
+  DOCTEST_CHECK(message(a, DefaultOptions(a)) ==
+                "model small: embedding_size: this trainer's tables are as "
+                "wide as its blocks (32), got 16");
 }
 
 DOCTEST_TEST_CASE("training overfits a tiny labelled set") {

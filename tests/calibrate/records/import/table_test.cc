@@ -379,12 +379,22 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,step_s,1,"
                                 "samples are shorter") ==
         "samples of unequal length: real length not known");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,distributed Muon,"
-                                "finetune,step_s,1,") ==
-        "not predicted: Muon divided over ranks");
-  CHECK(ReasonOfDecoder(model + "1,1,fsdp,none,bf16,none,,P,Muon,finetune,"
+  CHECK(ReasonOfDecoder(model + "1,1,fsdp,none,bf16,none,,P,Adafactor,finetune,"
                                 "step_s,1,") ==
-        "not predicted: muon over ranks that share state");
+        "not predicted: adafactor over ranks that share state");
+}
+
+TEST_CASE("updates that ranks divide though nothing is sharded") {
+  const auto shard = [](const std::string& sharding, const std::string& words) {
+    const Table table = ParseDecoder(
+        "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1," + sharding +
+        ",none,bf16,none,,P," + words + ",pretrain,step_s,1,\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.parallel.shard;
+  };
+  CHECK(shard("none", "distributed Muon") == model::Shard::kZero1);
+  CHECK(shard("fsdp", "distributed Muon") == model::Shard::kFsdp);
+  CHECK(shard("none", "Muon") == model::Shard::kNone);
 }
 
 TEST_CASE("words of an optimizer are read") {
