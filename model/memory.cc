@@ -2,458 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 
 #include "model/activations.h"
 #include "model/bisection.h"
-#include "model/error.h"
-#include "model/muon.h"
-#include "model/offload.h"
-#include "model/optimizer_kernels.h"
-#include "model/rounding.h"
-#include "model/sharding.h"
-#include "model/stack_rules.h"
-#include "model/trainable.h"
+#include "model/internal/rank_memory.h"
 
 namespace trainfare::model {
+
+using internal::Moment;
+using internal::RankMemory;
+
 namespace {
 
-// Tensors as large as what they update that the operations of an update make
-// and drop, where it is not one kernel.
-int64_t TemporaryLists(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kNone:
-    case OptimizerKind::kSgd:  // updates in place
-      return 0;
-    case OptimizerKind::kAdamW:
-    case OptimizerKind::kLamb:
-    case OptimizerKind::kBertAdam:
-    case OptimizerKind::kLion:
-    case OptimizerKind::kMuon:  // of what AdamW updates
-      // The root of the second moment; Lion's update, of which the sign counts.
-      return 1;
-    case OptimizerKind::kAdan:
-    case OptimizerKind::kAdafactor:
-      // Adan's also the difference of two gradients; Adafactor's the square of
-      // the gradient, and the update made of its means.
-      return 2;
-  }
-  ENSURE(false, "an optimizer without temporaries");
-}
-
-// Elements of the largest tensor that trains.
-int64_t LargestTrained(const Workload& w) {
-  int64_t largest = 0;
-  for (const ParameterTensor& tensor : TrainableTensorsOf(w)) {
-    largest = std::max(largest, tensor.elements);
-  }
-  return largest;
-}
-
-// Bytes of these in an update of `parameters` elements, the largest tensor with
-// so many: a multi-tensor update holds whole lists of them, a for-loop those of
-// its largest tensor, a fused one none.
-int64_t TemporariesOf(const Workload& w, int64_t parameters, int64_t largest) {
-  int64_t lists = TemporaryLists(w.optimizer.kind);
-  switch (w.optimizer.implementation) {
-    case OptimizerImplementation::kForLoop:
-      // And its gradient in fp32.
-      if (MastersInUpdate(w)) ++lists;
-      return lists * ShareOf(largest, w.parallel) * BytesOfState(w);
-    case OptimizerImplementation::kMultiTensor:
-      return lists * parameters * BytesOfState(w);
-    case OptimizerImplementation::kFused:
-      return 0;
-  }
-  ENSURE(false, "an implementation without temporaries");
-}
-
-int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
-  if (w.optimizer.kind == OptimizerKind::kNone) return 0;
-  if (w.optimizer.state_bits == 8) return 0;  // one kernel a tensor
-  if (w.optimizer.kind == OptimizerKind::kMuon) {
-    const MuonParts parts = MuonPartsOf(w);
-    return std::max(
-        MuonTemporaries(w, parts),
-        TemporariesOf(
-            w, ShareOf(parts.other_elements, w.parallel), parts.largest_other));
-  }
-  const bool by_tensor =
-      w.optimizer.implementation == OptimizerImplementation::kForLoop;
-  return TemporariesOf(w, parameters, by_tensor ? LargestTrained(w) : 0);
-}
-
-// Bytes of a parameter as the passes take it. LightSeq2 trains narrow ones
-// without fp32 masters: 2 + 2 bytes a parameter
-// (published/s003_mixed_precision_bytes_per_parameter); others that keep
-// weights narrow have masters; the rest casts fp32 weights.
-int64_t ParameterWidth(const Workload& w) {
-  return NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
-}
-
-// What ranks that share the state hold besides their shares, moment by moment.
-struct Gathered {
-  int64_t at_loss = 0;  // parameters in whole
-  int64_t at_block = 0;
-  int64_t at_lowest = 0;
-  int64_t at_end = 0;
-  int64_t gradients = 0;  // of one unit, before they are summed
-  int64_t root_gradients = 0;
-  int64_t buffers = 0;  // of the sums
-  int64_t buffers_at_end = 0;
-};
-
-// The root stays in whole to the end, without resharding all blocks to the
-// backward pass. Of blocks two are there, the one at work and the next, and
-// under FSDP none at the loss, and of the lowest it alone; DeepSpeed's ranks
-// gather ahead all the time, into a buffer of a block's size. What a block's
-// gradients are copied to stands beside them. Sources: PyTorch's FSDP
-// (_runtime_utils.py; fully_shard), and for ranks that hold all parameters
-// DeepSpeed's bucket of gradients.
-Gathered GatheredOf(const Workload& w) {
-  Gathered held;
-  if (!DividesState(w.parallel)) return held;
-  if (!ShardsParameters(w.parallel)) {
-    held.buffers = held.buffers_at_end =
-        std::min(TrainableParameters(w), kReduceBucket) * GradientWidth(w);
-    return held;
-  }
-  const ShardUnits units = ShardUnitsOf(w);
-  const int64_t root = GatheredBytes(w, units.root);
-  int64_t blocks = 0;
-  int64_t block = 0;
-  int64_t trained = 0;
-  int64_t gathered = 0;
-  const ShardUnit* last = nullptr;
-  for (const ShardUnit& unit : units.blocks) {
-    // Most blocks are as the one before.
-    if (last == nullptr || unit.elements != last->elements ||
-        unit.trained != last->trained || unit.quantised != last->quantised) {
-      gathered = GatheredBytes(w, unit);
-      block = std::max(block, gathered);
-      held.buffers = std::max(held.buffers, SummedBytes(w, unit));
-      trained = std::max(trained, unit.trained);
-      last = &unit;
-    }
-    blocks += gathered;
-  }
-  const bool again = w.parallel.reshard_after_forward;
-  const bool ahead = w.parallel.shard == Shard::kZero3;
-  held.at_block = root + (again ? std::min(blocks, 2 * block) : blocks);
-  held.at_loss = ahead || !again ? held.at_block : root;
-  held.at_lowest = ahead ? held.at_block : root + block;
-  // One rank alone has what comes from its host where it is used.
-  if (ahead && ShardsOf(w.parallel) > 1) held.buffers += block;
-  held.at_end = root;
-  const int64_t width = ParameterWidth(w);
-  held.gradients = trained * width;
-  held.root_gradients = units.root.trained * width;
-  held.buffers_at_end = SummedBytes(w, units.root);
-  return held;
-}
-
-Bytes<> Size(int64_t bytes) { return Byte(static_cast<double>(bytes)); }
-
-// What a moment holds, before it is known to be the worst one. Terms that are
-// zero, or less by a rounded share, are none.
-struct Moment {
-  MemoryMoment moment = MemoryMoment::kForward;
-  std::array<MemoryTerm, 14> terms = {};
-
-  Bytes<> total() const {
-    Bytes<> sum;
-    for (const MemoryTerm& term : terms) {
-      if (term.size.base() > 0) sum += term.size;
-    }
-    return sum;
-  }
-  MemoryEstimate Estimate() const {
-    MemoryEstimate estimate;
-    estimate.moment = moment;
-    estimate.terms.reserve(terms.size());
-    for (const MemoryTerm& term : terms) {
-      if (term.size.base() > 0) estimate.terms.push_back(term);
-    }
-    return estimate;
-  }
-};
-
-// What one rank holds, moment by moment.
-class RankMemory {
- public:
-  RankMemory(const Workload& w, const MemorySurroundings& surroundings)
-      : w_(w),
-        surroundings_(surroundings),
-        shares_(DividesState(w.parallel)),
-        divided_(shares_ && ShardsParameters(w.parallel)),
-        updates_(w.work == Work::kTraining &&
-                 w.parallel.offload == Offload::kNone),
-        gathered_(GatheredOf(w)),
-        elements_(TotalParameters(w.architecture) + AdapterParameters(w)),
-        quantised_(w.trainable.base_bits > 0
-                       ? BlockMatrixElements(w.architecture)
-                       : 0),
-        trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
-        updated_(Share(trained_, shares_)) {}
-
-  Moment ForwardPass() const;
-  Moment Loss(const ActivationBytes& activations) const;
-  Moment LastBlock(const ActivationBytes& activations) const;
-  Moment LowestBlock() const;
-  Moment BackwardEnd() const;
-  Moment OptimizerStep() const;
-  Bytes<> OfOtherStreams(const MemoryEstimate& moment) const;
-
- private:
-  // Elements that this rank has of so many, where ranks divide them.
-  int64_t Share(int64_t elements, bool divided) const {
-    return divided ? ShareOf(elements, w_.parallel) : elements;
-  }
-  // What comes and goes while a backward pass runs.
-  struct Passing {
-    bool in_block;  // whose gradients come and are summed
-    int64_t gathered;
-    int64_t gradients;
-    int64_t activations;
-    int64_t logits;
-    int64_t transients;
-  };
-  Moment DuringBackward(MemoryMoment moment, const Passing& passing) const;
-  int64_t ParameterBytes() const;
-  int64_t WeightCopyBytes(int64_t gathered) const;
-  int64_t GradientBytes() const;
-  int64_t StandingGradients() const;
-  int64_t GradientsAboveLowest() const;
-  // What is sent to other ranks, and what of it stands to the end.
-  int64_t BucketBytes() const;
-  int64_t LastBucketBytes() const {
-    return shares_ ? gathered_.buffers_at_end : BucketBytes();
-  }
-  int64_t StateBytes() const {
-    if (!updates_) return 0;
-    return StateBytesOf(w_, StateNumbersOfRank(w_, updated_));
-  }
-  int64_t MasterBytes() const {
-    return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;
-  }
-  // Fairseq's gradients in fp32 are beside the masters all the time.
-  int64_t UnscaledBytes() const {
-    return RulesOf(w_).flat_masters ? MasterBytes() : 0;
-  }
-  // All gradients in fp32 at once, unless the update widens them itself.
-  int64_t WidenedBytes() const {
-    const bool widens =
-        MastersInUpdate(w_) &&
-        w_.optimizer.implementation != OptimizerImplementation::kMultiTensor;
-    return MastersAreShard(w_) || widens ? 0 : MasterBytes();
-  }
-
-  const Workload& w_;
-  const MemorySurroundings& surroundings_;
-  bool shares_;   // the state is divided over ranks, or with the host
-  bool divided_;  // and so are the parameters
-  bool updates_;  // here, not on the host
-  Gathered gathered_;
-  // Elements: of all parameters, adapters included; of these, those of matrices
-  // beside adapters that are kept in few bits; those that train, and of them
-  // those that this rank updates.
-  int64_t elements_;
-  int64_t quantised_;
-  int64_t trained_;
-  int64_t updated_;
-};
-
-// What trains is kept as masters where these are the shard.
-int64_t RankMemory::ParameterBytes() const {
-  if (w_.parallel.offload == Offload::kParameters) return 0;
-  const int64_t as_masters = MastersAreShard(w_) && updates_ ? trained_ : 0;
-  return Share(elements_ - as_masters - quantised_, divided_) *
-             ParameterWidth(w_) +
-         QuantisedBytes(Share(quantised_, divided_), w_.trainable);
-}
-
-// Narrow copies of fp32 weights: of what is gathered, where that is less than
-// all.
-int64_t RankMemory::WeightCopyBytes(int64_t gathered) const {
-  if (!CastsWeights(w_)) return 0;
-  const int64_t copied = divided_ ? gathered / kSingle : elements_ - quantised_;
-  return copied * BytesPerElement(w_.precision);
-}
-
-int64_t RankMemory::GradientBytes() const {
-  if (SendsGradientsToHost(w_.parallel)) return 0;
-  return Share(trained_, shares_ && ShardsGradients(w_.parallel)) *
-         (shares_ ? GradientWidth(w_) : ParameterWidth(w_));
-}
-
-// Those of all but the lowest block that has a backward pass, of which each has
-// an even share, and but the word table, unless the logits gave it one.
-int64_t RankMemory::GradientsAboveLowest() const {
-  const Architecture& a = w_.architecture;
-  const int64_t blocks =
-      LayersWithBackward(w_) + a.decoder_layers + a.next_token_blocks;
-  if (trained_ == 0 || blocks == 0) return 0;
-  int64_t above = trained_ / blocks * (blocks - 1);
-  if (w_.trainable.everything()) {
-    const bool tied = PredictsVocabulary(w_) && !a.untied_output;
-    above = trained_ - BlockMatrixElements(a) / blocks -
-            (tied ? 0 : a.vocabulary * a.word_width());
-  }
-  return static_cast<int64_t>(static_cast<double>(GradientBytes()) *
-                              static_cast<double>(above) /
-                              static_cast<double>(trained_));
-}
-
-int64_t RankMemory::BucketBytes() const {
-  if (shares_) return gathered_.buffers;
-  return surroundings_.communication_buckets ? GradientBytes() : 0;
-}
-
-Moment RankMemory::ForwardPass() const {
-  return {MemoryMoment::kForward,
-          {{{"parameters", Size(ParameterBytes())},
-            {"gathered parameters", Size(gathered_.at_block)},
-            {"weight copies", Size(WeightCopyBytes(gathered_.at_block))},
-            {"activations", Size(ForwardTransients(w_))},
-            {"logits", Size(LogitBytes(w_))},
-            {"workspace", surroundings_.workspace},
-            {"framework context", surroundings_.context}}}};
-}
-
-// A first micro-batch makes its gradients layer by layer, while activations go;
-// a later one adds to gradients that are already there, and so do buckets that
-// stand from the beginning.
-int64_t RankMemory::StandingGradients() const {
-  const bool standing =
-      w_.accumulation > 1 || (surroundings_.communication_buckets && !shares_);
-  return standing ? GradientBytes() : 0;
-}
-
-Moment RankMemory::Loss(const ActivationBytes& activations) const {
-  return DuringBackward(MemoryMoment::kBackwardStart,
-                        {false,
-                         gathered_.at_loss,
-                         StandingGradients(),
-                         activations.kept + activations.head,
-                         LogitBytes(w_),
-                         0});
-}
-
-// The logits and what the head kept are gone, the gradient of the last block's
-// result is there.
-Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
-  const Architecture& a = w_.architecture;
-  return DuringBackward(
-      MemoryMoment::kBackwardStart,
-      {true,
-       gathered_.at_block,
-       StandingGradients(),
-       activations.kept + activations.anew,
-       0,
-       BlockGradientBytes(w_, a.expert_layers() > 0) + WidenedMatrixBytes(w_) +
-           w_.tokens() * a.hidden * BytesOfWideResult(w_)});
-}
-
-// Gradients come as activations go: what both hold together is most where one
-// of them is whole.
-Moment RankMemory::LowestBlock() const {
-  const LowestBlockBytes block = LowestBlockOf(w_);
-  return DuringBackward(MemoryMoment::kLowestBlock,
-                        {true,
-                         gathered_.at_lowest,
-                         GradientsAboveLowest(),
-                         block.held,
-                         0,
-                         block.made + WidenedMatrixBytes(w_)});
-}
-
-Moment RankMemory::DuringBackward(MemoryMoment moment,
-                                  const Passing& passing) const {
-  return {moment,
-          {{{"parameters", Size(ParameterBytes())},
-            {"gathered parameters", Size(passing.gathered)},
-            {"weight copies", Size(WeightCopyBytes(passing.gathered))},
-            {"gradients", Size(passing.gradients)},
-            {"gathered gradients",
-             Size(passing.in_block ? gathered_.gradients : 0)},
-            {"communication buckets",
-             Size(passing.in_block || w_.parallel.shard != Shard::kFsdp
-                      ? BucketBytes()
-                      : 0)},
-            {"master weights", Size(MasterBytes())},
-            {"unscaled gradients", Size(UnscaledBytes())},
-            {"optimizer state", Size(StateBytes())},
-            {"activations", Size(passing.activations)},
-            {"logits", Size(passing.logits)},
-            {"backward transients", Size(passing.transients)},
-            {"workspace", surroundings_.workspace},
-            {"framework context", surroundings_.context}}}};
-}
-
-Moment RankMemory::BackwardEnd() const {
-  const Architecture& a = w_.architecture;
-  const bool everything = w_.trainable.everything();
-  // Sums of a divided table are of its share.
-  const bool whole_table = w_.accumulation > 1 && everything && !divided_;
-  return {
-      MemoryMoment::kBackwardEnd,
-      {{{"parameters", Size(ParameterBytes())},
-        {"gathered parameters", Size(gathered_.at_end)},
-        {"gradients", Size(GradientBytes())},
-        {"gathered gradients", Size(gathered_.root_gradients)},
-        {"communication buckets", Size(LastBucketBytes())},
-        {"master weights", Size(MasterBytes())},
-        {"unscaled gradients", Size(UnscaledBytes())},
-        {"optimizer state", Size(StateBytes())},
-        {"activations", Size(everything ? EmbeddingBytes(w_, w_.tokens()) : 0)},
-        {"embedding gradient",
-         Size(whole_table ? a.vocabulary * a.word_width() * kSingle : 0)},
-        {"backward transients",
-         Size(2 * w_.tokens() * a.hidden * BytesOfWideResult(w_))},
-        {"workspace", surroundings_.workspace},
-        {"framework context", surroundings_.context}}}};
-}
-
-Moment RankMemory::OptimizerStep() const {
-  const int64_t temporaries = updates_ ? OptimizerTemporaries(w_, updated_) : 0;
-  return {MemoryMoment::kOptimizerStep,
-          {{{"parameters", Size(ParameterBytes())},
-            {"gradients", Size(GradientBytes())},
-            {"communication buckets", Size(divided_ ? 0 : BucketBytes())},
-            {"master weights", Size(MasterBytes())},
-            {"optimizer state", Size(StateBytes())},
-            {"unscaled gradients", Size(WidenedBytes())},
-            {"optimizer temporaries", Size(temporaries)},
-            {"workspace", surroundings_.workspace},
-            {"framework context", surroundings_.context}}}};
-}
-
-Bytes<> RankMemory::OfOtherStreams(const MemoryEstimate& moment) const {
-  if (w_.parallel.shard != Shard::kFsdp || !divided_) return {};
-  return Size(gathered_.at_block) - moment.Of("gathered parameters") +
-         Size(GradientBytes()) - moment.Of("gradients");
-}
-
-}  // namespace
-
-Bytes<> MemoryEstimate::total() const {
-  Bytes<> sum;
-  for (const MemoryTerm& term : terms) sum += term.size;
-  return sum;
-}
-
-Bytes<> MemoryEstimate::Of(std::string_view name) const {
-  Bytes<> sum;
-  for (const MemoryTerm& term : terms) {
-    if (term.name == name) sum += term.size;
-  }
-  return sum;
-}
-
-MemoryEstimate EstimateMemory(const Workload& w,
-                              const MemorySurroundings& surroundings) {
-  const RankMemory rank(w, surroundings);
+// At the worst moment.
+MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
   const ActivationBytes activations = Activations(w);
   const std::array moments = {rank.Loss(activations),
@@ -471,13 +34,47 @@ MemoryEstimate EstimateMemory(const Workload& w,
   return worst;
 }
 
+}  // namespace
+
+MemoryEstimate EstimateMemory(const Workload& w,
+                              const MemorySurroundings& surroundings) {
+  return WorstOf(RankMemory(w, surroundings), w);
+}
+
+struct MemoryOfBatches::Last {
+  Last(const Workload& of, const MemorySurroundings& in)
+      : workload(of), surroundings(in), rank(workload, surroundings) {}
+  Last(const Last&) = delete;  // `rank` refers to the others
+  Last& operator=(const Last&) = delete;
+
+  Workload workload;
+  MemorySurroundings surroundings;
+  RankMemory rank;
+};
+
+MemoryOfBatches::MemoryOfBatches() = default;
+MemoryOfBatches::~MemoryOfBatches() = default;
+MemoryOfBatches::MemoryOfBatches(MemoryOfBatches&&) noexcept = default;
+MemoryOfBatches& MemoryOfBatches::operator=(MemoryOfBatches&&) noexcept =
+    default;
+
+MemoryEstimate MemoryOfBatches::Estimate(
+    const Workload& w, const MemorySurroundings& surroundings) {
+  if (last_) last_->workload.batch = w.batch;
+  if (!last_ || last_->surroundings != surroundings || last_->workload != w) {
+    last_ = std::make_unique<Last>(w, surroundings);
+  }
+  return WorstOf(last_->rank, last_->workload);
+}
+
 std::optional<int64_t> LargestBatch(const Workload& workload,
                                     const MemorySurroundings& surroundings,
                                     Bytes<> capacity) {
+  MemoryOfBatches memory;
+  Workload trial = workload;
   const auto fits = [&](int64_t batch) {
-    Workload trial = workload;
     trial.batch = batch;
-    return EstimateMemory(trial, surroundings).total() <= capacity;
+    return memory.Estimate(trial, surroundings).total() <= capacity;
   };
   if (!fits(1)) return std::nullopt;
   // The estimate never falls with the batch: double, then halve the gap.

@@ -307,6 +307,7 @@ class SharedPasses {
     const hardware::PassUnits<A>& units = alone.forward_units;
     const T scale = ScaleTo(units, alone.forward.total(), 0);
     Tasks tasks;
+    tasks.reserve(units_.blocks.size() + 2);
     tasks.push_back({Bring(units_.root), units.embeddings * scale, {}});
     for (size_t i = 0; i < units_.blocks.size(); ++i) {
       tasks.push_back({Bring(units_.blocks[i]),
@@ -323,6 +324,7 @@ class SharedPasses {
     const T scale = ScaleTo(units, alone.backward.total(), frozen);
     const bool gathers = w_.parallel.reshard_after_forward;
     Tasks tasks;
+    tasks.reserve(units_.blocks.size() + 2);
     tasks.push_back({{}, units.head * scale, {}});
     int64_t ready = 0;  // bytes of gradients that wait for a full bucket
     const auto reduce = [&](const model::ShardUnit& unit, bool last) {

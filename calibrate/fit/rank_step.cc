@@ -17,32 +17,50 @@ namespace {
 
 using model::Seconds;
 
-// Numbers that a group of ranks leaves open: latency and time a byte of the
-// ring alone, the same beside computation, speed, logs of share and host; one
-// more makes them even, so that derivatives are taken two at a time.
-constexpr int kUnknowns = 8;
-using RankJet = ceres::Jet<double, kUnknowns>;
+// Numbers that a group of ranks leaves open, besides its time on the host,
+// which adds to a step as it is. The last two where the ring beside computation
+// was timed by itself; even counts, as derivatives are taken two at a time.
+enum Unknown {
+  kOpenLatency,
+  kOpenInverse,  // time a byte
+  kOpenSpeed,
+  kOpenLogShare,
+  kOpenLatencyBeside,
+  kOpenInverseBeside,
+};
+using OneRingJet = ceres::Jet<double, kOpenLatencyBeside>;
+using TwoRingsJet = ceres::Jet<double, kOpenInverseBeside + 1>;
 
 // One of these numbers.
 template <class T>
-T Open(double value, [[maybe_unused]] int unknown) {
-  if constexpr (std::is_same_v<T, RankJet>) {
-    return T(value, unknown);
-  } else {
+T Open(double value, [[maybe_unused]] Unknown unknown) {
+  if constexpr (std::is_same_v<T, double>) {
     return value;
+  } else {
+    return T(value, unknown);
   }
 }
 
-double ValueOf(const RankJet& time) { return time.a; }
-double ValueOf(double time) { return time; }
-
 template <class T>
-model::RingLevel<T> RingOf(const RingFit& fit, int first) {
-  const T latency = Open<T>(fit.ring.step_latency.base(), first);
-  const T inverse = Open<T>(1.0 / fit.ring.link.base(), first + 1);
-  return {Seconds<T>(latency),
-          model::BytesPerSecond<T>(1.0 / inverse),
+model::RingLevel<T> RingOf(const RingFit& fit,
+                           Unknown latency,
+                           Unknown inverse) {
+  return {Seconds<T>(Open<T>(fit.ring.step_latency.base(), latency)),
+          model::BytesPerSecond<T>(
+              1.0 / Open<T>(1.0 / fit.ring.link.base(), inverse)),
           fit.ring.middle};
+}
+
+// The ring beside computation: that alone, unless it was timed.
+template <class T>
+model::RingLevel<T> BesideOf(const RankNetwork& fitted,
+                             const model::RingLevel<T>& alone) {
+  if (!fitted.beside_timed) return alone;
+  if constexpr (std::is_same_v<T, OneRingJet>) {
+    ENSURE(false, "two rings have their own derivatives");
+  } else {
+    return RingOf<T>(fitted.beside, kOpenLatencyBeside, kOpenInverseBeside);
+  }
 }
 
 // g^T C g of one ring's two numbers.
@@ -54,28 +72,33 @@ double RingVariance(const RingFit& fit, double by_latency, double by_inverse) {
 }
 
 // Standard deviation of log(time), of which messages nothing hides are
-// `exposed`, by what the group leaves open, and how the other collectives
-// scatter about their factors.
-double LogSigma(const RankJet& time,
+// `exposed` and the host's `host`, by what the group leaves open, and how the
+// other collectives scatter about their factors.
+template <class Jet>
+double LogSigma(const Jet& time,
                 Seconds<> exposed,
+                Seconds<> host_time,
                 double collectives_error,
                 const RankFit& ranks) {
   const RankNetwork& fitted = ranks.network;
-  const auto by = [&](int unknown) { return time.v[unknown] / time.a; };
-  const double speed = by(4) * fitted.speed_error;
-  const double share = by(5) * ranks.share_error;
-  const double host = by(6) * ranks.host_error;
+  const auto by = [&](Unknown unknown) { return time.v[unknown] / time.a; };
+  const double speed = by(kOpenSpeed) * fitted.speed_error;
+  const double share = by(kOpenLogShare) * ranks.share_error;
+  const double host = host_time.base() / time.a * ranks.host_error;
   // What the ring's formula leaves of single messages.
   const double messages = std::hypot(fitted.alone.scatter, collectives_error) *
                           (exposed / Seconds<>(time.a));
-  // One rank alone has no ring.
-  const bool rings = fitted.ranks > 1;
-  const double variance =
-      (rings ? RingVariance(fitted.alone, by(0), by(1)) : 0.0) +
-      (rings && fitted.beside_timed ? RingVariance(fitted.beside, by(2), by(3))
-                                    : 0.0) +
-      speed * speed + share * share + host * host +
-      2.0 * ranks.host_share_correlation * share * host + messages * messages;
+  double rings = 0;
+  if (fitted.ranks > 1) {  // one rank alone has none
+    rings = RingVariance(fitted.alone, by(kOpenLatency), by(kOpenInverse));
+    if constexpr (std::is_same_v<Jet, TwoRingsJet>) {
+      rings += RingVariance(
+          fitted.beside, by(kOpenLatencyBeside), by(kOpenInverseBeside));
+    }
+  }
+  const double variance = rings + speed * speed + share * share + host * host +
+                          2.0 * ranks.host_share_correlation * share * host +
+                          messages * messages;
   return std::sqrt(std::max(variance, 0.0));
 }
 
@@ -94,12 +117,11 @@ RankStepTime StepOfRank::OverAs(
   step.computing = alone_ * (1.0 / ranks.share);
   const RankNetwork& fitted = ranks.network;
   using std::exp;
-  const T slower = exp(-Open<T>(std::log(ranks.share), 5));
+  const T slower = exp(-Open<T>(std::log(ranks.share), kOpenLogShare));
   model::RankNetwork<T> network;
-  network.alone = RingOf<T>(fitted.alone, 0);
-  network.beside =
-      fitted.beside_timed ? RingOf<T>(fitted.beside, 2) : network.alone;
-  network.speed = Open<T>(fitted.speed, 4);
+  network.alone = RingOf<T>(fitted.alone, kOpenLatency, kOpenInverse);
+  network.beside = BesideOf<T>(fitted, network.alone);
+  network.speed = Open<T>(fitted.speed, kOpenSpeed);
   network.hosts = fitted.hosts;
   const CollectiveFactor gather = fitted.GatherFactor();
   const CollectiveFactor sum = fitted.SumFactor();
@@ -114,20 +136,19 @@ RankStepTime StepOfRank::OverAs(
   step.traffic = std::move(added.traffic);
   if (!model::RulesOf(workload_).one_graph) step.host = ranks.host;
   if (host) step.host_update = model::HostUpdateTime(workload_, *host);
-  if constexpr (std::is_same_v<T, RankJet>) {
-    RankJet rank_host(step.host.base());
-    rank_host.v[6] = step.host.base();  // by its logarithm
-    const RankJet sending = added.all.base();
+  if constexpr (!std::is_same_v<T, double>) {
+    const T sending = added.all.base();
     const double collectives_error =
         messages_.by_unit() ? std::max(gather.error, sum.error) : 0.0;
-    const auto log_sigma = [&](const RankJet& time) {
-      return LogSigma(time, step.exposed, collectives_error, ranks);
+    const auto log_sigma = [&](const T& time, Seconds<> host_time) {
+      return LogSigma(time, step.exposed, host_time, collectives_error, ranks);
     };
     // All else that is not of a pass that sends moves with the share alone.
     step.log_sigma = log_sigma(alone_.total().base() * slower + sending +
-                               rank_host + step.host_update.base());
+                                   step.host.base() + step.host_update.base(),
+                               step.host);
     step.backward_log_sigma =
-        log_sigma(alone_.backward.total().base() * slower + sending);
+        log_sigma(alone_.backward.total().base() * slower + sending, {});
   }
   return step;
 }
@@ -135,7 +156,8 @@ RankStepTime StepOfRank::OverAs(
 RankStepTime StepOfRank::Over(
     const RankFit& ranks,
     const std::optional<model::HostPath<double>>& host) const {
-  return OverAs<RankJet>(ranks, host);
+  return ranks.network.beside_timed ? OverAs<TwoRingsJet>(ranks, host)
+                                    : OverAs<OneRingJet>(ranks, host);
 }
 
 RankStepTime StepOfRank::TimeOver(

@@ -1,12 +1,19 @@
 #include "hardware/models/device_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hardware/models/kind.h"
 #include "model/bisection.h"
 #include "model/validate.h"
 
 namespace trainfare::hardware {
+namespace {
+
+// Batches that are tried where a line leads, before halving is surer.
+constexpr int kTriesAlongLine = 5;
+
+}  // namespace
 
 model::MemorySurroundings SurroundingsOf(const Device& device,
                                          int64_t devices) {
@@ -20,12 +27,13 @@ model::MemorySurroundings SurroundingsOf(const Device& device,
 MemoryPlan PlanMemory(const Device& device,
                       const model::Workload& workload,
                       int64_t devices,
-                      int64_t ranks_per_device) {
+                      int64_t ranks_per_device,
+                      model::MemoryOfBatches& memory) {
   const model::Bytes<> capacity =
       device.memory_capacity / static_cast<double>(ranks_per_device);
   const auto plan = [&](const model::Workload& held) {
     return KindOf(device).plan_memory(
-        device, held, SurroundingsOf(device, devices), capacity);
+        device, held, SurroundingsOf(device, devices), capacity, memory);
   };
   if (!device.inference_only) return plan(workload);
   // What never trains keeps no fp32 weights to round.
@@ -34,44 +42,60 @@ MemoryPlan PlanMemory(const Device& device,
   return plan(held);
 }
 
+MemoryPlan PlanMemory(const Device& device,
+                      const model::Workload& workload,
+                      int64_t devices,
+                      int64_t ranks_per_device) {
+  model::MemoryOfBatches memory;
+  return PlanMemory(device, workload, devices, ranks_per_device, memory);
+}
+
 std::optional<int64_t> LargestBatch(const Device& device,
                                     const model::Workload& workload,
                                     int64_t most,
                                     int64_t devices,
-                                    int64_t ranks_per_device) {
-  // Where parts of a batch come and go, any might fit.
+                                    int64_t ranks_per_device,
+                                    model::MemoryOfBatches& memory) {
   most = std::min(most, model::LargestCountableBatch(workload));
   model::Workload w = workload;
-  const auto plan = [&](int64_t batch) {
+  model::Bytes<> capacity;
+  const auto needed = [&](int64_t batch) {
     w.batch = batch;
-    return PlanMemory(device, w, devices, ranks_per_device);
+    const MemoryPlan plan =
+        PlanMemory(device, w, devices, ranks_per_device, memory);
+    capacity = plan.capacity;
+    return plan.needed.total();
   };
-  const auto fits = [&](int64_t batch) { return plan(batch).fits(); };
-  if (!fits(1)) return std::nullopt;
-  // What is needed never falls with the batch: in long strides it is soon too
-  // much.
-  constexpr int64_t kStride = 8;
+  // What is needed never falls with the batch.
+  model::Bytes<> at_low = needed(1);
+  if (at_low > capacity) return std::nullopt;
   int64_t low = 1;
-  int64_t high = std::min(kStride, most);
-  MemoryPlan at_high = plan(high);
-  while (at_high.fits()) {
-    if (high == most) return most;
-    low = high;
-    high = std::min(kStride * low, most);
-    at_high = plan(high);
+  int64_t high = most + 1;  // the first that is too large, as far as is known
+  int64_t next = std::min<int64_t>(8, most);
+  for (int tries = 0; tries < kTriesAlongLine && high - low > 1; ++tries) {
+    const int64_t from = low;
+    const model::Bytes<> at_from = at_low;
+    const model::Bytes<> at_next = needed(next);
+    if (at_next <= capacity) {
+      low = next;
+      at_low = at_next;
+    } else {
+      high = next;
+    }
+    // Large batches need evenly more: on along the line through both.
+    const model::Bytes<> slope =
+        (at_next - at_from) / static_cast<double>(next - from);
+    const double more = slope.base() > 0
+                            ? std::floor((capacity - at_low) / slope)
+                            : static_cast<double>(high - low);
+    next = std::clamp(low + static_cast<int64_t>(std::min(
+                                more, static_cast<double>(high - low))),
+                      std::min(low + 1, high - 1),
+                      high - 1);
   }
-  // Large batches need evenly more: back along that line to what there is.
-  const int64_t half = std::max(low, high / 2);
-  const MemoryPlan at_half = plan(half);
-  const model::Bytes<> needed = at_high.needed.total();
-  const double excess =
-      (needed - at_high.capacity) / (needed - at_half.needed.total());
-  const double back = std::ceil(excess * static_cast<double>(high - half));
-  const int64_t guess = back < static_cast<double>(high)
-                            ? high - static_cast<int64_t>(back)
-                            : low;
-  (at_half.fits() ? low : high) = half;
-  return model::LargestNear(guess, low, high, fits);
+  return model::LargestNear(next, low, high, [&](int64_t batch) {
+    return needed(batch) <= capacity;
+  });
 }
 
 }  // namespace trainfare::hardware

@@ -16,7 +16,12 @@ namespace trainfare::hardware {
 model::MemorySurroundings SurroundingsOf(const Device& device, int64_t devices);
 
 // The plan of one of `devices` ranks, `ranks_per_device` of which share a
-// device's memory.
+// device's memory; in less time where `memory` counted another batch before.
+MemoryPlan PlanMemory(const Device& device,
+                      const model::Workload& workload,
+                      int64_t devices,
+                      int64_t ranks_per_device,
+                      model::MemoryOfBatches& memory);
 MemoryPlan PlanMemory(const Device& device,
                       const model::Workload& workload,
                       int64_t devices = 1,
@@ -27,7 +32,8 @@ MemoryPlan PlanMemory(const Device& device,
 std::optional<int64_t> LargestBatch(const Device& device,
                                     const model::Workload& workload,
                                     int64_t most,
-                                    int64_t devices = 1,
-                                    int64_t ranks_per_device = 1);
+                                    int64_t devices,
+                                    int64_t ranks_per_device,
+                                    model::MemoryOfBatches& memory);
 
 }  // namespace trainfare::hardware

@@ -103,25 +103,29 @@ model::MemoryEstimate WithoutWeights(const model::Workload& w,
 MemoryPlan PlanPlainMemory(const Device& /*device*/,
                            const model::Workload& workload,
                            const model::MemorySurroundings& surroundings,
-                           model::Bytes<> capacity) {
-  return {model::EstimateMemory(workload, surroundings), capacity, {}};
+                           model::Bytes<> capacity,
+                           model::MemoryOfBatches& memory) {
+  return {memory.Estimate(workload, surroundings), capacity, {}};
 }
 
 MemoryPlan PlanCoresMemory(const Device& device,
                            const model::Workload& workload,
                            const model::MemorySurroundings& surroundings,
-                           model::Bytes<> capacity) {
+                           model::Bytes<> capacity,
+                           model::MemoryOfBatches& memory) {
   return OfCores(
       device,
-      model::EstimateMemory(OfCore(device, workload), InPlace(surroundings)),
+      memory.Estimate(OfCore(device, workload), InPlace(surroundings)),
       capacity);
 }
 
 MemoryPlan PlanRecomputingMemory(const Device& device,
                                  const model::Workload& workload,
                                  const model::MemorySurroundings& surroundings,
-                                 model::Bytes<> capacity) {
-  MemoryPlan all = PlanCoresMemory(device, workload, surroundings, capacity);
+                                 model::Bytes<> capacity,
+                                 model::MemoryOfBatches& memory) {
+  MemoryPlan all =
+      PlanCoresMemory(device, workload, surroundings, capacity, memory);
   if (all.fits() || workload.work == model::Work::kForward ||
       model::OperationByOperation(workload.stack) ||
       workload.gradient_checkpointing) {
@@ -140,13 +144,13 @@ MemoryPlan PlanRecomputingMemory(const Device& device,
 MemoryPlan PlanPipelineMemory(const Device& device,
                               const model::Workload& workload,
                               const model::MemorySurroundings& surroundings,
-                              model::Bytes<> capacity) {
+                              model::Bytes<> capacity,
+                              model::MemoryOfBatches& memory) {
+  model::Workload w = workload;
+  w.optimizer.implementation = model::OptimizerImplementation::kFused;
   const auto of_part = [&](int64_t batch) {
-    model::Workload w = workload;
     w.batch = batch;
-    w.optimizer.implementation = model::OptimizerImplementation::kFused;
-    MemoryPlan plan{
-        model::EstimateMemory(w, InPlace(surroundings)), capacity, {}};
+    MemoryPlan plan{memory.Estimate(w, InPlace(surroundings)), capacity, {}};
     if (device.weight_bandwidth) {
       plan.needed = WithoutWeights(w, std::move(plan.needed));
     }

@@ -21,17 +21,20 @@ struct MemoryPlan {
   bool fits() const { return needed.total() <= capacity; }
 };
 
-// How a kind of device holds a workload of one rank in `capacity`.
+// How a kind of device holds a workload of one rank in `capacity`. `memory`
+// counts, faster where only the batch is another than the last time.
 using PlanMemoryFunction = MemoryPlan (*)(const Device&,
                                           const model::Workload&,
                                           const model::MemorySurroundings&,
-                                          model::Bytes<> capacity);
+                                          model::Bytes<> capacity,
+                                          model::MemoryOfBatches& memory);
 
 // All of it at once, as a framework without a compiler does.
 MemoryPlan PlanPlainMemory(const Device& device,
                            const model::Workload& workload,
                            const model::MemorySurroundings& surroundings,
-                           model::Bytes<> capacity);
+                           model::Bytes<> capacity,
+                           model::MemoryOfBatches& memory);
 
 // Graphs compiled for cores that are data parallel: each holds the model, the
 // update and the all-reduce work in place, and each takes its share of the
@@ -39,7 +42,8 @@ MemoryPlan PlanPlainMemory(const Device& device,
 MemoryPlan PlanCoresMemory(const Device& device,
                            const model::Workload& workload,
                            const model::MemorySurroundings& surroundings,
-                           model::Bytes<> capacity);
+                           model::Bytes<> capacity,
+                           model::MemoryOfBatches& memory);
 
 // The same of a compiler that computes anew what does not fit, for stacks that
 // it sees whole: the scores of attention and what is elementwise, in as many
@@ -61,7 +65,8 @@ MemoryPlan PlanCoresMemory(const Device& device,
 MemoryPlan PlanRecomputingMemory(const Device& device,
                                  const model::Workload& workload,
                                  const model::MemorySurroundings& surroundings,
-                                 model::Bytes<> capacity);
+                                 model::Bytes<> capacity,
+                                 model::MemoryOfBatches& memory);
 
 // A pipeline that samples flow through: a batch enters in parts as large as
 // there is room for. Weights that stream in from outside are not on the chip,
@@ -69,6 +74,7 @@ MemoryPlan PlanRecomputingMemory(const Device& device,
 MemoryPlan PlanPipelineMemory(const Device& device,
                               const model::Workload& workload,
                               const model::MemorySurroundings& surroundings,
-                              model::Bytes<> capacity);
+                              model::Bytes<> capacity,
+                              model::MemoryOfBatches& memory);
 
 }  // namespace trainfare::hardware

@@ -89,7 +89,7 @@ const hardware::MemoryPlan& DeviceMemo::PlanMemory(
   Question question{OfOneRank(workload), devices > 1, ranks_per_device};
   return AnswerTo(std::move(question), memory_plans_, [&](const auto& q) {
     return hardware::PlanMemory(
-        predictor_.device(), q.workload, devices, ranks_per_device);
+        predictor_.device(), q.workload, devices, ranks_per_device, memory_);
   });
 }
 
@@ -99,8 +99,12 @@ std::optional<int64_t> DeviceMemo::LargestBatch(const model::Workload& workload,
   Question question{OfOneRank(workload), devices > 1, ranks_per_device};
   question.workload.batch = 1;
   return AnswerTo(std::move(question), largest_batches_, [&](const auto& q) {
-    return hardware::LargestBatch(
-        predictor_.device(), q.workload, kMostBatch, devices, ranks_per_device);
+    return hardware::LargestBatch(predictor_.device(),
+                                  q.workload,
+                                  kMostBatch,
+                                  devices,
+                                  ranks_per_device,
+                                  memory_);
   });
 }
 

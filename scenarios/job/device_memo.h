@@ -14,6 +14,7 @@
 #include "calibrate/fit/rank_step.h"
 #include "hardware/models/memory_plan.h"
 #include "hardware/models/step_time.h"
+#include "model/memory.h"
 #include "model/workload.h"
 
 namespace trainfare::scenarios {
@@ -72,6 +73,7 @@ class DeviceMemo {
   Answers<model::Workload, hardware::StepTime<double>> times_;
   Answers<model::Workload, calibrate::RankMessages> messages_;
   Answers<model::Workload, int64_t> model_flops_;
+  model::MemoryOfBatches memory_;
   Answers<Question, hardware::MemoryPlan> memory_plans_;
   Answers<Question, std::optional<int64_t>> largest_batches_;
 };

@@ -358,6 +358,34 @@ TEST_CASE("batches that ran on known memories fit, and fill them") {
   }
 }
 
+TEST_CASE("batches that follow each other are counted as each alone") {
+  MemoryOfBatches memory;
+  const auto expect_same = [&](const Workload& w,
+                               const MemorySurroundings& surroundings) {
+    const MemoryEstimate together = memory.Estimate(w, surroundings);
+    const MemoryEstimate alone = EstimateMemory(w, surroundings);
+    CHECK(together.moment == alone.moment);
+    CHECK(together.total() == alone.total());
+    CHECK(together.terms.size() == alone.terms.size());
+    CHECK(together.of_other_streams == alone.of_other_streams);
+  };
+  Workload sharded;
+  sharded.architecture = FindArchitecture("llama-3.1-8b");
+  sharded.precision = Precision::kBf16;
+  sharded.parallel = {.data = 8, .shard = Shard::kFsdp};
+  for (Workload w : {Bert(1, 128, Precision::kFp32), sharded}) {
+    for (const int64_t batch : {1, 64, 2}) {
+      w.batch = batch;
+      expect_same(w, kGpu);
+      expect_same(w, {});
+    }
+    w.sequence_length *= 2;
+    expect_same(w, {});
+    w.optimizer.kind = OptimizerKind::kSgd;
+    expect_same(w, {});
+  }
+}
+
 // Runs known to have fitted or failed: published/s003_batch_and_memory_limits
 // (IMDb, BERT-base-cased, length 512, Adan). V100 PCIe has 16 GB; a TPU v2
 // core 8 GB.

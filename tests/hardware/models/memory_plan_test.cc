@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
+
 #include "hardware/models/device_memory.h"
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
@@ -34,6 +36,13 @@ constexpr auto kTraced = model::Fusion::kEager;
 
 bool Fits(const char* device, const model::Workload& w) {
   return PlanMemory(Find(device), w).fits();
+}
+
+std::optional<int64_t> Largest(const Device& device,
+                               const model::Workload& w,
+                               int64_t most) {
+  model::MemoryOfBatches memory;
+  return LargestBatch(device, w, most, 1, 1, memory);
 }
 
 // scenarios/published/imdb_tpu_runs.yaml: two cores a chip.
@@ -105,8 +114,8 @@ TEST_CASE("a pipeline takes a batch in parts") {
   Device small = Find("cerebras_wse2");
   small.memory_capacity = model::MB(10);
   CHECK_FALSE(PlanMemory(small, w).fits());
-  CHECK_FALSE(LargestBatch(small, w, 1024).has_value());
-  CHECK(LargestBatch(Find("cerebras_wse2"), w, 1024) == 1024);
+  CHECK_FALSE(Largest(small, w, 1024).has_value());
+  CHECK(Largest(Find("cerebras_wse2"), w, 1024) == 1024);
 }
 
 TEST_CASE("the largest batch fits, and one sequence more does not") {
@@ -117,7 +126,7 @@ TEST_CASE("the largest batch fits, and one sequence more does not") {
       w.architecture = model::FindArchitecture(of);
       w.sequence_length = 512;
       w.precision = model::Precision::kBf16;
-      const std::optional<int64_t> largest = LargestBatch(device, w, 1 << 20);
+      const std::optional<int64_t> largest = Largest(device, w, 1 << 20);
       w.batch = largest.value_or(0) + 1;
       CHECK_FALSE(PlanMemory(device, w).fits());
       if (!largest) continue;

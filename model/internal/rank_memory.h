@@ -1,0 +1,125 @@
+#pragma once
+
+// What one rank holds, moment by moment of a step (docs/models/memory.md).
+
+#include <array>
+#include <cstdint>
+
+#include "model/activations.h"
+#include "model/memory_estimate.h"
+#include "model/memory_term.h"
+#include "model/parallel.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::model::internal {
+
+// What ranks that share the state hold besides their shares, moment by moment.
+struct Gathered {
+  int64_t at_loss = 0;  // parameters in whole
+  int64_t at_block = 0;
+  int64_t at_lowest = 0;
+  int64_t at_end = 0;
+  int64_t gradients = 0;  // of one unit, before they are summed
+  int64_t root_gradients = 0;
+  int64_t buffers = 0;  // of the sums
+  int64_t buffers_at_end = 0;
+};
+
+// What a moment holds, before it is known to be the worst one. Terms that are
+// zero, or less by a rounded share, are none.
+struct Moment {
+  MemoryMoment moment = MemoryMoment::kForward;
+  std::array<MemoryTerm, 14> terms = {};
+
+  Bytes<> total() const {
+    Bytes<> sum;
+    for (const MemoryTerm& term : terms) {
+      if (term.size.base() > 0) sum += term.size;
+    }
+    return sum;
+  }
+  MemoryEstimate Estimate() const {
+    MemoryEstimate estimate;
+    estimate.moment = moment;
+    estimate.terms.reserve(terms.size());
+    for (const MemoryTerm& term : terms) {
+      if (term.size.base() > 0) estimate.terms.push_back(term);
+    }
+    return estimate;
+  }
+};
+
+// What one rank holds, moment by moment. What is counted here once is of the
+// rank, not of a batch: that of `w` may change afterwards.
+class RankMemory {
+ public:
+  RankMemory(const Workload& w, const MemorySurroundings& surroundings);
+
+  Moment ForwardPass() const;
+  Moment Loss(const ActivationBytes& activations) const;
+  Moment LastBlock(const ActivationBytes& activations) const;
+  Moment LowestBlock() const;
+  Moment BackwardEnd() const;
+  Moment OptimizerStep() const;
+  Bytes<> OfOtherStreams(const MemoryEstimate& moment) const;
+
+ private:
+  // Elements that this rank has of so many, where ranks divide them.
+  int64_t Share(int64_t elements, bool divided) const {
+    return divided ? ShareOf(elements, w_.parallel) : elements;
+  }
+  // What comes and goes while a backward pass runs.
+  struct Passing {
+    bool in_block;  // whose gradients come and are summed
+    int64_t gathered;
+    int64_t gradients;
+    int64_t activations;
+    int64_t logits;
+    int64_t transients;
+  };
+  Moment DuringBackward(MemoryMoment moment, const Passing& passing) const;
+  int64_t ParameterBytes() const;
+  int64_t WeightCopyBytes(int64_t gathered) const;
+  int64_t GradientBytes() const;
+  int64_t StandingGradients() const;
+  int64_t GradientsAboveLowest() const;
+  // What is sent to other ranks, and what of it stands to the end.
+  int64_t BucketBytes() const;
+  int64_t LastBucketBytes() const {
+    return shares_ ? gathered_.buffers_at_end : BucketBytes();
+  }
+  int64_t MasterBytes() const {
+    return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;
+  }
+  // Fairseq's gradients in fp32 are beside the masters all the time.
+  int64_t UnscaledBytes() const {
+    return RulesOf(w_).flat_masters ? MasterBytes() : 0;
+  }
+  // All gradients in fp32 at once, unless the update widens them itself.
+  int64_t WidenedBytes() const {
+    const bool widens =
+        MastersInUpdate(w_) &&
+        w_.optimizer.implementation != OptimizerImplementation::kMultiTensor;
+    return MastersAreShard(w_) || widens ? 0 : MasterBytes();
+  }
+
+  const Workload& w_;
+  const MemorySurroundings& surroundings_;
+  bool shares_;   // the state is divided over ranks, or with the host
+  bool divided_;  // and so are the parameters
+  bool updates_;  // here, not on the host
+  Gathered gathered_;
+  // Elements: of all parameters, adapters included; of these, those of matrices
+  // beside adapters that are kept in few bits; those that train, and of them
+  // those that this rank updates.
+  int64_t elements_;
+  int64_t quantised_;
+  int64_t trained_;
+  int64_t updated_;
+  // Bytes.
+  int64_t state_bytes_;
+  int64_t temporaries_;
+};
+
+}  // namespace trainfare::model::internal
