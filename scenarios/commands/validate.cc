@@ -400,9 +400,7 @@ class Validation {
       Attempt(devices_[d].rows, [&] {
         const hardware::Device& device = devices_[d].device;
         const calibrate::Fit* fit = of_device[d];
-        const Predictor predictor =
-            fit != nullptr ? Predictor(device, *fit) : Predictor(device);
-        PredictRows(predictor, devices_[d].rows);
+        PredictRows(PredictorBy(device, fit), devices_[d].rows);
         if (fit != nullptr) MarkKnown(*fit, devices_[d].rows);
       });
     });

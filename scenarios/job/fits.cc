@@ -23,6 +23,12 @@ void Fits::Read(const std::vector<std::string>& devices) {
   }
 }
 
+calibrate::Predictor PredictorBy(const hardware::Device& device,
+                                 const calibrate::Fit* fit) {
+  return fit != nullptr ? calibrate::Predictor(device, *fit)
+                        : calibrate::Predictor(device);
+}
+
 const calibrate::Fit* Fits::Of(const hardware::Device& device) {
   if (!fits_.contains(device.name)) Read({device.name});
   for (const calibrate::Fit& fit : fits_.at(device.name)) {
@@ -36,9 +42,7 @@ const calibrate::Fit* Fits::Of(const hardware::Device& device) {
 }
 
 calibrate::Predictor Fits::PredictorOf(const hardware::Device& device) {
-  const calibrate::Fit* fit = Of(device);
-  return fit != nullptr ? calibrate::Predictor(device, *fit)
-                        : calibrate::Predictor(device);
+  return PredictorBy(device, Of(device));
 }
 
 }  // namespace trainfare::scenarios

@@ -14,6 +14,10 @@
 
 namespace trainfare::scenarios {
 
+// By `fit`; nullptr: by its datasheet and the priors of its kind.
+calibrate::Predictor PredictorBy(const hardware::Device& device,
+                                 const calibrate::Fit* fit);
+
 // Fits at hand: the files there are when the first is asked for, and of them
 // those of a device when it is.
 class Fits {
@@ -21,7 +25,7 @@ class Fits {
   // The user's own of `device`, else the shipped one; nullptr: its datasheet
   // must do.
   const calibrate::Fit* Of(const hardware::Device& device);
-  // By its fit; without one by its datasheet and the priors of its kind.
+  // By that fit.
   calibrate::Predictor PredictorOf(const hardware::Device& device);
   // Reads those of many devices at once, before they are asked for.
   void Read(const std::vector<std::string>& devices);
