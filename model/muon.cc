@@ -128,7 +128,7 @@ int64_t MuonExchangedBytes(const Workload& w) {
       !ShardsParameters(w.parallel)) {
     return 0;
   }
-  return 2 * kNarrow * MuonPartsOf(w).matrix_elements;
+  return kNarrow * MuonPartsOf(w).matrix_elements;
 }
 
 int64_t MuonTemporaries(const Workload& w, const MuonParts& parts) {

@@ -70,8 +70,7 @@ struct MuonShare {
 MuonShare MuonShareOf(const Workload& workload, const MuonParts& parts);
 
 // Bytes of all matrices as ranks that keep shards of them send them, each to
-// one rank and back: a rank sends all of its shards but its own. 0: they keep
-// them whole.
+// one rank, and then back. 0: they keep them whole.
 int64_t MuonExchangedBytes(const Workload& workload);
 
 // Bytes that the update of a matrix makes and drops: its update, and the same

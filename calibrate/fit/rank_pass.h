@@ -257,11 +257,14 @@ class SharedPasses {
                     model::KeptByBlock(w_, static_cast<int64_t>(block)));
   }
 
-  // Shards of Muon's matrices, each to one rank and back: a rank sends another
-  // its shards of that one's matrices, an n-th of an n-th.
+  // Shards of Muon's matrices, each to one rank and then back: a rank sends
+  // another its shards of that one's matrices, an n-th of an n-th.
   Transfer Exchange() {
-    return GatherBytes(
-        model::CeilDivide(model::MuonExchangedBytes(w_), groups_.shards));
+    const int64_t bytes =
+        model::CeilDivide(model::MuonExchangedBytes(w_), groups_.shards);
+    const Transfer there = GatherBytes(bytes);
+    const Transfer back = GatherBytes(bytes);
+    return {there.alone + back.alone, there.beside + back.beside};
   }
 
   // What each rank, or its host, updated goes to the others, and to the device,

@@ -93,7 +93,7 @@ TEST_CASE("ranks have whole matrices of Muon, by hand") {
   w.parallel.shard = Shard::kFsdp;
   CHECK(Update(w).matrix_flops == all / 8);
   CHECK(Update(w).launches == 224 * 5 + 28 * 17 + 2);
-  CHECK(MuonExchangedBytes(w) == 2 * 2 * kMatrixElements);
+  CHECK(MuonExchangedBytes(w) == 2 * kMatrixElements);
   CHECK(StateBytes(w) == 4.0 * (kMatrixElements + 2.0 * kOtherElements) / 8);
   CHECK(StateNumbersOf(w) == kMatrixElements + 2 * kOtherElements);
   // Over 64 ranks 32 have two of the 96 largest, and the others two square ones
