@@ -203,6 +203,23 @@ int64_t RankMemory::BucketBytes() const {
   return surroundings_.communication_buckets ? GradientBytes() : 0;
 }
 
+int64_t RankMemory::MasterBytes() const {
+  return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;
+}
+
+// Fairseq's gradients in fp32 are beside the masters all the time.
+int64_t RankMemory::UnscaledBytes() const {
+  return RulesOf(w_).flat_masters ? MasterBytes() : 0;
+}
+
+// All gradients in fp32 at once, unless the update widens them itself.
+int64_t RankMemory::WidenedBytes() const {
+  const bool widens =
+      MastersInUpdate(w_) &&
+      w_.optimizer.implementation != OptimizerImplementation::kMultiTensor;
+  return MastersAreShard(w_) || widens ? 0 : MasterBytes();
+}
+
 Moment RankMemory::ForwardPass() const {
   return {MemoryMoment::kForward,
           {{{"parameters", Size(ParameterBytes())},

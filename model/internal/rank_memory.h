@@ -89,20 +89,9 @@ class RankMemory {
   int64_t LastBucketBytes() const {
     return shares_ ? gathered_.buffers_at_end : BucketBytes();
   }
-  int64_t MasterBytes() const {
-    return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;
-  }
-  // Fairseq's gradients in fp32 are beside the masters all the time.
-  int64_t UnscaledBytes() const {
-    return RulesOf(w_).flat_masters ? MasterBytes() : 0;
-  }
-  // All gradients in fp32 at once, unless the update widens them itself.
-  int64_t WidenedBytes() const {
-    const bool widens =
-        MastersInUpdate(w_) &&
-        w_.optimizer.implementation != OptimizerImplementation::kMultiTensor;
-    return MastersAreShard(w_) || widens ? 0 : MasterBytes();
-  }
+  int64_t MasterBytes() const;
+  int64_t UnscaledBytes() const;
+  int64_t WidenedBytes() const;
 
   const Workload& w_;
   const MemorySurroundings& surroundings_;
