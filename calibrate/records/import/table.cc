@@ -406,16 +406,18 @@ Shard ShardOf(const TableRow& row) {
   const std::string_view word =
       std::string_view(sharding).substr(0, sharding.find(' '));
   for (const auto& [known, shard] : kShards) {
-    if (known != word) continue;
-    const std::string notes = Lowered(row["stack_notes"]);
-    for (const ShardRule& rule : RulesOfTables().divided_updates) {
-      if (shard == Shard::kNone && Contains(notes, rule.words)) {
-        return rule.shard;
-      }
-    }
-    return shard;
+    if (known == word) return shard;
   }
   throw Unused{fmt::format("not predicted: {} over ranks", sharding)};
+}
+
+// What ranks divide of an update where nothing is sharded.
+Shard DividedUpdateOf(const TableRow& row) {
+  const std::string notes = Lowered(row["stack_notes"]);
+  for (const ShardRule& rule : RulesOfTables().divided_updates) {
+    if (Contains(notes, rule.words)) return rule.shard;
+  }
+  return Shard::kNone;
 }
 
 // How several devices share a model, where the table says so.
@@ -437,6 +439,7 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   SetOffload(row, parallel);
   if (!row.Has("sharding") || devices == 1) return parallel;
   parallel.shard = ShardOf(row);
+  if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
   if (parallel.shard == Shard::kNone) return parallel;
   parallel.data = devices;
   return parallel;
