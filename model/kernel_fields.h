@@ -47,6 +47,7 @@ void VisitFields(Archive& archive, K& kernel) {
   work("parameter_bytes", kernel.parameter_bytes);
   work("parameter_bytes_written", kernel.parameter_bytes_written);
   work("work_items", kernel.work_items);
+  archive(Field{.name = "row_reads"}, kernel.row_reads);
   archive(Field{.name = "launches",
                 .required = true,
                 .least = 1,

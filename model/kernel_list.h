@@ -40,6 +40,22 @@ inline constexpr auto kWords<Phase> =
                   {Phase::kBackward, "backward"},
                   {Phase::kOptimizer, "optimizer"}});
 
+// How often a reduction goes over a row of what it reads. A result for each
+// element waits for sums over the row.
+enum class RowReads {
+  kOnce,   // sums, and what is no reduction
+  kNorm,   // twice: moments, then the result; many short rows side by side
+  kTwice,  // softmax's gradient, and such
+  kThrice  // softmax: the largest, the sum, the result
+};
+template <>
+inline constexpr auto kWords<RowReads> =
+    Words<RowReads>("reads of a row",
+                    {{RowReads::kOnce, "once"},
+                     {RowReads::kNorm, "norm"},
+                     {RowReads::kTwice, "twice"},
+                     {RowReads::kThrice, "thrice"}});
+
 // C (m, n) = A (m, k) B (k, n), `batch` times.
 struct GemmExtents {
   int64_t batch = 0;
@@ -65,7 +81,8 @@ struct Kernel {
   GemmExtents gemm;                     // of the two gemm kinds
   bool eight_bits = false;              // operands of a product, in fp8
   int64_t work_items = 0;  // independent outputs: elements, or rows reduced
-  int64_t launches = 1;    // alike and in a row (a for-loop over tensors)
+  RowReads row_reads = RowReads::kOnce;
+  int64_t launches = 1;  // alike and in a row (a for-loop over tensors)
 
   int64_t bytes() const { return bytes_read + bytes_written; }
 };

@@ -64,7 +64,8 @@ def counted(row):
     softmax = row["op"] == "softmax"
     return {"kind": "reduction", "vector_flops": (4 if softmax else 8) * b * m,
             "special_ops": b * m if softmax else 0, "bytes_read": 4 * b * m,
-            "bytes_written": 4 * b * m, "work_items": b}
+            "bytes_written": 4 * b * m, "work_items": b,
+            "row_reads": "thrice" if softmax else "norm"}
 
 
 COUNTS = ("matrix_flops", "vector_flops", "special_ops", "random_draws",

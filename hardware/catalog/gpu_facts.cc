@@ -60,7 +60,11 @@ GpuFacts ReadGpuFacts(const Reader& root) {
   const Reader elementwise = root.Map("elementwise");
   facts.flops_per_special_op = elementwise.Number("special_op", 0.0, 1e4);
   facts.flops_per_random_draw = elementwise.Number("random_draw", 0.0, 1e4);
-  facts.reduction_share = elementwise.Number("reductions", 0.01, 1.0);
+  const Reader rows = root.Map("rows");
+  facts.norm_warps = rows.Integer("norm_warps", 1, 64);
+  facts.softmax_warps = rows.Integer("softmax_warps", 1, 64);
+  facts.held_row_bytes = rows.Integer("held_bytes", 0, 1 << 20);
+  facts.cache_of_rows = rows.Number("cache_share", 0.01, 1.0);
   facts.flash_1_share = root.Map("attention").Number("flash_1", 0.01, 1.0);
   const Reader power = root.Map("power");
   facts.least_voltage = power.Number("least_voltage", 0.1, 1.0);

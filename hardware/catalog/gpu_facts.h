@@ -50,8 +50,13 @@ struct GpuFacts {
   int64_t bytes_per_thread = 1;
   double flops_per_special_op = 0;
   double flops_per_random_draw = 0;
-  // Bandwidth of reductions over that of streams.
-  double reduction_share = 1;
+  // Warps that work on a row of a norm, and of a softmax; what a row takes that
+  // stays in a warp's registers; the share of the last-level cache that rows
+  // under way may fill, so that they are found there once more.
+  int64_t norm_warps = 1;
+  int64_t softmax_warps = 1;
+  int64_t held_row_bytes = 0;
+  double cache_of_rows = 1;
   // Rate of the first flash attention over FlashAttention-2's.
   double flash_1_share = 1;
   // Least voltage of a board over that at its full clock.

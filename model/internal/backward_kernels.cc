@@ -193,6 +193,7 @@ void PassKernels::NormBackward(int64_t rows, int64_t width, int64_t read) {
             2 * read,
             read,
             kLayerNormBackwardFlops);
+  ReadRows(RowReads::kNorm);
   if (!NormsTrain() || rules_.one_norm_gradient) return;
   // Scale and shift: column sums over the same tensors.
   Reduction("layer norm weight gradient", width, elements, 2 * read, 0, 4);
@@ -215,6 +216,7 @@ void PassKernels::RmsNormBackward(int64_t rows, int64_t width, int64_t read) {
   if (rules_.fuses_norm) {
     Reduction(
         kName, rows, elements, read + written, read, kRmsNormBackwardFlops);
+    ReadRows(RowReads::kNorm);
     if (NormsTrain()) weight_sum(read + written);
     return;
   }
@@ -285,6 +287,7 @@ void PassKernels::ResidualAndNormBackward(int64_t tokens) {
               2 * element_ + DropoutMask(),
               2 * element_,
               kLayerNormBackwardFlops + 1 + DropoutFlops());
+    ReadRows(RowReads::kNorm);
     if (!NormsTrain()) return;
     Reduction(
         "layer norm weight gradient", a_.hidden, elements, 2 * element_, 0, 4);
@@ -301,6 +304,7 @@ void PassKernels::ResidualAndNormBackward(int64_t tokens) {
               2 * wide_ + own + DropoutMask(),
               wide_ + (two ? element_ : 0),
               kLayerNormBackwardFlops + 1 + DropoutFlops());
+    ReadRows(RowReads::kNorm);
     if (!NormsTrain()) return;
     Reduction("bias and layer norm weight gradient",
               a_.hidden,
@@ -705,6 +709,7 @@ void PassKernels::SoftmaxBackward(const AttentionShape& shape) {
               2 * wide_,
               wide_,
               kSoftmaxBackwardFlops);
+    ReadRows(RowReads::kTwice);
     if (BiasTrains(shape)) {
       Elementwise("position bias gradient", scores, 2 * wide_, wide_, 1);
     }
@@ -725,6 +730,7 @@ void PassKernels::SoftmaxBackward(const AttentionShape& shape) {
               2 * element_ + DropoutMask() + sum,
               element_ + sum,
               kSoftmaxBackwardFlops + DropoutFlops() + 1);
+    ReadRows(RowReads::kTwice);
   }
   if (a_.attention_soft_cap && !Compiled()) {
     Elementwise("soft cap gradient", scores, 2 * element_, element_, 3);
@@ -887,6 +893,7 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
               width,
               kSoftmaxForwardFlops + 2,
               1);
+    if (!FusedLoss(classes)) ReadRows(RowReads::kThrice);
     if (width > element_) Copy("cast gradient", scores, width, element_);
     return;
   }
@@ -901,9 +908,11 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
     // The gradients of both terms of the smoothed loss are added.
     Elementwise("loss gradient add", scores, 4, 4, 1);
     Reduction("loss gradient", rows, scores, 8, element_, 3, 1);
+    ReadRows(RowReads::kTwice);
     return;
   }
   Reduction("loss gradient", rows, scores, 2 * width, width, 2, 1);
+  ReadRows(RowReads::kTwice);
   if (element_ < 4) Copy("cast gradient", scores, width, element_);
 }
 

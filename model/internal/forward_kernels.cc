@@ -255,6 +255,7 @@ void PassKernels::NormForward(int64_t rows, int64_t width, int64_t read) {
   }
   Reduction(
       "layer norm", rows, rows * width, read, read, kLayerNormForwardFlops);
+  ReadRows(RowReads::kNorm);
 }
 
 // y = x / sqrt(mean(x^2) + e) * g. Operation by operation in fp32, as
@@ -265,6 +266,7 @@ void PassKernels::RmsNormForward(int64_t rows, int64_t width, int64_t read) {
   const int64_t written = NormWidth(read);
   if (rules_.fuses_norm) {
     Reduction("rms norm", rows, elements, read, written, kRmsNormForwardFlops);
+    ReadRows(RowReads::kNorm);
     return;
   }
   if (read < 4) Copy("rms norm", elements, read, 4);
@@ -637,6 +639,7 @@ void PassKernels::SoftmaxForward(const AttentionShape& shape) {
                 wide_,
                 1);
     Reduction("softmax", rows, scores, wide_, wide_, kSoftmaxForwardFlops, 1);
+    ReadRows(RowReads::kThrice);
     Dropout(scores, wide_);
     CastOperand(scores);
   } else if (HandFused()) {
@@ -647,6 +650,7 @@ void PassKernels::SoftmaxForward(const AttentionShape& shape) {
               element_,
               kSoftmaxForwardFlops + 1,
               1);
+    ReadRows(RowReads::kThrice);
     Dropout(scores, element_);
   } else if (FusedPasses()) {
     // Probabilities are kept for the backward pass, dropped or not.
@@ -658,6 +662,7 @@ void PassKernels::SoftmaxForward(const AttentionShape& shape) {
               kSoftmaxForwardFlops + 2 + DropoutFlops(),
               1,
               DropoutDraws());
+    ReadRows(RowReads::kThrice);
   } else {
     Reduction("mask, softmax and dropout",
               rows,
@@ -667,6 +672,7 @@ void PassKernels::SoftmaxForward(const AttentionShape& shape) {
               kSoftmaxForwardFlops + 2 + DropoutFlops(),
               1,
               DropoutDraws());
+    ReadRows(RowReads::kThrice);
   }
 }
 
@@ -711,6 +717,7 @@ void PassKernels::ResidualAndNormForward(int64_t tokens) {
                 2 + DropoutFlops() + kLayerNormForwardFlops,
                 0,
                 DropoutDraws());
+      ReadRows(RowReads::kNorm);
       break;
     case BlockKernels::kHandFused:
       Elementwise("bias, dropout and residual",
@@ -731,6 +738,7 @@ void PassKernels::ResidualAndNormForward(int64_t tokens) {
                 2 + DropoutFlops() + kLayerNormForwardFlops,
                 0,
                 DropoutDraws());
+      ReadRows(RowReads::kNorm);
       break;
   }
 }
@@ -1034,6 +1042,7 @@ void PassKernels::ChunkedVocabulary(int64_t rows) {
             width,
             kSoftmaxForwardFlops + 2,
             a_.output_soft_cap ? 2 : 1);
+  ReadRows(RowReads::kTwice);
   repeat();
   if (w_.work == Work::kForward) return;
   Gemm("input gradient", each, words, a_.vocabulary);
@@ -1064,7 +1073,12 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
             OneKernelCriterion() ? 0 : width,
             kSoftmaxForwardFlops,
             1);
-  if (OneKernelCriterion()) list_.kernels.back().bytes_written = rows * 4;
+  if (OneKernelCriterion()) {
+    list_.kernels.back().bytes_written = rows * 4;
+    ReadRows(RowReads::kTwice);
+  } else {
+    ReadRows(RowReads::kThrice);
+  }
   if (TwoKernelLoss()) {
     Reduction("negative log-likelihood", 1, rows, 4 + kIndexBytes, 0, 1);
   }

@@ -169,6 +169,8 @@ class PassKernels {
                  int64_t flops,
                  int64_t special = 0,
                  int64_t random = 0);
+  // How often the reduction just listed goes over a row.
+  void ReadRows(RowReads reads) { list_.kernels.back().row_reads = reads; }
   void BiasGradient(int64_t rows, int64_t columns);
 
   bool EagerOutside() const { return rules_.eager_outside; }

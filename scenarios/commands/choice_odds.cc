@@ -168,6 +168,23 @@ double NextCalibration::RaisedFrom(const Candidate& choice) const {
 }
 
 std::string Words(const NextCalibration& next, const Candidate& choice) {
+  const std::string calibration =
+      fmt::format("one calibration on {} ({}, {}) would",
+                  next.on->FullName(),
+                  hardware::FormatMoney(next.cost),
+                  hardware::FormatTime(next.time));
+  const double before = 100.0 * choice.best_probability.value_or(0.0);
+  const double after = 100.0 * next.best_probability;
+  // What costs least on average need not be the cheapest most often.
+  if (next.saved && next.RaisedFrom(choice) <= 0) {
+    return fmt::format(
+        "{} save {} of the expected cost, though the odds of the right choice "
+        "go from {:.0f} to {:.0f} %",
+        calibration,
+        hardware::FormatMoney(*next.saved),
+        before,
+        after);
+  }
   std::string saving;
   if (next.saved && next.saved->base() > 0) {
     saving =
@@ -176,13 +193,10 @@ std::string Words(const NextCalibration& next, const Candidate& choice) {
                     *next.saved > next.cost ? "" : ", less than its price");
   }
   return fmt::format(
-      "one calibration on {} ({}, {}) would raise the odds of the right choice "
-      "from {:.0f} to {:.0f} %{}",
-      next.on->FullName(),
-      hardware::FormatMoney(next.cost),
-      hardware::FormatTime(next.time),
-      100.0 * choice.best_probability.value_or(0.0),
-      100.0 * next.best_probability,
+      "{} raise the odds of the right choice from {:.0f} to {:.0f} %{}",
+      calibration,
+      before,
+      after,
       saving);
 }
 

@@ -447,7 +447,8 @@ class Conventions(command_line_test.Case):
                          r"limits with \d+ %")
         self.assertEqual(whole["seed"], 1)
         # What would decide it, where that is worth more than it costs.
-        asked = (*WINNER, "--cloud", "aws", "--set", "epochs=1000")
+        asked = ("recommend", "imdb_bert_base", "--cloud", "aws",
+                 "--set", "epochs=1000")
         whole = self.json_of(*asked)
         decides = whole["next_calibration"]
         self.assertGreater(decides["best_probability"],

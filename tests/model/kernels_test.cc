@@ -317,6 +317,39 @@ TEST_CASE("bytes of the fused residual and LayerNorm") {
 // Bytes of one product, (m, k) (k, n) -> (m, n) in fp32: feed-forward in of
 // BERT-base at batch 2, length 16: m = 32, k = 768, n = 3072.
 //   read (32 x 768 + 768 x 3072) 4 = 9,535,488, written 32 x 3072 x 4 = 393,216
+// Softmax waits for a row's largest and for its sum, a norm for its moments; a
+// bias gradient is one sum.
+TEST_CASE("how often reductions go over a row") {
+  Workload w = BertBase(1, 128);
+  w.architecture.dropout = 0.1;
+  const auto reads = [&](KernelName name) {
+    const KernelList list = ExpandKernels(w);
+    const auto kernel = std::find_if(
+        list.kernels.begin(), list.kernels.end(), [&](const Kernel& k) {
+          return k.name == name;
+        });
+    REQUIRE(kernel != list.kernels.end());
+    return kernel->row_reads;
+  };
+  CHECK(reads("softmax") == RowReads::kThrice);
+  CHECK(reads("softmax gradient") == RowReads::kTwice);
+  CHECK(reads("layer norm") == RowReads::kNorm);
+  CHECK(reads("layer norm gradient") == RowReads::kNorm);
+  CHECK(reads("layer norm weight gradient") == RowReads::kOnce);
+  CHECK(reads("bias gradient") == RowReads::kOnce);
+  CHECK(reads("loss") == RowReads::kThrice);
+  for (const Fusion fusion :
+       {Fusion::kFused, Fusion::kLightSeq, Fusion::kCompiled}) {
+    CAPTURE(fusion);
+    w.stack.fusion = fusion;
+    CHECK(reads(fusion == Fusion::kLightSeq
+                    ? KernelName("mask and softmax")
+                    : KernelName("mask, softmax and dropout")) ==
+          RowReads::kThrice);
+    CHECK(reads("dropout and softmax gradient") == RowReads::kTwice);
+  }
+}
+
 TEST_CASE("bytes of a product") {
   const KernelList list = ExpandKernels(BertBase(2, 16));
   bool found = false;

@@ -119,11 +119,9 @@ struct GpuTerms {
   T cache;                           // last-level bandwidth, in B/s
   double special_op;                 // FLOPs of vector work for one
   double random_draw;                // the same
-  double reductions;                 // their bandwidth over that of streams
   int64_t bytes_of_warps;            // under way, of one warp on each SM
   model::Bytes<> most_in_flight;     // of all warps together
   model::BytesPerSecond<T> streams;  // with so much in flight
-  model::BytesPerSecond<T> rows;     // the same of reductions
   T warps_to_hide;                   // memory's latency, on one SM
 };
 
@@ -131,13 +129,11 @@ struct GpuTerms {
 template <class T>
 model::BytesPerSecond<T> GpuBandwidth(const Device& device,
                                       model::Bytes<> in_flight,
-                                      double streaming,
                                       std::span<const T> p) {
   const model::BytesPerSecond<T> peak(T(device.memory_bandwidth.base()));
   const T bound = model::LatencyBoundShare<T>(
       in_flight, peak, model::Seconds<T>(p[kGpuMemoryLatency]));
-  return device.memory_bandwidth *
-         (p[kGpuBandwidthEfficiency] * bound * streaming);
+  return device.memory_bandwidth * (p[kGpuBandwidthEfficiency] * bound);
 }
 
 template <class T>
@@ -147,13 +143,11 @@ GpuTerms<T>::GpuTerms(const Device& device, std::span<const T> p)
       cache(device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio]),
       special_op(FactsOfGpus().flops_per_special_op),
       random_draw(FactsOfGpus().flops_per_random_draw),
-      reductions(FactsOfGpus().reduction_share),
       bytes_of_warps(FactsOfGpus().bytes_per_thread * kGpuThreadsPerWarp *
                      device.cores),
       most_in_flight(
           static_cast<double>(device.warps_per_core * bytes_of_warps)),
-      streams(GpuBandwidth<T>(device, most_in_flight, 1.0, p)),
-      rows(GpuBandwidth<T>(device, most_in_flight, reductions, p)),
+      streams(GpuBandwidth<T>(device, most_in_flight, p)),
       warps_to_hide(WarpsToHideLatency<T>(
           device, model::Seconds<T>(p[kGpuMemoryLatency]))) {}
 
@@ -231,6 +225,35 @@ class GpuProducts {
   std::array<std::optional<Fed>, kMostTiles> batched_{};
 };
 
+// Bytes that a reduction reads beyond those counted, since its result waits for
+// sums over the row: none of rows that a warp holds in registers, and of longer
+// ones what the cache has lost in between, with the rows of all blocks under way
+// at once (PyTorch's softmax and norm: SoftMax.cu, layer_norm_kernel.cu).
+//
+//   lost = 1 / (1 + (share of the cache / rows under way)^4)
+inline double BytesReadAgain(const Device& device,
+                             const model::Kernel& kernel) {
+  if (kernel.row_reads == model::RowReads::kOnce || kernel.work_items < 1) {
+    return 0.0;
+  }
+  const GpuFacts& facts = FactsOfGpus();
+  const bool norm = kernel.row_reads == model::RowReads::kNorm;
+  const auto rows = static_cast<double>(kernel.work_items);
+  const auto read = static_cast<double>(kernel.bytes_read);
+  const double row =
+      std::max(read / 2.0, static_cast<double>(kernel.bytes_written)) / rows;
+  if (!norm && row <= static_cast<double>(facts.held_row_bytes)) return 0.0;
+  const int64_t warps = norm ? facts.norm_warps : facts.softmax_warps;
+  const auto at_once = static_cast<double>(
+      device.cores * std::max<int64_t>(1, device.warps_per_core / warps));
+  const double under_way = std::min(rows, at_once) * read / rows;
+  const double fill =
+      facts.cache_of_rows * device.on_chip_memory.base() / under_way;
+  const double square = fill * fill;
+  const double again = kernel.row_reads == model::RowReads::kThrice ? 2.0 : 1.0;
+  return again * read / (1.0 + square * square);
+}
+
 // Time of a kernel's bytes, of which a cache finds some, and which latency may
 // keep below the bandwidth.
 template <class T>
@@ -245,15 +268,13 @@ model::Seconds<T> GpuMemoryTime(const Device& device,
   const double uncached =
       model::UncachedShare(activations, device.on_chip_memory);
   const T share = uncached + (1.0 - uncached) / p[kGpuCacheBandwidthRatio];
-  const auto moved = bytes(kernel.parameter_bytes) + activations * share;
-  const bool reduces = kernel.kind == model::KernelKind::kReduction;
+  const auto moved =
+      bytes(kernel.parameter_bytes) +
+      (activations + model::Byte(BytesReadAgain(device, kernel))) * share;
   if (bytes(kernel.bytes()) < terms.most_in_flight) {
-    return moved / GpuBandwidth<T>(device,
-                                   bytes(kernel.bytes()),
-                                   reduces ? terms.reductions : 1.0,
-                                   p);
+    return moved / GpuBandwidth<T>(device, bytes(kernel.bytes()), p);
   }
-  return moved / (reduces ? terms.rows : terms.streams);
+  return moved / terms.streams;
 }
 
 template <class T>

@@ -135,9 +135,9 @@ TEST_CASE("an answer away from what was measured is less sure") {
   // Two runs show nothing of shapes: far from them is as bad.
   Fit few = fit;
   few.runs.resize(2);  // batch 1, lengths 32 and 128
-  const Predictor predictor(V100(), few);
-  CHECK(predictor.Predict(Step("bert-base-uncased", 32, 512)).log_sigma >
-        predictor.Predict(Step("bert-base-uncased", 1, 128)).log_sigma + 0.05);
+  const Workload far = Step("bert-base-uncased", 32, 128);
+  CHECK(Predictor(V100(), few).Predict(far).log_sigma >
+        Predictor(V100(), fit).Predict(far).log_sigma + 0.05);
 }
 
 TEST_CASE("grades: measured, inside the range, outside it") {

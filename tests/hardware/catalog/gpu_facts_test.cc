@@ -25,8 +25,9 @@ GpuFacts Read(const std::string& tiles) {
           "            other_registers: 48, other_instructions: 0.25 }}\n"
           "cores: {{ blocks: 16, register_unit: 256, bytes_under_way: 16 }}\n"
           "attention: {{ flash_1: 0.5 }}\n"
-          "elementwise: {{ special_op: 16, random_draw: 20,\n"
-          "               reductions: 0.75 }}\n"
+          "elementwise: {{ special_op: 16, random_draw: 20 }}\n"
+          "rows: {{ norm_warps: 4, softmax_warps: 16, held_bytes: 4096,\n"
+          "        cache_share: 0.55 }}\n"
           "power: {{ least_voltage: 0.7, fp8_energy: 0.5 }}\n",
           tiles),
       "gpu.yaml"));
