@@ -121,12 +121,11 @@ TEST_CASE("the slopes of a step over several are those of differences") {
   }
 }
 
-// Of compiled graphs: where launches set the pace, the work of the host over
-// ranks cannot be told from them.
+// Compiled: else the launches of the host could be its work over ranks.
 TEST_CASE("a fit made of rows over several devices alone") {
   const Predictor datasheet(Gpu());
   std::vector<Observation> rows;
-  for (const char* name : {"bert-base", "bert-large", "gpt2"}) {
+  for (const char* name : {"bert-mini", "bert-base", "bert-large", "gpt2"}) {
     for (const int64_t batch : {1, 4, 16, 64}) {
       for (const int64_t devices : {2, 8}) {
         rows.push_back(Row(name, batch, devices));
@@ -146,13 +145,15 @@ TEST_CASE("a fit made of rows over several devices alone") {
   CHECK(fit.joined[1].value == fit.joined[1].prior);
   CHECK(fit.joined[3].determined);
   CHECK(fit.joined[3].value == Near(0.02, 0.1));
-  // It answers for other numbers of devices, and for one.
+  // It answers for other numbers of devices, and for one, less surely: no row
+  // has an update without the host's work over ranks.
   const Predictor fitted(Gpu(), fit);
   for (const int64_t devices : {1, 4}) {
     Observation other = Row("bert-large", 8, devices);
     other.workload.stack.fusion = model::Fusion::kCompiled;
     CHECK(StepOf(other, fitted, fitted.joined()).base() ==
-          Near(StepOf(other, datasheet, Truth()).base(), 0.03));
+          Near(StepOf(other, datasheet, Truth()).base(),
+               devices == 1 ? 0.15 : 0.03));
   }
   CHECK(fitted.GradeOverRanks(rows[0].workload, 2, 1) == Grade::kMeasured);
   CHECK(fitted.GradeOverRanks(rows[0].workload, 4, 1) == Grade::kInterpolated);
