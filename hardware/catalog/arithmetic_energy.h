@@ -1,12 +1,12 @@
 #pragma once
 
-// What arithmetic costs a generation of GPUs, in joules.
+// What arithmetic costs a generation of GPUs, in joules, and by which kernels.
 
 #include "model/units.h"
 
 namespace trainfare::hardware {
 
-// What arithmetic costs a GPU of one generation.
+// What arithmetic costs a GPU of one generation, and what its library does.
 struct ArithmeticEnergy {
   // A multiply-add's FLOP in fp32 on the lanes, all else that a core does for
   // it included.
@@ -20,6 +20,9 @@ struct ArithmeticEnergy {
   // Rate of tensor cores by instructions for which a warp waits (mma.sync), as
   // a share of their peak.
   double synchronous = 1.0;
+  // The library has one kernel for batched products on the lanes, of the largest
+  // tile.
+  bool one_batched_tile = false;
 };
 
 class Reader;

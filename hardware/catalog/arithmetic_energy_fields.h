@@ -45,6 +45,11 @@ void VisitFields(Archive& archive, E& energy) {
                        .low = 0.1,
                        .high = 1.0},
           energy.synchronous);
+  archive(
+      model::Field{.name = "one_batched_tile",
+                   .about = "Batched products on the lanes have the largest "
+                            "tile alone"},
+      energy.one_batched_tile);
 }
 
 }  // namespace trainfare::hardware

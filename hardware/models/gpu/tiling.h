@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -85,6 +86,10 @@ class GemmTiles {
             double peak,
             double element_bytes)
       : engine_(&FactsOf(engine)),
+        tiles_of_batches_(engine == GpuEngine::kLanes && device.energy &&
+                                  device.energy->one_batched_tile
+                              ? 1
+                              : engine_->tiles_of_batches),
         split_depth_(FactsOfGpus().split_depth),
         most_splits_(FactsOfGpus().most_splits),
         cores_(static_cast<double>(device.cores)) {
@@ -137,6 +142,7 @@ class GemmTiles {
   }
 
   const GpuEngineFacts* engine_ = &FactsOf(GpuEngine::kLanes);
+  size_t tiles_of_batches_ = 1;
   double split_depth_ = 1;
   double most_splits_ = 1;
   double cores_ = 1;
@@ -145,7 +151,7 @@ class GemmTiles {
 
 inline TileChoice GemmTiles::Choose(const model::GemmExtents& g) const {
   std::span<const GemmTile> tiles(engine_->tiles);
-  if (g.batch > 1) tiles = tiles.first(engine_->tiles_of_batches);
+  if (g.batch > 1) tiles = tiles.first(tiles_of_batches_);
   const double depth = engine_->pipeline_depth;
   const auto k = static_cast<double>(g.k);
   const auto useful = static_cast<double>(g.batch) * static_cast<double>(g.m) *

@@ -159,6 +159,22 @@ TEST_CASE("a wave for one tile") {
   CHECK(waves(40 * 128 + 1) > 1);
 }
 
+// 160 products of 128 x 64: two waves of 80 tiles of 128 x 64, each full, at
+// 0.98; in tiles of 128 x 128 the same two waves, half of each empty.
+TEST_CASE("a generation whose batched products have the largest tile alone") {
+  const model::GemmExtents heads = {.batch = 160, .m = 128, .n = 64, .k = 1024};
+  Device device = Volta();
+  const auto share = [&](GpuEngine engine) {
+    return GemmTiles(device, engine, 14e12, 4.0).Choose(heads).share;
+  };
+  const double pipeline = 1024.0 / (1024.0 + 8.0);
+  CHECK(share(GpuEngine::kLanes) == Near(0.98 * pipeline));
+  const double on_tensor_cores = share(GpuEngine::kTensorCores);
+  device.energy->one_batched_tile = true;
+  CHECK(share(GpuEngine::kLanes) == Near(0.5 * pipeline));
+  CHECK(share(GpuEngine::kTensorCores) == on_tensor_cores);
+}
+
 // 128 x 128 in fp16: 256 operands of 2 B for 32,768 FLOPs, 1/64 B a FLOP. At
 // 112 TFLOP/s 1.75 TB/s, of the 2.43 TB/s of the cache:
 // 1 / sqrt(1 + 0.7202^2) = 0.8115.
