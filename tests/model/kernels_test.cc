@@ -314,9 +314,6 @@ TEST_CASE("bytes of the fused residual and LayerNorm") {
   CHECK(found == 2);
 }
 
-// Bytes of one product, (m, k) (k, n) -> (m, n) in fp32: feed-forward in of
-// BERT-base at batch 2, length 16: m = 32, k = 768, n = 3072.
-//   read (32 x 768 + 768 x 3072) 4 = 9,535,488, written 32 x 3072 x 4 = 393,216
 // Softmax waits for a row's largest and for its sum, a norm for its moments; a
 // bias gradient is one sum.
 TEST_CASE("how often reductions go over a row") {
@@ -350,6 +347,9 @@ TEST_CASE("how often reductions go over a row") {
   }
 }
 
+// Bytes of one product, (m, k) (k, n) -> (m, n) in fp32: feed-forward in of
+// BERT-base at batch 2, length 16: m = 32, k = 768, n = 3072.
+//   read (32 x 768 + 768 x 3072) 4 = 9,535,488, written 32 x 3072 x 4 = 393,216
 TEST_CASE("bytes of a product") {
   const KernelList list = ExpandKernels(BertBase(2, 16));
   bool found = false;

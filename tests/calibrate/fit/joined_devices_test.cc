@@ -121,15 +121,16 @@ TEST_CASE("the slopes of a step over several are those of differences") {
   }
 }
 
-// Compiled: else the launches of the host could be its work over ranks.
+// Of a stack with few tensors: else the host's part of the update could be its
+// work over ranks.
 TEST_CASE("a fit made of rows over several devices alone") {
   const Predictor datasheet(Gpu());
   std::vector<Observation> rows;
-  for (const char* name : {"bert-mini", "bert-base", "bert-large", "gpt2"}) {
-    for (const int64_t batch : {1, 4, 16, 64}) {
+  for (const char* name : {"bert-base", "bert-large", "gpt2"}) {
+    for (const int64_t batch : {1, 2, 4, 8, 16, 32, 64}) {
       for (const int64_t devices : {2, 8}) {
         rows.push_back(Row(name, batch, devices));
-        rows.back().workload.stack.fusion = model::Fusion::kCompiled;
+        rows.back().workload.stack.fusion = model::Fusion::kLightSeq;
         rows.back().measured = StepOf(rows.back(), datasheet, Truth());
       }
     }
@@ -145,15 +146,13 @@ TEST_CASE("a fit made of rows over several devices alone") {
   CHECK(fit.joined[1].value == fit.joined[1].prior);
   CHECK(fit.joined[3].determined);
   CHECK(fit.joined[3].value == Near(0.02, 0.1));
-  // It answers for other numbers of devices, and for one, less surely: no row
-  // has an update without the host's work over ranks.
+  // It answers for other numbers of devices, and for one.
   const Predictor fitted(Gpu(), fit);
   for (const int64_t devices : {1, 4}) {
     Observation other = Row("bert-large", 8, devices);
-    other.workload.stack.fusion = model::Fusion::kCompiled;
+    other.workload.stack.fusion = model::Fusion::kLightSeq;
     CHECK(StepOf(other, fitted, fitted.joined()).base() ==
-          Near(StepOf(other, datasheet, Truth()).base(),
-               devices == 1 ? 0.15 : 0.03));
+          Near(StepOf(other, datasheet, Truth()).base(), 0.03));
   }
   CHECK(fitted.GradeOverRanks(rows[0].workload, 2, 1) == Grade::kMeasured);
   CHECK(fitted.GradeOverRanks(rows[0].workload, 4, 1) == Grade::kInterpolated);

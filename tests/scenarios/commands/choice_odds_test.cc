@@ -103,10 +103,10 @@ TEST_CASE("the next calibration is the one that saves most beyond its price") {
                          "would raise the odds of "
                          "the right choice from "));
   // Who costs least on average may be the cheapest less often.
-  NextCalibration surer = *next;
-  surer.best_probability = 0.25;
+  NextCalibration rarer = *next;
+  rarer.best_probability = 0.25;
   two[0].best_probability = 0.5;
-  CHECK(Words(surer, two[0])
+  CHECK(Words(rarer, two[0])
             .ends_with(" of the expected cost, though the odds of the right "
                        "choice go from 50 to 25 %"));
   RecommendOptions fastest;
