@@ -69,7 +69,7 @@ int64_t UpdatedFromHost(const Workload& w) {
 
 int64_t HostUpdateBytes(const Workload& w) {
   if (!OffloadsState(w.parallel) || w.work != Work::kTraining) return 0;
-  const int64_t state = OperationsOf(w.optimizer.kind).state_tensors;
+  const int64_t state = OperationsOf(w).state_tensors;
   const int64_t narrow =
       UpdatesParameters(w) ? 0 : BytesPerElement(w.precision);
   return Updated(w) * ((3 + 2 * state) * BytesOfState(w) + narrow);
@@ -97,8 +97,7 @@ std::vector<MemoryTerm> HostMemoryOf(const Workload& w) {
     add_state("master weights", of_one);
   }
   add_state("gradients", of_one);
-  add_state("optimizer state",
-            of_one * OperationsOf(w.optimizer.kind).state_tensors);
+  add_state("optimizer state", of_one * OperationsOf(w).state_tensors);
   add("buffers", state / 2);
   if (w.parallel.offload_activations && w.work != Work::kForward) {
     add("activations", KeptByBlocks(w));

@@ -120,13 +120,12 @@ bool InOnePass(const Optimizer& optimizer) {
 
 // What a launch moves less where state is in few bits, each way.
 int64_t LessState(const Workload& w, int64_t elements) {
-  const int64_t numbers =
-      OperationsOf(w.optimizer.kind).state_tensors * elements;
+  const int64_t numbers = OperationsOf(w).state_tensors * elements;
   return numbers * BytesOfState(w) - StateBytesOf(w, numbers);
 }
 
 std::vector<Pass> PassesOf(const Workload& w) {
-  const OptimizerOperations o = OperationsOf(w.optimizer.kind);
+  const OptimizerOperations o = OperationsOf(w);
   const bool adan = w.optimizer.kind == OptimizerKind::kAdan;
   if (!InOnePass(w.optimizer)) {
     return {{.name = "optimizer",
@@ -255,16 +254,32 @@ constexpr OptimizerOperations kLionOperations = {.operations = 7,
 // Shazeer & Stern 2018, algorithm 4, as Transformers runs it without momentum:
 // u = g g (1 read, 1 write); u += eps (1, 1); means of rows and of columns (2
 // read); u = their outer product (0, 1); u *= g (2, 1); its norm (1 read);
-// u /= c (1, 1); p's norm (1 read); u *= lr (1, 1); p -= u (2, 1).
+// u /= c (1, 1); p's norm (1 read); u *= lr (1, 1); p -= u (2, 1). A compiler
+// cannot go on before it has a mean or a norm: g for the means, g and p for the
+// norms, g and p for the update.
 constexpr OptimizerOperations kAdafactorOperations = {
     .operations = 11,
     .tensors_read = 12,
     .tensors_written = 7,
-    .fused_tensors_read = 0,
-    .fused_tensors_written = 0,
+    .fused_tensors_read = 5,
+    .fused_tensors_written = 1,
     .flops = 13,
     .special = 1,
     .state_tensors = 0};
+// The same of tensors without rows and columns (`factored` of Transformers'
+// Adafactor): u = g g (1, 1); u += eps (1, 1); v *= b (1, 1); v += (1 - b) u
+// (2, 1); u = 1 / sqrt v (1, 1); u *= g (2, 1); its norm (1 read); u /= c (1, 1);
+// p's norm (1 read); u *= lr (1, 1); p -= u (2, 1). Compiled: v, g and p for the
+// moment and the norms, and again for the update.
+constexpr OptimizerOperations kFlatAdafactorOperations = {
+    .operations = 11,
+    .tensors_read = 14,
+    .tensors_written = 9,
+    .fused_tensors_read = 6,
+    .fused_tensors_written = 2,
+    .flops = 13,
+    .special = 1,
+    .state_tensors = 1};
 // Devlin et al. 2019 in PyTorch, a line at a time. Clip: norm (1 read),
 // root, quotient, comparison (scalars), g *= c (1, 1). m *= b1 (1, 1);
 // m += (1 - b1) g (2, 1); v *= b2 (1, 1); v += (1 - b2) g g (2, 1);
@@ -281,8 +296,8 @@ constexpr OptimizerOperations kBertAdamOperations = {.operations = 17,
 
 }  // namespace
 
-OptimizerOperations OperationsOf(OptimizerKind kind) {
-  switch (kind) {
+OptimizerOperations OperationsOf(const Workload& w) {
+  switch (w.optimizer.kind) {
     case OptimizerKind::kNone:
       return {};
     case OptimizerKind::kSgd:
@@ -299,7 +314,8 @@ OptimizerOperations OperationsOf(OptimizerKind kind) {
       // Of what is no matrix of a block.
       return kAdamWOperations;
     case OptimizerKind::kAdafactor:
-      return kAdafactorOperations;
+      return DividesState(w.parallel) ? kFlatAdafactorOperations
+                                      : kAdafactorOperations;
     case OptimizerKind::kBertAdam:
       return kBertAdamOperations;
   }
@@ -321,12 +337,12 @@ int64_t StateNumbersOf(const Workload& w) {
     }
     return numbers;
   }
-  return OperationsOf(w.optimizer.kind).state_tensors * TrainableParameters(w);
+  return OperationsOf(w).state_tensors * TrainableParameters(w);
 }
 
 int64_t StateNumbersOfRank(const Workload& w, int64_t updated) {
   if (!DividesState(w.parallel)) return StateNumbersOf(w);
-  const int64_t tensors = OperationsOf(w.optimizer.kind).state_tensors;
+  const int64_t tensors = OperationsOf(w).state_tensors;
   if (w.optimizer.kind != OptimizerKind::kMuon) return tensors * updated;
   const MuonParts parts = MuonPartsOf(w);
   return MuonShareOf(w, parts).kept.elements +

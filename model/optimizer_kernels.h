@@ -23,15 +23,16 @@ struct OptimizerOperations {
   // Kept between steps, as large as the parameters: what StateNumbersOf() asks.
   int64_t state_tensors = 0;
 };
-OptimizerOperations OperationsOf(OptimizerKind kind);
+OptimizerOperations OperationsOf(const Workload& workload);
 
-// Numbers that the optimizer keeps between steps, of all that trains: its state
-// tensors times the parameters; of Muon one a parameter of a matrix of the
-// blocks and AdamW's two of others; of Adafactor one a row and one a column of a
-// matrix, and one a parameter of a vector.
+// Numbers that the optimizer keeps between steps, of all that trains, where
+// nothing is divided: its state tensors times the parameters; of Muon one a
+// parameter of a matrix of the blocks and AdamW's two of others; of Adafactor
+// one a row and one a column of a matrix, and one a parameter of a vector.
 int64_t StateNumbersOf(const Workload& workload);
 // The same of a rank that updates so many parameters; of Muon of the one with
-// the most work.
+// the most work. Where ranks divide the state Adafactor keeps a number a
+// parameter: their pieces of flat tensors have neither rows nor columns.
 int64_t StateNumbersOfRank(const Workload& workload, int64_t updated);
 
 // Tensors that one launch of a multi-tensor kernel takes (the pointers have to

@@ -28,6 +28,16 @@ enum class ExpertKernels {
   kLoop,
 };
 
+// Who launches the kernels of a step: the host time of a launch by a framework,
+// and what the others need of it, are fitted (GPUs' `launch_cost`,
+// `library_launch_share` and `compiled_launch_share`).
+enum class Launches {
+  kByFramework,  // operation by operation, from Python
+  kByLibrary,    // layers of a library, from C++
+  kByGraph,      // the code that a compiler made of a graph
+  kOnce,         // a step replayed whole: the host does nothing within it
+};
+
 struct StackRules {
   Fusion fusion = Fusion::kEager;
   BlockKernels block = BlockKernels::kByOperation;
@@ -59,11 +69,7 @@ struct StackRules {
   bool one_kernel_criterion = false;    // of translation models
 
   // --- host ---
-  // Host time of a launch over an eager framework's: hand-fused layers launch
-  // from C++, compiled graphs replay.
-  double launch_share = 1.0;
-  // A step is replayed whole: the host starts it and does nothing within it.
-  bool one_graph = false;
+  Launches launches = Launches::kByFramework;
 
   // --- device ---
   // Kernels reach a share of the memory rate of hand-written ones that is
@@ -130,16 +136,16 @@ inline constexpr std::array kStackRules = {
                .joins_projections = true,
                .drops_activation = true,
                .one_kernel_criterion = true,
-               .launch_share = 0.6,
+               .launches = Launches::kByLibrary,
                .flat_layers = true,
                .widens_parameters = true},
     StackRules{.fusion = Fusion::kCompiled,
                .block = BlockKernels::kCompiled,
-               .launch_share = 0.25,
+               .launches = Launches::kByGraph,
                .synchronous_attention = true},
     StackRules{.fusion = Fusion::kXla,
                .block = BlockKernels::kCompiled,
-               .launch_share = 0.25,
+               .launches = Launches::kByGraph,
                .slower_kernels = true},
     // Hsu et al. 2024 (Liger Kernel) in an eager model.
     StackRules{.fusion = Fusion::kLiger,
@@ -167,8 +173,7 @@ inline constexpr std::array kStackRules = {
                .packs_heads = true,
                .biases_in_products = true,
                .one_norm_gradient = true,
-               .launch_share = 0.0,
-               .one_graph = true},
+               .launches = Launches::kOnce},
 };
 
 // A stack's row stands at its place among the stacks.

@@ -357,8 +357,7 @@ void ValidateFp8(const Workload& w) {
 }
 
 // Muon and Adafactor look at whole matrices, each in the framework's own
-// operations. How ranks that have parts of a matrix make Adafactor's means of
-// its rows and columns differs from one stack to the next.
+// operations.
 void ValidateOptimizer(const Workload& w) {
   const Optimizer& o = w.optimizer;
   if (o.state_bits != 0 && o.state_bits != 8 && o.state_bits != 16) {
@@ -385,9 +384,6 @@ void ValidateOptimizer(const Workload& w) {
                                  ToText(o.kind),
                                  got));
   };
-  if (!muon && w.parallel.shard != Shard::kNone) {
-    refuse("parallel.shard", "none", ToText(w.parallel.shard));
-  }
   if (w.parallel.offload != Offload::kNone) {
     refuse("parallel.offload", "none", ToText(w.parallel.offload));
   }

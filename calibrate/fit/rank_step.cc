@@ -134,7 +134,9 @@ RankStepTime StepOfRank::OverAs(
   step.slowed = Seconds<>(std::max(0.0, ValueOf(added.slowed.base())));
   step.exposed = Seconds<>(ValueOf(added.exposed.base()));
   step.traffic = std::move(added.traffic);
-  if (!model::RulesOf(workload_).one_graph) step.host = ranks.host;
+  if (model::RulesOf(workload_).launches != model::Launches::kOnce) {
+    step.host = ranks.host;
+  }
   if (host) step.host_update = model::HostUpdateTime(workload_, *host);
   if constexpr (!std::is_same_v<T, double>) {
     const T sending = added.all.base();

@@ -236,7 +236,7 @@ model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
         model::Seconds<T>(T(model::HostUpdateTime(*workload_, *host_).base()));
   }
   if (several && of_joined.size() > 3 &&
-      !model::RulesOf(*workload_).one_graph) {
+      model::RulesOf(*workload_).launches != model::Launches::kOnce) {
     time += model::Seconds<T>(exp(of_joined[3]));
   }
   return time;

@@ -41,8 +41,7 @@ inline double SystolicShare(const model::GemmExtents& g,
 inline double FusedOptimizerBytes(const model::Workload& workload,
                                   const model::Kernel& kernel) {
   constexpr double kWidth = 4.0;
-  const model::OptimizerOperations operations =
-      model::OperationsOf(workload.optimizer.kind);
+  const model::OptimizerOperations operations = model::OperationsOf(workload);
   return static_cast<double>(kernel.work_items) * kWidth *
          static_cast<double>(operations.fused_tensors_read +
                              operations.fused_tensors_written);

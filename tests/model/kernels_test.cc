@@ -395,8 +395,7 @@ TEST_CASE("four forms of Adan launch what their profiles show") {
     std::vector<Kernel> kernels;
     AppendOptimizerKernels(w, kernels, access);
     // Every state tensor is made and zeroed.
-    int64_t launches =
-        OperationsOf(w.optimizer.kind).state_tensors * TrainableTensorCount(w);
+    int64_t launches = OperationsOf(w).state_tensors * TrainableTensorCount(w);
     for (const Kernel& kernel : kernels) launches += kernel.launches;
     return launches;
   };

@@ -173,14 +173,6 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
   }
 }
 
-// Adafactor looks at whole matrices, of which such ranks have parts.
-void RefuseParts(const Workload& workload) {
-  if (workload.optimizer.kind == OptimizerKind::kAdafactor &&
-      workload.parallel.shard != Shard::kNone) {
-    throw Unused{"not predicted: adafactor over ranks that share state"};
-  }
-}
-
 int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
   if (!row["grad_accum"].empty()) {
     return row.WholeNumber("grad_accum", "gradient accumulation");
@@ -746,7 +738,6 @@ UsedRow Read(const TableRow& row) {
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
   workload.parallel = ParallelOf(row, devices);
   SetFp8(row, workload);
-  RefuseParts(workload);
   const std::string notes = Lowered(row["stack_notes"]);
   for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
     if (!Contains(notes, unknown.words)) continue;

@@ -339,6 +339,22 @@ model::Seconds<T> GpuKernelAlone(const Device& device,
   return (busy < launch ? launch : busy) * static_cast<double>(kernel.launches);
 }
 
+// Host time of one launch in a step, in seconds.
+template <class T>
+T LaunchTime(model::Launches launches, std::span<const T> p) {
+  switch (launches) {
+    case model::Launches::kByFramework:
+      return p[kGpuLaunchCost];
+    case model::Launches::kByLibrary:
+      return p[kGpuLaunchCost] * p[kGpuLibraryLaunchShare];
+    case model::Launches::kByGraph:
+      return p[kGpuLaunchCost] * p[kGpuCompiledLaunchShare];
+    case model::Launches::kOnce:
+      break;
+  }
+  return T(0.0);
+}
+
 // Tensors of one Transformer layer: a weight and a bias of six linear maps and
 // two norms; embeddings and head have half as many again.
 inline constexpr int64_t kGpuTensorsPerLayer = 16;
@@ -350,7 +366,7 @@ model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
                                     const T& a_tensor) {
   if (workload.work != model::Work::kTraining ||
       workload.parallel.offload != model::Offload::kNone ||
-      model::RulesOf(workload).one_graph) {
+      model::RulesOf(workload).launches == model::Launches::kOnce) {
     return model::Seconds<T>(T(0.0));
   }
   const int64_t layers = workload.architecture.blocks();
@@ -373,7 +389,7 @@ StepTime<T> GpuStep(const Device& device,
   GpuProducts<T> most(rates.most(), terms, p);
   GpuProducts<T> eight_bits(rates.eight_bits(), terms, p);
   const model::StackRules& stack = model::RulesOf(workload);
-  const model::Seconds<T> launch(p[kGpuLaunchCost] * stack.launch_share);
+  const model::Seconds<T> launch(LaunchTime<T>(stack.launches, p));
 
   // The two clocks run on through the phases of a step; what a phase waits
   // for the host is its overhead.

@@ -23,6 +23,8 @@ enum GpuParameter : std::size_t {
   kGpuMemoryLatency,
   kGpuKernelOverhead,
   kGpuLaunchCost,
+  kGpuLibraryLaunchShare,
+  kGpuCompiledLaunchShare,
   kGpuTensorOverhead,
   kGpuCompiledEfficiency,
   kGpuParameterCount,
@@ -39,6 +41,8 @@ inline constexpr std::array<std::string_view, kGpuParameterCount>
                       "memory_latency",
                       "kernel_overhead",
                       "launch_cost",
+                      "library_launch_share",
+                      "compiled_launch_share",
                       "tensor_overhead",
                       "compiled_efficiency"};
 

@@ -430,6 +430,41 @@ TEST_CASE("fits are refused with one line") {
                        InputError);
 }
 
+// Three batches of each stack that the host holds back, on a GPU.
+TEST_CASE("a fit tells what a stack's launches take of the host") {
+  const Device device =
+      hardware::DeviceCatalog::Shipped().Find("v100_sxm2_16gb");
+  std::vector<Workload> plan;
+  for (const auto fusion : {model::Fusion::kEager,
+                            model::Fusion::kLightSeq,
+                            model::Fusion::kCompiled}) {
+    for (const int64_t batch : {1, 2, 32}) {
+      Workload workload = Step("bert-mini", batch, 64);
+      workload.precision = model::Precision::kFp16;
+      workload.stack.fusion = fusion;
+      plan.push_back(workload);
+    }
+  }
+  std::vector<double> truth = Truth(device, 0.3);
+  // A launch takes longer than a small kernel, whoever makes it.
+  truth[hardware::models::kGpuLaunchCost] = 4e-5;
+  truth[hardware::models::kGpuLibraryLaunchShare] = 0.8;
+  truth[hardware::models::kGpuCompiledLaunchShare] = 0.5;
+  FitOptions options;
+  options.model_sigma = 1e-4;
+  options.robust_scale = 0;  // exact times have no outliers
+  options.leave_one_out = false;
+  const Fit fit =
+      FitDevice(device, Synthetic(device, truth, plan, 0.0), options);
+  for (const size_t i : {hardware::models::kGpuLaunchCost,
+                         hardware::models::kGpuLibraryLaunchShare,
+                         hardware::models::kGpuCompiledLaunchShare}) {
+    CAPTURE(fit.parameters[i].name);
+    CHECK(fit.parameters[i].determined);
+    CHECK(fit.parameters[i].value == doctest::Approx(truth[i]).epsilon(0.01));
+  }
+}
+
 TEST_CASE("the prior as a fit says so") {
   const Fit fit = PriorFit(Processor());
   const auto infos = hardware::ParametersOf(DeviceKind::kCpu);

@@ -379,9 +379,6 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,step_s,1,"
                                 "samples are shorter") ==
         "samples of unequal length: real length not known");
-  CHECK(ReasonOfDecoder(model + "1,1,fsdp,none,bf16,none,,P,Adafactor,finetune,"
-                                "step_s,1,") ==
-        "not predicted: adafactor over ranks that share state");
 }
 
 TEST_CASE("updates that ranks divide though nothing is sharded") {
@@ -395,6 +392,7 @@ TEST_CASE("updates that ranks divide though nothing is sharded") {
   CHECK(shard("none", "distributed Muon") == model::Shard::kZero1);
   CHECK(shard("fsdp", "distributed Muon") == model::Shard::kFsdp);
   CHECK(shard("none", "Muon") == model::Shard::kNone);
+  CHECK(shard("fsdp", "Adafactor") == model::Shard::kFsdp);
 }
 
 TEST_CASE("words of an optimizer are read") {

@@ -457,7 +457,25 @@ TEST_CASE("a compiled graph launches for less") {
   const double eager = StepOf(d, w, p).forward.total().base();
   w.stack.fusion = model::Fusion::kCompiled;
   CHECK(StepOf(d, w, p).forward.total().base() <
-        model::RulesOf(w).launch_share * eager);
+        p[kGpuCompiledLaunchShare] * eager);
+}
+
+// What a launch takes is the framework's, or a share that is fitted.
+TEST_CASE("each stack's launches take their share of the host") {
+  auto p = Priors();
+  p[kGpuLaunchCost] = 8.0;
+  p[kGpuLibraryLaunchShare] = 0.5;
+  p[kGpuCompiledLaunchShare] = 0.25;
+  const auto of_stack = [&](model::Fusion fusion) {
+    return LaunchTime<double>(model::RulesOf(fusion).launches, p);
+  };
+  CHECK(of_stack(model::Fusion::kEager) == 8.0);
+  CHECK(of_stack(model::Fusion::kFused) == 8.0);
+  CHECK(of_stack(model::Fusion::kLiger) == 8.0);
+  CHECK(of_stack(model::Fusion::kLightSeq) == 4.0);
+  CHECK(of_stack(model::Fusion::kCompiled) == 2.0);
+  CHECK(of_stack(model::Fusion::kXla) == 2.0);
+  CHECK(of_stack(model::Fusion::kGraphs) == 0.0);
 }
 
 // A step replayed as one graph waits for no launch and does nothing a tensor.
