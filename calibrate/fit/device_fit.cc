@@ -6,7 +6,6 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 #include <span>
@@ -16,6 +15,7 @@
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_data.h"
+#include "calibrate/fit/fit_start.h"
 #include "calibrate/fit/own_figures.h"
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
@@ -33,9 +33,6 @@ using hardware::ParameterInfo;
 using model::InputError;
 using model::Seconds;
 
-// Scales of the robust loss before outliers are told from a bad start, widest
-// first.
-constexpr std::array kWiderScales = {16.0, 4.0};
 // A run that one might do, and what it would be sensitive to.
 struct Candidate {
   model::Workload workload;
@@ -247,24 +244,6 @@ void FillErrors(const FitData& data,
   }
 }
 
-// From the priors a sharp loss would take most runs for outliers and stay
-// there: what is far off is told by the scatter that a wide one leaves. Moves
-// `start` there, and sets the sigmas of the data.
-ModelErrors EstimateErrors(const FitProblem& problem,
-                           const FitOptions& options,
-                           FitData& data,
-                           std::vector<double>& start) {
-  ModelErrors errors = AssumedErrors(options);
-  for (const double wider : kWiderScales) {
-    std::optional<Solution> solved = Solve(problem, start, {.widened = wider});
-    if (!solved) continue;
-    start = std::move(solved->positions);
-    errors = ErrorsAt(data, start, options);
-    for (Datum& datum : data.data) datum.sigma = Sigma(datum, errors);
-  }
-  return errors;
-}
-
 void FillRuns(const FitData& data,
               const std::vector<double>& positions,
               Fit& fit) {
@@ -315,11 +294,10 @@ Fit FitDevice(const hardware::Device& device,
   const OwnFigures own = OfDevice(device, observations, kernels);
   FitData data = FitDataOf(device, own, options);
   const FitProblem problem = ProblemOf(data, options.robust_scale);
-  std::vector<double> start = data.prior;
-  const ModelErrors errors = EstimateErrors(problem, options, data, start);
+  const FitStart start = FindStart(problem, options, data);
   std::string message;
   const std::optional<Posterior> posterior =
-      FindPosterior(problem, std::move(start), &message);
+      FindPosterior(problem, start.positions, &message);
   if (!posterior) {
     throw InputError(
         fmt::format("fit of {} refused: the solver did not converge ({})",
@@ -327,7 +305,8 @@ Fit FitDevice(const hardware::Device& device,
                     message));
   }
   Fit fit = EmptyFit(device);
-  FillParameters(device, data, *posterior, errors.step, options.name_runs, fit);
+  FillParameters(
+      device, data, *posterior, start.errors.step, options.name_runs, fit);
   FillRuns(data, posterior->positions, fit);
   // Where there is one run, nothing is left without it.
   if (options.leave_one_out && data.runs.size() > 1) {
