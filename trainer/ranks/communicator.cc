@@ -22,6 +22,7 @@
 #include "trainer/device/device.h"
 #include "trainer/ranks/gathering.h"
 #include "trainer/ranks/gloo_lines.h"
+#include "trainer/ranks/nccl_interface.h"
 #include "trainer/ranks/rank_keys.h"
 #include "trainer/ranks/rank_monitor.h"
 #include "trainer/ranks/sockets.h"
@@ -386,6 +387,7 @@ std::unique_ptr<Communicator> Communicator::Join(
     return std::unique_ptr<Communicator>(new Communicator(place, nullptr));
   }
   Quieten();
+  if (device.is_cuda()) KeepNcclToItsHost(place);
   const Gathering gathering(place, options.join_within);
   auto state = std::make_unique<State>();
   state->lost_after = options.lost_after;
