@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,11 +20,14 @@
 
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/fit_json.h"
+#include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/measurement.h"
 #include "calibrate/session/output_lock.h"
 #include "hardware/catalog/device.h"
+#include "hardware/models/device_models.h"
+#include "hardware/models/gpu/parameters.h"
 #include "model/error.h"
 #include "model/presets.h"
 
@@ -586,7 +590,12 @@ TEST_CASE("a fit to records of kernels alone") {
   // An L40S that streams at half of its 864 GB/s.
   const std::string records = fake / "kernels.jsonl";
   std::ofstream file(records);
-  for (const int64_t bytes : {400'000'000, 800'000'000}) {
+  for (const int64_t bytes : {400'000'000,
+                              800'000'000,
+                              1'000'000'000,
+                              1'200'000'000,
+                              1'600'000'000,
+                              2'000'000'000}) {
     file << fmt::format(
         R"({{"schema": "trainfare.measurement/1", "kind": "kernel", )"
         R"("id": "k{0}", "device": {{"name": "l40s", "kind": "cuda"}}, )"
@@ -616,21 +625,32 @@ TEST_CASE("a fit to records of kernels alone") {
   options.output = fake / "l40s.yaml";
   std::ostringstream log;
   const CalibrateResult result = Calibrate(options, log);
-  CHECK(log.str().find("1 of 2 kernels were disturbed") != std::string::npos);
+  CHECK(log.str().find("1 of 6 kernels were disturbed") != std::string::npos);
   REQUIRE(result.fit.has_value());
   const Fit read = LoadFit(options.output);
   for (const Fit* fit : {&*result.fit, &read}) {
     CHECK(fit->device == "l40s");
-    CHECK(fit->provenance.kernels == 2);
+    CHECK(fit->provenance.kernels == 6);
     CHECK(fit->provenance.runs == 0);
     CHECK(fit->kernel_in_sample_error == result.fit->kernel_in_sample_error);
     CHECK(fit->kernel_leave_one_out_error > 0);
-    REQUIRE(fit->runs.size() == 2);
+    REQUIRE(fit->runs.size() == 6);
     CHECK(fit->runs[1].label == "k800000000");
     CHECK(fit->runs[1].quantity == Quantity::kKernel);
-    // Two kernels, 25 % each, go most of the way from prior to measurement.
-    CHECK(fit->runs[1].modelled / fit->runs[1].measured > 0.7);
-    CHECK(fit->runs[1].modelled / fit->runs[1].measured < 1.05);
+    // The prior and the five kernels that nothing disturbed meet between them,
+    // as sure as they are; the other adds to that.
+    constexpr size_t kRate = hardware::models::kGpuBandwidthEfficiency;
+    const FittedParameter& rate = fit->parameters[kRate];
+    REQUIRE(rate.determined);
+    const double needed =
+        rate.value * (fit->runs[1].modelled / fit->runs[1].measured);
+    const double moved =
+        std::log(rate.value / rate.prior) / std::log(needed / rate.prior);
+    const double sigmas =
+        FitOptions().kernel_sigma /
+        hardware::ParametersOf(hardware::DeviceKind::kGpu)[kRate].prior_sigma;
+    CHECK(moved > 1.0 / (1.0 + sigmas * sigmas / 5.0));
+    CHECK(moved < 1.0);
   }
 }
 
