@@ -90,7 +90,7 @@ bool IsClearlyBetter(const FitStart& end, const FitStart& first) {
 FitStart FindStart(const FitProblem& problem,
                    const FitOptions& options,
                    FitData& data) {
-  const FitStart first = EndFrom(problem, options, data, data.prior);
+  FitStart first = EndFrom(problem, options, data, data.prior);
   if (data.runs.size() < kFewestRuns || !std::isfinite(first.cost)) {
     return first;
   }
