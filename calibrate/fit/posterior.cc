@@ -13,6 +13,10 @@
 namespace trainfare::calibrate {
 namespace {
 
+// Parameters stand at their priors while that costs less than this in the log
+// of the probability: what one standard deviation of one parameter costs.
+constexpr double kIndifferentCost = 0.5;
+
 using Matrix = Eigen::MatrixXd;
 using RowMajor =
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

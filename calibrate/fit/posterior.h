@@ -22,10 +22,6 @@ namespace trainfare::calibrate {
 // met clearly less well.
 inline constexpr double kDeterminedBelow = 0.6;
 
-// Parameters stand at their priors while that costs less than this in the log
-// of the probability: what one standard deviation of one parameter costs.
-inline constexpr double kIndifferentCost = 0.5;
-
 // Inverse of the Gauss-Newton Hessian of data and prior at `positions`, each
 // residual with the weight that the robust loss leaves it. The prior gives it
 // full rank.

@@ -637,6 +637,8 @@ TEST_CASE("a fit to records of kernels alone") {
     REQUIRE(fit->runs.size() == 6);
     CHECK(fit->runs[1].label == "k800000000");
     CHECK(fit->runs[1].quantity == Quantity::kKernel);
+    CHECK(fit->runs[1].modelled / fit->runs[1].measured > 0.7);
+    CHECK(fit->runs[1].modelled / fit->runs[1].measured < 1.05);
     // The prior and the five kernels that nothing disturbed meet between them,
     // as sure as they are; the other adds to that.
     constexpr size_t kRate = hardware::models::kGpuBandwidthEfficiency;
