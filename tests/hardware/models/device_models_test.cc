@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hardware/models/compiled_graph.h"
 #include "model/presets.h"
 
 namespace trainfare::hardware {
@@ -355,6 +356,20 @@ TEST_CASE("a device of compiled graphs has no kernels by themselves") {
   CHECK_THROWS_AS(EstimateKernel<double>(
                       tpu, BertBase(8, 128), model::Phase::kForward, {}, {}),
                   model::InputError);
+}
+
+// A compiler has to read gradients for their means, gradients and parameters for
+// the norms, both again for the update, and writes parameters; of pieces of flat
+// tensors a second moment comes with each.
+TEST_CASE("a compiled update of Adafactor moves its tensors, by hand") {
+  model::Workload w;
+  w.optimizer.kind = model::OptimizerKind::kAdafactor;
+  model::Kernel kernel;
+  kernel.work_items = 1000;
+  CHECK(models::FusedOptimizerBytes(w, kernel) == 4.0 * 1000 * (5 + 1));
+  w.parallel.data = 2;
+  w.parallel.shard = model::Shard::kZero1;
+  CHECK(models::FusedOptimizerBytes(w, kernel) == 4.0 * 1000 * (6 + 2));
 }
 
 }  // namespace trainfare::hardware
