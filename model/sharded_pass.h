@@ -10,7 +10,6 @@
 
 #include "model/collective.h"
 #include "model/data_parallel.h"
-#include "model/error.h"
 #include "model/sharding.h"
 #include "model/units.h"
 
@@ -29,12 +28,14 @@ struct TransferTime {
   Seconds<T> beside;
 };
 
-// One unit of a pass: gathered, computed, summed.
+// Units of a pass, so many alike one behind the other: each gathered, computed,
+// summed.
 template <class T>
 struct ShardTask {
   TransferTime<T> gather;
   Seconds<T> compute;  // no transfer beside
   TransferTime<T> reduce;
+  int64_t count = 1;
 };
 
 template <class T>
@@ -42,7 +43,39 @@ struct ShardedPassTime {
   Seconds<T> waiting;  // nothing computes
   Seconds<T> slowed;   // what transfers add to computation beside them
   Seconds<T> sending;  // of all transfers, nothing beside them
+
+  // `times` more of `other`.
+  void Add(const ShardedPassTime& other, double times) {
+    waiting += other.waiting * times;
+    slowed += other.slowed * times;
+    sending += other.sending * times;
+  }
 };
+
+// A unit that computes, and beside it a sum and a gather, one after the other:
+// the next unit begins when all three are done.
+template <class T>
+ShardedPassTime<T> UnitBeside(Seconds<T> computing,
+                              const TransferTime<T>& reduce,
+                              const TransferTime<T>& gather,
+                              const T& speed) {
+  ShardedPassTime<T> unit;
+  for (const TransferTime<T>* transfer : {&reduce, &gather}) {
+    if (!(transfer->alone > Seconds<T>())) continue;
+    unit.sending += transfer->alone;
+    const Seconds<T> until_computed = computing / speed;
+    if (until_computed <= transfer->beside) {
+      const T pace = transfer->alone / transfer->beside;
+      unit.slowed += until_computed - computing;
+      unit.waiting += transfer->alone - until_computed * pace;
+      computing = Seconds<T>();
+    } else {
+      unit.slowed += transfer->beside * (T(1.0) - speed);
+      computing -= transfer->beside * speed;
+    }
+  }
+  return unit;
+}
 
 // Waiting of a pass whose parameters are gathered one unit ahead:
 //
@@ -51,61 +84,35 @@ struct ShardedPassTime {
 //   r_i      begins when unit i is computed
 //   unit i   computes when unit i - 1 has and g_i has arrived
 //
-// While both go on computation runs at `speed`, a transfer at alone / beside.
-// The order is that of FSDP2's launches (pytorch, fully_shard: a gather is
-// issued before the unit ahead of it computes; gathers and reductions share a
-// communicator). Check: tests/model/sharding_test.cc.
+// so that beside unit i go r_(i-1) and g_(i+1), and nothing else. While both go
+// on computation runs at `speed`, a transfer at alone / beside. The order is
+// that of FSDP2's launches (pytorch, fully_shard: a gather is issued before the
+// unit ahead of it computes; gathers and reductions share a communicator).
+// Check: tests/model/sharding_test.cc.
 template <class T>
 ShardedPassTime<T> OverlapGathered(const std::vector<ShardTask<T>>& tasks,
                                    T speed) {
-  struct Transfer {
-    size_t after;  // so many units computed
-    const TransferTime<T>* time;
-  };
-  std::vector<Transfer> channel;
-  std::vector<size_t> needs;  // transfers done before unit i
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    channel.push_back({i < 2 ? 0 : i - 1, &tasks[i].gather});
-    needs.push_back(channel.size());
-    if (i > 0) channel.push_back({i, &tasks[i - 1].reduce});
-  }
-  if (!tasks.empty()) channel.push_back({tasks.size(), &tasks.back().reduce});
-  const Seconds<T> none;
   ShardedPassTime<T> pass;
-  for (const Transfer& transfer : channel) pass.sending += transfer.time->alone;
-  size_t computed = 0;
-  size_t sent = 0;
-  Seconds<T> computing = tasks.empty() ? none : tasks.front().compute;
-  Seconds<T> sending = channel.empty() ? none : channel.front().time->alone;
-  while (computed < tasks.size() || sent < channel.size()) {
-    const bool computes = computed < tasks.size() && sent >= needs[computed];
-    const bool sends = sent < channel.size() && computed >= channel[sent].after;
-    ENSURE(computes || sends, "a unit waits for what is never sent");
-    if (sends && !(sending > none)) {
-      if (++sent < channel.size()) sending = channel[sent].time->alone;
-    } else if (computes && !(computing > none)) {
-      if (++computed < tasks.size()) computing = tasks[computed].compute;
-    } else if (!computes) {
-      pass.waiting += sending;
-      sending = none;
-    } else if (!sends) {
-      computing = none;
-    } else {
-      const TransferTime<T>& time = *channel[sent].time;
-      const T pace = time.alone / time.beside;
-      const Seconds<T> until_computed = computing / speed;
-      const Seconds<T> until_sent = sending / pace;
-      if (until_computed <= until_sent) {
-        pass.slowed += until_computed - computing;
-        sending -= until_computed * pace;
-        computing = none;
-      } else {
-        pass.slowed += until_sent * (T(1.0) - speed);
-        computing -= until_sent * speed;
-        sending = none;
-      }
-    }
+  if (tasks.empty()) return pass;
+  const auto alone = [&](const TransferTime<T>& transfer) {
+    pass.waiting += transfer.alone;
+    pass.sending += transfer.alone;
+  };
+  const TransferTime<T> none;
+  alone(tasks.front().gather);
+  const TransferTime<T>* behind = &none;  // the sum of the unit before
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const ShardTask<T>& task = tasks[i];
+    const auto unit = [&](const TransferTime<T>& ahead, int64_t times) {
+      pass.Add(UnitBeside<T>(task.compute, *behind, ahead, speed),
+               static_cast<double>(times));
+      behind = &task.reduce;
+    };
+    if (task.count > 1) unit(task.gather, 1);
+    if (task.count > 2) unit(task.gather, task.count - 2);
+    unit(i + 1 < tasks.size() ? tasks[i + 1].gather : none, 1);
   }
+  alone(*behind);
   return pass;
 }
 

@@ -14,11 +14,12 @@
 namespace trainfare::model {
 namespace {
 
-ShardUnit operator-(const ShardUnit& a, const ShardUnit& b) {
-  return {a.elements - b.elements,
-          a.trained - b.trained,
-          a.quantised - b.quantised,
-          a.in_fp8 - b.in_fp8};
+// `a` without so many of `b`.
+ShardUnit Without(const ShardUnit& a, const ShardUnit& b, int64_t count = 1) {
+  return {a.elements - count * b.elements,
+          a.trained - count * b.trained,
+          a.quantised - count * b.quantised,
+          a.in_fp8 - count * b.in_fp8};
 }
 
 struct BlockCounts {
@@ -63,40 +64,42 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   Workload other = w;
   const ShardUnit whole = WholeOf(other, {layers, dense, decoder, next_token});
   ShardUnits units;
-  units.blocks.reserve(static_cast<size_t>(layers + decoder + next_token));
-  const auto append = [&](ShardUnit block, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-      ShardUnit unit = block;
-      // Blocks at the bottom that keep their weights.
-      const auto number = static_cast<int64_t>(units.blocks.size()) + 1;
-      if (number <= w.trainable.frozen_layers) unit.trained = 0;
-      units.blocks.push_back(unit);
+  int64_t blocks = 0;
+  const auto append = [&](const ShardUnit& unit, int64_t count) {
+    // Blocks at the bottom keep their weights.
+    const int64_t frozen =
+        std::clamp<int64_t>(w.trainable.frozen_layers - blocks, 0, count);
+    blocks += count;
+    if (frozen > 0) {
+      ShardUnit kept = unit;
+      kept.trained = 0;
+      units.blocks.push_back({kept, frozen});
     }
+    if (count > frozen) units.blocks.push_back({unit, count - frozen});
   };
   const bool experts = a.experts > 0;
   const int64_t plain = experts ? dense : layers;
+  const auto block_of = [&](const BlockCounts& others) {
+    return Without(whole, WholeOf(other, others));
+  };
   if (plain > 0) {
-    append(
-        whole -
-            WholeOf(other,
-                    {layers - 1, experts ? dense - 1 : 0, decoder, next_token}),
-        plain);
+    append(block_of({layers - 1, experts ? dense - 1 : 0, decoder, next_token}),
+           plain);
   }
   if (layers > plain) {
-    append(whole - WholeOf(other, {layers - 1, dense, decoder, next_token}),
-           layers - plain);
+    append(block_of({layers - 1, dense, decoder, next_token}), layers - plain);
   }
   if (decoder > 0) {
-    append(whole - WholeOf(other, {layers, dense, decoder - 1, next_token}),
-           decoder);
+    append(block_of({layers, dense, decoder - 1, next_token}), decoder);
   }
   if (next_token > 0) {
-    append(whole - WholeOf(other, {layers, dense, decoder, next_token - 1}),
-           next_token);
+    append(block_of({layers, dense, decoder, next_token - 1}), next_token);
   }
   units.root = whole;
   units.root.trained = TrainableParameters(w);
-  for (const ShardUnit& block : units.blocks) units.root = units.root - block;
+  for (const ShardedBlocks& alike : units.blocks) {
+    units.root = Without(units.root, alike.unit, alike.count);
+  }
   return units;
 }
 

@@ -28,12 +28,18 @@ struct ShardUnit {
   int64_t in_fp8 = 0;     // of these, gathered in 8 bits
 };
 
+// So many blocks alike, one behind the other.
+struct ShardedBlocks {
+  ShardUnit unit;
+  int64_t count = 0;
+};
+
 // The blocks, and what is outside of them: embeddings, last norm and head are
 // one unit, which stays gathered from its first use to the end of the backward
 // pass (FSDP's root module).
 struct ShardUnits {
   ShardUnit root;
-  std::vector<ShardUnit> blocks;  // in the order of the forward pass
+  std::vector<ShardedBlocks> blocks;  // in the order of the forward pass
 };
 ShardUnits ShardUnitsOf(const Workload& workload);
 

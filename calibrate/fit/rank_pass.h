@@ -145,7 +145,19 @@ class SharedPasses {
                 workload.parallel.replicate,
                 ranks / network.hosts},
         host_(host),
-        units_(units) {}
+        root_(units.root) {
+    // What a block keeps hangs on its place, a full bucket on those before.
+    const bool one_by_one = workload.parallel.offload_activations ||
+                            !model::ShardsParameters(workload.parallel);
+    int64_t first = 0;
+    for (const model::ShardedBlocks& alike : units.blocks) {
+      const int64_t count = one_by_one ? 1 : alike.count;
+      for (int64_t i = 0; i < alike.count; i += count) {
+        blocks_.push_back({&alike.unit, first + i, count});
+      }
+      first += alike.count;
+    }
+  }
 
   AddedTime<T> Over(const hardware::StepTime<A>& alone) {
     AddedTime<T> added;
@@ -183,11 +195,19 @@ class SharedPasses {
     model::Bytes<> sent;
     Transfer time;
   };
+  // So many blocks from number `first` on, each with as much to send.
+  struct Blocks {
+    const model::ShardUnit* unit = nullptr;
+    int64_t first = 0;
+    int64_t count = 0;
+  };
 
-  // The transfer of so many bytes, by what each rank sends of a size and the
-  // time that it takes on a ring. Most are as the `last` one.
+  // The transfer of so many bytes, which is sent `count` times, by what each
+  // rank sends of a size and the time that it takes on a ring. Most are as the
+  // `last` one.
   template <class Traffic, class Time>
   Transfer Send(int64_t bytes,
+                int64_t count,
                 const Traffic& traffic,
                 const Time& time,
                 Message& last) {
@@ -199,15 +219,16 @@ class SharedPasses {
                 return time(size, ring);
               })};
     }
-    sent_ += last.sent;
+    sent_ += last.sent * static_cast<double>(count);
     return last.time;
   }
 
   // So many bytes, of each rank its share to all others.
-  Transfer GatherBytes(int64_t bytes) {
+  Transfer GatherBytes(int64_t bytes, int64_t count) {
     if (bytes == 0 || groups_.shards == 1) return {};
     return Send(
         bytes,
+        count,
         model::GatherTraffic,
         [&](model::Bytes<> size, const model::RingLevel<T>& ring) {
           return network_.gather *
@@ -216,14 +237,15 @@ class SharedPasses {
         gather_);
   }
 
-  Transfer Gather(const model::ShardUnit& unit) {
-    return GatherBytes(model::GatheredBytes(w_, unit));
+  Transfer Gather(const model::ShardUnit& unit, int64_t count) {
+    return GatherBytes(model::GatheredBytes(w_, unit), count);
   }
 
-  Transfer Reduce(int64_t bytes) {
+  Transfer Reduce(int64_t bytes, int64_t count) {
     if (bytes == 0 || groups_.shards * groups_.copies == 1) return {};
     return Send(
         bytes,
+        count,
         model::ReduceTraffic,
         [&](model::Bytes<> size, const model::RingLevel<T>& ring) {
           return model::ReduceTime(
@@ -232,29 +254,30 @@ class SharedPasses {
         reduce_);
   }
 
-  // `transfer` with a copy to or from the host.
-  Transfer WithCopy(Transfer transfer, int64_t bytes) {
+  // `transfer` with a copy to or from the host, `count` times.
+  Transfer WithCopy(Transfer transfer, int64_t bytes, int64_t count) {
     if (bytes == 0) return transfer;
     ENSURE(host_.has_value(), "what is offloaded has a way to the host");
     const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
-    copied_ += size;
+    copied_ += size * static_cast<double>(count);
     const model::Seconds<T> time(T((size / host_->link).base()));
     return {transfer.alone + time, transfer.beside + time};
   }
 
   // Parameters where they are used: from the host, and from other ranks.
-  Transfer Bring(const model::ShardUnit& unit) {
+  Transfer Bring(const model::ShardUnit& unit, int64_t count) {
     if (!model::ShardsParameters(w_.parallel)) return {};
-    return WithCopy(Gather(unit), model::ParametersFromHost(w_, unit));
+    return WithCopy(
+        Gather(unit, count), model::ParametersFromHost(w_, unit), count);
   }
 
-  // What a block keeps for its backward pass, to or from the host.
-  Transfer CopyKept(Transfer transfer, size_t block) {
+  // What blocks keep for their backward pass, to or from the host.
+  Transfer CopyKept(Transfer transfer, const Blocks& blocks) {
     if (!w_.parallel.offload_activations || w_.work == model::Work::kForward) {
       return transfer;
     }
-    return WithCopy(transfer,
-                    model::KeptByBlock(w_, static_cast<int64_t>(block)));
+    return WithCopy(
+        transfer, model::KeptByBlock(w_, blocks.first), blocks.count);
   }
 
   // Shards of Muon's matrices, each to one rank and then back: a rank sends
@@ -262,8 +285,8 @@ class SharedPasses {
   Transfer Exchange() {
     const int64_t bytes =
         model::CeilDivide(model::MuonExchangedBytes(w_), groups_.shards);
-    const Transfer there = GatherBytes(bytes);
-    const Transfer back = GatherBytes(bytes);
+    const Transfer there = GatherBytes(bytes, 1);
+    const Transfer back = GatherBytes(bytes, 1);
     return {there.alone + back.alone, there.beside + back.beside};
   }
 
@@ -274,8 +297,8 @@ class SharedPasses {
     trained.elements = model::TrainableParameters(w_);
     model::ShardTask<T> update;
     update.gather =
-        model::ShardsParameters(w_.parallel) ? Exchange() : Gather(trained);
-    update.gather = WithCopy(update.gather, model::UpdatedFromHost(w_));
+        model::ShardsParameters(w_.parallel) ? Exchange() : Gather(trained, 1);
+    update.gather = WithCopy(update.gather, model::UpdatedFromHost(w_), 1);
     return update;
   }
 
@@ -285,22 +308,22 @@ class SharedPasses {
     return {alone, std::max(of(network_.beside), alone)};
   }
 
-  // Time of block number i of a pass.
-  model::Seconds<A> BlockOf(const hardware::PassUnits<A>& units,
-                            size_t i) const {
-    return static_cast<int64_t>(i) < w_.architecture.layers
-               ? units.layer
-               : units.decoder_layer;
+  // Time of one of these blocks in a pass.
+  model::Seconds<A> BlockTime(const hardware::PassUnits<A>& units,
+                              const Blocks& blocks) const {
+    return blocks.first < w_.architecture.layers ? units.layer
+                                                 : units.decoder_layer;
   }
 
-  // Factor that makes the units' times those of one pass: blocks of several
-  // kinds are recorded as one.
+  // Factor that makes the units' times those of one pass over all blocks but
+  // the first so many: blocks of several kinds are recorded as one.
   T ScaleTo(const hardware::PassUnits<A>& units,
             model::Seconds<A> all,
-            size_t first) const {
+            int64_t left_out) const {
     model::Seconds<A> sum = units.embeddings + units.head;
-    for (size_t i = first; i < units_.blocks.size(); ++i) {
-      sum += BlockOf(units, i);
+    for (const Blocks& blocks : blocks_) {
+      if (blocks.first < left_out) continue;
+      sum += BlockTime(units, blocks) * static_cast<double>(blocks.count);
     }
     const A once = all / static_cast<double>(w_.accumulation) / sum;
     return sum.base() > 0 ? slower_ * once : slower_;
@@ -310,44 +333,51 @@ class SharedPasses {
     const hardware::PassUnits<A>& units = alone.forward_units;
     const T scale = ScaleTo(units, alone.forward.total(), 0);
     Tasks tasks;
-    tasks.reserve(units_.blocks.size() + 2);
-    tasks.push_back({Bring(units_.root), units.embeddings * scale, {}});
-    for (size_t i = 0; i < units_.blocks.size(); ++i) {
-      tasks.push_back({Bring(units_.blocks[i]),
-                       BlockOf(units, i) * scale,
-                       CopyKept({}, i)});
+    tasks.reserve(blocks_.size() + 2);
+    tasks.push_back({Bring(root_, 1), units.embeddings * scale, {}});
+    for (const Blocks& blocks : blocks_) {
+      tasks.push_back({Bring(*blocks.unit, blocks.count),
+                       BlockTime(units, blocks) * scale,
+                       CopyKept({}, blocks),
+                       blocks.count});
     }
     tasks.push_back({{}, units.head * scale, {}});
     return tasks;
   }
 
+  // Sums what units leave, in full buckets where ranks hold all parameters.
+  Transfer Sum(const model::ShardUnit& unit, int64_t count, bool last) {
+    waiting_ += model::SummedBytes(w_, unit);
+    if (!last && !model::ShardsParameters(w_.parallel) &&
+        waiting_ < model::kReduceBucket * model::GradientWidth(w_)) {
+      return {};
+    }
+    const int64_t bytes = std::exchange(waiting_, 0);
+    return WithCopy(
+        Reduce(bytes, count),
+        model::GradientsToHost(w_, bytes / model::GradientWidth(w_)),
+        count);
+  }
+
   Tasks Backward(const hardware::StepTime<A>& alone) {
     const hardware::PassUnits<A>& units = alone.backward_units;
-    const auto frozen = static_cast<size_t>(w_.trainable.frozen_layers);
+    const int64_t frozen = w_.trainable.frozen_layers;
     const T scale = ScaleTo(units, alone.backward.total(), frozen);
     const bool gathers = w_.parallel.reshard_after_forward;
     Tasks tasks;
-    tasks.reserve(units_.blocks.size() + 2);
+    tasks.reserve(blocks_.size() + 2);
     tasks.push_back({{}, units.head * scale, {}});
-    int64_t ready = 0;  // bytes of gradients that wait for a full bucket
-    const auto reduce = [&](const model::ShardUnit& unit, bool last) {
-      ready += model::SummedBytes(w_, unit);
-      if (!last && !model::ShardsParameters(w_.parallel) &&
-          ready < model::kReduceBucket * model::GradientWidth(w_)) {
-        return Transfer();
-      }
-      const int64_t bytes = std::exchange(ready, 0);
-      return WithCopy(
-          Reduce(bytes),
-          model::GradientsToHost(w_, bytes / model::GradientWidth(w_)));
-    };
-    for (size_t i = units_.blocks.size(); i > frozen; --i) {
-      const model::ShardUnit& unit = units_.blocks[i - 1];
-      tasks.push_back({CopyKept(gathers ? Bring(unit) : Transfer(), i - 1),
-                       BlockOf(units, i - 1) * scale,
-                       reduce(unit, false)});
+    for (size_t i = blocks_.size(); i-- > 0;) {
+      const Blocks& blocks = blocks_[i];
+      if (blocks.first < frozen) break;
+      const Transfer gather =
+          gathers ? Bring(*blocks.unit, blocks.count) : Transfer();
+      tasks.push_back({CopyKept(gather, blocks),
+                       BlockTime(units, blocks) * scale,
+                       Sum(*blocks.unit, blocks.count, false),
+                       blocks.count});
     }
-    tasks.push_back({{}, units.embeddings * scale, reduce(units_.root, true)});
+    tasks.push_back({{}, units.embeddings * scale, Sum(root_, 1, true)});
     return tasks;
   }
 
@@ -383,7 +413,9 @@ class SharedPasses {
   T slower_;
   model::ShardGroups groups_;
   const std::optional<model::HostPath<double>>& host_;
-  const model::ShardUnits& units_;
+  const model::ShardUnit& root_;
+  std::vector<Blocks> blocks_;  // in the order of the forward pass
+  int64_t waiting_ = 0;         // bytes of gradients, for a full bucket
   Message gather_;
   Message reduce_;
   // By what was asked for since the last part.

@@ -106,19 +106,12 @@ Gathered GatheredOf(const Workload& w) {
   int64_t blocks = 0;
   int64_t block = 0;
   int64_t trained = 0;
-  int64_t gathered = 0;
-  const ShardUnit* last = nullptr;
-  for (const ShardUnit& unit : units.blocks) {
-    // Most blocks are as the one before.
-    if (last == nullptr || unit.elements != last->elements ||
-        unit.trained != last->trained || unit.quantised != last->quantised) {
-      gathered = GatheredBytes(w, unit);
-      block = std::max(block, gathered);
-      held.buffers = std::max(held.buffers, SummedBytes(w, unit));
-      trained = std::max(trained, unit.trained);
-      last = &unit;
-    }
-    blocks += gathered;
+  for (const ShardedBlocks& alike : units.blocks) {
+    const int64_t gathered = GatheredBytes(w, alike.unit);
+    block = std::max(block, gathered);
+    held.buffers = std::max(held.buffers, SummedBytes(w, alike.unit));
+    trained = std::max(trained, alike.unit.trained);
+    blocks += alike.count * gathered;
   }
   const bool again = w.parallel.reshard_after_forward;
   const bool ahead = w.parallel.shard == Shard::kZero3;

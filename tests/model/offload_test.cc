@@ -83,12 +83,12 @@ TEST_CASE("parameters of 8 B on the host: two blocks and the root come") {
   // DeepSpeed: total_params * 18 * 1.5.
   CHECK(AllOnHost(w) == 27.0 * kAll);
   const ShardUnits units = ShardUnitsOf(w);
-  CHECK(ParametersFromHost(w, units.blocks[0]) == 2 * kBlock);
+  CHECK(ParametersFromHost(w, units.blocks[0].unit) == 2 * kBlock);
   CHECK(UpdatedFromHost(w) == 0);
 
   // FSDP's shard is that of the masters, and comes in fp32.
   const Workload fsdp = Llama(Shard::kFsdp, Offload::kParameters);
-  CHECK(ParametersFromHost(fsdp, units.blocks[0]) == 4 * kBlock);
+  CHECK(ParametersFromHost(fsdp, units.blocks[0].unit) == 4 * kBlock);
   CHECK(OnHost(fsdp, "master weights") == 0.0);
   CHECK(OnHost(fsdp, "parameters") == 4.0 * kAll);
   CHECK(HostUpdateBytes(fsdp) == 28 * kAll);
@@ -109,8 +109,8 @@ TEST_CASE("frozen parameters come in their few bits, and stay as they are") {
   const ShardUnits units = ShardUnitsOf(w);
   const int64_t norms = 2 * 4096;
   const int64_t adapters = 16 * (4096 + 4096 + 4096 + 1024);
-  CHECK(units.blocks[0].quantised == matrices);
-  CHECK(ParametersFromHost(w, units.blocks[0]) ==
+  CHECK(units.blocks[0].unit.quantised == matrices);
+  CHECK(ParametersFromHost(w, units.blocks[0].unit) ==
         QuantisedBytes(matrices / 2, w.trainable) +
             (norms * 2 + adapters * 4) / 2);
   CHECK(HostUpdateBytes(w) == 32 * adapters / 2 * 28);

@@ -52,14 +52,11 @@ TEST_CASE("blocks and what is outside of them are a model's parameters") {
   const ShardUnits units = ShardUnitsOf(Llama(Shard::kFsdp));
   CHECK(units.root.elements == kRoot);
   CHECK(units.root.trained == kRoot);
-  CHECK(units.blocks.size() == 32);
-  int64_t all = units.root.elements;
-  for (const ShardUnit& block : units.blocks) {
-    CHECK(block.elements == kBlock);
-    CHECK(block.trained == kBlock);
-    all += block.elements;
-  }
-  CHECK(all == kAll);
+  REQUIRE(units.blocks.size() == 1);
+  CHECK(units.blocks[0].count == 32);
+  CHECK(units.blocks[0].unit.elements == kBlock);
+  CHECK(units.blocks[0].unit.trained == kBlock);
+  CHECK(kRoot + 32 * kBlock == kAll);
 }
 
 TEST_CASE("units of experts, frozen blocks and adapters add up") {
@@ -73,18 +70,24 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
     const ShardUnits units = ShardUnitsOf(w);
     int64_t elements = units.root.elements;
     int64_t trained = units.root.trained;
-    for (const ShardUnit& block : units.blocks) {
-      elements += block.elements;
-      trained += block.trained;
+    int64_t blocks = 0;
+    for (const ShardedBlocks& alike : units.blocks) {
+      elements += alike.count * alike.unit.elements;
+      trained += alike.count * alike.unit.trained;
+      blocks += alike.count;
     }
+    CHECK(blocks == w.architecture.blocks());
     CHECK(elements == TotalParameters(w.architecture) + AdapterParameters(w));
     CHECK(trained == TrainableParameters(w));
   }
   Workload frozen = Llama(Shard::kZero3);
   frozen.trainable.frozen_layers = 30;
   const ShardUnits units = ShardUnitsOf(frozen);
-  CHECK(units.blocks[29].trained == 0);
-  CHECK(units.blocks[30].trained == kBlock);
+  REQUIRE(units.blocks.size() == 2);
+  CHECK(units.blocks[0].count == 30);
+  CHECK(units.blocks[0].unit.trained == 0);
+  CHECK(units.blocks[1].count == 2);
+  CHECK(units.blocks[1].unit.trained == kBlock);
   // Last norm and output; the embeddings are frozen with the blocks.
   CHECK(units.root.trained == kRoot - 128'256 * int64_t{4096});
 }
@@ -93,11 +96,11 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
 TEST_CASE("weights gathered in 8 bits, by hand") {
   Workload w = Llama(Shard::kFsdp);
   w.fp8.gathered = true;
-  CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0]) == 2 * kBlock);
+  CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0].unit) == 2 * kBlock);
   w.precision = Precision::kFp8;
   Validate(w);
   const ShardUnits units = ShardUnitsOf(w);
-  CHECK(GatheredBytes(w, units.blocks[0]) == 218'120'192);
+  CHECK(GatheredBytes(w, units.blocks[0].unit) == 218'120'192);
   CHECK(GatheredBytes(w, units.root) == 2 * kRoot);
   w.parallel.shard = Shard::kZero1;
   CHECK(
@@ -191,7 +194,7 @@ TEST_CASE("compiled graphs gather what is narrow") {
     Workload w = Llama(Shard::kFsdp);
     w.stack.fusion = fusion;
     w.stack.narrow_weights = false;
-    const ShardUnit block = ShardUnitsOf(w).blocks.front();
+    const ShardUnit block = ShardUnitsOf(w).blocks.front().unit;
     CHECK(GatheredBytes(w, block) == 2 * block.elements);
     CHECK(SummedBytes(w, block) == 4 * block.elements);
     CHECK(!CastsWeights(w));
@@ -231,11 +234,12 @@ TEST_CASE("adapters: the frozen weights are divided, few bits stay few") {
   CHECK(Held(w, "optimizer state") == 8.0 * adapters / 8);
   // What is summed: a block's adapters in fp32.
   const ShardUnits units = ShardUnitsOf(w);
-  CHECK(SummedBytes(w, units.blocks[0]) == 16 * (4096 + 4096) * 4);
-  CHECK(GatheredBytes(w, units.blocks[0]) == 2 * (kBlock + 16 * (4096 + 4096)));
+  CHECK(SummedBytes(w, units.blocks[0].unit) == 16 * (4096 + 4096) * 4);
+  CHECK(GatheredBytes(w, units.blocks[0].unit) ==
+        2 * (kBlock + 16 * (4096 + 4096)));
   w.trainable.base_bits = 4;
   const int64_t matrices = kBlock - 2 * 4096;
-  CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0]) ==
+  CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0].unit) ==
         QuantisedBytes(matrices, w.trainable) +
             2 * (2 * 4096 + 16 * (4096 + 4096)));
 }
@@ -308,6 +312,21 @@ TEST_CASE("gathers hide behind the unit before them") {
   CHECK(ToSeconds(OverlapGathered(Tasks(3, Task(4, 10, 6)), 1.0).sending) ==
         doctest::Approx(30));
   CHECK(waiting({}) == 0.0);
+  // So many alike are so many by themselves, among others, too.
+  for (const double transfer : {0.5, 4.0, 15.0}) {
+    CAPTURE(transfer);
+    const ShardTask<double> other = Task(3, 7, 2);
+    const ShardTask<double> one = Task(transfer, 10, transfer);
+    ShardTask<double> five = one;
+    five.count = 5;
+    const ShardedPassTime<double> apart =
+        OverlapGathered(Tasks{other, one, one, one, one, one, other}, 0.8);
+    const ShardedPassTime<double> alike =
+        OverlapGathered(Tasks{other, five, other}, 0.8);
+    CHECK(alike.waiting.base() == doctest::Approx(apart.waiting.base()));
+    CHECK(alike.slowed.base() == doctest::Approx(apart.slowed.base()));
+    CHECK(alike.sending.base() == doctest::Approx(apart.sending.base()));
+  }
   // 8 s beside the first unit, of which it computes 6.4; 3.6 after them.
   Tasks tasks = {Task(0, 10, 0), Task(4, 10, 0)};
   tasks[1].gather.beside = Second(8.0);
