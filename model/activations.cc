@@ -24,11 +24,12 @@ struct Widths {
   int64_t mask;     // 0 without dropout
   bool autocast;    // operands are narrow copies of wide tensors
 
-  explicit Widths(const Workload& w)
+  explicit Widths(const Workload& w) : Widths(w, Autocasts(w)) {}
+  Widths(const Workload& w, bool casts)
       : element(BytesPerElement(w.precision)),
-        wide(Autocasts(w) ? kSingle : element),
+        wide(casts ? kSingle : element),
         mask(w.architecture.dropout > 0 ? kMask : 0),
-        autocast(Autocasts(w)) {}
+        autocast(casts) {}
 };
 
 bool TwoSided(const Workload& w) {
@@ -437,12 +438,11 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
 }
 
 // One block in full, with what it gives, while it runs again.
-int64_t BlockAnewBytes(const Workload& w) {
+int64_t BlockAnewBytes(const Workload& w, const BlockActivations& blocks) {
   const int64_t tokens = w.batch * w.sequence_length;
-  const int64_t most =
-      w.operation_checkpointing
-          ? WholeLayerBytes(w, false)
-          : BlockActivationsOf(w).largest() + PartsAnewBytes(w);
+  const int64_t most = w.operation_checkpointing
+                           ? WholeLayerBytes(w, false)
+                           : blocks.largest() + PartsAnewBytes(w);
   return most + tokens * w.architecture.hidden * Widths(w).wide +
          RepeatedHeadBytes(w, tokens);
 }
@@ -488,6 +488,22 @@ int64_t InputsOfFrozenBlocks(const Workload& w) {
   if (w.parallel.shard != Shard::kFsdp || !frozen) return 0;
   const int64_t above = std::max<int64_t>(0, BlocksComputedAgain(w) - 1);
   return 2 * above * w.tokens() * w.architecture.hidden * Widths(w).wide;
+}
+
+LowestBlockBytes LowestBlockOf(const Workload& w,
+                               const BlockActivations& blocks) {
+  const Architecture& a = w.architecture;
+  const int64_t tokens = w.batch * w.sequence_length;
+  const bool experts = a.expert_layers() == a.layers;
+  LowestBlockBytes block;
+  block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
+  block.held +=
+      BlocksComputedAgain(w) > 0
+          ? tokens * a.hidden * Widths(w).wide + BlockAnewBytes(w, blocks)
+          : LayerActivationBytes(w, experts) + PartsAnewBytes(w);
+  block.held += InputsOfFrozenBlocks(w);
+  block.made = BlockGradientBytes(w, experts);
+  return block;
 }
 
 }  // namespace
@@ -589,23 +605,11 @@ ActivationBytes Activations(const Workload& w) {
   }
   // The last block is computed again where all are.
   const int64_t again = BlocksComputedAgain(w);
-  result.anew = again > 0 && again == LayersWithBackward(w) ? BlockAnewBytes(w)
-                                                            : PartsAnewBytes(w);
+  result.anew = again > 0 && again == LayersWithBackward(w)
+                    ? BlockAnewBytes(w, blocks)
+                    : PartsAnewBytes(w);
+  result.lowest = LowestBlockOf(w, blocks);
   return result;
-}
-
-LowestBlockBytes LowestBlockOf(const Workload& w) {
-  const Architecture& a = w.architecture;
-  const int64_t tokens = w.batch * w.sequence_length;
-  const bool experts = a.expert_layers() == a.layers;
-  LowestBlockBytes block;
-  block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
-  block.held += BlocksComputedAgain(w) > 0
-                    ? tokens * a.hidden * Widths(w).wide + BlockAnewBytes(w)
-                    : LayerActivationBytes(w, experts) + PartsAnewBytes(w);
-  block.held += InputsOfFrozenBlocks(w);
-  block.made = BlockGradientBytes(w, experts);
-  return block;
 }
 
 int64_t LayerActivationBytes(const Workload& w, bool experts) {

@@ -32,19 +32,21 @@ int64_t KeptByBlocks(const Workload& workload);
 // linkedin/Liger-Kernel, fused_linear_cross_entropy.py.
 int64_t LossChunk(const Architecture& architecture, int64_t rows);
 
-// Activations when the backward pass starts: what blocks and embeddings keep,
-// and what the head keeps, until its gradients are made; then what the block at
-// work has besides, which is computed again: all of it, or parts.
-struct ActivationBytes {
-  int64_t kept = 0;
-  int64_t head = 0;
-  int64_t anew = 0;
-};
-
 // The lowest block that has a backward pass, while it is at work.
 struct LowestBlockBytes {
   int64_t held = 0;  // its activations, with what stands below it
   int64_t made = 0;  // gradients of its insides
+};
+
+// Activations when the backward pass starts: what blocks and embeddings keep,
+// and what the head keeps, until its gradients are made; then what the block at
+// work has besides, which is computed again: all of it, or parts; and those at
+// the end of the way.
+struct ActivationBytes {
+  int64_t kept = 0;
+  int64_t head = 0;
+  int64_t anew = 0;
+  LowestBlockBytes lowest;
 };
 
 int64_t EmbeddingBytes(const Workload& workload, int64_t tokens);
@@ -59,7 +61,5 @@ int64_t BlockGradientBytes(const Workload& workload, bool experts);
 int64_t ForwardTransients(const Workload& workload);
 
 ActivationBytes Activations(const Workload& workload);
-
-LowestBlockBytes LowestBlockOf(const Workload& workload);
 
 }  // namespace trainfare::model

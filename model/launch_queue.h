@@ -21,9 +21,10 @@ namespace trainfare::model {
 //
 // One kernel of host cost h and device time t is H = h, D = t, M = h + t,
 // which is the recursion ready_k = max(ready_{k-1}, host_k) + t_k with
-// host_k = host_{k-1} + h. Such maps compose, and the n-fold repetition has a
-// closed form, since its longest path leaves the host in the first or in the
-// last round: M_n = (n - 1) max(H, D) + M.
+// host_k = host_{k-1} + h. Such maps compose, M behind M being
+// max(M + D', H + M'), and the n-fold repetition has a closed form, since its
+// longest path leaves the host in the first or in the last round:
+// M_n = (n - 1) max(H, D) + M.
 // Literature: Baccelli et al., Synchronization and Linearity, 1992, ch. 1.
 template <class T>
 struct LaunchMap {
@@ -31,28 +32,38 @@ struct LaunchMap {
   Seconds<T> device;  // D
   Seconds<T> path;    // M
 
-  // First this map, then `next`.
-  LaunchMap Then(const LaunchMap& next) const {
-    const Seconds<T> device_path = path + next.device;
-    const Seconds<T> host_path = host + next.path;
-    return {host + next.host,
-            device + next.device,
-            device_path < host_path ? host_path : device_path};
+  // Behind this map `times` launches of a kernel.
+  void Append(const Seconds<T>& host_cost,
+              const Seconds<T>& device_time,
+              int64_t times) {
+    Seconds<T> host_path = host + (host_cost + device_time);
+    if (times == 1) {
+      path += device_time;
+      device += device_time;
+      host += host_cost;
+    } else {
+      host_path +=
+          Longer(host_cost, device_time) * static_cast<double>(times - 1);
+      const Seconds<T> all = device_time * static_cast<double>(times);
+      path += all;
+      device += all;
+      host += host_cost * static_cast<double>(times);
+    }
+    if (path < host_path) path = host_path;
   }
   LaunchMap Repeated(int64_t times) const {
     if (times == 1) return *this;
-    const auto more = static_cast<double>(times - 1);
-    const Seconds<T>& longer = host < device ? device : host;
     return {host * static_cast<double>(times),
             device * static_cast<double>(times),
-            path + longer * more};
+            path + Longer(host, device) * static_cast<double>(times - 1)};
+  }
+
+ private:
+  static const Seconds<T>& Longer(const Seconds<T>& of_host,
+                                  const Seconds<T>& of_device) {
+    return of_host < of_device ? of_device : of_host;
   }
 };
-
-template <class T>
-LaunchMap<T> OneLaunch(Seconds<T> host_cost, Seconds<T> device_time) {
-  return {host_cost, device_time, host_cost + device_time};
-}
 
 // The two clocks of a queue while maps are applied to it.
 template <class T>

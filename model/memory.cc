@@ -21,7 +21,7 @@ MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
   const ActivationBytes activations = Activations(w);
   const std::array moments = {rank.Loss(activations),
                               rank.LastBlock(activations),
-                              rank.LowestBlock(),
+                              rank.LowestBlock(activations.lowest),
                               rank.BackwardEnd(),
                               rank.OptimizerStep()};
   MemoryEstimate worst = std::max_element(moments.begin(),

@@ -96,7 +96,7 @@ ShardUnits ShardUnitsOf(const Workload& w) {
     append(block_of({layers, dense, decoder, next_token - 1}), next_token);
   }
   units.root = whole;
-  units.root.trained = TrainableParameters(w);
+  if (!w.trainable.everything()) units.root.trained = TrainableParameters(w);
   for (const ShardedBlocks& alike : units.blocks) {
     units.root = Without(units.root, alike.unit, alike.count);
   }

@@ -27,6 +27,9 @@ template <class OfKind>
 using KindJet =
     ceres::Jet<double,
                static_cast<int>((OfKind::kRow.parameters.size() + 1) / 2 * 2)>;
+// The same of a step that few of them matter to: less work.
+constexpr int kFewSlopes = 10;
+using FewSlopesJet = ceres::Jet<double, kFewSlopes>;
 // With slopes over what joins several devices, too: over few numbers of a step.
 using WideJet = ceres::Jet<double, static_cast<int>(kMaxPositions)>;
 
@@ -46,31 +49,66 @@ std::array<double, kMaxParameters> ValuesAt(const hardware::Device& device,
   return values;
 }
 
-// Parameters each of which is a variable in the scale of the fit.
+// Parameters that a formula has slopes over, in the order of its derivatives.
+class Slopes {
+ public:
+  // Over all.
+  explicit Slopes(hardware::DeviceKind kind)
+      : Slopes(kind, hardware::ParameterSet().set()) {}
+  // Over those that a step of `workload` can hang on.
+  Slopes(const hardware::Device& device, const model::Workload& workload)
+      : Slopes(device.kind, SetOf(device, workload)) {}
+
+  std::span<const size_t> parameters() const {
+    return {parameters_.data(), n_};
+  }
+
+ private:
+  Slopes(hardware::DeviceKind kind, const hardware::ParameterSet& set) {
+    const size_t all = hardware::ParametersOf(kind).size();
+    ENSURE(all <= kMaxParameters, "room for each parameter");
+    for (size_t i = 0; i < all; ++i) {
+      if (set.test(i)) parameters_[n_++] = i;
+    }
+  }
+  static hardware::ParameterSet SetOf(const hardware::Device& device,
+                                      const model::Workload& workload) {
+    const auto of_step = hardware::KindOf(device).parameters_of_step;
+    return of_step != nullptr ? of_step(device, workload)
+                              : hardware::ParameterSet().set();
+  }
+
+  std::array<size_t, kMaxParameters> parameters_{};
+  size_t n_ = 0;
+};
+
+// Parameters, those of `slopes` variables in the scale of the fit.
 template <class T>
 std::array<T, kMaxParameters> Variables(const hardware::Device& device,
-                                        std::span<const double> values) {
+                                        std::span<const double> values,
+                                        const Slopes& slopes) {
   const auto infos = hardware::ParametersOf(device.kind);
   ENSURE(infos.size() == values.size() && infos.size() <= kMaxParameters,
          "one value a parameter");
   std::array<T, kMaxParameters> variables{};
-  for (size_t i = 0; i < infos.size(); ++i) {
-    variables[i] = T(values[i]);
-    variables[i].v[static_cast<Eigen::Index>(i)] =
+  for (size_t i = 0; i < infos.size(); ++i) variables[i] = T(values[i]);
+  Eigen::Index derivative = 0;
+  for (const size_t i : slopes.parameters()) {
+    variables[i].v[derivative++] =
         infos[i].transform == Transform::kLog ? values[i] : 1.0;
   }
   return variables;
 }
 
 // A step over these variables.
-template <class OfKind>
-auto StepOf(OfKind kind,
-            const hardware::Device& device,
-            const model::Workload& workload,
-            const model::KernelList& kernels,
-            std::span<const double> values) {
-  using T = KindJet<OfKind>;
-  const auto variables = Variables<T>(device, values);
+template <class T, class OfKind>
+hardware::StepTime<T> StepOf(OfKind kind,
+                             const hardware::Device& device,
+                             const model::Workload& workload,
+                             const model::KernelList& kernels,
+                             std::span<const double> values,
+                             const Slopes& slopes) {
+  const auto variables = Variables<T>(device, values, slopes);
   return kind.template Step<T>(
       device,
       workload,
@@ -79,12 +117,16 @@ auto StepOf(OfKind kind,
 }
 
 template <class T>
-void Set(const T& time, Quantity quantity, size_t parameters, LogTimes& all) {
+void Set(const T& time,
+         Quantity quantity,
+         const Slopes& slopes,
+         LogTimes& all) {
   if (time.a <= 0.0) return;
   const auto at = static_cast<size_t>(quantity);
   all.log_time[at] = std::log(time.a);
-  for (size_t i = 0; i < parameters; ++i) {
-    all.gradient[at][i] = time.v[static_cast<Eigen::Index>(i)] / time.a;
+  Eigen::Index derivative = 0;
+  for (const size_t i : slopes.parameters()) {
+    all.gradient[at][i] = time.v[derivative++] / time.a;
   }
 }
 
@@ -147,16 +189,24 @@ StepAndSlopes EvaluateStep(const hardware::Device& device,
                            const model::KernelList& kernels,
                            std::span<const double> values) {
   StepAndSlopes result;
-  hardware::WithKind(device.kind, [&](auto kind) {
-    const auto step = StepOf(kind, device, workload, kernels, values);
+  const Slopes slopes(device, workload);
+  const auto keep = [&](const auto& step) {
     for (const Quantity quantity : kStepQuantities) {
-      Set(PartOf(step, quantity).base(),
-          quantity,
-          values.size(),
-          result.log_times);
+      Set(PartOf(step, quantity).base(), quantity, slopes, result.log_times);
     }
     result.time = hardware::Mapped<double>(
         step, [](const auto& time) { return model::Seconds<>(time.base().a); });
+  };
+  hardware::WithKind(device.kind, [&](auto kind) {
+    using AllSlopesJet = KindJet<decltype(kind)>;
+    if constexpr (AllSlopesJet::DIMENSION > kFewSlopes) {
+      if (slopes.parameters().size() <= kFewSlopes) {
+        keep(StepOf<FewSlopesJet>(
+            kind, device, workload, kernels, values, slopes));
+        return;
+      }
+    }
+    keep(StepOf<AllSlopesJet>(kind, device, workload, kernels, values, slopes));
   });
   return result;
 }
@@ -246,12 +296,13 @@ LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
   const std::span<const double> of_device = positions.first(one_.positions());
   const auto values = ValuesAt(*device_, of_device);
   const auto alone = hardware::WithKind(device_->kind, [&](auto kind) {
-    return Widened(
-        StepOf(kind,
-               *device_,
-               *workload_,
-               one_.kernels(),
-               std::span<const double>(values.data(), of_device.size())));
+    return Widened(StepOf<KindJet<decltype(kind)>>(
+        kind,
+        *device_,
+        *workload_,
+        one_.kernels(),
+        std::span<const double>(values.data(), of_device.size()),
+        Slopes(device_->kind)));
   });
   std::vector<WideJet> of_joined;
   for (size_t i = first_; i < positions.size(); ++i) {
@@ -324,8 +375,9 @@ LogTimes KernelModel::Evaluate(std::span<const double> positions) const {
   LogTimes result;
   hardware::WithKind(device_->kind, [&](auto kind) {
     using T = KindJet<decltype(kind)>;
+    const Slopes slopes(device_->kind);
     const auto variables = Variables<T>(
-        *device_, std::span<const double>(values.data(), alone.size()));
+        *device_, std::span<const double>(values.data(), alone.size()), slopes);
     const auto time =
         TimeOf<T>(kind,
                   *device_,
@@ -333,7 +385,7 @@ LogTimes KernelModel::Evaluate(std::span<const double> positions) const {
                   phase_,
                   kernels_,
                   std::span<const T>(variables.data(), alone.size()));
-    Set(time.base(), Quantity::kKernel, alone.size(), result);
+    Set(time.base(), Quantity::kKernel, slopes, result);
   });
   if (own_) {
     auto& gradient = result.gradient[static_cast<size_t>(Quantity::kKernel)];

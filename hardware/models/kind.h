@@ -7,6 +7,7 @@
 // Above hardware/ nobody asks which kind a device is: they ask its row for what
 // they need to know, and tests/layering.cmake holds them to it.
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,6 +32,9 @@ struct RunGrid {
   double memory_share = 1.0;
 };
 
+// Some of a kind's parameters, by their numbers.
+using ParameterSet = std::bitset<32>;
+
 struct Kind {
   // The names of its model's free parameters, in order. What is believed of
   // each is in the kind's file (hardware/kinds/*.yaml).
@@ -39,6 +43,10 @@ struct Kind {
   // where there is one: on a processor an operation's fixed cost, in a step
   // with the module's and autograd's share of it.
   std::optional<size_t> parameter_alone = std::nullopt;
+  // Those that a step of this workload can hang on: of the others it has no
+  // slopes. nullptr: on all.
+  ParameterSet (*parameters_of_step)(const Device&,
+                                     const model::Workload&) = nullptr;
 
   // The trainer's name of it (--device); empty: the trainer does not run on it.
   std::string_view trainer_device = {};

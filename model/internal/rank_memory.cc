@@ -146,12 +146,16 @@ RankMemory::RankMemory(const Workload& w,
                                            : 0),
       trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
       updated_(Share(trained_, shares_)),
+      parameter_bytes_(ParameterBytesOf()),
+      gradient_bytes_(GradientBytesOf()),
+      gradients_above_lowest_(GradientsAboveLowest()),
+      master_bytes_(updates_ && KeepsMasters(w) ? updated_ * kSingle : 0),
       state_bytes_(updates_ ? StateBytesOf(w, StateNumbersOfRank(w, updated_))
                             : 0),
       temporaries_(updates_ ? OptimizerTemporaries(w, updated_) : 0) {}
 
 // What trains is kept as masters where these are the shard.
-int64_t RankMemory::ParameterBytes() const {
+int64_t RankMemory::ParameterBytesOf() const {
   if (w_.parallel.offload == Offload::kParameters) return 0;
   const int64_t as_masters = MastersAreShard(w_) && updates_ ? trained_ : 0;
   return Share(elements_ - as_masters - quantised_, divided_) *
@@ -167,7 +171,7 @@ int64_t RankMemory::WeightCopyBytes(int64_t gathered) const {
   return copied * BytesPerElement(w_.precision);
 }
 
-int64_t RankMemory::GradientBytes() const {
+int64_t RankMemory::GradientBytesOf() const {
   if (SendsGradientsToHost(w_.parallel)) return 0;
   return Share(trained_, shares_ && ShardsGradients(w_.parallel)) *
          (shares_ ? GradientWidth(w_) : ParameterWidth(w_));
@@ -186,23 +190,19 @@ int64_t RankMemory::GradientsAboveLowest() const {
     above = trained_ - BlockMatrixElements(a) / blocks -
             (tied ? 0 : a.vocabulary * a.word_width());
   }
-  return static_cast<int64_t>(static_cast<double>(GradientBytes()) *
+  return static_cast<int64_t>(static_cast<double>(gradient_bytes_) *
                               static_cast<double>(above) /
                               static_cast<double>(trained_));
 }
 
 int64_t RankMemory::BucketBytes() const {
   if (shares_) return gathered_.buffers;
-  return surroundings_.communication_buckets ? GradientBytes() : 0;
-}
-
-int64_t RankMemory::MasterBytes() const {
-  return updates_ && KeepsMasters(w_) ? updated_ * kSingle : 0;
+  return surroundings_.communication_buckets ? gradient_bytes_ : 0;
 }
 
 // Fairseq's gradients in fp32 are beside the masters all the time.
 int64_t RankMemory::UnscaledBytes() const {
-  return RulesOf(w_).flat_masters ? MasterBytes() : 0;
+  return RulesOf(w_).flat_masters ? master_bytes_ : 0;
 }
 
 // All gradients in fp32 at once, unless the update widens them itself.
@@ -210,12 +210,12 @@ int64_t RankMemory::WidenedBytes() const {
   const bool widens =
       MastersInUpdate(w_) &&
       w_.optimizer.implementation != OptimizerImplementation::kMultiTensor;
-  return MastersAreShard(w_) || widens ? 0 : MasterBytes();
+  return MastersAreShard(w_) || widens ? 0 : master_bytes_;
 }
 
 Moment RankMemory::ForwardPass() const {
   return {MemoryMoment::kForward,
-          {{{"parameters", Size(ParameterBytes())},
+          {{{"parameters", Size(parameter_bytes_)},
             {"gathered parameters", Size(gathered_.at_block)},
             {"weight copies", Size(WeightCopyBytes(gathered_.at_block))},
             {"activations", Size(ForwardTransients(w_))},
@@ -230,7 +230,7 @@ Moment RankMemory::ForwardPass() const {
 int64_t RankMemory::StandingGradients() const {
   const bool standing =
       w_.accumulation > 1 || (surroundings_.communication_buckets && !shares_);
-  return standing ? GradientBytes() : 0;
+  return standing ? gradient_bytes_ : 0;
 }
 
 Moment RankMemory::Loss(const ActivationBytes& activations) const {
@@ -260,12 +260,11 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
 
 // Gradients come as activations go: what both hold together is most where one
 // of them is whole.
-Moment RankMemory::LowestBlock() const {
-  const LowestBlockBytes block = LowestBlockOf(w_);
+Moment RankMemory::LowestBlock(const LowestBlockBytes& block) const {
   return DuringBackward(MemoryMoment::kLowestBlock,
                         {true,
                          gathered_.at_lowest,
-                         GradientsAboveLowest(),
+                         gradients_above_lowest_,
                          block.held,
                          0,
                          block.made + WidenedMatrixBytes(w_)});
@@ -274,7 +273,7 @@ Moment RankMemory::LowestBlock() const {
 Moment RankMemory::DuringBackward(MemoryMoment moment,
                                   const Passing& passing) const {
   return {moment,
-          {{{"parameters", Size(ParameterBytes())},
+          {{{"parameters", Size(parameter_bytes_)},
             {"gathered parameters", Size(passing.gathered)},
             {"weight copies", Size(WeightCopyBytes(passing.gathered))},
             {"gradients", Size(passing.gradients)},
@@ -284,7 +283,7 @@ Moment RankMemory::DuringBackward(MemoryMoment moment,
              Size(passing.in_block || w_.parallel.shard != Shard::kFsdp
                       ? BucketBytes()
                       : 0)},
-            {"master weights", Size(MasterBytes())},
+            {"master weights", Size(master_bytes_)},
             {"unscaled gradients", Size(UnscaledBytes())},
             {"optimizer state", Size(state_bytes_)},
             {"activations", Size(passing.activations)},
@@ -301,12 +300,12 @@ Moment RankMemory::BackwardEnd() const {
   const bool whole_table = w_.accumulation > 1 && everything && !divided_;
   return {
       MemoryMoment::kBackwardEnd,
-      {{{"parameters", Size(ParameterBytes())},
+      {{{"parameters", Size(parameter_bytes_)},
         {"gathered parameters", Size(gathered_.at_end)},
-        {"gradients", Size(GradientBytes())},
+        {"gradients", Size(gradient_bytes_)},
         {"gathered gradients", Size(gathered_.root_gradients)},
         {"communication buckets", Size(LastBucketBytes())},
-        {"master weights", Size(MasterBytes())},
+        {"master weights", Size(master_bytes_)},
         {"unscaled gradients", Size(UnscaledBytes())},
         {"optimizer state", Size(state_bytes_)},
         {"activations", Size(everything ? EmbeddingBytes(w_, w_.tokens()) : 0)},
@@ -320,10 +319,10 @@ Moment RankMemory::BackwardEnd() const {
 
 Moment RankMemory::OptimizerStep() const {
   return {MemoryMoment::kOptimizerStep,
-          {{{"parameters", Size(ParameterBytes())},
-            {"gradients", Size(GradientBytes())},
+          {{{"parameters", Size(parameter_bytes_)},
+            {"gradients", Size(gradient_bytes_)},
             {"communication buckets", Size(divided_ ? 0 : BucketBytes())},
-            {"master weights", Size(MasterBytes())},
+            {"master weights", Size(master_bytes_)},
             {"optimizer state", Size(state_bytes_)},
             {"unscaled gradients", Size(WidenedBytes())},
             {"optimizer temporaries", Size(temporaries_)},
@@ -334,7 +333,7 @@ Moment RankMemory::OptimizerStep() const {
 Bytes<> RankMemory::OfOtherStreams(const MemoryEstimate& moment) const {
   if (w_.parallel.shard != Shard::kFsdp || !divided_) return {};
   return Size(gathered_.at_block) - moment.Of("gathered parameters") +
-         Size(GradientBytes()) - moment.Of("gradients");
+         Size(gradient_bytes_) - moment.Of("gradients");
 }
 
 }  // namespace trainfare::model::internal

@@ -59,7 +59,7 @@ class RankMemory {
   Moment ForwardPass() const;
   Moment Loss(const ActivationBytes& activations) const;
   Moment LastBlock(const ActivationBytes& activations) const;
-  Moment LowestBlock() const;
+  Moment LowestBlock(const LowestBlockBytes& block) const;
   Moment BackwardEnd() const;
   Moment OptimizerStep() const;
   Bytes<> OfOtherStreams(const MemoryEstimate& moment) const;
@@ -79,9 +79,9 @@ class RankMemory {
     int64_t transients;
   };
   Moment DuringBackward(MemoryMoment moment, const Passing& passing) const;
-  int64_t ParameterBytes() const;
+  int64_t ParameterBytesOf() const;
   int64_t WeightCopyBytes(int64_t gathered) const;
-  int64_t GradientBytes() const;
+  int64_t GradientBytesOf() const;
   int64_t StandingGradients() const;
   int64_t GradientsAboveLowest() const;
   // What is sent to other ranks, and what of it stands to the end.
@@ -89,7 +89,6 @@ class RankMemory {
   int64_t LastBucketBytes() const {
     return shares_ ? gathered_.buffers_at_end : BucketBytes();
   }
-  int64_t MasterBytes() const;
   int64_t UnscaledBytes() const;
   int64_t WidenedBytes() const;
 
@@ -107,6 +106,10 @@ class RankMemory {
   int64_t trained_;
   int64_t updated_;
   // Bytes.
+  int64_t parameter_bytes_;
+  int64_t gradient_bytes_;
+  int64_t gradients_above_lowest_;
+  int64_t master_bytes_;
   int64_t state_bytes_;
   int64_t temporaries_;
 };

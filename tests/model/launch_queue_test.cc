@@ -12,6 +12,7 @@ namespace {
 struct Launch {
   double host;
   double device;
+  int times = 1;
 };
 
 // The recursion itself, kernel by kernel.
@@ -20,8 +21,10 @@ double EndOfQueue(const std::vector<Launch>& block, int repeat) {
   double ready = 0;
   for (int i = 0; i < repeat; ++i) {
     for (const Launch& launch : block) {
-      host += launch.host;
-      ready = std::max(ready, host) + launch.device;
+      for (int time = 0; time < launch.times; ++time) {
+        host += launch.host;
+        ready = std::max(ready, host) + launch.device;
+      }
     }
   }
   return ready;
@@ -30,8 +33,7 @@ double EndOfQueue(const std::vector<Launch>& block, int repeat) {
 LaunchMap<double> MapOf(const std::vector<Launch>& block) {
   LaunchMap<double> map;
   for (const Launch& launch : block) {
-    map = map.Then(
-        OneLaunch<double>(Seconds<>(launch.host), Seconds<>(launch.device)));
+    map.Append(Seconds<>(launch.host), Seconds<>(launch.device), launch.times);
   }
   return map;
 }
@@ -43,7 +45,9 @@ TEST_CASE("repeated maps end when the recursion ends") {
   std::uniform_real_distribution<double> cost(0.1, 2.0);
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<Launch> block(1 + random() % 6);
-    for (Launch& launch : block) launch = {cost(random), cost(random)};
+    for (Launch& launch : block) {
+      launch = {cost(random), cost(random), 1 + static_cast<int>(random() % 3)};
+    }
     for (const int repeat : {1, 2, 3, 12}) {
       LaunchQueue<double> queue;
       queue.Apply(MapOf(block).Repeated(repeat));
@@ -55,9 +59,10 @@ TEST_CASE("repeated maps end when the recursion ends") {
 
 TEST_CASE("a launch-bound queue takes the host's time plus the last kernel") {
   // 4422 launches of 8 us each, 1 us of work: 35.376 ms + 1 us.
+  LaunchMap<double> map;
+  map.Append(Microseconds(8), Microseconds(1), 4422);
   LaunchQueue<double> queue;
-  queue.Apply(
-      OneLaunch<double>(Microseconds(8), Microseconds(1)).Repeated(4422));
+  queue.Apply(map);
   CHECK(ToMilliseconds(queue.ready) == doctest::Approx(35.377).epsilon(1e-9));
 }
 

@@ -273,7 +273,7 @@ TEST_CASE("inputs of frozen blocks stand under FSDP") {
     w.trainable.lora_rank = rank;
     w.trainable.lora.query = rank > 0;
     w.gradient_checkpointing = true;
-    return LowestBlockOf(w).held;
+    return Activations(w).lowest.held;
   };
   // 31 blocks above the lowest, 4096 numbers of 2 bytes a token.
   const int64_t tokens = Llama(Shard::kFsdp).tokens();

@@ -408,8 +408,7 @@ StepTime<T> GpuStep(const Device& device,
             exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
           }
           AddKernel(time, kernel, exposed);
-          map = map.Then(model::OneLaunch<T>(launch, exposed.total())
-                             .Repeated(kernel.launches));
+          map.Append(launch, exposed.total(), kernel.launches);
         }
         time = time * static_cast<double>(segment.repeat);
         const model::Seconds<T> before = queue.ready;
@@ -419,6 +418,32 @@ StepTime<T> GpuStep(const Device& device,
         return time;
       },
       OptimizerHostTime<T>(workload, p[kGpuTensorOverhead]));
+}
+
+// The parameters that GpuStep can take of such a step: of engines and launches
+// it has those of its own alone.
+inline ParameterSet GpuParametersOfStep(const Device& device,
+                                        const model::Workload& workload) {
+  ParameterSet set;
+  const GpuKernelRates rates(device, workload);
+  const model::StackRules& stack = model::RulesOf(workload);
+  for (const GpuParameter parameter : {rates.most().efficiency,
+                                       rates.eight_bits().efficiency,
+                                       kGpuBatchedGemmRatio,
+                                       kGpuCacheBandwidthRatio,
+                                       kGpuVectorEfficiency,
+                                       kGpuBandwidthEfficiency,
+                                       kGpuMemoryLatency,
+                                       kGpuKernelOverhead,
+                                       kGpuLaunchCost,
+                                       kGpuTensorOverhead}) {
+    set.set(parameter);
+  }
+  set.set(kGpuLibraryLaunchShare,
+          stack.launches == model::Launches::kByLibrary);
+  set.set(kGpuCompiledLaunchShare, stack.launches == model::Launches::kByGraph);
+  set.set(kGpuCompiledEfficiency, stack.slower_kernels);
+  return set;
 }
 
 // Launches bound the smallest of these runs, matrix products the largest.
@@ -442,6 +467,7 @@ inline constexpr RunGrid kGpuRuns{
 // The kind's row, and its formulas by the names that all kinds share.
 struct GpuKind {
   static constexpr Kind kRow{.parameters = kGpuParameters,
+                             .parameters_of_step = GpuParametersOfStep,
                              .trainer_device = "cuda",
                              .runs = &kGpuRuns,
                              .few_bits = true,

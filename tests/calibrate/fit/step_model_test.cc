@@ -43,6 +43,37 @@ KernelObservation Stream(const Device& device) {
   return stream;
 }
 
+// Slopes of a step beside numeric ones.
+void CheckGradient(const Device& device, const model::Workload& workload) {
+  const auto infos = hardware::ParametersOf(device.kind);
+  const StepModel model(device, workload);
+  std::vector<double> positions;
+  for (const auto& info : infos) {
+    // Off the prior, so that nothing sits exactly on a kink.
+    positions.push_back(ToFitScale(info, info.prior) + 0.05 * info.prior_sigma);
+  }
+  const LogTimes exact = model.Evaluate(positions);
+  const LogTimes plain = model.EvaluateValues(positions);
+  // A kernel by itself is none of a step's quantities.
+  CHECK(std::isinf(exact[Quantity::kKernel]));
+  for (size_t q = 0; q < static_cast<size_t>(Quantity::kKernel); ++q) {
+    CAPTURE(q);
+    CHECK(exact.log_time[q] ==
+          doctest::Approx(plain.log_time[q]).epsilon(1e-12));
+    for (size_t i = 0; i < infos.size(); ++i) {
+      CAPTURE(infos[i].name);
+      constexpr double kStep = 1e-6;
+      std::vector<double> moved = positions;
+      moved[i] += kStep;
+      const double above = model.EvaluateValues(moved).log_time[q];
+      moved[i] -= 2.0 * kStep;
+      const double below = model.EvaluateValues(moved).log_time[q];
+      const double numeric = (above - below) / (2.0 * kStep);
+      CHECK(std::abs(exact.gradient[q][i] - numeric) < 1e-6);
+    }
+  }
+}
+
 TEST_CASE("a kernel by itself has a fixed cost of its own") {
   Device device = hardware::HostCpu();
   device.memory_bandwidth = model::GBPerSecond(30);
@@ -79,39 +110,32 @@ TEST_CASE("a kernel by itself has a fixed cost of its own") {
 TEST_CASE("the gradient is that of numeric differences, on every kind") {
   for (const Device& device : DevicesOfEachKind()) {
     CAPTURE(device.name);
-    const auto infos = hardware::ParametersOf(device.kind);
     model::Workload workload;
     workload.architecture = model::FindArchitecture("bert-base-uncased");
     workload.batch = 8;
     workload.sequence_length = 128;
     workload.precision =
         device.peak.fp32 ? model::Precision::kFp32 : model::Precision::kBf16;
-    const StepModel model(device, workload);
-    std::vector<double> positions;
-    for (const auto& info : infos) {
-      // Off the prior, so that nothing sits exactly on a kink.
-      positions.push_back(ToFitScale(info, info.prior) +
-                          0.05 * info.prior_sigma);
-    }
-    const LogTimes exact = model.Evaluate(positions);
-    const LogTimes plain = model.EvaluateValues(positions);
-    // A kernel by itself is none of a step's quantities.
-    CHECK(std::isinf(exact[Quantity::kKernel]));
-    for (size_t q = 0; q < static_cast<size_t>(Quantity::kKernel); ++q) {
-      CAPTURE(q);
-      CHECK(exact.log_time[q] ==
-            doctest::Approx(plain.log_time[q]).epsilon(1e-12));
-      for (size_t i = 0; i < infos.size(); ++i) {
-        CAPTURE(infos[i].name);
-        constexpr double kStep = 1e-6;
-        std::vector<double> moved = positions;
-        moved[i] += kStep;
-        const double above = model.EvaluateValues(moved).log_time[q];
-        moved[i] -= 2.0 * kStep;
-        const double below = model.EvaluateValues(moved).log_time[q];
-        const double numeric = (above - below) / (2.0 * kStep);
-        CHECK(std::abs(exact.gradient[q][i] - numeric) < 1e-6);
-      }
+    CheckGradient(device, workload);
+  }
+}
+
+// A step hangs on some parameters alone (Kind::parameters_of_step).
+TEST_CASE("the same of a GPU in every precision and stack") {
+  const Device device = hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  for (const model::Precision precision : {model::Precision::kFp32,
+                                           model::Precision::kTf32,
+                                           model::Precision::kBf16,
+                                           model::Precision::kFp8}) {
+    for (const auto& stack : model::kWords<model::Fusion>.words) {
+      CAPTURE(stack.text);
+      model::Workload workload;
+      workload.architecture = model::FindArchitecture("llama-3.2-1b");
+      workload.batch = 1;
+      workload.sequence_length = 512;
+      workload.precision = precision;
+      workload.stack.fusion = stack.value;
+      CheckGradient(device, workload);
     }
   }
 }
