@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include "model/activations.h"
-#include "model/bisection.h"
 #include "model/internal/rank_memory.h"
 
 namespace trainfare::model {
@@ -65,27 +63,6 @@ MemoryEstimate MemoryOfBatches::Estimate(
     last_ = std::make_unique<Last>(w, surroundings);
   }
   return WorstOf(last_->rank, last_->workload);
-}
-
-std::optional<int64_t> LargestBatch(const Workload& workload,
-                                    const MemorySurroundings& surroundings,
-                                    Bytes<> capacity) {
-  MemoryOfBatches memory;
-  Workload trial = workload;
-  const auto fits = [&](int64_t batch) {
-    trial.batch = batch;
-    return memory.Estimate(trial, surroundings).total() <= capacity;
-  };
-  if (!fits(1)) return std::nullopt;
-  // The estimate never falls with the batch: double, then halve the gap.
-  int64_t low = 1;
-  int64_t high = 2;
-  constexpr int64_t kFarTooLarge = int64_t{1} << 24;
-  while (high < kFarTooLarge && fits(high)) {
-    low = high;
-    high *= 2;
-  }
-  return LargestThat(low, high, fits);
 }
 
 }  // namespace trainfare::model

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "model/memory_estimate.h"
 #include "model/units.h"
@@ -37,11 +36,5 @@ class MemoryOfBatches {
   struct Last;
   std::unique_ptr<Last> last_;
 };
-
-// Largest batch whose estimate is within `capacity`; nullopt when not even one
-// sequence fits.
-std::optional<int64_t> LargestBatch(const Workload& workload,
-                                    const MemorySurroundings& surroundings,
-                                    Bytes<> capacity);
 
 }  // namespace trainfare::model

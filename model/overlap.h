@@ -87,6 +87,11 @@ OverlapTime<T> OverlapContended(const std::vector<ContendedTask<T>>& tasks,
       if (!(sending > Seconds<T>())) ++sent;
     }
   };
+  const auto end_transfer = [&](size_t computed) {
+    sending = Seconds<T>();
+    ++sent;
+    next_transfer(computed);
+  };
   for (size_t i = 0; i < tasks.size(); ++i) {
     Seconds<T> computing = tasks[i].compute;
     next_transfer(i);
@@ -99,12 +104,11 @@ OverlapTime<T> OverlapContended(const std::vector<ContendedTask<T>>& tasks,
         now += until_computed;
         sending -= until_computed * pace;
         computing = Seconds<T>();
+        if (!(sending > Seconds<T>())) end_transfer(i);  // both at once
       } else {
         now += until_sent;
         computing -= until_sent * speed;
-        sending = Seconds<T>();
-        ++sent;
-        next_transfer(i);
+        end_transfer(i);
       }
     }
     now += computing;
@@ -114,9 +118,7 @@ OverlapTime<T> OverlapContended(const std::vector<ContendedTask<T>>& tasks,
   next_transfer(tasks.size());
   while (sent < tasks.size()) {
     now += sending;
-    sending = Seconds<T>();
-    ++sent;
-    next_transfer(tasks.size());
+    end_transfer(tasks.size());
   }
   return {compute_end, now};
 }

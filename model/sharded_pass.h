@@ -10,6 +10,8 @@
 
 #include "model/collective.h"
 #include "model/data_parallel.h"
+#include "model/error.h"
+#include "model/overlap.h"
 #include "model/sharding.h"
 #include "model/units.h"
 
@@ -113,6 +115,28 @@ ShardedPassTime<T> OverlapGathered(const std::vector<ShardTask<T>>& tasks,
     unit(i + 1 < tasks.size() ? tasks[i + 1].gather : none, 1);
   }
   alone(*behind);
+  return pass;
+}
+
+// A pass of ranks that hold all parameters: sums go behind the units that
+// complete them, and no unit waits for one. Nothing is gathered.
+template <class T>
+ShardedPassTime<T> OverlapSummed(const std::vector<ShardTask<T>>& tasks,
+                                 T speed) {
+  ShardedPassTime<T> pass;
+  std::vector<ContendedTask<T>> pieces;
+  pieces.reserve(tasks.size());
+  Seconds<T> computing;
+  for (const ShardTask<T>& task : tasks) {
+    ENSURE(task.count == 1 && !(task.gather.alone > Seconds<T>()),
+           "units one by one, of which none is gathered");
+    pieces.push_back({task.compute, task.reduce.alone, task.reduce.beside});
+    computing += task.compute;
+    pass.sending += task.reduce.alone;
+  }
+  const OverlapTime<T> time = OverlapContended(pieces, speed);
+  pass.slowed = time.compute_end - computing;
+  pass.waiting = time.exposed();
   return pass;
 }
 

@@ -145,7 +145,9 @@ class SharedPasses {
                 workload.parallel.replicate,
                 ranks / network.hosts},
         host_(host),
-        root_(units.root) {
+        root_(units.root),
+        brings_(model::ShardsParameters(workload.parallel) ||
+                workload.parallel.offload_activations) {
     // What a block keeps hangs on its place, a full bucket on those before.
     const bool one_by_one = workload.parallel.offload_activations ||
                             !model::ShardsParameters(workload.parallel);
@@ -162,17 +164,22 @@ class SharedPasses {
   AddedTime<T> Over(const hardware::StepTime<A>& alone) {
     AddedTime<T> added;
     const auto passes = static_cast<double>(w_.accumulation);
-    if (model::ShardsParameters(w_.parallel) ||
-        w_.parallel.offload_activations) {
-      Add("forward", Forward(alone), SmallTransfers(1), passes, added);
+    if (brings_) {
+      Add("forward",
+          model::OverlapGathered(Forward(alone), network_.speed),
+          SmallTransfers(1),
+          passes,
+          added);
     }
     if (w_.work == model::Work::kForward) return added;
     // Whole gradients wait for the last micro-batch.
     const double sums = model::ShardsGradients(w_.parallel) ? passes : 1.0;
     // Gathered where blocks are computed again and in their backward pass, and
     // summed.
+    const Tasks backward = Backward(alone);
     Add("backward",
-        Backward(alone),
+        brings_ ? model::OverlapGathered(backward, network_.speed)
+                : model::OverlapSummed(backward, network_.speed),
         SmallTransfers(w_.gradient_checkpointing ? 3 : 2),
         sums,
         added);
@@ -180,7 +187,12 @@ class SharedPasses {
         groups_.shards > 1 && (!model::ShardsParameters(w_.parallel) ||
                                model::MuonExchangedBytes(w_) > 0);
     if (sends || model::UpdatedFromHost(w_) > 0) {
-      Add("update", {Updated()}, {}, 1.0, added);
+      const Tasks update = {Updated()};
+      Add("update",
+          model::OverlapGathered(update, network_.speed),
+          {},
+          1.0,
+          added);
     }
     return added;
   }
@@ -389,12 +401,10 @@ class SharedPasses {
   }
 
   void Add(std::string_view part,
-           const Tasks& tasks,
+           model::ShardedPassTime<T> pass,
            model::Seconds<> small,
            double times,
            AddedTime<T>& added) {
-    model::ShardedPassTime<T> pass =
-        model::OverlapGathered(tasks, network_.speed);
     pass.waiting += model::Seconds<T>(T(small.base()));
     added.slowed += pass.slowed * times;
     added.exposed += pass.waiting * times;
@@ -414,6 +424,7 @@ class SharedPasses {
   model::ShardGroups groups_;
   const std::optional<model::HostPath<double>>& host_;
   const model::ShardUnit& root_;
+  bool brings_;  // units wait for parameters, or for what they kept
   std::vector<Blocks> blocks_;  // in the order of the forward pass
   int64_t waiting_ = 0;         // bytes of gradients, for a full bucket
   Message gather_;

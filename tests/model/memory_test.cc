@@ -125,24 +125,6 @@ TEST_CASE("terms add up and grow with batch and length") {
   }
 }
 
-TEST_CASE("the largest batch fits and the next does not") {
-  for (const double gib : {2.0, 8.0, 16.0, 80.0}) {
-    const Workload w = Bert(1, 128, Precision::kFp32);
-    const auto largest = LargestBatch(w, kGpu, GiB(gib));
-    if (!largest) {
-      CHECK(EstimateMemory(w, kGpu).total() > GiB(gib));
-      continue;
-    }
-    Workload at = w;
-    at.batch = *largest;
-    CHECK(EstimateMemory(at, kGpu).total() <= GiB(gib));
-    at.batch = *largest + 1;
-    CHECK(EstimateMemory(at, kGpu).total() > GiB(gib));
-  }
-  CHECK_FALSE(
-      LargestBatch(Bert(1, 128, Precision::kFp32), kGpu, GiB(1.0)).has_value());
-}
-
 TEST_CASE("checkpointing keeps block inputs and one block") {
   Workload w = Bert(32, 512, Precision::kFp32);
   const Bytes<> full = EstimateMemory(w, {}).Of("activations");

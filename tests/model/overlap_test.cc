@@ -82,6 +82,12 @@ TEST_CASE("computation and a transfer on the same cores slow each other") {
                         Seconds<>())
                         .end);
   CHECK(run({}, 1.0).end == Seconds<>());
+  // A transfer that ends with a piece is sent once: 5 + 10 + 5 + 3 ms.
+  const auto tie =
+      run({piece(5, 10, 10), piece(10, 0, 0), piece(5, 3, 3)}, 1.0);
+  CHECK(ToMilliseconds(tie.compute_end) ==
+        doctest::Approx(20.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(tie.end) == doctest::Approx(23.0).epsilon(1e-12));
 }
 
 TEST_CASE("what is sent in time costs nothing, what is last is exposed") {

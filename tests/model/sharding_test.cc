@@ -335,6 +335,24 @@ TEST_CASE("gathers hide behind the unit before them") {
   CHECK(ToSeconds(slow.slowed) == doctest::Approx(1.6));
 }
 
+// 10 s each: a sum of 25 s behind the second of five units is over before they
+// are, where the unit but one behind it would wait 15 s.
+TEST_CASE("no unit of ranks that hold all parameters waits for a sum") {
+  std::vector<ShardTask<double>> tasks(5, Task(0, 10, 0));
+  tasks[1].reduce = {Second(25.0), Second(25.0)};
+  const ShardedPassTime<double> hidden = OverlapSummed(tasks, 1.0);
+  CHECK(hidden.waiting.base() == doctest::Approx(0));
+  CHECK(hidden.slowed.base() == doctest::Approx(0));
+  CHECK(hidden.sending.base() == doctest::Approx(25));
+  CHECK(OverlapGathered(tasks, 1.0).waiting.base() == doctest::Approx(15));
+  // 20 s beside it at 0.8 compute 16: the last two end 5 s late, and 4 s of a
+  // sum behind the last are in the open.
+  tasks[4].reduce = {Second(4.0), Second(4.0)};
+  const ShardedPassTime<double> slow = OverlapSummed(tasks, 0.8);
+  CHECK(slow.slowed.base() == doctest::Approx(5));
+  CHECK(slow.waiting.base() == doctest::Approx(4));
+}
+
 TEST_CASE("gathers and sums over hosts and copies") {
   const RingLevel<double> ring{Second(1e-5), GBPerSecond(100)};
   const RingLevel<double> across{Second(2e-5), GBPerSecond(10)};
