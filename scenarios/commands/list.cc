@@ -21,6 +21,7 @@
 #include "model/nearest.h"
 #include "model/presets.h"
 #include "scenarios/commands/keys.h"
+#include "scenarios/commands/parameters.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/result_json.h"
@@ -36,15 +37,12 @@ constexpr std::array kListings = {
     std::pair{std::string_view("scenarios"), Listing::kScenarios},
     std::pair{std::string_view("prices"), Listing::kPrices},
     std::pair{std::string_view("keys"), Listing::kKeys},
+    std::pair{std::string_view("parameters"), Listing::kParameters},
 };
 
 const Cell& None() {
   static const Cell none("-", std::string());
   return none;
-}
-
-Cell Count(int64_t value) {
-  return {fmt::format("{}", value), static_cast<double>(value)};
 }
 
 Cell Rate(const std::optional<model::FlopsPerSecond<>>& rate) {
@@ -116,8 +114,8 @@ Table Instances() {
     const auto& any = on_demand ? on_demand : spot;
     table.Add({instance.FullName(),
                instance.device,
-               Count(instance.count),
-               Count(instance.vcpus),
+               CountCell(instance.count),
+               CountCell(instance.vcpus),
                Cell(hardware::FormatBytes(instance.host_memory),
                     ToBytes(instance.host_memory)),
                PriceCell(on_demand),
@@ -146,12 +144,12 @@ Table Models() {
                a.decoder_layers > 0
                    ? fmt::format("{}+{}", a.layers, a.decoder_layers)
                    : fmt::format("{}", a.layers),
-               Count(a.hidden),
-               Count(a.heads),
-               Count(a.intermediate),
-               Count(a.vocabulary),
-               longest ? Count(*longest) : None(),
-               Count(model::TotalParameters(a))});
+               CountCell(a.hidden),
+               CountCell(a.heads),
+               CountCell(a.intermediate),
+               CountCell(a.vocabulary),
+               longest ? CountCell(*longest) : None(),
+               CountCell(model::TotalParameters(a))});
   }
   return table;
 }
@@ -188,7 +186,7 @@ Table FitTable(std::vector<std::string>& left_out) {
         {fit.name,
          fit.device,
          fit.reported_name,
-         Count(fit.provenance.runs),
+         CountCell(fit.provenance.runs),
          percent(fit.in_sample_error),
          // Of one run alone nothing is left that would predict it.
          fit.provenance.runs > 1 ? percent(fit.leave_one_out_error) : None(),
@@ -216,9 +214,9 @@ Table Scenarios() {
     table.Add({s.name,
                s.title,
                s.workload.architecture.name,
-               Count(s.train_samples),
-               Count(s.epochs),
-               Count(s.workload.batch),
+               CountCell(s.train_samples),
+               CountCell(s.epochs),
+               CountCell(s.workload.batch),
                Describe(s.padding),
                std::string(model::ToText(s.workload.precision)),
                std::string(model::ToText(s.workload.optimizer.kind)),
@@ -292,6 +290,11 @@ Table TableOf(Listing what, std::vector<std::string>& left_out_fits) {
       return Prices();
     case Listing::kKeys:
       return Keys();
+    case Listing::kParameters: {
+      calibrate::LoadedFits files = calibrate::LoadFits();
+      left_out_fits = std::move(files.left_out);
+      return Parameters(files.fits);
+    }
   }
   ENSURE(false, "a listing without a table");
 }

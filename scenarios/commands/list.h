@@ -18,7 +18,8 @@ enum class Listing {
   kFits,
   kScenarios,
   kPrices,
-  kKeys  // of files that people write
+  kKeys,       // of files that people write
+  kParameters  // of the models of devices
 };
 Listing ListingFromText(std::string_view text);  // throws UsageError
 std::vector<std::string_view> ListingWords();

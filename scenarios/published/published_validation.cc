@@ -204,10 +204,6 @@ bool IsLimited(const PublishedGroup& group) {
          LimitText(group.leave_one_out) != "none set";
 }
 
-Cell Count(int64_t value) {
-  return {fmt::format("{}", value), static_cast<double>(value)};
-}
-
 std::vector<Column> GroupColumns() {
   return {{"group", "group", Align::kLeft},
           {"protocol", "protocol", Align::kLeft},
@@ -245,18 +241,18 @@ std::vector<Cell> GroupCells(const PublishedGroup& group,
   };
   return {group.title,
           std::string(ToText(protocol)),
-          Count(r.stated.count),
+          CountCell(r.stated.count),
           number(r.stated, r.stated.median),
           number(r.stated, r.stated.max),
-          Count(r.all.count),
+          CountCell(r.all.count),
           number(r.all, r.all.median),
           number(r.all, r.all.max),
           number(r.all, r.all.bias),
           share(r.right, r.judged),
-          Count(r.refused),
+          CountCell(r.refused),
           share(r.covered, r.with_interval),
-          Count(r.seen),
-          Count(r.parameters),
+          CountCell(r.seen),
+          CountCell(r.parameters),
           group.chosen,
           LimitText(limit),
           verdict.words};
@@ -448,7 +444,7 @@ Table CheckTable(const Result& result, Json& list) {
       if (answers.errors[i]->right) ++right;
     }
     if (rows == 0) continue;
-    table.Add({group.title, Count(rows), Count(right)});
+    table.Add({group.title, CountCell(rows), CountCell(right)});
     list.push_back({{"group", group.name}, {"n", rows}, {"right", right}});
   }
   return table;

@@ -56,6 +56,10 @@ Cell TimeCell(model::Seconds<> time) {
   return {hardware::FormatTime(time), ToSeconds(time)};
 }
 
+Cell CountCell(int64_t value) {
+  return {fmt::format("{}", value), static_cast<double>(value)};
+}
+
 void Table::Add(std::vector<Cell> cells) {
   ENSURE(cells.size() == columns.size(), "a row has a cell a column");
   rows.push_back(std::move(cells));

@@ -3,6 +3,7 @@
 // One table, written as aligned text, CSV or Markdown.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -49,6 +50,7 @@ struct Cell {
 
 // "62.1 ms".
 Cell TimeCell(model::Seconds<> time);
+Cell CountCell(int64_t value);
 
 class Table {
  public:

@@ -130,6 +130,7 @@ COMMANDS = (
     ("list", "scenarios"),
     ("list", "prices"),
     ("list", "keys"),
+    ("list", "parameters"),
 )
 
 
@@ -675,8 +676,8 @@ SUFFIXES = (
     "_bytes_per_s", "_flops_per_s",
 )  # fmt: skip
 COUNTS = {
-    "accumulation", "batch", "data", "devices", "distinct_shapes", "epochs",
-    "eval_samples", "fit_figures", "hosts", "inside", "largest", "largest_batch", "mean_length", "n",
+    "accumulation", "batch", "data", "determined", "devices", "distinct_shapes", "epochs",
+    "eval_samples", "fit_figures", "fits", "hosts", "inside", "largest", "largest_batch", "mean_length", "n",
     "parameters", "rows", "runs", "seed", "sequence_length", "steps_per_epoch",
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
     "with_interval", "without_interval",
@@ -696,14 +697,15 @@ COUNTS = {
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
-    "best_probability", "dma", "dropout", "interval", "limits_probability", "list_price_share",
-    "load_factor", "log_sigma", "mfu", "noise", "scalar", "score", "share",
+    "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
+    "load_factor", "log_sigma", "mfu", "noise", "prior_sigma", "scalar", "score", "share",
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip
 ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
 # Of published figures and keys of files, whose unit stands beside them.
-PUBLISHED = {"error", "least", "measured", "most", "predicted", "predicted_high", "predicted_low"}
+PUBLISHED = {"error", "least", "measured", "most", "predicted", "predicted_high", "predicted_low",
+             "prior"}
 
 
 def has_unit(key):

@@ -703,7 +703,7 @@ class Conventions(command_line_test.Case):
 
     def test_14_lists_of_what_is_known(self):
         for what in ("devices", "instances", "models", "scenarios", "fits", "prices",
-                     "keys"):
+                     "keys", "parameters"):
             self.assertIn("rows", self.json_of("list", what))
         rows = self.json_of("list", "instances")["rows"]
         some = self.json_of("list", "instances", "H100", "aws")["rows"]

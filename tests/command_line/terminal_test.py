@@ -107,7 +107,7 @@ class Width(Case):
 
     def test_lists(self):
         for what in ("devices", "instances", "models", "fits", "scenarios",
-                     "prices", "keys"):  # fmt: skip
+                     "prices", "keys", "parameters"):  # fmt: skip
             self.both("list", what)
         self.both("list", "devices", "nothing", "has", "these")
 

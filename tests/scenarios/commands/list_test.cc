@@ -15,8 +15,13 @@ namespace trainfare::scenarios {
 
 TEST_CASE("every list has rows and parses") {
   const FitFolder none;
-  for (const char* name :
-       {"devices", "instances", "models", "scenarios", "prices", "keys"}) {
+  for (const char* name : {"devices",
+                           "instances",
+                           "models",
+                           "scenarios",
+                           "prices",
+                           "keys",
+                           "parameters"}) {
     CAPTURE(name);
     const Report report = List(ListingFromText(name));
     const auto json = nlohmann::json::parse(report.json);
@@ -67,7 +72,7 @@ TEST_CASE("an unknown list gets the nearest") {
   CHECK_THROWS_WITH_AS(
       ListingFromText("device"),
       "list: unknown \"device\"; did you mean \"devices\"? known: devices, "
-      "instances, models, fits, scenarios, prices, keys",
+      "instances, models, fits, scenarios, prices, keys, parameters",
       UsageError);
 }
 
