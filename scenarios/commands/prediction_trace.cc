@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scenarios/commands/kernel_groups.h"
+#include "scenarios/job/step_estimate.h"
 
 namespace trainfare::scenarios {
 namespace {

@@ -25,6 +25,7 @@
 #include "model/presets.h"
 #include "scenarios/job/cluster.h"
 #include "scenarios/job/estimate.h"
+#include "scenarios/job/step_estimate.h"
 
 namespace trainfare::scenarios {
 namespace {

@@ -1,0 +1,345 @@
+#include "scenarios/job/step_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "calibrate/fit/rank_step.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
+#include "hardware/catalog/kind_facts.h"
+#include "model/offload.h"
+#include "model/sharding.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::Seconds;
+
+// What a factor of two between the ranks measured and asked for may move a
+// step by, as the standard deviation of its logarithm: the slowest of more
+// ranks is slower, and a switch may carry less than its links. An assumption.
+constexpr double kOtherRanksSigma = 0.1;
+// What the slowest of several ranks that nobody measured, and their host, may
+// move a step by, so that 80 % of Lambda's and NVIDIA's rows over 2 to 16 GPUs
+// are inside, devices left out (docs/results/intervals.md).
+constexpr double kUnmeasuredRanksSigma = 0.14;
+// What sharing training state adds to that: copies into and out of gathered
+// buffers, gathers that the stack issues late. Rows of fms-acceleration over 2
+// to 8 GPUs scatter no more than those of one; theirs is one device.
+constexpr double kSharedStateSigma = 0.05;
+
+// A step over ranks or its backward pass, as shares of its time, and its
+// standard deviation by what the group of ranks leaves open.
+struct RanksPart {
+  double exposed = 0;
+  double host = 0;
+  double log_sigma = 0;
+  double link = 0;  // the same by a link that nobody measured
+};
+
+// `ranks` on a link that is slower by a standard deviation of what a ring gets
+// of it, where nobody measured that.
+calibrate::RankFit WithSlowerRing(calibrate::RankFit ranks, double sigma) {
+  const double slower = std::exp(-sigma);
+  for (calibrate::RingFit* ring :
+       {&ranks.network.alone, &ranks.network.beside}) {
+    ring->ring.link = ring->ring.link * slower;
+  }
+  return ranks;
+}
+
+// The same of the network between hosts.
+calibrate::RankFit WithSlowerNetwork(calibrate::RankFit ranks, double sigma) {
+  model::RingLevel<double>& across = ranks.network.across;
+  across.link = across.link * std::exp(-sigma);
+  return ranks;
+}
+
+// Standard deviation of the logarithm of its time, by what the device's
+// prediction and the ring leave open.
+double RanksSigma(const RanksPart& part,
+                  double device_sigma,
+                  const Cluster& cluster) {
+  const double device = (1.0 - part.exposed - part.host) * device_sigma;
+  if (!cluster.ranks) {
+    return std::hypot(device, part.link, part.log_sigma);
+  }
+  // What the runs over the ranks scatter by has the device's own error in it.
+  double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
+                            std::max(part.log_sigma, part.link));
+  if (!cluster.measured()) {
+    const double doublings =
+        std::abs(std::log2(static_cast<double>(cluster.devices) /
+                           static_cast<double>(cluster.measured_ranks)));
+    sigma = std::hypot(sigma, doublings * kOtherRanksSigma);
+  }
+  return sigma;
+}
+
+// How far the step stands from what was measured, given that of one device.
+calibrate::Grade RanksGrade(const calibrate::Predictor& predictor,
+                            calibrate::Grade one,
+                            const model::Workload& workload,
+                            const Cluster& cluster) {
+  using calibrate::Grade;
+  if (one == Grade::kDatasheetOnly) return one;
+  if (!cluster.ranks) {
+    return predictor.GradeOverRanks(workload, cluster.devices, cluster.hosts);
+  }
+  if (!cluster.measured()) return Grade::kExtrapolated;
+  const std::string words = calibrate::WordsOfRun(workload);
+  for (const calibrate::FittedRun& run : cluster.ranks->runs) {
+    if (run.workload == words && run.hosts == cluster.hosts &&
+        run.devices.value_or(cluster.measured_ranks) == cluster.devices) {
+      return Grade::kMeasured;
+    }
+  }
+  return std::max(one, Grade::kInterpolated);
+}
+
+void SetComputing(const hardware::StepTime<double>& computing,
+                  StepEstimate& step) {
+  step.forward = computing.forward;
+  step.backward = computing.backward;
+  step.optimizer = computing.optimizer;
+  step.other = computing.other;
+}
+
+// A step of one that sends nothing: the others compute, too.
+hardware::StepTime<double> BesideOthers(const hardware::StepTime<double>& alone,
+                                        const Cluster& cluster) {
+  return cluster.ranks ? alone * (1.0 / cluster.ranks->share) : alone;
+}
+
+// Whether other ranks, or the host, have what a step of this one needs.
+bool DividesStep(const model::Parallel& parallel) {
+  return model::ShardsOf(parallel) > 1 || model::Offloads(parallel);
+}
+
+// Whether chips send each other, or their hosts, what is not in the step of
+// one.
+bool Sends(const calibrate::Predictor& predictor,
+           const model::Workload& workload,
+           const Cluster& cluster) {
+  if (!calibrate::SendsBetween(cluster, workload)) return false;
+  return DividesStep(workload.parallel) || cluster.hosts > 1 ||
+         !predictor.HasExchangeOf(cluster.devices);
+}
+
+using HostPath = std::optional<model::HostPath<double>>;
+
+// What a link, a network and a host that nobody measured leave open.
+void AddLinkErrors(const calibrate::StepOfRank& of_rank,
+                   const calibrate::RankStepTime& as_is,
+                   const calibrate::RankFit& ranks,
+                   const HostPath& host,
+                   const Cluster& cluster,
+                   const calibrate::JoinedNumbers& joined,
+                   RanksPart& step,
+                   RanksPart& backward) {
+  const auto add = [&](const calibrate::RankFit& slower, const HostPath& path) {
+    // What hides at this rate may not at a lower one.
+    const calibrate::RankStepTime slow = of_rank.TimeOver(slower, path);
+    step.link = std::hypot(step.link, std::log(slow.total() / as_is.total()));
+    backward.link =
+        std::hypot(backward.link, std::log(slow.backward() / as_is.backward()));
+  };
+  if (!cluster.measured() && cluster.devices > 1) {
+    const double of_ring = cluster.ranks
+                               ? hardware::FactsOfLinks().ring_share_sigma
+                               : joined.ring_share_error;
+    add(WithSlowerRing(ranks, of_ring), host);
+    if (cluster.network) {
+      const double sigma = cluster.network->sigma;
+      add(WithSlowerNetwork(ranks,
+                            cluster.ranks
+                                ? sigma
+                                : joined.network_share_error.value_or(sigma)),
+          host);
+    }
+  }
+  if (!host) return;
+  const hardware::HostFacts& facts = hardware::FactsOfHosts();
+  HostPath slower = host;
+  slower->link = host->link * std::exp(-facts.copy_share_sigma);
+  add(ranks, slower);
+  slower = host;
+  slower->memory = host->memory * std::exp(-facts.update_sigma);
+  add(ranks, slower);
+}
+
+// What joins the ranks, as far as anybody knows.
+calibrate::RankFit GroupOf(const calibrate::Predictor& predictor,
+                           const Cluster& cluster) {
+  if (cluster.ranks) return *cluster.ranks;
+  return calibrate::DatasheetRanks(cluster, predictor.joined());
+}
+
+// Into `step` its computation beside other ranks, and what they send.
+void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
+  SetComputing(over_ranks.computing, step);
+  step.other += over_ranks.host;
+  step.communication = over_ranks.exposed;
+  step.host_update = over_ranks.host_update;
+  step.slowed_computation = over_ranks.slowed;
+}
+
+// An interval of one device's shape, as wide as the step is unsure over ranks.
+void WidenInterval(const calibrate::StepPrediction& prediction,
+                   StepEstimate& step) {
+  if (prediction.log_sigma > 0 && step.log_sigma > 0) {
+    const double ratio = step.log_sigma / prediction.log_sigma;
+    step.low_factor = std::pow(prediction.low_factor, ratio);
+    step.high_factor = std::pow(prediction.high_factor, ratio);
+  } else {
+    const double half = calibrate::kNormalQuantile90 * step.log_sigma;
+    step.low_factor = std::exp(-half);
+    step.high_factor = std::exp(half);
+  }
+}
+
+// The same, how sure all of that is, and its grade.
+void AddRanks(DeviceMemo& memo,
+              const model::Workload& workload,
+              const Cluster& cluster,
+              const calibrate::StepPrediction& prediction,
+              StepEstimate& step) {
+  const calibrate::Predictor& predictor = memo.predictor();
+  const calibrate::RankFit ranks = GroupOf(predictor, cluster);
+  const calibrate::StepOfRank of_rank(
+      workload, prediction.time, memo.Messages(workload));
+  const HostPath host =
+      calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
+  const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
+  AddTimes(over_ranks, step);
+  step.ring_ranks = cluster.measured_ranks;
+  step.traffic = over_ranks.traffic;
+  const Seconds<> total = over_ranks.total();
+  RanksPart part{(over_ranks.exposed + over_ranks.host_update) / total,
+                 over_ranks.host / total,
+                 over_ranks.log_sigma,
+                 0.0};
+  RanksPart backward_part{over_ranks.exposed / over_ranks.backward(),
+                          0.0,
+                          over_ranks.backward_log_sigma,
+                          0.0};
+  AddLinkErrors(of_rank,
+                over_ranks,
+                ranks,
+                host,
+                cluster,
+                predictor.joined(),
+                part,
+                backward_part);
+  const double share = predictor.OpenShare(workload);
+  for (RanksPart* of : {&part, &backward_part}) {
+    of->log_sigma *= share;
+    of->link *= share;
+  }
+  step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
+  step.backward_log_sigma =
+      RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
+  const bool shares = DividesStep(workload.parallel);
+  if (shares || !cluster.ranks) {
+    double of_ranks = 0.0;
+    if (cluster.devices > 1) {
+      of_ranks = cluster.ranks ? kUnmeasuredRanksSigma
+                               : predictor.RanksScatter(kUnmeasuredRanksSigma);
+    }
+    const double open =
+        share * std::hypot(of_ranks, shares ? kSharedStateSigma : 0.0);
+    step.log_sigma = std::hypot(step.log_sigma, open);
+    step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
+  }
+  WidenInterval(prediction, step);
+  step.grade =
+      RanksGrade(predictor,
+                 predictor.GradeOver(workload, cluster.devices_per_chip),
+                 workload,
+                 cluster);
+}
+
+}  // namespace
+
+StepEstimate EstimateStep(DeviceMemo& memo,
+                          const model::Workload& workload,
+                          const Cluster& cluster) {
+  const calibrate::Predictor& predictor = memo.predictor();
+  const calibrate::StepPrediction& prediction = memo.Predict(workload);
+  StepEstimate step;
+  step.log_sigma = prediction.log_sigma;
+  step.forward_log_sigma = prediction.forward_log_sigma;
+  step.backward_log_sigma = prediction.backward_log_sigma;
+  step.optimizer_log_sigma = prediction.optimizer_log_sigma;
+  step.low_factor = prediction.low_factor;
+  step.high_factor = prediction.high_factor;
+  step.grade = predictor.GradeOver(workload, cluster.devices);
+  step.figures = prediction.figures;
+  step.source_seen = prediction.source_seen;
+  step.source_sigma = prediction.source_sigma;
+  if (Sends(predictor, workload, cluster)) {
+    AddRanks(memo, workload, cluster, prediction, step);
+    return step;
+  }
+  SetComputing(BesideOthers(prediction.time, cluster), step);
+  if (cluster.ranks) {
+    step.grade = RanksGrade(predictor, prediction.grade, workload, cluster);
+  }
+  return step;
+}
+
+StepEstimate EstimateStepTimes(DeviceMemo& memo,
+                               const model::Workload& workload,
+                               const Cluster& cluster) {
+  const calibrate::Predictor& predictor = memo.predictor();
+  const hardware::StepTime<double>& alone = memo.PredictTime(workload);
+  StepEstimate step;
+  if (Sends(predictor, workload, cluster)) {
+    const HostPath host =
+        calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
+    const calibrate::StepOfRank of_rank(
+        workload, alone, memo.Messages(workload));
+    AddTimes(of_rank.TimeOver(GroupOf(predictor, cluster), host), step);
+  } else {
+    SetComputing(BesideOthers(alone, cluster), step);
+  }
+  return step;
+}
+
+StepEstimate EstimateStep(const calibrate::Predictor& predictor,
+                          const model::Workload& workload,
+                          const Cluster& cluster,
+                          std::string_view source) {
+  DeviceMemo memo(predictor, source);
+  return EstimateStep(
+      memo, calibrate::OnDevices(workload, cluster.devices), cluster);
+}
+
+std::optional<GradientExchange> GradientExchangeOf(
+    const calibrate::Predictor& predictor,
+    const model::Workload& asked,
+    const Cluster& cluster) {
+  model::Workload workload = asked;
+  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
+  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel)) {
+    return std::nullopt;
+  }
+  const calibrate::RankFit ranks = GroupOf(predictor, cluster);
+  const calibrate::RankNetwork& network = ranks.network;
+  GradientExchange exchange;
+  for (const model::BackwardPiece<double>& piece :
+       calibrate::RankMessages(workload).Pieces(
+           predictor.Predict(workload).time.backward_units)) {
+    exchange.sent += piece.sent;
+    exchange.sending += model::SendingTime(network.ranks,
+                                           piece,
+                                           network.alone.ring,
+                                           network.hosts,
+                                           network.across);
+  }
+  return exchange;
+}
+
+}  // namespace trainfare::scenarios
