@@ -136,6 +136,9 @@ void FillParameters(const hardware::Device& device,
       fit.covariance.push_back(covariance(at, j));
     }
   }
+  if (data.of_joined > data.of_device) {
+    fit.alone = ParameterAt(data, posterior, data.of_device);
+  }
   for (size_t i = data.of_joined; i < data.infos.size(); ++i) {
     FittedParameter parameter = ParameterAt(data, posterior, i);
     if (held[i]) parameter.determined_by = data.infos[i].determined_by;

@@ -64,6 +64,9 @@ struct Fit {
   FittedRange range;
   std::vector<FittedRun> runs;
   std::vector<RankFit> ranks;  // groups of ranks, by how many
+  // Of kernels by themselves, the parameter that has another value there
+  // (hardware::Kind::parameter_alone); absent: the fit has none.
+  std::optional<FittedParameter> alone;
   // What runs over several devices whose links nobody timed say beside that
   // (calibrate/fit/joined_devices.h); empty: there are none.
   std::vector<FittedParameter> joined;

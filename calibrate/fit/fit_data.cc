@@ -98,7 +98,7 @@ class Collector {
     data_.infos = hardware::ParametersOf(device_);
     data_.of_device = data_.infos.size();
     const auto own = hardware::KindOf(device_).parameter_alone;
-    if (own && has_kernels) data_.infos.push_back(data_.infos[*own]);
+    if (own && has_kernels) data_.infos.push_back(data_.infos[*own].Alone());
     data_.of_joined = data_.infos.size();
     // A network that somebody named is as sure as a link.
     double network_sigma = hardware::FactsOfLinks().ring_share_sigma;

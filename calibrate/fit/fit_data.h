@@ -49,7 +49,7 @@ struct Datum {
 // Everything that all fits to (parts of) the same observations share.
 struct FitData {
   // Those of the device, then, where there are kernels by themselves, the one
-  // that has a value of its own there: it is found and not kept. Then, where
+  // that has a value of its own there (Fit::alone). Then, where
   // there are runs over several devices, those of what joins them.
   std::vector<hardware::ParameterInfo> infos;
   size_t of_device = 0;

@@ -12,7 +12,9 @@
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/joined_devices.h"
 #include "hardware/catalog/device_fields.h"
+#include "hardware/catalog/parameter.h"
 #include "hardware/files/yaml_fields.h"
+#include "hardware/models/kind.h"
 #include "model/fields.h"
 #include "model/limits.h"
 
@@ -366,6 +368,26 @@ void VisitFields(Archive& archive, P& parameter) {
   VisitParameter(archive, parameter, UnitOfJoined(parameter.name));
 }
 
+// The one of kernels by themselves.
+template <class FitLike>
+struct AloneParameter {
+  FitLike& fit;
+  bool empty() const { return !fit.alone; }
+};
+template <class FitLike>
+AloneParameter(FitLike&) -> AloneParameter<FitLike>;
+
+template <class Archive, class FitLike>
+void VisitFields(Archive& archive, const AloneParameter<FitLike>& of_kernels) {
+  FitLike& fit = of_kernels.fit;
+  if constexpr (model::ReadingArchive<Archive>) fit.alone.emplace();
+  archive(model::Field{.name = "name", .required = true, .plain = true},
+          fit.alone->name);
+  const auto* info = hardware::FindParameter(hardware::ParametersOf(fit.kind),
+                                             fit.alone->name);
+  VisitParameter(archive, *fit.alone, info != nullptr ? info->unit : "1");
+}
+
 // What stands before and behind the parameters.
 template <class Archive, model::Of<Fit> F>
 void VisitHead(Archive& archive, F& fit) {
@@ -396,6 +418,12 @@ void VisitTail(Archive& archive, F& fit) {
               "compute, at `speed`.\nhost: what the host adds to a step, "
               "with its correlation to the share."},
       fit.ranks);
+  const AloneParameter<F> alone{fit};
+  archive(
+      model::Field{
+          .name = "alone",
+          .comment = "Of kernels by themselves; standard_error as below."},
+      alone);
   archive(
       model::Field{
           .name = "joined",

@@ -190,6 +190,24 @@ void RequireJoined(const Reader& root, const Fit& fit) {
   }
 }
 
+void RequireAlone(const Reader& root, const Fit& fit) {
+  if (!fit.alone) return;
+  const Reader map = root.Map("alone");
+  const auto own = hardware::KindOf(fit.kind).parameter_alone;
+  if (!own) {
+    root.Fail(
+        "alone",
+        fmt::format("expected none of {} devices", hardware::ToText(fit.kind)));
+  }
+  const ParameterInfo& info = hardware::ParametersOf(fit.kind)[*own];
+  if (fit.alone->name != info.name) {
+    map.Fail(
+        "name",
+        fmt::format("expected \"{}\", got \"{}\"", info.name, fit.alone->name));
+  }
+  RequireBounds(map, info, fit.alone->value);
+}
+
 Fit ReadFit(const Reader& root, const std::string& path) {
   Fit fit;
   fit.name = hardware::Stem(path);
@@ -198,6 +216,7 @@ Fit ReadFit(const Reader& root, const std::string& path) {
   ReadParameters(root, fit);
   VisitTail(fields, fit);
   RequireJoined(root, fit);
+  RequireAlone(root, fit);
   if (fit.measured_device) fit.measured_device->name = fit.device;
   root.Finish();
   return fit;

@@ -337,6 +337,20 @@ model::Seconds<> Predictor::KernelTime(const model::Workload& workload,
       device_, workload, phase, kernel, values_);
 }
 
+model::Seconds<> Predictor::KernelTimeAlone(const model::Workload& workload,
+                                            model::Phase phase,
+                                            const model::Kernel& kernel) const {
+  hardware::RequirePrecision(device_, workload.precision);
+  std::vector<double> values = values_;
+  if (const auto own = hardware::KindOf(device_).parameter_alone) {
+    values[*own] = fit_.alone
+                       ? fit_.alone->value
+                       : hardware::ParametersOf(device_)[*own].Alone().prior;
+  }
+  return hardware::EstimateKernel<double>(
+      device_, workload, phase, kernel, values);
+}
+
 // A part's errors are the step's as far as the part is the step, its own else:
 // those of a small part average out in a step and say little of it. Where the
 // part was measured by itself its residuals tell.

@@ -74,12 +74,16 @@ class Predictor {
   // The same to the last bit as in Predict, for sums with times from there.
   hardware::StepTime<double> PredictTime(const model::Workload& workload) const;
 
-  // The time of one kernel by itself, by the formula alone: what runs nearby
+  // The time of one kernel of a step, by the formula alone: what runs nearby
   // say of a whole step cannot be laid on one kernel. Throws InputError where
   // the device has no kernels by themselves or not the precision.
   model::Seconds<> KernelTime(const model::Workload& workload,
                               model::Phase phase,
                               const model::Kernel& kernel) const;
+  // The same of one that is timed by itself (Fit::alone).
+  model::Seconds<> KernelTimeAlone(const model::Workload& workload,
+                                   model::Phase phase,
+                                   const model::Kernel& kernel) const;
 
   // How far a step of `devices` alike ones stands from what was measured, where
   // the exchange between them is in the step of one: measured is that workload

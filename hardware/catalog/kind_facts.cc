@@ -85,6 +85,12 @@ void ReadParameters(const Reader& map, KindFacts& facts) {
     info.meaning = keep(one.Text("meaning"));
     info.determined_by = keep(one.Text("determined_by"));
     ReadPrior(one.Map("prior"), info);
+    if (one.Has("alone")) {
+      ParameterInfo alone = info;
+      ReadPrior(one.Map("alone"), alone);
+      info.alone_prior = alone.prior;
+      info.alone_sigma = alone.prior_sigma;
+    }
     facts.parameters.push_back(info);
   }
 }

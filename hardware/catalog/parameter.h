@@ -24,8 +24,20 @@ struct ParameterInfo {
   double prior_sigma = 0.5;  // of log(value), or of value when kLinear
   double lower = 0.0;
   double upper = 1.0;
+  // Prior and width of a kernel's by itself, where these are not as in a step;
+  // 0: they are.
+  double alone_prior = 0.0;
+  double alone_sigma = 0.0;
   // The kind of run that determines it, for the message of a refused fit.
   std::string_view determined_by;
+
+  // The same parameter of a kernel by itself.
+  ParameterInfo Alone() const {
+    ParameterInfo alone = *this;
+    if (alone_prior > 0) alone.prior = alone_prior;
+    if (alone_sigma > 0) alone.prior_sigma = alone_sigma;
+    return alone;
+  }
 };
 
 // The parameter of that name; nullptr where the model has none.

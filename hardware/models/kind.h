@@ -40,8 +40,8 @@ struct Kind {
   // each is in the kind's file (hardware/kinds/*.yaml).
   std::span<const std::string_view> parameters;
   // The parameter of which a kernel by itself has another value than in a step,
-  // where there is one: on a processor an operation's fixed cost, in a step
-  // with the module's and autograd's share of it.
+  // where there is one: the fixed cost of an operation, on a processor without
+  // the module's and autograd's share, on a GPU with what waits for the host.
   std::optional<size_t> parameter_alone = std::nullopt;
   // Those that a step of this workload can hang on: of the others it has no
   // slopes. nullptr: on all.

@@ -80,7 +80,7 @@ Seconds<> PredictedTime(const Predictor& predictor,
                         const MeasuredKernel& measured) {
   Seconds<> sum;
   for (const model::Kernel& kernel : measured.kernels) {
-    sum += predictor.KernelTime(measured.workload, measured.phase, kernel);
+    sum += predictor.KernelTimeAlone(measured.workload, measured.phase, kernel);
   }
   return sum;
 }

@@ -183,14 +183,16 @@ class GpuProducts {
                          const TileChoice& choice) {
     const Fed& fed = FedBy(kernel, choice);
     T rate = fed.rate;
+    double filled = 1.0;
     if (FusedOnChip(rates_, kernel)) {
       rate *= choice.share * rates_.attention;
     } else {
       rate *= choice.share * fed.share;
+      filled = choice.filled;
     }
     if (rates_.clock.limited()) {
       rate *= rates_.clock.At<T>(
-          rate * (rates_.usual_efficiency / rates_.reach.base()) /
+          rate * (rates_.usual_efficiency / (rates_.reach.base() * filled)) /
           p_[rates_.efficiency]);
     }
     return model::Flop(static_cast<double>(kernel.matrix_flops)) /
@@ -467,6 +469,7 @@ inline constexpr RunGrid kGpuRuns{
 // The kind's row, and its formulas by the names that all kinds share.
 struct GpuKind {
   static constexpr Kind kRow{.parameters = kGpuParameters,
+                             .parameter_alone = kGpuKernelOverhead,
                              .parameters_of_step = GpuParametersOfStep,
                              .trainer_device = "cuda",
                              .runs = &kGpuRuns,

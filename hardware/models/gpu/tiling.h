@@ -39,6 +39,9 @@ struct TileChoice {
   size_t index = 0;  // of that among its engine's
   double tiles = 0.0;
   double splits = 1.0;  // of k, each by a block of its own
+  // Of the elements that its tiles compute, those of the result: what is
+  // beyond its edge is multiplied, too.
+  double filled = 1;
 };
 
 // Operand bytes of a tile for one FLOP: each step of k fetches a column of A
@@ -189,6 +192,9 @@ inline TileChoice GemmTiles::Choose(const model::GemmExtents& g) const {
   }
   if (best.tile == nullptr) return best;
   best.active_warps = ActiveWarps(best);
+  best.filled =
+      useful /
+      (best.tiles * static_cast<double>(best.tile->rows * best.tile->columns));
   // What holds the engine back is added with the fitted figures.
   best.share /= terms_[best.index].fed;
   return best;

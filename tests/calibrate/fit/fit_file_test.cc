@@ -264,6 +264,36 @@ TEST_CASE("the power of a fit stands in its file, and older files have none") {
   CHECK(read.power->runs[0].modelled.base() == 210.0);
 }
 
+TEST_CASE("what kernels have by themselves stands in a fit's file") {
+  const Folder folder;
+  Fit fit = SmallFit();
+  const std::string path = folder / "example.yaml";
+  SaveFit(fit, path);
+  CHECK_FALSE(LoadFit(path).alone.has_value());
+  fit.alone = fit.parameters[hardware::models::kCpuKernelOverhead];
+  fit.alone->value = 3e-6;
+  fit.alone->determined = true;
+  SaveFit(fit, path);
+  const Fit read = LoadFit(path);
+  REQUIRE(read.alone.has_value());
+  CHECK(read.alone->name == "kernel_overhead");
+  CHECK(read.alone->value == 3e-6);
+  CHECK(read.alone->standard_error == fit.alone->standard_error);
+  CHECK(read.alone->determined);
+  fit.alone->value = 1.0;
+  CHECK_THROWS_WITH_AS(
+      SaveFit(fit, path),
+      doctest::Contains("value: expected a value from 1e-07 s to 0.001 s"),
+      model::InputError);
+  fit.alone->value = 3e-6;
+  fit.alone->name = "memory_latency";
+  CHECK_THROWS_WITH_AS(
+      SaveFit(fit, path),
+      doctest::Contains(
+          "name: expected \"kernel_overhead\", got \"memory_latency\""),
+      model::InputError);
+}
+
 TEST_CASE("groups of ranks stand in a fit file, and older files have none") {
   const Folder folder;
   Fit fit = SmallFit();

@@ -200,6 +200,17 @@ TEST_CASE("kernels by themselves recover the parameters behind them") {
                         hardware::models::kCpuKernelOverhead}) {
     CHECK_FALSE(fit.parameters[at].determined);
   }
+  REQUIRE(fit.alone.has_value());
+  CHECK(fit.alone->name == "kernel_overhead");
+  CHECK(fit.alone->value == doctest::Approx(2e-6).epsilon(1e-2));
+  CHECK(fit.alone->determined);
+  const Predictor by_kernels(device, fit);
+  for (const KernelObservation& kernel : kernels) {
+    CHECK(by_kernels
+              .KernelTimeAlone(
+                  kernel.workload, kernel.phase, kernel.kernels.front())
+              .base() == doctest::Approx(kernel.measured.base()).epsilon(1e-2));
+  }
   CHECK(fit.provenance.runs == 0);
   CHECK(fit.provenance.observations == 0);
   CHECK(fit.provenance.kernels == static_cast<int64_t>(kernels.size()));
@@ -223,6 +234,8 @@ TEST_CASE("kernels narrow what a few steps leave open, and no more") {
       SyntheticKernels(device, truth, 0.2 * in_step_s, few, 0.1);
   const Fit alone = FitDevice(device, steps);
   const Fit both = FitDevice(device, steps, kernels);
+  CHECK_FALSE(alone.alone.has_value());
+  CHECK(both.alone->value < 0.5 * in_step_s);
   CHECK(both.provenance.runs == 2);
   CHECK(both.provenance.observations == 8);
   CHECK(both.degrees_of_freedom <= alone.degrees_of_freedom);

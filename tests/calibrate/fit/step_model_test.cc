@@ -98,10 +98,14 @@ TEST_CASE("a kernel by itself has a fixed cost of its own") {
   CHECK(gradient[hardware::models::kCpuBandwidthEfficiency] ==
         doctest::Approx(-160.0 / 164.0).epsilon(1e-9));
   CHECK(std::isinf(times[Quantity::kStep]));
-  // On a GPU the queue is fed in a step as it is here: no cost of its own.
+  // On a GPU it may have waited for the host.
   const Device& gpu = hardware::DeviceCatalog::Shipped().Find("v100_sxm2_16gb");
-  CHECK(KernelModel(gpu, Stream(gpu)).positions() ==
-        hardware::ParametersOf(gpu.kind).size());
+  const auto of_gpu = hardware::ParametersOf(gpu.kind);
+  CHECK(KernelModel(gpu, Stream(gpu)).positions() == of_gpu.size() + 1);
+  const hardware::ParameterInfo& overhead =
+      of_gpu[hardware::models::kGpuKernelOverhead];
+  CHECK(overhead.prior == doctest::Approx(5.5e-6).scale(0));
+  CHECK(overhead.Alone().prior == doctest::Approx(15e-6).scale(0));
   CHECK_THROWS_AS(KernelModel(hardware::DeviceCatalog::Shipped().Find("tpu_v3"),
                               Stream(gpu)),
                   model::InputError);

@@ -337,6 +337,28 @@ TEST_CASE("small products are within the power limit") {
   CHECK(slowdown(4096) > 1.1);
 }
 
+// Batched products of an L4 have tiles of 128 x 128: half of one that is beyond
+// the edge of the result is multiplied, too, and draws as much.
+TEST_CASE("what tiles compute beyond a result takes power") {
+  Device d = DeviceCatalog::Shipped().Find("l4");
+  d.memory_bandwidth = model::GBPerSecond(3000);  // so that it hides nothing
+  const auto compute = [&](int64_t rows) {
+    model::Kernel k;
+    k.kind = model::KernelKind::kBatchedGemm;
+    k.gemm = {.batch = 5800, .m = rows, .n = 128, .k = 1024};
+    k.matrix_flops = 2 * k.gemm.batch * rows * 128 * 1024;
+    k.bytes_read = 4 * k.gemm.batch * (rows + 128) * 1024;
+    k.bytes_written = 4 * k.gemm.batch * rows * 128;
+    return GpuKernelTime<double>(
+               d, RatesOf(d, model::Precision::kFp32), k, Priors())
+        .compute.base();
+  };
+  CHECK(compute(64) == Near(compute(128)));
+  const double limited = compute(64);
+  d.max_power.reset();
+  CHECK(compute(64) < 0.6 * limited);
+}
+
 // BERT-base in fp32 at batch 32, epochs over that without a limit
 // (ml-energy/zeus@75a8b93, summary_power_*): an A40 at 200 W took 1028 s for
 // 909, a P100 at batch 24 drawing 117 W of its 179 took 3472 s for 2952. The
