@@ -58,9 +58,9 @@ void TakeFactsOfKind(Device& device) {
   device.compiler = kind.compiler;
   device.other_work_power_share = kind.other_work_power_share;
   device.rest_power_share = kind.rest_power_share;
-  const auto generation = kind.generations.find(device.compute_capability);
-  if (!device.energy && generation != kind.generations.end()) {
-    device.energy = generation->second;
+  const auto known = kind.generations.find(device.compute_capability);
+  if (!device.generation && known != kind.generations.end()) {
+    device.generation = known->second;
   }
 }
 

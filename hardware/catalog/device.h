@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "hardware/catalog/arithmetic_energy.h"
 #include "hardware/catalog/compiler_facts.h"
 #include "hardware/catalog/device_kind.h"
+#include "hardware/catalog/gpu_generation.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -79,8 +79,8 @@ struct Device {
 
   // Version of a GPU's instruction set, which names its generation ("8.0").
   std::string compute_capability;
-  // By the generation; absent: its energies are not known.
-  std::optional<ArithmeticEnergy> energy;
+  // Absent: what its generation is like is not known.
+  std::optional<GpuGeneration> generation;
   // Power of work other than products, as a share of the limit.
   double other_work_power_share = 1.0;
   // Power at rest as a share of the limit, where it was not read.

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "hardware/catalog/arithmetic_energy_fields.h"
 #include "hardware/catalog/device.h"
+#include "hardware/catalog/gpu_generation_fields.h"
 #include "model/fields.h"
 
 namespace trainfare::hardware {
@@ -266,9 +266,9 @@ void VisitFields(Archive& archive, D& d) {
           d.inference_only);
   archive(
       model::Field{
-          .name = "energy",
-          .about = "Of arithmetic, where it is not that of its generation"},
-      d.energy);
+          .name = "generation",
+          .about = "Of a GPU, where it is not that of its compute capability"},
+      d.generation);
   const DevicePower<D> power{d};
   archive(model::Field{.name = "power", .about = "What it draws"}, power);
   archive(

@@ -140,7 +140,7 @@ KindFacts ReadFacts(DeviceKind kind) {
   if (const auto generations = root.OptionalMap("generations")) {
     for (const std::string& name : generations->Keys()) {
       facts.generations.emplace(name,
-                                ReadArithmeticEnergy(generations->Map(name)));
+                                ReadGpuGeneration(generations->Map(name)));
     }
   }
   if (const auto compiler = root.OptionalMap("compiler")) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "hardware/catalog/arithmetic_energy.h"
 #include "hardware/catalog/compiler_facts.h"
 #include "hardware/catalog/device_kind.h"
 #include "hardware/catalog/gpu_facts.h"
+#include "hardware/catalog/gpu_generation.h"
 #include "hardware/catalog/parameter.h"
 #include "model/collective.h"
 #include "model/units.h"
@@ -63,7 +63,7 @@ struct KindFacts {
   // the standard deviation of log(time); 0: no two measured one such device.
   double source_sigma = 0;
   // By compute capability ("8.0"), exactly.
-  std::map<std::string, ArithmeticEnergy, std::less<>> generations;
+  std::map<std::string, GpuGeneration, std::less<>> generations;
   std::optional<CompilerFacts> compiler;
   // Of one kind each; others have defaults that nobody asks for.
   GpuFacts gpu;

@@ -81,8 +81,8 @@ class GpuKernelRates {
         eight_bits_(workload.precision == model::Precision::kFp8
                         ? RatesOf(device, workload.precision)
                         : most_) {
-    if (device.energy && model::RulesOf(workload).synchronous_attention) {
-      most_.attention = device.energy->synchronous;
+    if (device.generation && model::RulesOf(workload).synchronous_attention) {
+      most_.attention = device.generation->synchronous;
     }
     if (workload.stack.attention == model::Attention::kFlash1) {
       most_.attention *= FactsOfGpus().flash_1_share;

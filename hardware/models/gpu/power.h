@@ -67,18 +67,19 @@ inline std::optional<model::Watts<>> DemandedPower(
     const Device& device,
     model::Precision precision,
     model::FlopsPerSecond<> peak) {
-  if (!device.energy) return std::nullopt;
+  if (!device.generation) return std::nullopt;
   double ratio = 1.0;
   const GpuEngine engine = EngineOf(device, precision);
   double reach = FactsOf(engine).reach;
   if (engine == GpuEngine::kTensorCores) {
-    ratio = precision == model::Precision::kTf32 ? device.energy->tensor_tf32
-                                                 : device.energy->tensor_half;
+    ratio = precision == model::Precision::kTf32
+                ? device.generation->tensor_tf32
+                : device.generation->tensor_half;
     if (precision == model::Precision::kFp8) ratio *= FactsOfGpus().fp8_energy;
   } else {
     reach *= IssueShare(device);
   }
-  return device.energy->lanes * peak * (ratio * reach);
+  return device.generation->lanes * peak * (ratio * reach);
 }
 
 // Clock that a board keeps up within its power limit, as a share of its full
@@ -152,7 +153,8 @@ inline std::optional<model::PowerLevels> PowerLevelsOf(
   const model::Watts<> limit = *device.max_power;
   model::PowerLevels levels{
       *device.idle_power, limit, limit * device.other_work_power_share};
-  const bool at_limit = device.energy && device.energy->tensor_cores_at_limit &&
+  const bool at_limit = device.generation &&
+                        device.generation->tensor_cores_at_limit &&
                         EngineOf(device, precision) == GpuEngine::kTensorCores;
   const auto demanded = DemandedPower(device, precision, *peak);
   if (demanded && !at_limit) {

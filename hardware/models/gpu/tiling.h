@@ -89,8 +89,8 @@ class GemmTiles {
             double peak,
             double element_bytes)
       : engine_(&FactsOf(engine)),
-        tiles_of_batches_(engine == GpuEngine::kLanes && device.energy &&
-                                  device.energy->one_batched_tile
+        tiles_of_batches_(engine == GpuEngine::kLanes && device.generation &&
+                                  device.generation->one_batched_tile
                               ? 1
                               : engine_->tiles_of_batches),
         split_depth_(FactsOfGpus().split_depth),

@@ -21,10 +21,10 @@ Device Volta() {
   Device d;
   d.name = "volta";
   d.kind = DeviceKind::kGpu;
-  d.energy = ArithmeticEnergy{model::JoulesPerFlop<>(17.3e-12),
-                              0.23,
-                              0.117,
-                              /*tensor_cores_at_limit=*/true};
+  d.generation = GpuGeneration{model::JoulesPerFlop<>(17.3e-12),
+                               0.23,
+                               0.117,
+                               /*tensor_cores_at_limit=*/true};
   d.other_work_power_share = 0.72;
   d.memory_capacity = model::GiB(16);
   d.memory_bandwidth = model::GBPerSecond(900);
@@ -170,7 +170,7 @@ TEST_CASE("a generation whose batched products have the largest tile alone") {
   const double pipeline = 1024.0 / (1024.0 + 8.0);
   CHECK(share(GpuEngine::kLanes) == Near(0.98 * pipeline));
   const double on_tensor_cores = share(GpuEngine::kTensorCores);
-  device.energy->one_batched_tile = true;
+  device.generation->one_batched_tile = true;
   CHECK(share(GpuEngine::kLanes) == Near(0.5 * pipeline));
   CHECK(share(GpuEngine::kTensorCores) == on_tensor_cores);
 }
@@ -369,7 +369,7 @@ TEST_CASE(
     Device d = Volta();
     d.max_power = model::Watt(limit);
     d.idle_power = model::Watt(rest);
-    d.energy->lanes = model::JoulesPerFlop<>(
+    d.generation->lanes = model::JoulesPerFlop<>(
         demanded / (d.peak.fp32->base() * FactsOfGpus().lanes.reach));
     return ClockWithinLimit(d, model::Precision::kFp32, *d.peak.fp32).At(1.0);
   };
@@ -392,7 +392,7 @@ TEST_CASE("what a board draws in each kind of work") {
   const auto fp16 = PowerLevelsOf(d, model::Precision::kFp16);
   CHECK(model::ToWatts(fp16->products) == Near(250));
   // A generation whose energy nobody knows: the limit, too.
-  d.energy.reset();
+  d.generation.reset();
   CHECK(model::ToWatts(PowerLevelsOf(d, model::Precision::kFp32)->products) ==
         Near(250));
   // A precision that it lacks has no power.

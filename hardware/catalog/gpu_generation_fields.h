@@ -1,24 +1,24 @@
 #pragma once
 
-// The fields of a generation's energies, once (model/fields.h).
+// The fields of a generation of GPUs, once (model/fields.h).
 
 #include <string_view>
 
-#include "hardware/catalog/arithmetic_energy.h"
+#include "hardware/catalog/gpu_generation.h"
 #include "model/fields.h"
 
 namespace trainfare::hardware {
 
-template <class Archive, model::Of<ArithmeticEnergy> E>
-void VisitFields(Archive& archive, E& energy) {
+template <class Archive, model::Of<GpuGeneration> G>
+void VisitFields(Archive& archive, G& generation) {
   // What one FLOP takes.
-  model::Joules<> lanes(energy.lanes.base());
+  model::Joules<> lanes(generation.lanes.base());
   archive(model::Field{.name = "lanes",
                        .about = "Of a FLOP in fp32 on the lanes",
                        .required = true},
           lanes);
   if constexpr (model::ReadingArchive<Archive>) {
-    energy.lanes = model::JoulesPerFlop<>(lanes.base());
+    generation.lanes = model::JoulesPerFlop<>(lanes.base());
   }
   const auto share =
       [&](std::string_view name, std::string_view about, auto& value) {
@@ -31,25 +31,25 @@ void VisitFields(Archive& archive, E& energy) {
       };
   share("tensor_tf32",
         "Of a FLOP in tf32 on tensor cores, as a share of lanes",
-        energy.tensor_tf32);
+        generation.tensor_tf32);
   share("tensor_half",
         "Of a FLOP in fp16 or bf16 on tensor cores, as a share of lanes",
-        energy.tensor_half);
+        generation.tensor_half);
   archive(
       model::Field{.name = "tensor_cores_at_limit",
                    .about = "Products on tensor cores draw what the board may"},
-      energy.tensor_cores_at_limit);
+      generation.tensor_cores_at_limit);
   archive(model::Field{.name = "synchronous",
                        .about = "Rate of instructions for which a warp waits, "
                                 "as a share of the peak",
                        .low = 0.1,
                        .high = 1.0},
-          energy.synchronous);
+          generation.synchronous);
   archive(
       model::Field{.name = "one_batched_tile",
                    .about = "Batched products on the lanes have the largest "
                             "tile alone"},
-      energy.one_batched_tile);
+      generation.one_batched_tile);
 }
 
 }  // namespace trainfare::hardware

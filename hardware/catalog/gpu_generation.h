@@ -1,13 +1,13 @@
 #pragma once
 
-// What arithmetic costs a generation of GPUs, in joules, and by which kernels.
+// What GPUs of one generation have in common.
 
 #include "model/units.h"
 
 namespace trainfare::hardware {
 
-// What arithmetic costs a GPU of one generation, and what its library does.
-struct ArithmeticEnergy {
+// What arithmetic costs them, how it issues, and what their library does.
+struct GpuGeneration {
   // A multiply-add's FLOP in fp32 on the lanes, all else that a core does for
   // it included.
   model::JoulesPerFlop<> lanes;
@@ -27,7 +27,7 @@ struct ArithmeticEnergy {
 
 class Reader;
 
-// The energies of a generation that stand in `map`.
-ArithmeticEnergy ReadArithmeticEnergy(const Reader& map);
+// The generation that stands in `map`.
+GpuGeneration ReadGpuGeneration(const Reader& map);
 
 }  // namespace trainfare::hardware
