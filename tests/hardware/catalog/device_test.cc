@@ -249,11 +249,12 @@ TEST_CASE("one bad device file per message") {
         "got 0");
   CHECK(Message(kGood + "power: { max: 70 W, idle: 80 W }\n") ==
         "d.yaml:10:27: power.idle: expected less than power.max");
-  CHECK(Message(kGood + "colour: green\n") ==
-        "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
-        "compiler, compute_capability, cores, date, energy, inference_only, "
-        "links, memory, model, notes, part_of, peak, power, "
-        "priors, recalled, reported_name, source, static_shapes, vendor");
+  CHECK(
+      Message(kGood + "colour: green\n") ==
+      "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
+      "compiler, compute_capability, cores, date, generation, inference_only, "
+      "links, memory, model, notes, part_of, peak, power, "
+      "priors, recalled, reported_name, source, static_shapes, vendor");
   CHECK(Message(kGood + "priors: { step_overhead: 3 ms }\n") ==
         "d.yaml:10:26: priors.step_overhead: the model of gpu devices has no "
         "step_overhead; did you mean \"kernel_overhead\" or "

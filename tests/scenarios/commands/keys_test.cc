@@ -140,8 +140,8 @@ TEST_CASE("what a key may be stands beside it") {
   CHECK(cell("padding", "type") == "form");
   CHECK(cell("run.start_up", "default").empty());
   // A key of a struct that a file may leave out.
-  CHECK(cell("energy.lanes", "required") == "true");
-  CHECK(cell("energy", "required") == "false");
+  CHECK(cell("generation.lanes", "required") == "true");
+  CHECK(cell("generation", "required") == "false");
 }
 
 }  // namespace trainfare::scenarios
