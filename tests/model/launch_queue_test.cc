@@ -10,8 +10,8 @@ namespace trainfare::model {
 namespace {
 
 struct Launch {
-  double host;
-  double device;
+  double host = 0;
+  double device = 0;
   int times = 1;
 };
 
