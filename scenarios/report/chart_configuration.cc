@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "scenarios/report/column_unit.h"
+#include "scenarios/report/json.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Names of more points than this would hide each other.
 constexpr size_t kNamedPoints = 12;

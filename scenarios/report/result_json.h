@@ -3,7 +3,6 @@
 // Results as JSON, the same keys in every command. Internal to scenarios/:
 // includes the JSON library, so for .cc files only.
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,12 +11,11 @@
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/answer_figures.h"
+#include "scenarios/report/json.h"
 #include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
-
-using Json = nlohmann::ordered_json;
 
 // What figures of an answer rest on besides the command's own files.
 struct Grounds {

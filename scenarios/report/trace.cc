@@ -1,15 +1,13 @@
 #include "scenarios/report/trace.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "hardware/files/json_text.h"
+#include "scenarios/report/json.h"
 #include "scenarios/report/version.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Whole nanoseconds, so that what ends together does so to the last digit.
 double Nanoseconds(double seconds) { return std::round(1e9 * seconds); }
