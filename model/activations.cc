@@ -19,17 +19,16 @@ constexpr int64_t kStatistics = 8;  // mean and deviation of a row, fp32
 
 // Widths of what a stack keeps.
 struct Widths {
+  bool autocast;    // operands are narrow copies of wide tensors
   int64_t element;  // operands of matrix products
   int64_t wide;     // results of LayerNorm and softmax
   int64_t mask;     // 0 without dropout
-  bool autocast;    // operands are narrow copies of wide tensors
 
-  explicit Widths(const Workload& w) : Widths(w, Autocasts(w)) {}
-  Widths(const Workload& w, bool casts)
-      : element(BytesPerElement(w.precision)),
-        wide(casts ? kSingle : element),
-        mask(w.architecture.dropout > 0 ? kMask : 0),
-        autocast(casts) {}
+  explicit Widths(const Workload& w)
+      : autocast(Autocasts(w)),
+        element(BytesPerElement(w.precision)),
+        wide(autocast ? kSingle : element),
+        mask(w.architecture.dropout > 0 ? kMask : 0) {}
 };
 
 bool TwoSided(const Workload& w) {

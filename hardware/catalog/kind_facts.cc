@@ -49,25 +49,35 @@ CompilerFacts ReadCompiler(const Reader& map) {
   return compiler;
 }
 
+// A number of a parameter in its unit.
+double ReadNumber(const Reader& map,
+                  std::string_view key,
+                  const ParameterInfo& info) {
+  return info.unit == "s" ? model::ToSeconds(map.Time(key))
+                          : map.Number(key, 0.0, Reader::kNoBound);
+}
+
+// A prior within the parameter's bounds, and its width.
+void ReadBelief(const Reader& map,
+                const ParameterInfo& info,
+                double& prior,
+                double& sigma) {
+  prior = ReadNumber(map, "value", info);
+  sigma = map.Number("sigma", 0.001, 10.0);
+  if (prior < info.lower || prior > info.upper) {
+    map.Fail("value", "expected one between from and to");
+  }
+}
+
 // A prior, its width and its bounds: all times, or all numbers.
 void ReadPrior(const Reader& map, ParameterInfo& info) {
-  const bool is_time =
-      ParseQuantity<model::Seconds<>>(map.Text("value")).has_value();
-  const auto value = [&](std::string_view key) {
-    return is_time ? model::ToSeconds(map.Time(key))
-                   : map.Number(key, 0.0, Reader::kNoBound);
-  };
-  if (is_time) info.unit = "s";
-  info.prior = value("value");
-  info.lower = value("from");
-  info.upper = value("to");
-  info.prior_sigma = map.Number("sigma", 0.001, 10.0);
+  if (ParseQuantity<model::Seconds<>>(map.Text("value"))) info.unit = "s";
+  info.lower = ReadNumber(map, "from", info);
+  info.upper = ReadNumber(map, "to", info);
+  ReadBelief(map, info, info.prior, info.prior_sigma);
   if (map.Has("scale")) {
     info.transform = map.Choice<Transform>(
         "scale", {{"log", Transform::kLog}, {"linear", Transform::kLinear}});
-  }
-  if (info.prior < info.lower || info.prior > info.upper) {
-    map.Fail("value", "expected one between from and to");
   }
   if (info.transform == Transform::kLog && info.lower <= 0) {
     map.Fail("from", "expected one above 0, whose logarithm is fitted");
@@ -86,10 +96,7 @@ void ReadParameters(const Reader& map, KindFacts& facts) {
     info.determined_by = keep(one.Text("determined_by"));
     ReadPrior(one.Map("prior"), info);
     if (one.Has("alone")) {
-      ParameterInfo alone = info;
-      ReadPrior(one.Map("alone"), alone);
-      info.alone_prior = alone.prior;
-      info.alone_sigma = alone.prior_sigma;
+      ReadBelief(one.Map("alone"), info, info.alone_prior, info.alone_sigma);
     }
     facts.parameters.push_back(info);
   }

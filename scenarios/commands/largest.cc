@@ -153,14 +153,11 @@ int64_t LargestOf(Largest what, const Sizes& sizes) {
 void AddTrial(const Trial& trial, Table& table, Json& list) {
   const JobEstimate& job = trial.job;
   const model::Workload& w = job.workload;
-  const auto count = [](int64_t number) {
-    return Cell(fmt::format("{}", number), static_cast<double>(number));
-  };
   table.Add({trial.name,
-             count(w.batch),
-             count(w.sequence_length),
-             count(model::TotalParameters(w.architecture)),
-             count(model::TrainableParameters(w)),
+             CountCell(w.batch),
+             CountCell(w.sequence_length),
+             CountCell(model::TotalParameters(w.architecture)),
+             CountCell(model::TrainableParameters(w)),
              Cell(hardware::FormatBytes(job.memory.total()),
                   ToBytes(job.memory.total())),
              job.fits() ? "fits" : job.Obstacle()});

@@ -52,8 +52,7 @@ std::vector<PredictionColumn> SettingColumns(bool several_instances,
        }},
       {{"batch", "batch", Align::kRight},
        [](const Prediction& p) -> Cell {
-         const int64_t batch = p.job.workload.batch;
-         return {fmt::format("{}", batch), static_cast<double>(batch)};
+         return CountCell(p.job.workload.batch);
        }},
       {{"length", "sequence_length", Align::kRight},
        [](const Prediction& p) -> Cell {

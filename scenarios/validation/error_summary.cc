@@ -18,8 +18,7 @@ void AnswerWithOverall(const ErrorSummary& overall, Report& report) {
 }
 
 std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
-  std::vector<Cell> cells = {
-      name, Cell(fmt::format("{}", s.count), static_cast<double>(s.count))};
+  std::vector<Cell> cells = {name, CountCell(s.count)};
   const auto percent = [](double value, bool known) {
     return known ? Cell(fmt::format("{:.1f} %", value), value)
                  : Cell("-", std::string());

@@ -171,20 +171,19 @@ Table RowTable(const std::vector<KernelRow>& rows) {
                    {"error", "error_percent", Align::kDecimal}};
   for (const KernelRow& row : rows) {
     const MeasuredKernel& m = *row.measured;
-    table.Add(
-        {m.operation,
-         std::string(model::ToText(m.phase)),
-         std::string(model::ToText(m.kind)),
-         fmt::format("{} {} {} x {}",
-                     m.workload.architecture.name,
-                     model::ToText(m.workload.precision),
-                     m.workload.batch,
-                     m.workload.sequence_length),
-         Extents(m),
-         Cell(fmt::format("{}", m.per_step), static_cast<double>(m.per_step)),
-         TimeCell(m.time),
-         TimeCell(row.predicted),
-         ErrorCell(row.error())});
+    table.Add({m.operation,
+               std::string(model::ToText(m.phase)),
+               std::string(model::ToText(m.kind)),
+               fmt::format("{} {} {} x {}",
+                           m.workload.architecture.name,
+                           model::ToText(m.workload.precision),
+                           m.workload.batch,
+                           m.workload.sequence_length),
+               Extents(m),
+               CountCell(m.per_step),
+               TimeCell(m.time),
+               TimeCell(row.predicted),
+               ErrorCell(row.error())});
   }
   return table;
 }
@@ -216,15 +215,14 @@ std::vector<Cell> GroupCells(const std::string& name,
   // step's.
   const double moves =
       100.0 * ((group.predicted - group.measured) / all_measured);
-  return {
-      name,
-      Cell(fmt::format("{}", errors.count), static_cast<double>(errors.count)),
-      TimeCell(group.measured),
-      Cell(fmt::format("{:.1f} %", share), share),
-      TimeCell(group.predicted),
-      ErrorCell(100.0 * (group.predicted / group.measured - 1.0)),
-      ErrorCell(moves),
-      Cell(fmt::format("{:.1f} %", errors.median), errors.median)};
+  return {name,
+          CountCell(errors.count),
+          TimeCell(group.measured),
+          Cell(fmt::format("{:.1f} %", share), share),
+          TimeCell(group.predicted),
+          ErrorCell(100.0 * (group.predicted / group.measured - 1.0)),
+          ErrorCell(moves),
+          Cell(fmt::format("{:.1f} %", errors.median), errors.median)};
 }
 
 Table KindTable(const Sums& sums) {

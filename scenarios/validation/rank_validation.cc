@@ -107,23 +107,22 @@ Table RankTable(const std::vector<RankRow>& rows) {
     const RankStep& p = row.predicted;
     const double link = row.fitted.alone.ring.link.base();
     const double beside = row.fitted.beside.ring.link.base();
-    table.Add(
-        {row.network,
-         Cell(fmt::format("{}", row.ranks), static_cast<double>(row.ranks)),
-         TimeCell(row.fitted.alone.ring.step_latency),
-         Cell(fmt::format("{:.1f} MB/s", link / 1e6), link),
-         Cell(fmt::format("{:.1f} MB/s", beside / 1e6), beside),
-         Cell(fmt::format("{:.2f}", row.fitted.speed), row.fitted.speed),
-         TimeCell(m.backward),
-         TimeCell(p.backward),
-         PercentCell(Error(p.backward, m.backward)),
-         TimeCell(m.step),
-         TimeCell(p.step),
-         PercentCell(Error(p.step, m.step)),
-         TimeCell(m.exposed),
-         TimeCell(p.exposed),
-         ShareCell(Hidden(m)),
-         PercentCell(Error(row.recursion, m.backward))});
+    table.Add({row.network,
+               CountCell(row.ranks),
+               TimeCell(row.fitted.alone.ring.step_latency),
+               Cell(fmt::format("{:.1f} MB/s", link / 1e6), link),
+               Cell(fmt::format("{:.1f} MB/s", beside / 1e6), beside),
+               Cell(fmt::format("{:.2f}", row.fitted.speed), row.fitted.speed),
+               TimeCell(m.backward),
+               TimeCell(p.backward),
+               PercentCell(Error(p.backward, m.backward)),
+               TimeCell(m.step),
+               TimeCell(p.step),
+               PercentCell(Error(p.step, m.step)),
+               TimeCell(m.exposed),
+               TimeCell(p.exposed),
+               ShareCell(Hidden(m)),
+               PercentCell(Error(row.recursion, m.backward))});
   }
   return table;
 }

@@ -422,25 +422,20 @@ StepTime<T> GpuStep(const Device& device,
       OptimizerHostTime<T>(workload, p[kGpuTensorOverhead]));
 }
 
-// The parameters that GpuStep can take of such a step: of engines and launches
-// it has those of its own alone.
+// The parameters that GpuStep can take of such a step: all but those of other
+// engines and of launches unlike its own.
 inline ParameterSet GpuParametersOfStep(const Device& device,
                                         const model::Workload& workload) {
-  ParameterSet set;
-  const GpuKernelRates rates(device, workload);
-  const model::StackRules& stack = model::RulesOf(workload);
-  for (const GpuParameter parameter : {rates.most().efficiency,
-                                       rates.eight_bits().efficiency,
-                                       kGpuBatchedGemmRatio,
-                                       kGpuCacheBandwidthRatio,
-                                       kGpuVectorEfficiency,
-                                       kGpuBandwidthEfficiency,
-                                       kGpuMemoryLatency,
-                                       kGpuKernelOverhead,
-                                       kGpuLaunchCost,
-                                       kGpuTensorOverhead}) {
-    set.set(parameter);
+  ParameterSet set = ParameterSet().set();
+  for (const GpuParameter efficiency : {kGpuGemmEfficiencyFp32,
+                                        kGpuGemmEfficiencyTf32,
+                                        kGpuGemmEfficiencyHalf}) {
+    set.reset(efficiency);
   }
+  const GpuKernelRates rates(device, workload);
+  set.set(rates.most().efficiency);
+  set.set(rates.eight_bits().efficiency);
+  const model::StackRules& stack = model::RulesOf(workload);
   set.set(kGpuLibraryLaunchShare,
           stack.launches == model::Launches::kByLibrary);
   set.set(kGpuCompiledLaunchShare, stack.launches == model::Launches::kByGraph);
