@@ -13,6 +13,7 @@
 
 #include "calibrate/fit/candidate_runs.h"
 #include "calibrate/fit/discrepancy.h"
+#include "calibrate/fit/engine_figures.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_data.h"
 #include "calibrate/fit/fit_start.h"
@@ -225,12 +226,17 @@ void FillErrors(const FitData& data,
     const double narrowed = NarrowedTo(problem, posterior.covariance, i);
     effective += 1.0 - narrowed * narrowed;
   }
-  // Kernels by themselves do not tell how far steps scatter.
-  const auto count = static_cast<double>(
+  // Kernels by themselves do not tell how far steps scatter. What engines were
+  // seen to do determines parameters, and scatters with them.
+  const auto steps = static_cast<double>(
       std::count_if(data.data.begin(), data.data.end(), [](const Datum& datum) {
         return !datum.kernel();
       }));
-  const double freedom = std::max(1.0, count - effective);
+  double count = steps;
+  for (const SeenEngines& seen : data.engines) {
+    count += static_cast<double>(EngineFigureCount(seen.profile));
+  }
+  double freedom = std::max(1.0, count - effective);
   if (chief.empty()) {
     fit.degrees_of_freedom = 1;
     fit.residual_scatter = kDatasheetScatter;
@@ -238,6 +244,8 @@ void FillErrors(const FitData& data,
   }
   const double scatter =
       RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
+  // Few times of steps stand behind the scatter, however many shares there are.
+  freedom = std::min(freedom, std::max(1.0, steps));
   fit.degrees_of_freedom = static_cast<int64_t>(freedom);
   fit.residual_scatter =
       ScatterWithPrior(freedom * scatter * scatter, freedom, model_sigma);
@@ -279,6 +287,11 @@ void CountFigures(const FitData& data, Provenance& provenance) {
       runs.insert(datum.run);
     }
   }
+  for (const SeenEngines& seen : data.engines) {
+    provenance.observations +=
+        static_cast<int64_t>(EngineFigureCount(seen.profile));
+    runs.insert(seen.run);
+  }
   provenance.runs = static_cast<int64_t>(runs.size());
 }
 
@@ -287,16 +300,17 @@ void CountFigures(const FitData& data, Provenance& provenance) {
 Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
               const FitOptions& options) {
-  return FitDevice(device, observations, {}, options);
+  return FitDevice(device, observations, {}, {}, options);
 }
 
 Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
               const std::vector<KernelObservation>& kernels,
+              const std::vector<EngineProfile>& profiles,
               const FitOptions& options) {
-  const OwnFigures own = OfDevice(device, observations, kernels);
+  const OwnFigures own = OfDevice(device, observations, kernels, profiles);
   FitData data = FitDataOf(device, own, options);
-  const FitProblem problem = ProblemOf(data, options.robust_scale);
+  const FitProblem problem = ProblemOf(device, data, options.robust_scale);
   const FitStart start = FindStart(problem, options, data);
   std::string message;
   const std::optional<Posterior> posterior =

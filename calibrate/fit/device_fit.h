@@ -6,6 +6,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_options.h"
+#include "calibrate/records/engine_profile.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 
@@ -16,12 +17,13 @@ namespace trainfare::calibrate {
 Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
               const FitOptions& options = {});
-// And to kernels by themselves, which may be all that there is: then the fit
-// knows no step, so that its answers are extrapolated, as widely as a
-// datasheet's.
+// And to kernels by themselves and what engines were seen to do. Where there is
+// no more than kernels, the fit knows no step, so that its answers are
+// extrapolated, as widely as a datasheet's.
 Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
               const std::vector<KernelObservation>& kernels,
+              const std::vector<EngineProfile>& profiles,
               const FitOptions& options = {});
 
 }  // namespace trainfare::calibrate

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "calibrate/fit/engine_figures.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"
@@ -90,6 +91,7 @@ class Collector {
         return KernelModel(device_, o);
       });
     }
+    for (const EngineProfile& profile : own.profiles) AddProfile(profile);
     return std::move(data_);
   }
 
@@ -146,6 +148,29 @@ class Collector {
         });
   }
 
+  // Its time is a step's like any other.
+  void AddProfile(const EngineProfile& profile) {
+    if (!profile.step && EngineFigureCount(profile) == 0) {
+      throw InputError(
+          fmt::format("{}: expected a figure of the profile", profile.label));
+    }
+    const std::string words = Describe(profile.workload);
+    if (profile.step) {
+      const Datum datum{.devices = profile.devices, .measured = *profile.step};
+      Add(profile.label, words, words, datum, [&] {
+        return StepModel(device_, profile.workload);
+      });
+    }
+    data_.engines.push_back({profile, RunOf(profile.label)});
+  }
+
+  // The run of that label, a new one where there is none.
+  size_t RunOf(const std::string& label) {
+    const auto [run, is_new] = run_of_.emplace(label, data_.runs.size());
+    if (is_new) data_.runs.push_back(label);
+    return run->second;
+  }
+
   // `key` tells its model from others, `words` stand in the fit.
   template <class MakeModel>
   void Add(const std::string& label,
@@ -167,10 +192,8 @@ class Collector {
       }
       data_.words.push_back(words);
     }
-    const auto [run, new_run] = run_of_.emplace(label, data_.runs.size());
-    if (new_run) data_.runs.push_back(label);
     datum.model = model->second;
-    datum.run = run->second;
+    datum.run = RunOf(label);
     datum.log_measured = std::log(measured);
     datum.sigma = Sigma(datum, AssumedErrors(options_));
     const LogTimes at_prior =
@@ -251,7 +274,9 @@ FitData FitDataOf(const hardware::Device& device,
   return Collector(device, options).Collect(own);
 }
 
-FitProblem ProblemOf(const FitData& data, double robust_scale) {
+FitProblem ProblemOf(const hardware::Device& device,
+                     const FitData& data,
+                     double robust_scale) {
   std::vector<BoundedParameter> parameters;
   for (const ParameterInfo& info : data.infos) {
     parameters.push_back(Bounded(info));
@@ -269,6 +294,12 @@ FitProblem ProblemOf(const FitData& data, double robust_scale) {
     problem.Add(
         std::make_unique<TimeResiduals>(data, model, std::move(figures[model])),
         runs);
+  }
+  for (const SeenEngines& seen : data.engines) {
+    std::unique_ptr<ResidualBlock> block =
+        EngineResiduals(device, seen.profile);
+    const std::vector<size_t> runs(block->size(), seen.run);
+    if (!runs.empty()) problem.Add(std::move(block), runs);
   }
   return problem;
 }

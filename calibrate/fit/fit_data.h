@@ -14,6 +14,8 @@
 #include "calibrate/fit/own_figures.h"
 #include "calibrate/fit/problem.h"
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/engine_profile.h"
+#include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/parameter.h"
 #include "model/units.h"
@@ -46,6 +48,12 @@ struct Datum {
   bool kernel() const { return quantity == Quantity::kKernel; }
 };
 
+// What the engines of a run were seen to do besides its time.
+struct SeenEngines {
+  EngineProfile profile;
+  size_t run = 0;
+};
+
 // Everything that all fits to (parts of) the same observations share.
 struct FitData {
   // Those of the device, then, where there are kernels by themselves, the one
@@ -58,6 +66,7 @@ struct FitData {
   std::vector<TimeModel> models;
   std::vector<std::string> words;  // of each, as Describe() has them
   std::vector<Datum> data;
+  std::vector<SeenEngines> engines;
   std::vector<std::string> runs;
 };
 
@@ -84,7 +93,9 @@ FitData FitDataOf(const hardware::Device& device,
                   const OwnFigures& own,
                   const FitOptions& options);
 
-// `data` must outlive the problem; its sigmas may change meanwhile.
-FitProblem ProblemOf(const FitData& data, double robust_scale);
+// `device` and `data` must outlive the problem; its sigmas may change meanwhile.
+FitProblem ProblemOf(const hardware::Device& device,
+                     const FitData& data,
+                     double robust_scale);
 
 }  // namespace trainfare::calibrate

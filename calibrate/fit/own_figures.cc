@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -12,10 +14,33 @@ namespace trainfare::calibrate {
 
 using model::InputError;
 
+namespace {
+
+// What one of `parts` of a device did as what they all did: as many times the
+// work in the same time. Of a run over fewer of them one stands for all.
+Observation AsOfAll(Observation of_part, int64_t parts) {
+  of_part.workload.batch *= parts;
+  of_part.device_count = std::max<int64_t>(1, of_part.device_count / parts);
+  of_part.run_devices /= parts;
+  return of_part;
+}
+
+// Its figures stay: they are of the engines of one part.
+EngineProfile AsOfAll(EngineProfile of_part, int64_t parts) {
+  of_part.workload.batch *= parts;
+  of_part.devices /= parts;
+  return of_part;
+}
+
+}  // namespace
+
 std::vector<std::string> SourcesOf(const OwnFigures& own) {
   std::set<std::string> sources;
   for (const Step& step : own.steps) {
     sources.insert(step.observation.source);
+  }
+  for (const EngineProfile& profile : own.profiles) {
+    sources.insert(profile.source);
   }
   if (!own.kernels.empty()) sources.emplace(kOwnSource);
   return {sources.begin(), sources.end()};
@@ -23,19 +48,30 @@ std::vector<std::string> SourcesOf(const OwnFigures& own) {
 
 OwnFigures OfDevice(const hardware::Device& device,
                     const std::vector<Observation>& observations,
-                    const std::vector<KernelObservation>& kernels) {
-  if (observations.empty() && kernels.empty()) {
+                    const std::vector<KernelObservation>& kernels,
+                    const std::vector<EngineProfile>& profiles) {
+  const size_t figures = observations.size() + kernels.size() + profiles.size();
+  if (figures == 0) {
     throw InputError(
         fmt::format("fit of {}: expected measurements, got none", device.name));
   }
   OwnFigures own;
   std::set<std::string> others;
   int64_t of_several = 0;
-  for (const Observation& observation : observations) {
-    if (!IsDevice(device, observation.device)) {
-      others.insert(observation.device);
-    } else if (observation.device_count == 1 &&
-               !model::Offloads(observation.workload.parallel)) {
+  for (const Observation& measured : observations) {
+    const int64_t parts = PartsOf(device, measured.device);
+    if (parts == 0) {
+      others.insert(measured.device);
+      continue;
+    }
+    const int64_t count = measured.device_count;
+    if (count > 1 && count % parts != 0) {
+      ++of_several;
+      continue;
+    }
+    const Observation observation = AsOfAll(measured, parts);
+    if (observation.device_count == 1 &&
+        !model::Offloads(observation.workload.parallel)) {
       own.steps.push_back({observation, std::nullopt});
     } else if (auto joined = FittableOver(device, observation)) {
       own.steps.push_back({observation, std::move(joined)});
@@ -50,7 +86,17 @@ OwnFigures OfDevice(const hardware::Device& device,
       others.insert(kernel.device);
     }
   }
-  if (!own.steps.empty() || !own.kernels.empty()) return own;
+  for (const EngineProfile& profile : profiles) {
+    const int64_t parts = PartsOf(device, profile.device);
+    if (parts > 0) {
+      own.profiles.push_back(AsOfAll(profile, parts));
+    } else {
+      others.insert(profile.device);
+    }
+  }
+  if (!own.steps.empty() || !own.kernels.empty() || !own.profiles.empty()) {
+    return own;
+  }
   if (of_several > 0) {
     throw InputError(fmt::format(
         "fit of {}: all {} measurements of it are of several devices; a fit "
@@ -65,7 +111,7 @@ OwnFigures OfDevice(const hardware::Device& device,
   throw InputError(
       fmt::format("fit of {}: none of {} measurements is of it; they are of {}",
                   name,
-                  observations.size() + kernels.size(),
+                  figures,
                   model::JoinNames(model::NameViews(others))));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibrate/fit/joined_devices.h"
+#include "calibrate/records/engine_profile.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 
@@ -22,15 +23,18 @@ struct Step {
 struct OwnFigures {
   std::vector<Step> steps;
   std::vector<KernelObservation> kernels;
+  std::vector<EngineProfile> profiles;
 };
 
 // Who made them, in order. Kernels by themselves are of the trainer alone.
 std::vector<std::string> SourcesOf(const OwnFigures& own);
 
-// Those of the device. Throws InputError where there are none, and says whose
-// the others are.
+// Those of the device, and steps and profiles of its alike parts, as of as many
+// of them with one graph (PartsOf). Throws InputError where there are none, and
+// says whose the others are.
 OwnFigures OfDevice(const hardware::Device& device,
                     const std::vector<Observation>& observations,
-                    const std::vector<KernelObservation>& kernels);
+                    const std::vector<KernelObservation>& kernels,
+                    const std::vector<EngineProfile>& profiles);
 
 }  // namespace trainfare::calibrate

@@ -10,8 +10,8 @@
 //   r_i  residuals in their own standard deviations
 //   rho  Cauchy's loss c^2 log(1 + s / c^2) with the robust scale c, or s
 //
-// Steps, profiles, ranks, rings and powers are residuals of it (device_fit.cc,
-// profile_fit.cc, rank_fit.cc, ring_fit.cc, power.cc). What several devices
+// Steps, engines, ranks, rings and powers are residuals of it (fit_data.cc,
+// engine_figures.cc, rank_fit.cc, ring_fit.cc, power.cc). What several devices
 // share and what is each one's own are parameters alike: a block of residuals
 // has slopes over those it depends on.
 // Source: Gelman et al. 2013, Bayesian Data Analysis, 4.1; Huber & Ronchetti

@@ -21,6 +21,15 @@ bool IsDevice(const hardware::Device& device, std::string_view name) {
              device.aliases.end();
 }
 
+int64_t PartsOf(const hardware::Device& device, std::string_view name) {
+  if (IsDevice(device, name)) return 1;
+  if (!device.static_shapes) return 0;
+  const hardware::Device* part =
+      hardware::DeviceCatalog::Shipped().TryFind(name);
+  if (part == nullptr || part->part_of != device.name) return 0;
+  return device.cores / part->cores;
+}
+
 std::string SettingsOf(const model::Workload& workload) {
   std::string settings;
   settings.reserve(64);  // every prediction by a fit asks

@@ -72,6 +72,12 @@ struct KernelObservation {
 // alias, exactly.
 bool IsDevice(const hardware::Device& device, std::string_view name);
 
+// How many of what `name` means are one `device`: 1 where it is the device; as
+// many as it has where `name` is one of its alike parts and one graph spans
+// them, so that it does as many times the work of one in the same time; 0 of
+// any other.
+int64_t PartsOf(const hardware::Device& device, std::string_view name);
+
 // "fp32 eager materialised training": what a fit cannot speak of otherwise.
 std::string SettingsOf(const model::Workload& workload);
 

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "calibrate/fit/engine_figures.h"
 #include "calibrate/fit/power.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/kind_facts.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "calibrate/fit/predictor.h"
-#include "calibrate/fit/profile_fit.h"
 #include "calibrate/fit/rank_step.h"
+#include "calibrate/records/engine_profile.h"
 #include "hardware/models/step_time.h"
 #include "model/memory.h"
 #include "model/padding.h"

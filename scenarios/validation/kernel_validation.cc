@@ -124,8 +124,8 @@ std::vector<KernelRow> Refitted(const std::vector<MeasuredKernel>& kernels,
     }
     calibrate::FitOptions options;
     options.leave_one_out = left_out;
-    const calibrate::Fit fit =
-        calibrate::FitDevice(Predictors::Find(name), {}, observations, options);
+    const calibrate::Fit fit = calibrate::FitDevice(
+        Predictors::Find(name), {}, observations, {}, options);
     for (size_t i = 0; i < members.size(); ++i) {
       const calibrate::FittedRun& run = fit.runs[i];
       if (!left_out) {

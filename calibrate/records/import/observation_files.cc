@@ -11,7 +11,7 @@ std::string SourceNames(const ObservationFiles& files,
            std::any_of(source.devices.begin(),
                        source.devices.end(),
                        [&](const std::string& name) {
-                         return IsDevice(*device, name);
+                         return PartsOf(*device, name) > 0;
                        });
   };
   std::string names;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "calibrate/fit/power.h"
-#include "calibrate/fit/profile_fit.h"
 #include "calibrate/fit/rank_fit.h"
+#include "calibrate/records/engine_profile.h"
 #include "calibrate/records/memory_observation.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"

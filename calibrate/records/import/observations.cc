@@ -193,18 +193,8 @@ Fit MakeFit(const hardware::Device& device,
             const ObservationFiles& files,
             const FitOptions& options,
             std::vector<std::string>& notes) {
-  std::vector<EngineProfile> profiles;
-  for (const EngineProfile& profile : files.profiles) {
-    if (IsDevice(device, profile.device)) profiles.push_back(profile);
-  }
-  Fit fit;
-  if (profiles.empty()) {
-    fit = FitDevice(device, files.observations, files.kernels, options);
-  } else {
-    ProfileFitOptions of_profiles;
-    of_profiles.leave_one_out = options.leave_one_out;
-    fit = FitProfiles(device, profiles, of_profiles).fit;
-  }
+  Fit fit = FitDevice(
+      device, files.observations, files.kernels, files.profiles, options);
   RankFits ranks = FitRanks(device, fit, files.ranks);
   std::move(ranks.notes.begin(), ranks.notes.end(), std::back_inserter(notes));
   fit.ranks = std::move(ranks.groups);

@@ -23,9 +23,9 @@ ObservationFiles ReadObservations(
     const std::vector<std::string>& paths,
     const std::optional<RunContext>& run = std::nullopt);
 
-// The fit of `device` to what of `files` is of it: profiles where there are
-// any, else times; the ranks that it trains with, and its power. What was not
-// used is added to `notes`. Throws InputError when nothing is of it.
+// The fit of `device` to what of `files` is of it: times and what engines were
+// seen to do, the ranks that it trains with, and its power. What was not used
+// is added to `notes`. Throws InputError when nothing is of it.
 Fit MakeFit(const hardware::Device& device,
             const ObservationFiles& files,
             const FitOptions& options,

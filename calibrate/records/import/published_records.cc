@@ -71,13 +71,10 @@ bool IsOfEngines(const PublishedRow& row) {
          row.quantity == "utilisation.scalar";
 }
 
-// Adds a figure of a profile. Rates are `parts` times those of a part.
-void AddToProfile(const PublishedRow& row,
-                  double parts,
-                  EngineProfile& profile) {
+void AddToProfile(const PublishedRow& row, EngineProfile& profile) {
   const double value = row.value.low;
   const auto flops =
-      static_cast<double>(model::StepModelFlops(profile.workload)) / parts;
+      static_cast<double>(model::StepModelFlops(profile.workload));
   const std::string& quantity = row.quantity;
   if (quantity == "step_time") {
     profile.step = Seconds<>(value);
@@ -126,7 +123,7 @@ class Records {
       return;  // A run that does not say enough is in no fit.
     }
     if (profiled_.contains(row.run)) {
-      AddFigureOfProfile(row, device, workload);
+      AddToProfile(row, ProfileOf(row.run, device, workload));
       return;
     }
     if (row.quantity == "energy") {
@@ -162,34 +159,15 @@ class Records {
   }
 
  private:
-  // Takes figures of the device, and of the chip that it is a part of: its
-  // parts run alike, so that it does as many times the work of one in the same
-  // time.
-  void AddFigureOfProfile(const PublishedRow& row,
-                          const Device& device,
-                          const model::Workload& workload) {
-    const int64_t devices = published_.RunOf(row).device_count;
-    EngineProfile& own = ProfileOf(row.run, device.name, workload);
-    own.devices = devices;
-    AddToProfile(row, 1, own);
-    if (!device.part_of) return;
-    const Device& chip = DeviceCatalog::Shipped().Find(*device.part_of);
-    const int64_t parts = chip.cores / device.cores;
-    model::Workload whole = workload;
-    whole.batch *= parts;
-    EngineProfile& of_chip = ProfileOf(row.run, chip.name, whole);
-    of_chip.devices = devices / parts;
-    AddToProfile(row, static_cast<double>(parts), of_chip);
-  }
-
   EngineProfile& ProfileOf(const std::string& run,
-                           const std::string& device,
+                           const Device& device,
                            const model::Workload& workload) {
-    EngineProfile& profile = profiles_[{device, run}];
-    profile.device = device;
+    EngineProfile& profile = profiles_[{device.name, run}];
+    profile.device = device.name;
     profile.label = run;
     profile.source = published_.runs.at(run).document;
     profile.workload = workload;
+    profile.devices = published_.runs.at(run).device_count;
     return profile;
   }
 
@@ -247,11 +225,6 @@ ObservationFiles RecordsOf(const Published& published, const KeepRun& keep) {
   }
   records.Finish();
   for (auto& [document, devices] : documents) {
-    // A chip is fitted to the figures of its parts.
-    for (const std::string& name : std::set(devices)) {
-      const Device& device = DeviceCatalog::Shipped().Find(name);
-      if (device.part_of) devices.insert(*device.part_of);
-    }
     files.sources.push_back({document, std::move(devices)});
   }
   files.ranks.source = SourceNames(files);

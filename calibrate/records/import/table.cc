@@ -771,10 +771,11 @@ UsedRow Read(const TableRow& row) {
   // Its revisions are of the same people.
   const std::string& source = row["source"];
   if (!source.empty()) observation.source = source.substr(0, source.find('@'));
-  used.run = fmt::format("{}|{}|{}|{}|{}|{}|{}",
+  used.run = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}",
                          row["source"],
                          row["source_file"],
                          row["system_name"],
+                         row["model"],
                          device,
                          devices,
                          row.StackWords(),

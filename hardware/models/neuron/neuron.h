@@ -45,6 +45,7 @@ enum NeuronParameter : std::size_t {
   kNeuronKernelOverhead,
   kNeuronStepOverhead,
   kNeuronForwardOverhead,
+  kNeuronForwardOverlap,
   kNeuronParameterCount,
 };
 
@@ -59,7 +60,8 @@ inline constexpr std::array<std::string_view, kNeuronParameterCount>
                          "spill_share",
                          "kernel_overhead",
                          "step_overhead",
-                         "forward_overhead"};
+                         "forward_overhead",
+                         "forward_overlap"};
 
 inline std::span<const ParameterInfo> NeuronParameters() {
   return ParametersOf(DeviceKind::kNeuron);
@@ -68,6 +70,7 @@ inline std::span<const ParameterInfo> NeuronParameters() {
 // What one stretch of the graph asks of one core, counted.
 struct NeuronWork {
   model::Seconds<> tensor;  // at the engine's peak, padding included
+  model::Seconds<> fed;     // the same at its peak of 16 bits
   model::Seconds<> vector;  // at the engine's peak
   double function_evaluations = 0;
   model::Bytes<> parameter_bytes;
@@ -133,9 +136,13 @@ inline NeuronWork NeuronWorkOf(const Device& device,
     if (kernel.matrix_flops > 0) {
       const double array = SystolicShare(
           kernel.gemm, device.systolic_rows, device.systolic_columns);
-      work.tensor += model::Flop(static_cast<double>(kernel.matrix_flops) *
-                                 share * of_chip / array) /
-                     MatrixPeakOf(device, workload, kernel);
+      const model::Flops<> padded = model::Flop(
+          static_cast<double>(kernel.matrix_flops) * share * of_chip / array);
+      const model::FlopsPerSecond<> peak =
+          MatrixPeakOf(device, workload, kernel);
+      work.tensor += padded / peak;
+      work.fed +=
+          padded / device.MatrixPeak(model::Precision::kBf16).value_or(peak);
     }
     work.vector += model::Flop(static_cast<double>(kernel.vector_flops +
                                                    kernel.random_draws) *
@@ -163,9 +170,12 @@ inline NeuronWork NeuronWorkOf(const Device& device,
 // Busy times and traffic of a stretch of work.
 //
 //   Q = Q_parameters + a A + s A (A_pass - S)+ / A_pass
-//   tensor = F / (P h q)   vector = V / (P_v h_v)   scalar = n t_f
-//   dma = Q / (B b)
+//   tensor = F / q (1 / P + (1 / h - 1) / P_16)
+//   vector = V / (P_v h_v)   scalar = n t_f   dma = Q / (B b)
 //
+//   h       share of the peak of 16 bits that products reach in 16
+//           bits: rows are fed at one rate, so that what is lost
+//           is the same time in fp32                          [1]
 //   A       activation bytes of the stretch                   [B]
 //   A_pass  of the whole pass forward and back; of the largest
 //           block where there is a forward pass alone         [B]
@@ -181,7 +191,8 @@ NeuronActivity<T> NeuronActivityOf(const Device& device,
                                    std::span<const T> p) {
   const auto of_chip = static_cast<double>(device.cores);
   NeuronActivity<T> activity;
-  activity.tensor = work.tensor / p[kNeuronTensorEfficiency];
+  activity.tensor = work.fed * (1.0 / p[kNeuronTensorEfficiency] - 1.0) +
+                    model::Seconds<T>(T(work.tensor.base()));
   activity.vector = work.vector / p[kNeuronVectorEfficiency];
   activity.scalar =
       model::Seconds<T>(p[kNeuronScalarOp]) * work.function_evaluations;
@@ -203,7 +214,8 @@ NeuronActivity<T> NeuronActivityOf(const Device& device,
 //
 //   c = max + (1 - v) (sum - max)
 //
-//   v  share of the shorter engines' time that is hidden  [1]  0: take turns
+//   v  share of the shorter engines' time that is hidden  [1]  0: take turns;
+//      more in a graph of a forward pass alone, which keeps nothing for later
 template <class T>
 model::Seconds<T> NeuronEngineTime(const NeuronActivity<T>& busy, T overlap) {
   const model::Seconds<T> sum = busy.tensor + busy.vector + busy.scalar;
@@ -268,6 +280,11 @@ StepTime<T> NeuronStep(const Device& device,
   const NeuronStepWork work = NeuronStepWorkOf(device, workload, kernels);
   const double level =
       CompilerLevelFactor(device, workload.stack.compiler_level);
+  const bool alone = workload.work == model::Work::kForward;
+  const NeuronParameter overlap =
+      alone ? kNeuronForwardOverlap : kNeuronEngineOverlap;
+  const NeuronParameter overhead =
+      alone ? kNeuronForwardOverhead : kNeuronStepOverhead;
   return SumSegments<T>(
       workload,
       kernels,
@@ -278,8 +295,7 @@ StepTime<T> NeuronStep(const Device& device,
         const NeuronActivity<T> busy =
             NeuronActivityOf<T>(device, of_segment, work.pass_activations, p);
         PhaseTime<T> time;
-        const model::Seconds<T> engines =
-            NeuronEngineTime<T>(busy, p[kNeuronEngineOverlap]);
+        const model::Seconds<T> engines = NeuronEngineTime<T>(busy, p[overlap]);
         const model::Seconds<T> sum = busy.tensor + busy.vector + busy.scalar;
         if (sum.base() > 0) {
           time.matrix = engines * (busy.tensor / sum);
@@ -300,9 +316,7 @@ StepTime<T> NeuronStep(const Device& device,
         time.memory = exposed - time.spill;
         return time * (level * static_cast<double>(segment.repeat));
       },
-      model::Seconds<T>(
-          p[workload.work == model::Work::kForward ? kNeuronForwardOverhead
-                                                   : kNeuronStepOverhead]));
+      model::Seconds<T>(p[overhead]));
 }
 
 // The kind's row, and its formula by the name that all kinds share.

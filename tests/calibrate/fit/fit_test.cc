@@ -190,7 +190,7 @@ TEST_CASE("kernels by themselves recover the parameters behind them") {
   options.model_sigma = 1e-4;
   options.kernel_sigma = 1e-4;
   options.leave_one_out = false;
-  const Fit fit = FitDevice(device, {}, kernels, options);
+  const Fit fit = FitDevice(device, {}, kernels, {}, options);
   const int recovered = CheckRecovered(device, fit, truth);
   // Not: the bf16 ratio, what a step spends between its phases, and what an
   // operation costs within a step.
@@ -233,7 +233,7 @@ TEST_CASE("kernels narrow what a few steps leave open, and no more") {
   const auto kernels =
       SyntheticKernels(device, truth, 0.2 * in_step_s, few, 0.1);
   const Fit alone = FitDevice(device, steps);
-  const Fit both = FitDevice(device, steps, kernels);
+  const Fit both = FitDevice(device, steps, kernels, {});
   CHECK_FALSE(alone.alone.has_value());
   CHECK(both.alone->value < 0.5 * in_step_s);
   CHECK(both.provenance.runs == 2);

@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/fit_options.h"
 #include "calibrate/fit/predictor.h"
-#include "calibrate/fit/profile_fit.h"
+#include "calibrate/records/engine_profile.h"
 #include "calibrate/records/import/observations.h"
 #include "calibrate/records/import/published_records.h"
 #include "model/error.h"
@@ -84,49 +85,45 @@ TEST_CASE("shipped fits of published figures are what a command makes") {
     }
     ++compared;
   }
-  // V100, A10, A10G, TPU v2 and v3, Trainium and its core, Cerebras, Groq,
-  // SambaNova.
-  CHECK(compared == 10);
+  // V100, A10, A10G, TPU v2 and v3, Cerebras, Groq, SambaNova.
+  CHECK(compared == 8);
 }
 
 TEST_CASE("Trainium: a chip is its two cores, each with half the batch") {
-  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
-  const auto profiles = [](const char* device) {
-    std::vector<EngineProfile> of_device;
-    for (const EngineProfile& profile : Records().profiles) {
-      if (profile.device == device) of_device.push_back(profile);
-    }
-    return of_device;
-  };
-  ProfileFitOptions options;
-  options.leave_one_out = false;
-  const ProfileFit core = FitProfiles(
-      catalog.Find("trainium1_core"), profiles("trainium1_core"), options);
-  const ProfileFit chip =
-      FitProfiles(catalog.Find("trainium1"), profiles("trainium1"), options);
-  REQUIRE(core.modelled.size() == chip.modelled.size());
-  for (size_t i = 0; i < core.modelled.size(); ++i) {
-    CHECK(chip.modelled[i].label == core.modelled[i].label);
-    CHECK(chip.modelled[i].workload.batch ==
-          2 * core.modelled[i].workload.batch);
-    CHECK(chip.modelled[i].step->base() ==
-          doctest::Approx(core.modelled[i].step->base()).epsilon(0.02));
+  const Fit core = Made("trainium1_core");
+  const Fit chip = Made("trainium1");
+  REQUIRE(core.runs.size() == chip.runs.size());
+  REQUIRE(core.runs.size() == 4);
+  for (size_t i = 0; i < core.runs.size(); ++i) {
+    CHECK(chip.runs[i].label == core.runs[i].label);
+    CHECK(chip.runs[i].place->batch == 2 * core.runs[i].place->batch);
+    CHECK(chip.runs[i].modelled.base() ==
+          doctest::Approx(core.runs[i].modelled.base()).epsilon(0.02));
   }
+  CHECK(core.provenance.observations == 23);
+  CHECK(chip.provenance.observations == 23);
+  CHECK(core.provenance.runs == 9);
 }
 
 TEST_CASE("profiles of another kind of device are refused") {
   const std::vector<EngineProfile>& profiles = Records().profiles;
-  CHECK_THROWS_WITH_AS(
-      FitProfiles(DeviceCatalog::Shipped().Find("tpu_v2"), profiles),
-      "fit of tpu_v2 to profiles: expected a device of NeuronCores",
-      model::InputError);
+  const auto fit_of = [](const char* device, const EngineProfile& profile) {
+    return FitDevice(DeviceCatalog::Shipped().Find(device), {}, {}, {profile});
+  };
+  EngineProfile of_tpu = profiles.front();
+  of_tpu.device = "tpu_v2";
+  CHECK_THROWS_WITH_AS(fit_of("tpu_v2", of_tpu),
+                       (of_tpu.label + ": expected a profile of a device of "
+                                       "NeuronCores, got one of tpu_v2")
+                           .c_str(),
+                       model::InputError);
   EngineProfile empty;
   empty.label = "nothing";
+  empty.device = "trainium1_core";
   empty.workload = profiles.front().workload;
-  CHECK_THROWS_WITH_AS(
-      FitProfiles(DeviceCatalog::Shipped().Find("trainium1_core"), {empty}),
-      "nothing: expected a figure of the profile",
-      model::InputError);
+  CHECK_THROWS_WITH_AS(fit_of("trainium1_core", empty),
+                       "nothing: expected a figure of the profile",
+                       model::InputError);
 }
 
 TEST_CASE("a fit that rests on two numbers has a wide interval") {

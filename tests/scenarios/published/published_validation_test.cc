@@ -312,7 +312,7 @@ TEST_CASE("records of a device are what a fit is made of") {
   CHECK(of_device["cerebras_wse2"] == 3);
   CHECK(of_device["groq_lpu"] == 4);
   CHECK(of_device["sambanova_sn10"] == 2);
-  CHECK(records.profiles.size() == 18);  // 9 of a core, 9 of the chip
+  CHECK(records.profiles.size() == 9);  // of a core
   CHECK(records.ranks.collectives.size() == 6);
   // For 2 and for 4 ranks: the step, its backward pass, its update, and the
   // run.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,8 +15,11 @@
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/joined_devices.h"
+#include "calibrate/fit/own_figures.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/engine_profile.h"
+#include "calibrate/records/import/observation_files.h"
 #include "calibrate/records/import/observations.h"
 #include "calibrate/records/import/published_records.h"
 #include "hardware/models/device_models.h"
@@ -778,11 +782,12 @@ TEST_CASE("every published table is read, and every row accounted for" *
   }
 }
 
-// What the model that ships makes of a row by a fit's values; of several
+// What the model that ships makes of a step by a fit's values; of several
 // devices by its shares of their links, too.
 model::Seconds<> ModelledBy(const Fit& fit,
                             const hardware::Device& device,
-                            const Observation& row) {
+                            const Step& measured) {
+  const Observation& row = measured.observation;
   const model::Workload workload = OnDevices(row.workload, row.device_count);
   const std::vector<double> values = fit.Values();
   const auto step =
@@ -790,55 +795,98 @@ model::Seconds<> ModelledBy(const Fit& fit,
                                      workload,
                                      model::ExpandKernels(workload),
                                      std::span<const double>(values));
-  if (row.device_count == 1) return PartOf(step, row.quantity);
+  if (!measured.joined) return PartOf(step, row.quantity);
   return StepOverRanks(workload,
                        step,
-                       DatasheetRanks(JoinedBy(device, row),
+                       DatasheetRanks(*measured.joined,
                                       NumbersOf(device.kind, fit.joined)))
       .total();
 }
 
-// A fit that another version of the model made would say so nowhere.
-TEST_CASE("shipped fits of GPUs are of the model that ships" *
-          doctest::test_suite("shared") *
-          doctest::skip(!SharedHas("measurements"))) {
-  const fs::path folder = SharedPath("measurements");
-  std::map<std::pair<std::string, Quantity>, Observation> known;
+struct Sources {
+  std::vector<Observation> observations;
+  std::vector<EngineProfile> profiles;
+};
+
+// What GPUs' and NeuronCores' fits were made of; rows of tables by the file's
+// name.
+Sources SourcesOfFits() {
+  ObservationFiles published =
+      RecordsOf(LoadPublished(TRAINFARE_ROOT "/scenarios/published"));
+  Sources sources{std::move(published.observations),
+                  std::move(published.profiles)};
   for (const char* file : {"nvidia_dle_training.csv",
                            "lambda_deeplearning_benchmark.csv",
                            "neusight_labels.csv",
-                           "deepspeed_bert.csv"}) {
-    for (Observation& o : ReadTable((folder / file).string()).observations) {
-      const std::string label = fs::path(o.label).filename().string();
-      known.insert_or_assign({label, o.quantity}, std::move(o));
+                           "deepspeed_bert.csv",
+                           "aws_neuron.csv"}) {
+    for (Observation& o :
+         ReadTable((fs::path(SharedPath("measurements")) / file).string())
+             .observations) {
+      o.label = fs::path(o.label).filename().string();
+      sources.observations.push_back(std::move(o));
     }
   }
-  for (Observation& o :
-       RecordsOf(LoadPublished(TRAINFARE_ROOT "/scenarios/published"))
-           .observations) {
-    known.insert_or_assign({o.label, o.quantity}, std::move(o));
+  return sources;
+}
+
+// The steps of a device by label and quantity; more rows than one have a label
+// where a table has a run in parts.
+using StepsOfDevice = std::map<std::pair<std::string, Quantity>, Step>;
+
+StepsOfDevice StepsOf(const hardware::Device& device, const Sources& sources) {
+  OwnFigures own = OfDevice(device, sources.observations, {}, sources.profiles);
+  StepsOfDevice steps;
+  for (Step& step : own.steps) {
+    const auto key =
+        std::pair(step.observation.label, step.observation.quantity);
+    steps.insert_or_assign(key, std::move(step));
   }
+  for (const EngineProfile& profile : own.profiles) {
+    if (!profile.step) continue;
+    Observation of_profile;
+    of_profile.workload = profile.workload;
+    of_profile.measured = *profile.step;
+    steps.insert_or_assign(std::pair(profile.label, Quantity::kStep),
+                           Step{std::move(of_profile), std::nullopt});
+  }
+  return steps;
+}
+
+// A fit that another version of the model made would say so nowhere.
+TEST_CASE("shipped fits are of the model that ships" *
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("measurements"))) {
+  const Sources sources = SourcesOfFits();
   int64_t compared = 0;
+  std::set<std::string> neuron;
   for (const fs::path& path : fs::directory_iterator(kFits)) {
     if (path.extension() != ".yaml") continue;
     const Fit fit = LoadFit(path.string());
     const hardware::Device& device =
         hardware::DeviceCatalog::Shipped().Find(fit.device);
-    if (device.kind != hardware::DeviceKind::kGpu) continue;
+    const bool of_neuron = device.kind == hardware::DeviceKind::kNeuron;
+    if (!of_neuron && device.kind != hardware::DeviceKind::kGpu) continue;
+    if (of_neuron) neuron.insert(device.name);
     CAPTURE(fit.device);
+    const StepsOfDevice known = StepsOf(device, sources);
     for (const FittedRun& run : fit.runs) {
       CAPTURE(run.label);
-      const auto row = known.find({run.label, run.quantity});
-      REQUIRE(row != known.end());
-      CHECK(Describe(row->second.workload) == run.workload);
-      CHECK(model::ToSeconds(row->second.measured) ==
+      const auto found = known.find({run.label, run.quantity});
+      REQUIRE(found != known.end());
+      const Observation& row = found->second.observation;
+      CHECK(Describe(row.workload) == run.workload);
+      CHECK(model::ToSeconds(row.measured) ==
             doctest::Approx(model::ToSeconds(run.measured)));
-      CHECK(model::ToSeconds(ModelledBy(fit, device, row->second)) ==
+      CHECK(model::ToSeconds(ModelledBy(fit, device, found->second)) ==
             doctest::Approx(model::ToSeconds(run.modelled)).epsilon(1e-6));
       ++compared;
     }
   }
-  CHECK(compared > 250);
+  CHECK(compared > 400);
+  CHECK(neuron ==
+        std::set<std::string>{
+            "inferentia2", "inferentia2_core", "trainium1", "trainium1_core"});
 }
 
 // The refits tell how far the leverages may be trusted: not further than the
