@@ -819,6 +819,7 @@ Sources SourcesOfFits() {
                            "lambda_deeplearning_benchmark.csv",
                            "neusight_labels.csv",
                            "deepspeed_bert.csv",
+                           "nvidia_dle_inference.csv",
                            "aws_neuron.csv"}) {
     for (Observation& o :
          ReadTable((fs::path(SharedPath("measurements")) / file).string())
