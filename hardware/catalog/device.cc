@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "hardware/catalog/device_fields.h"
+#include "hardware/catalog/device_spelling.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_fields.h"
@@ -235,20 +236,27 @@ const Device* DeviceCatalog::TryFind(std::string_view name) const {
       return &device;
     }
   }
-  return nullptr;
+  return SpelledAlike(state_->all, name);
 }
 
 const Device& DeviceCatalog::Find(std::string_view name) const {
   const Device* found = TryFind(name);
   if (found != nullptr) return *found;
-  std::vector<std::string_view> names = {"cpu"};
-  for (const Device& device : devices()) names.emplace_back(device.name);
-  throw InputError(fmt::format("unknown device \"{}\"{}{}",
-                               name,
-                               model::DidYouMean(name, names),
-                               model::Nearest(name, names).empty()
-                                   ? "; see: trainfare list devices"
-                                   : " see: trainfare list devices"));
+  std::vector<std::string_view> names = PerhapsMeant(devices(), name);
+  std::string hint;
+  if (names.empty()) {
+    names.emplace_back("cpu");
+    for (const Device& device : devices()) names.emplace_back(device.name);
+    hint = model::DidYouMean(name, names);
+  } else {
+    hint = fmt::format("; did you mean {}?",
+                       model::QuotedAlternatives({names.begin(), names.end()}));
+  }
+  throw InputError(
+      fmt::format("unknown device \"{}\"{}{} trainfare list devices",
+                  name,
+                  hint,
+                  hint.empty() ? "; see:" : " see:"));
 }
 
 }  // namespace trainfare::hardware

@@ -125,8 +125,9 @@ class DeviceCatalog {
   static DeviceCatalog Load(const std::string& directory);
 
   const std::vector<Device>& devices() const;
-  // By name, reported name or alias, exactly (letter case ignored in names);
-  // "cpu" is the host. Throws InputError with the nearest names.
+  // By name, reported name or alias (letter case ignored in names), else by the
+  // way people spell them (hardware/catalog/device_spelling.h); "cpu" is the
+  // host. Throws InputError with the names that may be meant.
   const Device& Find(std::string_view name) const;
   const Device* TryFind(std::string_view name) const;  // nullptr: unknown
 

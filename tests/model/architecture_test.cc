@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/error.h"
 #include "model/presets.h"
@@ -87,6 +89,46 @@ TEST_CASE("tensors and their counts agree") {
 TEST_CASE("RoBERTa's positions begin at two") {
   CHECK(FindArchitecture("roberta-base").max_sequence_length() == 512);
   CHECK(!FindArchitecture("transformer-base").max_sequence_length());
+}
+
+TEST_CASE("a model is found however people spell it") {
+  for (const auto& [spelled, name] :
+       std::vector<std::pair<const char*, const char*>>{
+           {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
+           {"Meta-Llama-3-8B", "llama-3-8b"},
+           {"Llama 3.3 70B", "llama-3.1-70b"},
+           {"llama2-70b-chat-hf", "llama-2-70b"},
+           {"huggyllama/llama-7b", "llama-2-7b"},
+           {"Qwen/Qwen3-8B-Base", "qwen3-8b"},
+           {"qwen3 30b a3b", "qwen3-30b-a3b"},
+           {"mistralai/Mistral-7B-v0.1", "mistral-7b-v0.1"},
+           {"Mistral 7B v0.3", "mistral-7b"},
+           {"google/gemma-2-9b-it", "gemma-2-9b"},
+           {"GPT-2 XL", "gpt2-xl"},
+           {"BERT Large", "bert-large-uncased"}}) {
+    CAPTURE(spelled);
+    CHECK(FindArchitecture(spelled).name == name);
+  }
+  for (const Architecture& preset : ArchitecturePresets()) {
+    CAPTURE(preset.name);
+    CHECK(SpelledArchitecture(preset.name)->name == preset.name);
+    CHECK(SpelledArchitecture("someone/" + preset.name)->name == preset.name);
+  }
+  // Other vocabularies, sizes and places are other models.
+  for (const char* none : {"mistral-7b-v0.2",
+                           "llama-3-9b",
+                           "llama",
+                           "bert",
+                           "base",
+                           "instruct",
+                           "",
+                           "/",
+                           "./llama-3-8b",
+                           "/models/llama-3-8b",
+                           "a/b/llama-3-8b"}) {
+    CAPTURE(none);
+    CHECK(SpelledArchitecture(none) == nullptr);
+  }
 }
 
 TEST_CASE("an unknown model names the nearest") {

@@ -44,24 +44,6 @@ Architecture Decoder(const TableRow& row, std::string name) {
   return a;
 }
 
-// Letters and digits alone: "llama3.1-8b" is "llama-3.1-8b".
-std::string Letters(std::string_view name) {
-  std::string letters;
-  for (const char c : name) {
-    if (c != '-' && c != '.' && c != '_' && c != ' ') letters += c;
-  }
-  return letters;
-}
-
-// A preset of this name, however it is hyphenated.
-std::optional<Architecture> PresetNamed(std::string_view name) {
-  const std::string letters = Letters(name);
-  for (const Architecture& preset : model::ArchitecturePresets()) {
-    if (Letters(preset.name) == letters) return preset;
-  }
-  return std::nullopt;
-}
-
 // Blocks as those of `blocks`, dimensions as the columns say.
 Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   Architecture a = std::move(blocks);
@@ -141,8 +123,8 @@ Architecture ArchitectureOf(const TableRow& row) {
     }
     return a;
   }
-  if (auto preset = PresetNamed(name)) {
-    return OfFamily(row, std::move(*preset), /*of_name=*/true);
+  if (const Architecture* preset = model::SpelledArchitecture(name)) {
+    return OfFamily(row, *preset, /*of_name=*/true);
   }
   for (const ModelFamily& family : rules.model_families) {
     if (!name.starts_with(family.beginning)) continue;

@@ -1,0 +1,163 @@
+#include "hardware/catalog/device_spelling.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "model/letters.h"
+
+namespace trainfare::hardware {
+namespace {
+
+// Words that tell no two devices apart.
+constexpr std::array<std::string_view, 27> kIdleWords = {
+    "nvidia",     "amd",   "intel",  "google",  "aws",         "amazon",
+    "habana",     "cloud", "tesla",  "geforce", "instinct",    "gpu",
+    "tpuchip",    "chip",  "ai",     "r",       "accelerator", "oam",
+    "hbm2",       "hbm2e", "hbm3",   "hbm3e",   "server",      "workstation",
+    "generation", "nvl72", "edition"};
+
+// How far apart two figures of one memory may be: 141 GB are 140.4.
+constexpr double kSameMemory = 0.03;
+
+constexpr size_t kMostMeant = 6;
+
+// From the strictest on: which letters of the joined words count.
+enum class Letters { kAll, kAnySocket, kNoSeries };
+constexpr std::array kLetters = {
+    Letters::kAll, Letters::kAnySocket, Letters::kNoSeries};
+
+struct Spelling {
+  std::string letters;
+  std::optional<int64_t> gigabytes;
+};
+
+bool IsUnit(std::string_view text) {
+  return text == "gb" || text == "gib" || text == "g";
+}
+
+// 80 of "80gb", or of "80" before "gb", which `next` is then.
+std::optional<int64_t> GigabytesOf(std::string_view word,
+                                   std::string_view next) {
+  int64_t value = 0;
+  const char* end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc() || rest == word.data()) return std::nullopt;
+  const std::string_view unit(rest, static_cast<size_t>(end - rest));
+  if (unit.empty() ? !IsUnit(next) : !IsUnit(unit)) return std::nullopt;
+  return value;
+}
+
+Spelling SpellingOf(std::string_view name) {
+  Spelling spelling;
+  const std::vector<std::string> words = model::WordsOf(name);
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string_view next =
+        i + 1 < words.size() ? std::string_view(words[i + 1]) : "";
+    if (const auto gigabytes = GigabytesOf(words[i], next)) {
+      spelling.gigabytes = gigabytes;
+      if (IsUnit(next)) ++i;
+    } else if (std::find(kIdleWords.begin(), kIdleWords.end(), words[i]) ==
+               kIdleWords.end()) {
+      spelling.letters += words[i];
+    }
+  }
+  return spelling;
+}
+
+std::string Reduced(std::string letters, Letters which) {
+  if (which == Letters::kAll) return letters;
+  const size_t socket = letters.find("sxm");
+  if (socket != std::string::npos && socket + 3 < letters.size() &&
+      letters[socket + 3] >= '0' && letters[socket + 3] <= '9') {
+    letters.erase(socket + 3, 1);
+  }
+  if (which == Letters::kNoSeries &&
+      (letters.starts_with("rtx") || letters.starts_with("gtx"))) {
+    letters.erase(0, 3);
+  }
+  return letters;
+}
+
+bool HasMemory(const Device& device, const Spelling& asked) {
+  if (!asked.gigabytes) return true;
+  const auto bytes = model::ToBytes(device.memory_capacity);
+  const auto gigabytes = static_cast<double>(*asked.gigabytes);
+  return std::abs(bytes / (gigabytes * 1e9) - 1.0) < kSameMemory ||
+         std::abs(bytes / (gigabytes * 1073741824.0) - 1.0) < kSameMemory;
+}
+
+// Whether one of the device's names is spelled as `accepts` asks.
+template <class Accepts>
+bool AnyName(const Device& device, Letters which, const Accepts& accepts) {
+  const auto accepted = [&](const std::string& name) {
+    Spelling spelling = SpellingOf(name);
+    spelling.letters = Reduced(std::move(spelling.letters), which);
+    return accepts(spelling);
+  };
+  return accepted(device.name) || accepted(device.reported_name) ||
+         std::any_of(device.aliases.begin(), device.aliases.end(), accepted);
+}
+
+// Those of the same letters: by their own names with as much said of the
+// memory, else by any name with memory that agrees.
+std::vector<const Device*> Alike(const std::vector<Device>& devices,
+                                 const Spelling& asked,
+                                 Letters which) {
+  const std::string letters = Reduced(asked.letters, which);
+  std::vector<const Device*> as_said;
+  std::vector<const Device*> agreeing;
+  for (const Device& device : devices) {
+    if (!HasMemory(device, asked)) continue;
+    const auto same_letters = [&](const Spelling& of_device) {
+      return of_device.letters == letters;
+    };
+    if (!AnyName(device, which, same_letters)) continue;
+    agreeing.push_back(&device);
+    const Spelling own = SpellingOf(device.name);
+    if (Reduced(own.letters, which) == letters &&
+        own.gigabytes == asked.gigabytes) {
+      as_said.push_back(&device);
+    }
+  }
+  return as_said.empty() ? agreeing : as_said;
+}
+
+}  // namespace
+
+const Device* SpelledAlike(const std::vector<Device>& devices,
+                           std::string_view name) {
+  const Spelling asked = SpellingOf(name);
+  for (const Letters which : kLetters) {
+    if (Reduced(asked.letters, which).empty()) return nullptr;
+    const std::vector<const Device*> alike = Alike(devices, asked, which);
+    if (!alike.empty()) return alike.size() == 1 ? alike.front() : nullptr;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> PerhapsMeant(const std::vector<Device>& devices,
+                                           std::string_view name) {
+  const Spelling asked = SpellingOf(name);
+  const std::string letters = Reduced(asked.letters, Letters::kNoSeries);
+  std::vector<std::string_view> meant;
+  if (letters.size() < 2) return meant;
+  for (const Device& device : devices) {
+    if (meant.size() == kMostMeant) break;
+    if (!HasMemory(device, asked)) continue;
+    if (AnyName(device, Letters::kNoSeries, [&](const Spelling& of_device) {
+          return of_device.letters.starts_with(letters);
+        })) {
+      meant.push_back(device.name);
+    }
+  }
+  return meant;
+}
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,90 @@
+#include "hardware/catalog/device_spelling.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hardware/catalog/device.h"
+
+namespace trainfare::hardware {
+namespace {
+
+const std::vector<Device>& All() { return DeviceCatalog::Shipped().devices(); }
+
+std::string Named(std::string_view name) {
+  const Device* found = SpelledAlike(All(), name);
+  return found == nullptr ? "" : found->name;
+}
+
+std::vector<std::string> Meant(std::string_view name) {
+  const auto names = PerhapsMeant(All(), name);
+  return {names.begin(), names.end()};
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a device is found however people spell it") {
+  for (const auto& [spelled, name] :
+       std::vector<std::pair<const char*, const char*>>{
+           {"H100 PCIe", "h100_pcie"},
+           {"nvidia h100 80gb hbm3", "h100_sxm"},
+           {"H100-80GB-SXM5", "h100_sxm"},
+           {"H100 SXM", "h100_sxm"},
+           {"H100 NVL 94 GB", "h100_nvl"},
+           {"NVIDIA H200 SXM 141GB", "h200_sxm"},
+           {"A100-SXM-80GB", "a100_sxm4_80gb"},
+           {"V100-SXM3-32GB", "v100_sxm3_32gb"},
+           {"RTX4090", "rtx_4090"},
+           {"4090", "rtx_4090"},
+           {"GeForce RTX 3080 10GB", "rtx_3080_10gb"},
+           {"A5000", "rtx_a5000"},
+           {"NVIDIA L4 24GB", "l4"},
+           {"GB200 NVL72", "gb200"},
+           {"AMD Instinct MI300X OAM", "mi300x"},
+           {"TPU v5p", "tpu_v5p"},
+           {"Cloud TPU v4", "tpu_v4"},
+           {"Gaudi 2", "gaudi2"},
+           {"Titan RTX", "titan_rtx"},
+           {"RTX PRO 6000 Blackwell Server Edition",
+            "rtx_pro_6000_blackwell"}}) {
+    CAPTURE(spelled);
+    CHECK(Named(spelled) == name);
+  }
+}
+
+TEST_CASE("of several devices, and of other memory, none is found") {
+  CHECK(Named("H100").empty());           // 80 and 96 GB
+  CHECK(Named("A100 SXM4").empty());      // 40 and 80 GB
+  CHECK(Named("V100 SXM 32GB").empty());  // SXM2 and SXM3
+  CHECK(Named("RTX 4090 48GB").empty());
+  CHECK(Named("L40S 24GB").empty());
+  for (const char* none :
+       {"", " ", "GPU", "NVIDIA", "80GB", "rtx", "sxm", "\xf0"}) {
+    CAPTURE(none);
+    CHECK(Named(none).empty());
+  }
+}
+
+TEST_CASE("every device's names are its own") {
+  for (const Device& device : All()) {
+    CAPTURE(device.name);
+    CHECK(Named(device.name) == device.name);
+  }
+}
+
+TEST_CASE("names that may be meant begin alike and have the memory") {
+  CHECK(Meant("P100") == Names{"p100_pcie_16gb"});
+  CHECK(Meant("V100 PCIe") == Names{"v100_pcie_16gb", "v100_pcie_32gb"});
+  CHECK(Meant("A100 PCIe 80 GB") == Names{"a100_pcie_80gb"});
+  CHECK(Meant("RTX 6000") == Names{"rtx_6000_ada"});
+  CHECK(Meant("K80").empty());
+  CHECK(Meant("").empty());
+  CHECK(Meant("a").empty());
+}
+
+}  // namespace trainfare::hardware
