@@ -216,6 +216,23 @@ const std::vector<Device>& DeviceCatalog::devices() const {
   return state_->all;
 }
 
+namespace {
+
+std::vector<DeviceNames> NamesOf(const std::vector<Device>& devices) {
+  std::vector<DeviceNames> names;
+  names.reserve(devices.size());
+  for (const Device& device : devices) {
+    DeviceNames one{
+        device.name, {device.reported_name}, device.memory_capacity};
+    one.others.insert(
+        one.others.end(), device.aliases.begin(), device.aliases.end());
+    names.push_back(std::move(one));
+  }
+  return names;
+}
+
+}  // namespace
+
 const Device* DeviceCatalog::TryFind(std::string_view name) const {
   if (name.empty()) return nullptr;
   const std::string lowered = model::Lowered(name);
@@ -236,13 +253,14 @@ const Device* DeviceCatalog::TryFind(std::string_view name) const {
       return &device;
     }
   }
-  return SpelledAlike(state_->all, name);
+  const auto spelled = SpelledAlike(NamesOf(state_->all), name);
+  return spelled ? &state_->all[*spelled] : nullptr;
 }
 
 const Device& DeviceCatalog::Find(std::string_view name) const {
   const Device* found = TryFind(name);
   if (found != nullptr) return *found;
-  std::vector<std::string_view> names = PerhapsMeant(devices(), name);
+  std::vector<std::string_view> names = PerhapsMeant(NamesOf(devices()), name);
   std::string hint;
   if (names.empty()) {
     names.emplace_back("cpu");

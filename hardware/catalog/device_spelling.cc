@@ -4,9 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,12 +14,12 @@ namespace trainfare::hardware {
 namespace {
 
 // Words that tell no two devices apart.
-constexpr std::array<std::string_view, 27> kIdleWords = {
-    "nvidia",     "amd",   "intel",  "google",  "aws",         "amazon",
-    "habana",     "cloud", "tesla",  "geforce", "instinct",    "gpu",
-    "tpuchip",    "chip",  "ai",     "r",       "accelerator", "oam",
-    "hbm2",       "hbm2e", "hbm3",   "hbm3e",   "server",      "workstation",
-    "generation", "nvl72", "edition"};
+constexpr std::array<std::string_view, 26> kIdleWords = {
+    "nvidia", "amd",    "intel", "google",      "aws",         "amazon",
+    "habana", "cloud",  "tesla", "geforce",     "instinct",    "gpu",
+    "chip",   "ai",     "r",     "accelerator", "oam",         "hbm2",
+    "hbm2e",  "hbm3",   "hbm3e", "server",      "workstation", "generation",
+    "nvl72",  "edition"};
 
 // How far apart two figures of one memory may be: 141 GB are 140.4.
 constexpr double kSameMemory = 0.03;
@@ -85,9 +83,9 @@ std::string Reduced(std::string letters, Letters which) {
   return letters;
 }
 
-bool HasMemory(const Device& device, const Spelling& asked) {
+bool HasMemory(const DeviceNames& device, const Spelling& asked) {
   if (!asked.gigabytes) return true;
-  const auto bytes = model::ToBytes(device.memory_capacity);
+  const auto bytes = model::ToBytes(device.memory);
   const auto gigabytes = static_cast<double>(*asked.gigabytes);
   return std::abs(bytes / (gigabytes * 1e9) - 1.0) < kSameMemory ||
          std::abs(bytes / (gigabytes * 1073741824.0) - 1.0) < kSameMemory;
@@ -95,35 +93,36 @@ bool HasMemory(const Device& device, const Spelling& asked) {
 
 // Whether one of the device's names is spelled as `accepts` asks.
 template <class Accepts>
-bool AnyName(const Device& device, Letters which, const Accepts& accepts) {
-  const auto accepted = [&](const std::string& name) {
+bool AnyName(const DeviceNames& device, Letters which, const Accepts& accepts) {
+  const auto accepted = [&](std::string_view name) {
     Spelling spelling = SpellingOf(name);
     spelling.letters = Reduced(std::move(spelling.letters), which);
     return accepts(spelling);
   };
-  return accepted(device.name) || accepted(device.reported_name) ||
-         std::any_of(device.aliases.begin(), device.aliases.end(), accepted);
+  return accepted(device.name) ||
+         std::any_of(device.others.begin(), device.others.end(), accepted);
 }
 
-// Those of the same letters: by their own names with as much said of the
-// memory, else by any name with memory that agrees.
-std::vector<const Device*> Alike(const std::vector<Device>& devices,
-                                 const Spelling& asked,
-                                 Letters which) {
+// Places of those of the same letters: by their own names with as much said of
+// the memory, else by any name with memory that agrees.
+std::vector<size_t> Alike(const std::vector<DeviceNames>& devices,
+                          const Spelling& asked,
+                          Letters which) {
   const std::string letters = Reduced(asked.letters, which);
-  std::vector<const Device*> as_said;
-  std::vector<const Device*> agreeing;
-  for (const Device& device : devices) {
-    if (!HasMemory(device, asked)) continue;
-    const auto same_letters = [&](const Spelling& of_device) {
-      return of_device.letters == letters;
-    };
-    if (!AnyName(device, which, same_letters)) continue;
-    agreeing.push_back(&device);
-    const Spelling own = SpellingOf(device.name);
+  std::vector<size_t> as_said;
+  std::vector<size_t> agreeing;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (!HasMemory(devices[i], asked)) continue;
+    if (!AnyName(devices[i], which, [&](const Spelling& of_device) {
+          return of_device.letters == letters;
+        })) {
+      continue;
+    }
+    agreeing.push_back(i);
+    const Spelling own = SpellingOf(devices[i].name);
     if (Reduced(own.letters, which) == letters &&
         own.gigabytes == asked.gigabytes) {
-      as_said.push_back(&device);
+      as_said.push_back(i);
     }
   }
   return as_said.empty() ? agreeing : as_said;
@@ -131,24 +130,25 @@ std::vector<const Device*> Alike(const std::vector<Device>& devices,
 
 }  // namespace
 
-const Device* SpelledAlike(const std::vector<Device>& devices,
-                           std::string_view name) {
+std::optional<size_t> SpelledAlike(const std::vector<DeviceNames>& devices,
+                                   std::string_view name) {
   const Spelling asked = SpellingOf(name);
   for (const Letters which : kLetters) {
-    if (Reduced(asked.letters, which).empty()) return nullptr;
-    const std::vector<const Device*> alike = Alike(devices, asked, which);
-    if (!alike.empty()) return alike.size() == 1 ? alike.front() : nullptr;
+    if (Reduced(asked.letters, which).empty()) return std::nullopt;
+    const std::vector<size_t> alike = Alike(devices, asked, which);
+    if (alike.size() > 1) return std::nullopt;
+    if (!alike.empty()) return alike.front();
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-std::vector<std::string_view> PerhapsMeant(const std::vector<Device>& devices,
-                                           std::string_view name) {
+std::vector<std::string_view> PerhapsMeant(
+    const std::vector<DeviceNames>& devices, std::string_view name) {
   const Spelling asked = SpellingOf(name);
   const std::string letters = Reduced(asked.letters, Letters::kNoSeries);
   std::vector<std::string_view> meant;
   if (letters.size() < 2) return meant;
-  for (const Device& device : devices) {
+  for (const DeviceNames& device : devices) {
     if (meant.size() == kMostMeant) break;
     if (!HasMemory(device, asked)) continue;
     if (AnyName(device, Letters::kNoSeries, [&](const Spelling& of_device) {

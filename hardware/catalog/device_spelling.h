@@ -6,20 +6,30 @@
 // memory that is the device's own. A name that several devices would answer to
 // ("A100 80GB") is none's.
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "hardware/catalog/device.h"
+#include "model/units.h"
 
 namespace trainfare::hardware {
 
-// The one device of that spelling; nullptr where there is none, or several.
-const Device* SpelledAlike(const std::vector<Device>& devices,
-                           std::string_view name);
+// What one device answers to; views of the device.
+struct DeviceNames {
+  std::string_view name;
+  std::vector<std::string_view> others;  // reported, aliases
+  model::Bytes<> memory;
+};
+
+// The place of the one device of that spelling; nullopt where there is none, or
+// several.
+std::optional<size_t> SpelledAlike(const std::vector<DeviceNames>& devices,
+                                   std::string_view name);
 
 // Names of those that it may mean, at most six: their spellings begin with it,
-// and have its memory where it says one. Views of the devices' names.
-std::vector<std::string_view> PerhapsMeant(const std::vector<Device>& devices,
-                                           std::string_view name);
+// and have its memory where it says one.
+std::vector<std::string_view> PerhapsMeant(
+    const std::vector<DeviceNames>& devices, std::string_view name);
 
 }  // namespace trainfare::hardware

@@ -14,13 +14,25 @@ namespace {
 
 const std::vector<Device>& All() { return DeviceCatalog::Shipped().devices(); }
 
+std::vector<DeviceNames> AllNames() {
+  std::vector<DeviceNames> names;
+  for (const Device& device : All()) {
+    DeviceNames one{
+        device.name, {device.reported_name}, device.memory_capacity};
+    one.others.insert(
+        one.others.end(), device.aliases.begin(), device.aliases.end());
+    names.push_back(one);
+  }
+  return names;
+}
+
 std::string Named(std::string_view name) {
-  const Device* found = SpelledAlike(All(), name);
-  return found == nullptr ? "" : found->name;
+  const auto found = SpelledAlike(AllNames(), name);
+  return found ? All()[*found].name : "";
 }
 
 std::vector<std::string> Meant(std::string_view name) {
-  const auto names = PerhapsMeant(All(), name);
+  const auto names = PerhapsMeant(AllNames(), name);
   return {names.begin(), names.end()};
 }
 
