@@ -47,6 +47,8 @@ TEST_CASE("a device is found however people spell it") {
            {"nvidia h100 80gb hbm3", "h100_sxm"},
            {"H100-80GB-SXM5", "h100_sxm"},
            {"H100 SXM", "h100_sxm"},
+           {"H100-SXM5-96GB", "h100_sxm_96gb"},
+           {"H100-SXM 96GB HBM2e 500W", "h100_sxm_96gb_500w"},
            {"H100 NVL 94 GB", "h100_nvl"},
            {"NVIDIA H200 SXM 141GB", "h200_sxm"},
            {"A100-SXM-80GB", "a100_sxm4_80gb"},

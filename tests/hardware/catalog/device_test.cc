@@ -51,7 +51,7 @@ std::string Message(const std::string& text) {
 
 TEST_CASE("every shipped device loads and is in the range of its kind") {
   const DeviceCatalog catalog = DeviceCatalog::Load(DataDirectory("devices"));
-  CHECK(catalog.devices().size() == 108);
+  CHECK(catalog.devices().size() == 109);
   for (const Device& device : catalog.devices()) {
     CAPTURE(device.name);
     CHECK(device.source.find("(20") != std::string::npos);
@@ -165,7 +165,8 @@ TEST_CASE("a device is found by name, reported name or alias") {
   CHECK_THROWS_WITH_AS(
       catalog.Find("h100"),
       "unknown device \"h100\"; did you mean \"h100_nvl\", \"h100_pcie\", "
-      "\"h100_sxm\" or \"h100_sxm_96gb\"? see: trainfare list devices",
+      "\"h100_sxm\", \"h100_sxm_96gb\" or \"h100_sxm_96gb_500w\"? see: "
+      "trainfare list devices",
       model::InputError);
   CHECK_THROWS_WITH_AS(
       catalog.Find("quantum"),
