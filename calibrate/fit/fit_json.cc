@@ -15,24 +15,38 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json ParameterJson(const FittedParameter& parameter,
+                   const hardware::ParameterInfo& info) {
+  Json row = {
+      {"name", parameter.name},
+      {"unit", info.unit},
+      {"value", parameter.value},
+      {"standard_error", parameter.standard_error},
+      {"scale", info.transform == hardware::Transform::kLog ? "log" : "linear"},
+      {"prior", parameter.prior},
+      {"determined", parameter.determined}};
+  if (!parameter.determined) row["determined_by"] = parameter.determined_by;
+  return row;
+}
+
 Json ParametersJson(const std::vector<FittedParameter>& fitted,
                     std::span<const hardware::ParameterInfo> infos) {
   Json parameters = Json::array();
   for (size_t i = 0; i < fitted.size(); ++i) {
-    const FittedParameter& parameter = fitted[i];
-    Json row = {
-        {"name", parameter.name},
-        {"unit", infos[i].unit},
-        {"value", parameter.value},
-        {"standard_error", parameter.standard_error},
-        {"scale",
-         infos[i].transform == hardware::Transform::kLog ? "log" : "linear"},
-        {"prior", parameter.prior},
-        {"determined", parameter.determined}};
-    if (!parameter.determined) row["determined_by"] = parameter.determined_by;
-    parameters.push_back(std::move(row));
+    parameters.push_back(ParameterJson(fitted[i], infos[i]));
   }
   return parameters;
+}
+
+// What kernels by themselves have of their own; null where the fit has none.
+Json AloneJson(const Fit& fit) {
+  if (!fit.alone) return nullptr;
+  for (const hardware::ParameterInfo& info : hardware::ParametersOf(fit.kind)) {
+    if (info.name == fit.alone->name) {
+      return ParameterJson(*fit.alone, info.Alone());
+    }
+  }
+  return nullptr;
 }
 
 Json RingJson(const RingFit& one) {
@@ -86,6 +100,7 @@ std::string FitJson(const Fit& fit) {
       {"residual_scatter", fit.residual_scatter},
       {"parameters",
        ParametersJson(fit.parameters, hardware::ParametersOf(fit.kind))},
+      {"alone", AloneJson(fit)},
       {"joined", ParametersJson(fit.joined, JoinedParameters(fit.kind, 1.0))},
       {"ranks", RanksJson(fit.ranks)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);

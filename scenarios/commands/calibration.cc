@@ -23,17 +23,19 @@ Table ParameterTable(const calibrate::Fit& fit) {
   const auto number = [](double value) {
     return Cell(fmt::format("{:.4g}", value), value);
   };
-  for (const auto* list : {&fit.parameters, &fit.joined}) {
-    for (const calibrate::FittedParameter& p : *list) {
-      table.Add(
-          {p.name,
-           number(p.value),
-           number(p.standard_error),
-           number(p.prior),
-           p.determined ? "yes" : "no",
-           p.determined ? Cell("-", std::string()) : Cell(p.determined_by)});
-    }
-  }
+  const auto add = [&](const std::string& name,
+                       const calibrate::FittedParameter& p) {
+    table.Add(
+        {name,
+         number(p.value),
+         number(p.standard_error),
+         number(p.prior),
+         p.determined ? "yes" : "no",
+         p.determined ? Cell("-", std::string()) : Cell(p.determined_by)});
+  };
+  for (const auto& parameter : fit.parameters) add(parameter.name, parameter);
+  if (fit.alone) add(fit.alone->name + " (alone)", *fit.alone);
+  for (const auto& parameter : fit.joined) add(parameter.name, parameter);
   return table;
 }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/fit_json.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
@@ -236,6 +238,11 @@ TEST_CASE("kernels narrow what a few steps leave open, and no more") {
   const Fit both = FitDevice(device, steps, kernels, {});
   CHECK_FALSE(alone.alone.has_value());
   CHECK(both.alone->value < 0.5 * in_step_s);
+  const auto json = nlohmann::json::parse(FitJson(both)).at("alone");
+  CHECK(json.at("name") == "kernel_overhead");
+  CHECK(json.at("unit") == "s");
+  CHECK(json.at("value") == both.alone->value);
+  CHECK(nlohmann::json::parse(FitJson(alone)).at("alone").is_null());
   CHECK(both.provenance.runs == 2);
   CHECK(both.provenance.observations == 8);
   CHECK(both.degrees_of_freedom <= alone.degrees_of_freedom);
