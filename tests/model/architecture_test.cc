@@ -92,8 +92,7 @@ TEST_CASE("RoBERTa's positions begin at two") {
 }
 
 TEST_CASE("a model is found however people spell it") {
-  for (const auto& [spelled, name] :
-       std::vector<std::pair<const char*, const char*>>{
+  for (const auto& names : std::vector<std::pair<const char*, const char*>>{
            {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
            {"Meta-Llama-3-8B", "llama-3-8b"},
            {"Llama 3.3 70B", "llama-3.1-70b"},
@@ -106,8 +105,8 @@ TEST_CASE("a model is found however people spell it") {
            {"google/gemma-2-9b-it", "gemma-2-9b"},
            {"GPT-2 XL", "gpt2-xl"},
            {"BERT Large", "bert-large-uncased"}}) {
-    CAPTURE(spelled);
-    CHECK(FindArchitecture(spelled).name == name);
+    CAPTURE(names.first);
+    CHECK(FindArchitecture(names.first).name == names.second);
   }
   for (const Architecture& preset : ArchitecturePresets()) {
     CAPTURE(preset.name);

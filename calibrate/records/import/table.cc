@@ -44,18 +44,24 @@ using model::Shard;
 using model::Work;
 using model::Workload;
 
-Fusion FusionOf(std::string_view words) {
-  for (const StackRule& rule : RulesOfTables().stacks) {
-    if (Contains(words, rule.words)) return rule.fusion;
-  }
-  return Fusion::kEager;
-}
-
 template <class Words>
 bool ContainsAny(std::string_view text, const Words& words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return Contains(text, word);
   });
+}
+
+Fusion FusionOf(const TableRow& row) {
+  const std::string words = row.StackWords();
+  for (const StackRule& rule : RulesOfTables().stacks) {
+    if (Contains(words, rule.words)) return rule.fusion;
+  }
+  const std::string& framework = row["framework"];
+  if (!framework.empty() &&
+      !ContainsAny(Lowered(words), RulesOfTables().eager_frameworks)) {
+    throw Unused{fmt::format("framework {} is not known", framework)};
+  }
+  return Fusion::kEager;
 }
 
 // --- Rules: what is run ---
@@ -272,7 +278,7 @@ void SetAdapter(const TableRow& row, Workload& workload) {
 }
 
 void SetPrecision(const TableRow& row, Workload& workload) {
-  const std::string& precision = row["precision"];
+  const std::string precision = Lowered(row["precision"]);
   if (precision.empty()) throw Unused{"precision not stated"};
   const auto rule = RulesOfTables().precisions.find(precision);
   if (rule != RulesOfTables().precisions.end() &&
@@ -285,7 +291,7 @@ void SetPrecision(const TableRow& row, Workload& workload) {
   try {
     workload.precision = model::FromText<model::Precision>(precision);
   } catch (const InputError&) {
-    throw Unused{fmt::format("not predicted: precision {}", precision)};
+    throw Unused{fmt::format("not predicted: precision {}", row["precision"])};
   }
   if (workload.precision == model::Precision::kFp8 &&
       workload.trainable.lora_rank > 0 &&
@@ -296,7 +302,11 @@ void SetPrecision(const TableRow& row, Workload& workload) {
 
 // What scales products in fp8.
 void SetFp8(const TableRow& row, Workload& workload) {
-  if (row["precision"] != model::ToText(model::Precision::kFp8)) return;
+  if (workload.precision != model::Precision::kFp8) return;
+  const auto& precisions = RulesOfTables().precisions;
+  const auto named = precisions.find(Lowered(row["precision"]));
+  // The precision's own name says it.
+  if (named != precisions.end() && named->second.scaling) return;
   const std::string words = Lowered(row.StackWords());
   for (const Fp8Rule& rule : RulesOfTables().fp8) {
     if (!Contains(words, rule.words)) continue;
@@ -576,7 +586,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
       "batch per device");
   SetAdapter(row, workload);
   SetPrecision(row, workload);
-  workload.stack.fusion = FusionOf(row.StackWords());
+  workload.stack.fusion = FusionOf(row);
   SetWeights(row, workload);
   SetAttention(row, workload.stack);
   SetLoss(row, workload.stack);

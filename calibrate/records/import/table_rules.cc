@@ -91,6 +91,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.stacks = ListOf(root, "stacks", [](const YamlMap& map) {
     return StackRule{map.Text("words"), WordOf<model::Fusion>(map, "stack")};
   });
+  rules.eager_frameworks = root.Texts("eager_frameworks");
   rules.narrow_weights = ListOf(root, "narrow_weights", [](const YamlMap& map) {
     return WeightRule{map.Text("words"),
                       WordOf<model::Masters>(map, "masters")};

@@ -41,8 +41,7 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a device is found however people spell it") {
-  for (const auto& [spelled, name] :
-       std::vector<std::pair<const char*, const char*>>{
+  for (const auto& names : std::vector<std::pair<const char*, const char*>>{
            {"H100 PCIe", "h100_pcie"},
            {"nvidia h100 80gb hbm3", "h100_sxm"},
            {"H100-80GB-SXM5", "h100_sxm"},
@@ -66,8 +65,8 @@ TEST_CASE("a device is found however people spell it") {
            {"Titan RTX", "titan_rtx"},
            {"RTX PRO 6000 Blackwell Server Edition",
             "rtx_pro_6000_blackwell"}}) {
-    CAPTURE(spelled);
-    CHECK(Named(spelled) == name);
+    CAPTURE(names.first);
+    CHECK(Named(names.first) == names.second);
   }
 }
 

@@ -106,6 +106,52 @@ TEST_CASE("packed and unpadded sequences have their real lengths") {
   CHECK(bare.workload.documents == 1);
 }
 
+TEST_CASE("precisions by the words that people use") {
+  const auto parse = [](const std::string& precision) {
+    return Parse(
+        "o/r@1,readme,s,NVIDIA A100 80GB PCIe,1,1,Llama 3.1 8B,,,,,,512,1,1," +
+        precision + ",PyTorch,,finetune,step_ms,100,\n");
+  };
+  for (const auto& said : std::vector<std::pair<const char*, model::Precision>>{
+           {"bf16", model::Precision::kBf16},
+           {"BF16", model::Precision::kBf16},
+           {"bfloat16", model::Precision::kBf16},
+           {"bf16-mixed", model::Precision::kBf16},
+           {"FP16", model::Precision::kFp16},
+           {"half", model::Precision::kFp16},
+           {"16-mixed", model::Precision::kFp16},
+           {"TF32", model::Precision::kTf32},
+           {"float32", model::Precision::kFp32}}) {
+    CAPTURE(said.first);
+    const Table table = parse(said.first);
+    REQUIRE(table.observations.size() == 1);
+    const Observation& o = table.observations[0];
+    CHECK(o.workload.precision == said.second);
+    CHECK(o.device == "a100_pcie_80gb");
+    CHECK(o.workload.architecture.name == "llama-3.1-8b");
+  }
+  CHECK(parse("AMP").unused.contains("not predicted: precision AMP"));
+}
+
+TEST_CASE("a framework that is not known is refused, not called eager") {
+  const auto parse = [](const std::string& framework,
+                        const std::string& stack) {
+    return Parse(
+        "o/r@1,readme,s,T4,1,1,bert-base,768,12,12,3072,30522,128,8,1,"
+        "fp32," +
+        framework + "," + stack + ",finetune,step_ms,100,\n");
+  };
+  for (const char* known :
+       {"", "HF Transformers", "TensorFlow 2.8", "MaxText"}) {
+    CAPTURE(known);
+    CHECK(parse(known, "").observations.size() == 1);
+  }
+  CHECK(parse("Alpa", "").unused.contains("framework Alpa is not known"));
+  CHECK(parse("Alpa", "on PyTorch").observations.size() == 1);
+  CHECK(parse("Alpa", "XLA").observations.at(0).workload.stack.fusion ==
+        Fusion::kXla);
+}
+
 TEST_CASE("a throughput becomes the time of a step, by hand") {
   // 32 sequences a device, 128 micro-batches, 8 devices at 387 sequences/s:
   // 32768 / 387 s. Length 128: 20 masked positions.
@@ -341,7 +387,7 @@ TEST_CASE("memory is read apart from times") {
 TEST_CASE("ranks that share the state of a decoder say how") {
   const std::string model =
       "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,";
-  const std::string rest = ",none,bf16,none,,P,,pretrain,step_s,1,\n";
+  const std::string rest = ",none,bf16,none,,PyTorch,,pretrain,step_s,1,\n";
   for (const auto& expected :
        {std::pair{"none", model::Shard::kNone},
         std::pair{"zero1", model::Shard::kZero1},
@@ -365,23 +411,27 @@ TEST_CASE("ranks that share the state of a decoder say how") {
 
 TEST_CASE("what of a decoder's row is not predicted says so") {
   const std::string model = "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,";
-  CHECK(ReasonOfDecoder(model + "2,1,none,none,bf16,none,,P,,pretrain,step_s,1,"
-                                "") == "not predicted: tensor parallel");
-  CHECK(ReasonOfDecoder(model + "1,1,none,selective,bf16,none,,P,,pretrain,"
-                                "step_s,1,") ==
-        "not predicted: recomputation selective");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,nvfp4,none,,P,,pretrain,step_s,"
-                                "1,") == "not predicted: precision nvfp4");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,ia3,,P,,pretrain,step_s,1,"
-                                "") == "not predicted: adapters ia3");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,lora rank 8,,P,,finetune,"
-                                "step_s,1,") ==
-        "the adapters' matrices are not stated");
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,"
+  CHECK(ReasonOfDecoder(model +
+                        "2,1,none,none,bf16,none,,PyTorch,,pretrain,step_s,1,"
+                        "") == "not predicted: tensor parallel");
+  CHECK(ReasonOfDecoder(
+            model + "1,1,none,selective,bf16,none,,PyTorch,,pretrain,"
+                    "step_s,1,") == "not predicted: recomputation selective");
+  CHECK(ReasonOfDecoder(model +
+                        "1,1,none,none,nvfp4,none,,PyTorch,,pretrain,step_s,"
+                        "1,") == "not predicted: precision nvfp4");
+  CHECK(ReasonOfDecoder(model +
+                        "1,1,none,none,bf16,ia3,,PyTorch,,pretrain,step_s,1,"
+                        "") == "not predicted: adapters ia3");
+  CHECK(ReasonOfDecoder(
+            model + "1,1,none,none,bf16,lora rank 8,,PyTorch,,finetune,"
+                    "step_s,1,") == "the adapters' matrices are not stated");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,PyTorch,,finetune,"
                                 "tflops_per_device,100,")
             .starts_with("metric tflops_per_device: a rate in FLOPs"));
-  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,P,,finetune,step_s,1,"
-                                "samples are shorter") ==
+  CHECK(ReasonOfDecoder(model +
+                        "1,1,none,none,bf16,none,,PyTorch,,finetune,step_s,1,"
+                        "samples are shorter") ==
         "samples of unequal length: real length not known");
 }
 
@@ -389,7 +439,7 @@ TEST_CASE("updates that ranks divide though nothing is sharded") {
   const auto shard = [](const std::string& sharding, const std::string& words) {
     const Table table = ParseDecoder(
         "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1," + sharding +
-        ",none,bf16,none,,P," + words + ",pretrain,step_s,1,\n");
+        ",none,bf16,none,,PyTorch," + words + ",pretrain,step_s,1,\n");
     REQUIRE(table.observations.size() == 1);
     return table.observations[0].workload.parallel.shard;
   };
@@ -403,7 +453,7 @@ TEST_CASE("words of an optimizer are read") {
   const auto optimizer = [](const std::string& words) {
     const Table table = ParseDecoder(
         "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,none,none,bf16,none,"
-        ",P," +
+        ",PyTorch," +
         words + ",pretrain,step_s,1,\n");
     REQUIRE(table.observations.size() == 1);
     return table.observations[0].workload.optimizer.kind;
@@ -461,7 +511,7 @@ TEST_CASE("words of a stack say what of it is its own") {
   const model::Workload other = read("none", "nanotron,x");
   CHECK(other.stack.attention == model::Attention::kFlash);
   CHECK(other.stack.loss == model::LossKernels::kOfStack);
-  CHECK(read("none", "P,Adam + 8-bit AdamW").optimizer.state_bits == 8);
+  CHECK(read("none", "PyTorch,Adam + 8-bit AdamW").optimizer.state_bits == 8);
 }
 
 // Submissions to MLPerf whose notes are empty: the benchmark says the adapters,
@@ -630,16 +680,21 @@ TEST_CASE("rows that say nothing of a step here are counted by the reason") {
                "step_ms,10,INCONSISTENT: x (trust throughput)") ==
         "inconsistent by its notes");
   CHECK(
-      Reason(v100 + "bert-base,,,,,,128+512,4,1,fp16,P,,finetune,step_ms,9,") ==
+      Reason(v100 +
+             "bert-base,,,,,,128+512,4,1,fp16,PyTorch,,finetune,step_ms,9,") ==
       "sequence length is not one whole number");
-  CHECK(Reason(v100 + "bert-base,,,,,,,4,1,fp16,P,,finetune,step_ms,9,") ==
-        "sequence length not stated");
   CHECK(
-      Reason(v100 + "bert-base,,,,,,128,22.75,1,fp16,P,,finetune,step_ms,9,") ==
+      Reason(v100 + "bert-base,,,,,,,4,1,fp16,PyTorch,,finetune,step_ms,9,") ==
+      "sequence length not stated");
+  CHECK(
+      Reason(v100 +
+             "bert-base,,,,,,128,22.75,1,fp16,PyTorch,,finetune,step_ms,9,") ==
       "batch per device is not one whole number");
-  CHECK(Reason(v100 + "bert-base,,,,,,128,4,1,int8,P,,inference,step_ms,9,") ==
+  CHECK(Reason(v100 +
+               "bert-base,,,,,,128,4,1,int8,PyTorch,,inference,step_ms,9,") ==
         "not predicted: precision int8");
-  CHECK(Reason(v100 + "bert-base,,,,,,128,4,,fp16,P,,pretrain,step_ms,9,") ==
+  CHECK(Reason(v100 +
+               "bert-base,,,,,,128,4,,fp16,PyTorch,,pretrain,step_ms,9,") ==
         "gradient accumulation not stated");
   CHECK(Reason("src,f,s,A100,8,1,gpt-3.6B,3072,30,32,,51200,2048,16,1,fp16,"
                "Megatron-LM,model parallel size 2 (tensor x pipeline),pretrain,"
@@ -698,7 +753,8 @@ TEST_CASE("a run's throughput and step time count once") {
 }
 
 TEST_CASE("a device that no file names keeps the name it has") {
-  CHECK(One("src,f,s,Some Chip 9,1,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,"
+  CHECK(One("src,f,s,Some Chip "
+            "9,1,1,bert-base,,,,,,128,4,1,fp16,PyTorch,,finetune,"
             "step_ms,9,")
             .device == "Some Chip 9");
 }
@@ -710,7 +766,8 @@ TEST_CASE("a table that is not right says where") {
       "device, model, seq_len, precision, metric, value",
       InputError);
   const std::string front =
-      "src,f,s,T4-16GB,1,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,step_ms,";
+      "src,f,s,T4-16GB,1,1,bert-base,,,,,,128,4,1,fp16,PyTorch,,finetune,step_"
+      "ms,";
   for (const std::string bad : {"fast", "nan", "0", "-3", ""}) {
     CAPTURE(bad);
     CHECK_THROWS_WITH_AS(
@@ -720,12 +777,13 @@ TEST_CASE("a table that is not right says where") {
         InputError);
   }
   CHECK_THROWS_WITH_AS(
-      Parse("src,f,s,T4-16GB,1,1,bert-base,1024,,,,,128,4,1,fp16,P,,finetune,"
+      Parse("src,f,s,T4-16GB,1,1,bert-base,1024,,,,,128,4,1,fp16,PyTorch,,"
+            "finetune,"
             "step_ms,5,\n"),
       "t.csv:2: model: the dimensions are not those of bert-base",
       InputError);
   CHECK_THROWS_WITH_AS(
-      Parse("src,f,s,T4-16GB,x,1,bert-base,,,,,,128,4,1,fp16,P,,finetune,"
+      Parse("src,f,s,T4-16GB,x,1,bert-base,,,,,,128,4,1,fp16,PyTorch,,finetune,"
             "step_ms,5,\n"),
       "t.csv:2: n_devices: expected a count from 1 to 16777216, got \"x\"",
       InputError);
@@ -738,7 +796,7 @@ TEST_CASE("a table that is not right says where") {
        {"10000000000", "10000000000000", "281474976710656"}) {
     CHECK_THROWS_WITH_AS(
         Parse("src,f,s,T4-16GB,1,1,bert-base,,,,,,128," + batch +
-              ",1,fp16,P,,finetune,sequences_per_s,5,\n"),
+              ",1,fp16,PyTorch,,finetune,sequences_per_s,5,\n"),
         ("t.csv:2: batch: expected a count of at most 1048576, got " + batch)
             .c_str(),
         InputError);
