@@ -203,7 +203,8 @@ TEST_CASE("a network of hosts of devices alike") {
   const HostNetwork own = network("h100_sxm");
   const HostNetwork alike = network("h100_sxm_96gb_500w");
   CHECK(alike.wire.bandwidth.base() == Near(own.wire.bandwidth.base(), 0.5));
-  CHECK(alike.wire.name == "as hosts of devices like h100_sxm_96gb_500w have it");
+  CHECK(alike.wire.name ==
+        "as hosts of devices like h100_sxm_96gb_500w have it");
   // One of more clock and power is another.
   CHECK(network("v100_sxm3_32gb_dgx2h").wire.name ==
         "as hosts of other devices have it");
