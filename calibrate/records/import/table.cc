@@ -52,13 +52,13 @@ bool ContainsAny(std::string_view text, const Words& words) {
 }
 
 Fusion FusionOf(const TableRow& row) {
-  const std::string words = row.StackWords();
+  const std::string words = Lowered(row.StackWords());
   for (const StackRule& rule : RulesOfTables().stacks) {
-    if (Contains(words, rule.words)) return rule.fusion;
+    if (Contains(words, Lowered(rule.words))) return rule.fusion;
   }
   const std::string& framework = row["framework"];
   if (!framework.empty() &&
-      !ContainsAny(Lowered(words), RulesOfTables().eager_frameworks)) {
+      !ContainsAny(words, RulesOfTables().eager_frameworks)) {
     throw Unused{fmt::format("framework {} is not known", framework)};
   }
   return Fusion::kEager;

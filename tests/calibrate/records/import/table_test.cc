@@ -142,7 +142,7 @@ TEST_CASE("a framework that is not known is refused, not called eager") {
         framework + "," + stack + ",finetune,step_ms,100,\n");
   };
   for (const char* known :
-       {"", "HF Transformers", "TensorFlow 2.8", "MaxText"}) {
+       {"", "HF Transformers", "TensorFlow 2.8", "maxtext"}) {
     CAPTURE(known);
     CHECK(parse(known, "").observations.size() == 1);
   }
