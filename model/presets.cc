@@ -35,27 +35,18 @@ const std::vector<Architecture>& Presets() {
 
 // The short names that tables and people use, and checkpoints whose
 // architecture is another one's.
-constexpr std::array kAliases = {
-    std::pair{std::string_view("bert-base"),
-              std::string_view("bert-base-uncased")},
-    std::pair{std::string_view("bert-large"),
-              std::string_view("bert-large-uncased")},
-    std::pair{std::string_view("distilbert"),
-              std::string_view("distilbert-base-uncased")},
-    std::pair{std::string_view("gpt2-small"), std::string_view("gpt2")},
-    std::pair{std::string_view("llama-7b"), std::string_view("llama-2-7b")},
-    std::pair{std::string_view("llama-13b"), std::string_view("llama-2-13b")},
-    std::pair{std::string_view("llama-3.3-70b"),
-              std::string_view("llama-3.1-70b")},
-    std::pair{std::string_view("mistral-7b-v0.3"),
-              std::string_view("mistral-7b")},
-    std::pair{std::string_view("mixtral-8x7b-v0.1"),
-              std::string_view("mixtral-8x7b")},
-    std::pair{std::string_view("mixtral-8x22b-v0.1"),
-              std::string_view("mixtral-8x22b")},
-    std::pair{std::string_view("phi-3-mini-4k"),
-              std::string_view("phi-3-mini")},
-};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11>
+    kAliases = {{{"bert-base", "bert-base-uncased"},
+                 {"bert-large", "bert-large-uncased"},
+                 {"distilbert", "distilbert-base-uncased"},
+                 {"gpt2-small", "gpt2"},
+                 {"llama-7b", "llama-2-7b"},
+                 {"llama-13b", "llama-2-13b"},
+                 {"llama-3.3-70b", "llama-3.1-70b"},
+                 {"mistral-7b-v0.3", "mistral-7b"},
+                 {"mixtral-8x7b-v0.1", "mixtral-8x7b"},
+                 {"mixtral-8x22b-v0.1", "mixtral-8x22b"},
+                 {"phi-3-mini-4k", "phi-3-mini"}}};
 
 const Architecture* PresetOf(std::string_view name) {
   for (const Architecture& preset : Presets()) {

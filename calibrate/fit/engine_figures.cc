@@ -9,6 +9,7 @@
 #include <span>
 
 #include "calibrate/fit/exact_jet.h"
+#include "calibrate/fit/step_model.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -25,14 +26,11 @@ using EngineJet = ceres::Jet<double, kParameters>;
 
 template <class T>
 std::array<T, kParameters> ValuesAt(std::span<const T> positions) {
-  using std::exp;
   std::array<T, kParameters> values{};
   const std::span<const ParameterInfo> infos =
       hardware::models::NeuronParameters();
   for (size_t i = 0; i < kParameters; ++i) {
-    values[i] = infos[i].transform == hardware::Transform::kLog
-                    ? exp(positions[i])
-                    : positions[i];
+    values[i] = FromFitScale(infos[i], positions[i]);
   }
   return values;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrate/fit/joined_devices.h"
+#include "hardware/catalog/parameter.h"
 #include "hardware/models/device_models.h"
 #include "model/units.h"
 
@@ -41,12 +42,10 @@ Json ParametersJson(const std::vector<FittedParameter>& fitted,
 // What kernels by themselves have of their own; null where the fit has none.
 Json AloneJson(const Fit& fit) {
   if (!fit.alone) return nullptr;
-  for (const hardware::ParameterInfo& info : hardware::ParametersOf(fit.kind)) {
-    if (info.name == fit.alone->name) {
-      return ParameterJson(*fit.alone, info.Alone());
-    }
-  }
-  return nullptr;
+  const auto* info = hardware::FindParameter(hardware::ParametersOf(fit.kind),
+                                             fit.alone->name);
+  return info == nullptr ? Json(nullptr)
+                         : ParameterJson(*fit.alone, info->Alone());
 }
 
 Json RingJson(const RingFit& one) {

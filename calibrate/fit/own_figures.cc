@@ -69,12 +69,12 @@ OwnFigures OfDevice(const hardware::Device& device,
       ++of_several;
       continue;
     }
-    const Observation observation = AsOfAll(measured, parts);
+    Observation observation = AsOfAll(measured, parts);
     if (observation.device_count == 1 &&
         !model::Offloads(observation.workload.parallel)) {
-      own.steps.push_back({observation, std::nullopt});
+      own.steps.push_back({std::move(observation), std::nullopt});
     } else if (auto joined = FittableOver(device, observation)) {
-      own.steps.push_back({observation, std::move(joined)});
+      own.steps.push_back({std::move(observation), std::move(joined)});
     } else {
       ++of_several;
     }

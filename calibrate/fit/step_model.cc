@@ -180,10 +180,6 @@ double ToFitScale(const ParameterInfo& info, double value) {
   return info.transform == Transform::kLog ? std::log(value) : value;
 }
 
-double FromFitScale(const ParameterInfo& info, double position) {
-  return info.transform == Transform::kLog ? std::exp(position) : position;
-}
-
 StepAndSlopes EvaluateStep(const hardware::Device& device,
                            const model::Workload& workload,
                            const model::KernelList& kernels,

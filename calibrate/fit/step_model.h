@@ -5,6 +5,7 @@
 // interval and plan alike.
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -33,7 +34,11 @@ inline constexpr size_t kMaxPositions = 20;
 
 // The scale in which a parameter is fitted: its log, or the value itself.
 double ToFitScale(const hardware::ParameterInfo& info, double value);
-double FromFitScale(const hardware::ParameterInfo& info, double position);
+template <class T>
+T FromFitScale(const hardware::ParameterInfo& info, const T& position) {
+  using std::exp;
+  return info.transform == hardware::Transform::kLog ? exp(position) : position;
+}
 
 // The part of a step that a quantity names.
 template <class T>

@@ -4,7 +4,7 @@
 // "NVIDIA L4 24GB". What tells no two devices apart does not count: letter case
 // and what separates words, makers and their series ("GeForce", "Instinct"),
 // memory that is the device's own. A name that several devices would answer to
-// ("A100 80GB") is none's.
+// ("A100 SXM4") is none's.
 
 #include <cstddef>
 #include <optional>

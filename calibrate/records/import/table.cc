@@ -54,7 +54,7 @@ bool ContainsAny(std::string_view text, const Words& words) {
 Fusion FusionOf(const TableRow& row) {
   const std::string words = Lowered(row.StackWords());
   for (const StackRule& rule : RulesOfTables().stacks) {
-    if (Contains(words, Lowered(rule.words))) return rule.fusion;
+    if (Contains(words, rule.words)) return rule.fusion;
   }
   const std::string& framework = row["framework"];
   if (!framework.empty() &&

@@ -3,6 +3,7 @@
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
+#include "model/letters.h"
 #include "model/presets.h"
 
 namespace trainfare::calibrate {
@@ -89,7 +90,8 @@ void ReadLengthRules(const YamlMap& root, TableRules& rules) {
 
 void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.stacks = ListOf(root, "stacks", [](const YamlMap& map) {
-    return StackRule{map.Text("words"), WordOf<model::Fusion>(map, "stack")};
+    return StackRule{model::Lowered(map.Text("words")),
+                     WordOf<model::Fusion>(map, "stack")};
   });
   rules.eager_frameworks = root.Texts("eager_frameworks");
   rules.narrow_weights = ListOf(root, "narrow_weights", [](const YamlMap& map) {

@@ -43,7 +43,7 @@ struct MetricRule {
 };
 
 struct StackRule {
-  std::string words;
+  std::string words;  // in lower case
   model::Fusion fusion = model::Fusion::kEager;
 };
 

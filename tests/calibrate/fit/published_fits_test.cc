@@ -3,16 +3,21 @@
 // its file. docs/models/ has their error tables.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/engine_figures.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/fit_options.h"
+#include "calibrate/fit/own_figures.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/records/engine_profile.h"
 #include "calibrate/records/import/observations.h"
@@ -45,6 +50,10 @@ bool IsOfPublishedFigures(const Fit& fit) {
     if (!All().runs.contains(name)) return false;
   }
   return true;
+}
+
+Fit Shipped(const char* name) {
+  return LoadFit(fmt::format("{}/{}.yaml", kFits, name));
 }
 
 Fit Made(const char* device) {
@@ -105,6 +114,32 @@ TEST_CASE("Trainium: a chip is its two cores, each with half the batch") {
   CHECK(core.provenance.runs == 9);
 }
 
+// Rows that are not at hand stand beside the profiles in them.
+TEST_CASE("Trainium: shipped fits are of the model that ships") {
+  for (const char* name : {"trainium1_core", "trainium1"}) {
+    CAPTURE(name);
+    const hardware::Device& device = DeviceCatalog::Shipped().Find(name);
+    const Fit fit = Shipped(name);
+    int64_t compared = 0;
+    for (const EngineProfile& profile :
+         OfDevice(device, {}, {}, Records().profiles).profiles) {
+      if (!profile.step) continue;
+      CAPTURE(profile.label);
+      const auto run =
+          std::find_if(fit.runs.begin(), fit.runs.end(), [&](const auto& one) {
+            return one.label == profile.label;
+          });
+      REQUIRE(run != fit.runs.end());
+      CHECK(run->measured.base() == doctest::Approx(profile.step->base()));
+      const auto modelled = EnginesOf(device, profile.workload, fit.Values());
+      CHECK(run->modelled.base() ==
+            doctest::Approx(modelled->step->base()).epsilon(1e-6));
+      ++compared;
+    }
+    CHECK(compared == 4);
+  }
+}
+
 TEST_CASE("profiles of another kind of device are refused") {
   const std::vector<EngineProfile>& profiles = Records().profiles;
   const auto fit_of = [](const char* device, const EngineProfile& profile) {
@@ -127,7 +162,7 @@ TEST_CASE("profiles of another kind of device are refused") {
 }
 
 TEST_CASE("a fit that rests on two numbers has a wide interval") {
-  const Fit fit = LoadFit(std::string(kFits) + "/sambanova_sn10.yaml");
+  const Fit fit = Shipped("sambanova_sn10");
   CHECK(fit.provenance.observations == 2);
   const Predictor predictor(DeviceCatalog::Shipped().Find("sambanova_sn10"),
                             fit);
