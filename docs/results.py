@@ -26,11 +26,11 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from printing import (choices, fits, intervals, llm_tables,  # noqa: E402
-                      measured_tables, peers, published, sessions)
+                      measured_tables, peers, power, published, sessions)
 from printing.pages import Given, Missing  # noqa: E402
 from printing.program import Program  # noqa: E402
 
-PAGES = {page.name: page for module in (measured_tables, llm_tables, peers,
+PAGES = {page.name: page for module in (measured_tables, llm_tables, power, peers,
                                         published, fits, intervals, choices,
                                         sessions)
          for page in module.PAGES}

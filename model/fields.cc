@@ -16,6 +16,8 @@ class TextArchive {
     const std::string path = fmt::format("{}{}", prefix_, field.name);
     if constexpr (std::is_enum_v<T>) {
       texts_[path] = ToText(value);
+    } else if constexpr (IsQuantity<T>) {
+      texts_[path] = fmt::format("{}", value.base());
     } else if constexpr (HasWords<T>) {
       texts_[path] = fmt::format("{}", fmt::join(ToWords(value), ", "));
     } else if constexpr (std::is_arithmetic_v<T> ||

@@ -50,10 +50,15 @@ struct Field {
   bool may_be_zero = false;
   // How it is written: a struct on one line; what stands above the field, for
   // whoever reads the file.
+  std::string_view json = {};  // its name in JSON, where that has its unit
   bool one_line = false;
   bool plain = false;  // a text that is a word of ours, and needs no quotes
   std::string_view comment = {};
 };
+
+inline std::string NameInJson(const Field& field) {
+  return std::string(field.json.empty() ? field.name : field.json);
+}
 
 // The words of sets, for archives.
 void FromWords(const std::vector<std::string>& words, LoraMatrices& matrices);
@@ -599,6 +604,13 @@ void VisitFields(Archive& archive, W& w) {
   archive(Field{.name = "parallel",
                 .about = "How ranks that train data parallel share state"},
           w.parallel);
+  archive(Field{.name = "power_limit",
+                .about = "What each device may draw (nvidia-smi -pl); 0: as "
+                         "much as its board allows",
+                .most_base = kMostPower,
+                .may_be_zero = true,
+                .json = "power_limit_w"},
+          w.power_limit);
 }
 
 // The parts of a block as texts, by the field's name.

@@ -39,7 +39,7 @@ class JsonFieldWriter {
       if (value.empty() && !field.required) return;
     }
     if constexpr (!kIsOptional<T>) {
-      Write(object_[std::string(field.name)], value);
+      Write(object_[NameInJson(field)], value);
     }
   }
 
@@ -86,10 +86,10 @@ class JsonFieldReader {
 
   template <class T>
   void operator()(const Field& field, T& value) {
-    known_.emplace_back(field.name);
+    known_.emplace_back(NameInJson(field));
     const auto found = object_.find(known_.back());
     if (found == object_.end() || found->is_null()) {
-      if (field.required) Fail(field.name, "missing");
+      if (field.required) Fail(NameInJson(field), "missing");
       return;
     }
     if constexpr (kIsOptional<T>) {
@@ -125,7 +125,9 @@ class JsonFieldReader {
     } else if constexpr (kIsList<T>) {
       ReadList(field, json, value);
     } else if constexpr (std::is_same_v<T, Seconds<>>) {
-      ReadTime(field, json, value);
+      ReadQuantity(field, json, "a time", "in seconds", value);
+    } else if constexpr (std::is_same_v<T, Watts<>>) {
+      ReadQuantity(field, json, "a power", "in watts", value);
     } else if constexpr (std::is_same_v<T, bool>) {
       if (!json.is_boolean()) Expected(field, "true or false", json);
       value = json.template get<bool>();
@@ -157,20 +159,27 @@ class JsonFieldReader {
     }
   }
 
-  void ReadTime(const Field& field, const Json& json, Seconds<>& time) {
-    const double seconds =
+  template <class T>
+  void ReadQuantity(const Field& field,
+                    const Json& json,
+                    std::string_view what,
+                    std::string_view unit,
+                    T& value) {
+    const double base =
         json.is_number() ? json.template get<double>() : std::nan("");
     const bool least_is_met =
-        seconds >= field.least_base && (seconds > 0.0 || field.may_be_zero);
-    if (!least_is_met || !(seconds <= field.most_base)) {
+        base >= field.least_base && (base > 0.0 || field.may_be_zero);
+    if (!least_is_met || !(base <= field.most_base)) {
       Expected(field,
-               fmt::format("a time {} in seconds, from {} to {}",
+               fmt::format("{} {} {}, from {} to {}",
+                           what,
                            field.may_be_zero ? "of 0 or more" : "above 0",
+                           unit,
                            field.least_base,
                            field.most_base),
                json);
     }
-    time = Seconds<>(seconds);
+    value = T(base);
   }
 
   // Items are read as a field each, "samples[1]".
@@ -214,8 +223,8 @@ class JsonFieldReader {
     } catch (const InputError& error) {
       const std::string message = error.what();
       // Text() and Expected() have said where already.
-      if (message.starts_with(Path(field.name) + ":")) throw;
-      Fail(field.name, message);
+      if (message.starts_with(Path(NameInJson(field)) + ":")) throw;
+      Fail(NameInJson(field), message);
     }
   }
 
@@ -238,7 +247,8 @@ class JsonFieldReader {
   [[noreturn]] void Expected(const Field& field,
                              const std::string& expected,
                              const Json& got) const {
-    Fail(field.name, fmt::format("expected {}, got {}", expected, Shown(got)));
+    Fail(NameInJson(field),
+         fmt::format("expected {}, got {}", expected, Shown(got)));
   }
   [[noreturn]] void Fail(std::string_view key,
                          const std::string& message) const {

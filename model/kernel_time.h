@@ -14,6 +14,9 @@ struct ExposedTime {
   Seconds<T> fixed;
 
   Seconds<T> total() const { return compute + memory + fixed; }
+  friend ExposedTime operator*(const ExposedTime& time, const T& times) {
+    return {time.compute * times, time.memory * times, time.fixed * times};
+  }
 };
 
 // Time of one kernel on a device that hides part of the shorter of compute and

@@ -31,6 +31,9 @@ inline constexpr int64_t kLargestCount = 1'000'000'000'000'000;
 inline constexpr double kShortestTime = 1e-12;
 inline constexpr double kLongestTime = 1e12;
 
+// The most that a device may draw, in watts: a wafer takes 20,000.
+inline constexpr double kMostPower = 1e6;
+
 // False for NaN, too.
 constexpr bool IsPlausible(Seconds<> time) {
   return time.base() >= kShortestTime && time.base() <= kLongestTime;

@@ -427,6 +427,14 @@ void Validate(const Workload& w) {
                0,
                kLongestSequence,
                "predictions_per_sequence");
+  const double power_limit = w.power_limit.base();
+  if (!(power_limit >= 0.0 && power_limit <= kMostPower)) {
+    throw InputError(
+        fmt::format("power_limit: expected 0 to {} W, 0 for the board's own, "
+                    "got {}",
+                    kMostPower,
+                    power_limit));
+  }
   ValidateArchitecture(a);
   ValidateTrainable(w);
   ValidateLoadFactor(w);

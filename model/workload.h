@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/architecture.h"
+#include "model/units.h"
 #include "model/words.h"
 
 namespace trainfare::model {
@@ -360,6 +361,9 @@ struct Workload {
   // every step, so that a caller with one device leaves it out.
   GradientCompression compression;
   Parallel parallel;
+  // What each device may draw; 0: as much as its board allows. A setting of the
+  // device in a run, which changes no kernel and how long each takes.
+  Watts<> power_limit;
 
   int64_t tokens() const { return batch * sequence_length; }
   friend bool operator==(const Workload&, const Workload&) = default;

@@ -24,10 +24,11 @@ namespace {
 using model::InputError;
 
 // Its settings without the number of ranks, which is a distance here.
-Place PlaceOfAny(const model::Workload& workload) {
+Place PlaceOfAny(const model::Workload& workload,
+                 const hardware::Device& device) {
   model::Workload any = workload;
   any.parallel.data = 0;
-  return PlaceOf(any);
+  return PlaceOf(any, device);
 }
 
 }  // namespace
@@ -93,10 +94,11 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs) : AddedRuns() {
 
 bool AddedRuns::empty() const { return state_->points.empty(); }
 
-Correction AddedRuns::At(const model::Workload& workload) const {
+Correction AddedRuns::At(const model::Workload& workload,
+                         const hardware::Device& device) const {
   if (empty()) return {0, 1};
   const State& s = *state_;
-  const State::Point at(PlaceOfAny(workload), workload.parallel.data);
+  const State::Point at(PlaceOfAny(workload, device), workload.parallel.data);
   Eigen::VectorXd d(static_cast<Eigen::Index>(s.points.size()));
   for (size_t i = 0; i < s.points.size(); ++i) {
     d[static_cast<Eigen::Index>(i)] = at.CorrelationWith(s.points[i]);
@@ -177,7 +179,7 @@ Fit AddRuns(const hardware::Device& device,
     ++added;
     fit.runs.push_back({.label = o.label,
                         .workload = Describe(o.workload),
-                        .place = PlaceOfAny(o.workload),
+                        .place = PlaceOfAny(o.workload, device),
                         .devices = o.device_count,
                         .hosts = o.hosts,
                         .ranks = o.device_count,

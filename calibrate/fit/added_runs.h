@@ -39,7 +39,8 @@ class AddedRuns {
 
   bool empty() const;
   // The variance over that without them.
-  Correction At(const model::Workload& workload) const;
+  Correction At(const model::Workload& workload,
+                const hardware::Device& device) const;
 
  private:
   struct State;

@@ -255,7 +255,8 @@ void FillErrors(const FitData& data,
   }
 }
 
-void FillRuns(const FitData& data,
+void FillRuns(const hardware::Device& device,
+              const FitData& data,
               const std::vector<double>& positions,
               Fit& fit) {
   for (const Datum& datum : data.data) {
@@ -265,7 +266,7 @@ void FillRuns(const FitData& data,
     fit.runs.push_back({.label = data.runs[datum.run],
                         .workload = data.words[datum.model],
                         .place = of_step != nullptr
-                                     ? std::optional(PlaceOf(*of_step))
+                                     ? std::optional(PlaceOf(*of_step, device))
                                      : std::nullopt,
                         .quantity = datum.quantity,
                         .devices = datum.devices,
@@ -324,7 +325,7 @@ Fit FitDevice(const hardware::Device& device,
   Fit fit = EmptyFit(device);
   FillParameters(
       device, data, *posterior, start.errors.step, options.name_runs, fit);
-  FillRuns(data, posterior->positions, fit);
+  FillRuns(device, data, posterior->positions, fit);
   // Where there is one run, nothing is left without it.
   if (options.leave_one_out && data.runs.size() > 1) {
     LeaveOneOut(data, problem, *posterior, options, fit);

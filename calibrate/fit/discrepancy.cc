@@ -54,6 +54,15 @@ Place PlaceOf(const model::Workload& workload) {
           SettingsOf(workload)};
 }
 
+Place PlaceOf(const model::Workload& workload, const hardware::Device& device) {
+  Place place = PlaceOf(workload);
+  if (workload.power_limit.base() > 0.0 && device.max_power &&
+      workload.power_limit < *device.max_power) {
+    place.power_share = workload.power_limit / *device.max_power;
+  }
+  return place;
+}
+
 ErrorPoint ErrorPointOf(const Place& place) {
   const auto log_of = [](int64_t value) {
     return std::log(static_cast<double>(value)) / std::log(kErrorReach);
@@ -62,7 +71,8 @@ ErrorPoint ErrorPointOf(const Place& place) {
   return {{log_of(place.batch),
            log_of(place.sequence_length),
            2.0 * log_of(place.hidden),
-           log_of(place.layers)},
+           log_of(place.layers),
+           std::log(place.power_share.value_or(1.0)) / std::log(kPowerReach)},
           place.settings};
 }
 

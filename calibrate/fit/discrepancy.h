@@ -9,7 +9,8 @@
 //   D_ij = s^2 exp(-|x_i - x_j|^2 / 2) c_ij        A = D + n^2 I
 //   mean(x) = d(x)^T A^-1 r      variance(x) = s^2 - d(x)^T A^-1 d(x)
 //
-//   x   logs of batch, length, hidden size and layers, over log kErrorReach
+//   x   logs of batch, length, hidden size and layers, over log kErrorReach, and
+//       of the limit of power, over log kPowerReach
 //   c   1 where precision, stack and kind of work agree, else kOtherSettings
 //   s   size of the formula's error, n of the noise: the pair of a grid with
 //       the greatest marginal likelihood
@@ -24,10 +25,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "hardware/catalog/device.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
@@ -35,6 +38,8 @@ namespace trainfare::calibrate {
 // Factor in batch, in length, in hidden size squared and in layers over which
 // the formula's error is alike.
 inline constexpr double kErrorReach = 4.0;
+// The same of a limit of power that is set, over the board's own.
+inline constexpr double kPowerReach = 1.5;
 // Correlation of the errors of two stacks, precisions or kinds of work.
 inline constexpr double kOtherSettings = 0.3;
 
@@ -45,14 +50,18 @@ struct Place {
   int64_t hidden = 1;
   int64_t layers = 1;
   std::string settings;  // as SettingsOf writes them
+  // Of the power that the board may draw, where a limit below it is set.
+  std::optional<double> power_share = std::nullopt;
 
   friend bool operator==(const Place&, const Place&) = default;
 };
+Place PlaceOf(const model::Workload& workload, const hardware::Device& device);
+// Within the board's own limit, whichever is set.
 Place PlaceOf(const model::Workload& workload);
 
 // A place as coordinates in units of the reach.
 struct ErrorPoint {
-  std::array<double, 4> coordinates{};
+  std::array<double, 5> coordinates{};
   std::string settings;
 };
 ErrorPoint ErrorPointOf(const Place& place);

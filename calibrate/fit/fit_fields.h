@@ -65,6 +65,7 @@ void VisitFields(Archive& archive, P& place) {
   count("hidden", place.hidden);
   count("layers", place.layers);
   archive(model::Field{.name = "settings", .required = true}, place.settings);
+  archive(model::Field{.name = "power_share", .low = 1e-6}, place.power_share);
 }
 
 template <class Archive, model::Of<FittedRun> R>

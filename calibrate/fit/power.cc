@@ -33,17 +33,19 @@ struct Run {
 
 // The levels with the fit's factors; nullopt where the kind has none.
 std::optional<model::PowerLevels> LevelsOf(const Device& device,
-                                           model::Precision precision,
+                                           const model::Workload& workload,
                                            double products,
                                            double others) {
   const hardware::Kind& kind = hardware::KindOf(device);
   if (kind.power == nullptr || !device.max_power) return std::nullopt;
-  std::optional<model::PowerLevels> levels = kind.power(device, precision);
+  std::optional<model::PowerLevels> levels = kind.power(device, workload);
   if (!levels) return std::nullopt;
-  levels->products =
-      std::clamp(levels->products * products, levels->idle, *device.max_power);
-  levels->others =
-      std::clamp(levels->others * others, levels->idle, *device.max_power);
+  const Watts<> limit = *hardware::PowerLimitOf(device, workload);
+  const auto within = [&](Watts<> level) {
+    return std::clamp(level, levels->idle, std::max(levels->idle, limit));
+  };
+  levels->products = within(levels->products * products);
+  levels->others = within(levels->others * others);
   return levels;
 }
 
@@ -52,7 +54,7 @@ Watts<> Modelled(const Device& device,
                  double products,
                  double others) {
   const auto levels =
-      LevelsOf(device, run.measured->workload.precision, products, others);
+      LevelsOf(device, run.measured->workload, products, others);
   return model::MeanPower(*levels, run.products, run.others);
 }
 
@@ -60,17 +62,12 @@ Watts<> Modelled(const Device& device,
 std::optional<Run> RunOf(const PowerObservation& observation,
                          const Predictor& predictor) {
   try {
-    const hardware::StepTime<double> step =
-        predictor.Time(observation.workload);
-    const model::Seconds<> busy = WorkingTime(step.forward) +
-                                  WorkingTime(step.backward) +
-                                  WorkingTime(step.optimizer);
-    const model::Seconds<> products =
-        step.forward.matrix + step.backward.matrix + step.optimizer.matrix;
+    const auto shares =
+        hardware::BusySharesOf(predictor.Time(observation.workload));
     Run run;
     run.measured = &observation;
-    run.products = products / step.total();
-    run.others = (busy - products) / step.total();
+    run.products = shares.products;
+    run.others = shares.others;
     run.sigma =
         std::hypot(observation.relative_noise, FitOptions().model_sigma);
     return run;
@@ -124,24 +121,21 @@ void FitFactors(const Device& device,
 
 }  // namespace
 
-model::Seconds<> WorkingTime(const hardware::PhaseTime<double>& phase) {
-  return phase.total() - phase.overhead;
-}
-
 std::optional<PowerAnswer> MeanPowerOf(const Device& device,
-                                       model::Precision precision,
+                                       const model::Workload& workload,
                                        double products,
                                        double others,
                                        const FittedPower* fitted) {
   if (!device.max_power || !device.idle_power) return std::nullopt;
   const auto levels = LevelsOf(device,
-                               precision,
+                               workload,
                                fitted != nullptr ? fitted->products : 1.0,
                                fitted != nullptr ? fitted->others : 1.0);
   if (!levels) {
     return PowerAnswer{
-        model::MeanPower(
-            *device.idle_power, *device.max_power, products + others),
+        model::MeanPower(*device.idle_power,
+                         *hardware::PowerLimitOf(device, workload),
+                         products + others),
         kPowerSigma};
   }
   PowerAnswer answer{model::MeanPower(*levels, products, others), kPowerSigma};
@@ -169,8 +163,12 @@ std::optional<FittedPower> FitPower(const Device& device,
   const Predictor predictor(device, fit);
   std::vector<Run> runs;
   for (const PowerObservation& observation : all) {
-    if (!IsDevice(device, observation.device)) continue;
-    if (!LevelsOf(device, observation.workload.precision, 1.0, 1.0)) continue;
+    if (observation.figure != PowerFigure::kDevice ||
+        observation.device_count != 1 ||
+        !IsDevice(device, observation.device)) {
+      continue;
+    }
+    if (!LevelsOf(device, observation.workload, 1.0, 1.0)) continue;
     if (const auto run = RunOf(observation, predictor)) runs.push_back(*run);
   }
   if (runs.empty()) return std::nullopt;

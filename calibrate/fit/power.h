@@ -10,7 +10,6 @@
 #include "calibrate/fit/fitted_power.h"
 #include "calibrate/records/power_observation.h"
 #include "hardware/catalog/device.h"
-#include "hardware/models/step_time.h"
 #include "model/energy.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -24,15 +23,12 @@ struct PowerAnswer {
   double log_sigma = 0;
 };
 
-// What the device itself is busy with in a phase: not the host.
-model::Seconds<> WorkingTime(const hardware::PhaseTime<double>& phase);
-
 // The device's mean power where `products` and `others` are the shares of its
 // time. Of a kind that tells them not apart, the line between rest and limit;
 // nullopt where rest or limit is not known. `fitted`: nullptr where nobody
 // measured it.
 std::optional<PowerAnswer> MeanPowerOf(const hardware::Device& device,
-                                       model::Precision precision,
+                                       const model::Workload& workload,
                                        double products,
                                        double others,
                                        const FittedPower* fitted);

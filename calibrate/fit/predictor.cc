@@ -197,7 +197,7 @@ double Predictor::RanksScatter(double unmeasured) const {
 }
 
 double Predictor::OpenShare(const model::Workload& workload) const {
-  return std::sqrt(added_.At(workload).variance);
+  return std::sqrt(added_.At(workload, device_).variance);
 }
 
 // Words take long to write: only where a run of that batch and length is.
@@ -300,8 +300,8 @@ hardware::StepTime<double> Predictor::Time(
     const model::Workload& workload) const {
   return Corrected(workload,
                    KernelsOf(workload),
-                   DiscrepancyOf(workload).MeanAt(PlaceOf(workload)) +
-                       added_.At(workload).mean);
+                   DiscrepancyOf(workload).MeanAt(PlaceOf(workload, device_)) +
+                       added_.At(workload, device_).mean);
 }
 
 hardware::StepTime<double> Predictor::PredictTime(
@@ -309,9 +309,10 @@ hardware::StepTime<double> Predictor::PredictTime(
   const model::KernelList kernels = KernelsOf(workload);
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const double log_error =
-      discrepancy.empty() ? 0.0 : discrepancy.At(PlaceOf(workload)).mean;
-  const auto time =
-      Corrected(workload, kernels, log_error + added_.At(workload).mean);
+      discrepancy.empty() ? 0.0
+                          : discrepancy.At(PlaceOf(workload, device_)).mean;
+  const auto time = Corrected(
+      workload, kernels, log_error + added_.At(workload, device_).mean);
   RequirePlausible(workload, time.total(), 0.0);
   return time;
 }
@@ -409,10 +410,10 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   StepPrediction prediction;
   // Settings in words take longer than many a formula: only where they count.
   const std::optional<Place> place =
-      fitted_ ? std::optional(PlaceOf(workload)) : std::nullopt;
+      fitted_ ? std::optional(PlaceOf(workload, device_)) : std::nullopt;
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const Correction correction = place ? discrepancy.At(*place) : Correction();
-  const Correction added = added_.At(workload);
+  const Correction added = added_.At(workload, device_);
   const StepAndSlopes step = EvaluateStep(device_, workload, kernels, values_);
   const LogTimes& times = step.log_times;
   prediction.time = step.time * std::exp(-(correction.mean + added.mean));

@@ -170,6 +170,9 @@ std::string RestOf(const model::Workload& w) {
   if (p.offload_activations) text += " offloading activations";
   if (w.attention_checkpointing) text += " attention checkpointed";
   if (w.operation_checkpointing) text += " operations checkpointed";
+  if (w.power_limit.base() > 0.0) {
+    text += fmt::format(" within {} W", w.power_limit.base());
+  }
   return text;
 }
 

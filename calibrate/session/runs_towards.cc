@@ -160,6 +160,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   w.trainable.base_bits = 0;
   w.documents = 1;
   w.load_factor = 1;
+  w.power_limit = {};
   w.predictions_per_sequence = 0;
   return w;
 }

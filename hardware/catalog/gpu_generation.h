@@ -2,6 +2,8 @@
 
 // What GPUs of one generation have in common.
 
+#include <optional>
+
 #include "model/units.h"
 
 namespace trainfare::hardware {
@@ -20,6 +22,8 @@ struct GpuGeneration {
   // Rate of tensor cores by instructions for which a warp waits (mma.sync), as
   // a share of their peak.
   double synchronous = 1.0;
+  // Of a board over that at its full clock; absent: as of other generations.
+  std::optional<double> least_voltage = std::nullopt;
   // The library has one kernel for batched products on the lanes, of the largest
   // tile.
   bool one_batched_tile = false;

@@ -45,6 +45,11 @@ void VisitFields(Archive& archive, G& generation) {
                        .low = 0.1,
                        .high = 1.0},
           generation.synchronous);
+  archive(model::Field{.name = "least_voltage",
+                       .about = "Of a board over that at its full clock",
+                       .low = 0.1,
+                       .high = 1.0},
+          generation.least_voltage);
   archive(
       model::Field{.name = "one_batched_tile",
                    .about = "Batched products on the lanes have the largest "

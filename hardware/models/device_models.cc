@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "hardware/catalog/kind_facts.h"
+#include "hardware/files/unit_text.h"
+#include "model/error.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -96,6 +98,28 @@ void RequirePrecision(const Device& device, model::Precision precision) {
                                       known));
 }
 
+// Throws InputError where a limit of power is set that says nothing of it.
+void RequirePowerLimit(const Device& device, const model::Workload& workload) {
+  if (workload.power_limit.base() <= 0.0) return;
+  const std::string got = FormatPower(workload.power_limit);
+  if (KindOf(device).power == nullptr || !device.generation ||
+      !device.max_power || !device.idle_power) {
+    throw model::InputError(fmt::format(
+        "power_limit: expected 0 on {}, of which is not known how it slows "
+        "down under a lower limit, got {}",
+        device.name,
+        got));
+  }
+  if (workload.power_limit <= *device.idle_power) {
+    throw model::InputError(
+        fmt::format("power_limit: expected more than {}, what {} draws at "
+                    "rest, got {}",
+                    FormatPower(*device.idle_power),
+                    device.name,
+                    got));
+  }
+}
+
 void RequireSupported(const Device& device,
                       const model::Workload& workload,
                       const ShapePlan& shapes) {
@@ -126,6 +150,7 @@ void RequireSupported(const Device& device,
         "which round so on the way out; not of {}",
         device.name));
   }
+  RequirePowerLimit(device, workload);
   if (kind.require_supported != nullptr) {
     kind.require_supported(device, workload);
   }

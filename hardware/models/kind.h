@@ -7,6 +7,7 @@
 // Above hardware/ nobody asks which kind a device is: they ask its row for what
 // they need to know, and tests/layering.cmake holds them to it.
 
+#include <algorithm>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "hardware/catalog/parameter.h"
 #include "hardware/models/memory_plan.h"
 #include "model/energy.h"
+#include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::hardware {
@@ -70,7 +72,7 @@ struct Kind {
   // What a board draws in each kind of work; nullopt where its file does not
   // say enough. nullptr: no more is known of the kind than rest and limit.
   std::optional<model::PowerLevels> (*power)(const Device&,
-                                             model::Precision) = nullptr;
+                                             const model::Workload&) = nullptr;
   // Throws InputError when a workload cannot run for a reason of the kind's own
   // that is not its batch. nullptr: there is no such reason.
   void (*require_supported)(const Device&, const model::Workload&) = nullptr;
@@ -80,6 +82,15 @@ const Kind& KindOf(DeviceKind kind);
 // The row of the kind that the trainer runs on by that name; nullptr: of none.
 const Kind* FindKindOfTrainer(std::string_view trainer_device);
 inline const Kind& KindOf(const Device& device) { return KindOf(device.kind); }
+
+// What the board may draw in a run: its own limit, or a lower one that is set.
+inline std::optional<model::Watts<>> PowerLimitOf(
+    const Device& device, const model::Workload& workload) {
+  if (!device.max_power || workload.power_limit.base() <= 0.0) {
+    return device.max_power;
+  }
+  return std::min(*device.max_power, workload.power_limit);
+}
 
 // The free parameters of a kind's model with their priors, in order.
 std::span<const ParameterInfo> ParametersOf(DeviceKind kind);

@@ -38,6 +38,8 @@ struct PhaseTime {
   model::Seconds<T> total() const {
     return matrix + vector + memory + spill + overhead;
   }
+  // What the device itself is busy with, not its host.
+  model::Seconds<T> working() const { return total() - overhead; }
   PhaseTime& operator+=(const PhaseTime& other) {
     matrix += other.matrix;
     vector += other.vector;
@@ -103,6 +105,25 @@ struct StepTime {
     return scaled;
   }
 };
+
+// Shares of a step's time that a device is busy: with matrix products, and with
+// other work. The rest it waits for its host.
+template <class T>
+struct BusyShares {
+  T products = T(0.0);
+  T others = T(0.0);
+};
+
+template <class T>
+BusyShares<T> BusySharesOf(const StepTime<T>& step) {
+  const model::Seconds<T> total = step.total();
+  const model::Seconds<T> products =
+      step.forward.matrix + step.backward.matrix + step.optimizer.matrix;
+  const model::Seconds<T> busy = step.forward.working() +
+                                 step.backward.working() +
+                                 step.optimizer.working();
+  return {products / total, (busy - products) / total};
+}
 
 // The same step in another scalar, each of its times through `of`.
 template <class To, class From, class Of>

@@ -18,6 +18,7 @@
 #include "scenarios/validation/choice_validation.h"
 #include "scenarios/validation/kernel_validation.h"
 #include "scenarios/validation/memory_validation.h"
+#include "scenarios/validation/power_validation.h"
 #include "scenarios/validation/rank_validation.h"
 #include "scenarios/validation/repeats.h"
 #include "scenarios/validation/step_validation.h"
@@ -384,8 +385,8 @@ Report Validate(const ValidateOptions& options) {
   }
   std::vector<Observation> merged;
   for (const Repeats& point : points) merged.push_back(point.middle);
-  StepValidation validation =
-      ValidateSteps(options, points.empty() ? files.observations : merged);
+  StepValidation validation = ValidateSteps(
+      options, points.empty() ? files.observations : merged, files.powers);
   NoteRepeats(points, validation.rows);
 
   Tally tally = TallyOf(validation, options);
@@ -409,6 +410,7 @@ Report Validate(const ValidateOptions& options) {
       ResultOf(options, overall, repeats, prices.sources, std::move(tally));
   json["choices"] = ToJson(choices);
   AppendMemory(files.memory, options.group_by, report, json);
+  AppendPower(validation, options, report, json);
   report.json = AnswerText(std::move(json), report);
   // A table of memory alone has no time to predict.
   if (!files.observations.empty()) AnswerWithOverall(overall, report);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrate/fit/power.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/models/kind.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -18,34 +18,51 @@ struct Shares {
   double others = 0;
 };
 
-Shares SharesOf(const JobEstimate& job) {
-  const Seconds<> total = job.step.total();
-  const double working =
-      (job.run.training - job.run.input_wait + job.run.evaluation) /
-      job.run.total();
-  const double busy = std::clamp(job.step.busy() / total * working, 0.0, 1.0);
+// Of a step; `working`: the share of the run that steps take.
+Shares SharesOf(const StepEstimate& step, double working) {
+  const Seconds<> total = step.total();
+  const double busy = std::clamp(step.busy() / total * working, 0.0, 1.0);
   const double products =
-      std::clamp(job.step.matrix() / total * working, 0.0, busy);
+      std::clamp(step.matrix() / total * working, 0.0, busy);
   return {products, busy - products};
+}
+
+std::optional<calibrate::PowerAnswer> PowerAt(
+    const calibrate::Predictor& predictor,
+    const model::Workload& workload,
+    const Shares& shares) {
+  const auto& fitted = predictor.fit().power;
+  return calibrate::MeanPowerOf(predictor.device(),
+                                workload,
+                                shares.products,
+                                shares.others,
+                                fitted ? &*fitted : nullptr);
 }
 
 }  // namespace
 
+std::optional<calibrate::PowerAnswer> StepPower(
+    const calibrate::Predictor& predictor,
+    const model::Workload& workload,
+    const StepEstimate& step) {
+  return PowerAt(predictor, workload, SharesOf(step, 1.0));
+}
+
 void EstimateEnergy(const calibrate::Predictor& predictor, JobEstimate& job) {
   const Device& device = predictor.device();
   if (!device.max_power) return;
-  const Shares shares = SharesOf(job);
-  const auto& fitted = predictor.fit().power;
-  const auto power = calibrate::MeanPowerOf(device,
-                                            job.workload.precision,
-                                            shares.products,
-                                            shares.others,
-                                            fitted ? &*fitted : nullptr);
+  const double working =
+      (job.run.training - job.run.input_wait + job.run.evaluation) /
+      job.run.total();
+  const auto power =
+      PowerAt(predictor, job.workload, SharesOf(job.step, working));
   job.energy_is_bound = !power;
   if (power) job.power_log_sigma = power->log_sigma;
-  job.energy = (power ? power->mean : *device.max_power) * job.run.total() *
-               (static_cast<double>(job.devices) /
-                static_cast<double>(job.ranks_per_device));
+  job.energy =
+      (power ? power->mean : *hardware::PowerLimitOf(device, job.workload)) *
+      job.run.total() *
+      (static_cast<double>(job.devices) /
+       static_cast<double>(job.ranks_per_device));
   if (power && device.idle_power) {
     *job.energy += *device.idle_power * job.run.total() *
                    static_cast<double>(job.idle_devices);

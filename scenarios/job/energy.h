@@ -4,11 +4,20 @@
 
 #include <optional>
 
+#include "calibrate/fit/power.h"
 #include "calibrate/fit/predictor.h"
 #include "model/units.h"
+#include "model/workload.h"
 #include "scenarios/job/job_estimate.h"
 
 namespace trainfare::scenarios {
+
+// Mean power of a device in such a step; nullopt where the device's levels are
+// not known. What was measured of it is in the predictor's fit.
+std::optional<calibrate::PowerAnswer> StepPower(
+    const calibrate::Predictor& predictor,
+    const model::Workload& workload,
+    const StepEstimate& step);
 
 // Fills in the energy of a job whose step and run are estimated: nothing where
 // the device's power is not published. What was measured

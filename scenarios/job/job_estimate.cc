@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrate/fit/power.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 
@@ -67,8 +66,7 @@ Seconds<> StepEstimate::matrix() const {
 }
 
 Seconds<> StepEstimate::busy() const {
-  return calibrate::WorkingTime(forward) + calibrate::WorkingTime(backward) +
-         calibrate::WorkingTime(optimizer);
+  return forward.working() + backward.working() + optimizer.working();
 }
 
 std::vector<Term> TermsOf(const StepEstimate& step) {

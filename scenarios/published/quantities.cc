@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "calibrate/fit/power.h"
 #include "calibrate/records/import/published_quantity.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
@@ -106,8 +105,7 @@ PublishedAnswer OptimizerTime(const AskedJob& asked) {
 // The time of an update, without what it waits for the host.
 PublishedAnswer ActiveTime(const AskedJob& asked) {
   const StepEstimate& step = asked.estimate.step;
-  return OfPart(
-      asked, calibrate::WorkingTime(step.optimizer), step.optimizer_log_sigma);
+  return OfPart(asked, step.optimizer.working(), step.optimizer_log_sigma);
 }
 
 PublishedAnswer ActiveRatio(const AskedJob& asked) {

@@ -30,8 +30,8 @@ std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
   return cells;
 }
 
-std::vector<Column> SummaryColumns() {
-  return {{"group", "group", Align::kLeft},
+std::vector<Column> SummaryColumns(std::string_view heading) {
+  return {{std::string(heading), "group", Align::kLeft},
           {"rows", "n", Align::kRight},
           {"mean", "mape_percent", Align::kDecimal, 3},
           {"median", "median_percent", Align::kDecimal},

@@ -33,8 +33,8 @@ ErrorSummary Summarise(const std::vector<RowError>& rows);
 // A row of a table: the name, the count and the six figures.
 std::vector<Cell> SummaryCells(const std::string& name,
                                const ErrorSummary& summary);
-// The headings of such rows.
-std::vector<Column> SummaryColumns();
+// The headings of such rows; `heading`: over the names.
+std::vector<Column> SummaryColumns(std::string_view heading = "group");
 
 // Makes the "overall" of the report's JSON what limits are on, and sets exit
 // code and complaint where no row could be predicted.

@@ -100,17 +100,6 @@ Json RowJson(const MemoryObservation& o,
   return json;
 }
 
-std::vector<Column> Columns() {
-  return {{"memory", "group", Align::kLeft},
-          {"rows", "n", Align::kRight},
-          {"mean", "mape_percent", Align::kDecimal, 3},
-          {"median", "median_percent", Align::kDecimal},
-          {"90 % below", "p90_percent", Align::kDecimal, 4},
-          {"worst", "max_percent", Align::kDecimal, 1},
-          {"bias", "bias_percent", Align::kDecimal, 2},
-          {"inside 80 %", "coverage_percent", Align::kDecimal}};
-}
-
 // The errors of what can be compared, and why the rest cannot.
 struct MemoryTally {
   std::map<std::string, std::vector<RowError>> groups;
@@ -150,7 +139,7 @@ MemoryTally TallyOf(const std::vector<MemoryObservation>& memory,
 
 Table SummaryTable(const MemoryTally& tally) {
   Table table;
-  table.columns = Columns();
+  table.columns = SummaryColumns("memory");
   for (const auto& [name, members] : tally.groups) {
     table.Add(SummaryCells(name, Summarise(members)));
   }

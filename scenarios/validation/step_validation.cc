@@ -22,6 +22,7 @@
 #include "hardware/files/progress_line.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "scenarios/job/energy.h"
 #include "scenarios/job/fits.h"
 #include "scenarios/job/step_estimate.h"
 
@@ -29,6 +30,7 @@ namespace trainfare::scenarios {
 namespace {
 
 using calibrate::Observation;
+using calibrate::PowerObservation;
 using calibrate::Predictor;
 using calibrate::Quantity;
 using model::InputError;
@@ -66,9 +68,11 @@ struct FitTask {
 class StepProtocol {
  public:
   StepProtocol(const ValidateOptions& options,
-               const std::vector<Observation>& observations)
+               const std::vector<Observation>& observations,
+               const std::vector<PowerObservation>& powers)
       : options_(options) {
     Sort(observations);
+    AddPowers(powers);
   }
 
   void Run() {
@@ -154,6 +158,23 @@ class StepProtocol {
         devices_[row.device].rows.push_back(rows_.size());
       }
       rows_.push_back(std::move(row));
+    }
+  }
+
+  void AddPowers(const std::vector<PowerObservation>& powers) {
+    std::map<std::string_view, const PowerObservation*> of_run;
+    for (const PowerObservation& power : powers) {
+      if (power.figure == calibrate::PowerFigure::kDevice) {
+        of_run.emplace(power.label, &power);
+      }
+    }
+    for (StepRow& row : rows_) {
+      const auto found = of_run.find(row.observation->label);
+      if (found == of_run.end() ||
+          row.observation->quantity != Quantity::kStep) {
+        continue;
+      }
+      row.power = found->second;
     }
   }
 
@@ -398,16 +419,23 @@ class StepProtocol {
 
   calibrate::Fit FitTo(size_t d, const std::vector<size_t>& rows) const {
     std::vector<Observation> observations;
+    std::vector<PowerObservation> powers;
     observations.reserve(rows.size());
     for (const size_t row : rows) {
       observations.push_back(*rows_[row].observation);
       // The name that the fit knows it by, however the file wrote it.
       observations.back().device = devices_[d].device.name;
+      if (rows_[row].power == nullptr) continue;
+      powers.push_back(*rows_[row].power);
+      powers.back().device = devices_[d].device.name;
     }
     calibrate::FitOptions options;
     options.leave_one_out = false;
     options.name_runs = false;
-    return calibrate::FitDevice(devices_[d].device, observations, options);
+    calibrate::Fit fit =
+        calibrate::FitDevice(devices_[d].device, observations, options);
+    fit.power = calibrate::FitPower(devices_[d].device, fit, powers);
+    return fit;
   }
 
   void FitAndPredict(const FitTask& task) {
@@ -456,6 +484,9 @@ class StepProtocol {
         row.log_sigma = log_sigma;
         row.source_sigma = step.source_sigma;
         row.source_seen = step.source_seen;
+        if (row.power != nullptr) {
+          row.predicted_power = StepPower(predictor, o.workload, step);
+        }
       });
     }
   }
@@ -490,8 +521,9 @@ class StepProtocol {
 }  // namespace
 
 StepValidation ValidateSteps(const ValidateOptions& options,
-                             const std::vector<Observation>& observations) {
-  StepProtocol protocol(options, observations);
+                             const std::vector<Observation>& observations,
+                             const std::vector<PowerObservation>& powers) {
+  StepProtocol protocol(options, observations, powers);
   protocol.Run();
   return protocol.Take();
 }

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/fit/power.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/records/observation.h"
+#include "calibrate/records/power_observation.h"
 #include "hardware/catalog/device.h"
 #include "model/units.h"
 #include "scenarios/validation/error_summary.h"
@@ -31,6 +33,9 @@ struct StepRow {
   double log_sigma = 0;
   double source_sigma = 0;  // of it, for a source that the fit has not seen
   bool source_seen = false;
+  // Where the run's power was measured, too, and its prediction.
+  const calibrate::PowerObservation* power = nullptr;
+  std::optional<calibrate::PowerAnswer> predicted_power;
   std::string reason;                   // why it is not predicted
   std::optional<double> repeat_spread;  // of the point's repeats
 
@@ -54,9 +59,11 @@ struct StepValidation {
   }
 };
 
-// Each row predicted as the protocol has it, or with the reason why it is not.
+// Each row predicted as the protocol has it, or with the reason why it is not;
+// with the power of its run, where that is among `powers` by the same label.
 StepValidation ValidateSteps(
     const ValidateOptions& options,
-    const std::vector<calibrate::Observation>& observations);
+    const std::vector<calibrate::Observation>& observations,
+    const std::vector<calibrate::PowerObservation>& powers = {});
 
 }  // namespace trainfare::scenarios

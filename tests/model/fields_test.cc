@@ -51,7 +51,7 @@ struct Described {
     CHECK(field.about.size() <= 80);
     CHECK_FALSE(field.about.ends_with('.'));
     if constexpr (!(std::is_enum_v<T> || HasWords<T> ||
-                    std::is_arithmetic_v<T> ||
+                    std::is_arithmetic_v<T> || IsQuantity<T> ||
                     std::is_same_v<T, std::string>)) {
       VisitFields(*this, value);
     }

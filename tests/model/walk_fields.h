@@ -22,7 +22,7 @@ class ChangeOne {
   void operator()(const Field& field, T& value) {
     const std::string path = fmt::format("{}{}", prefix_, field.name);
     if constexpr (std::is_enum_v<T> || HasWords<T> || std::is_arithmetic_v<T> ||
-                  std::is_same_v<T, std::string>) {
+                  std::is_same_v<T, std::string> || IsQuantity<T>) {
       if (left_-- != 0) return;
       changed_ = path;
       Change(value);
@@ -50,6 +50,8 @@ class ChangeOne {
       value += value > 1 ? -1 : 1;
     } else if constexpr (std::is_same_v<T, double>) {
       value += 0.125;
+    } else if constexpr (IsQuantity<T>) {
+      value += T(0.125);
     } else if constexpr (std::is_same_v<T, std::string>) {
       value += "x";
     } else {

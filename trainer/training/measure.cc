@@ -110,6 +110,9 @@ void CheckMeasurable(const model::Workload& workload) {
           "documents: this trainer packs none into a sequence");
   require(workload.load_factor == 1,
           "load_factor: this trainer's router sends tokens where it does");
+  require(workload.power_limit.base() == 0.0,
+          "power_limit: this trainer takes the device as it is set; set it by "
+          "nvidia-smi -pl");
   require(!workload.attention_checkpointing,
           "attention_checkpointing: this trainer computes whole blocks again");
   require(!workload.operation_checkpointing,

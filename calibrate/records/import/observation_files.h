@@ -26,8 +26,8 @@ struct ObservationFiles {
   std::vector<Observation> observations;
   std::vector<KernelObservation> kernels;  // operations by themselves
   std::vector<EngineProfile> profiles;     // of engines
-  std::vector<PowerObservation> powers;    // of runs of one device
-  std::vector<MemoryObservation> memory;   // validated, in no fit
+  std::vector<PowerObservation> powers;
+  std::vector<MemoryObservation> memory;  // validated, in no fit
   // What several ranks are fitted to, from the trainer's own records.
   RankRecords ranks;
   // What was left out and why, one line each, the file in front.

@@ -101,6 +101,9 @@ void AddTable(const std::string& path, ObservationFiles& files) {
   std::move(table.memory.begin(),
             table.memory.end(),
             std::back_inserter(files.memory));
+  std::move(table.powers.begin(),
+            table.powers.end(),
+            std::back_inserter(files.powers));
 }
 
 void AddPublished(const std::string& folder, ObservationFiles& files) {
@@ -178,7 +181,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
   }
   files.ranks.source = SourceNames(files);
   if (files.observations.empty() && files.kernels.empty() &&
-      files.profiles.empty() && files.memory.empty()) {
+      files.profiles.empty() && files.memory.empty() && files.powers.empty()) {
     const std::string names = SourceNames(files);
     throw InputError(fmt::format(
         "{}: nothing in it can be used{}{}",

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "calibrate/records/import/system_name.h"
+#include "calibrate/records/import/table_figures.h"
 #include "calibrate/records/import/table_model.h"
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
@@ -43,13 +44,6 @@ using model::OptimizerKind;
 using model::Shard;
 using model::Work;
 using model::Workload;
-
-template <class Words>
-bool ContainsAny(std::string_view text, const Words& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return Contains(text, word);
-  });
-}
 
 Fusion FusionOf(const TableRow& row) {
   const std::string words = Lowered(row.StackWords());
@@ -197,6 +191,17 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
   return 1;
 }
 
+void SetPowerLimit(const TableRow& row, Workload& workload) {
+  const std::string& text = row["power_limit_w"];
+  if (text.empty()) return;
+  const auto limit = hardware::ParseNumber(text);
+  if (!limit || !(*limit > 0.0 && *limit <= model::kMostPower)) {
+    row.Fail("power_limit_w",
+             fmt::format("watts above 0, at most {}", model::kMostPower));
+  }
+  workload.power_limit = model::Watt(*limit);
+}
+
 void SetWeights(const TableRow& row, Workload& workload) {
   if (model::BytesPerElement(workload.precision) >= 4) return;
   // What adapters stand beside stays as it was loaded. FSDP wants one width
@@ -277,9 +282,19 @@ void SetAdapter(const TableRow& row, Workload& workload) {
   if (quantised) trainable.base_bits = 4;
 }
 
+model::Precision UnstatedPrecisionOf(const TableRow& row) {
+  for (const UnstatedPrecision& rule : RulesOfTables().unstated_precisions) {
+    if (Contains(row["notes"], rule.words)) return rule.precision;
+  }
+  throw Unused{"precision not stated"};
+}
+
 void SetPrecision(const TableRow& row, Workload& workload) {
   const std::string precision = Lowered(row["precision"]);
-  if (precision.empty()) throw Unused{"precision not stated"};
+  if (precision.empty()) {
+    workload.precision = UnstatedPrecisionOf(row);
+    return;
+  }
   const auto rule = RulesOfTables().precisions.find(precision);
   if (rule != RulesOfTables().precisions.end() &&
       (rule->second.base_bits == 0 || workload.trainable.lora_rank > 0)) {
@@ -531,13 +546,6 @@ std::string DeviceName(const std::string& text) {
   return text.find(" (assumed") == std::string::npos ? text : bare;
 }
 
-struct UsedRow {
-  Observation observation;
-  Metric metric = Metric::kTime;
-  std::string run;  // rows alike in it are of one run or its repetitions
-  double value = 0;
-};
-
 // Whether a sequence is half padding, which nobody computes.
 bool HalfPadded(const TableRow& row) {
   const std::vector<HalfPadding>& rules = RulesOfTables().half_padding;
@@ -597,6 +605,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
       workload.trainable.lora_rank > 0 &&
       ContainsAny(row["stack_notes"], RulesOfTables().adapters_as_units);
   workload.accumulation = AccumulationOf(row, workload);
+  SetPowerLimit(row, workload);
   RefuseSharedModel(row, workload);
   if (workload.work == Work::kTraining) SetRecomputation(row, workload);
   SetHead(row, workload);
@@ -607,52 +616,6 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
     throw InputError(row.file, row.row.line, 0, error.what());
   }
   return workload;
-}
-
-// The time of what is observed, from a value of a metric.
-model::Seconds<> TimeOf(const TableRow& row,
-                        const MetricRule& metric,
-                        double value,
-                        const Workload& workload,
-                        int64_t devices) {
-  const auto sequences = static_cast<double>(model::CheckedProduct(
-      {workload.batch, workload.accumulation, devices}, "batch per device"));
-  const double tokens =
-      sequences * static_cast<double>(workload.sequence_length);
-  double seconds = 0.0;
-  switch (metric.metric) {
-    case Metric::kTime:
-    case Metric::kMicroTime:
-      seconds = value * metric.unit;
-      break;
-    case Metric::kSteps:
-      seconds = 1.0 / value;
-      break;
-    case Metric::kSequences:
-      // Documents are what is counted where several are packed.
-      seconds = sequences * static_cast<double>(workload.documents) / value;
-      break;
-    case Metric::kTokens:
-      seconds = tokens / value;
-      break;
-    case Metric::kTokensOfDevice:
-      seconds = tokens / (static_cast<double>(devices) * value);
-      break;
-    case Metric::kPeakAllocated:
-    case Metric::kPeakReserved:
-    case Metric::kPeakUsed:
-    case Metric::kOutOfMemory:
-    case Metric::kFailed:
-      ENSURE(false, "no metric of a time");
-  }
-  const model::Seconds<> time = model::Second(seconds);
-  if (!model::IsPlausible(time)) {
-    row.Fail("value",
-             fmt::format("a step between {} s and {} s",
-                         model::kShortestTime,
-                         model::kLongestTime));
-  }
-  return time;
 }
 
 // A host's adapters: "Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x
@@ -757,7 +720,8 @@ UsedRow Read(const TableRow& row) {
   const auto value = hardware::ParseNumber(row["value"]);
   if (!value || *value <= 0.0) row.Fail("value", "a number above 0");
   used.value = *value * metric.unit;
-  if (!IsMemory(metric.metric) && metric.metric != Metric::kFailed) {
+  used.behind_supplies = row["measurement_type"] == "DC";
+  if (IsTime(metric.metric)) {
     observation.measured = TimeOf(row, metric, *value, workload, devices);
   }
   // Replicas of a forward pass do not talk to each other.
@@ -791,37 +755,6 @@ UsedRow Read(const TableRow& row) {
                          row.StackWords(),
                          Describe(workload));
   return used;
-}
-
-MemoryFigure FigureOf(Metric metric, const std::string& framework) {
-  switch (metric) {
-    case Metric::kPeakReserved:
-      return MemoryFigure::kReserved;
-    case Metric::kPeakUsed:
-      return MemoryFigure::kUsed;
-    case Metric::kOutOfMemory:
-      return MemoryFigure::kOutOfMemory;
-    default:
-      return ContainsAny(framework, RulesOfTables().reserved_peaks)
-                 ? MemoryFigure::kReserved
-                 : MemoryFigure::kAllocated;
-  }
-}
-
-MemoryObservation MemoryOf(UsedRow used) {
-  Observation& o = used.observation;
-  MemoryObservation memory;
-  memory.label = std::move(o.label);
-  memory.group = std::move(o.group);
-  memory.device = std::move(o.device);
-  memory.device_count = o.device_count;
-  memory.workload = std::move(o.workload);
-  memory.figure = FigureOf(used.metric, o.framework);
-  if (memory.figure != MemoryFigure::kOutOfMemory) {
-    memory.measured = model::Byte(used.value);
-  }
-  memory.framework = std::move(o.framework);
-  return memory;
 }
 
 void RequireColumns(const CsvFile& csv, const std::string& name) {
@@ -879,6 +812,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
   std::map<std::string, Metric> best;
   std::set<std::string> failed;
   std::vector<UsedRow> memory;
+  std::vector<UsedRow> powers;
   for (const CsvRow& as_published : csv.rows()) {
     const CsvRow csv_row = WithNotes(csv, as_published);
     const TableRow row{csv, csv_row, name};
@@ -888,6 +822,11 @@ Table ParseTable(std::string_view text, const std::string& name) {
       if (IsMemory(read.metric)) {
         read.observation.label = std::move(label);
         memory.push_back(std::move(read));
+        continue;
+      }
+      if (IsPower(read.metric)) {
+        read.observation.label = std::move(label);
+        powers.push_back(std::move(read));
         continue;
       }
       if (read.metric == Metric::kFailed) {
@@ -912,6 +851,13 @@ Table ParseTable(std::string_view text, const std::string& name) {
                          ? "throughput of a run whose step time is there too"
                          : "throughput of a run in another unit"];
     }
+  }
+  for (UsedRow& row : powers) {
+    // Power and time of one run have one label.
+    if (const auto time = first_of.find(row.run); time != first_of.end()) {
+      row.observation.label = time->second;
+    }
+    table.powers.push_back(PowerOf(std::move(row)));
   }
   for (UsedRow& row : memory) {
     if (failed.contains(row.run)) {

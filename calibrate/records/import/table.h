@@ -8,7 +8,8 @@
 //
 // and of decoders kv_heads, experts, experts_per_token, micro_batch in place of
 // batch_per_device, global_batch, dp, tp, pp, cp, ep, sharding, recompute,
-// adapter, lora_rank, tokens_per_sample; by name in any order, others are
+// adapter, lora_rank, tokens_per_sample; of power power_limit_w and, of whole
+// servers, measurement_type (AC, DC); by name in any order, others are
 // ignored. `value` is of the whole system unless the metric says otherwise.
 // What a row means as a workload is decided by the rules in tables.yaml.
 
@@ -20,12 +21,14 @@
 
 #include "calibrate/records/memory_observation.h"
 #include "calibrate/records/observation.h"
+#include "calibrate/records/power_observation.h"
 
 namespace trainfare::calibrate {
 
 struct Table {
   std::vector<Observation> observations;
   std::vector<MemoryObservation> memory;
+  std::vector<PowerObservation> powers;
   int64_t rows = 0;
   // Rows that say nothing of a step's time here, by the reason.
   std::map<std::string, int64_t> unused;

@@ -2,6 +2,7 @@
 
 // A row of a table of measurements, and what its cells say as numbers.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,13 @@ struct Unused {
 
 inline bool Contains(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
+}
+
+template <class Words>
+inline bool ContainsAny(std::string_view text, const Words& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return Contains(text, word);
+  });
 }
 
 using model::Lowered;

@@ -4,6 +4,7 @@
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
 #include "model/letters.h"
+#include "model/limits.h"
 #include "model/presets.h"
 
 namespace trainfare::calibrate {
@@ -145,6 +146,11 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
         }
         return rule;
       });
+  rules.unstated_precisions =
+      ListOf(root, "unstated_precisions", [](const YamlMap& map) {
+        return UnstatedPrecision{map.Text("words"),
+                                 WordOf<model::Precision>(map, "precision")};
+      });
   rules.fp8 = ListOf(root, "fp8", [](const YamlMap& map) {
     return Fp8Rule{map.Text("words"),
                    WordOf<model::Fp8Scaling>(map, "scaling"),
@@ -178,6 +184,10 @@ void ReadMetrics(const YamlMap& root, TableRules& rules) {
         return MetricRule{WordOf<Metric>(one, "is"),
                           one.OptionalNumber("unit", 1e-9, 1e12).value_or(1.0)};
       });
+  rules.epochs = ListOf(root, "epochs", [](const YamlMap& map) {
+    return EpochRule{map.Text("words"),
+                     map.Integer("samples", 1, model::kMostSamples)};
+  });
   rules.unused_metrics = NamedOf(
       root, "unused_metrics", [](const YamlMap& map, const std::string& at) {
         return map.Text(at);

@@ -25,6 +25,9 @@ enum class Metric {
   kTokens,          // a second, of all devices
   kTokensOfDevice,  // a second
   kSequences,       // a second, of all devices
+  kEpoch,           // time of all samples, whose number the notes say
+  kPowerOfDevice,   // mean, of one
+  kPowerOfHost,     // mean, of a whole server
   kPeakAllocated,   // memory, of the fullest device, of tensors
   kPeakReserved,    // with what the allocator keeps
   kPeakUsed,        // with what the driver and the framework take
@@ -32,14 +35,22 @@ enum class Metric {
   kFailed,          // the run died, the cause not stated
 };
 
+inline constexpr bool IsPower(Metric metric) {
+  return metric == Metric::kPowerOfDevice || metric == Metric::kPowerOfHost;
+}
+
 inline constexpr bool IsMemory(Metric metric) {
   return metric == Metric::kPeakAllocated || metric == Metric::kPeakReserved ||
          metric == Metric::kPeakUsed || metric == Metric::kOutOfMemory;
 }
 
+inline constexpr bool IsTime(Metric metric) {
+  return !IsPower(metric) && !IsMemory(metric) && metric != Metric::kFailed;
+}
+
 struct MetricRule {
   Metric metric = Metric::kTime;
-  double unit = 1;  // in s, B or 1/s
+  double unit = 1;  // in s, B, W or 1/s
 };
 
 struct StackRule {
@@ -138,6 +149,18 @@ struct RecomputedBlocks {
   int64_t blocks = 0;
 };
 
+// How many samples an epoch has, by words of the notes.
+struct EpochRule {
+  std::string words;
+  int64_t samples = 1;
+};
+
+// The precision of rows that say none, by words of the notes.
+struct UnstatedPrecision {
+  std::string words;
+  model::Precision precision = model::Precision::kFp32;
+};
+
 struct PrecisionRule {
   model::Precision products = model::Precision::kFp32;
   int64_t base_bits = 0;  // of a frozen base beside adapters; 0: there is none
@@ -193,6 +216,7 @@ struct TableRules {
   ByWord<std::vector<std::string>> adapters;
   std::vector<std::string> all_adapters;
   ByWord<PrecisionRule> precisions;
+  std::vector<UnstatedPrecision> unstated_precisions;
   std::vector<std::string> recomputing_recipes;
   std::vector<std::string> full_recomputation;
   std::vector<RecomputedBlocks> recomputed_blocks;
@@ -203,6 +227,7 @@ struct TableRules {
   std::vector<std::string> splits;
   std::vector<std::string> no_splits;
   ByWord<MetricRule> metrics;
+  std::vector<EpochRule> epochs;
   ByWord<std::string> unused_metrics;  // and why
   std::vector<std::string> packed_documents;
   std::vector<std::string> unpadded;
@@ -238,6 +263,9 @@ inline constexpr auto kWords<calibrate::Metric> = Words<calibrate::Metric>(
      {calibrate::Metric::kTokens, "tokens"},
      {calibrate::Metric::kTokensOfDevice, "tokens of a device"},
      {calibrate::Metric::kSequences, "sequences"},
+     {calibrate::Metric::kEpoch, "epoch time"},
+     {calibrate::Metric::kPowerOfDevice, "power of a device"},
+     {calibrate::Metric::kPowerOfHost, "power of a host"},
      {calibrate::Metric::kPeakAllocated, "peak allocated"},
      {calibrate::Metric::kPeakReserved, "peak reserved"},
      {calibrate::Metric::kPeakUsed, "peak used"},

@@ -380,11 +380,14 @@ model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
   return model::Seconds<T>(a_tensor * static_cast<double>(tensors));
 }
 
+// A step whose kernels all take `slower` times as long as the board's own limit
+// lets them.
 template <class T>
-StepTime<T> GpuStep(const Device& device,
-                    const model::Workload& workload,
-                    const model::KernelList& kernels,
-                    std::span<const T> p) {
+StepTime<T> GpuStepSlowed(const Device& device,
+                          const model::Workload& workload,
+                          const model::KernelList& kernels,
+                          std::span<const T> p,
+                          const std::optional<T>& slower) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const GpuKernelRates rates(device, workload);
   const GpuTerms<T> terms(device, p);
@@ -409,6 +412,7 @@ StepTime<T> GpuStep(const Device& device,
           if (stack.slower_kernels) {
             exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
           }
+          if (slower) exposed = exposed * *slower;
           AddKernel(time, kernel, exposed);
           map.Append(launch, exposed.total(), kernel.launches);
         }
@@ -420,6 +424,22 @@ StepTime<T> GpuStep(const Device& device,
         return time;
       },
       OptimizerHostTime<T>(workload, p[kGpuTensorOverhead]));
+}
+
+// Under a limit below the board's own a run goes at the clock of its mean power:
+// the driver regulates over far longer than a kernel takes.
+template <class T>
+StepTime<T> GpuStep(const Device& device,
+                    const model::Workload& workload,
+                    const model::KernelList& kernels,
+                    std::span<const T> p) {
+  const auto within = [&](const std::optional<T>& slower) {
+    return GpuStepSlowed<T>(device, workload, kernels, p, slower);
+  };
+  StepTime<T> step = within(std::nullopt);
+  if (workload.power_limit.base() <= 0.0) return step;
+  const T clock = ClockWithinSetLimit(device, workload, BusySharesOf(step));
+  return clock < T(1.0) ? within(T(1.0) / clock) : step;
 }
 
 // The parameters that GpuStep can take of such a step: all but those of other

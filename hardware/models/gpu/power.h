@@ -10,6 +10,8 @@
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/models/gpu/tiling.h"
+#include "hardware/models/kind.h"
+#include "hardware/models/step_time.h"
 #include "model/energy.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -82,21 +84,42 @@ inline std::optional<model::Watts<>> DemandedPower(
   return device.generation->lanes * peak * (ratio * reach);
 }
 
-// Clock that a board keeps up within its power limit, as a share of its full
-// one, when a kernel's products go at `load` of the rate that long ones reach.
+// Least voltage of a board over that at its full clock.
+inline double LeastVoltage(const Device& device) {
+  const double usual = FactsOfGpus().least_voltage;
+  return device.generation ? device.generation->least_voltage.value_or(usual)
+                           : usual;
+}
+
+// Clock at a share `d` of the power beyond that at rest, as a share of the clock
+// of all of it.
 //
-//   d = (W - W_0) / ((W_demand - W_0) load)
 //   s = 1              d >= 1
 //   s = d^(1/3)        d^(1/3) >= v: the voltage falls with the clock
 //   s = d / v^2        else: the voltage is at its least
 //
-//   W    power limit of the board                               [W]
-//   W_0  what it draws at rest, in the state in which it works  [W]
 //   v    least voltage over that of the full clock              [1]
 //
 // Power beyond that at rest goes with the clock and the square of the voltage
-// (Weste & Harris, CMOS VLSI Design, 4th ed., section 5.2). The first second of
-// a run may be faster than this; training goes on for longer.
+// (Weste & Harris, CMOS VLSI Design, 4th ed., section 5.2).
+template <class T>
+T ClockAtPower(const T& d, double least) {
+  using std::cbrt;
+  if (!(d < T(1.0))) return T(1.0);
+  const T scaled = cbrt(d);
+  return scaled < T(least) ? T(d / (least * least)) : scaled;
+}
+
+// Clock that a board keeps up within its power limit, as a share of its full
+// one, when a kernel's products go at `load` of the rate that long ones reach.
+//
+//   d = (W - W_0) / ((W_demand - W_0) load)
+//
+//   W    power limit of the board                               [W]
+//   W_0  what it draws at rest, in the state in which it works  [W]
+//
+// The first second of a run may be faster than this; training goes on for
+// longer.
 // Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
 class ClockWithinLimit {
  public:
@@ -105,7 +128,7 @@ class ClockWithinLimit {
   ClockWithinLimit(const Device& device,
                    model::Precision precision,
                    model::FlopsPerSecond<> peak)
-      : least_voltage_(FactsOfGpus().least_voltage) {
+      : least_voltage_(LeastVoltage(device)) {
     const auto demanded = DemandedPower(device, precision, peak);
     if (!demanded || !device.max_power) return;
     const double limit = device.max_power->base();
@@ -121,13 +144,8 @@ class ClockWithinLimit {
 
   template <class T>
   T At(const T& load) const {
-    using std::cbrt;
     if (!budget_ || !(load > T(*budget_))) return T(1.0);
-    const T dynamic = *budget_ / load;
-    const T scaled = cbrt(dynamic);
-    return scaled < T(least_voltage_)
-               ? T(dynamic / (least_voltage_ * least_voltage_))
-               : scaled;
+    return ClockAtPower(T(*budget_ / load), least_voltage_);
   }
 
  private:
@@ -139,20 +157,24 @@ class ClockWithinLimit {
 // at rest is not known.
 //
 //   P_products = min(W, W_demand)
-//   P_others   = o W
+//   P_others   = min(W, o W_board)
 //
-//   o  share of the limit that other work draws    [1]
+//   W  limit of the run, W_board of the board      [W]
+//   o  share of it that other work draws           [1]
 //
 // Where tensor cores draw more a FLOP than anybody says, P_products = W.
 // Check: docs/models/energy.md,
 // tests/hardware/models/gpu/gpu_model_test.cc.
 inline std::optional<model::PowerLevels> PowerLevelsOf(
-    const Device& device, model::Precision precision) {
+    const Device& device, const model::Workload& workload) {
+  const model::Precision precision = workload.precision;
   const auto peak = device.MatrixPeak(precision);
   if (!device.max_power || !device.idle_power || !peak) return std::nullopt;
-  const model::Watts<> limit = *device.max_power;
+  const model::Watts<> limit = *PowerLimitOf(device, workload);
   model::PowerLevels levels{
-      *device.idle_power, limit, limit * device.other_work_power_share};
+      *device.idle_power,
+      limit,
+      std::min(limit, *device.max_power * device.other_work_power_share)};
   const bool at_limit = device.generation &&
                         device.generation->tensor_cores_at_limit &&
                         EngineOf(device, precision) == GpuEngine::kTensorCores;
@@ -161,6 +183,36 @@ inline std::optional<model::PowerLevels> PowerLevelsOf(
     levels.products = std::min(limit, *demanded);
   }
   return levels;
+}
+
+// Clock of a run within a limit below its board's own, as a share of the one
+// that it has within that, by the shares of time that its kinds of work take
+// there.
+//
+//   d = (P_W - W_0) / (P - W_0)
+//
+//   P    mean power within the board's own limit                [W]
+//   P_W  the same where no kind of work draws more than the limit that is set
+//   W_0  what the board draws at rest                           [W]
+//
+// The driver holds the mean of many kernels to the limit. Check:
+// docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+template <class T>
+T ClockWithinSetLimit(const Device& device,
+                      const model::Workload& workload,
+                      const BusyShares<T>& shares) {
+  model::Workload without = workload;
+  without.power_limit = {};
+  const auto within = PowerLevelsOf(device, workload);
+  const auto levels = PowerLevelsOf(device, without);
+  if (!within || !levels) return T(1.0);
+  const T rest(levels->idle.base());
+  const T free =
+      MeanPower(*levels, shares.products, shares.others).base() - rest;
+  if (!(free > T(0.0))) return T(1.0);
+  const T limited =
+      MeanPower(*within, shares.products, shares.others).base() - rest;
+  return ClockAtPower(T(limited / free), LeastVoltage(device));
 }
 
 }  // namespace trainfare::hardware::models

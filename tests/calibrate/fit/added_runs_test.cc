@@ -58,7 +58,7 @@ TEST_CASE("one added run by hand") {
   CHECK(std::abs(Moved(fit, Llama(16'384))) < 1e-6);
   // Its parameters stay.
   CHECK(fit.Values() == PriorFit(A100()).Values());
-  CHECK(AddedRuns(fit.runs).At(Llama(4)).variance ==
+  CHECK(AddedRuns(fit.runs).At(Llama(4), A100()).variance ==
         doctest::Approx(0.1).epsilon(1e-6));
 }
 

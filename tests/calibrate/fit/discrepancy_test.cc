@@ -5,6 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "hardware/catalog/device.h"
+#include "model/presets.h"
+
 namespace trainfare::calibrate {
 namespace {
 
@@ -22,6 +25,24 @@ TEST_CASE("errors are alike where workloads are near") {
   CHECK(ErrorCorrelation(ErrorPointOf(At(4, 128)),
                          ErrorPointOf(At(8, 128, "bf16"))) ==
         doctest::Approx(0.3 * std::exp(-0.125)).epsilon(1e-12));
+}
+
+// By hand: half of a board's power stands log 2 / log 1.5 = 1.71 off all of it,
+// which is what no limit leaves: exp(-1.71^2 / 2) = 0.232.
+TEST_CASE("errors are alike under limits of power that are near") {
+  const hardware::Device& v100 =
+      hardware::DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-uncased");
+  const auto point = [&](double watts) {
+    w.power_limit = model::Watt(watts);
+    return ErrorPointOf(PlaceOf(w, v100));
+  };
+  CHECK(ErrorCorrelation(point(125), point(0)) ==
+        doctest::Approx(0.232).epsilon(0.002));
+  CHECK(ErrorCorrelation(point(250), point(0)) == 1.0);
+  CHECK(ErrorCorrelation(point(400), point(0)) == 1.0);
+  CHECK(PlaceOf(w, v100) == PlaceOf(w));
 }
 
 TEST_CASE("a smooth error is corrected between runs and not far from them") {

@@ -36,18 +36,13 @@ model::Workload Job(Precision precision, int64_t batch) {
 PowerObservation Drawn(const model::Workload& workload,
                        const FittedPower& truth) {
   const auto step = Predictor(V100(), PriorFit(V100())).Time(workload);
-  const double products =
-      (step.forward.matrix + step.backward.matrix + step.optimizer.matrix) /
-      step.total();
-  const double busy = (WorkingTime(step.forward) + WorkingTime(step.backward) +
-                       WorkingTime(step.optimizer)) /
-                      step.total();
+  const auto shares = hardware::BusySharesOf(step);
   PowerObservation observation;
   observation.label = "drawn";
   observation.device = V100().name;
   observation.workload = workload;
   observation.measured =
-      MeanPowerOf(V100(), workload.precision, products, busy - products, &truth)
+      MeanPowerOf(V100(), workload, shares.products, shares.others, &truth)
           ->mean;
   observation.relative_noise = 0.001;
   return observation;
@@ -57,7 +52,7 @@ PowerObservation Drawn(const model::Workload& workload,
 
 TEST_CASE("a board's power is found again from its runs") {
   FittedPower truth;
-  truth.products = 1.08;
+  truth.products = 0.92;
   truth.others = 0.9;
   std::vector<PowerObservation> runs;
   for (const int64_t batch : {1, 2, 4, 8, 16, 32, 48, 64}) {
@@ -67,7 +62,7 @@ TEST_CASE("a board's power is found again from its runs") {
   const auto power = FitPower(V100(), PriorFit(V100()), runs);
   REQUIRE(power.has_value());
   // The priors hold a little.
-  CHECK(power->products == doctest::Approx(1.08).epsilon(0.02));
+  CHECK(power->products == doctest::Approx(0.92).epsilon(0.02));
   CHECK(power->others == doctest::Approx(0.9).epsilon(0.02));
   CHECK(power->products_determined());
   CHECK(power->others_determined());
@@ -85,16 +80,20 @@ TEST_CASE("power stays between rest and limit, and errors widen it") {
   FittedPower most;
   most.products = 9.0;
   most.others = 9.0;
-  const auto limit = MeanPowerOf(V100(), Precision::kFp32, 0.7, 0.3, &most);
+  const auto limit =
+      MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.7, 0.3, &most);
   CHECK(limit->mean.base() == doctest::Approx(V100().max_power->base()));
-  const auto rest = MeanPowerOf(V100(), Precision::kFp32, 0.0, 0.0, &most);
+  const auto rest =
+      MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.0, 0.0, &most);
   CHECK(rest->mean.base() == doctest::Approx(V100().idle_power->base()));
   FittedPower sure;
   sure.scatter = 0.05;
   FittedPower unsure = sure;
   unsure.products_error = 0.1;
-  CHECK(MeanPowerOf(V100(), Precision::kFp32, 0.7, 0.2, &unsure)->log_sigma >
-        MeanPowerOf(V100(), Precision::kFp32, 0.7, 0.2, &sure)->log_sigma);
+  CHECK(MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.7, 0.2, &unsure)
+            ->log_sigma >
+        MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.7, 0.2, &sure)
+            ->log_sigma);
 }
 
 }  // namespace trainfare::calibrate

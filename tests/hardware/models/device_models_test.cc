@@ -234,6 +234,24 @@ TEST_CASE("weights of few bits are for devices that widen them") {
       model::InputError);
 }
 
+TEST_CASE("a limit of power is for boards whose power is known") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  model::Workload w = BertBase(32, 512);
+  w.power_limit = model::Watt(150);
+  CHECK_NOTHROW(RequireSupported(catalog.Find("v100_pcie_16gb"), w));
+  CHECK_THROWS_WITH_AS(
+      RequireSupported(catalog.Find("tpu_v3"), w),
+      "power_limit: expected 0 on tpu_v3, of which is not known how it slows "
+      "down under a lower limit, got 150 W",
+      model::InputError);
+  w.power_limit = model::Watt(50);
+  CHECK_THROWS_WITH_AS(RequireSupported(catalog.Find("v100_pcie_16gb"), w),
+                       "power_limit: expected more than 56 W, what "
+                       "v100_pcie_16gb draws at rest, "
+                       "got 50 W",
+                       model::InputError);
+}
+
 TEST_CASE("fp8 is faster than 16 bits, by less than its peak") {
   model::Workload w = BertBase(32, 512);
   for (const DeviceKind kind : {DeviceKind::kGpu, DeviceKind::kSystolic}) {

@@ -1,6 +1,7 @@
 #include "scenarios/commands/validate.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -224,6 +225,64 @@ TEST_CASE("what cannot be predicted is listed with its reason") {
         "unknown device \"GeForce Imaginary 9\"");
   CHECK(json.at("skipped")[1].at("reason").get<std::string>().find("bf16") !=
         std::string::npos);
+}
+
+// A board draws between its rest and its limit whatever it does; the answer is
+// made right by hand, and then wrong by a tenth.
+TEST_CASE("power and energy stand beside the time of their run") {
+  const TemporaryFolder folder;
+  const auto row = [](int batch, const std::string& figure, double watts) {
+    return fmt::format(
+        "test,file,system,V100-PCIE-16GB,1,1,bert-base,768,12,12,3072,30522,"
+        "384,{},1,fp32,PyTorch,,finetune,{},{}\n",
+        batch,
+        figure,
+        watts);
+  };
+  const std::string header =
+      "source,source_file,system_name,device,n_devices,nodes,model,hidden,"
+      "layers,heads,intermediate,vocab,seq_len,batch_per_device,grad_accum,"
+      "precision,framework,stack_notes,task,metric,value,power_limit_w\n";
+  const auto result = [&](double factor) {
+    std::string text = header;
+    for (const int batch : {8, 32}) {
+      text += row(batch, "step_ms,400", 150);
+      text += row(batch, fmt::format("avg_power_w,{}", 150 * factor), 150);
+    }
+    return Result(folder.Write("power.csv", text), "as-shipped");
+  };
+  const Json right = result(1.0).at("power");
+  REQUIRE(right.at("rows").size() == 2);
+  const Json& first = right.at("rows").at(0);
+  const double predicted = first.at("predicted_w").get<double>();
+  CHECK(predicted > 100);
+  CHECK(predicted <= 150);
+  CHECK(first.at("power_limit_w") == 150);
+  CHECK(first.at("measured_j").get<double>() == doctest::Approx(150 * 0.4));
+  // Energy errs by the product of both factors.
+  const double time = 1 + first.at("time_error_percent").get<double>() / 100;
+  const double power = 1 + first.at("power_error_percent").get<double>() / 100;
+  CHECK(1 + first.at("energy_error_percent").get<double>() / 100 ==
+        doctest::Approx(time * power));
+  const Json wrong = result(1.1).at("power").at("rows").at(0);
+  CHECK(wrong.at("predicted_w").get<double>() == predicted);
+  CHECK(1 + wrong.at("power_error_percent").get<double>() / 100 ==
+        doctest::Approx(power / 1.1));
+  // A fit to a run that draws more expects more of the others.
+  const auto drawn = [&](double factor) {
+    std::string text = header;
+    for (const int batch : {4, 8, 16, 32}) {
+      text += row(batch, "step_ms,400", 250);
+      text += row(batch, fmt::format("avg_power_w,{}", 200 * factor), 250);
+    }
+    return Result(folder.Write("fit.csv", text), "leave-one-out")
+        .at("power")
+        .at("rows")
+        .at(0)
+        .at("predicted_w")
+        .get<double>();
+  };
+  CHECK(drawn(1.1) > 1.05 * drawn(1.0));
 }
 
 TEST_CASE("groups hold every row once") {

@@ -222,7 +222,7 @@ TEST_CASE("bad files say what is wrong, where") {
         "model, name, "
         "narrow_weights, next_token_blocks, notes, operation_checkpointing, "
         "optimizer, padding, "
-        "parallel, precision, "
+        "parallel, power_limit, precision, "
         "predictions_per_sequence, run, source, stack, stochastic_rounding, "
         "target_length, task, trainable, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==

@@ -106,6 +106,55 @@ TEST_CASE("packed and unpadded sequences have their real lengths") {
   CHECK(bare.workload.documents == 1);
 }
 
+// 88,500 samples in steps of 32: 910 s are 0.329 s a step.
+TEST_CASE("epochs and power of a run within a limit") {
+  const std::string header =
+      "source,device,n_devices,model,hidden,layers,heads,intermediate,vocab,"
+      "seq_len,batch_per_device,precision,framework,stack_notes,task,metric,"
+      "value,power_limit_w,notes\n";
+  const auto row = [](const std::string& metric,
+                      const std::string& value,
+                      const std::string& limit,
+                      const std::string& notes) {
+    return "zeus,A40,1,bert-base,768,12,12,3072,30522,384,32,,PyTorch,squad,"
+           "finetune," +
+           metric + "," + value + "," + limit + "," + notes + "\n";
+  };
+  const std::string known =
+      "fp32 or tf32; about 88.5 k features an epoch (inferred)";
+  const Table table = ParseTable(header + row("epoch_s", "910", "300", known) +
+                                     row("avg_power_w", "267", "300", known) +
+                                     row("epoch_s", "1157", "175", known) +
+                                     row("avg_power_w", "167", "175", known),
+                                 "t.csv");
+  REQUIRE(table.observations.size() == 2);
+  REQUIRE(table.powers.size() == 2);
+  const Observation& first = table.observations[0];
+  CHECK(ToSeconds(first.measured) == doctest::Approx(910.0 * 32 / 88'500));
+  CHECK(first.workload.precision == model::Precision::kTf32);
+  CHECK(first.workload.power_limit.base() == 300);
+  CHECK(Describe(first.workload).ends_with(" within 300 W"));
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(table.powers[i].label == table.observations[i].label);
+    CHECK(table.powers[i].workload == table.observations[i].workload);
+    CHECK(table.powers[i].figure == PowerFigure::kDevice);
+  }
+  CHECK(table.powers[0].label != table.powers[1].label);
+  CHECK(table.powers[1].measured.base() == 167);
+  const auto reason = [&](const std::string& one) {
+    return ParseTable(header + one, "t.csv").unused.begin()->first;
+  };
+  CHECK(reason(row("epoch_s", "910", "300", "fp32 or tf32")) ==
+        "an epoch whose samples are not stated");
+  CHECK(reason(row("epoch_s", "910", "300", "88.5 k features an epoch")) ==
+        "precision not stated");
+  CHECK_THROWS_WITH_AS(
+      ParseTable(header + row("epoch_s", "910", "-5", known), "t.csv"),
+      "t.csv:2: power_limit_w: expected watts above 0, at most 1000000, got "
+      "\"-5\"",
+      model::InputError);
+}
+
 TEST_CASE("precisions by the words that people use") {
   const auto parse = [](const std::string& precision) {
     return Parse(

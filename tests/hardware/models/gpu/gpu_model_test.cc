@@ -57,6 +57,12 @@ model::Workload BertBase(int64_t batch, int64_t length) {
   return w;
 }
 
+model::Workload In(model::Precision precision) {
+  model::Workload w = BertBase(8, 128);
+  w.precision = precision;
+  return w;
+}
+
 model::Workload LlamaWithFlash(int64_t batch, int64_t length) {
   model::Workload w;
   w.architecture = model::FindArchitecture("llama-2-7b");
@@ -380,23 +386,67 @@ TEST_CASE(
 TEST_CASE("what a board draws in each kind of work") {
   Device d = Volta();
   d.max_power = model::Watt(250);
-  CHECK_FALSE(PowerLevelsOf(d, model::Precision::kFp32).has_value());
+  CHECK_FALSE(PowerLevelsOf(d, In(model::Precision::kFp32)).has_value());
   d.idle_power = model::Watt(56);
   // fp32: 17.3 pJ x 14 TFLOP/s x 0.93 = 225.2 W; other work 0.72 x 250 W.
-  const auto fp32 = PowerLevelsOf(d, model::Precision::kFp32);
+  const auto fp32 = PowerLevelsOf(d, In(model::Precision::kFp32));
   REQUIRE(fp32.has_value());
   CHECK(model::ToWatts(fp32->idle) == Near(56));
   CHECK(model::ToWatts(fp32->products) == Near(17.3 * 14 * 0.93));
   CHECK(model::ToWatts(fp32->others) == Near(180));
   // Tensor cores of its age: the limit.
-  const auto fp16 = PowerLevelsOf(d, model::Precision::kFp16);
+  const auto fp16 = PowerLevelsOf(d, In(model::Precision::kFp16));
   CHECK(model::ToWatts(fp16->products) == Near(250));
   // A generation whose energy nobody knows: the limit, too.
   d.generation.reset();
-  CHECK(model::ToWatts(PowerLevelsOf(d, model::Precision::kFp32)->products) ==
-        Near(250));
+  CHECK(
+      model::ToWatts(PowerLevelsOf(d, In(model::Precision::kFp32))->products) ==
+      Near(250));
   // A precision that it lacks has no power.
-  CHECK_FALSE(PowerLevelsOf(d, model::Precision::kTf32).has_value());
+  CHECK_FALSE(PowerLevelsOf(d, In(model::Precision::kTf32)).has_value());
+}
+
+// By hand: 60 and 30 % of products at 225.2 W and other work at 180 W, 56 W at
+// rest, draw 194.7 W. Of no more than 150 W they draw 140.6 W: 84.6 of 138.7 W
+// beyond rest, whose cube root is 0.848. 100 W leave 39.6 of them, 0.286, whose
+// root is below the least voltage: 0.286 / 0.49.
+TEST_CASE("a limit that is set slows a run by its mean power") {
+  Device d = Volta();
+  d.max_power = model::Watt(250);
+  d.idle_power = model::Watt(56);
+  const BusyShares<double> shares{0.6, 0.3};
+  model::Workload w = BertBase(32, 128);
+  const auto clock = [&](double limit) {
+    w.power_limit = model::Watt(limit);
+    return ClockWithinSetLimit(d, w, shares);
+  };
+  CHECK(clock(150) == Approx(0.848).epsilon(1e-3).scale(0));
+  CHECK(clock(100) == Approx(0.2855 / 0.49).epsilon(1e-3).scale(0));
+  CHECK(clock(240) == Near(1.0));
+  d.generation->least_voltage = 0.6;
+  CHECK(clock(100) == Approx(std::cbrt(0.2855)).epsilon(1e-3).scale(0));
+
+  // In a step all that the device does takes as much longer, and no more is
+  // drawn in any kind of work.
+  const auto step = [&](double limit) {
+    w.power_limit = model::Watt(limit);
+    return GpuStep<double>(
+        d, w, model::ExpandKernels(w), std::span<const double>(Priors()));
+  };
+  const StepTime<double> free = step(0);
+  const StepTime<double> limited = step(150);
+  const double slower = 1.0 / ClockWithinSetLimit(d, w, BusySharesOf(free));
+  CHECK(slower > 1.1);
+  CHECK(limited.backward.matrix.base() ==
+        Near(slower * free.backward.matrix.base()));
+  CHECK(limited.optimizer.memory.base() ==
+        Near(slower * free.optimizer.memory.base()));
+  CHECK(limited.other == free.other);
+  CHECK(step(250).total() == free.total());
+  CHECK(step(400).total() == free.total());
+  w.power_limit = model::Watt(150);
+  CHECK(model::ToWatts(PowerLevelsOf(d, w)->products) == Near(150));
+  CHECK(model::ToWatts(PowerLevelsOf(d, w)->others) == Near(150));
 }
 
 // The published energies of a V100 PCIe over the measured run times
@@ -422,7 +472,7 @@ TEST_CASE("mean power of the published V100 runs") {
   std::vector<double> errors;
   std::vector<double> bound_errors;
   for (const Run& run : runs) {
-    const auto levels = PowerLevelsOf(v100, run.precision);
+    const auto levels = PowerLevelsOf(v100, In(run.precision));
     REQUIRE(levels.has_value());
     const double power_w =
         model::ToWatts(MeanPower(*levels, run.products, run.others));

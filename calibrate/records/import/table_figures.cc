@@ -1,0 +1,126 @@
+#include "calibrate/records/import/table_figures.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "model/error.h"
+#include "model/limits.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::Workload;
+
+// Of an epoch.
+double SamplesOf(const TableRow& row) {
+  for (const EpochRule& rule : RulesOfTables().epochs) {
+    if (Contains(row["notes"], rule.words)) {
+      return static_cast<double>(rule.samples);
+    }
+  }
+  throw Unused{"an epoch whose samples are not stated"};
+}
+
+MemoryFigure FigureOf(Metric metric, const std::string& framework) {
+  switch (metric) {
+    case Metric::kPeakReserved:
+      return MemoryFigure::kReserved;
+    case Metric::kPeakUsed:
+      return MemoryFigure::kUsed;
+    case Metric::kOutOfMemory:
+      return MemoryFigure::kOutOfMemory;
+    default:
+      return ContainsAny(framework, RulesOfTables().reserved_peaks)
+                 ? MemoryFigure::kReserved
+                 : MemoryFigure::kAllocated;
+  }
+}
+
+}  // namespace
+
+model::Seconds<> TimeOf(const TableRow& row,
+                        const MetricRule& metric,
+                        double value,
+                        const Workload& workload,
+                        int64_t devices) {
+  const auto sequences = static_cast<double>(model::CheckedProduct(
+      {workload.batch, workload.accumulation, devices}, "batch per device"));
+  const double tokens =
+      sequences * static_cast<double>(workload.sequence_length);
+  double seconds = 0.0;
+  switch (metric.metric) {
+    case Metric::kTime:
+    case Metric::kMicroTime:
+      seconds = value * metric.unit;
+      break;
+    case Metric::kSteps:
+      seconds = 1.0 / value;
+      break;
+    case Metric::kSequences:
+      // Documents are what is counted where several are packed.
+      seconds = sequences * static_cast<double>(workload.documents) / value;
+      break;
+    case Metric::kTokens:
+      seconds = tokens / value;
+      break;
+    case Metric::kTokensOfDevice:
+      seconds = tokens / (static_cast<double>(devices) * value);
+      break;
+    case Metric::kEpoch:
+      seconds = value * metric.unit * sequences / SamplesOf(row);
+      break;
+    case Metric::kPowerOfDevice:
+    case Metric::kPowerOfHost:
+    case Metric::kPeakAllocated:
+    case Metric::kPeakReserved:
+    case Metric::kPeakUsed:
+    case Metric::kOutOfMemory:
+    case Metric::kFailed:
+      ENSURE(false, "no metric of a time");
+  }
+  const model::Seconds<> time = model::Second(seconds);
+  if (!model::IsPlausible(time)) {
+    row.Fail("value",
+             fmt::format("a step between {} s and {} s",
+                         model::kShortestTime,
+                         model::kLongestTime));
+  }
+  return time;
+}
+
+MemoryObservation MemoryOf(UsedRow used) {
+  Observation& o = used.observation;
+  MemoryObservation memory;
+  memory.label = std::move(o.label);
+  memory.group = std::move(o.group);
+  memory.device = std::move(o.device);
+  memory.device_count = o.device_count;
+  memory.workload = std::move(o.workload);
+  memory.figure = FigureOf(used.metric, o.framework);
+  if (memory.figure != MemoryFigure::kOutOfMemory) {
+    memory.measured = model::Byte(used.value);
+  }
+  memory.framework = std::move(o.framework);
+  return memory;
+}
+
+PowerObservation PowerOf(UsedRow used) {
+  Observation& o = used.observation;
+  PowerObservation power;
+  power.label = std::move(o.label);
+  power.group = std::move(o.group);
+  power.device = std::move(o.device);
+  power.device_count = o.device_count;
+  power.hosts = o.hosts;
+  power.workload = std::move(o.workload);
+  power.figure = used.metric == Metric::kPowerOfHost ? PowerFigure::kHost
+                                                     : PowerFigure::kDevice;
+  power.behind_supplies = used.behind_supplies;
+  power.measured = model::Watt(used.value);
+  power.framework = std::move(o.framework);
+  return power;
+}
+
+}  // namespace trainfare::calibrate
