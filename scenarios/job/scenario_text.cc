@@ -76,8 +76,14 @@ Node StepNode(const Scenario& s) {
   model::JsonFieldWriter writer(json);
   VisitFields(writer, w);
   // Forms of their own: ReadScenario() has them.
-  for (const char* key : {"model", "sequence_length", "gradient_compression"}) {
+  for (const char* key : {"model",
+                          "sequence_length",
+                          "gradient_compression",
+                          "power_limit_w"}) {
     json.erase(key);
+  }
+  if (w.power_limit.base() > 0.0) {
+    json["power_limit"] = fmt::format("{} W", ToWatts(w.power_limit));
   }
   json["optimizer"].erase("by_layer");
   if (!s.names_optimizer) json.erase("optimizer");
