@@ -163,8 +163,7 @@ std::optional<FittedPower> FitPower(const Device& device,
   const Predictor predictor(device, fit);
   std::vector<Run> runs;
   for (const PowerObservation& observation : all) {
-    if (observation.figure != PowerFigure::kDevice ||
-        observation.device_count != 1 ||
+    if (observation.device_count != 1 ||
         !IsDevice(device, observation.device)) {
       continue;
     }

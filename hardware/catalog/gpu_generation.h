@@ -22,8 +22,10 @@ struct GpuGeneration {
   // Rate of tensor cores by instructions for which a warp waits (mma.sync), as
   // a share of their peak.
   double synchronous = 1.0;
-  // Of a board over that at its full clock; absent: as of other generations.
+  // Voltage of a board over that at its full clock, and power of work other than
+  // products over the limit; absent: as of other generations.
   std::optional<double> least_voltage = std::nullopt;
+  std::optional<double> other_work = std::nullopt;
   // The library has one kernel for batched products on the lanes, of the largest
   // tile.
   bool one_batched_tile = false;

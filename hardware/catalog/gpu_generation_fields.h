@@ -45,11 +45,18 @@ void VisitFields(Archive& archive, G& generation) {
                        .low = 0.1,
                        .high = 1.0},
           generation.synchronous);
-  archive(model::Field{.name = "least_voltage",
-                       .about = "Of a board over that at its full clock",
-                       .low = 0.1,
-                       .high = 1.0},
-          generation.least_voltage);
+  const auto of_board = [&](std::string_view name,
+                            std::string_view about,
+                            auto& value) {
+    archive(model::Field{.name = name, .about = about, .low = 0.1, .high = 1.0},
+            value);
+  };
+  of_board("least_voltage",
+           "Of a board over that at its full clock",
+           generation.least_voltage);
+  of_board("other_work",
+           "Power of work other than products over the limit",
+           generation.other_work);
   archive(
       model::Field{.name = "one_batched_tile",
                    .about = "Batched products on the lanes have the largest "

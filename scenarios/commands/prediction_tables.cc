@@ -243,6 +243,10 @@ std::string KeptWords(const model::Workload& workload) {
   std::string words =
       workload.attention_checkpointing ? ", attention checkpointed" : "";
   if (workload.operation_checkpointing) words += ", operations checkpointed";
+  if (workload.power_limit.base() > 0.0) {
+    words += fmt::format(", within {} a device",
+                         hardware::FormatPower(workload.power_limit));
+  }
   if (workload.gradient_checkpointing) {
     words += workload.checkpointed_blocks == 0
                  ? ", activations checkpointed"

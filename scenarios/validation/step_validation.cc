@@ -164,9 +164,7 @@ class StepProtocol {
   void AddPowers(const std::vector<PowerObservation>& powers) {
     std::map<std::string_view, const PowerObservation*> of_run;
     for (const PowerObservation& power : powers) {
-      if (power.figure == calibrate::PowerFigure::kDevice) {
-        of_run.emplace(power.label, &power);
-      }
+      of_run.emplace(power.label, &power);
     }
     for (StepRow& row : rows_) {
       const auto found = of_run.find(row.observation->label);

@@ -181,7 +181,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
   }
   files.ranks.source = SourceNames(files);
   if (files.observations.empty() && files.kernels.empty() &&
-      files.profiles.empty() && files.memory.empty() && files.powers.empty()) {
+      files.profiles.empty() && files.memory.empty()) {
     const std::string names = SourceNames(files);
     throw InputError(fmt::format(
         "{}: nothing in it can be used{}{}",

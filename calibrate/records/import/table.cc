@@ -720,7 +720,6 @@ UsedRow Read(const TableRow& row) {
   const auto value = hardware::ParseNumber(row["value"]);
   if (!value || *value <= 0.0) row.Fail("value", "a number above 0");
   used.value = *value * metric.unit;
-  used.behind_supplies = row["measurement_type"] == "DC";
   if (IsTime(metric.metric)) {
     observation.measured = TimeOf(row, metric, *value, workload, devices);
   }
@@ -824,7 +823,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
         memory.push_back(std::move(read));
         continue;
       }
-      if (IsPower(read.metric)) {
+      if (read.metric == Metric::kPowerOfDevice) {
         read.observation.label = std::move(label);
         powers.push_back(std::move(read));
         continue;
@@ -854,9 +853,12 @@ Table ParseTable(std::string_view text, const std::string& name) {
   }
   for (UsedRow& row : powers) {
     // Power and time of one run have one label.
-    if (const auto time = first_of.find(row.run); time != first_of.end()) {
-      row.observation.label = time->second;
+    const auto time = first_of.find(row.run);
+    if (time == first_of.end()) {
+      ++table.unused["power of a run whose time is not there"];
+      continue;
     }
+    row.observation.label = time->second;
     table.powers.push_back(PowerOf(std::move(row)));
   }
   for (UsedRow& row : memory) {

@@ -72,7 +72,6 @@ model::Seconds<> TimeOf(const TableRow& row,
       seconds = value * metric.unit * sequences / SamplesOf(row);
       break;
     case Metric::kPowerOfDevice:
-    case Metric::kPowerOfHost:
     case Metric::kPeakAllocated:
     case Metric::kPeakReserved:
     case Metric::kPeakUsed:
@@ -110,16 +109,10 @@ PowerObservation PowerOf(UsedRow used) {
   Observation& o = used.observation;
   PowerObservation power;
   power.label = std::move(o.label);
-  power.group = std::move(o.group);
   power.device = std::move(o.device);
   power.device_count = o.device_count;
-  power.hosts = o.hosts;
   power.workload = std::move(o.workload);
-  power.figure = used.metric == Metric::kPowerOfHost ? PowerFigure::kHost
-                                                     : PowerFigure::kDevice;
-  power.behind_supplies = used.behind_supplies;
   power.measured = model::Watt(used.value);
-  power.framework = std::move(o.framework);
   return power;
 }
 

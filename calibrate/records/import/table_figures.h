@@ -21,7 +21,6 @@ struct UsedRow {
   Metric metric = Metric::kTime;
   std::string run;   // rows alike in it are of one run or its repetitions
   double value = 0;  // in s, B, W or 1/s
-  bool behind_supplies = false;  // of a host's power: not at the wall
 };
 
 // The time of what is observed, from a value of a metric of times. Throws

@@ -27,7 +27,6 @@ enum class Metric {
   kSequences,       // a second, of all devices
   kEpoch,           // time of all samples, whose number the notes say
   kPowerOfDevice,   // mean, of one
-  kPowerOfHost,     // mean, of a whole server
   kPeakAllocated,   // memory, of the fullest device, of tensors
   kPeakReserved,    // with what the allocator keeps
   kPeakUsed,        // with what the driver and the framework take
@@ -35,17 +34,14 @@ enum class Metric {
   kFailed,          // the run died, the cause not stated
 };
 
-inline constexpr bool IsPower(Metric metric) {
-  return metric == Metric::kPowerOfDevice || metric == Metric::kPowerOfHost;
-}
-
 inline constexpr bool IsMemory(Metric metric) {
   return metric == Metric::kPeakAllocated || metric == Metric::kPeakReserved ||
          metric == Metric::kPeakUsed || metric == Metric::kOutOfMemory;
 }
 
 inline constexpr bool IsTime(Metric metric) {
-  return !IsPower(metric) && !IsMemory(metric) && metric != Metric::kFailed;
+  return metric != Metric::kPowerOfDevice && !IsMemory(metric) &&
+         metric != Metric::kFailed;
 }
 
 struct MetricRule {
@@ -265,7 +261,6 @@ inline constexpr auto kWords<calibrate::Metric> = Words<calibrate::Metric>(
      {calibrate::Metric::kSequences, "sequences"},
      {calibrate::Metric::kEpoch, "epoch time"},
      {calibrate::Metric::kPowerOfDevice, "power of a device"},
-     {calibrate::Metric::kPowerOfHost, "power of a host"},
      {calibrate::Metric::kPeakAllocated, "peak allocated"},
      {calibrate::Metric::kPeakReserved, "peak reserved"},
      {calibrate::Metric::kPeakUsed, "peak used"},

@@ -171,10 +171,11 @@ inline std::optional<model::PowerLevels> PowerLevelsOf(
   const auto peak = device.MatrixPeak(precision);
   if (!device.max_power || !device.idle_power || !peak) return std::nullopt;
   const model::Watts<> limit = *PowerLimitOf(device, workload);
+  const double usual = device.other_work_power_share;
+  const double others =
+      device.generation ? device.generation->other_work.value_or(usual) : usual;
   model::PowerLevels levels{
-      *device.idle_power,
-      limit,
-      std::min(limit, *device.max_power * device.other_work_power_share)};
+      *device.idle_power, limit, std::min(limit, *device.max_power * others)};
   const bool at_limit = device.generation &&
                         device.generation->tensor_cores_at_limit &&
                         EngineOf(device, precision) == GpuEngine::kTensorCores;

@@ -104,6 +104,7 @@ TEST_CASE("what a scenario may say is in what is shown") {
         std::string("narrow_weights: true\ngradient_checkpointing: true\n"
                     "attention: flash\nlabels: 3\ndropout: 0.25"),
         std::string("source: some/repository"),
+        std::string("power_limit: 150 W"),
         std::string("parallel: { data: 8, shard: zero2 }")}) {
     CAPTURE(more);
     CheckRoundTrip(Job("bert-base-uncased", training + more));

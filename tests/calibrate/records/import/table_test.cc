@@ -137,7 +137,6 @@ TEST_CASE("epochs and power of a run within a limit") {
   for (size_t i = 0; i < 2; ++i) {
     CHECK(table.powers[i].label == table.observations[i].label);
     CHECK(table.powers[i].workload == table.observations[i].workload);
-    CHECK(table.powers[i].figure == PowerFigure::kDevice);
   }
   CHECK(table.powers[0].label != table.powers[1].label);
   CHECK(table.powers[1].measured.base() == 167);
@@ -148,6 +147,8 @@ TEST_CASE("epochs and power of a run within a limit") {
         "an epoch whose samples are not stated");
   CHECK(reason(row("epoch_s", "910", "300", "88.5 k features an epoch")) ==
         "precision not stated");
+  CHECK(reason(row("avg_power_w", "267", "300", known)) ==
+        "power of a run whose time is not there");
   CHECK_THROWS_WITH_AS(
       ParseTable(header + row("epoch_s", "910", "-5", known), "t.csv"),
       "t.csv:2: power_limit_w: expected watts above 0, at most 1000000, got "
