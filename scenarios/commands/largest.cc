@@ -84,6 +84,11 @@ class Sizes {
     ENSURE(false, "a size without a limit");
   }
 
+  int64_t least() const {
+    // A sequence has a token of each of its documents.
+    return what_ == Largest::kLength ? scenario_.workload.documents : 1;
+  }
+
   // Of a job that is none nothing can be counted.
   bool IsJob(int64_t size) const { return IsValid(Asked(size).workload); }
 
@@ -140,8 +145,8 @@ int64_t LargestOf(Largest what, const Sizes& sizes) {
     }
     return 0;
   }
-  if (!fits(1)) return 0;
-  int64_t low = 1;
+  int64_t low = sizes.least();
+  if (!fits(low)) return 0;
   while (low < most) {
     const int64_t high = std::min(2 * low, most);
     if (!fits(high)) return model::LargestThat(low, high, fits);

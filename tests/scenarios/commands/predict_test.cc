@@ -158,6 +158,11 @@ TEST_CASE("the largest that fits: one more does not") {
       CHECK(answer.at("predictions")[0].at("fits") == (more == 0));
     }
   }
+  // A sequence holds its documents: the search begins with a token of each.
+  PredictOptions packed = options;
+  packed.overrides.settings = {"documents=2"};
+  packed.largest = "length";
+  CHECK(Json::parse(Predict(packed).json).at("largest").get<int64_t>() > 2);
   // Models of whose experts adapters cannot be asked are none of the job's.
   PredictOptions many = options;
   many.scenario = "llama_70b_qlora";
