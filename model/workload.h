@@ -362,7 +362,7 @@ struct Workload {
   GradientCompression compression;
   Parallel parallel;
   // What each device may draw; 0: as much as its board allows. A setting of the
-  // device in a run, which changes no kernel and how long each takes.
+  // device: kernels stay what they are, and take longer.
   Watts<> power_limit;
 
   int64_t tokens() const { return batch * sequence_length; }

@@ -98,9 +98,12 @@ void RequirePrecision(const Device& device, model::Precision precision) {
                                       known));
 }
 
-// Throws InputError where a limit of power is set that says nothing of it.
+// Throws InputError where it is not known what a limit of power does.
 void RequirePowerLimit(const Device& device, const model::Workload& workload) {
-  if (workload.power_limit.base() <= 0.0) return;
+  const bool lower =
+      workload.power_limit.base() > 0.0 &&
+      !(device.max_power && workload.power_limit >= *device.max_power);
+  if (!lower) return;
   const std::string got = FormatPower(workload.power_limit);
   if (KindOf(device).power == nullptr || !device.generation ||
       !device.max_power || !device.idle_power) {
