@@ -244,6 +244,9 @@ TEST_CASE("a limit of power is for boards whose power is known") {
       "power_limit: expected 0 on tpu_v3, of which is not known how it slows "
       "down under a lower limit, got 150 W",
       model::InputError);
+  // The board's own says nothing new.
+  w.power_limit = model::Watt(1000);
+  CHECK_NOTHROW(RequireSupported(catalog.Find("b200_sxm"), w));
   w.power_limit = model::Watt(50);
   CHECK_THROWS_WITH_AS(RequireSupported(catalog.Find("v100_pcie_16gb"), w),
                        "power_limit: expected more than 56 W, what "
