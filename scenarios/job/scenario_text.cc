@@ -76,10 +76,8 @@ Node StepNode(const Scenario& s) {
   model::JsonFieldWriter writer(json);
   VisitFields(writer, w);
   // Forms of their own: ReadScenario() has them.
-  for (const char* key : {"model",
-                          "sequence_length",
-                          "gradient_compression",
-                          "power_limit_w"}) {
+  for (const char* key :
+       {"model", "sequence_length", "gradient_compression", "power_limit_w"}) {
     json.erase(key);
   }
   if (w.power_limit.base() > 0.0) {
