@@ -213,7 +213,7 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
 // The errors of the rows that count, and why others do not.
 struct Tally {
   std::vector<RowError> errors;
-  std::map<std::string, std::vector<RowError>> groups;
+  ErrorGroups groups;
   std::map<std::string, int64_t> reasons;  // rows that were skipped for each
   Json rows = Json::array();
   Json skipped = Json::array();
@@ -284,28 +284,6 @@ std::string Headline(const ErrorSummary& overall,
       overall.coverage);
 }
 
-Table SummaryTable(const Tally& tally, const ErrorSummary& overall) {
-  Table summary;
-  summary.columns = SummaryColumns();
-  for (const auto& [name, members] : tally.groups) {
-    summary.Add(SummaryCells(name, Summarise(members)));
-  }
-  summary.Add(SummaryCells("all", overall));
-  summary.marked = summary.rows.size() - 1;
-  return summary;
-}
-
-Json GroupList(const Tally& tally) {
-  Json list = Json::array();
-  for (const auto& [name, members] : tally.groups) {
-    Json json;
-    json["group"] = name;
-    json.update(ToJson(Summarise(members)));
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
 std::vector<Note> NotesOf(const Tally& tally,
                           const std::optional<RepeatErrors>& repeats,
                           const calibrate::ObservationFiles& files,
@@ -344,7 +322,7 @@ Json ResultOf(const ValidateOptions& options,
               Tally tally) {
   Json json;
   json["overall"] = ToJson(overall);
-  json["groups"] = GroupList(tally);
+  json["groups"] = GroupList(tally.groups);
   json["rows"] = std::move(tally.rows);
   json.update(ValidationHead(options, prices));
   json["protocol"] = ToText(options);
@@ -396,7 +374,8 @@ Report Validate(const ValidateOptions& options) {
   report.warnings = NotesOf(validation.left_out_fits, Caution::kFitUnreadable);
   report.headline.push_back(Headline(overall, files, options));
   report.tables.push_back(RowTable(validation));
-  report.tables.push_back(SummaryTable(tally, overall));
+  report.tables.push_back(
+      SummaryTable("group", tally.groups, {{"all", overall}}));
   report.notes = NotesOf(tally, repeats, files, options);
   DevicePrices prices = ShippedDevicePrices();
   const std::vector<MeasuredChoice> choices =

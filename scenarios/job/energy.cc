@@ -5,21 +5,18 @@
 
 #include "calibrate/records/statistics.h"
 #include "hardware/models/kind.h"
+#include "hardware/models/step_time.h"
 
 namespace trainfare::scenarios {
 namespace {
 
 using hardware::Device;
 using model::Seconds;
+using BusyShares = hardware::BusyShares<double>;
 
-// The shares of the run that products and other work take.
-struct Shares {
-  double products = 0;
-  double others = 0;
-};
-
-// Of a step; `working`: the share of the run that steps take.
-Shares SharesOf(const StepEstimate& step, double working) {
+// Of the run, with the messages of its ranks; `working`: the share of it that
+// steps take.
+BusyShares SharesOf(const StepEstimate& step, double working) {
   const Seconds<> total = step.total();
   const double busy = std::clamp(step.busy() / total * working, 0.0, 1.0);
   const double products =
@@ -30,7 +27,7 @@ Shares SharesOf(const StepEstimate& step, double working) {
 std::optional<calibrate::PowerAnswer> PowerAt(
     const calibrate::Predictor& predictor,
     const model::Workload& workload,
-    const Shares& shares) {
+    const BusyShares& shares) {
   const auto& fitted = predictor.fit().power;
   return calibrate::MeanPowerOf(predictor.device(),
                                 workload,

@@ -9,14 +9,9 @@
 
 namespace trainfare::scenarios {
 
-void AnswerWithOverall(const ErrorSummary& overall, Report& report) {
-  report.answers = {"/overall"};
-  report.answers_in_percent = true;
-  if (overall.count > 0) return;
-  report.exit_code = kInput;
-  report.complaint = "no row could be predicted; the result lists why";
-}
+namespace {
 
+// The name, the count and the six figures.
 std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
   std::vector<Cell> cells = {name, CountCell(s.count)};
   const auto percent = [](double value, bool known) {
@@ -30,6 +25,7 @@ std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
   return cells;
 }
 
+// The headings of such rows.
 std::vector<Column> SummaryColumns(std::string_view heading) {
   return {{std::string(heading), "group", Align::kLeft},
           {"rows", "n", Align::kRight},
@@ -39,6 +35,32 @@ std::vector<Column> SummaryColumns(std::string_view heading) {
           {"worst", "max_percent", Align::kDecimal, 1},
           {"bias", "bias_percent", Align::kDecimal, 2},
           {"inside 80 %", "coverage_percent", Align::kDecimal}};
+}
+
+}  // namespace
+
+void AnswerWithOverall(const ErrorSummary& overall, Report& report) {
+  report.answers = {"/overall"};
+  report.answers_in_percent = true;
+  if (overall.count > 0) return;
+  report.exit_code = kInput;
+  report.complaint = "no row could be predicted; the result lists why";
+}
+
+Table SummaryTable(
+    std::string_view heading,
+    const ErrorGroups& groups,
+    const std::vector<std::pair<std::string, ErrorSummary>>& totals) {
+  Table table;
+  table.columns = SummaryColumns(heading);
+  for (const auto& [name, members] : groups) {
+    table.Add(SummaryCells(name, Summarise(members)));
+  }
+  for (const auto& [name, summary] : totals) {
+    table.Add(SummaryCells(name, summary));
+  }
+  table.marked = table.rows.size() - 1;
+  return table;
 }
 
 ErrorSummary Summarise(const std::vector<RowError>& rows) {

@@ -3,9 +3,11 @@
 // Errors of many predictions in a few numbers, and limits on them.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scenarios/report/output.h"
@@ -30,11 +32,15 @@ struct RowError {
 };
 ErrorSummary Summarise(const std::vector<RowError>& rows);
 
-// A row of a table: the name, the count and the six figures.
-std::vector<Cell> SummaryCells(const std::string& name,
-                               const ErrorSummary& summary);
-// The headings of such rows; `heading`: over the names.
-std::vector<Column> SummaryColumns(std::string_view heading = "group");
+// By what stands together.
+using ErrorGroups = std::map<std::string, std::vector<RowError>>;
+
+// A row for each group, the name, the count and the six figures; below them
+// those of `totals`, the last of them marked. `heading`: over the names.
+Table SummaryTable(
+    std::string_view heading,
+    const ErrorGroups& groups,
+    const std::vector<std::pair<std::string, ErrorSummary>>& totals);
 
 // Makes the "overall" of the report's JSON what limits are on, and sets exit
 // code and complaint where no row could be predicted.

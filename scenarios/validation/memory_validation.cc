@@ -102,7 +102,7 @@ Json RowJson(const MemoryObservation& o,
 
 // The errors of what can be compared, and why the rest cannot.
 struct MemoryTally {
-  std::map<std::string, std::vector<RowError>> groups;
+  ErrorGroups groups;
   std::vector<RowError> errors;
   std::map<std::string, int64_t> reasons;  // rows that were skipped for each
   Verdicts verdicts;
@@ -137,17 +137,6 @@ MemoryTally TallyOf(const std::vector<MemoryObservation>& memory,
   return tally;
 }
 
-Table SummaryTable(const MemoryTally& tally) {
-  Table table;
-  table.columns = SummaryColumns("memory");
-  for (const auto& [name, members] : tally.groups) {
-    table.Add(SummaryCells(name, Summarise(members)));
-  }
-  table.Add(SummaryCells("all", Summarise(tally.errors)));
-  table.marked = table.rows.size() - 1;
-  return table;
-}
-
 Json ToJson(const Verdicts& verdicts) {
   return {{"fitted", verdicts.fitted},
           {"ran_out", verdicts.ran_out},
@@ -165,7 +154,8 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
   if (memory.empty()) return;
   MemoryTally tally = TallyOf(memory, group_by);
   const Verdicts& verdicts = tally.verdicts;
-  report.tables.push_back(SummaryTable(tally));
+  report.tables.push_back(
+      SummaryTable("memory", tally.groups, {{"all", Summarise(tally.errors)}}));
   report.notes.push_back(fmt::format(
       "memory: of {} runs that fitted and {} that ran out, {} are said right: "
       "{} are said to fit and ran out, {} to run out and fitted",
@@ -181,14 +171,7 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
   }
   Json result;
   result["overall"] = ToJson(Summarise(tally.errors));
-  Json groups = Json::array();
-  for (const auto& [name, members] : tally.groups) {
-    Json group;
-    group["group"] = name;
-    group.update(ToJson(Summarise(members)));
-    groups.push_back(std::move(group));
-  }
-  result["groups"] = std::move(groups);
+  result["groups"] = GroupList(tally.groups);
   result["verdicts"] = ToJson(verdicts);
   result["rows"] = std::move(tally.rows);
   json["memory"] = std::move(result);

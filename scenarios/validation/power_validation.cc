@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +25,7 @@ RowError ErrorOf(double predicted, double measured, double log_sigma) {
 }
 
 struct PowerTally {
-  std::map<std::string, std::vector<RowError>> groups;  // power and energy
+  ErrorGroups groups;  // power and energy
   std::vector<RowError> powers;
   std::vector<RowError> energies;
   int64_t skipped = 0;  // rows whose power is not predicted
@@ -78,18 +77,6 @@ PowerTally TallyOf(const StepValidation& validation,
   return tally;
 }
 
-Table SummaryTable(const PowerTally& tally) {
-  Table table;
-  table.columns = SummaryColumns("of a device");
-  for (const auto& [name, members] : tally.groups) {
-    table.Add(SummaryCells(name, Summarise(members)));
-  }
-  table.Add(SummaryCells("all, power", Summarise(tally.powers)));
-  table.Add(SummaryCells("all, energy", Summarise(tally.energies)));
-  table.marked = table.rows.size() - 1;
-  return table;
-}
-
 }  // namespace
 
 void AppendPower(const StepValidation& validation,
@@ -105,18 +92,16 @@ void AppendPower(const StepValidation& validation,
         Caution::kRowsSkipped);
   }
   if (tally.powers.empty()) return;
-  report.tables.push_back(SummaryTable(tally));
+  const ErrorSummary power = Summarise(tally.powers);
+  const ErrorSummary energy = Summarise(tally.energies);
+  report.tables.push_back(
+      SummaryTable("of a device",
+                   tally.groups,
+                   {{"all, power", power}, {"all, energy", energy}}));
   Json result;
-  result["power"] = ToJson(Summarise(tally.powers));
-  result["energy"] = ToJson(Summarise(tally.energies));
-  Json groups = Json::array();
-  for (const auto& [name, members] : tally.groups) {
-    Json group;
-    group["group"] = name;
-    group.update(ToJson(Summarise(members)));
-    groups.push_back(std::move(group));
-  }
-  result["groups"] = std::move(groups);
+  result["power"] = ToJson(power);
+  result["energy"] = ToJson(energy);
+  result["groups"] = GroupList(tally.groups);
   result["rows"] = std::move(tally.rows);
   json["power"] = std::move(result);
 }

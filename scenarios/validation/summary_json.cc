@@ -1,5 +1,7 @@
 #include "scenarios/validation/summary_json.h"
 
+#include <utility>
+
 namespace trainfare::scenarios {
 
 Json ToJson(const ErrorSummary& s) {
@@ -16,6 +18,17 @@ Json ToJson(const ErrorSummary& s) {
   json["coverage"] = s.with_interval > 0 ? Json(s.coverage) : Json(nullptr);
   json["with_interval"] = s.with_interval;
   return json;
+}
+
+Json GroupList(const ErrorGroups& groups) {
+  Json list = Json::array();
+  for (const auto& [name, members] : groups) {
+    Json json;
+    json["group"] = name;
+    json.update(ToJson(Summarise(members)));
+    list.push_back(std::move(json));
+  }
+  return list;
 }
 
 std::vector<std::string> SummaryFigures() {

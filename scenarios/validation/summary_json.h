@@ -15,7 +15,9 @@
 namespace trainfare::scenarios {
 
 Json ToJson(const ErrorSummary& summary);
-// The keys of that, which a limit may name.
+// One for each group, with its name.
+Json GroupList(const ErrorGroups& groups);
+// The keys of a summary, which a limit may name.
 std::vector<std::string> SummaryFigures();
 
 Json ToJson(const std::vector<MeasuredChoice>& choices);
