@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "calibrate/records/import/system_name.h"
+#include "calibrate/records/import/table_adapter.h"
 #include "calibrate/records/import/table_figures.h"
 #include "calibrate/records/import/table_model.h"
 #include "calibrate/records/import/table_row.h"
@@ -242,44 +243,6 @@ void SetAttention(const TableRow& row, model::Stack& stack) {
   stack.attention = ContainsAny(words, rules.first_flash_attention)
                         ? model::Attention::kFlash1
                         : model::Attention::kFlash;
-}
-
-// "lora rank 8", "qlora-bnb-nf4" with a column lora_rank, "none".
-void SetAdapter(const TableRow& row, Workload& workload) {
-  const std::string& adapter = row["adapter"];
-  if (adapter.empty() || adapter == "none") return;
-  const bool quantised = adapter.starts_with("qlora");
-  const std::string_view kind =
-      std::string_view(adapter).substr(0, adapter.find_first_of(" -("));
-  if (kind != "lora" && kind != "qlora") {
-    throw Unused{fmt::format("not predicted: adapters {}", kind)};
-  }
-  constexpr std::string_view kRank = "rank ";
-  const size_t at = adapter.find(kRank);
-  std::optional<double> rank;
-  if (at != std::string::npos) {
-    rank = hardware::ParseNumber(adapter.substr(at + kRank.size()));
-  } else if (!row["lora_rank"].empty()) {
-    rank = hardware::ParseNumber(row["lora_rank"]);
-  }
-  if (!rank) throw Unused{"the adapters' rank is not stated"};
-  model::Trainable& trainable = workload.trainable;
-  trainable.lora_rank = std::llround(*rank);
-  const std::string notes = row.AllNotes();
-  const bool all = ContainsAny(notes, RulesOfTables().all_adapters);
-  std::vector<std::string> matrices;
-  for (const auto& [word, of_word] : RulesOfTables().adapters) {
-    if (Contains(notes, word)) {
-      matrices.insert(matrices.end(), of_word.begin(), of_word.end());
-    }
-  }
-  model::FromWords(matrices, trainable.lora);
-  if (all) trainable.lora = model::LoraMatricesOf(workload.architecture);
-  if (!workload.architecture.gated) trainable.lora.feed_forward_gate = false;
-  if (trainable.lora == model::LoraMatrices{}) {
-    throw Unused{"the adapters' matrices are not stated"};
-  }
-  if (quantised) trainable.base_bits = 4;
 }
 
 model::Precision UnstatedPrecisionOf(const TableRow& row) {
@@ -598,12 +561,7 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   SetWeights(row, workload);
   SetAttention(row, workload.stack);
   SetLoss(row, workload.stack);
-  workload.trainable.wide_adapters =
-      workload.trainable.lora_rank > 0 && workload.stack.narrow_weights &&
-      ContainsAny(row.StackWords(), RulesOfTables().wide_adapters);
-  workload.trainable.adapters_as_units =
-      workload.trainable.lora_rank > 0 &&
-      ContainsAny(row["stack_notes"], RulesOfTables().adapters_as_units);
+  SetAdapterPlacing(row, workload);
   workload.accumulation = AccumulationOf(row, workload);
   SetPowerLimit(row, workload);
   RefuseSharedModel(row, workload);

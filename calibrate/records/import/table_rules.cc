@@ -158,6 +158,12 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   });
   rules.fp8_gathered = root.Texts("fp8_gathered");
   rules.all_adapters = root.Texts("all_adapters");
+  rules.program_adapters =
+      ListOf(root, "program_adapters", [](const YamlMap& map) {
+        return ProgramAdapters{map.Text("words"),
+                               map.Integer("rank", 1, model::kLargestDimension),
+                               map.Texts("matrices")};
+      });
   rules.recomputing_recipes = root.Texts("recomputing_recipes");
   rules.full_recomputation = root.Texts("full_recomputation");
   rules.recomputed_blocks =

@@ -145,6 +145,14 @@ struct RecomputedBlocks {
   int64_t blocks = 0;
 };
 
+// What adapters of a program are where a row does not say, by words of
+// `framework` or `source`.
+struct ProgramAdapters {
+  std::string words;
+  int64_t rank = 0;
+  std::vector<std::string> matrices;  // names of model::LoraMatrices
+};
+
 // How many samples an epoch has, by words of the notes.
 struct EpochRule {
   std::string words;
@@ -211,6 +219,7 @@ struct TableRules {
   // Names of model::LoraMatrices.
   ByWord<std::vector<std::string>> adapters;
   std::vector<std::string> all_adapters;
+  std::vector<ProgramAdapters> program_adapters;
   ByWord<PrecisionRule> precisions;
   std::vector<UnstatedPrecision> unstated_precisions;
   std::vector<std::string> recomputing_recipes;

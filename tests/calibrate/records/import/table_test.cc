@@ -273,6 +273,58 @@ TEST_CASE("a decoder's row says blocks, adapters, recomputation, weights") {
   CHECK(w.optimizer.implementation == OptimizerImplementation::kMultiTensor);
 }
 
+TEST_CASE("adapters of a program are its defaults where a row says nothing") {
+  const auto trainable = [](const std::string& adapter,
+                            const std::string& framework,
+                            const std::string& notes) {
+    const Table table = ParseDecoder(
+        "RTX 3090,2,llama2-7b,,,,,,,2048,4,1,8,,1,1,fsdp,full,bf16," + adapter +
+        ",," + framework + ",gradient checkpointing,finetune,step_s,1," +
+        notes + "\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.trainable;
+  };
+  const model::Trainable defaults = trainable("qlora", "fsdp_qlora (FSDP)", "");
+  CHECK(defaults.lora_rank == 64);
+  CHECK(defaults.base_bits == 4);
+  CHECK(defaults.lora.value);
+  CHECK(defaults.lora.feed_forward_out);
+  CHECK_FALSE(defaults.lora.output);
+  CHECK(defaults.adapters_as_units);
+  // What the row says goes first.
+  const model::Trainable said =
+      trainable("lora rank 8", "fsdp_qlora (FSDP)", "on q_proj");
+  CHECK(said.lora_rank == 8);
+  CHECK(said.base_bits == 0);
+  CHECK(said.lora.query);
+  CHECK_FALSE(said.lora.value);
+  CHECK_FALSE(trainable("lora rank 8", "HF PEFT", "q_proj").adapters_as_units);
+}
+
+TEST_CASE("a program is known by a row's source, too") {
+  const auto parsed = [](const std::string& source, const std::string& stack) {
+    return ParseTable(
+        "source,device,n_devices,model,seq_len,micro_batch,grad_accum,adapter,"
+        "precision,framework,stack_notes,task,metric,value\n" +
+            source + ",A100-SXM4-80GB,1,llama2-7b,2048,1,8,lora rank 64,bf16," +
+            "HF PEFT," + stack + ",finetune,step_s,5\n",
+        "d.csv");
+  };
+  const Table known = parsed("QwenLM/Qwen@2df8e8ac", "method LoRA");
+  REQUIRE(known.observations.size() == 1);
+  const model::Workload& w = known.observations[0].workload;
+  CHECK(w.trainable.lora == model::LoraMatricesOf(w.architecture));
+  const auto reason = [&](const std::string& source, const std::string& stack) {
+    const Table table = parsed(source, stack);
+    REQUIRE(table.unused.size() == 1);
+    return table.unused.begin()->first;
+  };
+  CHECK(reason("someone", "method LoRA") ==
+        "the adapters' matrices are not stated");
+  CHECK(reason("QwenLM/Qwen@2df8e8ac", "method LoRA (emb)") ==
+        "not predicted: embeddings trained beside adapters");
+}
+
 TEST_CASE("a row says what waits in the host's memory") {
   const auto row = [](std::string_view stack) {
     return fmt::format(

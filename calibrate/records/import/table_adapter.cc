@@ -1,0 +1,112 @@
+#include "calibrate/records/import/table_adapter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/records/import/table_rules.h"
+#include "hardware/files/unit_text.h"
+#include "model/fields.h"
+#include "model/trainable.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+// "lora" of "lora rank 8", "qlora" of "qlora-bnb-nf4".
+std::string_view KindOf(std::string_view adapter) {
+  return adapter.substr(0, adapter.find_first_of(" -("));
+}
+
+// nullptr where nothing is known of the row's program.
+const ProgramAdapters* ProgramOf(const TableRow& row) {
+  const std::vector<ProgramAdapters>& programs =
+      RulesOfTables().program_adapters;
+  const auto found = std::find_if(
+      programs.begin(), programs.end(), [&](const ProgramAdapters& program) {
+        return Contains(row["framework"], program.words) ||
+               Contains(row["source"], program.words);
+      });
+  return found == programs.end() ? nullptr : &*found;
+}
+
+// nullopt where the row does not say.
+std::optional<double> StatedRank(const TableRow& row) {
+  constexpr std::string_view kRank = "rank ";
+  const std::string_view adapter = row["adapter"];
+  if (const size_t at = adapter.find(kRank); at != std::string_view::npos) {
+    return hardware::ParseNumber(adapter.substr(at + kRank.size()));
+  }
+  if (row["lora_rank"].empty()) return std::nullopt;
+  return hardware::ParseNumber(row["lora_rank"]);
+}
+
+int64_t RankOf(const TableRow& row) {
+  if (const auto rank = StatedRank(row)) return std::llround(*rank);
+  if (const ProgramAdapters* program = ProgramOf(row)) return program->rank;
+  throw Unused{"the adapters' rank is not stated"};
+}
+
+// By words of the notes; none where they do not say.
+model::LoraMatrices StatedMatrices(const TableRow& row,
+                                   const model::Architecture& architecture) {
+  const std::string notes = row.AllNotes();
+  if (ContainsAny(notes, RulesOfTables().all_adapters)) {
+    return model::LoraMatricesOf(architecture);
+  }
+  std::vector<std::string> matrices;
+  for (const auto& [word, of_word] : RulesOfTables().adapters) {
+    if (Contains(notes, word)) {
+      matrices.insert(matrices.end(), of_word.begin(), of_word.end());
+    }
+  }
+  model::LoraMatrices stated;
+  model::FromWords(matrices, stated);
+  return stated;
+}
+
+model::LoraMatrices MatricesOf(const TableRow& row,
+                               const model::Architecture& architecture) {
+  model::LoraMatrices matrices = StatedMatrices(row, architecture);
+  const ProgramAdapters* program = ProgramOf(row);
+  if (matrices == model::LoraMatrices{} && program != nullptr) {
+    model::FromWords(program->matrices, matrices);
+  }
+  if (!architecture.gated) matrices.feed_forward_gate = false;
+  if (matrices == model::LoraMatrices{}) {
+    throw Unused{"the adapters' matrices are not stated"};
+  }
+  return matrices;
+}
+
+}  // namespace
+
+void SetAdapter(const TableRow& row, model::Workload& workload) {
+  const std::string& adapter = row["adapter"];
+  if (adapter.empty() || adapter == "none") return;
+  const std::string_view kind = KindOf(adapter);
+  const bool quantised = kind == "qlora";
+  if (kind != "lora" && !quantised) {
+    throw Unused{fmt::format("not predicted: adapters {}", kind)};
+  }
+  model::Trainable& trainable = workload.trainable;
+  trainable.lora_rank = RankOf(row);
+  trainable.lora = MatricesOf(row, workload.architecture);
+  if (quantised) trainable.base_bits = 4;
+}
+
+void SetAdapterPlacing(const TableRow& row, model::Workload& workload) {
+  model::Trainable& trainable = workload.trainable;
+  if (trainable.lora_rank == 0) return;
+  const std::string words = row.StackWords();
+  trainable.wide_adapters = workload.stack.narrow_weights &&
+                            ContainsAny(words, RulesOfTables().wide_adapters);
+  trainable.adapters_as_units =
+      ContainsAny(words, RulesOfTables().adapters_as_units);
+}
+
+}  // namespace trainfare::calibrate
