@@ -39,6 +39,12 @@ bool ConfigJson::Has(const char* key) const {
   return parsed_->object.Has(key);
 }
 
+bool ConfigJson::IsNull(const char* key) const {
+  asked_.emplace(key);
+  const auto at = parsed_->value.find(key);
+  return at != parsed_->value.end() && at->is_null();
+}
+
 const json& ConfigJson::At(const char* key) const {
   asked_.emplace(key);
   return parsed_->object.At(key);

@@ -25,6 +25,8 @@ class ConfigJson {
 
   // Not null either. What is asked for here or below is known to Unasked().
   bool Has(const char* key) const;
+  // There, and null.
+  bool IsNull(const char* key) const;
   const nlohmann::json& At(const char* key) const;  // throws without it
   // Without a fallback the key must be there.
   int64_t Count(const char* key) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,11 +18,19 @@ namespace {
 using model::Architecture;
 using nlohmann::json;
 
-// How many of a list of words are this one; nullopt without the list.
+// How many of a list of words, one a block, are this one; nullopt without the
+// list.
 std::optional<int64_t> CountWords(const ConfigJson& c,
                                   const char* key,
-                                  std::string_view word) {
+                                  std::string_view word,
+                                  int64_t layers) {
   if (!c.Has(key)) return std::nullopt;
+  if (std::ssize(c.At(key)) != layers) {
+    c.Fail(fmt::format("{}: expected {} words, one a block, got {}",
+                       key,
+                       layers,
+                       c.At(key).size()));
+  }
   int64_t count = 0;
   for (const json& one : c.At(key)) {
     if (!one.is_string()) c.Fail(fmt::format("{}: expected words", key));
@@ -40,6 +49,24 @@ std::optional<int64_t> CountWords(const ConfigJson& c,
   return count;
 }
 
+// What a type's class has where its file does not say (its defaults in
+// Transformers); null is as many keys as heads, and as wide as they divide.
+Architecture UsualHeads(int64_t key_value_heads, int64_t head_size = 0) {
+  Architecture usual;
+  usual.key_value_heads = key_value_heads;
+  usual.head_size = head_size;
+  return usual;
+}
+
+int64_t KeyValueHeads(const ConfigJson& c,
+                      const Architecture& a,
+                      const Architecture& usual) {
+  const bool of_class =
+      usual.key_value_heads > 0 && !c.IsNull("num_key_value_heads");
+  return c.Count("num_key_value_heads",
+                 of_class ? usual.key_value_heads : a.heads);
+}
+
 // What the decoders of Llama's kind share.
 Architecture ReadLlama(const ConfigJson& c,
                        bool tied = false,
@@ -47,10 +74,8 @@ Architecture ReadLlama(const ConfigJson& c,
   Architecture a;
   a.family = model::Family::kDecoder;
   ReadSizes(c, a, usual);
-  a.key_value_heads =
-      c.Count("num_key_value_heads",
-              usual.key_value_heads > 0 ? usual.key_value_heads : a.heads);
-  a.head_size = c.Count("head_dim", 0);
+  a.key_value_heads = KeyValueHeads(c, a, usual);
+  a.head_size = c.IsNull("head_dim") ? 0 : c.Count("head_dim", usual.head_size);
   a.embedding_layer_norm = a.pooler = false;
   a.separate_projections = true;
   a.head = model::Head::kCausalLanguageModel;
@@ -68,13 +93,16 @@ Architecture ReadLlama(const ConfigJson& c,
   return a;
 }
 
-// `layers`: those with a window where the file does not list them.
+// `layers`: those with a window where the file does not list them; `usual`: how
+// long it is where the file does not say, null is none.
 void ReadWindow(const ConfigJson& c,
                 int64_t layers,
                 Architecture& a,
                 int64_t usual = 0) {
-  const auto listed = CountWords(c, "layer_types", "sliding_attention");
-  const int64_t window = c.Count("sliding_window", usual);
+  const auto listed =
+      CountWords(c, "layer_types", "sliding_attention", a.layers);
+  const int64_t window =
+      c.IsNull("sliding_window") ? 0 : c.Count("sliding_window", usual);
   a.windowed_layers = window > 0 ? listed.value_or(layers) : 0;
   a.window = a.windowed_layers > 0 ? window : 0;
 }
@@ -88,13 +116,14 @@ int64_t WindowPeriod(const ConfigJson& c, int64_t usual) {
 }
 
 Architecture ReadMistral(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
-  ReadWindow(c, a.layers, a);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
+  ReadWindow(c, a.layers, a, 4096);
   return a;
 }
 
 Architecture ReadMixtral(const ConfigJson& c) {
-  Architecture a = ReadMistral(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
+  ReadWindow(c, a.layers, a);
   a.experts = c.Count("num_local_experts", 8);
   a.experts_per_token = c.Count("num_experts_per_tok", 2);
   a.expert_intermediate = a.intermediate;
@@ -103,8 +132,11 @@ Architecture ReadMixtral(const ConfigJson& c) {
 
 // A window counts only where use_sliding_window says so, above the first
 // max_window_layers blocks.
-Architecture ReadQwen(const ConfigJson& c, bool version_3) {
-  Architecture a = ReadLlama(c);
+Architecture ReadQwen(const ConfigJson& c,
+                      bool version_3,
+                      int64_t key_value_heads = 32) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(key_value_heads));
+  c.Expect("use_mrope", false);
   const int64_t full = c.Count("max_window_layers", 28);
   ReadWindow(c, std::max<int64_t>(0, a.layers - full), a);
   if (!c.Flag("use_sliding_window", false)) a.window = a.windowed_layers = 0;
@@ -119,7 +151,7 @@ Architecture ReadQwen(const ConfigJson& c, bool version_3) {
 }
 
 Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
-  Architecture a = ReadQwen(c, version_3);
+  Architecture a = ReadQwen(c, version_3, version_3 ? 4 : 16);
   a.head_size = c.Count("head_dim", 0);  // without the other's default
   a.experts = c.Count("num_experts", version_3 ? 128 : 60);
   a.experts_per_token = c.Count("num_experts_per_tok", version_3 ? 8 : 4);
@@ -150,11 +182,13 @@ Architecture ReadGemmas(const ConfigJson& c, const Architecture& usual) {
   return a;
 }
 
-Architecture ReadGemma(const ConfigJson& c) { return ReadGemmas(c, {}); }
+Architecture ReadGemma(const ConfigJson& c) {
+  return ReadGemmas(c, UsualHeads(16));
+}
 
 Architecture ReadGemma2(const ConfigJson& c) {
-  Architecture a = ReadGemma(c);
-  ReadWindow(c, (a.layers + 1) / 2, a);
+  Architecture a = ReadGemmas(c, UsualHeads(4));
+  ReadWindow(c, (a.layers + 1) / 2, a, 4096);
   a.norm_placement = model::NormPlacement::kBoth;
   a.attention_soft_cap = c.Has("attn_logit_softcapping");
   a.output_soft_cap = c.Has("final_logit_softcapping");
@@ -263,13 +297,19 @@ void SetLayerNorm(Architecture& a, bool bias) {
 }
 
 Architecture ReadStarcoder2(const ConfigJson& c) {
-  Architecture a = ReadLlama(c, /*tied=*/true);
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(2));
   SetLayerNorm(a, c.Flag("use_bias", true));
   ReadActivation(c, "hidden_act", "gelu_pytorch_tanh", a);
   ReadWindow(c, a.layers, a);
   c.Share("residual_dropout");
   c.Share("embedding_dropout");
   c.Has("norm_epsilon");
+  // What published files keep of the type before, which nothing reads.
+  Ignore(c,
+         {"activation_function",
+          "attention_softmax_in_fp32",
+          "scale_attention_softmax_in_fp32",
+          "scale_attn_weights"});
   c.Expect("mlp_type", "default");
   c.Expect("norm_type", "layer_norm");
   return a;
@@ -281,7 +321,12 @@ int64_t RotarySize(const Architecture& a, double share) {
 }
 
 Architecture ReadPhi3(const ConfigJson& c) {
-  Architecture a = ReadMistral(c);
+  Architecture a = ReadLlama(c);
+  ReadWindow(c, a.layers, a);
+  // What published files say beside: every block sees as far, no biases.
+  c.Expect("full_attn_mod", 1);
+  c.Expect("interpolate_factor", 1);
+  c.Expect("lm_head_bias", false);
   const double share = c.Number("partial_rotary_factor", 1.0);
   if (share < 1.0) a.rotary_head_size = RotarySize(a, share);
   return a;
@@ -296,7 +341,13 @@ Architecture ReadGptNeoX(const ConfigJson& c) {
   ReadActivation(c, "hidden_act", "gelu", a);
   a.rotary_head_size = RotarySize(a, c.Number("rotary_pct", 0.25));
   a.dropout = c.Share("hidden_dropout");
-  Ignore(c, {"classifier_dropout", "partial_rotary_factor", "rotary_emb_base"});
+  // Published files have shares of the class before, which nothing reads.
+  Ignore(c,
+         {"attention_probs_dropout_prob",
+          "classifier_dropout",
+          "hidden_dropout_prob",
+          "partial_rotary_factor",
+          "rotary_emb_base"});
   return a;
 }
 
@@ -334,10 +385,10 @@ Architecture ReadFalcon(const ConfigJson& c) {
 }
 
 Architecture ReadGptOss(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
   if (a.head_size == 0) a.head_size = 64;
   a.attention_bias = a.output_bias = c.Flag("attention_bias", true);
-  ReadWindow(c, (a.layers + 1) / 2, a);
+  ReadWindow(c, (a.layers + 1) / 2, a, 128);
   a.attention_sinks = true;
   a.experts = c.Count("num_local_experts", 128);
   a.experts_per_token =
@@ -355,7 +406,8 @@ Architecture ReadGptOss(const ConfigJson& c) {
 }
 
 Architecture ReadGlm4(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(2, 128));
+  a.attention_bias = c.Flag("attention_bias", true);
   a.output_bias = false;
   a.norm_placement = model::NormPlacement::kBoth;
   a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
@@ -364,7 +416,7 @@ Architecture ReadGlm4(const ConfigJson& c) {
 
 // GLM-4.5.
 Architecture ReadGlm4Moe(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
   a.output_bias = false;
   if (c.Flag("use_qk_norm", false)) {
     a.query_key_norm = model::QueryKeyNorm::kHead;
@@ -380,7 +432,7 @@ Architecture ReadGlm4Moe(const ConfigJson& c) {
 }
 
 Architecture ReadSeedOss(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
   a.attention_bias = c.Flag("attention_bias", true);
   a.output_bias = c.Flag("attention_out_bias", false);
   a.dropout = c.Share("residual_dropout", 0.1);
@@ -388,7 +440,7 @@ Architecture ReadSeedOss(const ConfigJson& c) {
 }
 
 Architecture ReadErnie(const ConfigJson& c) {
-  Architecture a = ReadLlama(c, /*tied=*/true);
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(2, 128));
   a.attention_bias = a.output_bias = a.feed_forward_bias =
       c.Flag("use_bias", false);
   return a;
@@ -397,17 +449,17 @@ Architecture ReadErnie(const ConfigJson& c) {
 // Norms of what is added; where there are windows, blocks that see all have no
 // positions.
 Architecture ReadExaone4(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(32));
   a.norm_placement = model::NormPlacement::kOutputs;
   a.query_key_norm = model::QueryKeyNorm::kHead;
   Ignore(c, {"sliding_window_pattern"});
-  ReadWindow(c, a.layers - a.layers / 4, a);
+  ReadWindow(c, a.layers - a.layers / 4, a, 4096);
   if (a.windowed_layers > 0) a.unrotated_layers = a.layers - a.windowed_layers;
   return a;
 }
 
 Architecture ReadStableLm(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(32));
   a.norm = model::Norm::kLayer;
   a.norm_bias = true;
   a.attention_bias = c.Flag("use_qkv_bias", false);
@@ -510,9 +562,9 @@ Architecture ReadOpt(const ConfigJson& c) {
 // SmolLM3: every fourth block without positions, or those that a list of 0 and
 // 1 says (Yang et al. 2025, "Rope to Nope and Back Again").
 Architecture ReadSmolLm3(const ConfigJson& c) {
-  Architecture a = ReadLlama(c, /*tied=*/true);
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(4));
   c.Expect("use_sliding_window", false);
-  CountWords(c, "layer_types", "full_attention");
+  CountWords(c, "layer_types", "full_attention", a.layers);
   Ignore(c, {"max_window_layers", "sliding_window"});
   const int64_t interval = c.Count("no_rope_layer_interval", 4);
   a.unrotated_layers = interval > 0 ? a.layers / interval : 0;
@@ -562,7 +614,7 @@ Architecture ReadCohere2(const ConfigJson& c) {
 }
 
 Architecture ReadGlm(const ConfigJson& c) {
-  Architecture a = ReadLlama(c);
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(2, 128));
   a.attention_bias = c.Flag("attention_bias", true);
   a.output_bias = false;
   a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));

@@ -109,6 +109,7 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "topk_method",
     "torch_dtype",
     "torchscript",
+    "transformers.js_config",
     "transformers_version",
     "typical_p",
     "unk_token_id",
@@ -152,7 +153,8 @@ void SetActivation(const ConfigJson& c,
     a.activation = model::Activation::kSilu;
   } else if (name == "gelu") {
     a.activation = model::Activation::kGelu;
-  } else if (name == "gelu_pytorch_tanh" || name == "gelu_new") {
+  } else if (name == "gelu_pytorch_tanh" || name == "gelu_new" ||
+             name == "gelu_fast") {
     a.activation = model::Activation::kGeluTanh;
   } else if (name == "relu") {
     a.activation = model::Activation::kRelu;

@@ -1,6 +1,7 @@
 #include "hardware/files/model_config.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cstdint>
@@ -263,6 +264,88 @@ TEST_CASE("files as Transformers saves them are read, of every type") {
     CAPTURE(text);
     CHECK(model::TotalParameters(Read(std::string(text))) == trains);
   }
+}
+
+// Key and value heads, windows and head sizes that a file leaves out are those
+// of its type's class; parameters of Transformers 4.57 on the meta device.
+TEST_CASE("what a config.json leaves out is as its class has it") {
+  struct Case {
+    std::string_view type;
+    int64_t parameters;
+    int64_t window;
+  };
+  const std::string sizes =
+      R"(, "num_hidden_layers": 2, "hidden_size": 512,
+           "num_attention_heads": 32, "intermediate_size": 256,
+           "vocab_size": 1000, "max_position_embeddings": 64)";
+  for (const auto& [type, parameters, window] :
+       {Case{"mistral", 3123712, 4096},
+        Case{"mixtral", 8636928, 0},
+        Case{"gemma", 26466816, 0},
+        Case{"gemma2", 20177408, 4096},
+        Case{"qwen2", 3913216, 0},
+        Case{"qwen3", 18590720, 0},
+        Case{"qwen2_moe", 279488000, 0},
+        Case{"qwen3_moe", 304327232, 0},
+        Case{"gpt_oss", 107333440, 128},
+        Case{"glm", 10735104, 0},
+        Case{"glm4", 10737152, 0},
+        Case{"glm4_moe", 281782784, 0},
+        Case{"ernie4_5", 10213888, 0},
+        Case{"smollm3", 2480640, 0},
+        Case{"starcoder2", 2159232, 0},
+        Case{"seed_oss", 12311040, 0}}) {
+    CAPTURE(type);
+    const model::Architecture a =
+        Read(fmt::format(R"({{"model_type": "{}"{}}})", type, sizes));
+    CHECK(model::TotalParameters(a) == parameters);
+    CHECK(a.window == window);
+  }
+  // Null is another thing: as many as heads, and no window.
+  const model::Architecture none =
+      Read(R"({"model_type": "mistral", "num_key_value_heads": null,
+               "sliding_window": null)" +
+           sizes + "}");
+  CHECK(model::TotalParameters(none) == 3910144);
+  CHECK(none.window == 0);
+  CHECK(Refusal(R"({"model_type": "gpt_oss", "layer_types":
+                    ["full_attention"])" +
+                sizes + "}") ==
+        "layer_types: expected 2 words, one a block, got 1");
+}
+
+// Keys that files on Hugging Face have beside those of their class.
+TEST_CASE("keys of published files that no class reads are understood") {
+  const std::string sizes =
+      R"(, "num_hidden_layers": 2, "hidden_size": 512, "vocab_size": 1000,
+           "num_attention_heads": 32, "num_key_value_heads": 8,
+           "intermediate_size": 256, "max_position_embeddings": 64)";
+  const auto with = [&](std::string_view type, std::string_view keys) {
+    return fmt::format(R"({{"model_type": "{}", {}{}}})", type, keys, sizes);
+  };
+  CHECK(Read(with("qwen2", R"("use_mrope": false)")).layers == 2);
+  CHECK(Refusal(with("qwen2", R"("use_mrope": true)"))
+            .starts_with("use_mrope: expected false"));
+  CHECK(Read(with("llama", R"("transformers.js_config": {"dtype": "q4"})"))
+            .layers == 2);
+  CHECK(Read(with("phi3",
+                  R"("full_attn_mod": 1, "interpolate_factor": 1,
+                     "lm_head_bias": false, "mlp_bias": false)"))
+            .layers == 2);
+  CHECK(Refusal(with("phi3", R"("full_attn_mod": 2)"))
+            .starts_with("full_attn_mod: expected 1"));
+  CHECK(Read(with("starcoder2",
+                  R"("activation_function": "gelu",
+                     "attention_softmax_in_fp32": true,
+                     "scale_attn_weights": true)"))
+            .layers == 2);
+  CHECK(Read(R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
+                 "hidden_size": 512, "num_attention_heads": 8,
+                 "intermediate_size": 256, "vocab_size": 1000,
+                 "max_position_embeddings": 64, "hidden_act": "gelu_fast",
+                 "attention_probs_dropout_prob": 0,
+                 "hidden_dropout_prob": 0})")
+            .activation == model::Activation::kGeluTanh);
 }
 
 TEST_CASE("a config.json says what no type has by its name") {
