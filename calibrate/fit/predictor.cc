@@ -129,6 +129,7 @@ Predictor::Predictor(hardware::Device device)
       values_(fit_.Values()) {
   joined_ = NumbersOf(device_.kind, fit_.joined);
   quantile_ = kNormalQuantile90;
+  width_95_ = kNormalQuantile975 / kNormalQuantile90;
 }
 
 Predictor::Predictor(hardware::Device device, Fit fit)
@@ -136,8 +137,10 @@ Predictor::Predictor(hardware::Device device, Fit fit)
       fit_(std::move(fit)),
       fitted_(true),
       values_(fit_.Values()) {
-  quantile_ = StudentQuantile90(std::max<int64_t>(fit_.degrees_of_freedom, 1) +
-                                kScatterPriorWeight);
+  const int64_t freedom =
+      std::max<int64_t>(fit_.degrees_of_freedom, 1) + kScatterPriorWeight;
+  quantile_ = StudentQuantile90(freedom);
+  width_95_ = StudentQuantile975(freedom) / quantile_;
   joined_ = NumbersOf(device_.kind, fit_.joined);
   discrepancy_ = fit_.DiscrepancyOfOne();
   over_ranks_ = fit_.ModelDiscrepancy();
@@ -452,6 +455,7 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   RequirePlausible(workload, prediction.time.total(), prediction.log_sigma);
   prediction.low_factor = std::exp(-quantile_ * prediction.log_sigma);
   prediction.high_factor = std::exp(quantile_ * prediction.log_sigma);
+  prediction.width_95 = width_95_;
   if (fitted_) prediction.figures = fit_.provenance.observations;
   return prediction;
 }

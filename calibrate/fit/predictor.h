@@ -39,6 +39,7 @@ struct StepPrediction {
   // Multiply the time by these for the 80 % interval.
   double low_factor = 1;
   double high_factor = 1;
+  double width_95 = 1;  // of the 95 % interval in 80 % ones, in the logarithm
   Grade grade = Grade::kDatasheetOnly;
   int64_t figures = 0;  // that the fit rests on; 0: no fit
   // Whether runs of the question's source are among them, and what is in
@@ -168,6 +169,7 @@ class Predictor {
   Discrepancy over_ranks_;   // the same for steps over ranks
   AddedRuns added_;          // what was measured since
   double quantile_ = 0;      // half an 80 % interval, in log_sigma
+  double width_95_ = 1;      // of a 95 % interval, in those
   // What every prediction asks of the fit's runs. Steps, over so many devices:
   struct MeasuredStep {
     std::string words;

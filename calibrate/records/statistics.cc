@@ -46,11 +46,23 @@ double RelativeNoiseOfMedian(const std::vector<double>& samples) {
          std::sqrt(static_cast<double>(samples.size())) / median;
 }
 
-double StudentQuantile90(int64_t degrees_of_freedom) {
+namespace {
+
+double StudentQuantile(int64_t degrees_of_freedom, double probability) {
   ENSURE(degrees_of_freedom >= 1, "degrees of freedom");
   return boost::math::quantile(boost::math::students_t_distribution<double>(
                                    static_cast<double>(degrees_of_freedom)),
-                               0.9);
+                               probability);
+}
+
+}  // namespace
+
+double StudentQuantile90(int64_t degrees_of_freedom) {
+  return StudentQuantile(degrees_of_freedom, 0.9);
+}
+
+double StudentQuantile975(int64_t degrees_of_freedom) {
+  return StudentQuantile(degrees_of_freedom, 0.975);
 }
 
 }  // namespace trainfare::calibrate

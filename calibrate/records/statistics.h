@@ -28,7 +28,10 @@ double RelativeNoiseOfMedian(const std::vector<double>& samples);
 // The value that a Student t variable stays below with probability 0.9: half
 // the width of an 80 % interval in standard deviations.
 double StudentQuantile90(int64_t degrees_of_freedom);
+// The same with probability 0.975: half the width of a 95 % interval.
+double StudentQuantile975(int64_t degrees_of_freedom);
 // The same of a normal variable, which Student's tends to.
 inline constexpr double kNormalQuantile90 = 1.2815515655446004;
+inline constexpr double kNormalQuantile975 = 1.959963984540054;
 
 }  // namespace trainfare::calibrate

@@ -198,10 +198,13 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
   json["predicted_s"] = ToSeconds(*row.predicted);
   json["predicted_low_s"] = ToSeconds(row.low);
   json["predicted_high_s"] = ToSeconds(row.high);
+  json["predicted_low_95_s"] = ToSeconds(row.low_95);
+  json["predicted_high_95_s"] = ToSeconds(row.high_95);
   json["log_sigma"] = row.log_sigma;
   json["source_log_sigma"] = row.source_sigma;
   json["error_percent"] = error.error;
   json["covered"] = error.covered.value_or(false);
+  json["covered_95"] = error.covered_95.value_or(false);
   json["grade"] = calibrate::ToText(row.grade);
   json["fitted"] = row.fitted;
   if (row.repeat_spread) {
@@ -273,7 +276,7 @@ std::string Headline(const ErrorSummary& overall,
   return fmt::format(
       "{} rows of {} ({}): median error {:.1f} %, mean {:.1f} "
       "%, 90 % below {:.1f} %, worst {:.1f} %; {:.0f} % "
-      "inside their 80 % interval",
+      "inside their 80 % interval, {:.0f} % inside their 95 % one",
       overall.count,
       calibrate::SourceNames(files),
       ToText(options),
@@ -281,7 +284,8 @@ std::string Headline(const ErrorSummary& overall,
       overall.mape,
       overall.p90,
       overall.max,
-      overall.coverage);
+      overall.coverage,
+      overall.coverage_95);
 }
 
 std::vector<Note> NotesOf(const Tally& tally,

@@ -11,6 +11,7 @@
 #include "calibrate/fit/engine_figures.h"
 #include "calibrate/fit/power.h"
 #include "calibrate/fit/step_model.h"
+#include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
@@ -46,6 +47,7 @@ class MeanStep {
     AddTraffic(step.traffic, share);
     low_ += step.total() * (share * step.low_factor);
     high_ += step.total() * (share * step.high_factor);
+    mean_.width_95 = step.width_95;
     mean_.log_sigma += step.log_sigma * share;
     mean_.forward_log_sigma += step.forward_log_sigma * share;
     mean_.backward_log_sigma += step.backward_log_sigma * share;
@@ -349,25 +351,38 @@ void AverageSteps(DeviceMemo& memo,
             peak->base();
 }
 
-// The 80 % interval of the run: its steps are one error, each time that the
+// The intervals of the run: its steps are one error, each time that the
 // scenario leaves open another, and none hangs on the others.
 void BoundRun(const Scenario& scenario,
               const Device& device,
               const OpenTimes& open,
               JobEstimate& job) {
   const Seconds<> stepping = job.run.stepping();
-  double below = std::pow((stepping * (1.0 - job.step.low_factor)).base(), 2.0);
-  double above =
-      std::pow((stepping * (job.step.high_factor - 1.0)).base(), 2.0);
-  const auto add = [&](const OpenTime& one, double times) {
-    below += std::pow(times * (one.usual - one.low).base(), 2.0);
-    above += std::pow(times * (one.high - one.usual).base(), 2.0);
+  const OpenTime compiling = CompilingTime(scenario, device, job);
+  const Seconds<> total = job.run.total();
+  // Of the steps by these factors; what is open reaches so many times as far
+  // as in an 80 % interval.
+  const auto bounds = [&](double low, double high, double times_open) {
+    double below = std::pow((stepping * (1.0 - low)).base(), 2.0);
+    double above = std::pow((stepping * (high - 1.0)).base(), 2.0);
+    const auto add = [&](const OpenTime& one, double times) {
+      below += std::pow(times * (one.usual - one.low).base(), 2.0);
+      above += std::pow(times * (one.high - one.usual).base(), 2.0);
+    };
+    add(open.start_up, times_open);
+    add(compiling, times_open);
+    add(open.checkpoint, times_open * static_cast<double>(scenario.epochs));
+    // Nothing takes less than no time.
+    return std::pair{std::max(Seconds<>(), total - Seconds<>(std::sqrt(below))),
+                     total + Seconds<>(std::sqrt(above))};
   };
-  add(open.start_up, 1.0);
-  add(CompilingTime(scenario, device, job), 1.0);
-  add(open.checkpoint, static_cast<double>(scenario.epochs));
-  job.run_low = job.run.total() - Seconds<>(std::sqrt(below));
-  job.run_high = job.run.total() + Seconds<>(std::sqrt(above));
+  const StepEstimate& step = job.step;
+  std::tie(job.run_low, job.run_high) =
+      bounds(step.low_factor, step.high_factor, 1.0);
+  std::tie(job.run_low_95, job.run_high_95) =
+      bounds(std::pow(step.low_factor, step.width_95),
+             std::pow(step.high_factor, step.width_95),
+             calibrate::kNormalQuantile975 / calibrate::kNormalQuantile90);
 }
 
 }  // namespace
@@ -410,6 +425,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
       });
 
   job.run_low = job.run_high = job.run.total();
+  job.run_low_95 = job.run_high_95 = job.run.total();
   if (detail == Detail::kAll) {
     BoundRun(scenario, device, open, job);
     job.engines =

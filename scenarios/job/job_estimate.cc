@@ -61,6 +61,14 @@ double StepEstimate::HighFactor(double part_log_sigma) const {
                        : 1.0;
 }
 
+double StepEstimate::LowFactor95(double part_log_sigma) const {
+  return std::pow(LowFactor(part_log_sigma), width_95);
+}
+
+double StepEstimate::HighFactor95(double part_log_sigma) const {
+  return std::pow(HighFactor(part_log_sigma), width_95);
+}
+
 Seconds<> StepEstimate::matrix() const {
   return forward.matrix + backward.matrix + optimizer.matrix;
 }

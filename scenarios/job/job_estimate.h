@@ -40,6 +40,7 @@ struct StepEstimate {
   double optimizer_log_sigma = 0;
   double low_factor = 1;  // times total(): the 80 % interval
   double high_factor = 1;
+  double width_95 = 1;  // of the 95 % interval in 80 % ones, in the logarithm
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
   int64_t figures = 0;  // behind the fit; 0: no fit
   // As StepPrediction has them.
@@ -56,6 +57,9 @@ struct StepEstimate {
   // many standard deviations as the step's.
   double LowFactor(double part_log_sigma) const;
   double HighFactor(double part_log_sigma) const;
+  // The same of the 95 % interval.
+  double LowFactor95(double part_log_sigma) const;
+  double HighFactor95(double part_log_sigma) const;
   // What the device itself is busy with, and of this its matrix engines.
   model::Seconds<> busy() const;
   model::Seconds<> matrix() const;
@@ -123,8 +127,10 @@ struct JobEstimate {
   // The rest only if it fits. Means over the lengths of a full batch.
   StepEstimate step;
   model::RunTimes run;
-  model::Seconds<> run_low;
+  model::Seconds<> run_low;  // the 80 % interval
   model::Seconds<> run_high;
+  model::Seconds<> run_low_95;
+  model::Seconds<> run_high_95;
   double samples_per_second = 0;
   double tokens_per_second = 0;  // padding included
   // Model FLOPs over peak, counted as PaLM does: matrix products of forward

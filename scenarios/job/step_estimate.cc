@@ -275,6 +275,7 @@ StepEstimate EstimateStep(DeviceMemo& memo,
   step.optimizer_log_sigma = prediction.optimizer_log_sigma;
   step.low_factor = prediction.low_factor;
   step.high_factor = prediction.high_factor;
+  step.width_95 = prediction.width_95;
   step.grade = predictor.GradeOver(workload, cluster.devices);
   step.figures = prediction.figures;
   step.source_seen = prediction.source_seen;

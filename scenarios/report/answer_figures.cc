@@ -100,6 +100,22 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      },
      .unit = &JobUnits::step,
      .column = FigureColumn{.title = "to", .drop = 4, .names_unit = false}},
+    {.part = FigurePart::kStep,
+     .key = "step_time_low_95_s",
+     .about = "Low end of its 95 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.step.total()) *
+              a.job.step.LowFactor95(a.job.step.log_sigma);
+     },
+     .unit = &JobUnits::step},
+    {.part = FigurePart::kStep,
+     .key = "step_time_high_95_s",
+     .about = "High end of its 95 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.step.total()) *
+              a.job.step.HighFactor95(a.job.step.log_sigma);
+     },
+     .unit = &JobUnits::step},
     {.part = FigurePart::kEpoch,
      .key = "epoch_time_s",
      .about = "One epoch, with its evaluation and checkpoint",
@@ -125,6 +141,20 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .key = "run_time_high_s",
      .about = "High end of its 80 % interval",
      .of = [](const Answered& a) -> Value { return ToSeconds(a.job.run_high); },
+     .unit = &JobUnits::run},
+    {.part = FigurePart::kRun,
+     .key = "run_time_low_95_s",
+     .about = "Low end of its 95 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.run_low_95);
+     },
+     .unit = &JobUnits::run},
+    {.part = FigurePart::kRun,
+     .key = "run_time_high_95_s",
+     .about = "High end of its 95 % interval",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.run_high_95);
+     },
      .unit = &JobUnits::run},
     {.part = FigurePart::kSpeed,
      .key = "samples_per_s",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "calibrate/records/statistics.h"
 
@@ -11,7 +13,7 @@ namespace trainfare::scenarios {
 
 namespace {
 
-// The name, the count and the six figures.
+// The name, the count and the figures.
 std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
   std::vector<Cell> cells = {name, CountCell(s.count)};
   const auto percent = [](double value, bool known) {
@@ -22,6 +24,7 @@ std::vector<Cell> SummaryCells(const std::string& name, const ErrorSummary& s) {
     cells.push_back(percent(value, s.count > 0));
   }
   cells.push_back(percent(s.coverage, s.with_interval > 0));
+  cells.push_back(percent(s.coverage_95, s.with_interval_95 > 0));
   return cells;
 }
 
@@ -34,7 +37,8 @@ std::vector<Column> SummaryColumns(std::string_view heading) {
           {"90 % below", "p90_percent", Align::kDecimal, 4},
           {"worst", "max_percent", Align::kDecimal, 1},
           {"bias", "bias_percent", Align::kDecimal, 2},
-          {"inside 80 %", "coverage_percent", Align::kDecimal}};
+          {"inside 80 %", "coverage_percent", Align::kDecimal},
+          {"inside 95 %", "coverage_95_percent", Align::kDecimal, 5}};
 }
 
 }  // namespace
@@ -63,27 +67,42 @@ Table SummaryTable(
   return table;
 }
 
+namespace {
+
+// Percent of the rows that are inside, and how many have such an interval.
+std::pair<double, int64_t> Coverage(const std::vector<RowError>& rows,
+                                    std::optional<bool> RowError::*covered) {
+  int64_t with = 0;
+  int64_t inside = 0;
+  for (const RowError& row : rows) {
+    if (!(row.*covered)) continue;
+    ++with;
+    if (*(row.*covered)) ++inside;
+  }
+  if (with == 0) return {0.0, 0};
+  return {100.0 * static_cast<double>(inside) / static_cast<double>(with),
+          with};
+}
+
+}  // namespace
+
 ErrorSummary Summarise(const std::vector<RowError>& rows) {
   ErrorSummary summary;
   summary.count = static_cast<int64_t>(rows.size());
   if (rows.empty()) return summary;
   std::vector<double> absolute;
-  double covered = 0;
   for (const RowError& row : rows) {
     absolute.push_back(std::abs(row.error));
     summary.mape += std::abs(row.error);
     summary.bias += row.error;
-    if (!row.covered) continue;
-    ++summary.with_interval;
-    if (*row.covered) ++covered;
   }
   const auto count = static_cast<double>(rows.size());
   summary.mape /= count;
   summary.bias /= count;
-  if (summary.with_interval > 0) {
-    summary.coverage =
-        100.0 * covered / static_cast<double>(summary.with_interval);
-  }
+  std::tie(summary.coverage, summary.with_interval) =
+      Coverage(rows, &RowError::covered);
+  std::tie(summary.coverage_95, summary.with_interval_95) =
+      Coverage(rows, &RowError::covered_95);
   summary.median = calibrate::Median(absolute);
   summary.p90 = calibrate::Percentile(absolute, 0.9);
   summary.max = *std::max_element(absolute.begin(), absolute.end());

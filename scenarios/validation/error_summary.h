@@ -24,18 +24,21 @@ struct ErrorSummary {
   double bias = 0;
   double coverage = 0;  // percent of rows with an 80 % interval, inside it
   int64_t with_interval = 0;
+  double coverage_95 = 0;  // the same of 95 % intervals
+  int64_t with_interval_95 = 0;
 };
 
 struct RowError {
   double error = 0;             // percent, signed
-  std::optional<bool> covered;  // absent: the answer has no interval
+  std::optional<bool> covered;  // by 80 %; absent: it has no interval
+  std::optional<bool> covered_95 = std::nullopt;
 };
 ErrorSummary Summarise(const std::vector<RowError>& rows);
 
 // By what stands together.
 using ErrorGroups = std::map<std::string, std::vector<RowError>>;
 
-// A row for each group, the name, the count and the six figures; below them
+// A row for each group, the name, the count and the figures; below them
 // those of `totals`, the last of them marked. `heading`: over the names.
 Table SummaryTable(
     std::string_view heading,

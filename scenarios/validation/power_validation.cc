@@ -21,7 +21,8 @@ namespace {
 RowError ErrorOf(double predicted, double measured, double log_sigma) {
   const double off = std::log(predicted / measured);
   return {100.0 * (predicted / measured - 1.0),
-          std::abs(off) <= calibrate::kNormalQuantile90 * log_sigma};
+          std::abs(off) <= calibrate::kNormalQuantile90 * log_sigma,
+          std::abs(off) <= calibrate::kNormalQuantile975 * log_sigma};
 }
 
 struct PowerTally {

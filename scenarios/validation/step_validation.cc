@@ -478,6 +478,8 @@ class StepProtocol {
         row.predicted = part;
         row.low = part * step.LowFactor(log_sigma);
         row.high = part * step.HighFactor(log_sigma);
+        row.low_95 = part * step.LowFactor95(log_sigma);
+        row.high_95 = part * step.HighFactor95(log_sigma);
         row.grade = step.grade;
         row.log_sigma = log_sigma;
         row.source_sigma = step.source_sigma;

@@ -27,8 +27,10 @@ struct StepRow {
   bool fitted = false;
   bool asked = true;  // whether it is to be predicted
   std::optional<model::Seconds<>> predicted;
-  model::Seconds<> low;
+  model::Seconds<> low;  // the 80 % interval
   model::Seconds<> high;
+  model::Seconds<> low_95;
+  model::Seconds<> high_95;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
   double log_sigma = 0;
   double source_sigma = 0;  // of it, for a source that the fit has not seen
@@ -40,9 +42,10 @@ struct StepRow {
   std::optional<double> repeat_spread;  // of the point's repeats
 
   RowError Error() const {
-    const double measured = ToSeconds(observation->measured);
-    return {100.0 * (ToSeconds(*predicted) / measured - 1.0),
-            low <= observation->measured && observation->measured <= high};
+    const model::Seconds<> measured = observation->measured;
+    return {100.0 * (*predicted / measured - 1.0),
+            low <= measured && measured <= high,
+            low_95 <= measured && measured <= high_95};
   }
 };
 

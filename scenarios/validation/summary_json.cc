@@ -17,6 +17,8 @@ Json ToJson(const ErrorSummary& s) {
   json["bias"] = number(s.bias);
   json["coverage"] = s.with_interval > 0 ? Json(s.coverage) : Json(nullptr);
   json["with_interval"] = s.with_interval;
+  json["coverage_95"] =
+      s.with_interval_95 > 0 ? Json(s.coverage_95) : Json(nullptr);
   return json;
 }
 

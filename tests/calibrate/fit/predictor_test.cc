@@ -75,6 +75,8 @@ TEST_CASE("without a fit the datasheet answers, with the widest interval") {
   CHECK(bare.log_sigma > width * kDatasheetScatter);
   CHECK(bare.low_factor * bare.high_factor ==
         doctest::Approx(1.0).epsilon(1e-12));
+  // 1.95996 / 1.28155
+  CHECK(bare.width_95 == doctest::Approx(1.52936).epsilon(1e-5));
 
   const Predictor fitted(V100(), FitOfV100());
   const StepPrediction known = fitted.Predict(workload);
@@ -119,6 +121,9 @@ TEST_CASE("the interval is that of parameters and scatter, by hand") {
   CHECK(
       prediction.high_factor ==
       doctest::Approx(std::exp(quantile * std::sqrt(variance))).epsilon(1e-4));
+  CHECK(quantile * prediction.width_95 ==
+        doctest::Approx(
+            StudentQuantile975(fit.degrees_of_freedom + kScatterPriorWeight)));
 }
 
 TEST_CASE("an answer away from what was measured is less sure") {

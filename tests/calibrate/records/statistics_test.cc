@@ -53,6 +53,11 @@ TEST_CASE("Student quantiles agree with printed tables") {
     CHECK(std::abs(StudentQuantile90(row.degrees_of_freedom) - row.quantile) <
           0.001);
   }
+  // A = 0.95.
+  CHECK(std::abs(StudentQuantile975(1) - 12.706) < 0.001);
+  CHECK(std::abs(StudentQuantile975(10) - 2.228) < 0.001);
+  CHECK(std::abs(StudentQuantile975(1'000'000) - kNormalQuantile975) < 0.001);
+  CHECK(std::abs(StudentQuantile90(1'000'000) - kNormalQuantile90) < 0.001);
 }
 
 }  // namespace

@@ -88,6 +88,13 @@ TEST_CASE("errors are summed up by hand") {
   // Type 7: 0.9 of the way through 4 values is 2.7: 20 + 0.7 (30 - 20).
   CHECK(s.p90 == doctest::Approx(27.0).epsilon(1e-12));
   CHECK(Summarise({}).count == 0);
+  // An interval of 95 % is another; a row may have none.
+  CHECK(s.with_interval_95 == 0);
+  const ErrorSummary both =
+      Summarise({{10.0, true, true}, {-20.0, false, true}, {30.0, false}});
+  CHECK(both.coverage == doctest::Approx(100.0 / 3.0).epsilon(1e-12));
+  CHECK(both.with_interval_95 == 2);
+  CHECK(both.coverage_95 == doctest::Approx(100.0).epsilon(1e-12));
 }
 
 TEST_CASE("fitting to the rows takes a common slowdown away") {

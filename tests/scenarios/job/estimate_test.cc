@@ -36,6 +36,14 @@ TEST_CASE("the terms of a step add up to it") {
     CHECK(job.step.high_factor > 1.0);
     CHECK(job.run_low < job.run.total());
     CHECK(job.run_high > job.run.total());
+    CHECK(job.run_low_95 < job.run_low);
+    CHECK(job.run_high_95 > job.run_high);
+    CHECK(job.run_low_95.base() >= 0);
+    const double sigma = job.step.log_sigma;
+    CHECK(std::log(job.step.HighFactor95(sigma)) ==
+          doctest::Approx(1.52936 * std::log(job.step.high_factor))
+              .epsilon(1e-5));
+    CHECK(job.step.LowFactor95(sigma) < job.step.low_factor);
   }
 }
 
