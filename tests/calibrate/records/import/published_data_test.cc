@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -305,6 +306,51 @@ TEST_CASE("runs linked in the source are one run here") {
       Row("imdb_v100x1_hf_fp16_adan_fused_multi_b16/run_time");
   CHECK(row.records.size() == 3);
   CHECK(Row("imdb_tpuv2_tf_bf16_b16/run_time").records.size() == 2);
+}
+
+// What a step computes and on what; two runs of one configuration would
+// predict each other unless they are linked.
+std::string ConfigurationOf(const PublishedRun& run) {
+  const auto number = [](const auto& value) {
+    return value ? std::to_string(*value) : std::string("-");
+  };
+  std::string words =
+      fmt::format("{} {} x {} b{} a{} l{} {} {}",
+                  run.architecture ? run.architecture->name : "-",
+                  run.device.value_or("-"),
+                  run.device_count,
+                  number(run.batch),
+                  run.accumulation,
+                  number(run.sequence_length),
+                  run.stack.value_or("-"),
+                  run.lengths.value_or("-"));
+  if (run.precision) words += model::ToText(*run.precision);
+  if (run.optimizer) {
+    words += model::ToText(run.optimizer->kind);
+    if (run.optimizer->implementation) {
+      words += model::ToText(*run.optimizer->implementation);
+    }
+    if (run.optimizer->single_tensor) words += " single";
+  }
+  return words + fmt::format(" {} {} {} {} {}",
+                             run.layer_decay,
+                             run.gradient_checkpointing,
+                             run.stochastic_rounding,
+                             run.compiler_level,
+                             run.against.value_or("-"));
+}
+
+TEST_CASE("runs of one configuration that both make fits are linked") {
+  std::map<std::string, std::string> first;  // run by configuration
+  for (const PublishedRow& row : All().rows) {
+    if (row.use != PublishedUse::kFit) continue;
+    const PublishedRun& run = All().runs.at(row.run);
+    if (run.grid) continue;  // one kernel, by its grid
+    const auto [at, added] = first.emplace(ConfigurationOf(run), row.run);
+    CAPTURE(at->second);
+    CAPTURE(row.run);
+    CHECK(All().Same(at->second, row.run));
+  }
 }
 
 TEST_CASE("costs are time x devices x the price of the day, to the cent") {
