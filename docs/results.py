@@ -25,12 +25,13 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from printing import (choices, fits, intervals, llm_tables,  # noqa: E402
-                      measured_tables, peers, power, published, sessions)
+from printing import (baselines, choices, fits, intervals,  # noqa: E402
+                      llm_tables, measured_tables, peers, power, published,
+                      sessions)
 from printing.pages import Given, Missing  # noqa: E402
 from printing.program import Program  # noqa: E402
 
-PAGES = {page.name: page for module in (measured_tables, llm_tables, power, peers,
+PAGES = {page.name: page for module in (measured_tables, baselines, llm_tables, power, peers,
                                         published, fits, intervals, choices,
                                         sessions)
          for page in module.PAGES}

@@ -16,8 +16,8 @@ CHOSEN = ROOT / "calibrate/records/import/tables_chosen.csv"
 
 BY_PROTOCOL = """
 `trainfare validate TABLE.csv --protocol PROTOCOL` ([protocols](../guide/commands.md#validate)). A
-cell: absolute error in percent, median, what 90 % of the rows stay below, worst; behind the
-semicolon, percent of the rows inside their 80 % interval. `as-shipped` is no test of tables whose
+cell: absolute error in percent, mean, median, what 90 % of the rows stay below, worst; behind the
+semicolon, percent of the rows inside their 80 and 95 % intervals. `as-shipped` is no test of tables whose
 rows made the shipped [fits](fits.md). [What misses, and why](../models/misses.md).
 """
 UNTOUCHED = """
@@ -38,12 +38,36 @@ def cell(answer):
     if not answer:
         return "-"
     e = answer["overall"]
-    return (f"{e['median']:.1f}, {e['p90']:.1f}, {e['max']:.0f}; "
-            f"{e['coverage']:.0f}")
+    return (f"{e['mape']:.1f}, {e['median']:.1f}, {e['p90']:.1f}, "
+            f"{e['max']:.0f}; {e['coverage']:.0f}, {e['coverage_95']:.0f}")
 
 
 def count_of(answer):
     return [str(answer["overall"]["n"]), str(len(answer["skipped"]))]
+
+
+def by_grade(answers):
+    """Rows of each grade inside their intervals, a line a table and grade."""
+    lines = []
+    for name in TABLES:
+        of_grade = {}
+        for protocol in PROTOCOLS:
+            answer = answers.get((name, protocol))
+            for row in answer["rows"] if answer else []:
+                key = row["grade"], protocol
+                of_grade.setdefault(key, []).append(row)
+        for grade in sorted({grade for grade, _ in of_grade}):
+            lines.append([name, grade, *(inside(of_grade.get((grade, p)))
+                                         for p in PROTOCOLS)])
+    return lines
+
+
+def inside(rows):
+    if not rows:
+        return "-"
+    share = [100 * sum(row[key] for row in rows) / len(rows)
+             for key in ("covered", "covered_95")]
+    return f"{len(rows)}: {share[0]:.0f}, {share[1]:.0f}"
 
 
 def by_protocol(given):
@@ -67,6 +91,11 @@ def by_protocol(given):
         *table(["table", *PROTOCOLS[2:]], "llll",
                [[name, *(cell(answers.get((name, p))) for p in PROTOCOLS[2:])]
                 for name in TABLES])]
+    lines += [
+        "\n## Inside 80 and 95 %, by grade\n",
+        "A cell: rows, percent inside their 80 %, inside their 95 % "
+        "interval.\n",
+        *table(["table", "grade", *PROTOCOLS], "lllllll", by_grade(answers))]
     return lines + (["", *grouped(refused)] if refused else [])
 
 

@@ -200,6 +200,10 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
   json["predicted_high_s"] = ToSeconds(row.high);
   json["predicted_low_95_s"] = ToSeconds(row.low_95);
   json["predicted_high_95_s"] = ToSeconds(row.high_95);
+  if (row.baselines) {
+    json["roofline_s"] = ToSeconds(row.baselines->roofline);
+    json["at_peak_s"] = ToSeconds(row.baselines->at_peak);
+  }
   json["log_sigma"] = row.log_sigma;
   json["source_log_sigma"] = row.source_sigma;
   json["error_percent"] = error.error;

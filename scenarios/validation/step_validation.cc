@@ -480,6 +480,9 @@ class StepProtocol {
         row.high = part * step.HighFactor(log_sigma);
         row.low_95 = part * step.LowFactor95(log_sigma);
         row.high_95 = part * step.HighFactor95(log_sigma);
+        if (o.quantity == Quantity::kStep) {
+          row.baselines = BaselinesOf(predictor.device(), o.workload);
+        }
         row.grade = step.grade;
         row.log_sigma = log_sigma;
         row.source_sigma = step.source_sigma;

@@ -13,6 +13,7 @@
 #include "calibrate/records/power_observation.h"
 #include "hardware/catalog/device.h"
 #include "model/units.h"
+#include "scenarios/validation/baselines.h"
 #include "scenarios/validation/error_summary.h"
 #include "scenarios/validation/options.h"
 
@@ -31,6 +32,8 @@ struct StepRow {
   model::Seconds<> high;
   model::Seconds<> low_95;
   model::Seconds<> high_95;
+  // Of a whole step that was predicted.
+  std::optional<Baselines> baselines;
   calibrate::Grade grade = calibrate::Grade::kDatasheetOnly;
   double log_sigma = 0;
   double source_sigma = 0;  // of it, for a source that the fit has not seen

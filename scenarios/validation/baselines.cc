@@ -1,0 +1,67 @@
+#include "scenarios/validation/baselines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/error.h"
+#include "model/kernels.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::Device;
+using model::Flops;
+using model::FlopsPerSecond;
+using model::Kernel;
+using model::Seconds;
+using model::Workload;
+
+FlopsPerSecond<> PeakOf(const Device& device, model::Precision precision) {
+  const auto peak = device.MatrixPeak(precision);
+  if (!peak) {
+    throw model::InputError(fmt::format("precision: {} has no peak in {}",
+                                        device.name,
+                                        model::ToText(precision)));
+  }
+  return *peak;
+}
+
+Seconds<> RooflineTimeOf(const Device& device,
+                         const Kernel& kernel,
+                         model::Precision precision) {
+  const FlopsPerSecond<> peak =
+      PeakOf(device, kernel.eight_bits ? model::Precision::kFp8 : precision);
+  const Seconds<> products =
+      Flops<>(static_cast<double>(kernel.matrix_flops)) / peak;
+  const Seconds<> memory = model::Bytes<>(static_cast<double>(kernel.bytes())) /
+                           device.memory_bandwidth;
+  return std::max(products, memory) * static_cast<double>(kernel.launches);
+}
+
+}  // namespace
+
+Baselines BaselinesOf(const Device& device, const Workload& workload) {
+  const bool training = workload.work == model::Work::kTraining;
+  const auto micro_batches = static_cast<double>(workload.accumulation);
+  const model::KernelList list = model::ExpandKernels(workload);
+  Baselines baselines;
+  for (const model::Segment& segment : list.segments) {
+    const double times =
+        static_cast<double>(segment.repeat) *
+        (segment.phase == model::Phase::kOptimizer ? 1.0 : micro_batches);
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      baselines.roofline += RooflineTimeOf(device,
+                                           list.kernels[static_cast<size_t>(i)],
+                                           workload.precision) *
+                            times;
+    }
+  }
+  const int64_t flops = training ? model::StepModelFlops(workload)
+                                 : model::ForwardModelFlops(workload);
+  baselines.at_peak = Flops<>(static_cast<double>(flops) * micro_batches) /
+                      PeakOf(device, workload.precision);
+  return baselines;
+}
+
+}  // namespace trainfare::scenarios

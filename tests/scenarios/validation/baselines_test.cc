@@ -1,0 +1,80 @@
+#include "scenarios/validation/baselines.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "hardware/catalog/device.h"
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/presets.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+hardware::Device V100() {
+  return hardware::DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+}
+
+model::Workload Step() {
+  model::Workload workload;
+  workload.architecture = model::FindArchitecture("bert-base-uncased");
+  workload.batch = 4;
+  workload.sequence_length = 64;
+  workload.accumulation = 3;
+  workload.precision = model::Precision::kFp16;
+  return workload;
+}
+
+// Three micro-batches and one update of what one phase has.
+double OfStep(const model::KernelList& list,
+              int64_t model::PhaseCounts::*forward_or_backward) {
+  double sum = 0;
+  for (const auto& [phase, times] :
+       {std::pair{model::Phase::kForward, 3.0},
+        std::pair{model::Phase::kBackward, 3.0},
+        std::pair{model::Phase::kOptimizer, 1.0}}) {
+    sum += times * static_cast<double>(list.Counts(phase).*forward_or_backward);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a roofline is the slower of products and memory, kernel by kernel") {
+  const model::Workload workload = Step();
+  const model::KernelList list = model::ExpandKernels(workload);
+  const hardware::Device device = V100();
+  const double flops = OfStep(list, &model::PhaseCounts::matrix_flops);
+  const double bytes = OfStep(list, &model::PhaseCounts::bytes_read) +
+                       OfStep(list, &model::PhaseCounts::bytes_written);
+  const double peak = device.MatrixPeak(workload.precision)->base();
+
+  hardware::Device endless = device;
+  endless.memory_bandwidth = model::BytesPerSecond<>(1e30);
+  CHECK(model::ToSeconds(BaselinesOf(endless, workload).roofline) ==
+        doctest::Approx(flops / peak).epsilon(1e-9));
+  hardware::Device slow = device;
+  slow.memory_bandwidth = model::BytesPerSecond<>(1.0);
+  CHECK(model::ToSeconds(BaselinesOf(slow, workload).roofline) ==
+        doctest::Approx(bytes).epsilon(1e-9));
+
+  const Baselines baselines = BaselinesOf(device, workload);
+  CHECK(model::ToSeconds(baselines.roofline) > flops / peak);
+  CHECK(model::ToSeconds(baselines.roofline) <
+        flops / peak + bytes / device.memory_bandwidth.base());
+  CHECK(model::ToSeconds(baselines.at_peak) ==
+        doctest::Approx(
+            3.0 * static_cast<double>(model::StepModelFlops(workload)) / peak)
+            .epsilon(1e-12));
+}
+
+TEST_CASE("a baseline needs the precision's peak") {
+  model::Workload workload = Step();
+  workload.precision = model::Precision::kBf16;
+  CHECK_THROWS_AS(BaselinesOf(V100(), workload),
+                  model::InputError);
+}
+
+}  // namespace trainfare::scenarios
