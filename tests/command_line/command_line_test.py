@@ -446,7 +446,8 @@ class BadInput(Case):
             (
                 ("validate", "x.csv", "--fail-if", "mdian>5"),
                 '--fail-if: unknown figure "mdian"; did you mean "median"? '
-                "known: bias, coverage, mape, max, median, n, p90, "
+                "known: bias, coverage, coverage_95, mape, max, median, n, "
+                "p90, "
                 "with_interval",
             ),
         )
@@ -702,7 +703,7 @@ SHARES = {
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip
-ERRORS = {"bias", "coverage", "mape", "max", "median", "p90"}
+ERRORS = {"bias", "coverage", "coverage_95", "mape", "max", "median", "p90"}
 # Of published figures and keys of files, whose unit stands beside them.
 PUBLISHED = {"error", "least", "measured", "most", "predicted", "predicted_high", "predicted_low",
              "prior"}
