@@ -16,8 +16,8 @@ ABOUT = """
 Means of the absolute errors in percent of steps on devices that no model of the three has seen
 (`trainfare validate TABLE.csv --protocol leave-device-out --format json`): of the prediction; of a
 roofline, each kernel at the datasheet's peak of its products or at its bandwidth (`roofline_s`); of
-one MFU, model FLOPs at the peak (`at_peak_s`) over the median MFU of the table's other devices in
-steps of the same work. What one device's network adds is in the prediction alone.
+one MFU, model FLOPs at the peak (`at_peak_s`) over the median MFU of the table's other devices.
+What a network adds is in the prediction alone.
 [What misses, and why](../models/misses.md).
 """
 AIMS = {"neusight_labels": "8", "nvidia_dle_training": "9",

@@ -447,8 +447,7 @@ class BadInput(Case):
                 ("validate", "x.csv", "--fail-if", "mdian>5"),
                 '--fail-if: unknown figure "mdian"; did you mean "median"? '
                 "known: bias, coverage, coverage_95, mape, max, median, n, "
-                "p90, "
-                "with_interval",
+                "p90, with_interval",
             ),
         )
         for command, message in cases:
