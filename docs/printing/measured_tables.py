@@ -46,19 +46,19 @@ def count_of(answer):
     return [str(answer["overall"]["n"]), str(len(answer["skipped"]))]
 
 
-def by_grade(answers):
+def by_grade(answers, protocols):
     """Rows of each grade inside their intervals, a line a table and grade."""
     lines = []
     for name in TABLES:
         of_grade = {}
-        for protocol in PROTOCOLS:
+        for protocol in protocols:
             answer = answers.get((name, protocol))
             for row in answer["rows"] if answer else []:
                 key = row["grade"], protocol
                 of_grade.setdefault(key, []).append(row)
         for grade in sorted({grade for grade, _ in of_grade}):
             lines.append([name, grade, *(inside(of_grade.get((grade, p)))
-                                         for p in PROTOCOLS)])
+                                         for p in protocols)])
     return lines
 
 
@@ -71,8 +71,8 @@ def inside(rows):
 
 
 def by_protocol(given):
-    """A row for each table, a column for each protocol; in two parts, so that
-    lines stay short."""
+    """A row for each table, a column for each protocol; in parts, so that lines
+    stay short."""
     answers, refused = {}, []
     for name in TABLES:
         for protocol in PROTOCOLS:
@@ -88,14 +88,22 @@ def by_protocol(given):
                  *(cell(answers.get((name, p))) for p in PROTOCOLS[:2])]
                 for name in TABLES]),
         "\n## Fits that saw little of it\n",
-        *table(["table", *PROTOCOLS[2:]], "llll",
-               [[name, *(cell(answers.get((name, p))) for p in PROTOCOLS[2:])]
+        *table(["table", *PROTOCOLS[2:4]], "lll",
+               [[name, *(cell(answers.get((name, p))) for p in PROTOCOLS[2:4])]
+                for name in TABLES]),
+        "",
+        *table(["table", PROTOCOLS[4]], "ll",
+               [[name, cell(answers.get((name, PROTOCOLS[4])))]
                 for name in TABLES])]
     lines += [
         "\n## Inside 80 and 95 %, by grade\n",
         "A cell: rows, percent inside their 80 %, inside their 95 % "
         "interval.\n",
-        *table(["table", "grade", *PROTOCOLS], "lllllll", by_grade(answers))]
+        *table(["table", "grade", *PROTOCOLS[:2]], "llll",
+               by_grade(answers, PROTOCOLS[:2])),
+        "",
+        *table(["table", "grade", *PROTOCOLS[2:]], "lllll",
+               by_grade(answers, PROTOCOLS[2:]))]
     return lines + (["", *grouped(refused)] if refused else [])
 
 
