@@ -17,8 +17,8 @@ CHOSEN = ROOT / "calibrate/records/import/tables_chosen.csv"
 BY_PROTOCOL = """
 `trainfare validate TABLE.csv --protocol PROTOCOL` ([protocols](../guide/commands.md#validate)). A
 cell: absolute error in percent, mean, median, what 90 % of the rows stay below, worst; behind the
-semicolon, percent of the rows inside their 80 and 95 % intervals. `as-shipped` is no test of tables whose
-rows made the shipped [fits](fits.md). [What misses, and why](../models/misses.md).
+semicolon, percent of the rows inside their 80 and 95 % intervals. `as-shipped` is no test of tables
+whose rows made the shipped [fits](fits.md). [What misses, and why](../models/misses.md).
 """
 UNTOUCHED = """
 Errors of tables on which a fit, a form or a prior was chosen are too good. Here are those of the
