@@ -278,28 +278,27 @@ TEST_CASE("what a config.json leaves out is as its class has it") {
       R"(, "num_hidden_layers": 2, "hidden_size": 512,
            "num_attention_heads": 32, "intermediate_size": 256,
            "vocab_size": 1000, "max_position_embeddings": 64)";
-  for (const auto& [type, parameters, window] :
-       {Case{"mistral", 3123712, 4096},
-        Case{"mixtral", 8636928, 0},
-        Case{"gemma", 26466816, 0},
-        Case{"gemma2", 20177408, 4096},
-        Case{"qwen2", 3913216, 0},
-        Case{"qwen3", 18590720, 0},
-        Case{"qwen2_moe", 279488000, 0},
-        Case{"qwen3_moe", 304327232, 0},
-        Case{"gpt_oss", 107333440, 128},
-        Case{"glm", 10735104, 0},
-        Case{"glm4", 10737152, 0},
-        Case{"glm4_moe", 281782784, 0},
-        Case{"ernie4_5", 10213888, 0},
-        Case{"smollm3", 2480640, 0},
-        Case{"starcoder2", 2159232, 0},
-        Case{"seed_oss", 12311040, 0}}) {
-    CAPTURE(type);
+  for (const Case& one : {Case{"mistral", 3123712, 4096},
+                          Case{"mixtral", 8636928, 0},
+                          Case{"gemma", 26466816, 0},
+                          Case{"gemma2", 20177408, 4096},
+                          Case{"qwen2", 3913216, 0},
+                          Case{"qwen3", 18590720, 0},
+                          Case{"qwen2_moe", 279488000, 0},
+                          Case{"qwen3_moe", 304327232, 0},
+                          Case{"gpt_oss", 107333440, 128},
+                          Case{"glm", 10735104, 0},
+                          Case{"glm4", 10737152, 0},
+                          Case{"glm4_moe", 281782784, 0},
+                          Case{"ernie4_5", 10213888, 0},
+                          Case{"smollm3", 2480640, 0},
+                          Case{"starcoder2", 2159232, 0},
+                          Case{"seed_oss", 12311040, 0}}) {
+    CAPTURE(one.type);
     const model::Architecture a =
-        Read(fmt::format(R"({{"model_type": "{}"{}}})", type, sizes));
-    CHECK(model::TotalParameters(a) == parameters);
-    CHECK(a.window == window);
+        Read(fmt::format(R"({{"model_type": "{}"{}}})", one.type, sizes));
+    CHECK(model::TotalParameters(a) == one.parameters);
+    CHECK(a.window == one.window);
   }
   // Null is another thing: as many as heads, and no window.
   const model::Architecture none =

@@ -73,8 +73,7 @@ TEST_CASE("a roofline is the slower of products and memory, kernel by kernel") {
 TEST_CASE("a baseline needs the precision's peak") {
   model::Workload workload = Step();
   workload.precision = model::Precision::kBf16;
-  CHECK_THROWS_AS(BaselinesOf(V100(), workload),
-                  model::InputError);
+  CHECK_THROWS_AS(BaselinesOf(V100(), workload), model::InputError);
 }
 
 }  // namespace trainfare::scenarios

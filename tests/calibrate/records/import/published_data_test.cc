@@ -346,10 +346,11 @@ TEST_CASE("runs of one configuration that both make fits are linked") {
     if (row.use != PublishedUse::kFit) continue;
     const PublishedRun& run = All().runs.at(row.run);
     if (run.grid) continue;  // one kernel, by its grid
-    const auto [at, added] = first.emplace(ConfigurationOf(run), row.run);
-    CAPTURE(at->second);
+    const std::string& other =
+        first.emplace(ConfigurationOf(run), row.run).first->second;
+    CAPTURE(other);
     CAPTURE(row.run);
-    CHECK(All().Same(at->second, row.run));
+    CHECK(All().Same(other, row.run));
   }
 }
 
