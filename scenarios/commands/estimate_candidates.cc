@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -110,6 +111,13 @@ bool IsBetter(const Candidate& a, const Candidate& b, Objective objective) {
     return *a.job->energy < *b.job->energy;
   }
   return a.job->run.total() < b.job->run.total();
+}
+
+// The global batches next to one that does not divide: "4 or 8 would". It is
+// never tried on more devices than it has sequences.
+std::string WouldDivide(int64_t global_batch, int64_t devices) {
+  const int64_t below = global_batch / devices * devices;
+  return fmt::format("{} or {} would", below, below + devices);
 }
 
 // Some devices of each of some hosts; by itself a device without a host.
@@ -274,7 +282,8 @@ class Estimator {
                       *options_.global_batch,
                       offer.cluster.devices,
                       options_.overrides.batches.empty()
-                          ? ""
+                          ? "; " + WouldDivide(*options_.global_batch,
+                                               offer.cluster.devices)
                           : " in batches of that size")};
     }
     return best;

@@ -480,13 +480,13 @@ class StepProtocol {
         row.high = part * step.HighFactor(log_sigma);
         row.low_95 = part * step.LowFactor95(log_sigma);
         row.high_95 = part * step.HighFactor95(log_sigma);
-        if (o.quantity == Quantity::kStep) {
-          row.baselines = BaselinesOf(predictor.device(), o.workload);
-        }
         row.grade = step.grade;
         row.log_sigma = log_sigma;
         row.source_sigma = step.source_sigma;
         row.source_seen = step.source_seen;
+        if (o.quantity == Quantity::kStep) {
+          row.baselines = BaselinesOf(predictor.device(), o.workload);
+        }
         if (row.power != nullptr) {
           row.predicted_power = StepPower(predictor, o.workload, step);
         }

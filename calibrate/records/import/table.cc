@@ -185,6 +185,7 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
     if (whole % (workload.batch * replicas) == 0) {
       return whole / (workload.batch * replicas);
     }
+    throw Unused{"the global batch does not divide over its replicas"};
   }
   if (workload.work == Work::kTraining && row["task"] == "pretrain") {
     throw Unused{"gradient accumulation not stated"};
@@ -546,10 +547,10 @@ void SetLengths(const TableRow& row, Workload& workload) {
 }
 
 Workload WorkloadOf(const TableRow& row, const Measured& measured) {
-  Workload workload;
-  workload.architecture = ArchitectureOf(row);
   RefuseDoubtful(row);
   RefuseSplit(row);
+  Workload workload;
+  workload.architecture = ArchitectureOf(row);
   workload.work = measured.work;
   SetLengths(row, workload);
   workload.batch = row.WholeNumber(

@@ -223,6 +223,21 @@ TEST_CASE("each candidate takes the best of the batches and precisions") {
   }
 }
 
+TEST_CASE("a global batch that does not divide says what would") {
+  const FitFolder none;
+  RecommendOptions options = For("llama_8b_lora");
+  options.clouds = {"lambda"};
+  const auto words = [&](int64_t global_batch) {
+    options.global_batch = global_batch;
+    const Json all = Json::parse(Recommend(options).json);
+    return all.at("candidates").dump();
+  };
+  CHECK(words(7).find("a global batch of 7 does not divide over 4 ranks; "
+                      "4 or 8 would") != std::string::npos);
+  CHECK(words(3).find("a global batch of 3 does not divide over 2 ranks; "
+                      "2 or 4 would") != std::string::npos);
+}
+
 TEST_CASE("what fits with room to spare goes before what may not fit") {
   const FitFolder none;
   RecommendOptions options = For("llama_8b_lora");

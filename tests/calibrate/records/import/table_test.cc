@@ -537,6 +537,19 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
         "samples of unequal length: real length not known");
 }
 
+TEST_CASE("a batch that its replicas do not divide is another reason") {
+  CHECK(
+      ReasonOfDecoder("A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,,13,8,1,1,none,"
+                      "none,bf16,none,,PyTorch,,pretrain,step_s,1,") ==
+      "the global batch does not divide over its replicas");
+}
+
+TEST_CASE("a split is said before a model that is not known") {
+  CHECK(ReasonOfDecoder("A100-SXM4-80GB,8,nobody's,,,,,,,4096,1,1,8,1,8,1,none,"
+                        "none,bf16,none,,PyTorch,,pretrain,step_s,1,") ==
+        "not predicted: tensor parallel");
+}
+
 TEST_CASE("updates that ranks divide though nothing is sharded") {
   const auto shard = [](const std::string& sharding, const std::string& words) {
     const Table table = ParseDecoder(
