@@ -12,7 +12,7 @@ of the run or its twin (*left out*). [What misses, and why](../models/misses.md)
 - *seen*: rows of runs that made the shipped fit, so no test
 - *free*: parameters that the fits determine
 - *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
-- *errors*: median and worst, in brackets where the document states all that matters
+- *errors*: median and worst, in brackets of so many rows whose document states all that matters
 - *limits*: of median and worst
 - *inside*: rows inside their 80 % interval
 """
@@ -26,7 +26,8 @@ def errors_of(group):
         text = f"{group['median']:.1f}, {group['max']:.1f} {unit}"
         stated = group["stated"]
         if 0 < stated["n"] < group["n"]:
-            text += f" ({stated['median']:.1f}, {stated['max']:.1f})"
+            text += (f" ({stated['median']:.1f}, {stated['max']:.1f} of "
+                     f"{stated['n']})")
         said.append(text)
     if group["judged"]:
         said.append(f"{group['right']} of {group['judged']} right")
@@ -66,14 +67,16 @@ def tables_of(groups):
                          for protocol in ("as-shipped", "leave-one-out"))
     return [
         "## As shipped\n",
-        *table(["group", "rows", "seen", "chosen", "errors", "limits",
-                "inside"], "lrrllll",
-               [row_of(g, [str(g["seen_by_fit"]), g["chosen_on_these_rows"]])
+        *table(["group", "rows", "seen", "free", "chosen", "errors", "limits",
+                "inside"], "lrrrllll",
+               [row_of(g, [str(g["seen_by_fit"]), str(g["free_parameters"]),
+                           g["chosen_on_these_rows"]])
                 for g in shipped]),
         "\n## Left out\n",
-        *table(["group", "rows", "free", "errors", "limits", "inside"],
-               "lrrlll",
-               [row_of(g, [str(g["free_parameters"])]) for g in left_out])]
+        *table(["group", "rows", "free", "chosen", "errors", "limits",
+                "inside"], "lrrllll",
+               [row_of(g, [str(g["free_parameters"]),
+                           g["chosen_on_these_rows"]]) for g in left_out])]
 
 
 def arithmetic(checks):
