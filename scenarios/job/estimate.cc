@@ -380,8 +380,8 @@ void BoundRun(const Scenario& scenario,
   std::tie(job.run_low, job.run_high) =
       bounds(step.low_factor, step.high_factor, 1.0);
   std::tie(job.run_low_95, job.run_high_95) =
-      bounds(std::pow(step.low_factor, step.width_95),
-             std::pow(step.high_factor, step.width_95),
+      bounds(step.LowFactor95(step.log_sigma),
+             step.HighFactor95(step.log_sigma),
              calibrate::kNormalQuantile975 / calibrate::kNormalQuantile90);
 }
 

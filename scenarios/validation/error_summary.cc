@@ -41,6 +41,21 @@ std::vector<Column> SummaryColumns(std::string_view heading) {
           {"inside 95 %", "coverage_95_percent", Align::kDecimal, 5}};
 }
 
+// Percent of the rows that are inside, and how many have such an interval.
+std::pair<double, int64_t> Coverage(const std::vector<RowError>& rows,
+                                    std::optional<bool> RowError::*covered) {
+  int64_t with = 0;
+  int64_t inside = 0;
+  for (const RowError& row : rows) {
+    if (!(row.*covered)) continue;
+    ++with;
+    if (*(row.*covered)) ++inside;
+  }
+  if (with == 0) return {0.0, 0};
+  return {100.0 * static_cast<double>(inside) / static_cast<double>(with),
+          with};
+}
+
 }  // namespace
 
 void AnswerWithOverall(const ErrorSummary& overall, Report& report) {
@@ -66,25 +81,6 @@ Table SummaryTable(
   table.marked = table.rows.size() - 1;
   return table;
 }
-
-namespace {
-
-// Percent of the rows that are inside, and how many have such an interval.
-std::pair<double, int64_t> Coverage(const std::vector<RowError>& rows,
-                                    std::optional<bool> RowError::*covered) {
-  int64_t with = 0;
-  int64_t inside = 0;
-  for (const RowError& row : rows) {
-    if (!(row.*covered)) continue;
-    ++with;
-    if (*(row.*covered)) ++inside;
-  }
-  if (with == 0) return {0.0, 0};
-  return {100.0 * static_cast<double>(inside) / static_cast<double>(with),
-          with};
-}
-
-}  // namespace
 
 ErrorSummary Summarise(const std::vector<RowError>& rows) {
   ErrorSummary summary;
