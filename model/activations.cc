@@ -353,7 +353,8 @@ int64_t NextTokenInputBytes(const Workload& w) {
 // What one block keeps once all of it is there.
 int64_t WholeLayerBytes(const Workload& w, bool experts) {
   return AttentionBytes(w, w.sequence_length, w.sequence_length, false) +
-         FeedForwardBytes(w, w.batch * w.sequence_length, experts);
+         FeedForwardBytes(w, w.batch * w.sequence_length, experts) +
+         WidenedBlockBytes(w);
 }
 
 // Of a block whose operations are computed again: its input, the results of its

@@ -412,6 +412,10 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                 .about = "Matrices beside which they stand; query and value "
                          "where none is named"},
           lora.trainable.lora);
+  archive(Field{.name = "embeddings",
+                .about = "Word embeddings and output layer train whole beside "
+                         "them (modules_to_save)"},
+          lora.trainable.embeddings_beside_adapters);
   archive(Field{.name = "base_bits",
                 .about = "Bits of the frozen matrices (QLoRA: 4); 0: as the "
                          "stack keeps weights",
@@ -421,6 +425,10 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                 .about = "Their constants are quantised once more (QLoRA; "
                          "bitsandbytes if told so)"},
           lora.trainable.double_quantised);
+  archive(Field{.name = "base_by_operations",
+                .about = "Widened by operations and kept for backward (GPTQ "
+                         "without kernels)"},
+          lora.trainable.base_by_operations);
   archive(Field{.name = "wide",
                 .about = "Adapters in fp32 beside narrow weights (PEFT's "
                          "default)"},

@@ -37,7 +37,8 @@ int64_t OnHost(const Workload& w, const ShardUnit& unit) {
 
 ShardUnit WholeModel(const Workload& w) {
   ShardUnit whole;
-  whole.elements = TotalParameters(w.architecture) + AdapterParameters(w);
+  whole.elements = TotalParameters(w.architecture) + AdapterParameters(w) +
+                   EmbeddingCopies(w);
   whole.trained = TrainableParameters(w);
   whole.quantised =
       w.trainable.base_bits > 0 ? BlockMatrixElements(w.architecture) : 0;

@@ -39,7 +39,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   w.trainable.frozen_layers = 0;
   const int64_t adapters = AdapterParameters(w);
   ShardUnit unit;
-  unit.elements = TotalParameters(a) + adapters;
+  unit.elements = TotalParameters(a) + adapters + EmbeddingCopies(w);
   unit.trained = w.trainable.everything() ? unit.elements : adapters;
   unit.quantised = w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
   unit.in_fp8 = GathersInFp8(w) ? BlockMatrixElements(a) : 0;

@@ -73,6 +73,13 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   }
 }
 
+// Copies of the tables of a causal model that train beside adapters: its word
+// embeddings and, unless tied to them, its output layer.
+int64_t CopiedTables(const Workload& w) {
+  if (!w.trainable.embeddings_beside_adapters) return 0;
+  return w.architecture.untied_output ? 2 : 1;
+}
+
 // Beside adapters only the task's own layer trains; a vocabulary head is the
 // pre-trained model's.
 bool HeadTrainsBesideAdapters(Head head) {
@@ -129,7 +136,14 @@ std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
   std::vector<ParameterTensor> trains;
   if (w.trainable.lora_rank > 0) {
     trains.reserve(static_cast<size_t>(TrainableTensorCount(w)));
+    const int64_t copies = CopiedTables(w);
+    const auto append_table = [&](std::string_view name, int64_t layer) {
+      trains.push_back(
+          {name, a.vocabulary * a.word_width(), layer, a.word_width()});
+    };
+    if (copies > 0) append_table("word_embeddings", 0);
     AppendAdapters(w, trains);
+    if (copies > 1) append_table("lm_head", a.blocks() + 1);
     if (HeadTrainsBesideAdapters(a.head)) {
       const std::vector<ParameterTensor> head = HeadTensorsOf(a);
       trains.insert(trains.end(), head.begin(), head.end());
@@ -154,14 +168,14 @@ int64_t TrainableTensorCount(const Workload& w) {
   }
   const size_t head =
       HeadTrainsBesideAdapters(a.head) ? HeadTensorsOf(a).size() : 0;
-  return AdapterTensorCount(w) + static_cast<int64_t>(head);
+  return AdapterTensorCount(w) + CopiedTables(w) + static_cast<int64_t>(head);
 }
 
 int64_t TrainableParameters(const Workload& w) {
   const Architecture& a = w.architecture;
   if (w.trainable.everything()) return TotalParameters(a);
   if (w.trainable.lora_rank > 0) {
-    return AdapterParameters(w) +
+    return AdapterParameters(w) + EmbeddingCopies(w) +
            (HeadTrainsBesideAdapters(a.head) ? HeadParameters(a) : 0);
   }
   int64_t sum = 0;
@@ -169,6 +183,11 @@ int64_t TrainableParameters(const Workload& w) {
     sum += tensor.elements;
   }
   return sum;
+}
+
+int64_t EmbeddingCopies(const Workload& w) {
+  const Architecture& a = w.architecture;
+  return CopiedTables(w) * a.vocabulary * a.word_width();
 }
 
 int64_t AdapterParameters(const Workload& w) {
@@ -220,8 +239,20 @@ int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
   return elements * trainable.base_bits / 8 + constants;
 }
 
+bool WidensBase(const Workload& w) {
+  return w.trainable.base_bits > 0 && !BaseInFp8(w);
+}
+
+int64_t WidenedBlockBytes(const Workload& w) {
+  if (!WidensBase(w) || !w.trainable.base_by_operations) return 0;
+  const Architecture& a = w.architecture;
+  return BlockMatrixElements(a) /
+         (a.layers + a.decoder_layers + a.next_token_blocks) *
+         BytesPerElement(w.precision);
+}
+
 int64_t WidenedMatrixBytes(const Workload& w) {
-  if (w.trainable.base_bits == 0 || BaseInFp8(w)) return 0;
+  if (!WidensBase(w) || w.trainable.base_by_operations) return 0;
   const Architecture& a = w.architecture;
   const int64_t dense = a.expert_layers() < a.layers ? a.intermediate : 0;
   const int64_t width = std::max(

@@ -40,6 +40,11 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
                                                 int64_t width);
 
+// Word embeddings and output layer that train beside adapters, each in a copy
+// of what stays: parameters, of which the output layer's gradient comes first;
+// none where they are frozen, or all trains.
+int64_t EmbeddingCopies(const Workload& workload);
+
 // Of the adapters alone, which come on top of the model: parameters, tensors,
 // and the rank that the smallest of their matrices has room for.
 int64_t AdapterParameters(const Workload& workload);
@@ -57,13 +62,20 @@ int64_t BlocksComputedAgain(const Workload& workload);
 // of it is widened or cast (fp8_params of NVIDIA's NeMo).
 bool BaseInFp8(const Workload& workload);
 
+// Whether there is a frozen base of few bits that products take widened.
+bool WidensBase(const Workload& workload);
+
 // Bytes of frozen parameters in few bits: their own, and of 4 bits a constant a
 // group of 64: in fp32, or in a byte with one in fp32 for 256 groups (Dettmers
 // et al. 2023, section 3). Of 8 bits a row or a tensor has one, which counts
 // nothing (Dettmers et al. 2022, LLM.int8()).
 int64_t QuantisedBytes(int64_t elements, const Trainable& trainable);
 
-// Bytes of the largest of these matrices as a product takes it, widened.
+// Bytes of the largest of these matrices as a product takes it, widened for its
+// gradient once more.
 int64_t WidenedMatrixBytes(const Workload& workload);
+// Bytes of a block's matrices that its backward pass has of the forward one:
+// those that operations widened (Trainable::base_by_operations).
+int64_t WidenedBlockBytes(const Workload& workload);
 
 }  // namespace trainfare::model

@@ -274,6 +274,19 @@ void ValidateTrainable(const Workload& w) {
         "trainable.lora.base_bits: expected 4 or 8 beside adapters, got {}",
         t.base_bits));
   }
+  if (t.embeddings_beside_adapters &&
+      (t.lora_rank == 0 || a.head != Head::kCausalLanguageModel ||
+       a.embedding_layer_norm || a.projects_embeddings())) {
+    throw InputError(
+        "trainable.lora.embeddings: expected false but beside adapters of a "
+        "causal language model whose embeddings have no norm or projection, "
+        "got true");
+  }
+  if (t.base_by_operations && t.base_bits == 0) {
+    throw InputError(
+        "trainable.lora.base_by_operations: expected false where base_bits is "
+        "0, got true");
+  }
 }
 
 // What is computed again, and that it is of the model.

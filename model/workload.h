@@ -240,11 +240,18 @@ struct Trainable {
   bool wide_adapters = false;
   // Both matrices of each adapter are units of their own of PyTorch's FSDP.
   bool adapters_as_units = false;
+  // Word embeddings and output layer train whole beside adapters, as copies of
+  // what stays frozen (PEFT's modules_to_save).
+  bool embeddings_beside_adapters = false;
   // Bits of the frozen matrices of blocks beside adapters, with constants a
   // group (QLoRA: 4); 0 = as the stack keeps weights.
   int64_t base_bits = 0;
   // These constants are kept in 8 bits, with constants of their own.
   bool double_quantised = true;
+  // Operations one by one make narrow weights of the base's, which the product
+  // keeps for its gradient (GPTQ's layers in PyTorch); else one kernel, each
+  // time that a product reads them.
+  bool base_by_operations = false;
 
   bool everything() const { return frozen_layers == 0 && lora_rank == 0; }
   friend bool operator==(const Trainable&, const Trainable&) = default;

@@ -127,6 +127,8 @@ std::string RestOf(const model::Workload& w) {
     if (w.trainable.base_bits > 0) {
       text += fmt::format(" over {} bits", w.trainable.base_bits);
     }
+    if (w.trainable.embeddings_beside_adapters) text += " embeddings";
+    if (w.trainable.base_by_operations) text += " by operations";
   }
   if (model::UpdatesNarrow(w)) text += " narrow state";
   if (w.optimizer.by_layer) text += " by layer";

@@ -157,7 +157,9 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
       w.optimizer.implementation == model::OptimizerImplementation::kFused) {
     w.optimizer.implementation = model::OptimizerImplementation::kMultiTensor;
   }
+  w.trainable.embeddings_beside_adapters = false;
   w.trainable.base_bits = 0;
+  w.trainable.base_by_operations = false;
   w.documents = 1;
   w.load_factor = 1;
   w.power_limit = {};

@@ -45,6 +45,12 @@ void PassKernels::Backward() {
     }
     Close();
   }
+  if (w_.trainable.embeddings_beside_adapters) {
+    Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+    TableGradient(a_.vocabulary, SourceTokens(), a_.word_width());
+    AddTiedGradient();
+    Close();
+  }
 }
 
 void PassKernels::BlocksBackward(int64_t first, int64_t end, bool again) {
@@ -142,7 +148,7 @@ bool IsOfBlock(Matrix matrix) { return matrix <= Matrix::kFeedForwardOut; }
 void PassKernels::LinearBackward(
     Matrix matrix, int64_t m, int64_t n, int64_t k, bool bias, Input input) {
   const bool fp8 = fp8_ && IsOfBlock(matrix);
-  if (IsOfBlock(matrix)) Dequantise(n * k);
+  if (IsOfBlock(matrix)) DequantiseAgain(n * k);
   const bool narrow_already = rules_.biases_in_products && !a_.gated &&
                               matrix == Matrix::kFeedForwardIn;
   if (fp8 && !narrow_already) CastToFp8("cast gradient", m * n);
@@ -689,7 +695,7 @@ void PassKernels::MergedLinearBackward(std::span<const Matrix> matrices,
         matrices.front(), tokens, outputs, h, bias, Input::kNarrowed);
     return;
   }
-  Dequantise(outputs * h);
+  DequantiseAgain(outputs * h);
   Gemm("input gradient", tokens, h, outputs);
   for (const Matrix matrix : matrices) {
     AdapterBackward(matrix, OneGroup(tokens), WidthOf(matrix), h);
@@ -941,8 +947,13 @@ void PassKernels::EmbeddingsBackward(int64_t tokens) {
   for (const int64_t rows : std::array{a_.table_rows(), a_.token_types}) {
     if (rows > 0) TableGradient(rows, tokens, width);
   }
+  AddTiedGradient();
+}
+
+// A table that the logits' product reads, too, has two gradients.
+void PassKernels::AddTiedGradient() {
   if (VocabularyHead() && EagerOutside() && !a_.untied_output) {
-    AddWeightGradient("tied gradient add", a_.vocabulary * words);
+    AddWeightGradient("tied gradient add", a_.vocabulary * a_.word_width());
   }
 }
 

@@ -345,13 +345,49 @@ void PassKernels::RotaryForward(const AttentionShape& shape,
 // Frozen matrices of few bits are widened each time that a product reads them
 // (Dettmers et al. 2023).
 void PassKernels::Dequantise(int64_t elements) {
-  if (w_.trainable.base_bits == 0 || BaseInFp8(w_)) return;
+  if (!WidensBase(w_)) return;
+  if (w_.trainable.base_by_operations) {
+    DequantiseByOperations(elements);
+    return;
+  }
   Kernel& kernel =
       Push("dequantise weights", KernelKind::kElementwise, elements);
   kernel.vector_flops = 2 * elements;  // a table's value, its group's scale
   kernel.bytes_read = QuantisedBytes(elements, w_.trainable);
   kernel.bytes_written = elements * element_;
   kernel.parameter_bytes = kernel.bytes();
+}
+
+// Words of 32 bits are shifted once for each number in them, narrowed and
+// masked; zeros, of a group of 128, likewise and one more, which are taken off;
+// scales multiply. Source: AutoGPTQ, nn_modules/qlinear/qlinear_cuda_old.py.
+void PassKernels::DequantiseByOperations(int64_t elements) {
+  constexpr KernelName kName = "dequantise weights";
+  constexpr int64_t kWord = 4;
+  constexpr int64_t kGroup = 128;
+  const int64_t narrow = w_.trainable.base_bits == 8 ? 2 : 1;
+  const size_t first = list_.kernels.size();
+  const auto unpack = [&](int64_t numbers) {
+    Elementwise(kName, numbers, 0, kWord, 1);
+    list_.kernels.back().bytes_read = numbers * w_.trainable.base_bits / 8;
+    Copy(kName, numbers, kWord, narrow);
+    Elementwise(kName, numbers, narrow, narrow, 1);
+  };
+  const int64_t groups = CeilDivide(elements, kGroup);
+  unpack(groups);
+  Elementwise(kName, groups, narrow, narrow, 1);
+  unpack(elements);
+  Elementwise(kName, elements, narrow, narrow, 1);
+  Elementwise(kName, elements, narrow, element_, 1);
+  for (size_t i = first; i < list_.kernels.size(); ++i) {
+    list_.kernels[i].parameter_bytes = list_.kernels[i].bytes();
+  }
+}
+
+// The gradient of what a frozen matrix took reads it widened, too: once more,
+// or as the forward pass kept it.
+void PassKernels::DequantiseAgain(int64_t elements) {
+  if (!w_.trainable.base_by_operations) Dequantise(elements);
 }
 
 // An operand in 8 bits, and transposed for the pass back, in one kernel; of a

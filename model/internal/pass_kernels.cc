@@ -168,7 +168,11 @@ bool PassKernels::DropsActivation() const {
 
 // Whether a weight has a gradient, in a block that has a backward pass.
 bool PassKernels::Trains(Matrix matrix) const {
-  if (w_.trainable.lora_rank > 0) return matrix == Matrix::kTaskHead;
+  if (w_.trainable.lora_rank > 0) {
+    return matrix == Matrix::kTaskHead ||
+           (matrix == Matrix::kVocabulary &&
+            w_.trainable.embeddings_beside_adapters);
+  }
   const bool of_tables =
       matrix == Matrix::kVocabulary || matrix == Matrix::kEmbeddings;
   return !of_tables || w_.trainable.everything();

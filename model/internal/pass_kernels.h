@@ -300,6 +300,8 @@ class PassKernels {
                      int64_t key_tokens);
   void CastRotated(const AttentionShape& shape, int64_t elements);
   void Dequantise(int64_t elements);
+  void DequantiseByOperations(int64_t elements);
+  void DequantiseAgain(int64_t elements);
   void BlockGemm(KernelName name, int64_t m, int64_t n, int64_t k);
   void CastToFp8(KernelName name, int64_t elements);
   enum class Reads { kWeights, kGradient };
@@ -420,6 +422,7 @@ class PassKernels {
   void ScatterFirstTokens();
   void LossBackward(int64_t rows, int64_t classes);
   void EmbeddingsBackward(int64_t tokens);
+  void AddTiedGradient();
   void PositionBiasBackward(int64_t length);
   void TableGradient(int64_t rows, int64_t tokens, int64_t width);
   void AddWeightGradient(KernelName name, int64_t elements);

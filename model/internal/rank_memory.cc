@@ -141,7 +141,8 @@ RankMemory::RankMemory(const Workload& w,
       updates_(w.work == Work::kTraining &&
                w.parallel.offload == Offload::kNone),
       gathered_(GatheredOf(w)),
-      elements_(TotalParameters(w.architecture) + AdapterParameters(w)),
+      elements_(TotalParameters(w.architecture) + AdapterParameters(w) +
+                EmbeddingCopies(w)),
       quantised_(w.trainable.base_bits > 0 ? BlockMatrixElements(w.architecture)
                                            : 0),
       trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
@@ -184,7 +185,9 @@ int64_t RankMemory::GradientsAboveLowest() const {
   const int64_t blocks =
       LayersWithBackward(w_) + a.decoder_layers + a.next_token_blocks;
   if (trained_ == 0 || blocks == 0) return 0;
-  int64_t above = trained_ / blocks * (blocks - 1);
+  const int64_t copies = EmbeddingCopies(w_);
+  int64_t above = (trained_ - copies) / blocks * (blocks - 1) +
+                  (a.untied_output ? copies / 2 : copies);
   if (w_.trainable.everything()) {
     const bool tied = PredictsVocabulary(w_) && !a.untied_output;
     above = trained_ - BlockMatrixElements(a) / blocks -

@@ -410,6 +410,88 @@ TEST_CASE("adapters of Llama 3.1 8B by hand") {
   CHECK(widened);
 }
 
+// Llama 3.1's tables are untied: 128,256 x 4096 each, copied, and trained.
+TEST_CASE("embeddings that train beside adapters, by hand") {
+  Workload w = Llama8b(1, 128);
+  w.stack.narrow_weights = true;
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = w.trainable.lora.value = true;
+  const Workload frozen = w;
+  w.trainable.embeddings_beside_adapters = true;
+  const int64_t table = int64_t{128'256} * 4096;
+  CHECK(EmbeddingCopies(frozen) == 0);
+  CHECK(EmbeddingCopies(w) == 2 * table);
+  CHECK(TrainableParameters(w) == 6'815'744 + 2 * table);
+  CHECK(TrainableTensorCount(w) == TrainableTensorCount(frozen) + 2);
+  const std::vector<ParameterTensor> tensors = TrainableTensorsOf(w);
+  CHECK(static_cast<int64_t>(tensors.size()) == TrainableTensorCount(w));
+  CHECK(tensors.front().elements == table);
+  CHECK(tensors.back().elements == table);
+  // The logits' product has a weight gradient: 2 FLOPs a token and weight.
+  CHECK(StepModelFlops(w) - StepModelFlops(frozen) == 2 * 128 * table);
+  const MemoryEstimate before = EstimateMemory(frozen, {});
+  const MemoryEstimate after = EstimateMemory(w, {});
+  CHECK(ToBytes(after.Of("parameters") - before.Of("parameters")) ==
+        doctest::Approx(4.0 * table));
+  const auto count = [](const Workload& of, std::string_view name) {
+    int64_t kernels = 0;
+    for (const Kernel& kernel : ExpandKernels(of).kernels) {
+      if (kernel.name.text() == name) ++kernels;
+    }
+    return kernels;
+  };
+  CHECK(count(w, "table gradient") == count(frozen, "table gradient") + 1);
+  CHECK(count(w, "weight gradient") == count(frozen, "weight gradient") + 1);
+  CHECK(count(w, "tied gradient add") == 0);
+  // Of a tied table both gradients are one.
+  w.architecture.untied_output = false;
+  CHECK(EmbeddingCopies(w) == table);
+  CHECK(count(w, "tied gradient add") == 1);
+  CHECK(static_cast<int64_t>(TrainableTensorsOf(w).size()) ==
+        TrainableTensorCount(w));
+}
+
+// A weight of 4 bits read as a word of 8, written as one of its own; narrowed 4
+// + 1, masked 1 + 1, less its zero 1 + 1, times its scale 1 + 2: 16.5 bytes. A
+// zero of 128 weights: 0.5 + 4, 4 + 1, 1 + 1, 1 + 1: 13.5.
+TEST_CASE("a base widened by operations, by hand") {
+  Workload w = Llama8b(1, 128);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = w.trainable.lora.value = true;
+  w.trainable.base_bits = 4;
+  w.trainable.base_by_operations = true;
+  const double block = 41'943'040 + 176'160'768;
+  double bytes = 0;
+  int64_t kernels = 0;
+  const KernelList list = ExpandKernels(w);
+  for (const Segment& segment : list.segments) {
+    for (int64_t i = segment.begin; i < segment.end; ++i) {
+      const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+      if (kernel.name != "dequantise weights") continue;
+      bytes += static_cast<double>(kernel.bytes() * segment.repeat);
+      kernels += segment.repeat;
+    }
+  }
+  // Of seven matrices a block; backward has what the forward pass kept.
+  CHECK(bytes == 32 * block * (16.5 + 13.5 / 128));
+  CHECK(kernels == 32 * 7 * 9);
+  CHECK(WidenedMatrixBytes(w) == 0);
+  CHECK(WidenedBlockBytes(w) == static_cast<int64_t>(2 * block));
+
+  // Every block keeps its own; of blocks computed again one has it.
+  const auto activations = [](const Workload& of) {
+    const ActivationBytes kept = Activations(of);
+    return kept.kept + kept.anew;
+  };
+  Workload again = w;
+  again.gradient_checkpointing = true;
+  Workload kernel = w;
+  kernel.trainable.base_by_operations = false;
+  CHECK(activations(w) - activations(kernel) == 32 * WidenedBlockBytes(w));
+  kernel.gradient_checkpointing = true;
+  CHECK(activations(again) - activations(kernel) == WidenedBlockBytes(w));
+}
+
 TEST_CASE("a stack is a row: what it fuses decides its launches") {
   for (const StackRules& rules : kStackRules) {
     CHECK(FromText<Fusion>(ToText(rules.fusion)) == rules.fusion);
@@ -493,6 +575,15 @@ TEST_CASE("blocks whose parts do not go together") {
         "got 200000");
   CHECK(message([](Workload& w) { w.trainable.base_bits = 4; }) ==
         "trainable.lora.base_bits: expected 4 or 8 beside adapters, got 4");
+  CHECK(message([](Workload& w) {
+          w.trainable.embeddings_beside_adapters = true;
+        }) ==
+        "trainable.lora.embeddings: expected false but beside adapters of a "
+        "causal language model whose embeddings have no norm or projection, "
+        "got true");
+  CHECK(message([](Workload& w) { w.trainable.base_by_operations = true; }) ==
+        "trainable.lora.base_by_operations: expected false where base_bits is "
+        "0, got true");
   CHECK(message([](Workload& w) {
           w.architecture = FindArchitecture("gpt2");
           w.trainable.lora_rank = 4;

@@ -121,6 +121,9 @@ void CheckMeasurable(const model::Workload& workload) {
           "attention: this trainer has materialised and flash, got flash_1");
   require(workload.stack.loss == model::LossKernels::kOfStack,
           "loss: this trainer has the stack's own, got another");
+  require(!workload.trainable.embeddings_beside_adapters,
+          "trainable.lora.embeddings: this trainer freezes them beside "
+          "adapters");
   require(!workload.trainable.wide_adapters,
           "trainable.lora.wide: this trainer keeps adapters as weights are");
   require(!workload.trainable.adapters_as_units,

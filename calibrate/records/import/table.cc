@@ -7,18 +7,17 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "calibrate/records/import/system_name.h"
 #include "calibrate/records/import/table_adapter.h"
 #include "calibrate/records/import/table_figures.h"
 #include "calibrate/records/import/table_model.h"
+#include "calibrate/records/import/table_network.h"
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
-#include "hardware/catalog/kind_facts.h"
 #include "hardware/files/csv_file.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/text_file.h"
@@ -187,6 +186,7 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
     }
     throw Unused{"the global batch does not divide over its replicas"};
   }
+  if (ContainsAny(row["notes"], RulesOfTables().whole_batches)) return 1;
   if (workload.work == Work::kTraining && row["task"] == "pretrain") {
     throw Unused{"gradient accumulation not stated"};
   }
@@ -510,13 +510,20 @@ std::string DeviceName(const std::string& text) {
   return text.find(" (assumed") == std::string::npos ? text : bare;
 }
 
-// Whether a sequence is half padding, which nobody computes.
-bool HalfPadded(const TableRow& row) {
-  const std::vector<HalfPadding>& rules = RulesOfTables().half_padding;
-  return std::any_of(rules.begin(), rules.end(), [&](const HalfPadding& rule) {
-    return Contains(row["stack_notes"], rule.words) &&
-           Contains(Lowered(row["model"]), rule.model);
-  });
+// Real tokens of a sequence of a benchmark, half of which is padding, as its
+// program computes them; nothing of other sequences.
+std::optional<double> UnpaddedLengthOf(const TableRow& row) {
+  for (const HalfPadding& rule : RulesOfTables().half_padding) {
+    if (!Contains(row["stack_notes"], rule.words) ||
+        !Contains(Lowered(row["model"]), rule.model)) {
+      continue;
+    }
+    if (ContainsAny(Lowered(row["framework"]), rule.unpadded_by)) {
+      return rule.tokens;
+    }
+    throw Unused{"unpadded or packed sequences: real length not known"};
+  }
+  return std::nullopt;
 }
 
 // Length and documents of a sequence as it is computed: whole, packed of
@@ -536,8 +543,11 @@ void SetLengths(const TableRow& row, Workload& workload) {
     workload.sequence_length = std::max<int64_t>(1, std::llround(*real));
     return;
   }
-  if (!real && HalfPadded(row)) {
-    throw Unused{"unpadded or packed sequences: real length not known"};
+  if (!real) {
+    if (const auto bare = UnpaddedLengthOf(row)) {
+      workload.sequence_length = std::llround(*bare);
+      return;
+    }
   }
   constexpr double kSame = 0.01;
   if (ContainsAny(notes, RulesOfTables().unequal_lengths) ||
@@ -577,80 +587,24 @@ Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   return workload;
 }
 
-// A host's adapters: "Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x
-// ConnectX-7 IB NDR 400Gb/s", "4x ConnectX-7 IB NDR 400Gb/Sec".
-constexpr std::string_view kComputeAdapters = "Compute:";
-constexpr std::string_view kAdapterRate = "Gb";
-std::optional<model::BytesPerSecond<>> AdaptersOf(std::string_view text) {
-  if (const size_t own = text.find(kComputeAdapters);
-      own != std::string_view::npos) {
-    text.remove_prefix(own + kComputeAdapters.size());
-    text = text.substr(0, text.find(','));
+const SourceRule* RuleOfSource(const std::string& source) {
+  for (const SourceRule& rule : RulesOfTables().sources) {
+    if (Contains(source, rule.source)) return &rule;
   }
-  const auto number = [&](size_t end) {
-    const size_t last = text.find_last_not_of(' ', end - 1);
-    const std::string_view before = text.substr(0, last + 1);
-    const size_t begin = before.find_last_not_of("0123456789") + 1;
-    return hardware::ParseNumber(before.substr(begin));
-  };
-  const size_t times = text.find('x');
-  const size_t unit = text.find(kAdapterRate);
-  if (times == std::string_view::npos || unit == std::string_view::npos ||
-      times == 0 || unit == 0) {
-    return std::nullopt;
-  }
-  const auto adapters = number(times);
-  const auto rate = number(unit);
-  if (!adapters || !rate) return std::nullopt;
-  return model::GBPerSecond(*adapters * *rate / 8.0);
+  return nullptr;
 }
 
-// The rate before words of the notes, "4 x 100 Gbit/s RoCE between nodes": of
-// each host.
-constexpr std::string_view kBetweenHosts = "between nodes";
-constexpr std::string_view kHostRate = "Gbit/s";
-std::optional<model::BytesPerSecond<>> NetworkOf(const TableRow& row) {
-  if (const auto adapters = AdaptersOf(row["host_network"])) return adapters;
-  const std::string notes = row.AllNotes();
-  const size_t end = notes.find(kBetweenHosts);
-  if (end == std::string::npos) return std::nullopt;
-  const size_t begin = notes.find_last_of(";,", end);
-  const std::string words =
-      notes.substr(begin == std::string::npos ? 0 : begin + 1,
-                   end - (begin == std::string::npos ? 0 : begin + 1));
-  const size_t unit = words.find(kHostRate);
-  if (unit == std::string::npos) return std::nullopt;
-  double rate = 1;
-  std::istringstream numbers(words.substr(0, unit));
-  std::string word;
-  bool any = false;
-  while (numbers >> word) {
-    if (word == "x") continue;
-    const auto number = hardware::ParseNumber(word);
-    // "InfiniBand 100": what stands before the figures is a name.
-    any = number && *number > 0;
-    rate = any ? rate * *number : 1;
+// Who measured a row. Revisions of a source are of the same people; a source
+// that many submit to is of each of them.
+std::string SourceOf(const TableRow& row) {
+  const std::string& source = row["source"];
+  std::string people = source.substr(0, source.find('@'));
+  const std::string& file = row["source_file"];
+  const size_t folder = file.find('/');
+  if (RuleOfSource(source) != nullptr && folder != std::string::npos) {
+    people += "/" + file.substr(0, folder);
   }
-  if (!any) return std::nullopt;
-  return model::GBPerSecond(rate / 8.0);
-}
-
-void SetHosts(const TableRow& row, Observation& observation) {
-  observation.hosts = row.Count("nodes").value_or(1);
-  if (observation.device_count % observation.hosts != 0) {
-    row.Fail(
-        "nodes",
-        fmt::format("a divisor of the {} devices", observation.device_count));
-  }
-  if (observation.hosts == 1) return;
-  observation.network = NetworkOf(row);
-  for (const auto& [column, unit] : RulesOfTables().measured_all_reduce) {
-    const auto rate = hardware::ParseNumber(row[column]);
-    if (!rate || *rate <= 0.0) continue;
-    // A ring's share of its network is what was measured.
-    observation.network = model::BytesPerSecond<>(
-        *rate * unit / hardware::FactsOfLinks().ring_share);
-  }
+  return people;
 }
 
 UsedRow Read(const TableRow& row) {
@@ -700,9 +654,7 @@ UsedRow Read(const TableRow& row) {
     }
   }
   observation.group = hardware::Stem(row.file);
-  // Its revisions are of the same people.
-  const std::string& source = row["source"];
-  if (!source.empty()) observation.source = source.substr(0, source.find('@'));
+  if (row.Has("source")) observation.source = SourceOf(row);
   used.run = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}",
                          row["source"],
                          row["source_file"],
@@ -746,12 +698,10 @@ CsvRow WithNotes(const CsvFile& csv, CsvRow row) {
   if (!notes || *notes >= row.fields.size() || !row.fields[*notes].empty()) {
     return row;
   }
-  for (const SourceRule& rule : RulesOfTables().sources) {
-    if (!Contains(csv.Field(row, "source"), rule.source)) continue;
+  if (const SourceRule* rule = RuleOfSource(csv.Field(row, "source"))) {
     const std::string& folder = csv.Field(row, "source_file");
     row.fields[*notes] =
-        rule.notes + " " + folder.substr(folder.rfind('/') + 1);
-    break;
+        rule->notes + " " + folder.substr(folder.rfind('/') + 1);
   }
   return row;
 }

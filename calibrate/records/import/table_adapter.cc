@@ -102,11 +102,21 @@ void SetAdapter(const TableRow& row, model::Workload& workload) {
 void SetAdapterPlacing(const TableRow& row, model::Workload& workload) {
   model::Trainable& trainable = workload.trainable;
   if (trainable.lora_rank == 0) return;
+  const ProgramAdapters* program = ProgramOf(row);
+  if (program != nullptr && program->masters_alone &&
+      trainable.base_bits == 0 && row.Count("n_devices").value_or(1) == 1) {
+    workload.optimizer.masters = *program->masters_alone;
+  }
   const std::string words = row.StackWords();
   trainable.wide_adapters = workload.stack.narrow_weights &&
                             ContainsAny(words, RulesOfTables().wide_adapters);
   trainable.adapters_as_units =
       ContainsAny(words, RulesOfTables().adapters_as_units);
+  trainable.embeddings_beside_adapters =
+      ContainsAny(words, RulesOfTables().embeddings_beside_adapters);
+  trainable.base_by_operations =
+      trainable.base_bits > 0 &&
+      ContainsAny(words, RulesOfTables().base_by_operations);
 }
 
 }  // namespace trainfare::calibrate

@@ -81,7 +81,10 @@ void ReadLengthRules(const YamlMap& root, TableRules& rules) {
   rules.packed_documents = root.Texts("packed_documents");
   rules.unpadded = root.Texts("unpadded");
   rules.half_padding = ListOf(root, "half_padding", [](const YamlMap& map) {
-    return HalfPadding{map.Text("words"), map.Text("model")};
+    return HalfPadding{map.Text("words"),
+                       map.Text("model"),
+                       map.Number("tokens", 1.0, 1e9),
+                       map.Texts("unpadded_by")};
   });
   rules.read_off = ListOf(root, "read_off", [](const YamlMap& map) {
     return ReadOff{map.Text("words"), map.Number("noise", 0.0, 1.0)};
@@ -113,6 +116,8 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   });
   rules.wide_adapters = root.Texts("wide_adapters");
   rules.adapters_as_units = root.Texts("adapters_as_units");
+  rules.embeddings_beside_adapters = root.Texts("embeddings_beside_adapters");
+  rules.base_by_operations = root.Texts("base_by_operations");
   rules.eight_bit_states = root.Texts("eight_bit_states");
   rules.reserved_peaks = root.Texts("reserved_peaks");
   rules.measured_all_reduce =
@@ -160,9 +165,15 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.all_adapters = root.Texts("all_adapters");
   rules.program_adapters =
       ListOf(root, "program_adapters", [](const YamlMap& map) {
-        return ProgramAdapters{map.Text("words"),
-                               map.Integer("rank", 1, model::kLargestDimension),
-                               map.Texts("matrices")};
+        ProgramAdapters program{
+            map.Text("words"),
+            map.Integer("rank", 1, model::kLargestDimension),
+            map.Texts("matrices"),
+            std::nullopt};
+        if (map.Has("masters_alone")) {
+          program.masters_alone = WordOf<model::Masters>(map, "masters_alone");
+        }
+        return program;
       });
   rules.recomputing_recipes = root.Texts("recomputing_recipes");
   rules.full_recomputation = root.Texts("full_recomputation");
@@ -187,9 +198,19 @@ void ReadMetrics(const YamlMap& root, TableRules& rules) {
   rules.metrics =
       NamedOf(root, "metrics", [](const YamlMap& map, const std::string& at) {
         const YamlMap one = map.Map(at);
-        return MetricRule{WordOf<Metric>(one, "is"),
-                          one.OptionalNumber("unit", 1e-9, 1e12).value_or(1.0)};
+        return MetricRule{
+            WordOf<Metric>(one, "is"),
+            one.OptionalNumber("unit", 1e-9, 1e12).value_or(1.0),
+            one.OptionalFlag("holds_evaluations").value_or(false)};
       });
+  rules.with_evaluations = root.Texts("with_evaluations");
+  rules.evaluations = ListOf(root, "evaluations", [](const YamlMap& map) {
+    return EvaluationRule{map.Text("words"),
+                          map.Text("model"),
+                          map.Integer("samples", 1, model::kMostSamples),
+                          map.Integer("every", 1, model::kMostSamples)};
+  });
+  rules.whole_batches = root.Texts("whole_batches");
   rules.epochs = ListOf(root, "epochs", [](const YamlMap& map) {
     return EpochRule{map.Text("words"),
                      map.Integer("samples", 1, model::kMostSamples)};

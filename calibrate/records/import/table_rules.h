@@ -47,6 +47,7 @@ inline constexpr bool IsTime(Metric metric) {
 struct MetricRule {
   Metric metric = Metric::kTime;
   double unit = 1;  // in s, B, W or 1/s
+  bool holds_evaluations = false;
 };
 
 struct StackRule {
@@ -87,9 +88,20 @@ struct OptimizerRule {
   model::OptimizerKind kind = model::OptimizerKind::kAdamW;
 };
 
+// A benchmark's sequences, whose real tokens are known in the mean.
 struct HalfPadding {
   std::string words;
   std::string model;
+  double tokens = 0;
+  std::vector<std::string> unpadded_by;  // programs that compute these alone
+};
+
+// What a rate that holds evaluations evaluates.
+struct EvaluationRule {
+  std::string words;
+  std::string model;
+  int64_t samples = 0;
+  int64_t every = 1;  // samples trained
 };
 
 struct ReadOff {
@@ -126,7 +138,8 @@ struct LossRule {
   model::LossKernels loss = model::LossKernels::kOfStack;
 };
 
-// Which notes a source's rows stand for that have none.
+// A source that many submit to, and which notes its rows stand for that have
+// none.
 struct SourceRule {
   std::string source;
   std::string notes;
@@ -151,6 +164,7 @@ struct ProgramAdapters {
   std::string words;
   int64_t rank = 0;
   std::vector<std::string> matrices;  // names of model::LoraMatrices
+  std::optional<model::Masters> masters_alone;  // on one device, base in 16 bits
 };
 
 // How many samples an epoch has, by words of the notes.
@@ -210,6 +224,8 @@ struct TableRules {
   std::vector<LossRule> losses;
   std::vector<std::string> wide_adapters;
   std::vector<std::string> adapters_as_units;
+  std::vector<std::string> embeddings_beside_adapters;
+  std::vector<std::string> base_by_operations;
   std::vector<std::string> eight_bit_states;
   std::vector<std::string> reserved_peaks;
   ByWord<double> measured_all_reduce;  // by column, in B/s
@@ -237,6 +253,9 @@ struct TableRules {
   std::vector<std::string> packed_documents;
   std::vector<std::string> unpadded;
   std::vector<HalfPadding> half_padding;
+  std::vector<std::string> with_evaluations;
+  std::vector<EvaluationRule> evaluations;
+  std::vector<std::string> whole_batches;
   std::vector<ReadOff> read_off;
   std::vector<std::string> unequal_lengths;
   std::vector<Refusal> unknown_mechanisms;

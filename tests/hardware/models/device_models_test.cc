@@ -219,6 +219,21 @@ TEST_CASE("a product on a processor, worked by hand") {
         doctest::Approx(52.314123).epsilon(1e-6));
 }
 
+TEST_CASE("lengths that a device compiles need a time that somebody knows") {
+  Device device = DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+  model::Workload w;
+  w.architecture = model::FindArchitecture("bert-base-uncased");
+  const ShapePlan lengths{.distinct_lengths = 84, .compile_time_known = false};
+  CHECK_NOTHROW(RequireSupported(device, w, lengths));
+  device.static_shapes = true;
+  CHECK_THROWS_WITH_AS(
+      RequireSupported(device, w, lengths),
+      "padding: a100_sxm4_80gb compiles each of 84 lengths; expected a compile "
+      "time (run.compile_per_shape), a warm cache (run.warm_cache), or static "
+      "or bucketed padding",
+      model::InputError);
+}
+
 TEST_CASE("weights of few bits are for devices that widen them") {
   model::Workload w;
   w.architecture = model::FindArchitecture("llama-3.1-8b");
