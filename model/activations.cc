@@ -490,13 +490,17 @@ int64_t InputsOfFrozenBlocks(const Workload& w) {
   return 2 * above * w.tokens() * w.architecture.hidden * Widths(w).wide;
 }
 
+bool EmbeddingsTrain(const Workload& w) {
+  return w.trainable.everything() || w.trainable.embeddings_beside_adapters;
+}
+
 LowestBlockBytes LowestBlockOf(const Workload& w,
                                const BlockActivations& blocks) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * w.sequence_length;
   const bool experts = a.expert_layers() == a.layers;
   LowestBlockBytes block;
-  block.held = w.trainable.everything() ? EmbeddingBytes(w, tokens) : 0;
+  block.held = EmbeddingsTrain(w) ? EmbeddingBytes(w, tokens) : 0;
   block.held +=
       BlocksComputedAgain(w) > 0
           ? tokens * a.hidden * Widths(w).wide + BlockAnewBytes(w, blocks)
@@ -599,7 +603,7 @@ ActivationBytes Activations(const Workload& w) {
   // Frozen embeddings keep nothing.
   result.kept = BlocksOnDevice(w, blocks);
   result.head = HeadBytes(w);
-  if (w.trainable.everything()) {
+  if (EmbeddingsTrain(w)) {
     result.kept += EmbeddingBytes(w, source);
     if (TwoSided(w)) result.kept += EmbeddingBytes(w, target);
   }

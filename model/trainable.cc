@@ -246,9 +246,7 @@ bool WidensBase(const Workload& w) {
 int64_t WidenedBlockBytes(const Workload& w) {
   if (!WidensBase(w) || !w.trainable.base_by_operations) return 0;
   const Architecture& a = w.architecture;
-  return BlockMatrixElements(a) /
-         (a.layers + a.decoder_layers + a.next_token_blocks) *
-         BytesPerElement(w.precision);
+  return BlockMatrixElements(a) / a.layers * BytesPerElement(w.precision);
 }
 
 int64_t WidenedMatrixBytes(const Workload& w) {

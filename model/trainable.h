@@ -72,7 +72,7 @@ bool WidensBase(const Workload& workload);
 int64_t QuantisedBytes(int64_t elements, const Trainable& trainable);
 
 // Bytes of the largest of these matrices as a product takes it, widened for its
-// gradient once more.
+// gradient once more; none where the forward pass kept it.
 int64_t WidenedMatrixBytes(const Workload& workload);
 // Bytes of a block's matrices that its backward pass has of the forward one:
 // those that operations widened (Trainable::base_by_operations).

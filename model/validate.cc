@@ -282,10 +282,12 @@ void ValidateTrainable(const Workload& w) {
         "causal language model whose embeddings have no norm or projection, "
         "got true");
   }
-  if (t.base_by_operations && t.base_bits == 0) {
+  if (t.base_by_operations &&
+      (!WidensBase(w) || a.experts > 0 || a.decoder_layers > 0)) {
     throw InputError(
-        "trainable.lora.base_by_operations: expected false where base_bits is "
-        "0, got true");
+        "trainable.lora.base_by_operations: expected false but over base_bits "
+        "that products do not take as they are, without experts or a second "
+        "side, got true");
   }
 }
 

@@ -8,7 +8,11 @@ from .pages import Page, ROOT, grouped, table
 
 TABLES = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
           "lambda_deeplearning_benchmark", "nvidia_dle_inference",
-          "lightseq", "aws_neuron", "optimum_habana_ci", "vtrain_gpt"]
+          "lightseq", "aws_neuron", "optimum_habana_ci", "vtrain_gpt",
+          "mlperf_training_bert"]
+# Tables whose devices ran on several numbers of hosts.
+OF_HOSTS = ["aws_neuron", "mlperf_training_bert", "llm/mlperf_packed_bert",
+            "llm/llm_foundry_mpt", "llm/nanotron_h100"]
 PROTOCOLS = ["as-shipped", "leave-one-out", "leave-device-out",
              "one-run-per-device", "k-runs=5"]
 # What was chosen on the rows of which table.
@@ -96,6 +100,9 @@ def by_protocol(given):
                [[name, cell(answers.get((name, PROTOCOLS[4])))]
                 for name in TABLES])]
     lines += [
+        "\n## Over other numbers of hosts\n",
+        *table(["table", "rows", "not predicted", "leave-hosts-out"], "lrrl",
+               of_hosts(given, refused)),
         "\n## Inside 80 and 95 %, by grade\n",
         "A cell: rows, percent inside their 80 %, inside their 95 % "
         "interval.\n",
@@ -105,6 +112,18 @@ def by_protocol(given):
         *table(["table", "grade", *PROTOCOLS[2:]], "lllll",
                by_grade(answers, PROTOCOLS[2:]))]
     return lines + (["", *grouped(refused)] if refused else [])
+
+
+def of_hosts(given, refused):
+    """A row for each table of several numbers of hosts."""
+    lines = []
+    for name in OF_HOSTS:
+        try:
+            answer = validated(given, name, "leave-hosts-out")
+            lines.append([name, *count_of(answer), cell(answer)])
+        except SystemExit as refusal:
+            refused.append([f"{name}, leave-hosts-out", reason_of(refusal)])
+    return lines
 
 
 def reason_of(refusal):

@@ -47,6 +47,7 @@ void PassKernels::Backward() {
   }
   if (w_.trainable.embeddings_beside_adapters) {
     Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+    DropoutBackward(SourceTokens() * a_.word_width(), wide_);
     TableGradient(a_.vocabulary, SourceTokens(), a_.word_width());
     AddTiedGradient();
     Close();

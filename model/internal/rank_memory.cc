@@ -236,6 +236,16 @@ int64_t RankMemory::StandingGradients() const {
   return standing ? gradient_bytes_ : 0;
 }
 
+// That of an output layer which trains beside adapters comes before any block's.
+int64_t RankMemory::OutputCopyGradients() const {
+  const int64_t copies = EmbeddingCopies(w_);
+  if (copies == 0 || trained_ == 0) return 0;
+  const int64_t of_output = w_.architecture.untied_output ? copies / 2 : copies;
+  return static_cast<int64_t>(static_cast<double>(gradient_bytes_) *
+                              static_cast<double>(of_output) /
+                              static_cast<double>(trained_));
+}
+
 Moment RankMemory::Loss(const ActivationBytes& activations) const {
   return DuringBackward(MemoryMoment::kBackwardStart,
                         {false,
@@ -254,7 +264,7 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
       MemoryMoment::kBackwardStart,
       {true,
        gathered_.at_block,
-       StandingGradients(),
+       std::max(StandingGradients(), OutputCopyGradients()),
        activations.kept + activations.anew,
        0,
        BlockGradientBytes(w_, a.expert_layers() > 0) + WidenedMatrixBytes(w_) +
@@ -300,24 +310,24 @@ Moment RankMemory::BackwardEnd() const {
   const Architecture& a = w_.architecture;
   const bool everything = w_.trainable.everything();
   // Sums of a divided table are of its share.
-  const bool whole_table = w_.accumulation > 1 && everything && !divided_;
-  return {
-      MemoryMoment::kBackwardEnd,
-      {{{"parameters", Size(parameter_bytes_)},
-        {"gathered parameters", Size(gathered_.at_end)},
-        {"gradients", Size(gradient_bytes_)},
-        {"gathered gradients", Size(gathered_.root_gradients)},
-        {"communication buckets", Size(LastBucketBytes())},
-        {"master weights", Size(master_bytes_)},
-        {"unscaled gradients", Size(UnscaledBytes())},
-        {"optimizer state", Size(state_bytes_)},
-        {"activations", Size(everything ? EmbeddingBytes(w_, w_.tokens()) : 0)},
-        {"embedding gradient",
-         Size(whole_table ? a.vocabulary * a.word_width() * kSingle : 0)},
-        {"backward transients",
-         Size(2 * w_.tokens() * a.hidden * BytesOfWideResult(w_))},
-        {"workspace", surroundings_.workspace},
-        {"framework context", surroundings_.context}}}};
+  const bool tables = everything || w_.trainable.embeddings_beside_adapters;
+  const bool whole_table = w_.accumulation > 1 && tables && !divided_;
+  return {MemoryMoment::kBackwardEnd,
+          {{{"parameters", Size(parameter_bytes_)},
+            {"gathered parameters", Size(gathered_.at_end)},
+            {"gradients", Size(gradient_bytes_)},
+            {"gathered gradients", Size(gathered_.root_gradients)},
+            {"communication buckets", Size(LastBucketBytes())},
+            {"master weights", Size(master_bytes_)},
+            {"unscaled gradients", Size(UnscaledBytes())},
+            {"optimizer state", Size(state_bytes_)},
+            {"activations", Size(tables ? EmbeddingBytes(w_, w_.tokens()) : 0)},
+            {"embedding gradient",
+             Size(whole_table ? a.vocabulary * a.word_width() * kSingle : 0)},
+            {"backward transients",
+             Size(2 * w_.tokens() * a.hidden * BytesOfWideResult(w_))},
+            {"workspace", surroundings_.workspace},
+            {"framework context", surroundings_.context}}}};
 }
 
 Moment RankMemory::OptimizerStep() const {

@@ -83,6 +83,7 @@ class RankMemory {
   int64_t WeightCopyBytes(int64_t gathered) const;
   int64_t GradientBytesOf() const;
   int64_t StandingGradients() const;
+  int64_t OutputCopyGradients() const;
   int64_t GradientsAboveLowest() const;
   // What is sent to other ranks, and what of it stands to the end.
   int64_t BucketBytes() const;

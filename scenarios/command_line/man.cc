@@ -95,8 +95,9 @@ std::string Page(const CLI::App& app, const CLI::App& command) {
   for (char& letter : upper) {
     if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 32);
   }
+  // Ragged on the right: lists of words have no spaces to widen.
   std::string text = fmt::format(
-      ".TH \"{}\" 1 \"\" \"trainfare {}\"\n"
+      ".TH \"{}\" 1 \"\" \"trainfare {}\"\n.ad l\n"
       ".SH NAME\n{} \\- {}\n"
       ".SH SYNOPSIS\n\\fB{}\\fR {}\n",
       upper,

@@ -40,6 +40,8 @@ std::string ToText(const ValidateOptions& options) {
       return "leave-one-out";
     case Protocol::kLeaveSourceOut:
       return "leave-source-out";
+    case Protocol::kLeaveHostsOut:
+      return "leave-hosts-out";
     case Protocol::kLeaveDeviceOut:
       return "leave-device-out";
     case Protocol::kRunsPerDevice:
@@ -66,6 +68,9 @@ std::string Explain(const ValidateOptions& options) {
     case Protocol::kLeaveSourceOut:
       return "every row was predicted by a fit to what others measured on its "
              "device";
+    case Protocol::kLeaveHostsOut:
+      return "every row was predicted by a fit to the runs of its device over "
+             "other numbers of hosts";
     case Protocol::kLeaveDeviceOut:
       return "every device was predicted without a fit, by its datasheet and "
              "the priors of its kind";

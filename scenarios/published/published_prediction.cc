@@ -120,7 +120,8 @@ class PublishedPredictor {
 
   void Answer(const PublishedRow& row, PublishedPrediction& prediction) {
     if (row.use == PublishedUse::kNone) {
-      throw InputError("set aside: wrong, contradicted or said twice in its source");
+      throw InputError(
+          "set aside: wrong, contradicted or said twice in its source");
     }
     const QuantityAnswer& line = AnswerOf(row.quantity);
     if (row.use == PublishedUse::kShow && line.why_not.empty()) {

@@ -20,6 +20,7 @@ constexpr std::array kProtocols = {
     std::pair{std::string_view("in-sample"), Protocol::kInSample},
     std::pair{std::string_view("leave-one-out"), Protocol::kLeaveOneOut},
     std::pair{std::string_view("leave-source-out"), Protocol::kLeaveSourceOut},
+    std::pair{std::string_view("leave-hosts-out"), Protocol::kLeaveHostsOut},
     std::pair{std::string_view("leave-device-out"), Protocol::kLeaveDeviceOut},
     std::pair{std::string_view("one-run-per-device"),
               Protocol::kRunsPerDevice}};

@@ -23,6 +23,7 @@ enum class Protocol {
   kInSample,        // a device's model is fitted to all of its rows
   kLeaveOneOut,     // to all but those of the same workload
   kLeaveSourceOut,  // to those that others measured on that device
+  kLeaveHostsOut,   // to those over other numbers of hosts
   kLeaveDeviceOut,  // to the rows of other devices of its kind
   kRunsPerDevice,   // to a few workloads, drawn by seed; the rest predicted
   kAddedRuns,       // the fits at hand, and a few of each device and stack

@@ -53,6 +53,8 @@ const char* NothingToFitTo(Protocol protocol) {
       return "nothing else was measured on such devices";
     case Protocol::kLeaveSourceOut:
       return "nobody else measured such devices";
+    case Protocol::kLeaveHostsOut:
+      return "such devices were measured on this number of hosts alone";
     default:
       return "no row of such devices to fit to";
   }
@@ -89,6 +91,7 @@ class StepProtocol {
       case Protocol::kInSample:
       case Protocol::kLeaveOneOut:
       case Protocol::kLeaveSourceOut:
+      case Protocol::kLeaveHostsOut:
       case Protocol::kRunsPerDevice: {
         const std::vector<FitTask> tasks = Tasks();
         ForEach(
@@ -221,7 +224,13 @@ class StepProtocol {
           LeaveOneOut(d, fittable, tasks);
           break;
         case Protocol::kLeaveSourceOut:
-          LeaveSourceOut(d, fittable, tasks);
+          LeaveOut(d, fittable, tasks, [](const Observation& o) {
+            return o.source;
+          });
+          break;
+        case Protocol::kLeaveHostsOut:
+          LeaveOut(
+              d, fittable, tasks, [](const Observation& o) { return o.hosts; });
           break;
         case Protocol::kRunsPerDevice:
           DrawRuns(d, fittable, tasks);
@@ -251,20 +260,23 @@ class StepProtocol {
     }
   }
 
-  void LeaveSourceOut(size_t d,
-                      const std::vector<size_t>& fittable,
-                      std::vector<FitTask>& tasks) {
-    const auto source = [&](size_t row) -> const std::string& {
-      return rows_[row].observation->source;
+  // Rows alike in a key are left out together.
+  template <class KeyOf>
+  void LeaveOut(size_t d,
+                const std::vector<size_t>& fittable,
+                std::vector<FitTask>& tasks,
+                const KeyOf& key_of) {
+    const auto key = [&](size_t row) {
+      return key_of(*rows_[row].observation);
     };
-    std::map<std::string, FitTask> by_source;
+    std::map<decltype(key(0)), FitTask> by_key;
     for (const size_t row : devices_[d].rows) {
-      by_source[source(row)].predict.push_back(row);
+      by_key[key(row)].predict.push_back(row);
     }
-    for (auto& [left_out, task] : by_source) {
+    for (auto& [left_out, task] : by_key) {
       task.device = d;
       for (const size_t row : fittable) {
-        if (source(row) != left_out) task.fit_to.push_back(row);
+        if (key(row) != left_out) task.fit_to.push_back(row);
       }
       tasks.push_back(std::move(task));
     }

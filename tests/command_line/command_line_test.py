@@ -1209,6 +1209,7 @@ class Completion(Case):
             (("predict", "--precision", "bf16,fp"),
              ["bf16,fp32", "bf16,fp16", "bf16,fp8"]),
             (("validate", "--protocol", "leave-s"), ["leave-source-out"]),
+            (("validate", "--protocol", "leave-h"), ["leave-hosts-out"]),
             (("validate", "--repeats", ""), ["each", "median"]),
             (("recommend", "--cloud", "la"), ["lambda"]),
             (("recommend", "--color", "al"), ["always"]),

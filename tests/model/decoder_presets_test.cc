@@ -443,6 +443,15 @@ TEST_CASE("embeddings that train beside adapters, by hand") {
   CHECK(count(w, "table gradient") == count(frozen, "table gradient") + 1);
   CHECK(count(w, "weight gradient") == count(frozen, "weight gradient") + 1);
   CHECK(count(w, "tied gradient add") == 0);
+  // The peak is at the update, with the gradients of all that trains.
+  CHECK(ToBytes(after.Of("gradients")) ==
+        doctest::Approx(2.0 * (2 * table + 6'815'744)));
+  const ShardUnits units = ShardUnitsOf(w);
+  const ShardUnits frozen_units = ShardUnitsOf(frozen);
+  CHECK(units.root.trained == frozen_units.root.trained + 2 * table);
+  CHECK(units.root.elements == frozen_units.root.elements + 2 * table);
+  CHECK(units.blocks.front().unit.trained ==
+        frozen_units.blocks.front().unit.trained);
   // Of a tied table both gradients are one.
   w.architecture.untied_output = false;
   CHECK(EmbeddingCopies(w) == table);
@@ -582,8 +591,9 @@ TEST_CASE("blocks whose parts do not go together") {
         "causal language model whose embeddings have no norm or projection, "
         "got true");
   CHECK(message([](Workload& w) { w.trainable.base_by_operations = true; }) ==
-        "trainable.lora.base_by_operations: expected false where base_bits is "
-        "0, got true");
+        "trainable.lora.base_by_operations: expected false but over base_bits "
+        "that products do not take as they are, without experts or a second "
+        "side, got true");
   CHECK(message([](Workload& w) {
           w.architecture = FindArchitecture("gpt2");
           w.trainable.lora_rank = 4;

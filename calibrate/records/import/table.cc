@@ -543,21 +543,22 @@ void SetLengths(const TableRow& row, Workload& workload) {
     workload.sequence_length = std::max<int64_t>(1, std::llround(*real));
     return;
   }
-  if (!real) {
+  const bool unequal = ContainsAny(notes, RulesOfTables().unequal_lengths);
+  if (!real && !unequal) {
     if (const auto bare = UnpaddedLengthOf(row)) {
       workload.sequence_length = std::llround(*bare);
       return;
     }
   }
   constexpr double kSame = 0.01;
-  if (ContainsAny(notes, RulesOfTables().unequal_lengths) ||
-      std::abs(share - 1.0) > kSame) {
+  if (unequal || std::abs(share - 1.0) > kSame) {
     throw Unused{"samples of unequal length: real length not known"};
   }
 }
 
 Workload WorkloadOf(const TableRow& row, const Measured& measured) {
   RefuseDoubtful(row);
+  if (!row["copy_of"].empty()) throw Unused{"a run that was listed before"};
   RefuseSplit(row);
   Workload workload;
   workload.architecture = ArchitectureOf(row);
@@ -594,7 +595,7 @@ const SourceRule* RuleOfSource(const std::string& source) {
   return nullptr;
 }
 
-// Who measured a row. Revisions of a source are of the same people; a source
+// Who measured a row. Revisions of a source are of the same people; a round
 // that many submit to is of each of them.
 std::string SourceOf(const TableRow& row) {
   const std::string& source = row["source"];
@@ -602,7 +603,7 @@ std::string SourceOf(const TableRow& row) {
   const std::string& file = row["source_file"];
   const size_t folder = file.find('/');
   if (RuleOfSource(source) != nullptr && folder != std::string::npos) {
-    people += "/" + file.substr(0, folder);
+    people += "/" + Lowered(file.substr(0, folder));
   }
   return people;
 }

@@ -208,7 +208,9 @@ void ReadMetrics(const YamlMap& root, TableRules& rules) {
     return EvaluationRule{map.Text("words"),
                           map.Text("model"),
                           map.Integer("samples", 1, model::kMostSamples),
-                          map.Integer("every", 1, model::kMostSamples)};
+                          map.Integer("every", 1, model::kMostSamples),
+                          map.Number("every_of_batch", 0.0, 1e9),
+                          map.Integer("step", 1, model::kMostSamples)};
   });
   rules.whole_batches = root.Texts("whole_batches");
   rules.epochs = ListOf(root, "epochs", [](const YamlMap& map) {

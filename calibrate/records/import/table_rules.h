@@ -101,7 +101,11 @@ struct EvaluationRule {
   std::string words;
   std::string model;
   int64_t samples = 0;
-  int64_t every = 1;  // samples trained
+  // Samples trained in between: so many, and so many times those of a step,
+  // cut to a multiple.
+  int64_t every = 1;
+  double every_of_batch = 0;
+  int64_t step = 1;
 };
 
 struct ReadOff {
@@ -164,7 +168,8 @@ struct ProgramAdapters {
   std::string words;
   int64_t rank = 0;
   std::vector<std::string> matrices;  // names of model::LoraMatrices
-  std::optional<model::Masters> masters_alone;  // on one device, base in 16 bits
+  std::optional<model::Masters>
+      masters_alone;  // on one device, base in 16 bits
 };
 
 // How many samples an epoch has, by words of the notes.

@@ -218,6 +218,36 @@ TEST_CASE("what one source measured is predicted from the others'") {
   }
 }
 
+TEST_CASE("runs over a number of hosts are predicted by those over others") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  std::string table =
+      "device,n_devices,nodes,model,seq_len,batch_per_device,precision,"
+      "framework,stack_notes,task,metric,value\n";
+  const auto add = [&](const std::string& devices, int batch, int step_ms) {
+    table += fmt::format(
+        "{},bert-large,128,{},fp32,PyTorch,100 Gbit/s between nodes,finetune,"
+        "step_ms,{}\n",
+        devices,
+        batch,
+        step_ms);
+  };
+  for (const int batch : {8, 16}) {
+    add("V100-SXM2-32GB,8,1", batch, 40 * batch);
+    add("V100-SXM2-32GB,16,2", batch, 44 * batch);
+    add("T4,1,1", batch, 80 * batch);
+  }
+  const Json json = Result(folder.Write("hosts.csv", table), "leave-hosts-out");
+  CHECK(json.at("protocol") == "leave-hosts-out");
+  CHECK(json.at("overall").at("n") == 4);
+  for (const Json& row : json.at("rows")) {
+    CHECK(row.at("device") == "v100_sxm2_32gb");
+  }
+  REQUIRE(json.at("skipped").size() == 2);
+  CHECK(json.at("skipped")[0].at("reason") ==
+        "such devices were measured on this number of hosts alone");
+}
+
 TEST_CASE("what cannot be predicted is listed with its reason") {
   const FitFolder none;
   const TemporaryFolder folder;

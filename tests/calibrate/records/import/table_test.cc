@@ -133,13 +133,22 @@ TEST_CASE("MLPerf's BERT of rounds whose logs say little") {
   CHECK(run.workload.accumulation == 1);
   CHECK(run.device == "a100_sxm4_80gb");
   // Each submitter has hosts and software of its own.
-  CHECK(run.source == "mlcommons/training_results_v1.1/Dell");
+  CHECK(run.source == "mlcommons/training_results_v1.1/dell");
   CHECK(ToSeconds(run.measured) == doctest::Approx(0.2 / (1 + 1.0 / 45)));
+
+  // 3072 sequences a step: each 7 x 25,000 of 150,000 + 11.5 x 3072.
+  const Table large = table("NGC 21.09", "384", notes);
+  REQUIRE(large.observations.size() == 1);
+  CHECK(ToSeconds(large.observations[0].measured) ==
+        doctest::Approx(3072.0 / 2240 / (1 + 10.0 / 175 / 3)));
 
   const auto reason = [](const Table& unused) {
     REQUIRE(unused.unused.size() == 1);
     return unused.unused.begin()->first;
   };
+  CHECK(reason(table(
+            "PyTorch", "56", notes + "; packing or unpadding not stated")) ==
+        "samples of unequal length: real length not known");
   CHECK(reason(table("TensorFlow 2.5.1", "56", notes)) ==
         "unpadded or packed sequences: real length not known");
   CHECK(reason(table("PopART",
@@ -162,6 +171,19 @@ TEST_CASE("MLPerf's BERT of rounds whose logs say little") {
   CHECK(packed.observations[0].workload.documents == 2);
   CHECK(ToSeconds(packed.observations[0].measured) ==
         doctest::Approx(0.2 / (1 + 2.0 / 45)));
+}
+
+TEST_CASE("a run that was listed before is read once") {
+  const Table table = ParseTable(
+      "device,model,seq_len,batch_per_device,precision,framework,task,metric,"
+      "value,copy_of\n"
+      "A10G,bert-large,128,4,fp16,PyTorch,finetune,step_ms,9,\n"
+      "A10G,bert-large,128,8,fp16,PyTorch,finetune,step_ms,9,round v3.0\n",
+      "t.csv");
+  REQUIRE(table.observations.size() == 1);
+  CHECK(table.observations[0].workload.batch == 4);
+  REQUIRE(table.unused.size() == 1);
+  CHECK(table.unused.begin()->first == "a run that was listed before");
 }
 
 // 88,500 samples in steps of 32: 910 s are 0.329 s a step.
