@@ -490,10 +490,6 @@ int64_t InputsOfFrozenBlocks(const Workload& w) {
   return 2 * above * w.tokens() * w.architecture.hidden * Widths(w).wide;
 }
 
-bool EmbeddingsTrain(const Workload& w) {
-  return w.trainable.everything() || w.trainable.embeddings_beside_adapters;
-}
-
 LowestBlockBytes LowestBlockOf(const Workload& w,
                                const BlockActivations& blocks) {
   const Architecture& a = w.architecture;

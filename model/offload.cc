@@ -37,8 +37,7 @@ int64_t OnHost(const Workload& w, const ShardUnit& unit) {
 
 ShardUnit WholeModel(const Workload& w) {
   ShardUnit whole;
-  whole.elements = TotalParameters(w.architecture) + AdapterParameters(w) +
-                   EmbeddingCopies(w);
+  whole.elements = ParametersInAll(w);
   whole.trained = TrainableParameters(w);
   whole.quantised =
       w.trainable.base_bits > 0 ? BlockMatrixElements(w.architecture) : 0;

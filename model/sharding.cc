@@ -37,10 +37,10 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   a.decoder_layers = blocks.decoder;
   a.next_token_blocks = blocks.next_token;
   w.trainable.frozen_layers = 0;
-  const int64_t adapters = AdapterParameters(w);
   ShardUnit unit;
-  unit.elements = TotalParameters(a) + adapters + EmbeddingCopies(w);
-  unit.trained = w.trainable.everything() ? unit.elements : adapters;
+  unit.elements = ParametersInAll(w);
+  unit.trained =
+      w.trainable.everything() ? unit.elements : AdapterParameters(w);
   unit.quantised = w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
   unit.in_fp8 = GathersInFp8(w) ? BlockMatrixElements(a) : 0;
   return unit;

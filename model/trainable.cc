@@ -185,9 +185,28 @@ int64_t TrainableParameters(const Workload& w) {
   return sum;
 }
 
+bool EmbeddingsMayTrainBesideAdapters(const Architecture& a) {
+  return a.head == Head::kCausalLanguageModel && !a.embedding_layer_norm &&
+         !a.projects_embeddings();
+}
+
+bool EmbeddingsTrain(const Workload& w) {
+  return w.trainable.everything() || w.trainable.embeddings_beside_adapters;
+}
+
 int64_t EmbeddingCopies(const Workload& w) {
   const Architecture& a = w.architecture;
   return CopiedTables(w) * a.vocabulary * a.word_width();
+}
+
+int64_t OutputCopies(const Workload& w) {
+  const int64_t copies = EmbeddingCopies(w);
+  return w.architecture.untied_output ? copies / 2 : copies;
+}
+
+int64_t ParametersInAll(const Workload& w) {
+  return TotalParameters(w.architecture) + AdapterParameters(w) +
+         EmbeddingCopies(w);
 }
 
 int64_t AdapterParameters(const Workload& w) {
@@ -241,6 +260,10 @@ int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
 
 bool WidensBase(const Workload& w) {
   return w.trainable.base_bits > 0 && !BaseInFp8(w);
+}
+
+bool OperationsMayWidenBase(const Architecture& a) {
+  return a.experts == 0 && a.decoder_layers == 0;
 }
 
 int64_t WidenedBlockBytes(const Workload& w) {

@@ -40,10 +40,21 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
                                                 int64_t width);
 
+// Whether word embeddings may train beside adapters: a causal language model's,
+// which no norm or projection follows.
+bool EmbeddingsMayTrainBesideAdapters(const Architecture& architecture);
+// Whether embeddings have a gradient: where all trains, or they beside adapters.
+bool EmbeddingsTrain(const Workload& workload);
+
 // Word embeddings and output layer that train beside adapters, each in a copy
-// of what stays: parameters, of which the output layer's gradient comes first;
-// none where they are frozen, or all trains.
+// of what stays: parameters; none where they are frozen, or all trains. Of these
+// the ones whose gradient comes with that of the logits: the output layer's, or
+// all of a table that is both.
 int64_t EmbeddingCopies(const Workload& workload);
+int64_t OutputCopies(const Workload& workload);
+
+// Parameters of the model, of its adapters and of what trains in a copy.
+int64_t ParametersInAll(const Workload& workload);
 
 // Of the adapters alone, which come on top of the model: parameters, tensors,
 // and the rank that the smallest of their matrices has room for.
@@ -62,8 +73,11 @@ int64_t BlocksComputedAgain(const Workload& workload);
 // of it is widened or cast (fp8_params of NVIDIA's NeMo).
 bool BaseInFp8(const Workload& workload);
 
-// Whether there is a frozen base of few bits that products take widened.
+// Whether there is a frozen base of few bits that products take widened, and
+// whether operations may widen such a model's one by one: without experts, which
+// no product takes so yet, and of one side.
 bool WidensBase(const Workload& workload);
+bool OperationsMayWidenBase(const Architecture& architecture);
 
 // Bytes of frozen parameters in few bits: their own, and of 4 bits a constant a
 // group of 64: in fp32, or in a byte with one in fp32 for 256 groups (Dettmers

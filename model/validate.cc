@@ -275,15 +275,13 @@ void ValidateTrainable(const Workload& w) {
         t.base_bits));
   }
   if (t.embeddings_beside_adapters &&
-      (t.lora_rank == 0 || a.head != Head::kCausalLanguageModel ||
-       a.embedding_layer_norm || a.projects_embeddings())) {
+      (t.lora_rank == 0 || !EmbeddingsMayTrainBesideAdapters(a))) {
     throw InputError(
         "trainable.lora.embeddings: expected false but beside adapters of a "
         "causal language model whose embeddings have no norm or projection, "
         "got true");
   }
-  if (t.base_by_operations &&
-      (!WidensBase(w) || a.experts > 0 || a.decoder_layers > 0)) {
+  if (t.base_by_operations && (!WidensBase(w) || !OperationsMayWidenBase(a))) {
     throw InputError(
         "trainable.lora.base_by_operations: expected false but over base_bits "
         "that products do not take as they are, without experts or a second "

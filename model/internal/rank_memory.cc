@@ -141,8 +141,7 @@ RankMemory::RankMemory(const Workload& w,
       updates_(w.work == Work::kTraining &&
                w.parallel.offload == Offload::kNone),
       gathered_(GatheredOf(w)),
-      elements_(TotalParameters(w.architecture) + AdapterParameters(w) +
-                EmbeddingCopies(w)),
+      elements_(ParametersInAll(w)),
       quantised_(w.trainable.base_bits > 0 ? BlockMatrixElements(w.architecture)
                                            : 0),
       trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
@@ -185,16 +184,20 @@ int64_t RankMemory::GradientsAboveLowest() const {
   const int64_t blocks =
       LayersWithBackward(w_) + a.decoder_layers + a.next_token_blocks;
   if (trained_ == 0 || blocks == 0) return 0;
-  const int64_t copies = EmbeddingCopies(w_);
-  int64_t above = (trained_ - copies) / blocks * (blocks - 1) +
-                  (a.untied_output ? copies / 2 : copies);
+  int64_t above = (trained_ - EmbeddingCopies(w_)) / blocks * (blocks - 1) +
+                  OutputCopies(w_);
   if (w_.trainable.everything()) {
     const bool tied = PredictsVocabulary(w_) && !a.untied_output;
     above = trained_ - BlockMatrixElements(a) / blocks -
             (tied ? 0 : a.vocabulary * a.word_width());
   }
+  return GradientBytesOfSome(above);
+}
+
+int64_t RankMemory::GradientBytesOfSome(int64_t parameters) const {
+  if (trained_ == 0) return 0;
   return static_cast<int64_t>(static_cast<double>(gradient_bytes_) *
-                              static_cast<double>(above) /
+                              static_cast<double>(parameters) /
                               static_cast<double>(trained_));
 }
 
@@ -236,16 +239,6 @@ int64_t RankMemory::StandingGradients() const {
   return standing ? gradient_bytes_ : 0;
 }
 
-// That of an output layer which trains beside adapters comes before any block's.
-int64_t RankMemory::OutputCopyGradients() const {
-  const int64_t copies = EmbeddingCopies(w_);
-  if (copies == 0 || trained_ == 0) return 0;
-  const int64_t of_output = w_.architecture.untied_output ? copies / 2 : copies;
-  return static_cast<int64_t>(static_cast<double>(gradient_bytes_) *
-                              static_cast<double>(of_output) /
-                              static_cast<double>(trained_));
-}
-
 Moment RankMemory::Loss(const ActivationBytes& activations) const {
   return DuringBackward(MemoryMoment::kBackwardStart,
                         {false,
@@ -264,7 +257,8 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
       MemoryMoment::kBackwardStart,
       {true,
        gathered_.at_block,
-       std::max(StandingGradients(), OutputCopyGradients()),
+       // An output layer that trains beside adapters has its own by then.
+       std::max(StandingGradients(), GradientBytesOfSome(OutputCopies(w_))),
        activations.kept + activations.anew,
        0,
        BlockGradientBytes(w_, a.expert_layers() > 0) + WidenedMatrixBytes(w_) +
@@ -308,9 +302,8 @@ Moment RankMemory::DuringBackward(MemoryMoment moment,
 
 Moment RankMemory::BackwardEnd() const {
   const Architecture& a = w_.architecture;
-  const bool everything = w_.trainable.everything();
+  const bool tables = EmbeddingsTrain(w_);
   // Sums of a divided table are of its share.
-  const bool tables = everything || w_.trainable.embeddings_beside_adapters;
   const bool whole_table = w_.accumulation > 1 && tables && !divided_;
   return {MemoryMoment::kBackwardEnd,
           {{{"parameters", Size(parameter_bytes_)},

@@ -83,8 +83,9 @@ class RankMemory {
   int64_t WeightCopyBytes(int64_t gathered) const;
   int64_t GradientBytesOf() const;
   int64_t StandingGradients() const;
-  int64_t OutputCopyGradients() const;
   int64_t GradientsAboveLowest() const;
+  // Of so many of the parameters that train.
+  int64_t GradientBytesOfSome(int64_t parameters) const;
   // What is sent to other ranks, and what of it stands to the end.
   int64_t BucketBytes() const;
   int64_t LastBucketBytes() const {

@@ -25,7 +25,8 @@ enum class PublishedUse {
   kFit,    // a model may be fitted to it, and is validated on it
   kCheck,  // compared, never fitted: arithmetic, bounds, too little known
   kShow,   // kept as data and shown beside an answer: accuracy, loss
-  kNone,  // wrong, contradicted or said twice; the corrections or `why` say how
+  // Wrong, contradicted or said twice; the corrections or `why` say how.
+  kNone,
 };
 
 struct PublishedOptimizer {

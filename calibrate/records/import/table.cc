@@ -510,20 +510,15 @@ std::string DeviceName(const std::string& text) {
   return text.find(" (assumed") == std::string::npos ? text : bare;
 }
 
-// Real tokens of a sequence of a benchmark, half of which is padding, as its
-// program computes them; nothing of other sequences.
+// Real tokens of a benchmark's sequence, which its program computes alone;
+// nothing of other sequences.
 std::optional<double> UnpaddedLengthOf(const TableRow& row) {
-  for (const HalfPadding& rule : RulesOfTables().half_padding) {
-    if (!Contains(row["stack_notes"], rule.words) ||
-        !Contains(Lowered(row["model"]), rule.model)) {
-      continue;
-    }
-    if (ContainsAny(Lowered(row["framework"]), rule.unpadded_by)) {
-      return rule.tokens;
-    }
+  const Benchmark* of = BenchmarkOf(row);
+  if (of == nullptr) return std::nullopt;
+  if (!ContainsAny(Lowered(row["framework"]), of->unpadded_by)) {
     throw Unused{"unpadded or packed sequences: real length not known"};
   }
-  return std::nullopt;
+  return of->tokens;
 }
 
 // Length and documents of a sequence as it is computed: whole, packed of

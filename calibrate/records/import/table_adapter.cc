@@ -114,9 +114,17 @@ void SetAdapterPlacing(const TableRow& row, model::Workload& workload) {
       ContainsAny(words, RulesOfTables().adapters_as_units);
   trainable.embeddings_beside_adapters =
       ContainsAny(words, RulesOfTables().embeddings_beside_adapters);
+  if (trainable.embeddings_beside_adapters &&
+      !model::EmbeddingsMayTrainBesideAdapters(workload.architecture)) {
+    throw Unused{"not predicted: such embeddings trained beside adapters"};
+  }
   trainable.base_by_operations =
       trainable.base_bits > 0 &&
       ContainsAny(words, RulesOfTables().base_by_operations);
+  if (trainable.base_by_operations &&
+      !model::OperationsMayWidenBase(workload.architecture)) {
+    throw Unused{"not predicted: such a base widened by operations"};
+  }
 }
 
 }  // namespace trainfare::calibrate

@@ -11,7 +11,8 @@ namespace trainfare::calibrate {
 // from its program's defaults; nothing where all trains. The architecture is
 // known. Throws Unused.
 void SetAdapter(const TableRow& row, model::Workload& workload);
-// How adapters are kept and gathered, and what is updated. Adapters, weights and stack are known.
+// How adapters are kept and gathered, and what is updated. Adapters, weights and
+// stack are known. Throws Unused.
 void SetAdapterPlacing(const TableRow& row, model::Workload& workload);
 
 }  // namespace trainfare::calibrate

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "model/error.h"
 #include "model/letters.h"
@@ -35,21 +37,16 @@ double SamplesOf(const TableRow& row) {
 double EvaluationShare(const TableRow& row,
                        const Workload& workload,
                        double samples_of_step) {
+  const Benchmark* of = BenchmarkOf(row);
+  if (of == nullptr) throw Unused{"holds evaluations besides steps"};
   constexpr double kForwardShare = 1.0 / 3.0;
-  for (const EvaluationRule& rule : RulesOfTables().evaluations) {
-    if (!Contains(row["stack_notes"], rule.words) ||
-        !Contains(model::Lowered(row["model"]), rule.model)) {
-      continue;
-    }
-    const auto step = static_cast<double>(rule.step);
-    const double trained = std::floor((static_cast<double>(rule.every) +
-                                       rule.every_of_batch * samples_of_step) /
-                                      step) *
-                           step;
-    return kForwardShare * static_cast<double>(rule.samples) *
-           static_cast<double>(workload.documents) / trained;
-  }
-  throw Unused{"holds evaluations besides steps"};
+  const auto step = static_cast<double>(of->every_step);
+  const double trained = std::floor((static_cast<double>(of->every) +
+                                     of->every_of_batch * samples_of_step) /
+                                    step) *
+                         step;
+  return kForwardShare * static_cast<double>(of->evaluated) *
+         static_cast<double>(workload.documents) / trained;
 }
 
 bool HoldsEvaluations(const TableRow& row, const MetricRule& metric) {
@@ -73,6 +70,16 @@ MemoryFigure FigureOf(Metric metric, const std::string& framework) {
 }
 
 }  // namespace
+
+const Benchmark* BenchmarkOf(const TableRow& row) {
+  const std::vector<Benchmark>& known = RulesOfTables().benchmarks;
+  const auto found =
+      std::find_if(known.begin(), known.end(), [&](const Benchmark& one) {
+        return Contains(row["stack_notes"], one.words) &&
+               Contains(model::Lowered(row["model"]), one.model);
+      });
+  return found == known.end() ? nullptr : &*found;
+}
 
 model::Seconds<> TimeOf(const TableRow& row,
                         const MetricRule& metric,

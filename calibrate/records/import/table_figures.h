@@ -23,6 +23,9 @@ struct UsedRow {
   double value = 0;  // in s, B, W or 1/s
 };
 
+// The benchmark that a row is of; nullptr where none is known.
+const Benchmark* BenchmarkOf(const TableRow& row);
+
 // The time of what is observed, from a value of a metric of times. Throws
 // Unused where the row does not say enough, InputError where the time is none.
 model::Seconds<> TimeOf(const TableRow& row,

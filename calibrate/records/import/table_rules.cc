@@ -80,11 +80,15 @@ void ReadRunRules(const YamlMap& root, TableRules& rules) {
 void ReadLengthRules(const YamlMap& root, TableRules& rules) {
   rules.packed_documents = root.Texts("packed_documents");
   rules.unpadded = root.Texts("unpadded");
-  rules.half_padding = ListOf(root, "half_padding", [](const YamlMap& map) {
-    return HalfPadding{map.Text("words"),
-                       map.Text("model"),
-                       map.Number("tokens", 1.0, 1e9),
-                       map.Texts("unpadded_by")};
+  rules.benchmarks = ListOf(root, "benchmarks", [](const YamlMap& map) {
+    return Benchmark{map.Text("words"),
+                     map.Text("model"),
+                     map.Number("tokens", 1.0, 1e9),
+                     map.Texts("unpadded_by"),
+                     map.Integer("evaluated", 1, model::kMostSamples),
+                     map.Integer("every", 1, model::kMostSamples),
+                     map.Number("every_of_batch", 0.0, 1e9),
+                     map.Integer("every_step", 1, model::kMostSamples)};
   });
   rules.read_off = ListOf(root, "read_off", [](const YamlMap& map) {
     return ReadOff{map.Text("words"), map.Number("noise", 0.0, 1.0)};
@@ -204,14 +208,6 @@ void ReadMetrics(const YamlMap& root, TableRules& rules) {
             one.OptionalFlag("holds_evaluations").value_or(false)};
       });
   rules.with_evaluations = root.Texts("with_evaluations");
-  rules.evaluations = ListOf(root, "evaluations", [](const YamlMap& map) {
-    return EvaluationRule{map.Text("words"),
-                          map.Text("model"),
-                          map.Integer("samples", 1, model::kMostSamples),
-                          map.Integer("every", 1, model::kMostSamples),
-                          map.Number("every_of_batch", 0.0, 1e9),
-                          map.Integer("step", 1, model::kMostSamples)};
-  });
   rules.whole_batches = root.Texts("whole_batches");
   rules.epochs = ListOf(root, "epochs", [](const YamlMap& map) {
     return EpochRule{map.Text("words"),

@@ -88,24 +88,18 @@ struct OptimizerRule {
   model::OptimizerKind kind = model::OptimizerKind::kAdamW;
 };
 
-// A benchmark's sequences, whose real tokens are known in the mean.
-struct HalfPadding {
+// A benchmark whose sequences and evaluations are known.
+struct Benchmark {
   std::string words;
   std::string model;
-  double tokens = 0;
+  double tokens = 0;                     // real ones of a sequence, in the mean
   std::vector<std::string> unpadded_by;  // programs that compute these alone
-};
-
-// What a rate that holds evaluations evaluates.
-struct EvaluationRule {
-  std::string words;
-  std::string model;
-  int64_t samples = 0;
-  // Samples trained in between: so many, and so many times those of a step,
-  // cut to a multiple.
+  // Samples evaluated; and trained in between: so many, and so many times those
+  // of a step, cut to a multiple.
+  int64_t evaluated = 0;
   int64_t every = 1;
   double every_of_batch = 0;
-  int64_t step = 1;
+  int64_t every_step = 1;
 };
 
 struct ReadOff {
@@ -168,8 +162,8 @@ struct ProgramAdapters {
   std::string words;
   int64_t rank = 0;
   std::vector<std::string> matrices;  // names of model::LoraMatrices
-  std::optional<model::Masters>
-      masters_alone;  // on one device, base in 16 bits
+  // On one device, over a base in 16 bits.
+  std::optional<model::Masters> masters_alone;
 };
 
 // How many samples an epoch has, by words of the notes.
@@ -257,9 +251,8 @@ struct TableRules {
   ByWord<std::string> unused_metrics;  // and why
   std::vector<std::string> packed_documents;
   std::vector<std::string> unpadded;
-  std::vector<HalfPadding> half_padding;
+  std::vector<Benchmark> benchmarks;
   std::vector<std::string> with_evaluations;
-  std::vector<EvaluationRule> evaluations;
   std::vector<std::string> whole_batches;
   std::vector<ReadOff> read_off;
   std::vector<std::string> unequal_lengths;

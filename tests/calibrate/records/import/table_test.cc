@@ -186,6 +186,27 @@ TEST_CASE("a run that was listed before is read once") {
   CHECK(table.unused.begin()->first == "a run that was listed before");
 }
 
+// A row that says what no workload has costs that row alone.
+TEST_CASE("what nobody widens or copies so is not predicted") {
+  const auto reason = [](const std::string& model,
+                         const std::string& adapter,
+                         const std::string& stack) {
+    const Table table = ParseTable(
+        "device,model,seq_len,batch_per_device,grad_accum,precision,adapter,"
+        "framework,stack_notes,task,metric,value,notes\n"
+        "A100-SXM4-80GB," +
+            model + ",256,1,8," + adapter + " rank 8,HF PEFT," + stack +
+            ",finetune,step_s,1,q_proj\n",
+        "t.csv");
+    REQUIRE(table.unused.size() == 1);
+    return table.unused.begin()->first;
+  };
+  CHECK(reason("mixtral-8x7b", "int4,qlora", "int4 GPTQ base") ==
+        "not predicted: such a base widened by operations");
+  CHECK(reason("bert-large", "bf16,lora", "method LoRA (emb)") ==
+        "not predicted: such embeddings trained beside adapters");
+}
+
 // 88,500 samples in steps of 32: 910 s are 0.329 s a step.
 TEST_CASE("epochs and power of a run within a limit") {
   const std::string header =
