@@ -95,6 +95,9 @@ struct StackRules {
   // FlashAttention-2 does, which LibTorch has; cuDNN's takes a generation's
   // own.
   bool synchronous_attention = false;
+
+  // Its kernels are written for GPUs: no other device has them.
+  bool of_gpus = false;
 };
 
 inline constexpr std::array kStackRules = {
@@ -128,7 +131,8 @@ inline constexpr std::array kStackRules = {
                .eager_outside = true,
                .autocasts = true,
                .experts = ExpertKernels::kSplit,
-               .synchronous_attention = true},
+               .synchronous_attention = true,
+               .of_gpus = true},
     // Wang et al. 2022 (LightSeq2); DeepSpeed's layers are alike.
     StackRules{.fusion = Fusion::kLightSeq,
                .block = BlockKernels::kHandFused,
@@ -138,7 +142,8 @@ inline constexpr std::array kStackRules = {
                .one_kernel_criterion = true,
                .launches = Launches::kByLibrary,
                .flat_layers = true,
-               .widens_parameters = true},
+               .widens_parameters = true,
+               .of_gpus = true},
     StackRules{.fusion = Fusion::kCompiled,
                .block = BlockKernels::kCompiled,
                .launches = Launches::kByGraph,
@@ -153,7 +158,8 @@ inline constexpr std::array kStackRules = {
                .autocasts = true,
                .chunks_loss = true,
                .experts = ExpertKernels::kLoop,
-               .synchronous_attention = true},
+               .synchronous_attention = true,
+               .of_gpus = true},
     // Triton kernels of unslothai/unsloth in an eager model, as
     // fms-acceleration takes them (FOAK: cross_entropy_loss.py,
     // rms_layernorm.py, rope_embedding.py).
@@ -163,7 +169,8 @@ inline constexpr std::array kStackRules = {
                .fuses_gate = false,
                .fuses_loss = true,
                .experts = ExpertKernels::kLoop,
-               .synchronous_attention = true},
+               .synchronous_attention = true,
+               .of_gpus = true},
     // NVIDIA's submissions to MLPerf: --cuda_graph_mode full_iteration
     // --fused_bias_fc --fused_bias_mha --fused_dropout_add of
     // mlcommons/training_results_v3.1@f33f9444, benchmarks/bert.
@@ -173,7 +180,8 @@ inline constexpr std::array kStackRules = {
                .packs_heads = true,
                .biases_in_products = true,
                .one_norm_gradient = true,
-               .launches = Launches::kOnce},
+               .launches = Launches::kOnce,
+               .of_gpus = true},
 };
 
 // A stack's row stands at its place among the stacks.

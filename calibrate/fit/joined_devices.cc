@@ -81,8 +81,9 @@ std::vector<const hardware::Instance*> HostsOfAlike(const Device& device) {
 }
 
 // A network that nobody named: as hosts of the catalog have it that carry the
-// device, with as many where there are any, else with the most; where none
-// carries it, as all hosts of several devices. The mean of the logarithms.
+// device, with as many where there are any, else a device's share of those with
+// the most; where none carries it, as all hosts of several devices. The mean of
+// the logarithms.
 HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
   const std::string& carried = device.part_of ? *device.part_of : device.name;
   const auto& catalog = hardware::InstanceCatalog::Shipped();
@@ -105,10 +106,15 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
       return host->count == count;
     });
   };
-  if (known) {
+  double share = 1.0;
+  if (known && has(local)) {
+    keep(local);
+  } else if (known) {
     int64_t most = 0;
     for (const auto* host : hosts) most = std::max(most, host->count);
-    keep(has(local) ? local : most);
+    keep(most);
+    share =
+        std::min(static_cast<double>(local) / static_cast<double>(most), 1.0);
   }
   double sum = 0;
   double squares = 0;
@@ -128,7 +134,7 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
                  : fmt::format("as hosts of {} have it", carried);
   network.wire.reach = hardware::InterconnectReach::kNetwork;
   network.wire.latency = facts.network_step;
-  network.wire.bandwidth = model::BytesPerSecond<>(std::exp(mean));
+  network.wire.bandwidth = model::BytesPerSecond<>(share * std::exp(mean));
   network.sigma = std::hypot(facts.ring_share_sigma,
                              std::max(facts.unnamed_network_sigma, spread));
   network.named = false;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <ostream>
+#include <utility>
 
 #include "hardware/files/foreign_text.h"
 #include "hardware/files/unit_text.h"
@@ -102,17 +103,19 @@ void ProgressLine::Run(const std::stop_token& stop) {
 void ProgressLine::Draw() {
   const std::string text =
       OneLine(ProgressText(so_far_, what_, note_), std::string::npos);
-  const std::string line(CutToWidth(text, *width_ - 1));
+  std::string line(CutToWidth(text, *width_ - 1));
+  if (line == drawn_) return;
   const size_t width = DisplayWidth(line);
-  log_ << '\r' << line << std::string(drawn_ > width ? drawn_ - width : 0, ' ')
+  const size_t before = DisplayWidth(drawn_);
+  log_ << '\r' << line << std::string(before > width ? before - width : 0, ' ')
        << std::flush;
-  drawn_ = width;
+  drawn_ = std::move(line);
 }
 
 void ProgressLine::Erase() {
-  if (drawn_ == 0) return;
-  log_ << '\r' << std::string(drawn_, ' ') << '\r' << std::flush;
-  drawn_ = 0;
+  if (drawn_.empty()) return;
+  log_ << '\r' << std::string(DisplayWidth(drawn_), ' ') << '\r' << std::flush;
+  drawn_.clear();
 }
 
 }  // namespace trainfare::hardware

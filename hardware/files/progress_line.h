@@ -65,7 +65,7 @@ class ProgressLine {
   std::string what_;
   std::string note_;
   std::chrono::steady_clock::time_point begin_;
-  size_t drawn_ = 0;     // columns of the line that stands there
+  std::string drawn_;    // the line that stands there
   std::jthread thread_;  // the last: it ends before what it draws
 };
 

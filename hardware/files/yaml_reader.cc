@@ -437,6 +437,25 @@ void Reader::Fail(std::string_view key, std::string_view message) const {
 
 void Reader::Fail(std::string_view message) const { FailAt(*node_, message); }
 
+void Reader::FailAbout(std::string_view message) const {
+  const Node* at = node_;
+  std::string_view path = message.substr(0, message.find(": "));
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('.'), path.size());
+    const auto entry = std::find_if(
+        at->entries.begin(), at->entries.end(), [&](const Node::Entry& one) {
+          return one.key == path.substr(0, end);
+        });
+    if (entry == at->entries.end()) break;
+    at = entry->value;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  throw InputError(at->origin.empty() ? file() : at->origin,
+                   at->line,
+                   at->column,
+                   std::string(message));
+}
+
 const std::string& Reader::file() const { return document_->file; }
 
 int Reader::line() const { return node_->line; }

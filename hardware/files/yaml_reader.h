@@ -156,6 +156,9 @@ class Reader {
   [[noreturn]] void Fail(std::string_view key, std::string_view message) const;
   // Throws at this map.
   [[noreturn]] void Fail(std::string_view message) const;
+  // A message that begins with the path of a key ("trainable.lora.rank:
+  // expected ..."), at that key, or at the innermost of its maps that is there.
+  [[noreturn]] void FailAbout(std::string_view message) const;
   const std::string& file() const;
   int line() const;  // of this map, from 1
   // Whether a setting says the value, and not the file.

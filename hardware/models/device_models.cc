@@ -10,6 +10,7 @@
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -121,6 +122,12 @@ void RequirePowerLimit(const Device& device, const model::Workload& workload) {
                     device.name,
                     got));
   }
+}
+
+model::Fusion StackOn(const Device& device, model::Fusion asked) {
+  return KindOf(device).compiles_graphs && model::RulesOf(asked).of_gpus
+             ? model::Fusion::kXla
+             : asked;
 }
 
 void RequireSupported(const Device& device,

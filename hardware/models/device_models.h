@@ -55,6 +55,10 @@ std::vector<ParameterInfo> ParametersOf(const Device& device);
 // Throws InputError when the device has no engine for the precision.
 void RequirePrecision(const Device& device, model::Precision precision);
 
+// The stack that a device's software makes of one: where it compiles graphs, a
+// model written with kernels of GPUs is compiled as any other.
+model::Fusion StackOn(const Device& device, model::Fusion asked);
+
 // Shapes that a run shows its devices.
 struct ShapePlan {
   int64_t distinct_lengths = 1;

@@ -62,6 +62,8 @@ struct Kind {
   bool profiles_engines = false;
   // Its training stack can compute activations anew.
   bool gradient_checkpointing = true;
+  // Its software compiles graphs, and takes no kernels of others.
+  bool compiles_graphs = false;
   // There are kernels that widen weights of few bits.
   bool few_bits = false;
   // What stochastic rounding costs on it is known.

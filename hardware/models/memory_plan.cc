@@ -7,6 +7,7 @@
 #include "model/activations.h"
 #include "model/bisection.h"
 #include "model/error.h"
+#include "model/parallel.h"
 #include "model/rounding.h"
 #include "model/stack_rules.h"
 
@@ -17,6 +18,8 @@ namespace {
 model::Workload OfCore(const Device& device, const model::Workload& workload) {
   model::Workload w = workload;
   w.batch = model::CeilDivide(workload.batch, device.cores);
+  // What ranks share, the cores of each share, too.
+  if (model::ShardsOf(w.parallel) > 1) w.parallel.data *= device.cores;
   w.optimizer.implementation = model::OptimizerImplementation::kFused;
   // However a graph was written or traced, what is kept is the compiler's.
   w.stack.fusion = model::Fusion::kCompiled;

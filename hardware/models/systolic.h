@@ -161,6 +161,7 @@ StepTime<T> SystolicStep(const Device& device,
 // The kind's row, and its formula by the name that all kinds share.
 struct SystolicKind {
   static constexpr Kind kRow{.parameters = kSystolicParameters,
+                             .compiles_graphs = true,
                              .plan_memory = PlanRecomputingMemory};
 
   template <class T>

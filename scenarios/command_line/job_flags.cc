@@ -6,6 +6,7 @@
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/commands/asked_job.h"
+#include "scenarios/job/scenario.h"
 #include "scenarios/job/scenario_text.h"
 
 namespace trainfare::scenarios {
@@ -63,7 +64,8 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
   app.add_option("--work",
                  overrides.work,
                  "What of a step is run; forward: passes of inference alone")
-      ->type_name(Choices<model::Work>());
+      ->type_name(Choices(
+          {model::ToText(kWorkOfJobs[0]), model::ToText(kWorkOfJobs[1])}));
 }
 
 void AddBaselineFlag(CLI::App& app, std::string& file) {

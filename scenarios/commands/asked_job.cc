@@ -112,7 +112,8 @@ void PadAsAsked(int64_t length, Scenario& scenario) {
   const auto longest = scenario.workload.architecture.max_sequence_length();
   if (longest && length > *longest) {
     throw InputError(
-        fmt::format("--seq: expected at most {}, the positions of {}, got {}",
+        fmt::format("--seq: padding: expected a length of at most {}, the "
+                    "positions of {}, got {}",
                     *longest,
                     scenario.workload.architecture.name,
                     length));
@@ -149,7 +150,23 @@ std::string NewScenarioText(const std::string& model,
 
 Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
   std::vector<YamlSetting> settings = SettingsOf(overrides);
-  if (!scenario.empty()) return LoadScenario(scenario, settings);
+  // The file's own padding is not asked for then, nor whether it suits a model
+  // that is not the file's.
+  if (!overrides.lengths.empty()) {
+    const char* flag = scenario.empty() ? "--length" : "--seq";
+    const int64_t length = overrides.lengths.front();
+    RequireCount(flag, length, model::kLongestSequence);
+    settings.insert(settings.begin(),
+                    {"padding", fmt::format("{{ static: {} }}", length), flag});
+  }
+  if (!scenario.empty()) {
+    Scenario job = LoadScenario(scenario, settings);
+    // The title speaks of the file's model.
+    if (overrides.model) {
+      job.title += fmt::format(", as {}", job.workload.architecture.name);
+    }
+    return job;
+  }
   if (!overrides.model) {
     throw UsageError(
         "expected a SCENARIO, or --model NAME with --samples N and --length N");
@@ -159,12 +176,9 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
         "--model: without a SCENARIO, expected also --samples N and --length "
         "N");
   }
-  const int64_t length = overrides.lengths.front();
-  settings.insert(
-      settings.begin(),
-      {"padding", fmt::format("{{ static: {} }}", length), "--length"});
   return ParseScenario(
-      NewScenarioText(*overrides.model, *overrides.samples, length),
+      NewScenarioText(
+          *overrides.model, *overrides.samples, overrides.lengths.front()),
       *overrides.model,
       settings);
 }

@@ -22,6 +22,8 @@ using model::Workload;
 struct Change {
   std::string_view words;
   bool (*apply)(Workload& w, int64_t devices);
+  // What it takes beside them where attention is latent.
+  std::string_view latent = "";
 };
 
 // Those that cost least come first.
@@ -56,9 +58,15 @@ constexpr auto kChanges = std::to_array<Change>({
      [](Workload& w, int64_t) {
        if (w.trainable.lora_rank > 0) return false;
        w.trainable.lora_rank = 16;
-       w.trainable.lora.query = w.trainable.lora.value = true;
+       model::LoraMatrices& lora = w.trainable.lora;
+       if (w.architecture.latent()) {
+         lora.key_value_down = lora.output = true;
+       } else {
+         lora.query = lora.value = true;
+       }
        return true;
-     }},
+     },
+     " --set trainable.lora.matrices=[key_value_down,output]"},
     {"--set trainable.lora.base_bits=4",
      [](Workload& w, int64_t) {
        return w.trainable.lora_rank > 0 &&
@@ -105,6 +113,9 @@ std::optional<std::string> Fewest(const FitQuestion& question,
       for (size_t i = 0; i < kChanges.size(); ++i) {
         if (((bits | always) >> i & 1U) == 0) continue;
         words += kChanges[i].words;
+        if (question.scenario.workload.architecture.latent()) {
+          words += kChanges[i].latent;
+        }
         words += ' ';
       }
       return fmt::format("{}({})", words, *outcome);

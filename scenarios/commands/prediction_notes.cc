@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hardware/files/unit_text.h"
+#include "model/stack_rules.h"
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"
@@ -249,6 +250,30 @@ void AddBatchNotes(const PredictionTarget& target,
   }
 }
 
+void AddStackNotes(const PredictionTarget& target,
+                   const JobEstimate& job,
+                   const Scenario& scenario,
+                   std::vector<Note>& notes) {
+  const model::Fusion asked = scenario.workload.stack.fusion;
+  const model::Workload& w = job.workload;
+  if (w.stack.fusion != asked) {
+    notes.push_back(fmt::format(
+        "stack {}: its kernels are GPUs' own; the compiler of {} has the model "
+        "without them, as stack {}",
+        model::ToText(asked),
+        target.predictor.device().name,
+        model::ToText(w.stack.fusion)));
+  }
+  if (w.architecture.experts > 0 &&
+      model::RulesOf(w).experts == model::ExpertKernels::kLoop) {
+    notes.push_back(fmt::format(
+        "stack {}: the {} experts of a block run one after another; --set "
+        "stack=compiled has one grouped product of all",
+        model::ToText(w.stack.fusion),
+        w.architecture.experts));
+  }
+}
+
 void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
   if (const auto& ranks = target.cluster.ranks) {
     const calibrate::RingFit& ring = ranks->network.alone;
@@ -425,6 +450,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
     notes.push_back(std::move(*note));
   }
   AddBatchNotes(target, jobs, scenario, notes);
+  AddStackNotes(target, jobs.front(), scenario, notes);
   AddLinkNotes(target, notes);
   AddPriceNotes(target, spot, notes);
   return notes;

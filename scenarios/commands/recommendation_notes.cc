@@ -209,6 +209,25 @@ std::optional<Note> CompileNote(const std::vector<Candidate>& candidates) {
       Caution::kCompileTimeUnknown);
 }
 
+// Devices that have not the stack's kernels, and what they are compared by.
+std::optional<Note> StackNote(const std::vector<Candidate>& candidates,
+                              const Scenario& scenario) {
+  const model::Fusion asked = scenario.workload.stack.fusion;
+  std::set<std::string> without;
+  for (const Candidate& c : candidates) {
+    if (c.job && c.job->workload.stack.fusion != asked) {
+      without.insert(c.device);
+    }
+  }
+  if (without.empty()) return std::nullopt;
+  return Note(
+      fmt::format("stack {}: its kernels are GPUs' own; compilers have the "
+                  "model without them, as stack {}, on {}",
+                  model::ToText(asked),
+                  model::ToText(model::Fusion::kXla),
+                  fmt::join(without, ", ")));
+}
+
 }  // namespace
 
 void AddNotes(const std::vector<Candidate>& candidates,
@@ -238,6 +257,9 @@ void AddNotes(const std::vector<Candidate>& candidates,
                               Caution::kStartUpAssumed);
   }
   if (auto note = CompileNote(candidates)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (auto note = StackNote(candidates, scenario)) {
     report.notes.push_back(std::move(*note));
   }
   if (!candidates.empty() && candidates.front().chosen) {

@@ -403,6 +403,13 @@ JobEstimate EstimateJob(const Scenario& scenario,
   ENSURE(cluster.hosts == 1 || cluster.network, "several hosts have a network");
   const calibrate::Predictor& predictor = memo.predictor();
   const Device& device = predictor.device();
+  const model::Fusion stack =
+      hardware::StackOn(device, scenario.workload.stack.fusion);
+  if (stack != scenario.workload.stack.fusion) {
+    Scenario here = scenario;
+    here.workload.stack.fusion = stack;
+    return EstimateJob(here, memo, cluster, detail);
+  }
   JobEstimate job = Begin(scenario, device, cluster);
   CountMemory(memo, job);
   LimitToHost(scenario, device, cluster, job);

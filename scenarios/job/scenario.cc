@@ -261,7 +261,7 @@ Scenario ReadScenario(const Reader& root) {
   try {
     model::Validate(w);
   } catch (const InputError& error) {
-    root.Fail(error.what());
+    root.FailAbout(error.what());
   }
   return s;
 }
@@ -440,12 +440,13 @@ std::string DescribeUpdate(const model::Workload& workload) {
 }
 
 model::Work WorkFromText(std::string_view text) {
-  for (const model::Work work :
-       {model::Work::kTraining, model::Work::kForward}) {
-    if (model::ToText(work) == text) return work;
+  std::vector<std::string_view> known;
+  for (const model::Work work : kWorkOfJobs) {
+    known.push_back(model::ToText(work));
+    if (known.back() == text) return work;
   }
-  throw InputError(
-      fmt::format("unknown work \"{}\"; known: training, forward", text));
+  throw InputError(fmt::format(
+      "unknown work \"{}\"; known: {}", text, fmt::join(known, ", ")));
 }
 
 }  // namespace trainfare::scenarios

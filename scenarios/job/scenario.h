@@ -3,6 +3,7 @@
 // A training job as a user writes it down: model, data, shape, optimizer.
 // scenarios/job/scenario_fields.h has every key.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -96,7 +97,9 @@ std::string Describe(const Padding& padding);
 // "adamw fused", or "forward passes only".
 std::string DescribeUpdate(const model::Workload& workload);
 
-// What of a step a job runs: "training" or "forward". Throws InputError.
+// What of a step a job may run. Throws InputError on another word.
+inline constexpr std::array kWorkOfJobs = {model::Work::kTraining,
+                                           model::Work::kForward};
 model::Work WorkFromText(std::string_view text);
 
 }  // namespace trainfare::scenarios

@@ -345,8 +345,8 @@ class BadInput(Case):
                     )  # fmt: skip
         self.refused(
             1,
-            "--seq: expected at most 512, the positions of bert-base-uncased, "
-            "got 513",
+            "--seq: padding: expected a length of at most 512, the positions of "
+            "bert-base-uncased, got 513",
             "predict",
             "emotion_bert_base",
             "--seq",

@@ -11,7 +11,7 @@
 namespace trainfare::model {
 namespace {
 
-Workload BertBase() {
+Workload BertToSend() {
   Workload w;
   w.architecture = FindArchitecture("bert-base-uncased");
   return w;
@@ -20,7 +20,7 @@ Workload BertBase() {
 }  // namespace
 
 TEST_CASE("half sends two bytes an element, however wide gradients are") {
-  const auto tensors = TrainableTensorsOf(BertBase());
+  const auto tensors = TrainableTensorsOf(BertToSend());
   const GradientCompression half{CompressionKind::kHalf, 0};
   const int64_t elements = 109'483'778;
   CHECK(SentOf({}, tensors, 4).bytes == 4 * elements);
@@ -34,7 +34,7 @@ TEST_CASE("half sends two bytes an element, however wide gradients are") {
 // 15360 each; biases and norms, 9984 elements, go whole.
 TEST_CASE("power_sgd sends two thin factors a matrix and vectors whole") {
   std::vector<ParameterTensor> block;
-  for (const ParameterTensor& tensor : TrainableTensorsOf(BertBase())) {
+  for (const ParameterTensor& tensor : TrainableTensorsOf(BertToSend())) {
     if (tensor.layer == 1) block.push_back(tensor);
   }
   const SentGradients sent = SentOf({CompressionKind::kPowerSgd, 4}, block, 4);
@@ -48,7 +48,7 @@ TEST_CASE("power_sgd sends two thin factors a matrix and vectors whole") {
 }
 
 TEST_CASE("half adds a cast before and one after every bucket") {
-  Workload w = BertBase();
+  Workload w = BertToSend();
   w.compression = {CompressionKind::kHalf, 0};
   std::vector<Kernel> kernels;
   AppendCompressionKernels(w, kernels);
@@ -64,7 +64,7 @@ TEST_CASE("half adds a cast before and one after every bucket") {
 
 // Three products of 2 n m r FLOPs a matrix.
 TEST_CASE("power_sgd adds three thin products a matrix") {
-  Workload w = BertBase();
+  Workload w = BertToSend();
   w.trainable.frozen_layers = 11;  // one block, the pooler, the classifier
   w.compression = {CompressionKind::kPowerSgd, 4};
   std::vector<Kernel> kernels;
@@ -78,7 +78,7 @@ TEST_CASE("power_sgd adds three thin products a matrix") {
 }
 
 TEST_CASE("compression runs once a step, however many micro-batches") {
-  Workload w = BertBase();
+  Workload w = BertToSend();
   const int64_t plain = ExpandKernels(w).Counts(Phase::kOptimizer).launches;
   w.compression = {CompressionKind::kHalf, 0};
   w.accumulation = 4;

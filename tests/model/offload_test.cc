@@ -11,6 +11,7 @@
 #include "model/trainable.h"
 #include "model/validate.h"
 #include "tests/model/llama_8b.h"
+#include "tests/model/refusal.h"
 
 namespace trainfare::model {
 namespace {
@@ -20,7 +21,7 @@ using llama_8b::kAll;
 using llama_8b::kBlock;
 using llama_8b::kRoot;
 
-Workload Llama(Shard shard, Offload offload, int64_t data = 1) {
+Workload OffloadedLlama(Shard shard, Offload offload, int64_t data = 1) {
   Workload w = llama_8b::Llama(shard, data);
   w.parallel.offload = offload;
   return w;
@@ -40,19 +41,10 @@ double AllOnHost(const Workload& w) {
   return bytes;
 }
 
-std::string Message(const Workload& w) {
-  try {
-    Validate(w);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace
 
 TEST_CASE("the optimizer of 8 B on the host: 2 bytes a parameter stay") {
-  const Workload w = Llama(Shard::kZero2, Offload::kOptimizer);
+  const Workload w = OffloadedLlama(Shard::kZero2, Offload::kOptimizer);
   CHECK(Held(w, "parameters") == 2.0 * kAll);
   CHECK(Held(w, "gradients") == 0.0);
   CHECK(Held(w, "master weights") == 0.0);
@@ -75,7 +67,7 @@ TEST_CASE("the optimizer of 8 B on the host: 2 bytes a parameter stay") {
 }
 
 TEST_CASE("parameters of 8 B on the host: two blocks and the root come") {
-  Workload w = Llama(Shard::kZero3, Offload::kParameters);
+  Workload w = OffloadedLlama(Shard::kZero3, Offload::kParameters);
   w.sequence_length = 16384;  // so that blocks are the worst, not the root
   CHECK(Held(w, "parameters") == 0.0);
   CHECK(Held(w, "gathered parameters") == 2.0 * (kRoot + 2 * kBlock));
@@ -87,20 +79,20 @@ TEST_CASE("parameters of 8 B on the host: two blocks and the root come") {
   CHECK(UpdatedFromHost(w) == 0);
 
   // FSDP's shard is that of the masters, and comes in fp32.
-  const Workload fsdp = Llama(Shard::kFsdp, Offload::kParameters);
+  const Workload fsdp = OffloadedLlama(Shard::kFsdp, Offload::kParameters);
   CHECK(ParametersFromHost(fsdp, units.blocks[0].unit) == 4 * kBlock);
   CHECK(OnHost(fsdp, "master weights") == 0.0);
   CHECK(OnHost(fsdp, "parameters") == 4.0 * kAll);
   CHECK(HostUpdateBytes(fsdp) == 28 * kAll);
 
   // Eight ranks have an eighth each, and as long an update together.
-  const Workload eight = Llama(Shard::kFsdp, Offload::kParameters, 8);
+  const Workload eight = OffloadedLlama(Shard::kFsdp, Offload::kParameters, 8);
   CHECK(AllOnHost(eight) == doctest::Approx(AllOnHost(fsdp) / 8));
   CHECK(GradientsToHost(eight, kAll) == kAll / 2);
 }
 
 TEST_CASE("frozen parameters come in their few bits, and stay as they are") {
-  Workload w = Llama(Shard::kFsdp, Offload::kParameters, 2);
+  Workload w = OffloadedLlama(Shard::kFsdp, Offload::kParameters, 2);
   w.trainable.lora_rank = 16;
   w.trainable.lora.query = w.trainable.lora.value = true;
   w.trainable.base_bits = 4;
@@ -117,7 +109,7 @@ TEST_CASE("frozen parameters come in their few bits, and stay as they are") {
 }
 
 TEST_CASE("activations on the host: two blocks' input is on its way") {
-  Workload w = Llama(Shard::kNone, Offload::kNone);
+  Workload w = OffloadedLlama(Shard::kNone, Offload::kNone);
   w.trainable.lora_rank = 8;
   w.trainable.lora.query = true;
   const double kept = 2.0 * 2048 * 4096;  // of one block
@@ -132,15 +124,16 @@ TEST_CASE("activations on the host: two blocks' input is on its way") {
 }
 
 TEST_CASE("what cannot be offloaded is refused in a line") {
-  CHECK(Message(Llama(Shard::kZero3, Offload::kParameters, 8)).empty());
-  CHECK(Message(Llama(Shard::kNone, Offload::kOptimizer)).empty());
-  CHECK(Message(Llama(Shard::kZero2, Offload::kParameters, 8)) ==
+  CHECK(RefusalOf(OffloadedLlama(Shard::kZero3, Offload::kParameters, 8))
+            .empty());
+  CHECK(RefusalOf(OffloadedLlama(Shard::kNone, Offload::kOptimizer)).empty());
+  CHECK(RefusalOf(OffloadedLlama(Shard::kZero2, Offload::kParameters, 8)) ==
         "parallel.offload: expected optimizer, or shard: zero3 or fsdp, got "
         "parameters with shard: zero2");
-  CHECK(Message(Llama(Shard::kFsdp, Offload::kOptimizer, 8))
+  CHECK(RefusalOf(OffloadedLlama(Shard::kFsdp, Offload::kOptimizer, 8))
             .starts_with("parallel.offload: expected parameters, got "
                          "optimizer with shard: fsdp"));
-  CHECK(Message(Llama(Shard::kNone, Offload::kOptimizer, 8)) ==
+  CHECK(RefusalOf(OffloadedLlama(Shard::kNone, Offload::kOptimizer, 8)) ==
         "parallel.offload: expected a shard over 8 ranks, got none");
   // One device keeps what it offloads, and nothing else of its ranks.
   const Parallel one =

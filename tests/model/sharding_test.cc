@@ -16,6 +16,7 @@
 #include "model/trainable.h"
 #include "model/validate.h"
 #include "tests/model/llama_8b.h"
+#include "tests/model/refusal.h"
 
 namespace trainfare::model {
 namespace {
@@ -25,19 +26,10 @@ using llama_8b::kAll;
 using llama_8b::kBlock;
 using llama_8b::kRoot;
 
-Workload Llama(Shard shard, int64_t data = 8) {
+Workload ShardedLlama(Shard shard, int64_t data = 8) {
   Workload w = llama_8b::Llama(shard, data);
   w.optimizer.implementation = OptimizerImplementation::kFused;
   return w;
-}
-
-std::string Message(const Workload& w) {
-  try {
-    Validate(w);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 ShardTask<double> Task(double gather, double compute, double reduce) {
@@ -49,7 +41,7 @@ ShardTask<double> Task(double gather, double compute, double reduce) {
 }  // namespace
 
 TEST_CASE("blocks and what is outside of them are a model's parameters") {
-  const ShardUnits units = ShardUnitsOf(Llama(Shard::kFsdp));
+  const ShardUnits units = ShardUnitsOf(ShardedLlama(Shard::kFsdp));
   CHECK(units.root.elements == kRoot);
   CHECK(units.root.trained == kRoot);
   REQUIRE(units.blocks.size() == 1);
@@ -63,7 +55,7 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
   for (const char* name :
        {"mixtral-8x7b", "deepseek-v2-lite", "transformer-base"}) {
     CAPTURE(name);
-    Workload w = Llama(Shard::kFsdp);
+    Workload w = ShardedLlama(Shard::kFsdp);
     w.architecture = FindArchitecture(name);
     w.trainable.lora_rank = 8;
     w.trainable.lora.output = w.trainable.lora.feed_forward_out = true;
@@ -80,7 +72,7 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
     CHECK(elements == TotalParameters(w.architecture) + AdapterParameters(w));
     CHECK(trained == TrainableParameters(w));
   }
-  Workload frozen = Llama(Shard::kZero3);
+  Workload frozen = ShardedLlama(Shard::kZero3);
   frozen.trainable.frozen_layers = 30;
   const ShardUnits units = ShardUnitsOf(frozen);
   REQUIRE(units.blocks.size() == 2);
@@ -94,7 +86,7 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
 
 // docs/models/counts.md, "8 bits".
 TEST_CASE("weights gathered in 8 bits, by hand") {
-  Workload w = Llama(Shard::kFsdp);
+  Workload w = ShardedLlama(Shard::kFsdp);
   w.fp8.gathered = true;
   CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0].unit) == 2 * kBlock);
   w.precision = Precision::kFp8;
@@ -104,19 +96,19 @@ TEST_CASE("weights gathered in 8 bits, by hand") {
   CHECK(GatheredBytes(w, units.root) == 2 * kRoot);
   w.parallel.shard = Shard::kZero1;
   CHECK(
-      Message(w).starts_with("fp8.gathered: expected false where nothing is "
-                             "gathered (parallel.shard: zero1), got true"));
+      RefusalOf(w).starts_with("fp8.gathered: expected false where nothing is "
+                               "gathered (parallel.shard: zero1), got true"));
   w.parallel.shard = Shard::kZero3;
   w.trainable.lora_rank = 8;
   w.trainable.lora.query = true;
   w.trainable.base_bits = 4;
   CHECK(
-      Message(w).starts_with("fp8.gathered: expected false beside a base of "
-                             "4 bits"));
+      RefusalOf(w).starts_with("fp8.gathered: expected false beside a base of "
+                               "4 bits"));
 }
 
 TEST_CASE("full sharding of 8 B over 8: 16 bytes a parameter over 8") {
-  Workload w = Llama(Shard::kFsdp);
+  Workload w = ShardedLlama(Shard::kFsdp);
   w.stack.fusion = Fusion::kEager;  // fp32 logits, three times
   w.sequence_length = 16384;
   CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardStart);
@@ -168,7 +160,7 @@ TEST_CASE("full sharding of 8 B over 8: 16 bytes a parameter over 8") {
 // same step whether narrow weights are asked for or autocast.
 TEST_CASE("FSDP in mixed precision computes on narrow weights") {
   for (const Fusion fusion : {Fusion::kEager, Fusion::kLiger}) {
-    Workload narrow = Llama(Shard::kFsdp);
+    Workload narrow = ShardedLlama(Shard::kFsdp);
     narrow.stack.fusion = fusion;
     Workload mixed = narrow;
     mixed.stack.narrow_weights = false;
@@ -191,7 +183,7 @@ TEST_CASE("FSDP in mixed precision computes on narrow weights") {
 // casts all of its own.
 TEST_CASE("compiled graphs gather what is narrow") {
   for (const Fusion fusion : {Fusion::kCompiled, Fusion::kXla}) {
-    Workload w = Llama(Shard::kFsdp);
+    Workload w = ShardedLlama(Shard::kFsdp);
     w.stack.fusion = fusion;
     w.stack.narrow_weights = false;
     const ShardUnit block = ShardUnitsOf(w).blocks.front().unit;
@@ -205,7 +197,7 @@ TEST_CASE("compiled graphs gather what is narrow") {
 }
 
 TEST_CASE("what each stage divides") {
-  Workload w = Llama(Shard::kNone);
+  Workload w = ShardedLlama(Shard::kNone);
   w.accumulation = 2;
   const auto held = [&](Shard shard) {
     w.parallel.shard = shard;
@@ -225,7 +217,7 @@ TEST_CASE("what each stage divides") {
 }
 
 TEST_CASE("adapters: the frozen weights are divided, few bits stay few") {
-  Workload w = Llama(Shard::kFsdp);
+  Workload w = ShardedLlama(Shard::kFsdp);
   w.trainable.lora_rank = 16;
   w.trainable.lora.query = true;
   const int64_t adapters = int64_t{32} * 16 * (4096 + 4096);
@@ -245,7 +237,7 @@ TEST_CASE("adapters: the frozen weights are divided, few bits stay few") {
 }
 
 TEST_CASE("adapters that are units of their own") {
-  Workload w = Llama(Shard::kFsdp);
+  Workload w = ShardedLlama(Shard::kFsdp);
   w.trainable.lora_rank = 16;
   w.trainable.lora.query = w.trainable.lora.key = true;
   w.trainable.lora.value = w.trainable.lora.output = true;
@@ -269,14 +261,14 @@ TEST_CASE("adapters that are units of their own") {
 // again, and to the gradients of these, until the backward pass ends.
 TEST_CASE("inputs of frozen blocks stand under FSDP") {
   const auto held = [](Shard shard, int64_t rank) {
-    Workload w = Llama(shard);
+    Workload w = ShardedLlama(shard);
     w.trainable.lora_rank = rank;
     w.trainable.lora.query = rank > 0;
     w.gradient_checkpointing = true;
     return Activations(w).lowest.held;
   };
   // 31 blocks above the lowest, 4096 numbers of 2 bytes a token.
-  const int64_t tokens = Llama(Shard::kFsdp).tokens();
+  const int64_t tokens = ShardedLlama(Shard::kFsdp).tokens();
   CHECK(held(Shard::kFsdp, 16) - held(Shard::kZero3, 16) ==
         2 * 31 * tokens * 4096 * 2);
   CHECK(held(Shard::kFsdp, 0) == held(Shard::kZero3, 0));
@@ -292,10 +284,10 @@ TEST_CASE("an update is of the share, without casts where masters are it") {
     return static_cast<double>(sum);
   };
   // AdamW in one pass: 4 tensors read, 3 written, fp32.
-  CHECK(bytes(Llama(Shard::kFsdp)) ==
+  CHECK(bytes(ShardedLlama(Shard::kFsdp)) ==
         doctest::Approx(7.0 * 4.0 * kAll / 8).epsilon(1e-6));
-  CHECK(bytes(Llama(Shard::kZero1)) ==
-        doctest::Approx(bytes(Llama(Shard::kNone)) / 8).epsilon(1e-6));
+  CHECK(bytes(ShardedLlama(Shard::kZero1)) ==
+        doctest::Approx(bytes(ShardedLlama(Shard::kNone)) / 8).epsilon(1e-6));
 }
 
 TEST_CASE("gathers hide behind the unit before them") {
@@ -386,26 +378,26 @@ TEST_CASE("gathers and sums over hosts and copies") {
 }
 
 TEST_CASE("ranks that cannot share are named") {
-  Workload w = Llama(Shard::kFsdp);
-  CHECK(Message(w).empty());
+  Workload w = ShardedLlama(Shard::kFsdp);
+  CHECK(RefusalOf(w).empty());
   w.parallel.replicate = 3;
-  CHECK(Message(w).starts_with(
+  CHECK(RefusalOf(w).starts_with(
       "parallel.replicate: expected a divisor of data = 8, got 3"));
   w.parallel.replicate = 8;
   CHECK(
-      Message(w).starts_with("parallel.shard: expected none where each of 8 "
-                             "ranks holds everything, got fsdp"));
+      RefusalOf(w).starts_with("parallel.shard: expected none where each of 8 "
+                               "ranks holds everything, got fsdp"));
   w.parallel = {1, Shard::kZero1, 1, true};
   CHECK(
-      Message(w).starts_with("parallel.shard: expected none where each of 1 "
-                             "rank holds everything, got zero1"));
+      RefusalOf(w).starts_with("parallel.shard: expected none where each of 1 "
+                               "rank holds everything, got zero1"));
   w.parallel = {8, Shard::kZero1, 1, false};
-  CHECK(Message(w).starts_with("parallel.reshard_after_forward: "));
+  CHECK(RefusalOf(w).starts_with("parallel.reshard_after_forward: "));
   w.parallel = {8, Shard::kNone, 2, true};
-  CHECK(Message(w).starts_with("parallel.replicate: expected 1 without"));
+  CHECK(RefusalOf(w).starts_with("parallel.replicate: expected 1 without"));
   w.parallel = {8, Shard::kZero1, 1, true};
   w.compression.kind = CompressionKind::kHalf;
-  CHECK(Message(w).starts_with("gradient_compression: expected none"));
+  CHECK(RefusalOf(w).starts_with("gradient_compression: expected none"));
 
   CHECK(OverDevices({}, 4).data == 4);
   CHECK(OverDevices({0, Shard::kFsdp, 1, true}, 1) == Parallel{});

@@ -19,7 +19,7 @@
 namespace trainfare::model {
 namespace {
 
-Workload BertBase() {
+Workload BertToTrain() {
   Workload w;
   w.architecture = FindArchitecture("bert-base-uncased");
   w.batch = 8;
@@ -28,13 +28,13 @@ Workload BertBase() {
 }
 
 Workload Frozen(int64_t layers) {
-  Workload w = BertBase();
+  Workload w = BertToTrain();
   w.trainable.frozen_layers = layers;
   return w;
 }
 
 Workload Lora(int64_t rank) {
-  Workload w = BertBase();
+  Workload w = BertToTrain();
   w.trainable.lora_rank = rank;
   w.trainable.lora.query = true;
   w.trainable.lora.value = true;
@@ -312,7 +312,7 @@ TEST_CASE("blocks below the first that trains have no backward pass") {
         6 * 2 * (linear + attention) + head);
   CHECK(MatrixFlops(Frozen(12), Phase::kBackward) == head);
   CHECK(MatrixFlops(Frozen(6), Phase::kForward) ==
-        MatrixFlops(BertBase(), Phase::kForward));
+        MatrixFlops(BertToTrain(), Phase::kForward));
 }
 
 // With adapters: the input gradient of every frozen map (once its forward), all
@@ -324,7 +324,7 @@ TEST_CASE("adapters cost thin products and save the weight gradients") {
   const int64_t adapter = 2 * 1024 * 8 * (768 + 768);
   const Workload w = Lora(8);
   CHECK(MatrixFlops(w, Phase::kForward) -
-            MatrixFlops(BertBase(), Phase::kForward) ==
+            MatrixFlops(BertToTrain(), Phase::kForward) ==
         12 * 2 * adapter);
   // Pooler: input gradient alone; classifier: both.
   const int64_t head = 2 * 8 * 768 * 768 + 2 * 2 * 8 * 2 * 768;
@@ -338,7 +338,7 @@ TEST_CASE("adapters cost thin products and save the weight gradients") {
 }
 
 TEST_CASE("blocks that are computed again pass forward once more each") {
-  Workload w = BertBase();
+  Workload w = BertToTrain();
   const auto backward = [&] { return MatrixFlops(w, Phase::kBackward); };
   const int64_t none = backward();
   w.gradient_checkpointing = true;
@@ -363,7 +363,7 @@ TEST_CASE("blocks that are computed again pass forward once more each") {
   w.gradient_checkpointing = true;
   w.checkpointed_blocks = 13;
   CHECK_THROWS_AS(Validate(w), InputError);
-  w = BertBase();
+  w = BertToTrain();
   w.architecture = FindArchitecture("transformer-base");
   w.gradient_checkpointing = true;
   w.checkpointed_blocks = 1;
@@ -371,7 +371,7 @@ TEST_CASE("blocks that are computed again pass forward once more each") {
 }
 
 TEST_CASE("model FLOPs of a step are three forward passes, or what trains") {
-  Workload w = BertBase();
+  Workload w = BertToTrain();
   CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));
   w.trainable.frozen_layers = 12;
   CHECK(StepModelFlops(w) ==
@@ -394,7 +394,7 @@ TEST_CASE("the update visits what trains") {
 
 TEST_CASE("gradients and state are of what trains, weights of all") {
   const MemorySurroundings none;
-  Workload full = BertBase();
+  Workload full = BertToTrain();
   full.optimizer = {OptimizerKind::kAdamW, OptimizerImplementation::kFused};
   Workload lora = full;
   lora.trainable = Lora(8).trainable;
@@ -422,7 +422,7 @@ TEST_CASE("a frozen matrix keeps no input") {
   const int64_t tokens = 1024;
   const int64_t saved = tokens * (768 + 768 + 3072) * 4;
   const int64_t inner = 2 * tokens * 8 * 4;
-  CHECK(LayerActivationBytes(BertBase()) - LayerActivationBytes(Lora(8)) ==
+  CHECK(LayerActivationBytes(BertToTrain()) - LayerActivationBytes(Lora(8)) ==
         saved - inner);
 }
 

@@ -33,8 +33,8 @@ std::string Bytes(const std::string& path) {
 }
 
 // A model of a few weights, and what trains it.
-struct Small {
-  Small() {
+struct SmallModel {
+  SmallModel() {
     const ScratchFile file("config.json");
     const PretrainedConfig config = ReadConfig(file.FolderWith(kSmall));
     transformer =
@@ -42,8 +42,8 @@ struct Small {
     optimizer =
         MakeOptimizer(transformer->TrainedParameters(), OptimizerOptions());
   }
-  static Small& Get() {
-    static Small small;
+  static SmallModel& Get() {
+    static SmallModel small;
     return small;
   }
 
@@ -63,12 +63,12 @@ void ReadModelConfig(std::string_view bytes) {
 
 void ReadWeights(std::string_view bytes) {
   static const ScratchFile file("model.safetensors");
-  LoadWeights(file.FolderWith(bytes), *Small::Get().transformer);
+  LoadWeights(file.FolderWith(bytes), *SmallModel::Get().transformer);
 }
 
 void ReadCheckpoint(std::string_view bytes) {
   static const ScratchFile file("checkpoint.safetensors");
-  Small& small = Small::Get();
+  SmallModel& small = SmallModel::Get();
   LoadCheckpoint(
       file.With(bytes), small.run, *small.transformer, *small.optimizer);
 }
@@ -108,7 +108,7 @@ DOCTEST_TEST_CASE("mutated files: configurations of models") {
 DOCTEST_TEST_CASE("mutated files: weights") {
   const ScratchFile file("model.safetensors");
   const std::string path = file.With("");
-  SaveTensors(path, Small::Get().transformer->parameters());
+  SaveTensors(path, SmallModel::Get().transformer->parameters());
   DOCTEST_CHECK_NOTHROW(ReadWeights(Bytes(path)));
   fuzz::CheckMutated({"weights", ReadWeights}, {Bytes(path)}, kShort);
 }
@@ -116,7 +116,7 @@ DOCTEST_TEST_CASE("mutated files: weights") {
 DOCTEST_TEST_CASE("mutated files: checkpoints") {
   const ScratchFile file("checkpoint.safetensors");
   const std::string path = file.With("");
-  const Small& small = Small::Get();
+  const SmallModel& small = SmallModel::Get();
   Checkpoint checkpoint;
   checkpoint.run = small.run;
   checkpoint.step = 7;

@@ -42,10 +42,10 @@ std::vector<Parameter> MakeParameters(at::ScalarType type) {
           {"layer.bias", bias.requires_grad_(true)}};
 }
 
-at::Tensor Gradient(int step,
-                    size_t index,
-                    at::IntArrayRef sizes,
-                    at::ScalarType type) {
+at::Tensor NarrowGradient(int step,
+                          size_t index,
+                          at::IntArrayRef sizes,
+                          at::ScalarType type) {
   at::manual_seed(100 * static_cast<uint64_t>(step) + index);
   return at::randn(sizes).to(type);
 }
@@ -69,7 +69,7 @@ std::vector<at::Tensor> After(int steps,
     for (size_t i = 0; i < parameters.size(); ++i) {
       const at::Tensor& value = parameters[i].value;
       value.mutable_grad() =
-          Gradient(step, i, value.sizes(), type) * loss_scale;
+          NarrowGradient(step, i, value.sizes(), type) * loss_scale;
     }
     optimizer->Step(loss_scale);
     optimizer->ZeroGradients();
@@ -93,12 +93,14 @@ std::vector<at::Tensor> Reference(int steps,
   const std::vector<Parameter> parameters = MakeParameters(type);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& value = parameters[i].value;
-    result.push_back(PublishedUpdates(
-        options,
-        value,
-        i == 0 ? options.weight_decay : 0.0,
-        steps,
-        [&](int step) { return Gradient(step, i, value.sizes(), type); }));
+    result.push_back(PublishedUpdates(options,
+                                      value,
+                                      i == 0 ? options.weight_decay : 0.0,
+                                      steps,
+                                      [&](int step) {
+                                        return NarrowGradient(
+                                            step, i, value.sizes(), type);
+                                      }));
   }
   return result;
 }

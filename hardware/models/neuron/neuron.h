@@ -324,6 +324,7 @@ struct NeuronKind {
   static constexpr Kind kRow{.parameters = kNeuronParameters,
                              .profiles_engines = true,
                              .gradient_checkpointing = false,
+                             .compiles_graphs = true,
                              .stochastic_rounding = true,
                              .plan_memory = PlanCoresMemory};
 

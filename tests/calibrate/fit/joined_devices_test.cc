@@ -16,13 +16,10 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "tests/calibrate/fit/near.h"
 
 namespace trainfare::calibrate {
 namespace {
-
-doctest::Approx Near(double value, double tolerance = 1e-9) {
-  return doctest::Approx(value).epsilon(tolerance).scale(0);
-}
 
 const hardware::Device& Gpu() {
   return hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
@@ -54,7 +51,7 @@ model::Seconds<> StepOf(const Observation& row,
 }
 
 // What the synthetic rows are made with.
-JoinedNumbers Truth() {
+JoinedNumbers JoinedTruth() {
   JoinedNumbers numbers = NumbersOf(Gpu().kind, {});
   numbers.ring_share = 0.05;
   numbers.rank_host = model::Second(0.02);
@@ -131,7 +128,7 @@ TEST_CASE("a fit made of rows over several devices alone") {
       for (const int64_t devices : {2, 8}) {
         rows.push_back(Row(name, batch, devices));
         rows.back().workload.stack.fusion = model::Fusion::kLightSeq;
-        rows.back().measured = StepOf(rows.back(), datasheet, Truth());
+        rows.back().measured = StepOf(rows.back(), datasheet, JoinedTruth());
       }
     }
   }
@@ -152,7 +149,7 @@ TEST_CASE("a fit made of rows over several devices alone") {
     Observation other = Row("bert-large", 8, devices);
     other.workload.stack.fusion = model::Fusion::kLightSeq;
     CHECK(StepOf(other, fitted, fitted.joined()).base() ==
-          Near(StepOf(other, datasheet, Truth()).base(), 0.03));
+          Near(StepOf(other, datasheet, JoinedTruth()).base(), 0.03));
   }
   CHECK(fitted.GradeOverRanks(rows[0].workload, 2, 1) == Grade::kMeasured);
   CHECK(fitted.GradeOverRanks(rows[0].workload, 4, 1) == Grade::kInterpolated);
@@ -208,6 +205,19 @@ TEST_CASE("a network of hosts of devices alike") {
   // One of more clock and power is another.
   CHECK(network("v100_sxm3_32gb_dgx2h").wire.name ==
         "as hosts of other devices have it");
+}
+
+// No host of one B200 or of two of them says what network it has: a share of
+// that of a host of eight.
+TEST_CASE("a small host has its share of a large one's network") {
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("b200_sxm");
+  const auto bandwidth = [&](int64_t local) {
+    return NetworkOf(device, local, nullptr, std::nullopt)
+        .wire.bandwidth.base();
+  };
+  CHECK(bandwidth(1) == Near(bandwidth(8) / 8.0));
+  CHECK(bandwidth(2) == Near(bandwidth(8) / 4.0));
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ BoundedParameter Wide(double prior, double sigma) {
 
 // Times of steps t(x) = exp(a) + exp(b) x^exp(c) for x from 1 to 2^(n - 1), as
 // a launch-bound part and one that grows; four readings a run, 3 % of noise.
-struct Synthetic {
-  explicit Synthetic(size_t runs, double outlier = 0.0)
+struct SyntheticProblem {
+  explicit SyntheticProblem(size_t runs, double outlier = 0.0)
       : problem({Wide(0.2, 1.0), Wide(-3.0, 1.0), Wide(0.1, 0.3)}, 2.0) {
     std::mt19937 random(7);
     std::normal_distribution<double> noise(0.0, 0.03);
@@ -59,7 +59,7 @@ struct Synthetic {
 
 // How far the left-out times by leverage are from those of full refits, at
 // most, of their logs.
-double WorstDifference(const Synthetic& data) {
+double WorstDifference(const SyntheticProblem& data) {
   std::string message;
   const auto posterior =
       FindPosterior(data.problem, PriorPositions(data.problem), &message);
@@ -75,8 +75,8 @@ double WorstDifference(const Synthetic& data) {
     REQUIRE(refit.has_value());
     const double x = std::exp2(static_cast<double>(run % 12));
     worst = std::max(worst,
-                     std::abs(Synthetic::LogTime(*without[run], x) -
-                              Synthetic::LogTime(refit->positions, x)));
+                     std::abs(SyntheticProblem::LogTime(*without[run], x) -
+                              SyntheticProblem::LogTime(refit->positions, x)));
   }
   return worst;
 }
@@ -84,11 +84,11 @@ double WorstDifference(const Synthetic& data) {
 TEST_CASE("runs left out by leverage are as their full refits") {
   // Far below what a run scatters by, 3 %: a fifth of it.
   constexpr double kAllowed = 0.2 * 0.03;
-  CHECK(WorstDifference(Synthetic(8)) < kAllowed);
-  CHECK(WorstDifference(Synthetic(24)) < kAllowed);
-  CHECK(WorstDifference(Synthetic(96)) < kAllowed);
+  CHECK(WorstDifference(SyntheticProblem(8)) < kAllowed);
+  CHECK(WorstDifference(SyntheticProblem(24)) < kAllowed);
+  CHECK(WorstDifference(SyntheticProblem(96)) < kAllowed);
   // With one run that is off by 60 %, which the robust loss lets go.
-  CHECK(WorstDifference(Synthetic(24, 0.5)) < kAllowed);
+  CHECK(WorstDifference(SyntheticProblem(24, 0.5)) < kAllowed);
 }
 
 TEST_CASE("of a mean the left-out mean is that of the others, exactly") {

@@ -21,7 +21,9 @@ using model::Precision;
 using model::Watt;
 using model::Watts;
 
-const Device& V100() { return DeviceCatalog::Shipped().Find("v100_pcie_16gb"); }
+const Device& V100Board() {
+  return DeviceCatalog::Shipped().Find("v100_pcie_16gb");
+}
 
 model::Workload Job(Precision precision, int64_t batch) {
   model::Workload w;
@@ -35,14 +37,15 @@ model::Workload Job(Precision precision, int64_t batch) {
 // What a board draws whose factors are these, by the shares of the fit.
 PowerObservation Drawn(const model::Workload& workload,
                        const FittedPower& truth) {
-  const auto step = Predictor(V100(), PriorFit(V100())).Time(workload);
+  const auto step =
+      Predictor(V100Board(), PriorFit(V100Board())).Time(workload);
   const auto shares = hardware::BusySharesOf(step);
   PowerObservation observation;
   observation.label = "drawn";
-  observation.device = V100().name;
+  observation.device = V100Board().name;
   observation.workload = workload;
   observation.measured =
-      MeanPowerOf(V100(), workload, shares.products, shares.others, &truth)
+      MeanPowerOf(V100Board(), workload, shares.products, shares.others, &truth)
           ->mean;
   observation.relative_noise = 0.001;
   return observation;
@@ -59,7 +62,7 @@ TEST_CASE("a board's power is found again from its runs") {
     runs.push_back(Drawn(Job(Precision::kFp32, batch), truth));
     runs.push_back(Drawn(Job(Precision::kFp16, batch), truth));
   }
-  const auto power = FitPower(V100(), PriorFit(V100()), runs);
+  const auto power = FitPower(V100Board(), PriorFit(V100Board()), runs);
   REQUIRE(power.has_value());
   // The priors hold a little.
   CHECK(power->products == doctest::Approx(0.92).epsilon(0.02));
@@ -70,10 +73,11 @@ TEST_CASE("a board's power is found again from its runs") {
 }
 
 TEST_CASE("power without a run of the device is the datasheet's") {
-  CHECK_FALSE(FitPower(V100(), PriorFit(V100()), {}).has_value());
+  CHECK_FALSE(FitPower(V100Board(), PriorFit(V100Board()), {}).has_value());
   PowerObservation other = Drawn(Job(Precision::kFp32, 16), {});
   other.device = "t4";
-  CHECK_FALSE(FitPower(V100(), PriorFit(V100()), {other}).has_value());
+  CHECK_FALSE(
+      FitPower(V100Board(), PriorFit(V100Board()), {other}).has_value());
 }
 
 TEST_CASE("power stays between rest and limit, and errors widen it") {
@@ -81,18 +85,18 @@ TEST_CASE("power stays between rest and limit, and errors widen it") {
   most.products = 9.0;
   most.others = 9.0;
   const auto limit =
-      MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.7, 0.3, &most);
-  CHECK(limit->mean.base() == doctest::Approx(V100().max_power->base()));
+      MeanPowerOf(V100Board(), Job(Precision::kFp32, 8), 0.7, 0.3, &most);
+  CHECK(limit->mean.base() == doctest::Approx(V100Board().max_power->base()));
   const auto rest =
-      MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.0, 0.0, &most);
-  CHECK(rest->mean.base() == doctest::Approx(V100().idle_power->base()));
+      MeanPowerOf(V100Board(), Job(Precision::kFp32, 8), 0.0, 0.0, &most);
+  CHECK(rest->mean.base() == doctest::Approx(V100Board().idle_power->base()));
   FittedPower sure;
   sure.scatter = 0.05;
   FittedPower unsure = sure;
   unsure.products_error = 0.1;
-  CHECK(MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.7, 0.2, &unsure)
+  CHECK(MeanPowerOf(V100Board(), Job(Precision::kFp32, 8), 0.7, 0.2, &unsure)
             ->log_sigma >
-        MeanPowerOf(V100(), Job(Precision::kFp32, 8), 0.7, 0.2, &sure)
+        MeanPowerOf(V100Board(), Job(Precision::kFp32, 8), 0.7, 0.2, &sure)
             ->log_sigma);
 }
 

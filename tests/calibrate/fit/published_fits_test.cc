@@ -29,16 +29,16 @@ namespace {
 
 using hardware::DeviceCatalog;
 
-constexpr const char* kFits = TRAINFARE_ROOT "/calibrate/fits";
+constexpr const char* kFitFolder = TRAINFARE_ROOT "/calibrate/fits";
 
-const Published& All() {
+const Published& AllPublished() {
   static const Published published =
       LoadPublished(TRAINFARE_ROOT "/scenarios/published");
   return published;
 }
 
 const ObservationFiles& Records() {
-  static const ObservationFiles records = RecordsOf(All());
+  static const ObservationFiles records = RecordsOf(AllPublished());
   return records;
 }
 
@@ -47,13 +47,13 @@ bool IsOfPublishedFigures(const Fit& fit) {
   if (fit.runs.empty()) return false;
   for (const FittedRun& run : fit.runs) {
     const std::string name = run.label.substr(0, run.label.find('/'));
-    if (!All().runs.contains(name)) return false;
+    if (!AllPublished().runs.contains(name)) return false;
   }
   return true;
 }
 
 Fit Shipped(const char* name) {
-  return LoadFit(fmt::format("{}/{}.yaml", kFits, name));
+  return LoadFit(fmt::format("{}/{}.yaml", kFitFolder, name));
 }
 
 Fit Made(const char* device) {
@@ -68,7 +68,7 @@ Fit Made(const char* device) {
 
 TEST_CASE("shipped fits of published figures are what a command makes") {
   int64_t compared = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kFits)) {
+  for (const auto& entry : std::filesystem::directory_iterator(kFitFolder)) {
     if (entry.path().extension() != ".yaml") continue;
     const Fit shipped = LoadFit(entry.path().string());
     if (!IsOfPublishedFigures(shipped)) continue;
@@ -166,7 +166,8 @@ TEST_CASE("a fit that rests on two numbers has a wide interval") {
   CHECK(fit.provenance.observations == 2);
   const Predictor predictor(DeviceCatalog::Shipped().Find("sambanova_sn10"),
                             fit);
-  model::Workload other = WorkloadOf(All().runs.at("sambanova_ntasks8"));
+  model::Workload other =
+      WorkloadOf(AllPublished().runs.at("sambanova_ntasks8"));
   other.batch = 64;
   const StepPrediction prediction = predictor.Predict(other);
   CHECK(prediction.grade == Grade::kExtrapolated);

@@ -14,15 +14,12 @@
 #include "model/error.h"
 #include "model/offload.h"
 #include "model/presets.h"
+#include "tests/calibrate/fit/near.h"
 
 namespace trainfare::calibrate {
 namespace {
 
-doctest::Approx Near(double value, double tolerance = 1e-9) {
-  return doctest::Approx(value).epsilon(tolerance).scale(0);
-}
-
-hardware::Device Processor() {
+hardware::Device RankedProcessor() {
   hardware::Device device = hardware::HostCpu();
   device.reported_name = "Example 9000";
   return device;
@@ -66,7 +63,7 @@ MeasuredRun Run(const model::Workload& workload,
 
 // Two ranks of a thread each on a processor of two, by a ring of 0.1 ms and
 // 1 GB/s that half computation slows twofold.
-RankFit Truth() {
+RankFit RankTruth() {
   RankFit truth;
   truth.network.ranks = 2;
   truth.network.alone.ring = {model::Second(1e-4),
@@ -79,7 +76,7 @@ RankFit Truth() {
   return truth;
 }
 
-RankRecords Synthetic(const hardware::Device& device) {
+RankRecords SyntheticRecords(const hardware::Device& device) {
   RankRecords records;
   records.source = "synthetic.jsonl";
   for (const double size : {1e6, 4e6, 25e6}) {
@@ -90,7 +87,7 @@ RankRecords Synthetic(const hardware::Device& device) {
   for (const char* name : {"bert-mini", "bert-small", "bert-medium"}) {
     const model::Workload workload = Work(name, 8);
     const RankStepTime step =
-        StepOverRanks(workload, predictor.Time(workload), Truth());
+        StepOverRanks(workload, predictor.Time(workload), RankTruth());
     MeasuredRun run = Run(workload, 2, 1);
     Sample sample;
     sample.step = step.total();
@@ -111,8 +108,9 @@ RankRecords Synthetic(const hardware::Device& device) {
 }  // namespace
 
 TEST_CASE("a group of ranks is found again from records of it") {
-  const hardware::Device device = Processor();
-  const RankFits fits = FitRanks(device, PriorFit(device), Synthetic(device));
+  const hardware::Device device = RankedProcessor();
+  const RankFits fits =
+      FitRanks(device, PriorFit(device), SyntheticRecords(device));
   CHECK(fits.notes.empty());
   REQUIRE(fits.groups.size() == 1);
   const RankFit& group = fits.groups.front();
@@ -145,7 +143,7 @@ TEST_CASE("a group of ranks is found again from records of it") {
 // -0.6931 (1 / 0.3^2 = 11.1): (400 x -0.7419 + 11.1 x -0.6931) / 411.1 =
 // -0.7406, share 0.477 +- 4.9 %.
 TEST_CASE("a share, by hand") {
-  const hardware::Device device = Processor();
+  const hardware::Device device = RankedProcessor();
   const model::Workload workload = Work("bert-mini", 8);
   const auto alone = Predictor(device).Time(workload).total();
   RankRecords records;
@@ -255,15 +253,15 @@ TEST_CASE("a host that nobody timed is as its kind's, and as open") {
   graph.stack.fusion = model::Fusion::kGraphs;
   CHECK(StepOverRanks(graph, alone, open).host.base() == 0.0);
   // A processor's ranks are in its own times.
-  const hardware::Device processor = Processor();
-  CHECK(FitRanks(processor, PriorFit(processor), Synthetic(processor))
+  const hardware::Device processor = RankedProcessor();
+  CHECK(FitRanks(processor, PriorFit(processor), SyntheticRecords(processor))
             .groups[0]
             .host.base() == 0.0);
 }
 
 TEST_CASE("parts of a step that shares state add up, each with what it sends") {
-  const hardware::Device device = Processor();
-  RankFit ranks = Truth();
+  const hardware::Device device = RankedProcessor();
+  RankFit ranks = RankTruth();
   model::Workload workload = Work("bert-tiny", 4);
   const auto alone = Predictor(device).Time(workload);
   const auto step = [&](model::Shard shard) {
@@ -295,13 +293,13 @@ TEST_CASE("parts of a step that shares state add up, each with what it sends") {
 // Each adapter's two matrices are gathered forward, again and backward, and
 // summed, and nothing hides it: as worked in docs/models/sharding.md.
 TEST_CASE("adapters that are units of their own cost their host's time") {
-  const hardware::Device device = Processor();
+  const hardware::Device device = RankedProcessor();
   model::Workload workload = Work("bert-tiny", 4);
   workload.gradient_checkpointing = true;
   workload.accumulation = 2;
   workload.trainable.lora_rank = 8;
   workload.trainable.lora.query = workload.trainable.lora.value = true;
-  const RankFit ranks = Truth();
+  const RankFit ranks = RankTruth();
   workload.parallel.data = ranks.network.ranks;
   const auto exposed = [&](model::Shard shard, bool as_units) {
     workload.parallel.shard = shard;
@@ -318,8 +316,8 @@ TEST_CASE("adapters that are units of their own cost their host's time") {
 }
 
 TEST_CASE("times of a step over ranks without how sure they are") {
-  const hardware::Device device = Processor();
-  const RankFit ranks = Truth();
+  const hardware::Device device = RankedProcessor();
+  const RankFit ranks = RankTruth();
   model::Workload workload = Work("bert-tiny", 4);
   const auto alone = Predictor(device).Time(workload);
   for (const model::Shard shard :
@@ -344,8 +342,8 @@ TEST_CASE("times of a step over ranks without how sure they are") {
 }
 
 TEST_CASE("one size or no all-reduces: no ring, and it is said") {
-  const hardware::Device device = Processor();
-  RankRecords records = Synthetic(device);
+  const hardware::Device device = RankedProcessor();
+  RankRecords records = SyntheticRecords(device);
   records.collectives.resize(2);
   const RankFits fits = FitRanks(device, PriorFit(device), records);
   CHECK(fits.groups.empty());
@@ -355,8 +353,8 @@ TEST_CASE("one size or no all-reduces: no ring, and it is said") {
 }
 
 TEST_CASE("ranks of another device are not this one's") {
-  const hardware::Device device = Processor();
-  RankRecords records = Synthetic(device);
+  const hardware::Device device = RankedProcessor();
+  RankRecords records = SyntheticRecords(device);
   for (MeasuredRun& run : records.runs) run.device = "Other";
   for (MeasuredCollective& one : records.collectives) one.device = "Other";
   const RankFits fits = FitRanks(device, PriorFit(device), records);
@@ -366,8 +364,8 @@ TEST_CASE("ranks of another device are not this one's") {
 }
 
 TEST_CASE("ranks on hosts of their own keep their speed") {
-  const hardware::Device device = Processor();
-  RankRecords records = Synthetic(device);
+  const hardware::Device device = RankedProcessor();
+  RankRecords records = SyntheticRecords(device);
   for (MeasuredCollective& one : records.collectives) {
     one.transport = "tcp between hosts";
   }
@@ -380,9 +378,9 @@ TEST_CASE("ranks on hosts of their own keep their speed") {
 }
 
 TEST_CASE("more ranks than measured share the processor by more") {
-  Fit fit = PriorFit(Processor());
+  Fit fit = PriorFit(RankedProcessor());
   CHECK_FALSE(RanksOf(fit, 2).has_value());
-  RankFit two = Truth();
+  RankFit two = RankTruth();
   two.ranks_per_device = 2;
   fit.ranks = {two};
   CHECK_FALSE(RanksOf(fit, 1).has_value());
@@ -406,7 +404,7 @@ TEST_CASE("more ranks than measured share the processor by more") {
 }
 
 TEST_CASE("buckets as recorded, and what their ring leaves open") {
-  const hardware::Device device = Processor();
+  const hardware::Device device = RankedProcessor();
   const model::Workload workload = Work("bert-small", 8);
   const auto alone = Predictor(device).Time(workload);
   // All in one bucket: it leaves after the last gradient.
@@ -417,7 +415,7 @@ TEST_CASE("buckets as recorded, and what their ring leaves open") {
   CHECK(pieces.back().sent.base() == all);
   CHECK(pieces.back().transfers == 1);
   CHECK(pieces.front().transfers == 0);
-  RankFit sure = Truth();
+  RankFit sure = RankTruth();
   const RankStepTime late =
       StepOverRanks(workload, alone, sure, {model::Byte(all)});
   CHECK(late.exposed.base() == Near(2e-4 + all / 1e9));

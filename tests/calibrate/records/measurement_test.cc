@@ -12,20 +12,13 @@
 #include "model/presets.h"
 #include "model/stack_rules.h"
 #include "model/validate.h"
+#include "tests/calibrate/records/replaced.h"
 #include "tests/model/walk_fields.h"
 
 namespace trainfare::calibrate {
 namespace {
 
 using model::InputError;
-
-std::string Replaced(std::string text,
-                     const std::string& from,
-                     const std::string& to) {
-  const size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
 
 // One record as docs/guide/measurements.md describes it.
 const std::string kRecord =

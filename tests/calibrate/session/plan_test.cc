@@ -20,7 +20,7 @@ namespace {
 
 using hardware::Device;
 
-Device Processor() {
+Device PlannedProcessor() {
   Device device;
   device.name = "cpu";
   device.reported_name = "Example 9000";
@@ -85,7 +85,7 @@ std::vector<PlannedRun> FirstRuns(const Device& device, int count) {
 
 TEST_CASE("candidates are presets within their positions and the grid") {
   const std::vector<model::Workload> runs =
-      CandidateRuns(Processor(),
+      CandidateRuns(PlannedProcessor(),
                     {model::Precision::kFp32,
                      model::Precision::kFp16,  // not on this device
                      model::Precision::kBf16});
@@ -104,13 +104,13 @@ TEST_CASE("candidates are presets within their positions and the grid") {
   CHECK(odd > runs.size() / 3);
   CHECK(round > runs.size() / 3);
   CHECK(distinct.size() == runs.size());
-  CHECK_THROWS_AS(CandidateRuns(Processor(), {}, {"bert-tinny"}),
+  CHECK_THROWS_AS(CandidateRuns(PlannedProcessor(), {}, {"bert-tinny"}),
                   model::InputError);
 }
 
 TEST_CASE("the plan is the same every time") {
-  const std::vector<PlannedRun> first = FirstRuns(Processor(), 6);
-  const std::vector<PlannedRun> second = FirstRuns(Processor(), 6);
+  const std::vector<PlannedRun> first = FirstRuns(PlannedProcessor(), 6);
+  const std::vector<PlannedRun> second = FirstRuns(PlannedProcessor(), 6);
   REQUIRE(first.size() == 6);
   REQUIRE(second.size() == 6);
   for (size_t i = 0; i < first.size(); ++i) {
@@ -120,7 +120,7 @@ TEST_CASE("the plan is the same every time") {
 }
 
 TEST_CASE("the plan has runs on both sides of the ridge, and several models") {
-  const Device device = Processor();
+  const Device device = PlannedProcessor();
   const std::vector<PlannedRun> runs = FirstRuns(device, 12);
   REQUIRE(runs.size() == 12);
   // A run lies on the side of what most of its forward pass waits for.
@@ -140,7 +140,7 @@ TEST_CASE("the plan has runs on both sides of the ridge, and several models") {
 }
 
 TEST_CASE("no run twice, none longer than allowed, and then none") {
-  const Device device = Processor();
+  const Device device = PlannedProcessor();
   Planner planner(device, Broad(device));
   const Fit prior = PriorFit(device);
   const model::Seconds<> longest = model::Second(0.5);
@@ -156,7 +156,7 @@ TEST_CASE("no run twice, none longer than allowed, and then none") {
 }
 
 TEST_CASE("runs shrink the expected interval, the most useful first") {
-  const Device device = Processor();
+  const Device device = PlannedProcessor();
   Planner planner(device, Broad(device));
   const Fit prior = PriorFit(device);
   double before = planner.ExpectedInterval(prior);
@@ -175,7 +175,7 @@ TEST_CASE("runs shrink the expected interval, the most useful first") {
 // with noise of 2 % leaves 0.01 - 0.00607^2 / 0.0104 = 0.00646: 10 %
 // becomes 8.0 %.
 TEST_CASE("what one run leaves unknown nearby, by hand") {
-  const Device device = Processor();
+  const Device device = PlannedProcessor();
   PlanOptions options;
   model::Workload run;
   run.architecture = model::FindArchitecture("bert-tiny");
@@ -196,7 +196,7 @@ TEST_CASE("what one run leaves unknown nearby, by hand") {
 }
 
 TEST_CASE("what is asked by default is what people fine-tune") {
-  const Device device = Processor();
+  const Device device = PlannedProcessor();
   PlanOptions options = Broad(device);
   options.scenarios = DefaultScenarios(device, {model::Precision::kFp32});
   const auto large = std::count_if(
@@ -267,7 +267,7 @@ TEST_CASE("a plan made ahead has the runs of the planner, in its budget") {
 TEST_CASE("the plan serves the scenarios that are asked") {
   // Only short sequences of the small model are asked: no reason to run the
   // large one.
-  const Device device = Processor();
+  const Device device = PlannedProcessor();
   PlanOptions options = Broad(device);
   for (const model::Workload& run : options.candidates) {
     if (run.architecture.name == "bert-tiny" && run.sequence_length <= 32) {

@@ -107,7 +107,7 @@ TEST_CASE("datasheet anchors") {
   const DeviceCatalog& catalog = DeviceCatalog::Shipped();
   const Device& h200 = catalog.Find("h200_sxm");
   CHECK(h200.reported_name == "NVIDIA H200");
-  CHECK(FormatBytes(h200.memory_capacity) == "141 GiB");
+  CHECK(FormatBytes(h200.memory_capacity) == "140.4 GiB");
   CHECK(FormatBandwidth(h200.memory_bandwidth) == "4.8 TB/s");
   CHECK(FormatComputeRate(*h200.MatrixPeak(model::Precision::kBf16)) ==
         "989 TFLOP/s");

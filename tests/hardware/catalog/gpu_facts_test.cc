@@ -12,7 +12,7 @@
 namespace trainfare::hardware {
 namespace {
 
-GpuFacts Read(const std::string& tiles) {
+GpuFacts ReadFacts(const std::string& tiles) {
   return ReadGpuFacts(Reader::FromText(
       fmt::format(
           "engines:\n"
@@ -38,7 +38,7 @@ GpuFacts Read(const std::string& tiles) {
 TEST_CASE(
     "tiles of a GPU are read, all of them for batches unless it is said") {
   const GpuFacts facts =
-      Read("{ rows: 128, columns: 64, threads: 128, rate: 0.98 }");
+      ReadFacts("{ rows: 128, columns: 64, threads: 128, rate: 0.98 }");
   CHECK(facts.lanes.tiles_of_batches == 1);
   CHECK(facts.lanes.tiles.front().relative_rate == 0.98);
   CHECK(facts.tensor_cores.tiles_of_batches == 1);
@@ -48,7 +48,7 @@ TEST_CASE(
 
 TEST_CASE("a side of a tile is a power of two") {
   CHECK_THROWS_WITH_AS(
-      Read("{ rows: 96, columns: 64, threads: 128, rate: 1 }"),
+      ReadFacts("{ rows: 96, columns: 64, threads: 128, rate: 1 }"),
       "gpu.yaml:3:29: engines.lanes.tiles[0].rows: expected a power of two, "
       "got 96",
       model::InputError);

@@ -8,7 +8,7 @@
 namespace trainfare::hardware {
 namespace {
 
-std::string Message(const std::string& text) {
+std::string CsvMessage(const std::string& text) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("t.csv", text);
   return MessageOf<model::InputError>(folder,
@@ -37,16 +37,17 @@ TEST_CASE("fields in quotes hold commas, quotes and line ends") {
 }
 
 TEST_CASE("one bad CSV file per message") {
-  CHECK(Message("a,b\n1,2\n") == "no error");
-  CHECK(Message("") == "t.csv:1: expected a header line, got nothing");
-  CHECK(Message("a,c\n1,2\n") == "t.csv:1: missing column \"b\"; known: a, c");
-  CHECK(Message("b,b\n") == "t.csv:1: the column \"b\" stands twice");
+  CHECK(CsvMessage("a,b\n1,2\n") == "no error");
+  CHECK(CsvMessage("") == "t.csv:1: expected a header line, got nothing");
+  CHECK(CsvMessage("a,c\n1,2\n") ==
+        "t.csv:1: missing column \"b\"; known: a, c");
+  CHECK(CsvMessage("b,b\n") == "t.csv:1: the column \"b\" stands twice");
   const std::string quote =
       "a quote is not closed, or stands inside a field; a quote in a quoted "
       "field is written twice";
-  CHECK(Message("a,b\n1,\"2\n3,4\n") == "t.csv:2: " + quote);
-  CHECK(Message("a,b\n1,2\nx\"y,2\n") == "t.csv:3: " + quote);
-  CHECK(Message("a,b\n1,2\n1,2") ==
+  CHECK(CsvMessage("a,b\n1,\"2\n3,4\n") == "t.csv:2: " + quote);
+  CHECK(CsvMessage("a,b\n1,2\nx\"y,2\n") == "t.csv:3: " + quote);
+  CHECK(CsvMessage("a,b\n1,2\n1,2") ==
         "t.csv:3: the last line has no end: the file is cut off, or a newline "
         "is missing behind it");
 }

@@ -62,10 +62,10 @@ TEST_CASE("lines of a text, whether or not its last has an end") {
     ForEachLine(text, [&](std::string_view line) { found.emplace_back(line); });
     return found;
   };
-  using Lines = std::vector<std::string>;
-  CHECK(lines("") == Lines{});
-  CHECK(lines("a\n\nb\n") == Lines{"a", "", "b"});
-  CHECK(lines("a\r\nb") == Lines{"a\r", "b"});
+  using Found = std::vector<std::string>;
+  CHECK(lines("") == Found{});
+  CHECK(lines("a\n\nb\n") == Found{"a", "", "b"});
+  CHECK(lines("a\r\nb") == Found{"a\r", "b"});
 }
 
 }  // namespace trainfare::hardware

@@ -12,10 +12,10 @@
 namespace trainfare::hardware {
 namespace {
 
-using Read = std::function<void(const Reader&)>;
+using Reading = std::function<void(const Reader&)>;
 
 // The whole message that reading `text` fails with; "no error" when it works.
-std::string Message(std::string_view text, const Read& read = {}) {
+std::string Message(std::string_view text, const Reading& read = {}) {
   try {
     const Reader root = Reader::FromText(text, "f.yaml");
     if (read) read(root);
@@ -30,7 +30,7 @@ std::string Message(std::string_view text, const Read& read = {}) {
 std::string MessageWith(std::string_view text,
                         const std::string& path,
                         const std::string& value,
-                        const Read& read) {
+                        const Reading& read) {
   try {
     const Reader root =
         Reader::FromText(text, "f.yaml", {{path, value, "--set"}});
@@ -68,7 +68,7 @@ TEST_CASE("a setting takes the place of what stands in the file") {
 
 TEST_CASE("a setting that is wrong says who set it") {
   constexpr std::string_view kText = "batch: 8\npadding: dynamic\n";
-  const Read read = [](const Reader& root) {
+  const Reading read = [](const Reader& root) {
     root.Integer("batch", 1, 100);
     root.Text("padding");
   };
@@ -197,7 +197,7 @@ TEST_CASE("a duplicate key is refused") {
 }
 
 TEST_CASE("an unknown key is refused with the nearest known ones") {
-  const Read read = [](const Reader& root) {
+  const Reading read = [](const Reader& root) {
     const Reader parallel = root.Map("parallel");
     parallel.OptionalInteger("data", 1, 9);
     parallel.OptionalInteger("tensor", 1, 9);
@@ -218,7 +218,7 @@ TEST_CASE("an unknown key is refused with the nearest known ones") {
 }
 
 TEST_CASE("a missing key is named, with what may be its mistyped form") {
-  const Read read = [](const Reader& root) {
+  const Reading read = [](const Reader& root) {
     root.Map("memory").Bandwidth("bandwidth");
   };
   CHECK(Message("a: 1\n", read) ==
@@ -229,7 +229,7 @@ TEST_CASE("a missing key is named, with what may be its mistyped form") {
 }
 
 TEST_CASE("a quantity without the right unit is refused") {
-  const Read read = [](const Reader& root) { root.Bandwidth("bandwidth"); };
+  const Reading read = [](const Reader& root) { root.Bandwidth("bandwidth"); };
   const std::string start =
       "f.yaml:1:12: bandwidth: expected a bandwidth such as \"4.8 TB/s\", got ";
   CHECK(Message("bandwidth: 4.8 TB\n", read) ==
@@ -259,7 +259,7 @@ TEST_CASE("a quantity without the right unit is refused") {
 }
 
 TEST_CASE("a number of the wrong kind or size is refused") {
-  const Read integer = [](const Reader& root) { root.Integer("a", 1, 512); };
+  const Reading integer = [](const Reader& root) { root.Integer("a", 1, 512); };
   const std::string start = "f.yaml:1:4: a: expected an integer from 1 to 512";
   CHECK(Message("a: 0\n", integer) == start + ", got 0");
   CHECK(Message("a: 513\n", integer) == start + ", got 513");
@@ -272,7 +272,7 @@ TEST_CASE("a number of the wrong kind or size is refused") {
   CHECK(Message("a: -1\n", [](const Reader& root) {
           root.Integer("a", 1, Reader::kNoLimit);
         }) == "f.yaml:1:4: a: expected an integer of at least 1, got -1");
-  const Read number = [](const Reader& root) { root.Number("a", 0.0, 1.0); };
+  const Reading number = [](const Reader& root) { root.Number("a", 0.0, 1.0); };
   const std::string range =
       "f.yaml:1:4: a: expected a number from 0 to 1, got ";
   CHECK(Message("a: .nan\n", number) == range + "\".nan\"");

@@ -23,7 +23,7 @@ model::Workload BertLarge(int64_t batch, model::Precision precision) {
   return w;
 }
 
-std::vector<double> RoundParameters() {
+std::vector<double> DataflowNumbers() {
   std::vector<double> p(kDataflowParameterCount);
   p[kDataflowRateEfficiency] = 0.25;
   p[kDataflowStreamEfficiency] = 0.1;
@@ -54,7 +54,7 @@ TEST_CASE("a stretch of a wafer, worked by hand") {
       DataflowStep<double>(Find("cerebras_wse2"),
                            BertLarge(1024, model::Precision::kFp16),
                            kernels,
-                           RoundParameters());
+                           DataflowNumbers());
   CHECK(model::ToMilliseconds(step.forward.matrix) ==
         doctest::Approx(533.3333).epsilon(1e-6));
   CHECK(model::ToMilliseconds(step.forward.memory) ==
@@ -78,7 +78,7 @@ TEST_CASE("a forward pass with its weights on the chip streams none") {
   w.work = model::Work::kForward;
   const auto memory = [&](const char* device) {
     return DataflowStep<double>(
-               Find(device), w, model::ExpandKernels(w), RoundParameters())
+               Find(device), w, model::ExpandKernels(w), DataflowNumbers())
         .forward.memory.base();
   };
   CHECK(memory("cerebras_wse2") == 0);
@@ -90,7 +90,7 @@ TEST_CASE("a small batch waits for the stream, a large one for the chip") {
   const auto step = [&](int64_t batch) {
     const model::Workload w = BertLarge(batch, model::Precision::kFp16);
     return DataflowStep<double>(
-        Find("cerebras_wse2"), w, model::ExpandKernels(w), RoundParameters());
+        Find("cerebras_wse2"), w, model::ExpandKernels(w), DataflowNumbers());
   };
   CHECK(step(64).backward.memory > step(64).backward.matrix);
   CHECK(step(4096).backward.memory < step(4096).backward.matrix);

@@ -14,13 +14,13 @@
 namespace trainfare::hardware {
 namespace {
 
-const Device& Find(const char* name) {
+const Device& Called(const char* name) {
   return DeviceCatalog::Shipped().Find(name);
 }
 
-model::Workload BertBase(int64_t batch,
-                         model::Precision precision,
-                         model::Fusion fusion) {
+model::Workload BertToPlace(int64_t batch,
+                            model::Precision precision,
+                            model::Fusion fusion) {
   model::Workload w;
   w.architecture = model::FindArchitecture("bert-base-cased");
   w.batch = batch;
@@ -35,7 +35,7 @@ constexpr auto kWhole = model::Fusion::kCompiled;
 constexpr auto kTraced = model::Fusion::kEager;
 
 bool Fits(const char* device, const model::Workload& w) {
-  return PlanMemory(Find(device), w).fits();
+  return PlanMemory(Called(device), w).fits();
 }
 
 std::optional<int64_t> Largest(const Device& device,
@@ -47,23 +47,39 @@ std::optional<int64_t> Largest(const Device& device,
 
 // scenarios/published/imdb_tpu_runs.yaml: two cores a chip.
 TEST_CASE("TPUs hold what is known to have run on them") {
-  CHECK(Fits("tpu_v2", BertBase(32, model::Precision::kFp32, kWhole)));
-  CHECK(Fits("tpu_v2", BertBase(128, kBf16, kWhole)));
-  CHECK(Fits("tpu_v3", BertBase(256, kBf16, kWhole)));
-  CHECK(Fits("tpu_v2", BertBase(32, model::Precision::kFp32, kTraced)));
-  CHECK(Fits("tpu_v2", BertBase(48, kBf16, kTraced)));
-  CHECK_FALSE(Fits("tpu_v2", BertBase(64, kBf16, kTraced)));
+  CHECK(Fits("tpu_v2", BertToPlace(32, model::Precision::kFp32, kWhole)));
+  CHECK(Fits("tpu_v2", BertToPlace(128, kBf16, kWhole)));
+  CHECK(Fits("tpu_v3", BertToPlace(256, kBf16, kWhole)));
+  CHECK(Fits("tpu_v2", BertToPlace(32, model::Precision::kFp32, kTraced)));
+  CHECK(Fits("tpu_v2", BertToPlace(48, kBf16, kTraced)));
+  CHECK_FALSE(Fits("tpu_v2", BertToPlace(64, kBf16, kTraced)));
   // The largest of batches 16, 32, .. a core that ran.
-  CHECK_FALSE(Fits("tpu_v2", BertBase(256, kBf16, kWhole)));
+  CHECK_FALSE(Fits("tpu_v2", BertToPlace(256, kBf16, kWhole)));
+}
+
+// Two cores a chip: each has a quarter of what two chips share, and the chip
+// two quarters.
+TEST_CASE("cores share what ranks share") {
+  const auto held = [](model::Shard shard, std::string_view term) {
+    model::Workload w = BertToPlace(2, kBf16, kWhole);
+    w.parallel.data = 2;
+    w.parallel.shard = shard;
+    return ToBytes(PlanMemory(Called("tpu_v3"), w).needed.Of(term));
+  };
+  const auto bytes = static_cast<double>(
+      4 * model::TotalParameters(model::FindArchitecture("bert-base-cased")));
+  CHECK(held(model::Shard::kNone, "optimizer state") == 2 * 2 * bytes);
+  CHECK(held(model::Shard::kZero3, "optimizer state") ==
+        doctest::Approx(2 * bytes / 2).epsilon(0.01));
 }
 
 TEST_CASE("what does not fit is computed anew, as little as must be") {
-  const Device& tpu = Find("tpu_v2");
-  const MemoryPlan small = PlanMemory(tpu, BertBase(8, kBf16, kWhole));
+  const Device& tpu = Called("tpu_v2");
+  const MemoryPlan small = PlanMemory(tpu, BertToPlace(8, kBf16, kWhole));
   CHECK(small.anew == 0);
   double last = 0;
   for (const int64_t batch : {16, 32, 64, 96, 128}) {
-    const MemoryPlan plan = PlanMemory(tpu, BertBase(batch, kBf16, kWhole));
+    const MemoryPlan plan = PlanMemory(tpu, BertToPlace(batch, kBf16, kWhole));
     CAPTURE(batch);
     REQUIRE(plan.fits());
     CHECK(plan.anew >= last);
@@ -79,8 +95,8 @@ TEST_CASE("what does not fit is computed anew, as little as must be") {
 }
 
 TEST_CASE("time pays for what memory computes anew") {
-  model::Workload w = BertBase(128, kBf16, kWhole);
-  Device tpu = Find("tpu_v2");
+  model::Workload w = BertToPlace(128, kBf16, kWhole);
+  Device tpu = Called("tpu_v2");
   std::vector<double> p;
   for (const ParameterInfo& info : ParametersOf(tpu)) p.push_back(info.prior);
   const auto step = [&] {
@@ -111,16 +127,16 @@ TEST_CASE("a pipeline takes a batch in parts") {
   }
   // One sequence that is larger than the wafer is not taken in parts.
   w.batch = 1;
-  Device small = Find("cerebras_wse2");
+  Device small = Called("cerebras_wse2");
   small.memory_capacity = model::MB(10);
   CHECK_FALSE(PlanMemory(small, w).fits());
   CHECK_FALSE(Largest(small, w, 1024).has_value());
-  CHECK(Largest(Find("cerebras_wse2"), w, 1024) == 1024);
+  CHECK(Largest(Called("cerebras_wse2"), w, 1024) == 1024);
 }
 
 TEST_CASE("the largest batch fits, and one sequence more does not") {
   for (const char* name : {"a100_sxm4_80gb", "tpu_v3", "trainium1"}) {
-    const Device device = Find(name);
+    const Device device = Called(name);
     for (const char* of : {"bert-large-uncased", "llama-3.2-1b"}) {
       model::Workload w;
       w.architecture = model::FindArchitecture(of);
@@ -145,7 +161,7 @@ TEST_CASE("a little more memory does not make a step slower") {
   w.precision = model::Precision::kFp16;
   w.stack.fusion = kWhole;
   for (const char* name : {"cerebras_wse2", "ipu_gc200"}) {
-    Device device = Find(name);
+    Device device = Called(name);
     std::vector<double> p;
     for (const ParameterInfo& info : ParametersOf(device)) {
       p.push_back(info.prior);

@@ -23,7 +23,7 @@ model::Workload Bert(int64_t batch, model::Fusion fusion) {
   return w;
 }
 
-std::vector<double> RoundParameters() {
+std::vector<double> SystolicNumbers() {
   std::vector<double> p(kSystolicParameterCount);
   p[kSystolicGemmEfficiency] = 0.25;
   p[kSystolicVectorEfficiency] = 0.4;
@@ -65,7 +65,7 @@ TEST_CASE("a product on two cores, worked by hand") {
   kernels.segments = {segment};
   const model::Workload w = Bert(32, model::Fusion::kCompiled);
   const StepTime<double> step =
-      SystolicStep<double>(TpuV2(), w, kernels, RoundParameters());
+      SystolicStep<double>(TpuV2(), w, kernels, SystolicNumbers());
   CHECK(model::ToMilliseconds(step.forward.matrix) ==
         doctest::Approx(6.72256).epsilon(1e-5));
   // Each core reads all weights, 4.719 MB, and half of the activations,
@@ -79,7 +79,7 @@ TEST_CASE("a product on two cores, worked by hand") {
 }
 
 TEST_CASE("an eager stack is traced on the host, a compiled one is not") {
-  const std::vector<double> p = RoundParameters();
+  const std::vector<double> p = SystolicNumbers();
   const auto overhead = [&](model::Fusion fusion, model::Precision precision) {
     model::Workload w = Bert(32, fusion);
     w.precision = precision;
@@ -98,7 +98,7 @@ TEST_CASE("an eager stack is traced on the host, a compiled one is not") {
 }
 
 TEST_CASE("a compiled graph casts a weight in the product that loads it") {
-  const std::vector<double> p = RoundParameters();
+  const std::vector<double> p = SystolicNumbers();
   const auto passes = [&](bool narrow) {
     model::Workload w = Bert(32, model::Fusion::kCompiled);
     w.stack.narrow_weights = narrow;
@@ -111,7 +111,7 @@ TEST_CASE("a compiled graph casts a weight in the product that loads it") {
 }
 
 TEST_CASE("the compiler fuses an optimizer however it is written") {
-  const std::vector<double> p = RoundParameters();
+  const std::vector<double> p = SystolicNumbers();
   const auto memory = [&](model::OptimizerImplementation implementation) {
     model::Workload w = Bert(32, model::Fusion::kCompiled);
     w.optimizer.implementation = implementation;

@@ -12,7 +12,7 @@ namespace trainfare::scenarios {
 namespace {
 
 // A candidate whose cost in dollars and time in seconds are the same number.
-Candidate Of(const std::string& device, double value, double factor) {
+Candidate CandidateOf(const std::string& device, double value, double factor) {
   Candidate c;
   c.device = device;
   c.job.emplace();
@@ -31,7 +31,8 @@ double BestOf(const Candidate& c) { return c.best_probability.value_or(-1.0); }
 }  // namespace
 
 TEST_CASE("the odds of two are those of the difference of their logarithms") {
-  std::vector<Candidate> two = {Of("l4", 100, 1.5), Of("tpu_v3", 120, 1.2)};
+  std::vector<Candidate> two = {CandidateOf("l4", 100, 1.5),
+                                CandidateOf("tpu_v3", 120, 1.2)};
   SetOdds({}, two);
   // For two kinds P(log a - log b < 0) of normals, sigma = log(factor) / z_90.
   const double spread =
@@ -45,14 +46,15 @@ TEST_CASE("the odds of two are those of the difference of their logarithms") {
 }
 
 TEST_CASE("candidates of one device err together") {
-  std::vector<Candidate> two = {Of("l4", 100, 2.0), Of("l4", 101, 2.0)};
+  std::vector<Candidate> two = {CandidateOf("l4", 100, 2.0),
+                                CandidateOf("l4", 101, 2.0)};
   SetOdds({}, two);
   CHECK(BestOf(two[0]) == 1.0);
   CHECK(BestOf(two[1]) == 0.0);
 }
 
 TEST_CASE("a limit at the figure itself is met in half of the draws") {
-  std::vector<Candidate> one = {Of("l4", 100, 1.5)};
+  std::vector<Candidate> one = {CandidateOf("l4", 100, 1.5)};
   RecommendOptions options;
   options.deadline = model::Seconds<>(100.0);
   SetOdds(options, one);
@@ -70,7 +72,7 @@ const hardware::Instance& InstanceOf(const char* name) {
 // A run of a day of steps alone, rented by the second.
 Candidate On(const char* name, double cost, double factor, bool chosen) {
   const hardware::Instance& instance = InstanceOf(name);
-  Candidate c = Of(instance.device, cost, factor);
+  Candidate c = CandidateOf(instance.device, cost, factor);
   c.instance = &instance;
   c.job->step.low_factor = 1.0 / factor;
   c.job->step.high_factor = factor;
@@ -133,8 +135,9 @@ TEST_CASE("no calibration where none would decide") {
 }
 
 TEST_CASE("what could not be the choice has no odds, and takes none") {
-  std::vector<Candidate> three = {
-      Of("l4", 100, 1.5), Of("t4", 1, 1.1), Of("a10g", 90, 1.1)};
+  std::vector<Candidate> three = {CandidateOf("l4", 100, 1.5),
+                                  CandidateOf("t4", 1, 1.1),
+                                  CandidateOf("a10g", 90, 1.1)};
   three[1].objection.kind = Obstacle::kNoPrice;
   three[1].cost.reset();
   three[2].objection.kind = Obstacle::kMissesDeadline;

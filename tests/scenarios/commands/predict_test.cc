@@ -25,6 +25,13 @@ PredictOptions On(std::string_view device) {
   return options;
 }
 
+bool HasNote(const Report& report, std::string_view words) {
+  return std::any_of(
+      report.notes.begin(), report.notes.end(), [&](const Note& note) {
+        return note.text.find(words) != std::string::npos;
+      });
+}
+
 }  // namespace
 
 TEST_CASE("JSON has one prediction for every batch and length, lengths outer") {
@@ -255,6 +262,72 @@ TEST_CASE("what does not fit is told what to change, and then fits") {
   CHECK(Predict(options).exit_code == kOk);
 }
 
+TEST_CASE("where attention is latent the advice names matrices that it has") {
+  const FitFolder none;
+  PredictOptions options;
+  options.overrides.model = "deepseek-v2-lite";
+  options.overrides.samples = 1000;
+  options.overrides.lengths = {4096};
+  options.device = {"h200_sxm"};
+  options.overrides.batches = {1};
+  CHECK(Predict(options).exit_code == kNothingFits);
+  options.overrides.settings = {
+      "trainable.lora.rank=16",
+      "trainable.lora.matrices=[key_value_down,output]"};
+  CHECK(Predict(options).exit_code == kOk);
+  options.overrides.settings.clear();
+  const Report report = Predict(options);
+  CHECK(HasNote(report,
+                "--set trainable.lora.rank=16 --set "
+                "trainable.lora.matrices=[key_value_down,output]"));
+}
+
+TEST_CASE("a length that is asked for stands in the place of the file's") {
+  const FitFolder none;
+  PredictOptions options = On("h100_sxm");
+  options.scenario = "llama_8b_lora";
+  // Its 2048 tokens are past the positions of GPT-2.
+  options.overrides.model = "gpt2";
+  CHECK_THROWS_AS(Predict(options), model::InputError);
+  options.overrides.lengths = {512};
+  const Report report = Predict(options);
+  CHECK(report.exit_code == kOk);
+  CHECK(report.headline.front().starts_with("Llama 3.1 8B, LoRA, as gpt2 "));
+}
+
+TEST_CASE("kernels of GPUs are not counted on a chip that compiles graphs") {
+  const FitFolder none;
+  PredictOptions options = On("tpu_v6e");
+  options.scenario = "llama_8b_lora";  // with Liger's kernels
+  const Report liger = Predict(options);
+  CHECK(HasNote(liger, "stack liger: its kernels are GPUs' own"));
+  options.overrides.settings = {"stack=xla"};
+  const Report xla = Predict(options);
+  CHECK_FALSE(HasNote(xla, "its kernels are GPUs' own"));
+  const auto step = [](const Report& report) {
+    return Json::parse(report.json)
+        .at("predictions")
+        .at(0)
+        .at("step_time_s")
+        .get<double>();
+  };
+  CHECK(step(liger) == step(xla));
+  options.device = {"h100_sxm"};
+  options.overrides.settings.clear();
+  CHECK_FALSE(HasNote(Predict(options), "its kernels are GPUs' own"));
+}
+
+TEST_CASE("experts that run one by one are told what groups them") {
+  const FitFolder none;
+  PredictOptions options = On("h200_sxm");
+  options.scenario = "llama_8b_lora";
+  options.overrides.model = "qwen3-30b-a3b";
+  const char* words = "the 128 experts of a block run one after another";
+  CHECK(HasNote(Predict(options), words));
+  options.overrides.settings = {"stack=compiled"};
+  CHECK_FALSE(HasNote(Predict(options), words));
+}
+
 TEST_CASE("values out of range are refused by the name of their flag") {
   const FitFolder none;
   PredictOptions options = On("a100_sxm4_80gb");
@@ -265,8 +338,8 @@ TEST_CASE("values out of range are refused by the name of their flag") {
   options.overrides = {};
   options.overrides.lengths = {513};
   CHECK_THROWS_WITH_AS(Predict(options),
-                       "--seq: expected at most 512, the positions of "
-                       "bert-base-uncased, got 513",
+                       "--seq: padding: expected a length of at most 512, the "
+                       "positions of bert-base-uncased, got 513",
                        model::InputError);
   options.overrides = {};
   options.devices = 0;

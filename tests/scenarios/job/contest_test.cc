@@ -11,7 +11,7 @@ namespace trainfare::scenarios {
 namespace {
 
 // A standard deviation of its logarithm of `sigma`.
-Contestant Of(const std::string& device, double value, double sigma) {
+Contestant ContestantOf(const std::string& device, double value, double sigma) {
   const double factor = std::exp(calibrate::kNormalQuantile90 * sigma);
   // Each of a kind of its own, so that none errs as another does.
   return {device, device, {value, value / factor, value * factor}, {}};
@@ -33,7 +33,8 @@ TEST_CASE("a figure is off by its own half of the interval") {
 
 // docs/models/calibration.md works this one out.
 TEST_CASE("measuring one of two that look alike") {
-  const Contest contest({Of("known", 100, 1e-9), Of("new", 100, 0.3)});
+  const Contest contest(
+      {ContestantOf("known", 100, 1e-9), ContestantOf("new", 100, 0.3)});
   CHECK(std::abs(contest.odds()[0].best - 0.5) < kShareError);
   const double rho = 0.9;
   const Informed informed = contest.Measuring(0, {1}, rho);
@@ -47,7 +48,8 @@ TEST_CASE("measuring one of two that look alike") {
 }
 
 TEST_CASE("what says all leaves no doubt, what says nothing changes nothing") {
-  const Contest contest({Of("a", 100, 0.2), Of("b", 110, 1e-9)});
+  const Contest contest(
+      {ContestantOf("a", 100, 0.2), ContestantOf("b", 110, 1e-9)});
   const double before = contest.odds()[0].best;
   CHECK(contest.Measuring(0, {0}, 1.0).right == 1.0);
   const Informed nothing = contest.Measuring(0, {0}, 0.0);
@@ -56,7 +58,8 @@ TEST_CASE("what says all leaves no doubt, what says nothing changes nothing") {
 }
 
 TEST_CASE("what would be taken anyway saves nothing") {
-  const Contest contest({Of("a", 100, 0.05), Of("b", 1000, 0.05)});
+  const Contest contest(
+      {ContestantOf("a", 100, 0.05), ContestantOf("b", 1000, 0.05)});
   const Informed informed = contest.Measuring(0, {1}, 1.0);
   CHECK(informed.right == 1.0);
   CHECK(informed.saved == 0.0);
@@ -66,8 +69,8 @@ TEST_CASE("what would be taken anyway saves nothing") {
 // 0.1 sqrt(2 (1 - 0.8)) = 0.0632, so that the first is best with
 // Phi(log(1.1) / 0.0632) = 93.4 %; of two kinds with Phi(0.0953 / 0.1414) = 75.
 TEST_CASE("devices of one kind err together in part") {
-  Contestant a = Of("a", 100, 0.1);
-  Contestant b = Of("b", 110, 0.1);
+  Contestant a = ContestantOf("a", 100, 0.1);
+  Contestant b = ContestantOf("b", 110, 0.1);
   const auto odds = [&] { return Contest({a, b}).odds()[0].best; };
   const auto sure = [](double shared) {
     return Phi(std::log(1.1) / (0.1 * std::sqrt(2.0 * (1.0 - shared))));
@@ -79,9 +82,9 @@ TEST_CASE("devices of one kind err together in part") {
 }
 
 TEST_CASE("who is above a limit is out, whatever its score") {
-  Contestant late = Of("a", 1, 0.2);
+  Contestant late = ContestantOf("a", 1, 0.2);
   late.limits.emplace_back(ScoreRange{200, 199, 201}, 100.0);
-  Contestant even = Of("b", 2, 0.2);
+  Contestant even = ContestantOf("b", 2, 0.2);
   even.limits.emplace_back(ScoreRange{100, 90, 110}, 100.0);
   const Contest contest({late, even});
   CHECK(contest.odds()[0].within == 0.0);

@@ -50,8 +50,8 @@ std::vector<calibrate::Predictor> AllPredictors() {
   std::vector<calibrate::Predictor> all;
   for (const hardware::Device& device : catalog.devices()) {
     all.emplace_back(device);
-    const std::string fit = std::string(TRAINFARE_ROOT) + "/calibrate/fits/" +
-                            device.name + ".yaml";
+    const auto fit = std::filesystem::path(TRAINFARE_ROOT) / "calibrate/fits" /
+                     (device.name + ".yaml");
     if (std::filesystem::exists(fit)) {
       all.emplace_back(device, calibrate::LoadFit(fit));
     }

@@ -227,6 +227,10 @@ TEST_CASE("bad files say what is wrong, where") {
         "target_length, task, trainable, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
         "s.yaml:7:1: duplicate key \"epochs\"; first at 6:1");
+  // What rules of the whole workload refuse stands where its key does.
+  CHECK(Message(Replaced("epochs: 3", "epochs: 3\ncheckpointed_blocks: 8")) ==
+        "s.yaml:7:22: checkpointed_blocks: expected gradient_checkpointing "
+        "beside it, got 8");
   CHECK(Message(Replaced("batch: 8", "batch: 0")) ==
         "s.yaml:7:8: batch: expected an integer from 1 to 1048576, got 0");
   CHECK(

@@ -21,9 +21,7 @@ constexpr std::string_view kForeign = "<script>alert('x')</script>&\"";
 Report Foreign() {
   const std::string name(kForeign);
   Report report;
-  nlohmann::json json;
-  json["name"] = name;
-  report.json = json.dump();
+  report.json = nlohmann::json{{"name", name}}.dump();
   report.headline = {name, name};
   Table table;
   table.title = name;

@@ -12,7 +12,7 @@
 namespace trainfare::scenarios {
 namespace {
 
-Report Example() {
+Report ExampleReport() {
   Report report;
   report.json = "{\"step_time_s\": 1}";
   report.headline = {"one second"};
@@ -33,12 +33,12 @@ std::string Contents(const std::string& path) {
 }  // namespace
 
 TEST_CASE("each format has what it should") {
-  CHECK(Render(Example(), Format::kJson) == "{\"step_time_s\": 1}\n");
-  CHECK(Render(Example(), Format::kCsv) == "step_time_s\n1\n");
-  CHECK(Render(Example(), Format::kTable) ==
+  CHECK(Render(ExampleReport(), Format::kJson) == "{\"step_time_s\": 1}\n");
+  CHECK(Render(ExampleReport(), Format::kCsv) == "step_time_s\n1\n");
+  CHECK(Render(ExampleReport(), Format::kTable) ==
         "one second\n\nstep\n----\n 1 s\n\nstep\n----\n 1 s\n\n"
         "note: measured nowhere\n");
-  CHECK(Render(Example(), Format::kMarkdown) ==
+  CHECK(Render(ExampleReport(), Format::kMarkdown) ==
         "one second\n\n| step |\n| ---: |\n| 1 s |\n\n| step |\n| ---: |\n"
         "| 1 s |\n\n- measured nowhere\n");
 }
@@ -50,17 +50,18 @@ TEST_CASE("results go out, all else to the log, and nothing when quiet") {
   options.exports = {folder.Path("a.csv"), folder.Path("a.md")};
   std::ostringstream out;
   std::ostringstream log;
-  Write(Example(), options, out, log);
+  Write(ExampleReport(), options, out, log);
   CHECK(out.str() == "{\"step_time_s\": 1}\n");
   CHECK(log.str() ==
         "trainfare: warning: old\nwritten: " + folder.Path("a.csv") +
             "\nwritten: " + folder.Path("a.md") + "\n");
   CHECK(Contents(folder.Path("a.csv")) == "step_time_s\n1\n");
-  CHECK(Contents(folder.Path("a.md")) == Render(Example(), Format::kMarkdown));
+  CHECK(Contents(folder.Path("a.md")) ==
+        Render(ExampleReport(), Format::kMarkdown));
 
   options.quiet = true;
   std::ostringstream silent;
-  Write(Example(), options, out, silent);
+  Write(ExampleReport(), options, out, silent);
   CHECK(silent.str().empty());
 }
 
@@ -69,7 +70,7 @@ TEST_CASE("a suffix that no format has is refused before anything is written") {
   OutputOptions options;
   options.exports = {folder.Path("a.json"), folder.Path("b.txt")};
   std::ostringstream out;
-  CHECK_THROWS_AS(Write(Example(), options, out, out), UsageError);
+  CHECK_THROWS_AS(Write(ExampleReport(), options, out, out), UsageError);
   CHECK(out.str().empty());
   CHECK_FALSE(std::filesystem::exists(folder.Path("a.json")));
   CHECK_THROWS_WITH_AS(

@@ -7,7 +7,7 @@
 namespace trainfare::scenarios {
 namespace {
 
-Table Example() {
+Table ExampleTable() {
   Table table;
   table.title = "two rows";
   table.columns = {{"name", "name", Align::kLeft},
@@ -21,7 +21,7 @@ Table Example() {
 }  // namespace
 
 TEST_CASE("text is aligned: words left, numbers right, decimals at the point") {
-  CHECK(TextTable(Example()) ==
+  CHECK(TextTable(ExampleTable()) ==
         "two rows\n"
         "name     price     step\n"
         "-----------------------\n"
@@ -30,14 +30,14 @@ TEST_CASE("text is aligned: words left, numbers right, decimals at the point") {
 }
 
 TEST_CASE("CSV has base units and quotes what needs it") {
-  CHECK(CsvTable(Example()) ==
+  CHECK(CsvTable(ExampleTable()) ==
         "name,price_usd,step_time_s\n"
         "a,1.25,0.005\n"
         "\"bb, \"\"c\"\"\",12.5,0.12\n");
 }
 
 TEST_CASE("Markdown aligns numbers right and escapes bars") {
-  Table table = Example();
+  Table table = ExampleTable();
   table.title.clear();
   table.rows[0][0] = "a|b";
   CHECK(MarkdownTable(table) ==
@@ -133,7 +133,7 @@ TEST_CASE("people see some rows and columns, machines see them all") {
 }
 
 TEST_CASE("colour marks one row and only when asked") {
-  Table table = Example();
+  Table table = ExampleTable();
   table.marked = 1;
   CHECK(TextTable(table).find('\x1b') == std::string::npos);
   const std::string text = TextTable(table, std::nullopt, true);
@@ -160,7 +160,7 @@ TEST_CASE("names that somebody else wrote do nothing") {
 }
 
 TEST_CASE("a row of the wrong length is a defect") {
-  Table table = Example();
+  Table table = ExampleTable();
   CHECK_THROWS_AS(table.Add({"only one"}), std::logic_error);
 }
 

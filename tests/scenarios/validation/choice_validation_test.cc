@@ -5,10 +5,10 @@
 namespace trainfare::scenarios {
 namespace {
 
-MeasuredAnswer Of(const char* question,
-                  const char* device,
-                  double measured,
-                  double predicted) {
+MeasuredAnswer MeasuredAs(const char* question,
+                          const char* device,
+                          double measured,
+                          double predicted) {
   return {question,
           device,
           model::Second(measured),
@@ -18,11 +18,11 @@ MeasuredAnswer Of(const char* question,
 }  // namespace
 
 TEST_CASE("a choice between devices, as predicted and as measured") {
-  const auto choices = ChoicesOf({Of("a", "t4", 10, 9),
-                                  Of("a", "t4", 12, 9),
-                                  Of("a", "t4", 30, 9),
-                                  Of("a", "l4", 11.8, 10),
-                                  Of("alone", "l4", 1, 1)},
+  const auto choices = ChoicesOf({MeasuredAs("a", "t4", 10, 9),
+                                  MeasuredAs("a", "t4", 12, 9),
+                                  MeasuredAs("a", "t4", 30, 9),
+                                  MeasuredAs("a", "l4", 11.8, 10),
+                                  MeasuredAs("alone", "l4", 1, 1)},
                                  {{"l4", 0.5}});
   // Only one of them has a price, so none by cost.
   REQUIRE(choices.size() == 1);
@@ -44,9 +44,10 @@ TEST_CASE("a choice between devices, as predicted and as measured") {
 }
 
 TEST_CASE("by cost the price of a device counts, of those that have one") {
-  const auto choices = ChoicesOf(
-      {Of("a", "t4", 10, 10), Of("a", "l4", 8, 8), Of("a", "p4", 1, 1)},
-      {{"t4", 0.5}, {"l4", 0.7}});
+  const auto choices = ChoicesOf({MeasuredAs("a", "t4", 10, 10),
+                                  MeasuredAs("a", "l4", 8, 8),
+                                  MeasuredAs("a", "p4", 1, 1)},
+                                 {{"t4", 0.5}, {"l4", 0.7}});
   REQUIRE(choices.size() == 2);
   CHECK(choices[0].entries.front().device == "p4");
   CHECK(choices[1].objective == "cost");
@@ -56,7 +57,9 @@ TEST_CASE("by cost the price of a device counts, of those that have one") {
 }
 
 TEST_CASE("nothing to choose from") {
-  CHECK(ChoicesOf({Of("a", "t4", 1, 1), Of("b", "l4", 1, 1)}, {}).empty());
+  CHECK(
+      ChoicesOf({MeasuredAs("a", "t4", 1, 1), MeasuredAs("b", "l4", 1, 1)}, {})
+          .empty());
   CHECK(ChoiceNote({}).empty());
 }
 

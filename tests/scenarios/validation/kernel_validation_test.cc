@@ -89,7 +89,7 @@ Json LayerNorm(double time_s) {
                  {"work_items", 2048}});
 }
 
-ValidateOptions Of(const std::string& file) {
+ValidateOptions OptionsOf(const std::string& file) {
   ValidateOptions options;
   options.files = {file};
   return options;
@@ -108,7 +108,7 @@ TEST_CASE("kernels by themselves: which kind moves the step, and by how much") {
   const std::string any =
       folder.Write("any.jsonl", Lines({Product(1.0), LayerNorm(1.0)}));
   REQUIRE(HoldKernels({any}));
-  const Json at_one = Json::parse(Validate(Of(any)).json);
+  const Json at_one = Json::parse(Validate(OptionsOf(any)).json);
   const double product_s = at_one["rows"][0]["predicted_s"];
   const double norm_s = at_one["rows"][1]["predicted_s"];
   // fp32 of an L40S: no faster than its peak of 91.6 TFLOP/s, not ten times
@@ -120,7 +120,7 @@ TEST_CASE("kernels by themselves: which kind moves the step, and by how much") {
   // The product is predicted right, LayerNorm at half of what it takes.
   const std::string file = folder.Write(
       "half.jsonl", Lines({Product(product_s), LayerNorm(2 * norm_s)}));
-  const Report report = Validate(Of(file));
+  const Report report = Validate(OptionsOf(file));
   CHECK(report.exit_code == kOk);
   const Json json = Json::parse(report.json);
   CHECK(json["of"] == "kernels");
@@ -151,7 +151,7 @@ TEST_CASE("kernels by themselves: which kind moves the step, and by how much") {
 TEST_CASE("limits and protocols of kernels") {
   const FitFolder folder;
   const std::string file = folder.Write("k.jsonl", Lines({Product(1.0)}));
-  ValidateOptions options = Of(file);
+  ValidateOptions options = OptionsOf(file);
   Report report = Validate(options);
   // A kernel by itself has no interval to cover it.
   CHECK_THROWS_AS(CheckLimits({LimitFromText("coverage<50%")}, report),
@@ -169,13 +169,13 @@ TEST_CASE("each kernel is predicted by a fit to the others") {
   const FitFolder folder;
   const std::string any =
       folder.Write("any.jsonl", Lines({Product(1.0), LayerNorm(1.0)}));
-  const Json at_prior = Json::parse(Validate(Of(any)).json);
+  const Json at_prior = Json::parse(Validate(OptionsOf(any)).json);
   const double product_s = at_prior["rows"][0]["predicted_s"];
   // Products that take 1.3 times what the priors say, and one that does not.
   std::vector<Json> records(5, Product(1.3 * product_s));
   records.push_back(Product(2.6 * product_s));
   const std::string file = folder.Write("k.jsonl", Lines(records));
-  ValidateOptions options = Of(file);
+  ValidateOptions options = OptionsOf(file);
   options.protocol = Protocol::kLeaveOneOut;
   const Json left_out = Json::parse(Validate(options).json);
   REQUIRE(left_out["rows"].size() == 6);
@@ -195,7 +195,7 @@ TEST_CASE("kernels on a device that runs whole graphs are refused") {
   record["device"]["name"] = "tpu_v3";
   record["workload"]["precision"] = "bf16";
   const std::string file = folder.Write("k.jsonl", Lines({record}));
-  CHECK_THROWS_AS(Validate(Of(file)), model::InputError);
+  CHECK_THROWS_AS(Validate(OptionsOf(file)), model::InputError);
 }
 
 TEST_CASE("a record of a kernel that says too little is refused by line") {

@@ -26,7 +26,7 @@
 namespace trainfare::trainer {
 namespace {
 
-model::Architecture Small() {
+model::Architecture SmallLlama() {
   model::Architecture a;
   a.name = "small llama";
   a.family = model::Family::kDecoder;
@@ -53,7 +53,7 @@ model::Architecture Small() {
 }
 
 model::Architecture SmallWithExperts() {
-  model::Architecture a = Small();
+  model::Architecture a = SmallLlama();
   a.name = "small mixtral";
   a.experts = 4;
   a.experts_per_token = 2;
@@ -79,12 +79,12 @@ DOCTEST_TEST_CASE("parameters are those that the model counts") {
   model::Architecture shared = SmallWithExperts();
   shared.shared_intermediate = 40;
   shared.shared_expert_gate = true;
-  model::Architecture qwen3 = Small();
+  model::Architecture qwen3 = SmallLlama();
   qwen3.query_key_norm = model::QueryKeyNorm::kHead;
   qwen3.head_size = 12;
   qwen3.untied_output = false;
   for (const model::Architecture& a :
-       {Small(), SmallWithExperts(), dense_first, shared, qwen3}) {
+       {SmallLlama(), SmallWithExperts(), dense_first, shared, qwen3}) {
     DOCTEST_INFO(a.name);
     const LlamaDecoder decoder(a, DefaultOptions(a), at::kCPU, 1);
     DOCTEST_CHECK(decoder.parameter_count() == model::TotalParameters(a));
@@ -95,12 +95,12 @@ DOCTEST_TEST_CASE("parameters are those that the model counts") {
 
 DOCTEST_TEST_CASE("adapters and frozen blocks train what the model counts") {
   model::Workload w;
-  w.architecture = Small();
+  w.architecture = SmallLlama();
   w.trainable.lora_rank = 3;
   w.trainable.lora.query = w.trainable.lora.value = true;
   w.trainable.lora.feed_forward_out = true;
   model::Workload frozen;
-  frozen.architecture = Small();
+  frozen.architecture = SmallLlama();
   frozen.trainable.frozen_layers = 2;
   for (const model::Workload& one : {w, frozen}) {
     TransformerOptions options = DefaultOptions(one.architecture);
@@ -124,7 +124,7 @@ DOCTEST_TEST_CASE("adapters and frozen blocks train what the model counts") {
 }
 
 DOCTEST_TEST_CASE("an adapter is a product of low rank beside its matrix") {
-  const model::Architecture a = Small();
+  const model::Architecture a = SmallLlama();
   TransformerOptions options = DefaultOptions(a);
   const Batch batch = RandomBatch(a, 2, 9);
   options.type = at::kDouble;
@@ -157,9 +157,10 @@ DOCTEST_TEST_CASE("an adapter is a product of low rank beside its matrix") {
 }
 
 DOCTEST_TEST_CASE("blocks that are computed again have the same gradients") {
-  model::Architecture dropping = Small();
+  model::Architecture dropping = SmallLlama();
   dropping.dropout = 0.3;
-  for (const model::Architecture& a : {Small(), SmallWithExperts(), dropping}) {
+  for (const model::Architecture& a :
+       {SmallLlama(), SmallWithExperts(), dropping}) {
     DOCTEST_INFO(a.name << ", dropout " << a.dropout);
     const Batch batch = RandomBatch(a, 3, 11);
     TransformerOptions options = DefaultOptions(a);
@@ -188,7 +189,7 @@ DOCTEST_TEST_CASE("blocks that are computed again have the same gradients") {
 }
 
 DOCTEST_TEST_CASE("in bf16 blocks are computed again in bf16") {
-  const model::Architecture a = Small();
+  const model::Architecture a = SmallLlama();
   const Batch batch = RandomBatch(a, 3, 11);
   std::vector<at::Tensor> gradients;
   for (const bool recompute : {false, true}) {
@@ -206,7 +207,7 @@ DOCTEST_TEST_CASE("in bf16 blocks are computed again in bf16") {
 
 DOCTEST_TEST_CASE("a small model learns a batch by heart") {
   for (const bool adapters : {false, true}) {
-    for (const model::Architecture& a : {Small(), SmallWithExperts()}) {
+    for (const model::Architecture& a : {SmallLlama(), SmallWithExperts()}) {
       if (adapters && a.experts > 0) continue;  // none beside experts
       DOCTEST_INFO(a.name << ", adapters " << adapters);
       TransformerOptions options = DefaultOptions(a);
@@ -239,7 +240,7 @@ DOCTEST_TEST_CASE("a step allocates what the model of memory counts") {
   Measurer measurer(at::kCPU, false);
   MeasureRequest request;
   model::Workload& w = request.workload;
-  w.architecture = Small();
+  w.architecture = SmallLlama();
   w.architecture.layers = 4;
   w.architecture.hidden = 256;
   w.architecture.intermediate = 704;
@@ -329,20 +330,21 @@ DOCTEST_TEST_CASE("what this trainer has not is named") {
     }
     return std::string();
   };
-  model::Architecture a = Small();
+  model::Architecture a = SmallLlama();
   TransformerOptions options = DefaultOptions(a);
   a.attention_sinks = true;
   DOCTEST_CHECK(message(a, options) ==
                 "model small llama: this trainer has decoders like Llama's, "
                 "without attention sinks");
-  a = Small();
+  a = SmallLlama();
   a.window = 8;
   a.windowed_layers = 1;
   DOCTEST_CHECK(message(a, options).find("without blocks with a window") !=
                 std::string::npos);
   options.trainable.lora_rank = 4;
   options.trainable.base_bits = 4;
-  DOCTEST_CHECK(message(Small(), options).find("trainable.base_bits:") == 0);
+  DOCTEST_CHECK(message(SmallLlama(), options).find("trainable.base_bits:") ==
+                0);
   options.trainable.base_bits = 0;
   options.trainable.lora.feed_forward_in = true;
   DOCTEST_CHECK(message(SmallWithExperts(), options).find("beside experts") !=
@@ -363,7 +365,7 @@ std::string RequestOf(const model::Workload& workload) {
 DOCTEST_TEST_CASE("requests of such models are measured") {
   Measurer measurer(at::kCPU, false);
   model::Workload plain;
-  plain.architecture = Small();
+  plain.architecture = SmallLlama();
   plain.batch = 2;
   plain.sequence_length = 16;
   model::Workload again = plain;

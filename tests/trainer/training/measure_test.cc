@@ -85,18 +85,18 @@ DOCTEST_TEST_CASE("a record keeps every step, and its parts fit in the whole") {
           "steps": 3, "warmup": 1, "seed": 4})");
   const auto record = measurer.Run(request);
   DOCTEST_REQUIRE(record.has_value());
-  const auto json = nlohmann::json::parse(ToJsonLine(*record));
-  DOCTEST_CHECK(json["schema"] == "trainfare.measurement/1");
-  DOCTEST_CHECK(json["kind"] == "step");
-  DOCTEST_CHECK(json["device"]["kind"] == "cpu");
-  DOCTEST_CHECK(json["workload"]["model"]["layers"] == 2);
-  DOCTEST_CHECK(json["workload"]["batch"] == 2);
-  DOCTEST_CHECK(json["parameters"] ==
+  const auto line = nlohmann::json::parse(ToJsonLine(*record));
+  DOCTEST_CHECK(line["schema"] == "trainfare.measurement/1");
+  DOCTEST_CHECK(line["kind"] == "step");
+  DOCTEST_CHECK(line["device"]["kind"] == "cpu");
+  DOCTEST_CHECK(line["workload"]["model"]["layers"] == 2);
+  DOCTEST_CHECK(line["workload"]["batch"] == 2);
+  DOCTEST_CHECK(line["parameters"] ==
                 model::TotalParameters(model::FindArchitecture("bert-tiny")));
-  DOCTEST_CHECK(json["peak_memory_bytes"] > json["peak_allocated_bytes"]);
-  DOCTEST_REQUIRE(json["samples"].size() == 4);
+  DOCTEST_CHECK(line["peak_memory_bytes"] > line["peak_allocated_bytes"]);
+  DOCTEST_REQUIRE(line["samples"].size() == 4);
   for (size_t i = 0; i < 4; ++i) {
-    const auto& sample = json["samples"][i];
+    const auto& sample = line["samples"][i];
     DOCTEST_CHECK(sample["step"] == i);
     DOCTEST_CHECK(sample["warmup"] == (i < 1));
     const double parts = sample["forward_s"].get<double>() +

@@ -11,7 +11,7 @@ namespace {
 
 using model::InputError;
 
-RunContext Bert() {
+RunContext BertRun() {
   RunContext run;
   run.workload.architecture = model::FindArchitecture("bert-large-uncased");
   run.workload.batch = 56;
@@ -47,20 +47,20 @@ const std::string kSamples = Event(61000, "train_samples", "44800");
 const std::string kStop =
     Event(62000, "run_stop", "null", R"(, "status": "success")");
 
-MlperfRun Parse(const std::string& text) {
-  return ParseMlperfLog(text, "folder/result_0.txt", Bert());
+MlperfRun ParseLog(const std::string& text) {
+  return ParseMlperfLog(text, "folder/result_0.txt", BertRun());
 }
 
-void CheckRefused(const std::string& text, const std::string& message) {
+void CheckLogRefused(const std::string& text, const std::string& message) {
   CHECK_THROWS_WITH_AS(
-      Parse(text), ("folder/result_0.txt" + message).c_str(), InputError);
+      ParseLog(text), ("folder/result_0.txt" + message).c_str(), InputError);
 }
 
 }  // namespace
 
 TEST_CASE("MLPerf log: the mean step without evaluations") {
   const MlperfRun run =
-      Parse("a line of the launcher\n" + kBegin + kRun + kSamples + kStop);
+      ParseLog("a line of the launcher\n" + kBegin + kRun + kSamples + kStop);
   // (60 - 4 - 6) s / (44,800 / 448)
   CHECK(model::ToSeconds(run.observation.measured) ==
         doctest::Approx(0.5).epsilon(1e-12).scale(0));
@@ -74,16 +74,16 @@ TEST_CASE("MLPerf log: the mean step without evaluations") {
 TEST_CASE("MLPerf log: clocks of today are read") {
   // Milliseconds since 1970.
   constexpr int64_t kStart = 1'760'000'000'000;
-  CHECK(model::ToSeconds(Parse(kBegin + Event(kStart, "run_start") +
-                               Event(kStart + 1, "train_samples", "44800") +
-                               Event(kStart + 60'000, "run_stop"))
+  CHECK(model::ToSeconds(ParseLog(kBegin + Event(kStart, "run_start") +
+                                  Event(kStart + 1, "train_samples", "44800") +
+                                  Event(kStart + 60'000, "run_stop"))
                              .observation.measured) == 0.6);
 }
 
 TEST_CASE("MLPerf log: how much was trained stands in one of three places") {
   const double half = 0.5;
   const auto step_s = [](const std::string& text) {
-    return model::ToSeconds(Parse(text).observation.measured);
+    return model::ToSeconds(ParseLog(text).observation.measured);
   };
   // The samples of the data stand before the run: twice in two epochs.
   CHECK(step_s(kBegin + Event(1500, "train_samples", "22400") + kRun +
@@ -95,15 +95,16 @@ TEST_CASE("MLPerf log: how much was trained stands in one of three places") {
              Event(30000, "block_stop", "null", R"(, "samples_count": 22400)") +
              Event(61000, "block_stop", "null", R"(, "samples_count": 44800)") +
              kStop) == doctest::Approx(half).epsilon(1e-12).scale(0));
-  CheckRefused(kBegin + kRun + kStop,
-               ": train_samples: missing, and no samples_count; how much was "
-               "trained is not known");
+  CheckLogRefused(
+      kBegin + kRun + kStop,
+      ": train_samples: missing, and no samples_count; how much was "
+      "trained is not known");
 }
 
 TEST_CASE("MLPerf log: evaluations without times are said") {
   const MlperfRun run =
-      Parse(kBegin + Event(2000, "run_start") +
-            Event(6000, "eval_accuracy", "0.7") + kSamples + kStop);
+      ParseLog(kBegin + Event(2000, "run_start") +
+               Event(6000, "eval_accuracy", "0.7") + kSamples + kStop);
   CHECK(model::ToSeconds(run.observation.measured) ==
         doctest::Approx(0.6).epsilon(1e-12).scale(0));
   REQUIRE(run.notes.size() == 1);
@@ -113,30 +114,33 @@ TEST_CASE("MLPerf log: evaluations without times are said") {
 }
 
 TEST_CASE("MLPerf log: what cannot be a run of the scenario") {
-  CheckRefused(kBegin, ": run_start: missing; the run did not begin");
-  CheckRefused(kBegin + kRun + kSamples,
-               ": run_stop: missing; the run did not end");
-  CheckRefused(kBegin + kRun + kSamples +
-                   Event(62000, "run_stop", "null", R"(, "status": "aborted")"),
-               ":12: metadata.status: the run did not end well: aborted");
-  CheckRefused(kRun + kSamples + kStop, ": global_batch_size: missing");
-  CheckRefused(
+  CheckLogRefused(kBegin, ": run_start: missing; the run did not begin");
+  CheckLogRefused(kBegin + kRun + kSamples,
+                  ": run_stop: missing; the run did not end");
+  CheckLogRefused(
+      kBegin + kRun + kSamples +
+          Event(62000, "run_stop", "null", R"(, "status": "aborted")"),
+      ":12: metadata.status: the run did not end well: aborted");
+  CheckLogRefused(kRun + kSamples + kStop, ": global_batch_size: missing");
+  CheckLogRefused(
       Event(1000, "global_batch_size", "450") + kRun + kSamples + kStop,
       ": global_batch_size: expected a multiple of the scenario's "
       "batch of 56, got 450; --batch changes it");
-  CheckRefused(Event(1000, "global_batch_size", "448.5"),
-               ":1: value: expected a whole number, got 448.5");
-  CheckRefused(Event(1000, "gradient_accumulation_steps", "2"),
-               ":1: value: expected the scenario's accumulation of 1, got 2");
-  CheckRefused(Event(1000, "max_sequence_length", "128"),
-               ":1: value: expected the scenario's length of 512, got 128");
-  CheckRefused(kBegin + kRun + Event(3000, "run_start"),
-               ":11: key: expected one run in a file, got a second");
-  CheckRefused(kStop, ":1: key: expected run_start before it");
-  CheckRefused("0: :::MLLOG {\"namespace\": \"\", \"time_m",
-               ":1:13: expected a JSON object behind :::MLLOG; is the line cut "
-               "off?");
-  CheckRefused(
+  CheckLogRefused(Event(1000, "global_batch_size", "448.5"),
+                  ":1: value: expected a whole number, got 448.5");
+  CheckLogRefused(
+      Event(1000, "gradient_accumulation_steps", "2"),
+      ":1: value: expected the scenario's accumulation of 1, got 2");
+  CheckLogRefused(Event(1000, "max_sequence_length", "128"),
+                  ":1: value: expected the scenario's length of 512, got 128");
+  CheckLogRefused(kBegin + kRun + Event(3000, "run_start"),
+                  ":11: key: expected one run in a file, got a second");
+  CheckLogRefused(kStop, ":1: key: expected run_start before it");
+  CheckLogRefused(
+      "0: :::MLLOG {\"namespace\": \"\", \"time_m",
+      ":1:13: expected a JSON object behind :::MLLOG; is the line cut "
+      "off?");
+  CheckLogRefused(
       kBegin + Event(62000, "run_start") + kSamples + Event(61000, "run_stop"),
       ": run_stop: expected a time after run_start and the "
       "evaluations");

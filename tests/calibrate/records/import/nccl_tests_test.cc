@@ -4,6 +4,7 @@
 
 #include "calibrate/records/measurement.h"
 #include "model/error.h"
+#include "tests/calibrate/records/replaced.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -39,20 +40,12 @@ const std::string kEnd = R"(# Out of bounds values : 0 OK
 #
 )";
 
-std::vector<NcclTestsRun> Parse(const std::string& text) {
+std::vector<NcclTestsRun> ParseNccl(const std::string& text) {
   return ParseNcclTests(text, "n.txt");
 }
 
-std::string Replaced(std::string text,
-                     const std::string& old,
-                     const std::string& with) {
-  const size_t at = text.find(old);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, old.size(), with);
-}
-
 void CheckRefused(const std::string& text, const std::string& message) {
-  CHECK_THROWS_WITH_AS(Parse(text), message.c_str(), InputError);
+  CHECK_THROWS_WITH_AS(ParseNccl(text), message.c_str(), InputError);
 }
 
 }  // namespace
@@ -64,7 +57,7 @@ TEST_CASE("all_reduce_perf: a line cut off behind its program is refused") {
 }
 
 TEST_CASE("all_reduce_perf: sizes, and the times in place") {
-  const auto runs = Parse(kHead + kColumns + kRows + kEnd);
+  const auto runs = ParseNccl(kHead + kColumns + kRows + kEnd);
   REQUIRE(runs.size() == 1);
   const NcclTestsRun& run = runs.front();
   CHECK(run.device == "NVIDIA A100-SXM4-80GB");
@@ -84,7 +77,8 @@ TEST_CASE("all_reduce_perf: sizes, and the times in place") {
 }
 
 TEST_CASE("all_reduce_perf: its records are what the trainer writes") {
-  const std::string text = ToRecords(Parse(kHead + kColumns + kRows + kEnd));
+  const std::string text =
+      ToRecords(ParseNccl(kHead + kColumns + kRows + kEnd));
   const Measurements read = ParseMeasurements(text, "r.jsonl");
   REQUIRE(read.collectives.size() == 2);
   const MeasuredCollective& first = read.collectives.front();
@@ -97,7 +91,7 @@ TEST_CASE("all_reduce_perf: its records are what the trainer writes") {
 
 TEST_CASE("all_reduce_perf: older and newer tables, other programs' lines") {
   SUBCASE("before 2.11: no root, an error instead of #wrong") {
-    const auto runs = Parse(
+    const auto runs = ParseNccl(
         "# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) "
         "warmup iters: 5 iters: 100 validation: 1\n#\n"
         "# Using devices\n"
@@ -116,7 +110,7 @@ TEST_CASE("all_reduce_perf: older and newer tables, other programs' lines") {
           doctest::Approx(158.4e-6).epsilon(1e-12).scale(0));
   }
   SUBCASE("times of single iterations and a time stamp at the end") {
-    const auto runs = Parse(
+    const auto runs = ParseNccl(
         kHead +
         "# size count type redop root time algbw busbw #wrong i_min i_max "
         "i_p99 i_cv% time algbw busbw #wrong i_min i_max i_p99 i_cv% "
@@ -135,11 +129,11 @@ TEST_CASE("all_reduce_perf: older and newer tables, other programs' lines") {
       text += "node-a:1100:1103 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1]\n";
       at = end + 1;
     }
-    CHECK(Parse(text).at(0).rows.size() == 2);
+    CHECK(ParseNccl(text).at(0).rows.size() == 2);
   }
   SUBCASE("two runs in a file") {
     const std::string one = kHead + kColumns + kRows + kEnd;
-    CHECK(Parse(one + one).size() == 2);
+    CHECK(ParseNccl(one + one).size() == 2);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "calibrate/records/import/observations.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "tests/calibrate/records/replaced.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -57,14 +58,6 @@ RunContext Emotion() {
   run.workload.precision = model::Precision::kFp16;
   run.device = "t4";
   return run;
-}
-
-std::string Replaced(std::string text,
-                     const std::string& from,
-                     const std::string& to) {
-  const size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
 }
 
 std::string MessageOf(const std::string& text) {

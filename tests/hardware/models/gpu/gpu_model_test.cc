@@ -48,7 +48,7 @@ std::vector<double> Priors() {
   return values;
 }
 
-model::Workload BertBase(int64_t batch, int64_t length) {
+model::Workload GpuBert(int64_t batch, int64_t length) {
   model::Workload w;
   w.architecture = model::FindArchitecture("bert-base-uncased");
   w.batch = batch;
@@ -58,7 +58,7 @@ model::Workload BertBase(int64_t batch, int64_t length) {
 }
 
 model::Workload In(model::Precision precision) {
-  model::Workload w = BertBase(8, 128);
+  model::Workload w = GpuBert(8, 128);
   w.precision = precision;
   return w;
 }
@@ -89,9 +89,9 @@ std::vector<double> AttentionTflopPerSecond(const Device& device,
   return reached;
 }
 
-StepTime<double> StepOf(const Device& device,
-                        const model::Workload& workload,
-                        const std::vector<double>& values) {
+StepTime<double> GpuStepOf(const Device& device,
+                           const model::Workload& workload,
+                           const std::vector<double>& values) {
   return GpuStep<double>(
       device, workload, model::ExpandKernels(workload), values);
 }
@@ -415,7 +415,7 @@ TEST_CASE("a limit that is set slows a run by its mean power") {
   d.max_power = model::Watt(250);
   d.idle_power = model::Watt(56);
   const BusyShares<double> shares{0.6, 0.3};
-  model::Workload w = BertBase(32, 128);
+  model::Workload w = GpuBert(32, 128);
   const auto clock = [&](double limit) {
     w.power_limit = model::Watt(limit);
     return ClockWithinSetLimit(d, w, shares);
@@ -503,10 +503,10 @@ TEST_CASE("engines by precision") {
 // any kernel's time, the step is its launches and little else.
 TEST_CASE("a small step is as long as its launches") {
   const Device d = Volta();
-  const model::Workload w = BertBase(1, 16);
+  const model::Workload w = GpuBert(1, 16);
   auto p = Priors();
   p[kGpuLaunchCost] = 1e-3;
-  const StepTime<double> step = StepOf(d, w, p);
+  const StepTime<double> step = GpuStepOf(d, w, p);
   const model::KernelList list = model::ExpandKernels(w);
   int64_t launches = 0;
   for (const auto phase : {model::Phase::kForward,
@@ -523,12 +523,12 @@ TEST_CASE("a small step is as long as its launches") {
 // Where the host is what takes time, fewer and cheaper launches are the gain.
 TEST_CASE("a compiled graph launches for less") {
   const Device d = Volta();
-  model::Workload w = BertBase(1, 16);
+  model::Workload w = GpuBert(1, 16);
   auto p = Priors();
   p[kGpuLaunchCost] = 1e-4;
-  const double eager = StepOf(d, w, p).forward.total().base();
+  const double eager = GpuStepOf(d, w, p).forward.total().base();
   w.stack.fusion = model::Fusion::kCompiled;
-  CHECK(StepOf(d, w, p).forward.total().base() <
+  CHECK(GpuStepOf(d, w, p).forward.total().base() <
         p[kGpuCompiledLaunchShare] * eager);
 }
 
@@ -553,42 +553,42 @@ TEST_CASE("each stack's launches take their share of the host") {
 // A step replayed as one graph waits for no launch and does nothing a tensor.
 TEST_CASE("a graph of a whole step has no host") {
   const Device d = Volta();
-  model::Workload w = BertBase(1, 16);
+  model::Workload w = GpuBert(1, 16);
   w.stack.fusion = model::Fusion::kGraphs;
   auto p = Priors();
-  const double step = StepOf(d, w, p).total().base();
+  const double step = GpuStepOf(d, w, p).total().base();
   p[kGpuLaunchCost] = 1.0;
   p[kGpuTensorOverhead] = 1.0;
-  CHECK(StepOf(d, w, p).total().base() == step);
+  CHECK(GpuStepOf(d, w, p).total().base() == step);
 }
 
 TEST_CASE("XLA's kernels move their bytes at a share of the rate") {
   const Device d = Volta();
-  model::Workload w = BertBase(16, 128);
+  model::Workload w = GpuBert(16, 128);
   auto p = Priors();
   p[kGpuCompiledEfficiency] = 0.5;
   w.stack.fusion = model::Fusion::kCompiled;
-  const StepTime<double> compiled = StepOf(d, w, p);
+  const StepTime<double> compiled = GpuStepOf(d, w, p);
   w.stack.fusion = model::Fusion::kXla;
-  const StepTime<double> xla = StepOf(d, w, p);
+  const StepTime<double> xla = GpuStepOf(d, w, p);
   CHECK(xla.forward.memory.base() ==
         doctest::Approx(2 * compiled.forward.memory.base()));
   CHECK(xla.forward.matrix.base() == compiled.forward.matrix.base());
 }
 
 TEST_CASE("a faster device never takes longer") {
-  const model::Workload w = BertBase(16, 128);
+  const model::Workload w = GpuBert(16, 128);
   const auto p = Priors();
-  const double base = StepOf(Volta(), w, p).total().base();
+  const double base = GpuStepOf(Volta(), w, p).total().base();
   Device d = Volta();
   d.memory_bandwidth = model::GBPerSecond(1800);
-  CHECK(StepOf(d, w, p).total().base() < base);
+  CHECK(GpuStepOf(d, w, p).total().base() < base);
   d = Volta();
   d.peak.fp32 = model::TFlopPerSecond(16);
-  CHECK(StepOf(d, w, p).total().base() < base);
+  CHECK(GpuStepOf(d, w, p).total().base() < base);
   d = Volta();
   d.on_chip_memory = model::MiB(40);
-  CHECK(StepOf(d, w, p).total().base() < base);
+  CHECK(GpuStepOf(d, w, p).total().base() < base);
 }
 
 }  // namespace trainfare::hardware::models

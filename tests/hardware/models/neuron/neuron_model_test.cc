@@ -24,7 +24,7 @@ model::Workload Bert(int64_t batch, int64_t length) {
   return w;
 }
 
-std::vector<double> RoundParameters() {
+std::vector<double> NeuronNumbers() {
   std::vector<double> p(kNeuronParameterCount);
   p[kNeuronTensorEfficiency] = 0.5;
   p[kNeuronVectorEfficiency] = 0.1;
@@ -60,7 +60,7 @@ TEST_CASE("a product with its activation, worked by hand") {
   segment.end = 1;
   kernels.segments = {segment};
   const model::Workload w = Bert(32, 128);
-  const std::vector<double> p = RoundParameters();
+  const std::vector<double> p = NeuronNumbers();
 
   const NeuronWork work = NeuronWorkOf(Core(), w, kernels, segment);
   CHECK(model::ToMicroseconds(work.tensor) ==
@@ -137,7 +137,7 @@ TEST_CASE("nothing spills while a pass fits in the SBUF") {
   model::Workload tiny = Bert(1, 16);
   tiny.architecture = model::FindArchitecture("bert-tiny");
   const auto kernels = model::ExpandKernels(tiny);
-  CHECK(NeuronStepActivity<double>(Core(), tiny, kernels, RoundParameters())
+  CHECK(NeuronStepActivity<double>(Core(), tiny, kernels, NeuronNumbers())
             .spill.base() == 0);
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("a forward pass alone holds one block") {
     model::Workload w = Bert(1, 128);
     w.work = work;
     const model::KernelList kernels = model::ExpandKernels(w);
-    return NeuronStepActivity<double>(Core(), w, kernels, RoundParameters())
+    return NeuronStepActivity<double>(Core(), w, kernels, NeuronNumbers())
         .spill.base();
   };
   CHECK(spill(model::Work::kForward) == 0);
