@@ -10,15 +10,8 @@
 namespace trainfare::calibrate {
 namespace {
 
-// Encoders of all sizes, which are cheap, and what these have not: a loss over
-// a vocabulary, other vocabularies, and the blocks of today's decoders.
-constexpr std::array<std::string_view, 7> kModels = {"bert-tiny",
-                                                     "bert-mini",
-                                                     "bert-small",
-                                                     "bert-medium",
-                                                     "bert-base-uncased",
-                                                     "gpt2",
-                                                     "smollm2-135m"};
+constexpr std::array<std::string_view, 5> kModels = {
+    "bert-tiny", "bert-mini", "bert-small", "bert-medium", "bert-base-uncased"};
 // Batches and lengths that people choose, and odd ones halfway between them, as
 // dynamic padding makes: kernels are cut to powers of two, and runs of these
 // alone say nothing of what the others cost.

@@ -10,6 +10,7 @@
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
+#include "model/rounding.h"
 #include "model/sharding.h"
 
 namespace trainfare::calibrate {
@@ -86,6 +87,12 @@ std::vector<const hardware::Instance*> HostsOfAlike(const Device& device) {
 // the logarithms.
 HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
   const std::string& carried = device.part_of ? *device.part_of : device.name;
+  if (device.part_of) {
+    // Hosts count whole chips.
+    const Device& chip = hardware::DeviceCatalog::Shipped().Find(carried);
+    local = model::CeilDivide(local,
+                              std::max(chip.cores / device.cores, int64_t{1}));
+  }
   const auto& catalog = hardware::InstanceCatalog::Shipped();
   std::vector<const hardware::Instance*> hosts = catalog.OfDevice(carried);
   const bool of_alike = hosts.empty();

@@ -23,13 +23,8 @@
 namespace trainfare::calibrate {
 namespace {
 
-constexpr std::array<std::string_view, 7> kAskedModels = {"bert-small",
-                                                          "bert-medium",
-                                                          "bert-base-uncased",
-                                                          "bert-large-uncased",
-                                                          "roberta-base",
-                                                          "gpt2",
-                                                          "smollm2-135m"};
+constexpr std::array<std::string_view, 4> kAskedModels = {
+    "bert-small", "bert-medium", "bert-base-uncased", "bert-large-uncased"};
 // A run's median is worth more with more steps, up to where the noise of the
 // machine between runs takes over.
 constexpr int64_t kLeastSteps = 5;

@@ -47,9 +47,9 @@ std::vector<model::Workload> RunsHere(
     const std::vector<std::string>& models = {});
 
 // What is asked where nobody says so: the same grid for BERT from small to
-// large and for models of larger vocabularies, as people fine-tune them.
-// Smaller models are run as they are cheap, and some are asked for though they
-// are not run. None for other kinds of device: there it is what RunsHere() has.
+// large, as people fine-tune them. Smaller models are run as they are cheap,
+// and the large one is asked for though it is not run. None for other kinds of
+// device: there it is what RunsHere() has.
 std::vector<model::Workload> DefaultScenarios(
     const hardware::Device& device,
     const std::vector<model::Precision>& precisions);

@@ -26,20 +26,6 @@ def unseen(given):
             "The aim is 5 % in the median and 15 % at worst."]
 
 
-def vocabularies(given):
-    bench = Bench(given)
-    program, _ = bench.calibrated("120s")
-    points = bench.unseen_points(4)
-    rows = []
-    for model in dict.fromkeys(point["model"] for point in points):
-        records = bench.measure(model, [point for point in points
-                                        if point["model"] == model], times=2)
-        rows.append([model, *errors_of(program, records),
-                     *repeats_of(records)])
-    return [*table(["model", *HEADER, *REPEATS], "lrrrrrr", rows), "",
-            "The aim is 3 % in the median and 10 % at worst."]
-
-
 def decoder_scenario(model):
     """A job of this model, as text; JSON is YAML."""
     from sharded_points import OF_TASK
@@ -102,10 +88,6 @@ SECTIONS = [
 The points of `scenarios/validation/`, measured twice, after a `calibrate` of two minutes. A rule
 of the fit was chosen in sight of set 1.
 """, unseen),
-    Section("vocabularies", "Other vocabularies", """
-Set 4 of these points, drawn at random: GPT-2, which predicts a word of 50,257 at each position,
-RoBERTa with as many and DistilBERT; measured twice, after a `calibrate` of two minutes.
-""", vocabularies),
     Section("decoder", "A decoder that was not run", """
 `calibrate --for` a decoder like Llama's, then such decoders at random depths, batches and lengths,
 measured twice.

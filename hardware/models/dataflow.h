@@ -153,6 +153,7 @@ inline void RequireWeightsHeld(const Device& device,
 // The kind's row, and its formula by the name that all kinds share.
 struct DataflowKind {
   static constexpr Kind kRow{.parameters = kDataflowParameters,
+                             .compiles_graphs = true,
                              .plan_memory = PlanPipelineMemory,
                              .require_supported = RequireWeightsHeld};
 

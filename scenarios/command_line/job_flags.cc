@@ -64,8 +64,7 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
   app.add_option("--work",
                  overrides.work,
                  "What of a step is run; forward: passes of inference alone")
-      ->type_name(Choices(
-          {model::ToText(kWorkOfJobs[0]), model::ToText(kWorkOfJobs[1])}));
+      ->type_name(Choices(WordsOfWork()));
 }
 
 void AddBaselineFlag(CLI::App& app, std::string& file) {

@@ -148,8 +148,30 @@ std::string NewScenarioText(const std::string& model,
       fmt::arg("length", length));
 }
 
+namespace {
+
+// The model of a scenario as it is written; none where that alone is no job.
+std::optional<std::string> OwnModel(const std::string& scenario) {
+  try {
+    return LoadScenario(scenario).workload.architecture.name;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
   std::vector<YamlSetting> settings = SettingsOf(overrides);
+  if (scenario.empty() && !overrides.model) {
+    throw UsageError(
+        "expected a SCENARIO, or --model NAME with --samples N and --length N");
+  }
+  if (scenario.empty() && (!overrides.samples || overrides.lengths.empty())) {
+    throw UsageError(
+        "--model: without a SCENARIO, expected also --samples N and --length "
+        "N");
+  }
   // The file's own padding is not asked for then, nor whether it suits a model
   // that is not the file's.
   if (!overrides.lengths.empty()) {
@@ -162,19 +184,11 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
   if (!scenario.empty()) {
     Scenario job = LoadScenario(scenario, settings);
     // The title speaks of the file's model.
-    if (overrides.model) {
-      job.title += fmt::format(", as {}", job.workload.architecture.name);
+    const std::string& name = job.workload.architecture.name;
+    if (overrides.model && OwnModel(scenario) != name) {
+      job.title += fmt::format(", as {}", name);
     }
     return job;
-  }
-  if (!overrides.model) {
-    throw UsageError(
-        "expected a SCENARIO, or --model NAME with --samples N and --length N");
-  }
-  if (!overrides.samples || overrides.lengths.empty()) {
-    throw UsageError(
-        "--model: without a SCENARIO, expected also --samples N and --length "
-        "N");
   }
   return ParseScenario(
       NewScenarioText(

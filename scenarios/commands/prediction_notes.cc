@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
 #include "model/stack_rules.h"
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
@@ -79,15 +80,19 @@ void AddAdvice(const Scenario& scenario,
                std::vector<Note>& notes) {
   Scenario asked = scenario;
   asked.workload = job.workload;
-  const std::vector<std::string> advice =
-      MemoryAdvice(asked,
-                   target.cluster.devices,
-                   [&](const Scenario& changed) -> std::optional<std::string> {
-                     const JobEstimate trial =
-                         EstimateJob(changed, target.predictor, target.cluster);
-                     if (!trial.fits()) return std::nullopt;
-                     return hardware::FormatBytes(trial.memory.total());
-                   });
+  const std::vector<std::string> advice = MemoryAdvice(
+      asked,
+      target.cluster.devices,
+      [&](const Scenario& changed) -> std::optional<std::string> {
+        const model::Fusion stack = changed.workload.stack.fusion;
+        if (hardware::StackOn(target.predictor.device(), stack) != stack) {
+          return std::nullopt;  // nothing to advise there
+        }
+        const JobEstimate trial =
+            EstimateJob(changed, target.predictor, target.cluster);
+        if (!trial.fits()) return std::nullopt;
+        return hardware::FormatBytes(trial.memory.total());
+      });
   notes.emplace_back(
       advice.empty()
           ? std::string("neither recomputation, shards, narrow weights nor "

@@ -135,8 +135,8 @@ Cluster OverHosts(Cluster host,
     rack.host_memory = host.host_memory;
     return rack;
   }
-  HostNetwork network =
-      calibrate::NetworkOf(device, host.devices, instance, bandwidth);
+  HostNetwork network = calibrate::NetworkOf(
+      device, host.devices + host.idle_devices, instance, bandwidth);
   host.devices *= hosts;
   host.idle_devices *= hosts;
   host.hosts = hosts;

@@ -439,14 +439,20 @@ std::string DescribeUpdate(const model::Workload& workload) {
                      model::ToText(workload.optimizer.implementation));
 }
 
-model::Work WorkFromText(std::string_view text) {
-  std::vector<std::string_view> known;
+std::vector<std::string_view> WordsOfWork() {
+  std::vector<std::string_view> words;
   for (const model::Work work : kWorkOfJobs) {
-    known.push_back(model::ToText(work));
-    if (known.back() == text) return work;
+    words.push_back(model::ToText(work));
+  }
+  return words;
+}
+
+model::Work WorkFromText(std::string_view text) {
+  for (const model::Work work : kWorkOfJobs) {
+    if (model::ToText(work) == text) return work;
   }
   throw InputError(fmt::format(
-      "unknown work \"{}\"; known: {}", text, fmt::join(known, ", ")));
+      "unknown work \"{}\"; known: {}", text, fmt::join(WordsOfWork(), ", ")));
 }
 
 }  // namespace trainfare::scenarios

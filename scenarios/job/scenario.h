@@ -100,6 +100,7 @@ std::string DescribeUpdate(const model::Workload& workload);
 // What of a step a job may run. Throws InputError on another word.
 inline constexpr std::array kWorkOfJobs = {model::Work::kTraining,
                                            model::Work::kForward};
+std::vector<std::string_view> WordsOfWork();
 model::Work WorkFromText(std::string_view text);
 
 }  // namespace trainfare::scenarios

@@ -436,9 +436,15 @@ class Command(unittest.TestCase):
                               stderr=subprocess.PIPE) as process:
             wait_for_threads(process, 2)
             time.sleep(after)
+            if process.poll() is not None:
+                self.fail(process.stderr.read())
             until_then = processor_seconds(process)
             process.send_signal(signal.SIGINT)
-            out, error = process.communicate(timeout=120)
+            try:
+                out, error = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
         self.assertLess(processor_seconds() - before - until_then, within)
         self.assertEqual(process.returncode, 130, error)
         for line in error.splitlines():

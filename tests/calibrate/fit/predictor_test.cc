@@ -20,7 +20,7 @@ using hardware::Device;
 using model::InputError;
 using model::Workload;
 
-Workload StepOf(const char* name, int64_t batch, int64_t length) {
+Workload WorkAt(const char* name, int64_t batch, int64_t length) {
   Workload workload;
   workload.architecture = model::FindArchitecture(name);
   workload.batch = batch;
@@ -38,7 +38,7 @@ Fit FitOfV100() {
   const Fit prior = PriorFit(V100());
   for (const int64_t batch : {1, 8, 32}) {
     for (const int64_t length : {32, 128}) {
-      const Workload workload = StepOf("bert-base-uncased", batch, length);
+      const Workload workload = WorkAt("bert-base-uncased", batch, length);
       Observation observation;
       observation.label = Describe(workload);
       observation.device = "v100_sxm2_16gb";
@@ -53,7 +53,7 @@ Fit FitOfV100() {
 
 TEST_CASE("a part of a step has an interval of its own") {
   const Predictor fitted(V100(), FitOfV100());
-  Workload workload = StepOf("bert-base-uncased", 8, 64);
+  Workload workload = WorkAt("bert-base-uncased", 8, 64);
   const StepPrediction known = fitted.Predict(workload);
   // A small part's errors average out in the step.
   CHECK(known.optimizer_log_sigma > known.log_sigma);
@@ -67,7 +67,7 @@ TEST_CASE("a part of a step has an interval of its own") {
 
 TEST_CASE("without a fit the datasheet answers, with the widest interval") {
   const Predictor datasheet(V100());
-  const Workload workload = StepOf("bert-base-uncased", 8, 64);
+  const Workload workload = WorkAt("bert-base-uncased", 8, 64);
   const StepPrediction bare = datasheet.Predict(workload);
   CHECK(bare.grade == Grade::kDatasheetOnly);
   const double width = hardware::FactsOfKind(V100().kind).width_datasheet;
@@ -87,7 +87,7 @@ TEST_CASE("without a fit the datasheet answers, with the widest interval") {
 TEST_CASE("the interval is that of parameters and scatter, by hand") {
   const Fit fit = FitOfV100();
   const Predictor predictor(V100(), fit);
-  const Workload workload = StepOf("bert-base-uncased", 8, 64);
+  const Workload workload = WorkAt("bert-base-uncased", 8, 64);
   const StepPrediction prediction = predictor.Predict(workload);
   // g^T C g with g by differences.
   const auto infos = hardware::ParametersOf(V100().kind);
@@ -128,7 +128,7 @@ TEST_CASE("the interval is that of parameters and scatter, by hand") {
 
 TEST_CASE("an answer away from what was measured is less sure") {
   const Fit fit = FitOfV100();
-  Workload half = StepOf("bert-base-uncased", 8, 128);
+  Workload half = WorkAt("bert-base-uncased", 8, 128);
   const double seen = Predictor(V100(), fit).Predict(half).log_sigma;
   half.precision = model::Precision::kFp16;
   const double other = Predictor(V100(), fit).Predict(half).log_sigma;
@@ -140,7 +140,7 @@ TEST_CASE("an answer away from what was measured is less sure") {
   // Two runs show nothing of shapes: far from them is as bad.
   Fit few = fit;
   few.runs.resize(2);  // batch 1, lengths 32 and 128
-  const Workload far = StepOf("bert-base-uncased", 32, 128);
+  const Workload far = WorkAt("bert-base-uncased", 32, 128);
   CHECK(Predictor(V100(), few).Predict(far).log_sigma >
         Predictor(V100(), fit).Predict(far).log_sigma + 0.05);
 }
@@ -150,21 +150,21 @@ TEST_CASE("grades: measured, inside the range, outside it") {
   const auto grade = [&](const Workload& workload) {
     return predictor.Predict(workload).grade;
   };
-  CHECK(grade(StepOf("bert-base-uncased", 8, 128)) == Grade::kMeasured);
-  CHECK(grade(StepOf("bert-base-uncased", 9, 128)) == Grade::kInterpolated);
-  CHECK(grade(StepOf("bert-base-uncased", 8, 256)) == Grade::kExtrapolated);
-  CHECK(grade(StepOf("bert-base-uncased", 64, 128)) == Grade::kExtrapolated);
-  CHECK(grade(StepOf("bert-large-uncased", 8, 128)) == Grade::kExtrapolated);
-  Workload half = StepOf("bert-base-uncased", 8, 128);
+  CHECK(grade(WorkAt("bert-base-uncased", 8, 128)) == Grade::kMeasured);
+  CHECK(grade(WorkAt("bert-base-uncased", 9, 128)) == Grade::kInterpolated);
+  CHECK(grade(WorkAt("bert-base-uncased", 8, 256)) == Grade::kExtrapolated);
+  CHECK(grade(WorkAt("bert-base-uncased", 64, 128)) == Grade::kExtrapolated);
+  CHECK(grade(WorkAt("bert-large-uncased", 8, 128)) == Grade::kExtrapolated);
+  Workload half = WorkAt("bert-base-uncased", 8, 128);
   half.precision = model::Precision::kFp16;
   CHECK(grade(half) == Grade::kExtrapolated);
-  Workload accumulated = StepOf("bert-base-uncased", 8, 128);
+  Workload accumulated = WorkAt("bert-base-uncased", 8, 128);
   accumulated.accumulation = 4;
   CHECK(grade(accumulated) == Grade::kInterpolated);
 }
 
 TEST_CASE("measured is only what ran on as many devices") {
-  const Workload workload = StepOf("bert-base-uncased", 8, 128);
+  const Workload workload = WorkAt("bert-base-uncased", 8, 128);
   Fit fit = FitOfV100();
   const auto grade = [&](int64_t devices) {
     return Predictor(V100(), fit).GradeOver(workload, devices);
@@ -201,7 +201,7 @@ TEST_CASE("an extrapolated answer is no surer than the datasheet") {
   // Other blocks, other sizes, longer; each further than the one before.
   double before = 0.0;
   for (const int64_t length : {256, 512, 1024}) {
-    Workload gpt = StepOf("gpt2", 8, length);
+    Workload gpt = WorkAt("gpt2", 8, length);
     const StepPrediction far = fitted.Predict(gpt);
     const StepPrediction bare = datasheet.Predict(gpt, kOther);
     CAPTURE(length);
@@ -213,7 +213,7 @@ TEST_CASE("an extrapolated answer is no surer than the datasheet") {
     before = far.log_sigma;
   }
   const StepPrediction near =
-      fitted.Predict(StepOf("bert-base-uncased", 9, 128));
+      fitted.Predict(WorkAt("bert-base-uncased", 9, 128));
   CHECK(near.log_sigma < before);
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("a source that the fit has not seen is less sure, others are not") {
     for (const int64_t batch : {1, 9, 64}) {
       for (const model::Work work :
            {model::Work::kTraining, model::Work::kForward}) {
-        Workload workload = StepOf(name, batch, 128);
+        Workload workload = WorkAt(name, batch, 128);
         workload.work = work;
         const StepPrediction seen = predictor.Predict(workload, "owner/a");
         const StepPrediction unseen = predictor.Predict(workload, "owner/c");
@@ -265,7 +265,7 @@ TEST_CASE("a source that the fit has not seen is less sure, others are not") {
 
 TEST_CASE("Time and Predict agree") {
   const Predictor predictor(V100(), FitOfV100());
-  const Workload workload = StepOf("bert-base-uncased", 5, 77);
+  const Workload workload = WorkAt("bert-base-uncased", 5, 77);
   const model::Seconds<> time = predictor.Predict(workload).time.total();
   CHECK(predictor.Time(workload).total() == time);
   CHECK(predictor.PredictTime(workload).total() == time);
@@ -280,7 +280,7 @@ TEST_CASE("a prediction's time is the formula's on every device") {
     for (const model::Precision precision :
          {model::Precision::kFp32, model::Precision::kBf16}) {
       if (!device.MatrixPeak(precision)) continue;
-      Workload workload = StepOf("bert-base-uncased", 16, 128);
+      Workload workload = WorkAt("bert-base-uncased", 16, 128);
       workload.precision = precision;
       if (device.inference_only) workload.work = model::Work::kForward;
       const hardware::StepTime<double> one = predictor.Predict(workload).time;
@@ -314,17 +314,17 @@ TEST_CASE("a processor keeps the dimensions that it was measured with") {
   then.memory_bandwidth = model::GBPerSecond(20);
   Device now = then;
   now.memory_bandwidth = model::GBPerSecond(40);
-  const Workload workload = StepOf("bert-tiny", 8, 32);
+  const Workload workload = WorkAt("bert-tiny", 8, 32);
   CHECK(Predictor(now, PriorFit(then)).Time(workload).total() ==
         Predictor(then).Time(workload).total());
 }
 
 TEST_CASE("what the device does not run is refused") {
-  Workload workload = StepOf("bert-base-uncased", 8, 128);
+  Workload workload = WorkAt("bert-base-uncased", 8, 128);
   workload.precision = model::Precision::kTf32;
   CHECK_THROWS_AS((void)Predictor(V100()).Predict(workload), InputError);
   CHECK_THROWS_AS((void)Predictor(V100()).Time(workload), InputError);
-  workload = StepOf("bert-base-uncased", 0, 128);
+  workload = WorkAt("bert-base-uncased", 0, 128);
   CHECK_THROWS_AS((void)Predictor(V100()).Predict(workload), InputError);
 }
 
