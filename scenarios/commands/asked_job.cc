@@ -109,14 +109,8 @@ std::vector<model::Precision> PrecisionsOf(const Scenario& scenario,
 void PadAsAsked(int64_t length, Scenario& scenario) {
   RequireCount("--seq", length, model::kLongestSequence);
   scenario.PadTo(length);
-  const auto longest = scenario.workload.architecture.max_sequence_length();
-  if (longest && length > *longest) {
-    throw InputError(
-        fmt::format("--seq: padding: expected a length of at most {}, the "
-                    "positions of {}, got {}",
-                    *longest,
-                    scenario.workload.architecture.name,
-                    length));
+  if (auto wrong = BeyondPositions(scenario.workload.architecture, length)) {
+    throw InputError("--seq: padding: " + *wrong);
   }
 }
 

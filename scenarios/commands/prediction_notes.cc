@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -46,6 +47,17 @@ std::optional<Note> MemoryNote(const JobEstimate& job) {
           FormatBytes(high),
           FormatBytes(job.capacity)),
       Caution::kMemoryInInterval);
+}
+
+std::string CompiledStackNote(model::Fusion asked,
+                              model::Fusion instead,
+                              const std::set<std::string>& devices) {
+  return fmt::format(
+      "stack {}: its kernels are GPUs' own; compilers have the model without "
+      "them, as stack {}, on {}",
+      model::ToText(asked),
+      model::ToText(instead),
+      fmt::join(devices, ", "));
 }
 
 std::optional<Note> EndNote(const Scenario& scenario) {
@@ -262,12 +274,8 @@ void AddStackNotes(const PredictionTarget& target,
   const model::Fusion asked = scenario.workload.stack.fusion;
   const model::Workload& w = job.workload;
   if (w.stack.fusion != asked) {
-    notes.push_back(fmt::format(
-        "stack {}: its kernels are GPUs' own; the compiler of {} has the model "
-        "without them, as stack {}",
-        model::ToText(asked),
-        target.predictor.device().name,
-        model::ToText(w.stack.fusion)));
+    notes.emplace_back(CompiledStackNote(
+        asked, w.stack.fusion, {target.predictor.device().name}));
   }
   if (w.architecture.experts > 0 &&
       model::RulesOf(w).experts == model::ExpertKernels::kLoop) {

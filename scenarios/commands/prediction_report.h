@@ -3,6 +3,7 @@
 // What predict shows people of its jobs: tables, notes, the answer in a line.
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,12 @@ std::optional<Note> SourceNote(const JobEstimate& job,
 
 // That the scenario's file may be cut off; nullopt: it ends as files do.
 std::optional<Note> EndNote(const Scenario& scenario);
+
+// That devices have not the kernels of the stack that was asked for, and what
+// their compilers make of the model instead.
+std::string CompiledStackNote(model::Fusion asked,
+                              model::Fusion instead,
+                              const std::set<std::string>& devices);
 
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);

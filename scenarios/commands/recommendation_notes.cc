@@ -213,19 +213,16 @@ std::optional<Note> CompileNote(const std::vector<Candidate>& candidates) {
 std::optional<Note> StackNote(const std::vector<Candidate>& candidates,
                               const Scenario& scenario) {
   const model::Fusion asked = scenario.workload.stack.fusion;
+  model::Fusion instead = asked;
   std::set<std::string> without;
   for (const Candidate& c : candidates) {
     if (c.job && c.job->workload.stack.fusion != asked) {
+      instead = c.job->workload.stack.fusion;
       without.insert(c.device);
     }
   }
   if (without.empty()) return std::nullopt;
-  return Note(
-      fmt::format("stack {}: its kernels are GPUs' own; compilers have the "
-                  "model without them, as stack {}, on {}",
-                  model::ToText(asked),
-                  model::ToText(model::Fusion::kXla),
-                  fmt::join(without, ", ")));
+  return Note(CompiledStackNote(asked, instead, without));
 }
 
 }  // namespace

@@ -249,14 +249,8 @@ Scenario ReadScenario(const Reader& root) {
   CheckParallel(root, w.parallel);
   root.Finish();
 
-  const auto positions = w.architecture.max_sequence_length();
-  if (positions && w.sequence_length > *positions) {
-    root.Fail("padding",
-              fmt::format("expected a length of at most {}, the positions of "
-                          "{}, got {}",
-                          *positions,
-                          w.architecture.name,
-                          w.sequence_length));
+  if (auto wrong = BeyondPositions(w.architecture, w.sequence_length)) {
+    root.Fail("padding", *wrong);
   }
   try {
     model::Validate(w);
@@ -437,6 +431,17 @@ std::string DescribeUpdate(const model::Workload& workload) {
   return fmt::format("{} {}",
                      model::ToText(workload.optimizer.kind),
                      model::ToText(workload.optimizer.implementation));
+}
+
+std::optional<std::string> BeyondPositions(const model::Architecture& model,
+                                           int64_t length) {
+  const auto positions = model.max_sequence_length();
+  if (!positions || length <= *positions) return std::nullopt;
+  return fmt::format(
+      "expected a length of at most {}, the positions of {}, got {}",
+      *positions,
+      model.name,
+      length);
 }
 
 std::vector<std::string_view> WordsOfWork() {

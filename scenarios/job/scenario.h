@@ -97,10 +97,16 @@ std::string Describe(const Padding& padding);
 // "adamw fused", or "forward passes only".
 std::string DescribeUpdate(const model::Workload& workload);
 
-// What of a step a job may run. Throws InputError on another word.
+// What of a step a job may run, and its words. WorkFromText throws InputError on
+// another.
 inline constexpr std::array kWorkOfJobs = {model::Work::kTraining,
                                            model::Work::kForward};
 std::vector<std::string_view> WordsOfWork();
 model::Work WorkFromText(std::string_view text);
+
+// What is wrong with sequences so long: the model has fewer positions. nullopt:
+// nothing.
+std::optional<std::string> BeyondPositions(const model::Architecture& model,
+                                           int64_t length);
 
 }  // namespace trainfare::scenarios

@@ -25,6 +25,16 @@ PredictOptions On(std::string_view device) {
   return options;
 }
 
+// A model without a scenario.
+PredictOptions OfModel(const char* model, int64_t length, const char* device) {
+  PredictOptions options;
+  options.overrides.model = model;
+  options.overrides.samples = 1000;
+  options.overrides.lengths = {length};
+  options.device = {device};
+  return options;
+}
+
 bool HasNote(const Report& report, std::string_view words) {
   return std::any_of(
       report.notes.begin(), report.notes.end(), [&](const Note& note) {
@@ -236,11 +246,7 @@ TEST_CASE("what does not fit has a reason and exit code 3") {
 
 TEST_CASE("what does not fit is told what to change, and then fits") {
   const FitFolder none;
-  PredictOptions options;
-  options.overrides.model = "llama-3.1-8b";
-  options.overrides.samples = 1000;
-  options.overrides.lengths = {2048};
-  options.device = {"rtx_3090"};
+  PredictOptions options = OfModel("llama-3.1-8b", 2048, "rtx_3090");
   const Report report = Predict(options);
   CHECK(report.exit_code == kNothingFits);
   std::string advice;
@@ -264,11 +270,7 @@ TEST_CASE("what does not fit is told what to change, and then fits") {
 
 TEST_CASE("where attention is latent the advice names matrices that it has") {
   const FitFolder none;
-  PredictOptions options;
-  options.overrides.model = "deepseek-v2-lite";
-  options.overrides.samples = 1000;
-  options.overrides.lengths = {4096};
-  options.device = {"h200_sxm"};
+  PredictOptions options = OfModel("deepseek-v2-lite", 4096, "h200_sxm");
   options.overrides.batches = {1};
   CHECK(Predict(options).exit_code == kNothingFits);
   options.overrides.settings = {
