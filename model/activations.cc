@@ -557,6 +557,10 @@ int64_t LogitBytes(const Workload& w) {
   if (LossOf(w).fuses && logits.vocabulary) {
     return rows * logits.classes * BytesPerElement(w.precision);
   }
+  if (LossOf(w).keeps_row_sums && kept == 2) {
+    // Beside them their gradient.
+    return rows * logits.classes * 2 * BytesPerElement(w.precision);
+  }
   return rows * logits.classes *
          (BytesPerElement(w.precision) + kept * kSingle);
 }

@@ -18,6 +18,9 @@ struct MemorySurroundings {
   Bytes<> workspace;  // of the matrix library
   // Gradients have a second copy in the buckets of the all-reduce.
   bool communication_buckets = false;
+  // Weights are cast to the products' precision beside them, not where a
+  // product loads them.
+  bool weight_copies = true;
   friend bool operator==(const MemorySurroundings&,
                          const MemorySurroundings&) = default;
 };

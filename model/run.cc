@@ -1,6 +1,7 @@
 #include "model/run.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "model/error.h"
 #include "model/rounding.h"
@@ -15,6 +16,25 @@ struct DataPass {
   double tokens = 0;
 };
 
+// The last step of a pass over the data, where it is not a full one: its samples
+// over all devices, in how many micro-batches of how many each has them.
+struct LastStep {
+  int64_t samples = 0;
+  int64_t micro_batches = 0;
+  int64_t batch = 0;
+};
+
+std::optional<LastStep> LastStepOf(const RunPlan& plan,
+                                   int64_t samples,
+                                   int64_t accumulation,
+                                   bool drop_last) {
+  const int64_t rest = samples % (plan.batch * accumulation * plan.devices);
+  if (drop_last || rest == 0) return std::nullopt;
+  const int64_t per_device = CeilDivide(rest, plan.devices);
+  const int64_t micro_batches = CeilDivide(per_device, plan.batch);
+  return LastStep{rest, micro_batches, CeilDivide(per_device, micro_batches)};
+}
+
 DataPass PassOver(const RunPlan& plan,
                   int64_t samples,
                   int64_t accumulation,
@@ -22,7 +42,6 @@ DataPass PassOver(const RunPlan& plan,
                   const StepTimeOf& step_time) {
   const int64_t per_step = plan.batch * accumulation * plan.devices;
   const int64_t full = samples / per_step;
-  const int64_t rest = drop_last ? 0 : samples % per_step;
 
   DataPass pass;
   const auto add = [&](double times,
@@ -38,21 +57,22 @@ DataPass PassOver(const RunPlan& plan,
       const double steps = times * length.share;
       pass.time += step * steps;
       pass.input_wait += (step - busy) * steps;
-      pass.tokens += steps * static_cast<double>(step_samples * length.length);
+      pass.tokens +=
+          steps * static_cast<double>(step_samples) *
+          plan.own_length.value_or(static_cast<double>(length.length));
     }
   };
   if (full > 0) {
     add(static_cast<double>(full), plan.batch, accumulation, per_step);
   }
-  if (rest > 0) {
-    const int64_t per_device = CeilDivide(rest, plan.devices);
-    const int64_t micro_batches = CeilDivide(per_device, plan.batch);
-    add(1.0, CeilDivide(per_device, micro_batches), micro_batches, rest);
+  if (const auto last = LastStepOf(plan, samples, accumulation, drop_last)) {
+    add(1.0, last->batch, last->micro_batches, last->samples);
   }
   return pass;
 }
 
-// Batch sizes that an epoch shows: the full one and the last.
+// What an epoch shows a compiler: lengths of full micro-batches, and those of
+// the last step where its micro-batches are smaller.
 double ShapesOfPass(const RunPlan& plan,
                     int64_t samples,
                     int64_t accumulation,
@@ -60,10 +80,12 @@ double ShapesOfPass(const RunPlan& plan,
   const int64_t per_step = plan.batch * accumulation * plan.devices;
   const int64_t full_steps = samples / per_step;
   const auto full = static_cast<double>(full_steps);
-  const bool partial = !drop_last && samples % per_step != 0;
+  const auto last = LastStepOf(plan, samples, accumulation, drop_last);
   const auto epochs = static_cast<double>(plan.epochs);
-  double shapes = ExpectedDistinctLengths(plan.lengths, full * epochs);
-  if (partial) shapes += ExpectedDistinctLengths(plan.lengths, epochs);
+  const bool alike = last && last->batch == plan.batch;
+  double shapes = ExpectedDistinctLengths(plan.lengths,
+                                          (alike ? full + 1.0 : full) * epochs);
+  if (last && !alike) shapes += ExpectedDistinctLengths(plan.lengths, epochs);
   return shapes;
 }
 

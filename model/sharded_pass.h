@@ -148,10 +148,16 @@ struct ShardGroups {
 
   // The shards of one copy that are in a host, and the hosts that it is over.
   int64_t shards_in_host() const { return std::min(shards, local); }
-  int64_t hosts_of_copy() const { return shards / shards_in_host(); }
+  int64_t hosts_of_copy() const { return Whole(shards, shards_in_host()); }
   // The same of the ranks that have one shard.
-  int64_t copies_in_host() const { return local / shards_in_host(); }
-  int64_t hosts_of_shard() const { return copies / copies_in_host(); }
+  int64_t copies_in_host() const { return Whole(local, shards_in_host()); }
+  int64_t hosts_of_shard() const { return Whole(copies, copies_in_host()); }
+
+ private:
+  static int64_t Whole(int64_t all, int64_t part) {
+    ENSURE(all % part == 0, "groups of ranks and hosts divide each other");
+    return all / part;
+  }
 };
 
 // All-gather or reduce-scatter of `size` bytes over the shards of one copy.

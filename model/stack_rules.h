@@ -88,6 +88,10 @@ struct StackRules {
   bool chunks_loss = false;     // logits of a part of the rows at a time
   bool shifts_logits = false;   // copies them in fp32 without the last position
   bool fuses_loss = false;      // one kernel; its gradient replaces the logits
+  // Of a loss it keeps the logits as they are and a sum a row, of which it makes
+  // the gradient, not log-probabilities (Inductor fuses the casts and the
+  // softmax into both passes).
+  bool keeps_row_sums = false;
   ExpertKernels experts = ExpertKernels::kGrouped;
 
   // --- attention on chip ---
@@ -147,6 +151,7 @@ inline constexpr std::array kStackRules = {
     StackRules{.fusion = Fusion::kCompiled,
                .block = BlockKernels::kCompiled,
                .launches = Launches::kByGraph,
+               .keeps_row_sums = true,
                .synchronous_attention = true},
     StackRules{.fusion = Fusion::kXla,
                .block = BlockKernels::kCompiled,
@@ -209,22 +214,26 @@ struct LossRules {
   bool chunks = false;
   bool shifts = false;
   bool fuses = false;
+  bool keeps_row_sums = false;
 };
 constexpr LossRules LossOf(const Workload& workload) {
   const StackRules& rules = RulesOf(workload);
   switch (workload.stack.loss) {
     case LossKernels::kPlain:
-      return {false, rules.eager_outside, false};
+      return {false, rules.eager_outside, false, false};
     case LossKernels::kFused:
-      return {false, false, true};
+      return {false, false, true, false};
     case LossKernels::kFusedWidened:
-      return {false, true, true};
+      return {false, true, true, false};
     case LossKernels::kChunked:
-      return {true, false, false};
+      return {true, false, false, false};
     case LossKernels::kOfStack:
       break;
   }
-  return {rules.chunks_loss, rules.shifts_logits, rules.fuses_loss};
+  return {rules.chunks_loss,
+          rules.shifts_logits,
+          rules.fuses_loss,
+          rules.keeps_row_sums};
 }
 
 // Bytes of each logit of a loss that is not fused: four where the model widens

@@ -136,7 +136,7 @@ inline constexpr bool ScoresOnChip(Attention attention) {
 // Kernels of the loss over a vocabulary of causal models.
 enum class LossKernels {
   kOfStack,  // as the stack has them
-  kPlain,    // log-softmax and what the target has of it
+  kPlain,    // log-softmax and what the target has of it, of no compiled graph
   kFused,    // one kernel; its gradient replaces the logits
   // The same behind a head that widens them and copies all but the last
   // position: a fused cross entropy under Transformers' own models.

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""clang-tidy over every file of a build folder, the files that passed before left out.
+"""clang-tidy over every file of a build folder, those that passed before left out.
 
-A file passed before when nothing that clang-tidy reads has changed since: the file, what it
-includes of this project (but for lines that only comment), the rules, the flags, clang-tidy and
-the packages of the system. It is kept by the hash of all these, so that a clone in another
-folder finds it too.
+A build folder of several sources at a time (TRAINFARE_UNITY) is read so, too: what they all
+include is walked once. Each source of a layer is compiled by itself beside that, so that one
+which forgets an include is found.
+
+A reading passed before when nothing that it reads has changed since: the file, what it includes
+of this project (but for lines that only comment), the rules, the flags, clang-tidy and the
+packages of the system. It is kept by the hash of all these, so that a clone in another folder
+finds it too.
 """
 
 import argparse
@@ -13,6 +17,7 @@ import hashlib
 import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -35,6 +40,11 @@ class Sources:
             self._text[path] = COMMENT.sub(b'', path.read_bytes())
         return self._text[path]
 
+    def includes(self, path):
+        """The files of the project that `path` names, as it names them."""
+        names = INCLUDE.findall(self.text(path).decode())
+        return [name for name in names if (ROOT / name).is_file()]
+
     def closure(self, path):
         """`path` and every file of the project that it includes, in order of their names."""
         found, waiting = set(), [path]
@@ -43,8 +53,7 @@ class Sources:
             if current in found:
                 continue
             found.add(current)
-            names = INCLUDE.findall(self.text(current).decode())
-            waiting += [ROOT / name for name in names if (ROOT / name).is_file()]
+            waiting += [ROOT / name for name in self.includes(current)]
         return sorted(found)
 
 
@@ -55,24 +64,42 @@ def system_digest(tidy):
     return hashlib.sha256(version + packages).digest()
 
 
-def file_digest(entry, sources, system):
-    path = pathlib.Path(entry['file'])
-    digest = hashlib.sha256(system)
-    digest.update(entry['command'].replace(str(ROOT), '').encode())
-    rules = [folder / '.clang-tidy' for folder in [path.parent, *path.parent.parents]]
-    for read in [rule for rule in rules if rule.is_file()] + sources.closure(path):
-        text = sources.text(read)
-        name = read.relative_to(ROOT) if read.is_relative_to(ROOT) else read
-        digest.update(f'{name} {len(text)}\n'.encode())
-        digest.update(text)
-    return digest.hexdigest()
+class Reading:
+    """One command that finds fault with one file, or with nothing."""
+
+    def __init__(self, path, command):
+        self.path = path
+        self.command = command
+
+    def digest(self, sources, system):
+        digest = hashlib.sha256(system)
+        digest.update(' '.join(self.command).replace(str(ROOT), '').encode())
+        rules = [folder / '.clang-tidy' for folder in [self.path.parent, *self.path.parents]]
+        for read in [rule for rule in rules if rule.is_file()] + sources.closure(self.path):
+            text = sources.text(read).replace(str(ROOT).encode(), b'')
+            name = read.relative_to(ROOT) if read.is_relative_to(ROOT) else read
+            digest.update(f'{name} {len(text)}\n'.encode())
+            digest.update(text)
+        return digest.hexdigest()
+
+    def run(self):
+        """What is found: a report, and empty where the file passes."""
+        done = subprocess.run(self.command, capture_output=True, text=True)
+        return '' if done.returncode == 0 else done.stdout + done.stderr
 
 
-def check(tidy, build, path):
-    """What clang-tidy found in one file: its report, and empty where it passes."""
-    done = subprocess.run([tidy, '--quiet', '-p', str(build), str(path)],
-                          capture_output=True, text=True)
-    return '' if done.returncode == 0 else done.stdout + done.stderr
+def readings(tidy, build, sources):
+    """Every reading of a build folder: clang-tidy of each file that is compiled, and the
+    compiler's of each source of a layer that is compiled together with others."""
+    for entry in json.loads((build / 'compile_commands.json').read_text()):
+        path = pathlib.Path(entry['file'])
+        flags = shlex.split(entry['command'])
+        together = [ROOT / name for name in sources.includes(path)] if path.suffix == '.cxx' else []
+        # The flags stand behind `--`, so that they count in the digest.
+        yield Reading(path, [tidy, '--quiet', str(path), '--', *flags[1:flags.index('-o')]])
+        for alone in together:
+            if ROOT / 'tests' not in alone.parents:
+                yield Reading(alone, [*flags[:flags.index('-o')], '-fsyntax-only', str(alone)])
 
 
 def forget_old(cache):
@@ -92,30 +119,25 @@ def main():
 
     sources = Sources()
     system = system_digest(arguments.clang_tidy)
-    marks = {}
-    for entry in json.loads((arguments.build / 'compile_commands.json').read_text()):
-        marks[pathlib.Path(entry['file'])] = file_digest(entry, sources, system)
+    marks = {reading: reading.digest(sources, system)
+             for reading in readings(arguments.clang_tidy, arguments.build.resolve(), sources)}
     if arguments.cache:
         arguments.cache.mkdir(parents=True, exist_ok=True)
         forget_old(arguments.cache)
-    waiting = [path for path, mark in marks.items()
+    waiting = [reading for reading, mark in marks.items()
                if not (arguments.cache and (arguments.cache / mark).exists())]
-    # The largest first, so that no long one is left for the end.
-    waiting.sort(key=lambda path: -path.stat().st_size)
 
-    failed = []
+    failed = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        running = {pool.submit(check, arguments.clang_tidy, arguments.build, path): path
-                   for path in waiting}
+        running = {pool.submit(reading.run): reading for reading in waiting}
         for future in concurrent.futures.as_completed(running):
-            path = running[future]
             if report := future.result():
-                failed.append(path)
+                failed += 1
                 print(report, flush=True)
             elif arguments.cache:
-                (arguments.cache / marks[path]).touch()
-    print(f'clang-tidy: {len(marks)} files, {len(marks) - len(waiting)} of them passed before, '
-          f'{len(failed)} with findings')
+                (arguments.cache / marks[running[future]]).touch()
+    print(f'clang-tidy: {len(marks)} readings, {len(marks) - len(waiting)} of them passed before, '
+          f'{failed} with findings')
     return 1 if failed else 0
 
 

@@ -235,6 +235,7 @@ std::optional<JoinedDevices> FittableOver(const Device& device,
   try {
     JoinedDevices joined = JoinedBy(device, observation);
     HostPathOf(observation.workload.parallel, joined, device);
+    RequireAlikeGroups(observation.workload.parallel, joined);
     return joined;
   } catch (const InputError&) {
     return std::nullopt;
@@ -279,6 +280,28 @@ std::optional<model::HostPath<double>> HostPathOf(
   return model::HostPath<double>{*device.host_bandwidth * facts.copy_share,
                                  facts.update,
                                  joined.devices_of_host()};
+}
+
+void RequireAlikeGroups(const model::Parallel& parallel,
+                        const JoinedDevices& joined) {
+  const int64_t shards = model::ShardsOf(parallel);
+  const int64_t local = joined.devices_of_host();
+  if (shards == 1 || shards % local == 0 || local % shards == 0) return;
+  std::vector<std::string> alike;
+  for (int64_t copies = 1; copies <= joined.devices; ++copies) {
+    if (joined.devices % copies != 0) continue;
+    const int64_t of_copy = joined.devices / copies;
+    if (of_copy > 1 && (of_copy % local == 0 || local % of_copy == 0)) {
+      alike.push_back(fmt::format("{}", copies));
+    }
+  }
+  throw InputError(fmt::format(
+      "parallel.replicate: expected copies that lie over whole hosts of {} "
+      "devices, or several in one, got {} of {} devices each; hint: {}",
+      local,
+      parallel.replicate,
+      shards,
+      fmt::join(alike, ", ")));
 }
 
 namespace {

@@ -100,6 +100,11 @@ std::optional<model::HostPath<double>> HostPathOf(
     const JoinedDevices& joined,
     const hardware::Device& device);
 
+// Throws InputError where shards are neither whole hosts of a copy nor a part of
+// a host that others of its size fill.
+void RequireAlikeGroups(const model::Parallel& parallel,
+                        const JoinedDevices& joined);
+
 // What rows over several devices may say beside the device's own parameters, as
 // parameters of the same fit (docs/models/data_parallel.md):
 //

@@ -100,8 +100,12 @@ class Leverage {
     if (LeverageOf(slopes, weights_(rows)) > largest_) return std::nullopt;
     const Matrix others =
         hessian_ - slopes.transpose() * curvatures_(rows).asDiagonal() * slopes;
+    // Residuals far out pull less the farther they are: without a group that
+    // holds them there may be no minimum here.
+    const Eigen::LLT<Matrix> factor(others);
+    if (factor.info() != Eigen::Success) return std::nullopt;
     const Eigen::VectorXd moved =
-        others.llt().solve(slopes.transpose() * pulls_(rows));
+        factor.solve(slopes.transpose() * pulls_(rows));
     std::vector<double> positions = posterior_.positions;
     for (size_t k = 0; k < free_.size(); ++k) {
       const auto i = static_cast<size_t>(free_[k]);

@@ -172,11 +172,20 @@ class SharedPasses {
           added);
     }
     if (w_.work == model::Work::kForward) return added;
-    // Whole gradients wait for the last micro-batch.
+    // Whole gradients wait for the last micro-batch. What blocks kept comes
+    // back in each.
     const double sums = model::ShardsGradients(w_.parallel) ? passes : 1.0;
+    if (brings_ && passes > sums) {
+      Add("backward",
+          model::OverlapGathered(Backward(alone, /*sums=*/false),
+                                 network_.speed),
+          {},
+          passes - sums,
+          added);
+    }
     // Gathered where blocks are computed again and in their backward pass, and
     // summed.
-    const Tasks backward = Backward(alone);
+    const Tasks backward = Backward(alone, /*sums=*/true);
     Add("backward",
         brings_ ? model::OverlapGathered(backward, network_.speed)
                 : model::OverlapSummed(backward, network_.speed),
@@ -371,7 +380,8 @@ class SharedPasses {
         count);
   }
 
-  Tasks Backward(const hardware::StepTime<A>& alone) {
+  // With or without the sums of gradients.
+  Tasks Backward(const hardware::StepTime<A>& alone, bool sums) {
     const hardware::PassUnits<A>& units = alone.backward_units;
     const int64_t frozen = w_.trainable.frozen_layers;
     const T scale = ScaleTo(units, alone.backward.total(), frozen);
@@ -384,12 +394,15 @@ class SharedPasses {
       if (blocks.first < frozen) break;
       const Transfer gather =
           gathers ? Bring(*blocks.unit, blocks.count) : Transfer();
-      tasks.push_back({CopyKept(gather, blocks),
-                       BlockTime(units, blocks) * scale,
-                       Sum(*blocks.unit, blocks.count, false),
-                       blocks.count});
+      tasks.push_back(
+          {CopyKept(gather, blocks),
+           BlockTime(units, blocks) * scale,
+           sums ? Sum(*blocks.unit, blocks.count, false) : Transfer(),
+           blocks.count});
     }
-    tasks.push_back({{}, units.embeddings * scale, Sum(root_, 1, true)});
+    tasks.push_back({{},
+                     units.embeddings * scale,
+                     sums ? Sum(root_, 1, true) : Transfer()});
     return tasks;
   }
 
@@ -409,13 +422,15 @@ class SharedPasses {
     added.slowed += pass.slowed * times;
     added.exposed += pass.waiting * times;
     added.all += (pass.slowed + pass.waiting) * times;
-    added.traffic.push_back(
-        {part,
-         std::exchange(sent_, {}) * times,
-         std::exchange(copied_, {}) * times,
-         model::Seconds<>(ValueOf(pass.sending.base()) * times),
-         model::Seconds<>(ValueOf(pass.waiting.base()) * times),
-         model::Seconds<>(ValueOf(pass.slowed.base()) * times)});
+    if (added.traffic.empty() || added.traffic.back().part != part) {
+      added.traffic.push_back({part, {}, {}, {}, {}, {}});
+    }
+    ShardTraffic& traffic = added.traffic.back();
+    traffic.sent += std::exchange(sent_, {}) * times;
+    traffic.copied += std::exchange(copied_, {}) * times;
+    traffic.sending += model::Seconds<>(ValueOf(pass.sending.base()) * times);
+    traffic.exposed += model::Seconds<>(ValueOf(pass.waiting.base()) * times);
+    traffic.slowed += model::Seconds<>(ValueOf(pass.slowed.base()) * times);
   }
 
   const model::Workload& w_;

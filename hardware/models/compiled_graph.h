@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "hardware/catalog/device.h"
+#include "model/kernel_list.h"
 #include "model/kernels.h"
 #include "model/optimizer_kernels.h"
 #include "model/rounding.h"
@@ -45,6 +47,16 @@ inline double FusedOptimizerBytes(const model::Workload& workload,
   return static_cast<double>(kernel.work_items) * kWidth *
          static_cast<double>(operations.fused_tensors_read +
                              operations.fused_tensors_written);
+}
+
+// The part of a kernel's work that the busiest core of a chip has: whole
+// sequences of a pass; every core updates all parameters.
+inline double ShareOfBusiestCore(const Device& device,
+                                 const model::Workload& workload,
+                                 model::Phase phase) {
+  if (phase == model::Phase::kOptimizer) return 1.0;
+  return static_cast<double>(model::CeilDivide(workload.batch, device.cores)) /
+         static_cast<double>(workload.batch);
 }
 
 // Whether a kernel is only written down: where a whole graph is compiled for

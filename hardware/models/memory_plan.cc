@@ -22,7 +22,7 @@ model::Workload OfCore(const Device& device, const model::Workload& workload) {
   if (model::ShardsOf(w.parallel) > 1) w.parallel.data *= device.cores;
   w.optimizer.implementation = model::OptimizerImplementation::kFused;
   // However a graph was written or traced, what is kept is the compiler's.
-  w.stack.fusion = model::Fusion::kCompiled;
+  w.stack.fusion = model::Fusion::kXla;
   // Where products in fp32 are as fast as in bf16, their operands are rounded
   // to it, and so they are kept.
   const bool rounds = device.peak.fp32 && device.peak.bf16 &&
@@ -38,10 +38,6 @@ MemoryPlan OfCores(const Device& device,
                    model::MemoryEstimate one,
                    model::Bytes<> capacity) {
   const auto cores = static_cast<double>(device.cores);
-  // A compiled graph casts a weight where it is used.
-  std::erase_if(one.terms, [](const model::MemoryTerm& term) {
-    return term.name == "weight copies";
-  });
   for (model::MemoryTerm& term : one.terms) term.size = term.size * cores;
   return {std::move(one), capacity, {}};
 }
@@ -116,10 +112,11 @@ MemoryPlan PlanCoresMemory(const Device& device,
                            const model::MemorySurroundings& surroundings,
                            model::Bytes<> capacity,
                            model::MemoryOfBatches& memory) {
+  // A compiled graph casts a weight where it is used.
+  model::MemorySurroundings compiled = InPlace(surroundings);
+  compiled.weight_copies = false;
   return OfCores(
-      device,
-      memory.Estimate(OfCore(device, workload), InPlace(surroundings)),
-      capacity);
+      device, memory.Estimate(OfCore(device, workload), compiled), capacity);
 }
 
 MemoryPlan PlanRecomputingMemory(const Device& device,

@@ -63,17 +63,15 @@ template <class T>
 model::ExposedTime<T> SystolicKernelTime(const Device& device,
                                          const model::Workload& workload,
                                          const model::Kernel& kernel,
+                                         model::Phase phase,
                                          std::span<const T> p) {
   const auto peak = MatrixPeakOf(device, workload, kernel);
-  const auto cores =
-      static_cast<double>(std::min(device.cores, workload.batch));
   const auto of_chip = static_cast<double>(device.cores);
   T fixed = p[kSystolicKernelOverhead];
   if (model::OperationByOperation(workload.stack)) {
     fixed += p[kSystolicTraceCost];
   }
-  const double share =
-      kernel.kind == model::KernelKind::kOptimizer ? 1.0 : 1.0 / cores;
+  const double share = ShareOfBusiestCore(device, workload, phase);
   model::Seconds<T> compute;
   if (kernel.matrix_flops > 0) {
     const double array = SystolicShare(
@@ -123,7 +121,9 @@ PhaseTime<T> SystolicRecomputation(const Device& device,
       const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
       if (kernel.kind != model::KernelKind::kBatchedGemm) continue;
       AddKernel(
-          time, kernel, SystolicKernelTime<T>(device, workload, kernel, p));
+          time,
+          kernel,
+          SystolicKernelTime<T>(device, workload, kernel, segment.phase, p));
     }
   }
   return time * (0.5 * share);
@@ -144,8 +144,10 @@ StepTime<T> SystolicStep(const Device& device,
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
           if (CastInProduct(workload, kernel)) continue;
-          AddKernel(
-              time, kernel, SystolicKernelTime<T>(device, workload, kernel, p));
+          AddKernel(time,
+                    kernel,
+                    SystolicKernelTime<T>(
+                        device, workload, kernel, segment.phase, p));
         }
         const bool block = segment.role == model::SegmentRole::kLayer ||
                            segment.role == model::SegmentRole::kDecoderLayer;

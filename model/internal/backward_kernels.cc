@@ -905,7 +905,8 @@ void PassKernels::LossBackward(int64_t rows, int64_t classes) {
     return;
   }
   if (!EagerOutside()) {
-    Elementwise("loss gradient", scores, 4, element_, 2, 1);
+    const int64_t read = LossOf(w_).keeps_row_sums ? element_ : 4;
+    Elementwise("loss gradient", scores, read, element_, 2, 1);
     return;
   }
   const int64_t width = BytesOfLossLogit(w_);

@@ -1101,15 +1101,16 @@ void PassKernels::Loss(int64_t rows, int64_t classes) {
   if (TwoKernelLoss() && element_ < 4) {
     Copy("cast logits", rows * classes, element_, width);
   }
-  // LightSeq2's criterion writes no probabilities.
+  // LightSeq2's criterion writes no probabilities, nor does Inductor's.
+  const bool sums_alone = OneKernelCriterion() || LossOf(w_).keeps_row_sums;
   Reduction("loss",
             rows,
             rows * classes,
             TwoKernelLoss() ? width : element_,
-            OneKernelCriterion() ? 0 : width,
+            sums_alone ? 0 : width,
             kSoftmaxForwardFlops,
             1);
-  if (OneKernelCriterion()) {
+  if (sums_alone) {
     list_.kernels.back().bytes_written = rows * 4;
     ReadRows(RowReads::kTwice);
   } else {

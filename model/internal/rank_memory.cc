@@ -166,7 +166,7 @@ int64_t RankMemory::ParameterBytesOf() const {
 // Narrow copies of fp32 weights: of what is gathered, where that is less than
 // all.
 int64_t RankMemory::WeightCopyBytes(int64_t gathered) const {
-  if (!CastsWeights(w_)) return 0;
+  if (!CastsWeights(w_) || !surroundings_.weight_copies) return 0;
   const int64_t copied = divided_ ? gathered / kSingle : elements_ - quantised_;
   return copied * BytesPerElement(w_.precision);
 }

@@ -21,6 +21,8 @@ struct InitFlags {
 int Init(const InitFlags& flags) {
   RequireCount("--samples", *flags.samples, model::kMostSamples);
   RequireCount("--length", *flags.length, model::kLongestSequence);
+  // What it writes can be read.
+  ParseNewScenario(flags.model, *flags.samples, *flags.length);
   return WriteNew(NewScenarioText(flags.model, *flags.samples, *flags.length),
                   flags.output);
 }

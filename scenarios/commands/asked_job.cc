@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <regex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -155,6 +156,30 @@ std::optional<std::string> OwnModel(const std::string& scenario) {
 
 }  // namespace
 
+Scenario ParseNewScenario(const std::string& model,
+                          int64_t samples,
+                          int64_t length,
+                          const std::vector<YamlSetting>& settings) {
+  try {
+    return ParseScenario(
+        NewScenarioText(model, samples, length), model, settings);
+  } catch (const InputError& error) {
+    // A place in a text that nobody wrote helps nobody: "gpt2:12:43: ..".
+    const std::string text = error.what();
+    const size_t key = text.find(": ");
+    const std::regex place(R"(:\d+:\d+)");
+    if (!text.starts_with(model) || key == std::string::npos ||
+        !std::regex_match(text.substr(model.size(), key - model.size()),
+                          place)) {
+      throw;
+    }
+    throw InputError(fmt::format(
+        "--model {}{}; hint: `trainfare init` writes what stands for the rest",
+        model,
+        text.substr(key)));
+  }
+}
+
 Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
   std::vector<YamlSetting> settings = SettingsOf(overrides);
   if (scenario.empty() && !overrides.model) {
@@ -184,11 +209,10 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
     }
     return job;
   }
-  return ParseScenario(
-      NewScenarioText(
-          *overrides.model, *overrides.samples, overrides.lengths.front()),
-      *overrides.model,
-      settings);
+  return ParseNewScenario(*overrides.model,
+                          *overrides.samples,
+                          overrides.lengths.front(),
+                          settings);
 }
 
 void RequireCount(std::string_view flag, int64_t value, int64_t most) {

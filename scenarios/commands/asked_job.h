@@ -33,6 +33,13 @@ std::string NewScenarioText(const std::string& model,
                             int64_t samples,
                             int64_t length);
 
+// The same, read, with settings of the command line. Throws InputError.
+Scenario ParseNewScenario(
+    const std::string& model,
+    int64_t samples,
+    int64_t length,
+    const std::vector<hardware::YamlSetting>& settings = {});
+
 // `scenario` is a path, a shipped one's name, or empty, where overrides.model
 // with its samples and first length say all. Throws InputError that names the
 // file or the flag, UsageError where something is left out.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <set>
@@ -480,6 +481,21 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   return report;
 }
 
+// Flags of prices are about an instance.
+void RequirePriced(const PredictOptions& options) {
+  if (!options.instances.empty()) return;
+  const std::array given = {
+      std::pair{"--spot", options.spot},
+      std::pair{"--prices", !options.prices.files.empty()},
+      std::pair{"--region", !options.prices.regions.empty()},
+      std::pair{"--discount", !options.prices.discounts.empty()}};
+  for (const auto& [flag, is_given] : given) {
+    if (!is_given) continue;
+    throw UsageError(
+        fmt::format("{}: needs --instance, whose price it is", flag));
+  }
+}
+
 }  // namespace
 
 Report Predict(const PredictOptions& asked) {
@@ -493,9 +509,7 @@ Report Predict(const PredictOptions& asked) {
     RequireCount("--hosts", *options.hosts, model::kMostDevices);
   }
   SetRanks(scenario.workload.parallel, options);
-  if (options.spot && options.instances.empty()) {
-    throw UsageError("--spot: needs --instance, whose price it is");
-  }
+  RequirePriced(options);
   const std::vector<PredictionTarget> targets = TargetsOf(options);
   if (options.largest) {
     if (variants.size() != 1 || targets.size() != 1) {

@@ -1,8 +1,10 @@
 #include "scenarios/commands/recommend.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "model/limits.h"
@@ -100,6 +102,18 @@ std::vector<Scenario> JobsOf(const RecommendOptions& options) {
   return jobs;
 }
 
+// Why there is nothing to choose from: what was asked for has no instance in
+// common.
+std::string NothingAsked(const RecommendOptions& options) {
+  std::vector<std::string_view> flags;
+  if (!options.clouds.empty()) flags.push_back("--cloud");
+  if (!options.devices.empty()) flags.push_back("--device");
+  if (!options.instances.empty()) flags.push_back("--instance");
+  return fmt::format(
+      "{}: expected an instance that suits all of them, got none",
+      fmt::join(flags, ", "));
+}
+
 }  // namespace
 
 Report Recommend(const RecommendOptions& options) {
@@ -112,6 +126,7 @@ Report Recommend(const RecommendOptions& options) {
   std::vector<std::string> left_out_fits;
   std::vector<Candidate> candidates =
       EstimateCandidates(jobs, options, left_out_fits);
+  if (candidates.empty()) throw UsageError(NothingAsked(options));
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   Rank(candidates, options.objective);
   const Overview overview = {

@@ -60,9 +60,12 @@ void EstimateEnergy(const calibrate::Predictor& predictor, JobEstimate& job) {
       job.run.total() *
       (static_cast<double>(job.devices) /
        static_cast<double>(job.ranks_per_device));
-  if (power && device.idle_power) {
-    *job.energy += *device.idle_power * job.run.total() *
-                   static_cast<double>(job.idle_devices);
+  // Where a board's own power is a bound, so is that of one beside it.
+  std::optional<model::Watts<>> idle = device.idle_power;
+  if (!idle && !power) idle = device.max_power;
+  if (idle) {
+    *job.energy +=
+        *idle * job.run.total() * static_cast<double>(job.idle_devices);
   }
 }
 

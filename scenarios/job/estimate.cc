@@ -164,6 +164,17 @@ void RequireAnswer(const JobEstimate& job) {
   }
 }
 
+// Lengths that a step waits for. Ranks that meet in each micro-batch wait for
+// the longest of all their sequences; over several micro-batches between two
+// meetings the ranks' lengths even out.
+std::vector<model::PaddedLength> StepLengths(const Scenario& scenario,
+                                             const JobEstimate& job) {
+  const model::Workload& w = job.workload;
+  const bool meet = w.work == model::Work::kTraining &&
+                    (w.accumulation == 1 || model::ShardsGradients(w.parallel));
+  return scenario.BatchLengths(w.batch * (meet ? job.devices : 1));
+}
+
 // What the job is, and whether the device can do it at all: it says why not
 // before anything is counted.
 JobEstimate Begin(const Scenario& scenario,
@@ -174,6 +185,7 @@ JobEstimate Begin(const Scenario& scenario,
   job.workload.parallel =
       model::OverDevices(scenario.workload.parallel, cluster.devices);
   calibrate::HostPathOf(job.workload.parallel, cluster, device);
+  calibrate::RequireAlikeGroups(job.workload.parallel, cluster);
   if (cluster.devices_per_chip > 1 &&
       model::ShardsOf(job.workload.parallel) > 1) {
     throw InputError(fmt::format(
@@ -186,7 +198,8 @@ JobEstimate Begin(const Scenario& scenario,
   job.ranks_per_device = cluster.ranks_per_device();
   job.idle_devices = cluster.idle_devices;
   job.compiles = device.static_shapes;
-  job.lengths = scenario.BatchLengths(scenario.workload.batch);
+  job.lengths = StepLengths(scenario, job);
+  job.own_lengths = scenario.BatchLengths(scenario.workload.batch);
   // A few buckets are compiled once each; a length a batch is another matter.
   hardware::ShapePlan shapes;
   if (scenario.padding.kind == PaddingKind::kDynamic) {
@@ -235,6 +248,7 @@ model::RunPlan PlanOf(const Scenario& scenario,
   plan.accumulation = scenario.workload.accumulation;
   plan.devices = job.devices;
   plan.lengths = job.lengths;
+  plan.own_length = model::MeanLength(job.own_lengths);
   plan.drop_last = scenario.drop_last;
   plan.start_up = open.start_up.usual;
   plan.checkpoint = open.checkpoint.usual;
@@ -242,6 +256,13 @@ model::RunPlan PlanOf(const Scenario& scenario,
     plan.load_per_sample = *scenario.extras.load_per_sample;
   } else {
     plan.load_per_token = hardware::FactsOfRuns().token_load;
+  }
+  if (plan.drop_last && model::StepsPerEpoch(plan) == 0) {
+    throw InputError(fmt::format(
+        "drop_last: expected at least the {} samples of a step in an epoch, "
+        "got {}; hint: without it the step that is not full is trained",
+        plan.batch * plan.accumulation * plan.devices,
+        plan.train_samples));
   }
   if (job.compiles) {
     plan.compile_per_shape = CompileTime(scenario, device, job);
@@ -327,7 +348,6 @@ void AverageSteps(DeviceMemo& memo,
   double model_flops = 0;
   model::Workload rank = job.workload;
   for (const model::PaddedLength& length : job.lengths) {
-    rank.sequence_length = length.length;
     StepEstimate step = steps.At(
         job.workload.work, plan.batch, plan.accumulation, length.length);
     const Seconds<> load = plan.Loading(
@@ -335,6 +355,9 @@ void AverageSteps(DeviceMemo& memo,
         static_cast<double>(plan.batch * plan.accumulation * length.length));
     step.input = std::max(Seconds<>(), load - step.total());
     mean.Add(step, length.share);
+  }
+  for (const model::PaddedLength& length : job.own_lengths) {
+    rank.sequence_length = length.length;
     model_flops += length.share * static_cast<double>(memo.ModelFlops(rank)) *
                    static_cast<double>(plan.accumulation);
   }
@@ -342,7 +365,7 @@ void AverageSteps(DeviceMemo& memo,
   const double step_s = ToSeconds(job.step.total());
   job.samples_per_second = step_samples / step_s;
   job.tokens_per_second =
-      job.samples_per_second * model::MeanLength(job.lengths);
+      job.samples_per_second * model::MeanLength(job.own_lengths);
   const auto peak =
       memo.predictor().device().MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");

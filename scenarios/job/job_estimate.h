@@ -97,9 +97,10 @@ struct HostHolding {
 };
 
 struct JobEstimate {
-  model::Workload workload;  // at the longest batch
-  std::vector<model::PaddedLength> lengths;
-  int64_t devices = 1;  // ranks
+  model::Workload workload;                      // at the longest batch
+  std::vector<model::PaddedLength> lengths;      // that a step waits for
+  std::vector<model::PaddedLength> own_lengths;  // of each device's sequences
+  int64_t devices = 1;                           // ranks
   int64_t ranks_per_device = 1;
   int64_t idle_devices = 0;  // rented beside them
   bool compiles = false;     // every distinct shape anew

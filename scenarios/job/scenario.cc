@@ -228,10 +228,17 @@ int64_t LongestBatch(const Reader& root, const Scenario& scenario) {
   return longest;
 }
 
+// A model's name ("llama-3.1-8b") may stand for a file's.
+std::string NameOf(const std::string& path) {
+  const bool is_file = path.ends_with(".yaml") || path.ends_with(".yml");
+  return is_file ? hardware::Stem(path)
+                 : std::filesystem::path(path).filename().string();
+}
+
 Scenario ReadScenario(const Reader& root) {
   Scenario s;
   s.path = root.file();
-  s.name = hardware::Stem(s.path);
+  s.name = NameOf(s.path);
   s.ends_in_line = root.EndsInLine();
   s.names_optimizer = root.Has("optimizer");
   YamlFieldReader keys(root);

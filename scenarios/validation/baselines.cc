@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hardware/models/time_at_peak.h"
 #include "model/error.h"
 #include "model/kernels.h"
 
@@ -42,7 +43,6 @@ Seconds<> RooflineTimeOf(const Device& device,
 }  // namespace
 
 Baselines BaselinesOf(const Device& device, const Workload& workload) {
-  const bool training = workload.work == model::Work::kTraining;
   const auto micro_batches = static_cast<double>(workload.accumulation);
   const model::KernelList list = model::ExpandKernels(workload);
   Baselines baselines;
@@ -57,10 +57,9 @@ Baselines BaselinesOf(const Device& device, const Workload& workload) {
                             times;
     }
   }
-  const int64_t flops = training ? model::StepModelFlops(workload)
-                                 : model::ForwardModelFlops(workload);
-  baselines.at_peak = Flops<>(static_cast<double>(flops) * micro_batches) /
-                      PeakOf(device, workload.precision);
+  const auto at_peak = hardware::TimeAtPeak(device, workload);
+  ENSURE(at_peak.has_value(), "the roofline refused the precision");
+  baselines.at_peak = *at_peak;
   return baselines;
 }
 

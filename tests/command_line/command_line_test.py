@@ -420,6 +420,24 @@ class BadInput(Case):
                 "--spot: needs --instance, whose price it is",
             ),
             (
+                ("predict", "emotion_bert_base", "--prices", "p.yaml"),
+                "--prices: needs --instance, whose price it is",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--region", "mars"),
+                "--region: needs --instance, whose price it is",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--discount", "aws=0.5"),
+                "--discount: needs --instance, whose price it is",
+            ),
+            (
+                ("recommend", "emotion_bert_base", "--device", "l4",
+                 "--instance", "aws/p5.48xlarge"),
+                "--device, --instance: expected an instance that suits all of "
+                "them, got none",
+            ),
+            (
                 ("recommend", "emotion_bert_base", "--deadline", "0s"),
                 '--deadline: expected a time above 0 such as "4h", got "0s"',
             ),
@@ -456,6 +474,26 @@ class BadInput(Case):
         result = self.run_it()
         self.assertEqual(result.returncode, 2)
         self.assertIn("expected a subcommand", result.stderr)
+
+    def test_a_model_in_place_of_a_scenario(self):
+        """No place in a text that nobody wrote; what init writes can be read."""
+        job = ("--samples", "100", "--length", "128")
+        self.refused(
+            1,
+            "--model bart-base: optimizer.implementation: expected for_loop or "
+            "multi_tensor beside optimizer adafactor, got fused; hint: "
+            "`trainfare init` writes what stands for the rest",
+            "predict", "--model", "bart-base", *job, "--device", "h100_sxm",
+            "--set", "optimizer.name=adafactor",
+        )
+        answer = self.json_of("predict", "--model", "llama-3.1-8b", *job,
+                              "--device", "h100_sxm")
+        self.assertEqual(answer["scenario"]["name"], "llama-3.1-8b")
+        result = self.run_it("init", "--model", "bert-base-uncased",
+                             "--samples", "100", "--length", "3000")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("--model bert-base-uncased: padding: expected at most 512",
+                      result.stderr)
 
     def test_unwritable_exports_and_full_disks(self):
         self.refused_after_result(

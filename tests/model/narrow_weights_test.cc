@@ -254,6 +254,10 @@ TEST_CASE("a criterion of its own: 32 bytes a logit against 6") {
   // gather and scatter of 4 + 8 + 4 and a sum of 4.
   CHECK(loss_bytes(Fusion::kFairseq) == 32 * logits + 36 * rows);
   CHECK(loss_bytes(Fusion::kLightSeq) == 6 * logits + 4 * rows);
+  // Logits twice, their gradient, and a sum a row; log-probabilities in fp32
+  // where the loss is in no compiled graph.
+  CHECK(loss_bytes(Fusion::kCompiled) == 6 * logits + 4 * rows);
+  w.stack.loss = LossKernels::kPlain;
   CHECK(loss_bytes(Fusion::kCompiled) == 12 * logits);
 }
 

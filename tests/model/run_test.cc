@@ -51,6 +51,33 @@ TEST_CASE("the last partial batch is a smaller step, unless dropped") {
   CHECK(ToMilliseconds(run.training) == doctest::Approx(64.0).epsilon(1e-12));
 }
 
+TEST_CASE("a last step of full micro-batches is no new shape") {
+  RunPlan plan = EmotionPlan();
+  plan.eval_samples = 0;
+  plan.epochs = 1;
+  plan.batch = 8;
+  plan.accumulation = 4;
+  plan.compile_per_shape = Second(100.0);
+  const auto shapes = [&](int64_t samples) {
+    plan.train_samples = samples;
+    return EstimateRun(plan, PerSequence, PerSequence).distinct_shapes;
+  };
+  CHECK(shapes(1024) == doctest::Approx(1.0));
+  // 31 steps and one micro-batch of 8; then two of 6.
+  CHECK(shapes(1000) == doctest::Approx(1.0));
+  CHECK(shapes(1004) == doctest::Approx(2.0));
+}
+
+TEST_CASE(
+    "ranks that pad their own sequences train fewer tokens than the "
+    "longest has") {
+  RunPlan plan = EmotionPlan();
+  plan.own_length = 20.0;
+  const RunTimes run = EstimateRun(plan, PerPosition, PerPosition);
+  CHECK(run.tokens == doctest::Approx(3.0 * 16000 * 20).epsilon(1e-12));
+  CHECK(ToSeconds(run.training) == doctest::Approx(750 * 0.032).epsilon(1e-12));
+}
+
 TEST_CASE("a partial step has as many micro-batches as its samples fill") {
   RunPlan plan = EmotionPlan();
   plan.eval_samples = 0;

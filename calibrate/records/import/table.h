@@ -2,9 +2,10 @@
 
 // Tables of published measurements as observations: CSV with the columns
 //
-//   source, source_file, system_name, device, n_devices, nodes, model, hidden,
-//   layers, heads, intermediate, vocab, seq_len, batch_per_device, grad_accum,
-//   precision, framework, stack_notes, task, metric, value, notes
+//   source, source_file, system_name, device, n_devices, nodes (or
+//   devices_per_node), model, hidden, layers, heads, intermediate, vocab,
+//   seq_len, batch_per_device, grad_accum, precision, framework, stack_notes,
+//   task, metric, value, notes
 //
 // and of decoders kv_heads, experts, experts_per_token, micro_batch in place of
 // batch_per_device, global_batch, dp, tp, pp, cp, ep, sharding, recompute,
@@ -34,8 +35,8 @@ struct Table {
   std::map<std::string, int64_t> unused;
 };
 
-// Throws InputError "file:line: ..." when it is not such a table, or a number
-// in a row that would be used is none.
+// A row that cannot be right is left out, by its line. Throws InputError
+// "file:line: ..." when it is not such a table, or has nothing but such rows.
 Table ReadTable(const std::string& path);
 Table ParseTable(std::string_view text, const std::string& name);
 

@@ -36,17 +36,22 @@ const ProgramAdapters* ProgramOf(const TableRow& row) {
 
 // nullopt where the row does not say.
 std::optional<double> StatedRank(const TableRow& row) {
-  constexpr std::string_view kRank = "rank ";
-  const std::string_view adapter = row["adapter"];
-  if (const size_t at = adapter.find(kRank); at != std::string_view::npos) {
-    return hardware::ParseNumber(adapter.substr(at + kRank.size()));
+  const std::string adapter = Lowered(row["adapter"]);
+  for (const std::string_view before : {"rank ", "rank=", "r="}) {
+    if (const size_t at = adapter.find(before); at != std::string::npos) {
+      return hardware::ParseNumber(adapter.substr(at + before.size()));
+    }
   }
-  if (row["lora_rank"].empty()) return std::nullopt;
-  return hardware::ParseNumber(row["lora_rank"]);
+  return row.Number("lora_rank");
 }
 
 int64_t RankOf(const TableRow& row) {
-  if (const auto rank = StatedRank(row)) return std::llround(*rank);
+  if (const auto rank = StatedRank(row)) {
+    if (*rank < 1 || *rank != std::floor(*rank)) {
+      throw Unused{"the adapters' rank is no whole number above 0"};
+    }
+    return static_cast<int64_t>(*rank);
+  }
   if (const ProgramAdapters* program = ProgramOf(row)) return program->rank;
   throw Unused{"the adapters' rank is not stated"};
 }
@@ -86,8 +91,8 @@ model::LoraMatrices MatricesOf(const TableRow& row,
 }  // namespace
 
 void SetAdapter(const TableRow& row, model::Workload& workload) {
-  const std::string& adapter = row["adapter"];
-  if (adapter.empty() || adapter == "none") return;
+  const std::string adapter = Lowered(row["adapter"]);
+  if (adapter.empty() || adapter == "none" || adapter == "full") return;
   const std::string_view kind = KindOf(adapter);
   const bool quantised = kind == "qlora";
   if (kind != "lora" && !quantised) {

@@ -28,6 +28,9 @@ Architecture Decoder(const TableRow& row, std::string name) {
   if (!layers || !hidden || !heads) {
     throw Unused{"model dimensions not stated"};
   }
+  if (row.Count("experts").value_or(1) > 1) {
+    throw Unused{"model: experts of this kind"};
+  }
   Architecture a = model::FindArchitecture("gpt2");
   a.separate_projections = name.substr(0, 3) == "opt";
   a.name = std::move(name);
@@ -78,7 +81,9 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
     if (!of_name) a.intermediate = a.expert_intermediate;
   } else {
     a.intermediate = row.Count("intermediate").value_or(a.intermediate);
-    if (row.Count("experts")) throw Unused{"model: experts of this kind"};
+    if (row.Count("experts").value_or(1) > 1) {
+      throw Unused{"model: experts of this kind"};
+    }
   }
   a.vocabulary = row.Count("vocab").value_or(a.vocabulary);
   if (a.positions > 0) {

@@ -12,6 +12,7 @@
 #include "calibrate/records/import/table_rules.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
+#include "model/rounding.h"
 #include "model/units.h"
 
 namespace trainfare::calibrate {
@@ -90,7 +91,11 @@ std::optional<model::BytesPerSecond<>> NetworkOf(const TableRow& row) {
 }  // namespace
 
 void SetHosts(const TableRow& row, Observation& observation) {
-  observation.hosts = row.Count("nodes").value_or(1);
+  if (const auto hosts = row.Count("nodes")) {
+    observation.hosts = *hosts;
+  } else if (const auto each = row.Count("devices_per_node")) {
+    observation.hosts = model::CeilDivide(observation.device_count, *each);
+  }
   if (observation.device_count % observation.hosts != 0) {
     row.Fail(
         "nodes",

@@ -29,6 +29,17 @@ inline bool ContainsAny(std::string_view text, const Words& words) {
   });
 }
 
+// Whether `text` has `word` and does not deny it there: "no flash attention",
+// "without torch.compile", "cpu offload: none". Both in lower case.
+bool Says(std::string_view text, std::string_view word);
+
+template <class Words>
+inline bool SaysAny(std::string_view text, const Words& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return Says(text, word);
+  });
+}
+
 using model::Lowered;
 
 struct TableRow {
@@ -53,9 +64,12 @@ struct TableRow {
   // Throws InputError "file:line: column: expected ...".
   [[noreturn]] void Fail(std::string_view column,
                          std::string_view expected) const;
-  // nullopt when the cell says nothing. Throws InputError.
+  // nullopt where the cell is no number: "1,234.5" is one.
+  std::optional<double> Number(std::string_view column) const;
+  // nullopt when the cell says nothing: "", "-", "n/a", "nan". Throws InputError
+  // when it is no whole number, "4" or "4.0", above 0.
   std::optional<int64_t> Count(std::string_view column) const;
-  // One whole number, "4" or "4.0"; throws Unused when it is none.
+  // The same of what a row needs; throws Unused when it is none.
   int64_t WholeNumber(std::string_view column, std::string_view what) const;
 };
 

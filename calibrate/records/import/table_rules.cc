@@ -60,6 +60,10 @@ void ReadRunRules(const YamlMap& root, TableRules& rules) {
   const YamlMap parts = root.Map("timed_parts");
   rules.timed_parts = {
       parts.Texts("forward"), parts.Texts("backward"), parts.Texts("passes")};
+  rules.tasks =
+      NamedOf(root, "tasks", [](const YamlMap& map, const std::string& at) {
+        return WordOf<Task>(map, at);
+      });
   rules.heads = ListOf(root, "heads", [](const YamlMap& map) {
     return HeadRule{map.Text("words"), WordOf<model::Head>(map, "head")};
   });
@@ -69,7 +73,7 @@ void ReadRunRules(const YamlMap& root, TableRules& rules) {
                          TextOr(map, "framework_is")};
   });
   rules.optimizers = ListOf(root, "optimizers", [](const YamlMap& map) {
-    return OptimizerRule{map.Text("words"),
+    return OptimizerRule{model::Lowered(map.Text("words")),
                          WordOf<model::OptimizerKind>(map, "name")};
   });
   rules.fused_update = root.Texts("fused_update");
@@ -131,7 +135,8 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
                 return map.Number(at, 1.0, 1e12);
               });
   const auto shard_rule = [](const YamlMap& map) {
-    return ShardRule{map.Text("words"), WordOf<model::Shard>(map, "shard")};
+    return ShardRule{model::Lowered(map.Text("words")),
+                     WordOf<model::Shard>(map, "shard")};
   };
   rules.sharding = ListOf(root, "sharding", shard_rule);
   rules.divided_updates = ListOf(root, "divided_updates", shard_rule);

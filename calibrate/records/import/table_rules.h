@@ -50,6 +50,8 @@ struct MetricRule {
   bool holds_evaluations = false;
 };
 
+enum class Task { kInference, kPretrain, kFinetune, kTokenBatches };
+
 struct StackRule {
   std::string words;  // in lower case
   model::Fusion fusion = model::Fusion::kEager;
@@ -226,6 +228,7 @@ struct TableRules {
   std::vector<std::string> embeddings_beside_adapters;
   std::vector<std::string> base_by_operations;
   std::vector<std::string> eight_bit_states;
+  ByWord<Task> tasks;
   std::vector<std::string> reserved_peaks;
   ByWord<double> measured_all_reduce;  // by column, in B/s
   std::vector<ShardRule> sharding;
@@ -275,6 +278,14 @@ inline constexpr auto kWords<calibrate::Selective> =
         {{calibrate::Selective::kEverySecondBlock, "every second block"},
          {calibrate::Selective::kOperations, "operations"},
          {calibrate::Selective::kAttention, "attention"}});
+
+template <>
+inline constexpr auto kWords<calibrate::Task> = Words<calibrate::Task>(
+    "task",
+    {{calibrate::Task::kInference, "inference"},
+     {calibrate::Task::kPretrain, "pretrain"},
+     {calibrate::Task::kFinetune, "finetune"},
+     {calibrate::Task::kTokenBatches, "batches of tokens"}});
 
 template <>
 inline constexpr auto kWords<calibrate::Metric> = Words<calibrate::Metric>(

@@ -371,10 +371,11 @@ model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
       model::RulesOf(workload).launches == model::Launches::kOnce) {
     return model::Seconds<T>(T(0.0));
   }
-  const int64_t layers = workload.architecture.blocks();
+  const int64_t layers =
+      workload.architecture.blocks() - workload.trainable.frozen_layers;
   const int64_t of_layer =
       model::RulesOf(workload).flat_layers ? 1 : kGpuTensorsPerLayer;
-  const int64_t tensors = workload.trainable.everything()
+  const int64_t tensors = workload.trainable.lora_rank == 0
                               ? of_layer * layers + kGpuOtherTensors
                               : model::TrainableTensorCount(workload);
   return model::Seconds<T>(a_tensor * static_cast<double>(tensors));

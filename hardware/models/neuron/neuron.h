@@ -122,17 +122,14 @@ inline NeuronWork NeuronWorkOf(const Device& device,
                                const model::Workload& workload,
                                const model::KernelList& kernels,
                                const model::Segment& segment) {
-  const auto cores =
-      static_cast<double>(std::min(device.cores, workload.batch));
+  const double of_core = ShareOfBusiestCore(device, workload, segment.phase);
   const auto of_chip = static_cast<double>(device.cores);
   NeuronWork work;
   for (int64_t i = segment.begin; i < segment.end; ++i) {
     const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
     if (CastInProduct(workload, kernel)) continue;
     const auto times = static_cast<double>(kernel.launches);
-    const bool update = kernel.kind == model::KernelKind::kOptimizer;
-    // Every core updates all parameters.
-    const double share = update ? times : times / cores;
+    const double share = times * of_core;
     if (kernel.matrix_flops > 0) {
       const double array = SystolicShare(
           kernel.gemm, device.systolic_rows, device.systolic_columns);
@@ -150,7 +147,7 @@ inline NeuronWork NeuronWorkOf(const Device& device,
                    device.VectorPeak();
     work.function_evaluations +=
         static_cast<double>(kernel.special_ops) * share;
-    if (update) {
+    if (kernel.kind == model::KernelKind::kOptimizer) {
       work.parameter_bytes +=
           model::Byte(FusedOptimizerBytes(workload, kernel) * times);
     } else {
@@ -160,9 +157,8 @@ inline NeuronWork NeuronWorkOf(const Device& device,
           static_cast<double>(kernel.bytes() - kernel.parameter_bytes) * share);
     }
     // Each small product of a batched one loads its own operand into the array.
-    work.operations += times * std::max(1.0,
-                                        static_cast<double>(kernel.gemm.batch) /
-                                            (update ? 1.0 : cores));
+    work.operations +=
+        std::max(times, static_cast<double>(kernel.gemm.batch) * share);
   }
   return work;
 }

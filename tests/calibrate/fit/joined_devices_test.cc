@@ -207,6 +207,25 @@ TEST_CASE("a network of hosts of devices alike") {
         "as hosts of other devices have it");
 }
 
+TEST_CASE("copies lie over whole hosts, or several in one") {
+  JoinedDevices joined;
+  joined.devices = 24;
+  joined.hosts = 3;
+  model::Parallel parallel;
+  parallel.data = 24;
+  parallel.shard = model::Shard::kZero3;
+  for (const int64_t copies : {1, 3, 6, 12}) {
+    parallel.replicate = copies;
+    CHECK_NOTHROW(RequireAlikeGroups(parallel, joined));
+  }
+  parallel.replicate = 2;
+  CHECK_THROWS_WITH_AS(
+      RequireAlikeGroups(parallel, joined),
+      "parallel.replicate: expected copies that lie over whole hosts of 8 "
+      "devices, or several in one, got 2 of 12 devices each; hint: 1, 3, 6, 12",
+      model::InputError);
+}
+
 // No host of one B200 or of two of them says what network it has: a share of
 // that of a host of eight.
 TEST_CASE("a small host has its share of a large one's network") {

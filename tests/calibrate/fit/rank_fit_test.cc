@@ -5,10 +5,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
 
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
+#include "calibrate/fit/rank_pass.h"
 #include "calibrate/fit/rank_step.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
@@ -288,6 +292,50 @@ TEST_CASE("parts of a step that shares state add up, each with what it sends") {
   CHECK(slow.exposed > half.exposed);
   CHECK(slow.forward() > half.forward());
   CHECK(slow.log_sigma > half.log_sigma);
+}
+
+// Each micro-batch's blocks go to the host and come back; gradients that ranks
+// hold whole are summed once.
+TEST_CASE("copies of activations are paid in each micro-batch, sums once") {
+  const hardware::Device device = RankedProcessor();
+  const RankFit ranks = RankTruth();
+  model::Workload workload = Work("bert-tiny", 4);
+  const auto traffic = [&](model::Shard shard,
+                           int64_t accumulation,
+                           std::string_view part) {
+    workload.accumulation = accumulation;
+    workload.parallel = {.data = ranks.network.ranks, .shard = shard};
+    workload.parallel.offload_activations = true;
+    const model::HostPath<double> host{model::GBPerSecond(16.0),
+                                       model::BytesPerSecond<>(1e10),
+                                       ranks.network.ranks};
+    const RankMessages messages(workload);
+    const model::RankNetwork<double> network = ranks.network.Formula();
+    const AddedTime<double> added = AddedBy(workload,
+                                            messages,
+                                            Predictor(device).Time(workload),
+                                            network,
+                                            ranks.network.ranks,
+                                            std::optional(host),
+                                            1.0);
+    const auto found = std::find_if(
+        added.traffic.begin(), added.traffic.end(), [&](const auto& one) {
+          return one.part == part;
+        });
+    REQUIRE(found != added.traffic.end());
+    return *found;
+  };
+  for (const model::Shard shard :
+       {model::Shard::kZero1, model::Shard::kZero2, model::Shard::kZero3}) {
+    CAPTURE(static_cast<int>(shard));
+    for (const char* part : {"forward", "backward"}) {
+      CHECK(traffic(shard, 4, part).copied.base() ==
+            Near(4.0 * traffic(shard, 1, part).copied.base()));
+    }
+    const bool each = shard != model::Shard::kZero1;
+    CHECK(traffic(shard, 4, "backward").sent.base() ==
+          Near((each ? 4.0 : 1.0) * traffic(shard, 1, "backward").sent.base()));
+  }
 }
 
 // Each adapter's two matrices are gathered forward, again and backward, and

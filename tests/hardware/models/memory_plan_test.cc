@@ -57,6 +57,31 @@ TEST_CASE("TPUs hold what is known to have run on them") {
   CHECK_FALSE(Fits("tpu_v2", BertToPlace(256, kBf16, kWhole)));
 }
 
+// Which moment is the worst changes with the batch, what is needed at it only
+// grows.
+TEST_CASE("more sequences never need less memory") {
+  for (const char* device :
+       {"h100_sxm", "tpu_v4", "tpu_v3", "gaudi2", "trainium1", "ipu_gc200"}) {
+    for (const model::Shard shard :
+         {model::Shard::kNone, model::Shard::kZero1, model::Shard::kZero3}) {
+      CAPTURE(device);
+      CAPTURE(static_cast<int>(shard));
+      model::Workload w = BertToPlace(1, kBf16, kWhole);
+      w.architecture = model::FindArchitecture("llama-3.2-1b");
+      w.sequence_length = 64;
+      if (shard != model::Shard::kNone) w.parallel.data = 8;
+      w.parallel.shard = shard;
+      double least = 0;
+      for (w.batch = 1; w.batch <= 24; ++w.batch) {
+        const double needed =
+            ToBytes(PlanMemory(Called(device), w).needed.total());
+        CHECK(needed >= least);
+        least = needed;
+      }
+    }
+  }
+}
+
 // Two cores a chip: each has a quarter of what two chips share, and the chip
 // two quarters.
 TEST_CASE("cores share what ranks share") {

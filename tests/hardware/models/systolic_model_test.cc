@@ -125,6 +125,28 @@ TEST_CASE("the compiler fuses an optimizer however it is written") {
         doctest::Approx(fused).epsilon(1e-3));
 }
 
+TEST_CASE("the busiest of two cores has whole sequences, and every parameter") {
+  model::Workload w = Bert(3, model::Fusion::kCompiled);
+  CHECK(ShareOfBusiestCore(TpuV2(), w, model::Phase::kForward) ==
+        doctest::Approx(2.0 / 3.0));
+  CHECK(ShareOfBusiestCore(TpuV2(), w, model::Phase::kOptimizer) == 1.0);
+  w.batch = 1;
+  CHECK(ShareOfBusiestCore(TpuV2(), w, model::Phase::kForward) == 1.0);
+  // Muon's products are of the update, whatever the batch.
+  w.architecture.head = model::Head::kNone;
+  w.architecture.pooler = false;
+  w.optimizer.kind = model::OptimizerKind::kMuon;
+  w.stack.narrow_weights = true;
+  const auto update = [&](int64_t batch) {
+    w.batch = batch;
+    const StepTime<double> step = SystolicStep<double>(
+        TpuV2(), w, model::ExpandKernels(w), SystolicNumbers());
+    return ToSeconds(step.optimizer.total());
+  };
+  CHECK(update(1) > 0);
+  CHECK(update(2) == doctest::Approx(update(1)).epsilon(1e-12));
+}
+
 // docs/models/tpu.md, "What fits": the outcomes printed for one core, half of a
 // chip's memory. PyTorch/XLA keeps what a compiled graph keeps; TensorFlow's
 // one graph lets XLA compute activations anew.

@@ -204,6 +204,57 @@ TEST_CASE("idle devices of a rented instance count in energy") {
   CHECK(ClusterOf(instance, 8).idle_devices == 0);
 }
 
+// Where nobody knows what a board draws at rest, its limit bounds it.
+TEST_CASE("a bound of energy has the idle devices in it") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.extras.start_up = model::Seconds<>();
+  const hardware::Instance& instance =
+      hardware::InstanceCatalog::Shipped().Find("aws/p6-b200.48xlarge");
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find(instance.device);
+  REQUIRE_FALSE(device.idle_power.has_value());
+  const JobEstimate rented =
+      EstimateJob(scenario, Datasheet(device), ClusterOf(instance, 1));
+  REQUIRE(rented.energy_is_bound);
+  CHECK(ToJoules(*rented.energy) ==
+        doctest::Approx(8.0 * ToWatts(*device.max_power) *
+                        ToSeconds(rented.run.total()))
+            .epsilon(1e-9));
+}
+
+// A step that ends with a sum over ranks waits for the longest of all.
+TEST_CASE("ranks wait for the longest of their sequences") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.padding = {PaddingKind::kDynamic, 0, {}};
+  scenario.workload.sequence_length = scenario.lengths->longest();
+  scenario.workload.batch = 8;
+  const auto job = [&](int64_t devices) {
+    return EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), devices));
+  };
+  const JobEstimate one = job(1);
+  const JobEstimate eight = job(8);
+  CHECK(model::MeanLength(one.lengths) == model::MeanLength(one.own_lengths));
+  // E[max of 64] of the data, as of one batch of 64.
+  CHECK(model::MeanLength(eight.lengths) ==
+        doctest::Approx(model::MeanLength(scenario.BatchLengths(64))));
+  CHECK(eight.run.tokens == doctest::Approx(one.run.tokens).epsilon(0.02));
+  // Over several micro-batches between two sums the lengths even out.
+  scenario.workload.accumulation = 4;
+  CHECK(model::MeanLength(job(8).lengths) ==
+        model::MeanLength(job(8).own_lengths));
+}
+
+TEST_CASE("an epoch without a step is refused") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.train_samples = 10;
+  scenario.drop_last = true;
+  CHECK_THROWS_WITH_AS(
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1)),
+      "drop_last: expected at least the 64 samples of a step in an epoch, got "
+      "10; hint: without it the step that is not full is trained",
+      model::InputError);
+}
+
 TEST_CASE("what does not fit has a memory and no time") {
   Scenario scenario = LoadScenario("squad_bert_large");
   scenario.workload.batch = 512;

@@ -177,8 +177,8 @@ TEST_CASE("a run that was listed before is read once") {
   const Table table = ParseTable(
       "device,model,seq_len,batch_per_device,precision,framework,task,metric,"
       "value,copy_of\n"
-      "A10G,bert-large,128,4,fp16,PyTorch,finetune,step_ms,9,\n"
-      "A10G,bert-large,128,8,fp16,PyTorch,finetune,step_ms,9,round v3.0\n",
+      "A10G,bert-large,128,4,fp16,PyTorch,finetune,step_ms,90,\n"
+      "A10G,bert-large,128,8,fp16,PyTorch,finetune,step_ms,90,round v3.0\n",
       "t.csv");
   REQUIRE(table.observations.size() == 1);
   CHECK(table.observations[0].workload.batch == 4);
@@ -261,7 +261,7 @@ TEST_CASE("precisions by the words that people use") {
   const auto parse = [](const std::string& precision) {
     return Parse(
         "o/r@1,readme,s,NVIDIA A100 80GB PCIe,1,1,Llama 3.1 8B,,,,,,512,1,1," +
-        precision + ",PyTorch,,finetune,step_ms,100,\n");
+        precision + ",PyTorch,,finetune,step_ms,9000,\n");
   };
   for (const auto& said : std::vector<std::pair<const char*, model::Precision>>{
            {"bf16", model::Precision::kBf16},
@@ -402,7 +402,7 @@ TEST_CASE("adapters of a program are its defaults where a row says nothing") {
                             const std::string& notes) {
     const Table table = ParseDecoder(
         "RTX 3090,2,llama2-7b,,,,,,,2048,4,1,8,,1,1,fsdp,full,bf16," + adapter +
-        ",," + framework + ",gradient checkpointing,finetune,step_s,1," +
+        ",," + framework + ",gradient checkpointing,finetune,step_s,10," +
         notes + "\n");
     REQUIRE(table.observations.size() == 1);
     return table.observations[0].workload.trainable;
@@ -572,7 +572,7 @@ TEST_CASE("a host's adapters are its network") {
         "device,n_devices,nodes,model,seq_len,batch_per_device,precision,"
         "framework,stack_notes,task,metric,value,notes,host_network\n"
         "V100-SXM2-32GB,16,2,bert-large,128,4,fp32,PyTorch,x,finetune,step_ms,"
-        "9,,\"" +
+        "900,,\"" +
             adapters + "\"\n",
         "t.csv");
     REQUIRE(table.observations.size() == 1);
@@ -824,16 +824,16 @@ TEST_CASE("a step's parts and a step without optimizer") {
       "src,f,s,Tesla T4,1,1,bert_large,1024,24,16,4096,30522,512,8,1,fp32,"
       "PyTorch 2.1.0,HuggingFace eager attention; no fused attention,";
   const Observation inference =
-      One(front + "inference,step_ms,134.112,forward only; mean");
+      One(front + "inference,step_ms,1341.12,forward only; mean");
   CHECK(inference.workload.work == Work::kForward);
   CHECK(inference.quantity == Quantity::kStep);
   CHECK(inference.workload.architecture.head == Head::kSequenceClassification);
   CHECK(inference.workload.optimizer.kind == OptimizerKind::kNone);
   CHECK(model::ToSeconds(inference.measured) ==
-        doctest::Approx(0.134112).epsilon(1e-12));
+        doctest::Approx(1.34112).epsilon(1e-12));
 
   const Observation both =
-      One(front + "pretrain,step_ms,135,forward+backward; no optimizer step");
+      One(front + "pretrain,step_ms,1350,forward+backward; no optimizer step");
   CHECK(both.workload.work == Work::kForwardBackward);
   CHECK(both.quantity == Quantity::kStep);
   CHECK(both.workload.architecture.head == Head::kPreTraining);
@@ -1022,12 +1022,16 @@ TEST_CASE("a table that is not right says where") {
       "ms,";
   for (const std::string bad : {"fast", "nan", "0", "-3", ""}) {
     CAPTURE(bad);
+    const std::string fault =
+        "value: expected a number above 0, got \"" + bad + "\"";
     CHECK_THROWS_WITH_AS(
-        Parse(front + "5,\n" + front + bad + ",\n"),
-        ("t.csv:3: value: expected a number above 0, got \"" + bad + "\"")
-            .c_str(),
-        InputError);
+        Parse(front + bad + ",\n"), ("t.csv:2: " + fault).c_str(), InputError);
+    // Beside rows that are right it costs itself.
+    const Table table = Parse(front + "5,\n" + front + bad + ",\n");
+    CHECK(table.observations.size() == 1);
+    CHECK(table.unused.at("line 3: " + fault) == 1);
   }
+  CHECK(One(front + "\"1,234.5\",").measured.base() == doctest::Approx(1.2345));
   CHECK_THROWS_WITH_AS(
       Parse("src,f,s,T4-16GB,1,1,bert-base,1024,,,,,128,4,1,fp16,PyTorch,,"
             "finetune,"
@@ -1058,6 +1062,77 @@ TEST_CASE("a table that is not right says where") {
                        ".csv, a trainer_state.json, an MLPerf log (.txt, "
                        ".log), or a folder of published figures",
                        InputError);
+}
+
+TEST_CASE("numbers and tasks as tables write them") {
+  const auto row = [](std::string_view devices,
+                      std::string_view task,
+                      std::string_view stack) {
+    return fmt::format(
+        "src,f,s,T4-16GB,{},1,bert-base,-,n/a,nan,,,128.0,4,1,bf16-true,"
+        "PyTorch,\"{}\",{},step_ms,9,",
+        devices,
+        stack,
+        task);
+  };
+  CHECK(One(row("8.0", "Training", "")).device_count == 8);
+  CHECK(One(row("1", "Eval", "")).workload.work == Work::kForward);
+  CHECK(Reason(row("1", "dream", "")) == "task dream is not known");
+  CHECK(One(row("1", "", "torch.compile")).workload.stack.fusion ==
+        Fusion::kCompiled);
+  for (const char* denied : {"no torch.compile",
+                             "torch.compile: off",
+                             "without any torch.compile",
+                             "torch.compile = false; x"}) {
+    CAPTURE(denied);
+    CHECK(One(row("1", "", denied)).workload.stack.fusion == Fusion::kEager);
+  }
+  CHECK(One(row("1", "", "no dropout, torch.compile")).workload.stack.fusion ==
+        Fusion::kCompiled);
+  CHECK(One(row("1", "", "adamw_8bit")).workload.optimizer.state_bits == 8);
+  CHECK(One(row("1", "", "paged LAMB")).workload.optimizer.kind ==
+        OptimizerKind::kLamb);
+  CHECK(One(row("1", "", "x")).workload.stack.narrow_weights);
+}
+
+TEST_CASE("a rate of eight devices as one's is seen") {
+  const auto row = [](std::string_view rate) {
+    return fmt::format(
+        "src,f,s,A100-SXM4-80GB,8,1,bert-large,,,,,,512,32,1,bf16,PyTorch,,"
+        "finetune,sequences_per_s,{},",
+        rate);
+  };
+  // A sequence is some 336 GFLOPs forward and three times that in all, so that 8
+  // devices of 312 TFLOP/s do 2,500 a second at most.
+  CHECK(One(row("1300")).measured.base() == doctest::Approx(256.0 / 1300.0));
+  CHECK(Reason(row("10400")) == "faster than the device's peak");
+}
+
+TEST_CASE("devices that share a model in words are not replicas") {
+  const auto row = [](std::string_view dp, std::string_view stack) {
+    return fmt::format(
+        "A100-SXM4-80GB,8,llama-2-7b,2048,1,{},8,\"{}\",fsdp,bf16,torchtitan,"
+        "tokens_per_s,9000,pretrain",
+        dp,
+        stack);
+  };
+  const auto reason = [&](std::string_view dp, std::string_view stack) {
+    const Table table = ParseTable(
+        "device,n_devices,model,seq_len,micro_batch,dp,global_batch,"
+        "stack_notes,sharding,precision,framework,metric,value,task\n" +
+            row(dp, stack) + "\n",
+        "t.csv");
+    return table.unused.empty() ? std::string("used")
+                                : table.unused.begin()->first;
+  };
+  CHECK(reason("8", "") == "used");
+  CHECK(reason("2", "") == "how its devices share the model is not stated");
+  for (const char* split :
+       {"TP=2", "pp 4", "CP8", "tensor-parallel", "context parallel 4"}) {
+    CAPTURE(split);
+    CHECK(reason("8", split) == "tensor or pipeline parallel");
+  }
+  CHECK(reason("8", "TP=1; no tensor parallel") == "used");
 }
 
 TEST_CASE("every published table is read, and every row accounted for" *

@@ -1,0 +1,177 @@
+#include "calibrate/records/import/table_parallel.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_workload.h"
+#include "model/error.h"
+#include "model/parallel.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::Shard;
+using model::Work;
+using model::Workload;
+
+constexpr const char* kSharingNotStated =
+    "how its devices share the model is not stated";
+
+// Words of a sharding column, up to its first space.
+constexpr auto kShards =
+    std::to_array<std::pair<std::string_view, Shard>>({{"none", Shard::kNone},
+                                                       {"zero1", Shard::kZero1},
+                                                       {"zero2", Shard::kZero2},
+                                                       {"zero3", Shard::kZero3},
+                                                       {"fsdp", Shard::kFsdp}});
+
+Shard ShardOf(const TableRow& row) {
+  std::string sharding = Lowered(row["sharding"]);
+  std::erase(sharding, '-');  // "ZeRO-3"
+  if (sharding.empty()) {
+    const std::string words = Lowered(row.StackWords());
+    for (const ShardRule& rule : RulesOfTables().sharding) {
+      if (Says(words, rule.words)) return rule.shard;
+    }
+    throw Unused{kSharingNotStated};
+  }
+  const std::string_view word =
+      std::string_view(sharding).substr(0, sharding.find(' '));
+  for (const auto& [known, shard] : kShards) {
+    if (known == word) return shard;
+  }
+  throw Unused{fmt::format("not predicted: {} over ranks", row["sharding"])};
+}
+
+// What ranks divide of an update where nothing is sharded.
+Shard DividedUpdateOf(const TableRow& row) {
+  const std::string notes = Lowered(row["stack_notes"]);
+  for (const ShardRule& rule : RulesOfTables().divided_updates) {
+    if (Contains(notes, rule.words)) return rule.shard;
+  }
+  return Shard::kNone;
+}
+
+// What waits on the host.
+void SetOffload(const TableRow& row, model::Parallel& parallel) {
+  const std::string notes = Lowered(row.StackWords());
+  for (const OffloadRule& words : RulesOfTables().offload) {
+    if (!Says(notes, words.words)) continue;
+    parallel.offload = words.offload;
+    parallel.offload_activations = words.activations;
+    return;
+  }
+  if (Says(notes, "offload")) {
+    throw Unused{"not predicted: what is offloaded is not stated"};
+  }
+}
+
+// What the row says, where its batches do not say otherwise.
+int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
+  const int64_t stated = row.WholeNumber("grad_accum", "gradient accumulation");
+  if (row["global_batch"].empty() || row["dp"].empty()) return stated;
+  const int64_t whole = row.WholeNumber("global_batch", "global batch");
+  const int64_t replicas = row.WholeNumber("dp", "data-parallel replicas");
+  if (model::CheckedProduct({workload.batch, stated, replicas}, "batch") !=
+      whole) {
+    throw Unused{"the global batch is not that of its micro-batches"};
+  }
+  return stated;
+}
+
+// "TP=4", "pp 2", "CP8": of more than one device.
+bool NamesSplit(const std::string& words) {
+  static const std::regex ways(
+      R"(\b(tp|pp|cp|ep)\s?[=:]?\s?([2-9]|[1-9]\d+)\b)");
+  return std::regex_search(words, ways);
+}
+
+}  // namespace
+
+void RefuseSplit(const TableRow& row) {
+  const std::string stack = Lowered(row["stack_notes"]);
+  // Columns say more than notes.
+  const bool stated = !row["tp"].empty() && !row["pp"].empty();
+  const bool denied = ContainsAny(stack, RulesOfTables().no_splits);
+  if (!stated && ((SaysAny(stack, RulesOfTables().splits) && !denied) ||
+                  NamesSplit(Lowered(row.AllNotes())))) {
+    throw Unused{"tensor or pipeline parallel"};
+  }
+  for (const std::string_view column :
+       {"tensor_parallel", "pipeline_parallel"}) {
+    if (row.Count(column).value_or(1) > 1) {
+      throw Unused{"tensor or pipeline parallel"};
+    }
+  }
+  constexpr auto kSplits =
+      std::to_array<std::pair<std::string_view, std::string_view>>({
+          {"tp", "tensor"},
+          {"pp", "pipeline"},
+          {"cp", "context"},
+          {"ep", "expert"},
+      });
+  for (const auto& [column, split] : kSplits) {
+    // One way, or none, is no split.
+    const std::string& ways = row[column];
+    if (ways.empty() || row.Number(column).value_or(2) <= 1) continue;
+    throw Unused{fmt::format("not predicted: {} parallel", split)};
+  }
+}
+
+int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
+  if (!row["grad_accum"].empty()) {
+    return StatedAccumulation(row, workload);
+  }
+  // Sequences of a step over those of a micro-batch of all replicas.
+  if (!row["global_batch"].empty() && !row["dp"].empty()) {
+    const int64_t whole = row.WholeNumber("global_batch", "global batch");
+    const int64_t replicas = row.WholeNumber("dp", "data-parallel replicas");
+    if (whole % (workload.batch * replicas) == 0) {
+      return whole / (workload.batch * replicas);
+    }
+    throw Unused{"the global batch does not divide over its replicas"};
+  }
+  if (ContainsAny(row["notes"], RulesOfTables().whole_batches)) return 1;
+  if (workload.work == Work::kTraining && TaskOf(row) == Task::kPretrain) {
+    throw Unused{"gradient accumulation not stated"};
+  }
+  return 1;
+}
+// Devices of which each had a model of its own would have computed more than
+// the whole batch.
+void RefuseSharedModel(const TableRow& row, const Workload& workload) {
+  const int64_t devices = row.Count("n_devices").value_or(1);
+  if (!row["dp"].empty()) {
+    if (row.WholeNumber("dp", "data-parallel replicas") != devices) {
+      throw Unused{kSharingNotStated};
+    }
+    return;
+  }
+  if (row["global_batch"].empty()) return;
+  const int64_t whole = row.WholeNumber("global_batch", "global batch");
+  if (whole / devices < workload.batch * workload.accumulation) {
+    throw Unused{kSharingNotStated};
+  }
+}
+
+model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
+  model::Parallel parallel;
+  SetOffload(row, parallel);
+  // Tables without that column are of replicas; those of micro-batches are of
+  // models that are shared more often than not.
+  const bool stated = row.Has("sharding") || row.Has("micro_batch");
+  if (!stated || devices == 1) return parallel;
+  parallel.shard = ShardOf(row);
+  if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
+  if (parallel.shard == Shard::kNone) return parallel;
+  parallel.data = devices;
+  return parallel;
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,26 @@
+#pragma once
+
+// How the devices of a row of a table share a model and its batch.
+
+#include <cstdint>
+
+#include "calibrate/records/import/table_row.h"
+#include "model/workload.h"
+
+namespace trainfare::calibrate {
+
+// Throws Unused where devices have a part of a layer, of the layers, of a
+// sequence or of the experts each.
+void RefuseSplit(const TableRow& row);
+
+// Micro-batches of a step. Work and batch are known. Throws Unused.
+int64_t AccumulationOf(const TableRow& row, const model::Workload& workload);
+
+// Throws Unused where batch and devices say that a model was shared, and not
+// how. Batch and accumulation are known.
+void RefuseSharedModel(const TableRow& row, const model::Workload& workload);
+
+// What so many devices divide, and what waits on the host. Throws Unused.
+model::Parallel ParallelOf(const TableRow& row, int64_t devices);
+
+}  // namespace trainfare::calibrate

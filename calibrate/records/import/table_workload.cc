@@ -1,0 +1,430 @@
+#include "calibrate/records/import/table_workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "calibrate/records/import/table_adapter.h"
+#include "calibrate/records/import/table_figures.h"
+#include "calibrate/records/import/table_model.h"
+#include "calibrate/records/import/table_parallel.h"
+#include "calibrate/records/import/table_rules.h"
+#include "hardware/files/unit_text.h"
+#include "model/fields.h"
+#include "model/limits.h"
+#include "model/parallel.h"
+#include "model/trainable.h"
+#include "model/validate.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::Architecture;
+using model::Fusion;
+using model::Head;
+using model::InputError;
+using model::OptimizerImplementation;
+using model::OptimizerKind;
+using model::Work;
+using model::Workload;
+
+Fusion FusionOf(const TableRow& row) {
+  const std::string words = Lowered(row.StackWords());
+  for (const StackRule& rule : RulesOfTables().stacks) {
+    if (Says(words, rule.words)) return rule.fusion;
+  }
+  const std::string& framework = row["framework"];
+  if (!framework.empty() &&
+      !ContainsAny(words, RulesOfTables().eager_frameworks)) {
+    throw Unused{fmt::format("framework {} is not known", framework)};
+  }
+  return Fusion::kEager;
+}
+
+// The data of BERT pre-training hold at most 20 masked positions at length
+// 128 and 80 at 512 (NVIDIA DeepLearningExamples, MLPerf); 15 % otherwise.
+int64_t MaskedPositions(int64_t length) {
+  if (length == 128) return 20;
+  if (length == 512) return 80;
+  return std::max<int64_t>(1, length * 15 / 100);
+}
+
+// Whether pre-training predicts every position, not masked ones alone.
+bool PredictsAll(const TableRow& row, std::string_view words) {
+  const std::vector<EveryPosition>& rules = RulesOfTables().every_position;
+  return std::any_of(
+      rules.begin(), rules.end(), [&](const EveryPosition& rule) {
+        return Contains(words, rule.words) &&
+               Contains(row["framework"], rule.framework) &&
+               (rule.framework_is.empty() ||
+                row["framework"] == rule.framework_is);
+      });
+}
+
+Head HeadOf(std::string_view words) {
+  for (const HeadRule& rule : RulesOfTables().heads) {
+    if (Contains(words, rule.words)) return rule.head;
+  }
+  return Head::kSequenceClassification;
+}
+
+void SetHead(const TableRow& row, Workload& workload) {
+  Architecture& a = workload.architecture;
+  const std::string words = Lowered(row["stack_notes"] + " " + row["notes"]);
+  if (a.family == model::Family::kDecoder) {
+    a.head = Head::kCausalLanguageModel;
+  } else if (TaskOf(row) == Task::kPretrain) {
+    a.head = Head::kPreTraining;
+    a.pooler = true;
+    if (!PredictsAll(row, words)) {
+      workload.predictions_per_sequence =
+          MaskedPositions(workload.sequence_length) * workload.documents;
+    }
+  } else {
+    a.head = HeadOf(words);
+  }
+}
+
+OptimizerKind OptimizerOf(std::string_view words) {
+  for (const OptimizerRule& rule : RulesOfTables().optimizers) {
+    if (Says(words, rule.words)) return rule.kind;
+  }
+  return OptimizerKind::kAdamW;
+}
+
+void SetOptimizer(const TableRow& row, Workload& workload) {
+  if (workload.work != Work::kTraining) {
+    workload.optimizer.kind = OptimizerKind::kNone;
+    return;
+  }
+  const std::string words = row.StackWords();
+  if (SaysAny(Lowered(words), RulesOfTables().eight_bit_states)) {
+    workload.optimizer.state_bits = 8;
+  }
+  workload.optimizer.kind = OptimizerOf(Lowered(words));
+  OptimizerImplementation& implementation = workload.optimizer.implementation;
+  if (ContainsAny(words, RulesOfTables().bert_adam_but_in_fp16)) {
+    if (workload.precision == model::Precision::kFp16) {
+      implementation = OptimizerImplementation::kFused;
+    } else {
+      implementation = OptimizerImplementation::kForLoop;
+      workload.optimizer.kind = OptimizerKind::kBertAdam;
+    }
+    return;
+  }
+  const bool fused = ContainsAny(words, RulesOfTables().fused_update);
+  const bool lists = ContainsAny(words, RulesOfTables().multi_tensor_update);
+  if (fused || (!lists && workload.stack.fusion != Fusion::kEager)) {
+    implementation = OptimizerImplementation::kFused;
+  } else {
+    implementation = lists ? OptimizerImplementation::kMultiTensor
+                           : OptimizerImplementation::kForLoop;
+  }
+  if (workload.optimizer.kind == OptimizerKind::kMuon &&
+      model::BytesPerElement(workload.precision) > 2) {
+    throw Unused{fmt::format("not predicted: muon in {}",
+                             model::ToText(workload.precision))};
+  }
+  // There is no kernel for all of it.
+  if (workload.optimizer.kind == OptimizerKind::kAdafactor &&
+      implementation == OptimizerImplementation::kFused) {
+    implementation = OptimizerImplementation::kMultiTensor;
+  }
+}
+void SetPowerLimit(const TableRow& row, Workload& workload) {
+  const std::string& text = row["power_limit_w"];
+  if (text.empty()) return;
+  const auto limit = row.Number("power_limit_w");
+  if (!limit || !(*limit > 0.0 && *limit <= model::kMostPower)) {
+    row.Fail("power_limit_w",
+             fmt::format("watts above 0, at most {}", model::kMostPower));
+  }
+  workload.power_limit = model::Watt(*limit);
+}
+
+void SetWeights(const TableRow& row, Workload& workload) {
+  if (model::BytesPerElement(workload.precision) >= 4) return;
+  // What adapters stand beside stays as it was loaded. FSDP wants one width
+  // (trl's SFTTrainer: is_sharded_qlora).
+  const bool widened =
+      workload.trainable.base_bits > 0 &&
+      !row["sharding"].starts_with("fsdp") &&
+      ContainsAny(row["stack_notes"], RulesOfTables().widened_beside_adapters);
+  if (widened) return;
+  if (workload.trainable.lora_rank > 0) workload.stack.narrow_weights = true;
+  const std::string words = row.StackWords() + "; " + row["precision"];
+  const std::string notes = words + "; " + row["notes"];
+  for (const WeightRule& rule : RulesOfTables().narrow_weights) {
+    const bool in_notes = rule.masters == model::Masters::kNone;
+    if (!Contains(in_notes ? notes : words, rule.words)) continue;
+    workload.stack.narrow_weights = true;
+    workload.optimizer.masters = rule.masters;
+    return;
+  }
+}
+
+void SetLoss(const TableRow& row, model::Stack& stack) {
+  const std::string words = Lowered(row.StackWords());
+  for (const LossRule& rule : RulesOfTables().losses) {
+    if (!Says(words, rule.words)) continue;
+    stack.loss = rule.loss;
+    return;
+  }
+}
+
+void SetAttention(const TableRow& row, model::Stack& stack) {
+  const TableRules& rules = RulesOfTables();
+  const std::string words = Lowered(row.StackWords());
+  if (!SaysAny(words, rules.flash_attention) &&
+      !ContainsAny(Lowered(row["model"]), rules.flash_attention_models)) {
+    return;
+  }
+  stack.attention = ContainsAny(words, rules.first_flash_attention)
+                        ? model::Attention::kFlash1
+                        : model::Attention::kFlash;
+}
+
+model::Precision UnstatedPrecisionOf(const TableRow& row) {
+  for (const UnstatedPrecision& rule : RulesOfTables().unstated_precisions) {
+    if (Contains(row["notes"], rule.words)) return rule.precision;
+  }
+  throw Unused{"precision not stated"};
+}
+
+void SetPrecision(const TableRow& row, Workload& workload) {
+  const std::string precision = Lowered(row["precision"]);
+  if (precision.empty()) {
+    workload.precision = UnstatedPrecisionOf(row);
+    return;
+  }
+  const auto rule = RulesOfTables().precisions.find(precision);
+  if (rule != RulesOfTables().precisions.end() &&
+      (rule->second.base_bits == 0 || workload.trainable.lora_rank > 0)) {
+    workload.precision = rule->second.products;
+    workload.trainable.base_bits = rule->second.base_bits;
+    if (rule->second.scaling) workload.fp8.scaling = *rule->second.scaling;
+    return;
+  }
+  try {
+    workload.precision = model::FromText<model::Precision>(precision);
+  } catch (const InputError&) {
+    throw Unused{fmt::format("not predicted: precision {}", row["precision"])};
+  }
+  if (workload.precision == model::Precision::kFp8 &&
+      workload.trainable.lora_rank > 0 &&
+      ContainsAny(row["stack_notes"], RulesOfTables().fp8_bases)) {
+    workload.trainable.base_bits = 8;
+  }
+}
+
+// What scales products in fp8.
+void SetFp8(const TableRow& row, Workload& workload) {
+  if (workload.precision != model::Precision::kFp8) return;
+  const auto& precisions = RulesOfTables().precisions;
+  const auto named = precisions.find(Lowered(row["precision"]));
+  // The precision's own name says it.
+  if (named != precisions.end() && named->second.scaling) return;
+  const std::string words = Lowered(row.StackWords());
+  for (const Fp8Rule& rule : RulesOfTables().fp8) {
+    if (!Contains(words, rule.words)) continue;
+    workload.fp8.scaling = rule.scaling;
+    workload.fp8.weight_gradients = rule.weight_gradients;
+    break;
+  }
+  workload.fp8.gathered = model::ShardsParameters(workload.parallel) &&
+                          ContainsAny(words, RulesOfTables().fp8_gathered);
+}
+
+// "full 21 layers": of so many blocks.
+constexpr std::string_view kFullRecomputation = "full ";
+constexpr std::string_view kRecomputedLayers = " layers";
+std::optional<int64_t> LayersOf(std::string_view recompute) {
+  if (!recompute.starts_with(kFullRecomputation) ||
+      !recompute.ends_with(kRecomputedLayers)) {
+    return std::nullopt;
+  }
+  recompute.remove_prefix(kFullRecomputation.size());
+  recompute.remove_suffix(std::min(recompute.size(), kRecomputedLayers.size()));
+  const auto number = hardware::ParseNumber(recompute);
+  if (!number || *number != std::floor(*number) || *number < 1 ||
+      *number > double{model::kMostLayers}) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(*number);
+}
+
+void SetSelective(const TableRow& row, Workload& workload) {
+  const std::string words = Lowered(row.StackWords());
+  for (const SelectiveRule& rule : RulesOfTables().selective_recomputation) {
+    if (!Contains(words, rule.words)) continue;
+    switch (rule.of) {
+      case Selective::kEverySecondBlock:
+        workload.gradient_checkpointing = true;
+        workload.checkpointed_blocks =
+            std::max<int64_t>(1, workload.architecture.layers / 2);
+        return;
+      case Selective::kOperations:
+        workload.operation_checkpointing = true;
+        return;
+      case Selective::kAttention:
+        workload.attention_checkpointing = true;
+        return;
+    }
+  }
+  throw Unused{"not predicted: recomputation selective"};
+}
+
+void SetRecomputation(const TableRow& row, model::Workload& workload) {
+  const std::string recompute = Lowered(row["recompute"]);
+  if (recompute.empty() || recompute == "not stated") {
+    const std::vector<std::string>& recipes =
+        RulesOfTables().recomputing_recipes;
+    const bool recipe =
+        row["sharding"] != "none" &&
+        std::find(recipes.begin(), recipes.end(), row["framework"]) !=
+            recipes.end();
+    workload.gradient_checkpointing =
+        recipe ||
+        ContainsAny(row["stack_notes"], RulesOfTables().full_recomputation);
+    for (const RecomputedBlocks& rule : RulesOfTables().recomputed_blocks) {
+      if (!Contains(row["stack_notes"], rule.words)) continue;
+      workload.gradient_checkpointing = true;
+      workload.checkpointed_blocks = rule.blocks;
+    }
+  } else if (const auto layers = LayersOf(recompute)) {
+    workload.gradient_checkpointing = true;
+    workload.checkpointed_blocks = *layers;
+  } else if (recompute == "full" || recompute == "true") {
+    workload.gradient_checkpointing = true;
+  } else if (recompute == "none" || recompute == "false") {
+    workload.gradient_checkpointing = false;
+  } else if (recompute == "selective") {
+    SetSelective(row, workload);
+  } else {
+    throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
+  }
+}
+// What the notes of a row say against it.
+void RefuseDoubtful(const TableRow& row) {
+  for (const Doubt& doubt : RulesOfTables().doubts) {
+    const std::string& notes = row[doubt.column];
+    if (!Contains(notes, doubt.words)) continue;
+    const bool trusted = !doubt.but.empty() && Contains(notes, doubt.but) &&
+                         row["metric"] != doubt.but_metric;
+    if (!trusted) throw Unused{doubt.reason};
+  }
+}
+// Real tokens of a benchmark's sequence, which its program computes alone;
+// nothing of other sequences.
+std::optional<double> UnpaddedLengthOf(const TableRow& row) {
+  const Benchmark* of = BenchmarkOf(row);
+  if (of == nullptr) return std::nullopt;
+  if (!ContainsAny(Lowered(row["framework"]), of->unpadded_by)) {
+    throw Unused{"unpadded or packed sequences: real length not known"};
+  }
+  return of->tokens;
+}
+
+// Length and documents of a sequence as it is computed: whole, packed of
+// several documents, or bare of padding, as long as they are in the mean.
+void SetLengths(const TableRow& row, Workload& workload) {
+  const int64_t length = row.WholeNumber("seq_len", "sequence length");
+  workload.sequence_length = length;
+  const std::string notes = Lowered(row.AllNotes());
+  const auto real = row.Number("tokens_per_sample");
+  if (!real && !row["tokens_per_sample"].empty()) {
+    throw Unused{"tokens of a sample are not one number"};
+  }
+  const double share = real ? *real / static_cast<double>(length) : 1.0;
+  const bool known = real && share > 0.0 && share <= 1.0;
+  if (known && ContainsAny(notes, RulesOfTables().packed_documents)) {
+    workload.documents = std::llround(1.0 / share);
+    return;
+  }
+  if (known && ContainsAny(notes, RulesOfTables().unpadded)) {
+    workload.sequence_length = std::max<int64_t>(1, std::llround(*real));
+    return;
+  }
+  const bool unequal = ContainsAny(notes, RulesOfTables().unequal_lengths);
+  if (!real && !unequal) {
+    if (const auto bare = UnpaddedLengthOf(row)) {
+      workload.sequence_length = std::llround(*bare);
+      return;
+    }
+  }
+  constexpr double kSame = 0.01;
+  if (unequal || std::abs(share - 1.0) > kSame) {
+    throw Unused{"samples of unequal length: real length not known"};
+  }
+}
+
+}  // namespace
+
+Task TaskOf(const TableRow& row) {
+  const std::string task = Lowered(row["task"]);
+  if (task.empty()) return Task::kFinetune;
+  const ByWord<Task>& tasks = RulesOfTables().tasks;
+  const auto known = tasks.find(task);
+  if (known != tasks.end()) return known->second;
+  throw Unused{fmt::format("task {} is not known", row["task"])};
+}
+
+Measured WorkOf(const TableRow& row) {
+  const TimedParts& parts = RulesOfTables().timed_parts;
+  const std::string notes = row.AllNotes();
+  if (ContainsAny(notes, parts.forward)) {
+    return {Work::kForwardBackward, Quantity::kForward};
+  }
+  if (ContainsAny(notes, parts.backward)) {
+    return {Work::kForwardBackward, Quantity::kBackward};
+  }
+  if (TaskOf(row) == Task::kInference) {
+    return {Work::kForward, Quantity::kStep};
+  }
+  if (ContainsAny(notes, parts.passes)) {
+    return {Work::kForwardBackward, Quantity::kStep};
+  }
+  return {Work::kTraining, Quantity::kStep};
+}
+
+Workload WorkloadOf(const TableRow& row,
+                    const Measured& measured,
+                    int64_t devices) {
+  RefuseDoubtful(row);
+  if (!row["copy_of"].empty()) throw Unused{"a run that was listed before"};
+  RefuseSplit(row);
+  Workload workload;
+  workload.architecture = ArchitectureOf(row);
+  workload.work = measured.work;
+  SetLengths(row, workload);
+  workload.batch = row.WholeNumber(
+      row.Has("micro_batch") ? "micro_batch" : "batch_per_device",
+      "batch per device");
+  SetAdapter(row, workload);
+  SetPrecision(row, workload);
+  workload.stack.fusion = FusionOf(row);
+  SetWeights(row, workload);
+  SetAttention(row, workload.stack);
+  SetLoss(row, workload.stack);
+  SetAdapterPlacing(row, workload);
+  workload.accumulation = AccumulationOf(row, workload);
+  SetPowerLimit(row, workload);
+  RefuseSharedModel(row, workload);
+  if (workload.work == Work::kTraining) SetRecomputation(row, workload);
+  SetHead(row, workload);
+  SetOptimizer(row, workload);
+  try {
+    model::Validate(workload);
+  } catch (const InputError& error) {
+    throw InputError(row.file, row.row.line, 0, error.what());
+  }
+  workload.parallel = ParallelOf(row, devices);
+  SetFp8(row, workload);
+  return workload;
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,19 @@
+#pragma once
+
+// The time below which no step can be.
+
+#include <optional>
+
+#include "hardware/catalog/device.h"
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::hardware {
+
+// What a step would take if the device's matrix engines did nothing but the
+// model's own products (model::StepModelFlops) at their peak: an MFU of 1.
+// nullopt: a precision that the device does not have.
+std::optional<model::Seconds<>> TimeAtPeak(const Device& device,
+                                           const model::Workload& workload);
+
+}  // namespace trainfare::hardware
