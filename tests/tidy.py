@@ -94,12 +94,13 @@ def readings(tidy, build, sources):
     for entry in json.loads((build / 'compile_commands.json').read_text()):
         path = pathlib.Path(entry['file'])
         flags = shlex.split(entry['command'])
-        together = [ROOT / name for name in sources.includes(path)] if path.suffix == '.cxx' else []
+        flags = flags[:flags.index('-o')]
         # The flags stand behind `--`, so that they count in the digest.
-        yield Reading(path, [tidy, '--quiet', str(path), '--', *flags[1:flags.index('-o')]])
-        for alone in together:
+        yield Reading(path, [tidy, '--quiet', str(path), '--', *flags[1:]])
+        together = sources.includes(path) if path.suffix == '.cxx' else []
+        for alone in map(ROOT.joinpath, together):
             if ROOT / 'tests' not in alone.parents:
-                yield Reading(alone, [*flags[:flags.index('-o')], '-fsyntax-only', str(alone)])
+                yield Reading(alone, [*flags, '-fsyntax-only', str(alone)])
 
 
 def forget_old(cache):

@@ -486,9 +486,9 @@ class BadInput(Case):
             "predict", "--model", "bart-base", *job, "--device", "h100_sxm",
             "--set", "optimizer.name=adafactor",
         )
-        answer = self.json_of("predict", "--model", "llama-3.1-8b", *job,
+        answer = self.json_of("predict", "--model", "llama-3.2-1b", *job,
                               "--device", "h100_sxm")
-        self.assertEqual(answer["scenario"]["name"], "llama-3.1-8b")
+        self.assertEqual(answer["scenario"]["name"], "llama-3.2-1b")
         result = self.run_it("init", "--model", "bert-base-uncased",
                              "--samples", "100", "--length", "3000")
         self.assertEqual((result.returncode, result.stdout), (1, ""))

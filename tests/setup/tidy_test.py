@@ -13,7 +13,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parent.parent / 'tidy.py'
 # Writes down what it was asked about; a file that says BAD has a finding.
 CLANG_TIDY = '''#!/bin/sh
 case "$1" in --version) echo pretended; exit ;; esac
-for file; do :; done
+file=$2
 echo "${file##*/}" >>"$(dirname "$0")/asked"
 if grep -q BAD "$file"; then echo "finding in $file"; exit 1; fi
 '''
@@ -32,7 +32,7 @@ class Tidy(unittest.TestCase):
         self.write('one.cc', '#include "one.h"\n#include <vector>\nint One() { return 1; }\n')
         self.write('two.cc', 'int Two() { return 2; }\n')
         self.write('compile_commands.json', json.dumps(
-            [{'file': str(self.root / name), 'command': f'c++ -I{self.root} {name}',
+            [{'file': str(self.root / name), 'command': f'c++ -I{self.root} -o {name}.o -c {name}',
               'directory': str(self.root)} for name in ('one.cc', 'two.cc')]))
 
     def write(self, name, text):
@@ -80,6 +80,20 @@ class Tidy(unittest.TestCase):
             self.assertEqual(code, 1)
             self.assertIn('two.cc', asked)
             self.assertIn('finding in', self.output)
+
+    def test_a_source_that_is_compiled_with_others_compiles_alone(self):
+        """It is read once with them, and its own includes are found wanting."""
+        self.write('both.cxx', ''.join(f'#include "{self.root / name}"\n'
+                                       for name in ('one.cc', 'two.cc')))
+        self.write('compile_commands.json', json.dumps(
+            [{'file': str(self.root / 'both.cxx'), 'directory': str(self.root),
+              'command': f'c++ -I{self.root} -o both.o -c both.cxx'}]))
+        self.assertEqual(self.run_tidy(), (0, ['both.cxx']))
+        self.assertIn('3 readings', self.output)
+        self.write('two.cc', 'int Two() { std::vector<int> v; return 2; }\n')
+        code, asked = self.run_tidy()
+        self.assertEqual((code, asked), (1, ['both.cxx']))
+        self.assertIn('two.cc:1:18: error', self.output)
 
 
 if __name__ == '__main__':

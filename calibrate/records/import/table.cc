@@ -103,7 +103,7 @@ UsedRow Read(const TableRow& row) {
   UsedRow used;
   const MetricRule& metric = MetricOf(row);
   used.metric = metric.metric;
-  if (TaskOf(row) == Task::kTokenBatches) {
+  if (TaskOf(row["task"]) == Task::kTokenBatches) {
     throw Unused{"batch counted in tokens"};
   }
   const int64_t devices = row.Count("n_devices").value_or(1);
@@ -118,7 +118,7 @@ UsedRow Read(const TableRow& row) {
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
   const std::string notes = Lowered(row["stack_notes"]);
   for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
-    if (!Contains(notes, unknown.words)) continue;
+    if (!Says(notes, unknown.words)) continue;
     throw Unused{fmt::format("not predicted: {}", unknown.reason)};
   }
 

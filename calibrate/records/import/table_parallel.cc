@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "calibrate/records/import/table_rules.h"
-#include "calibrate/records/import/table_workload.h"
 #include "model/error.h"
 #include "model/parallel.h"
 
@@ -85,17 +84,24 @@ int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   return stated;
 }
 
-// "TP=4", "pp 2", "CP8": of more than one device.
+// "TP=4", "pp 2", "CP8": of more than one device. "cp310" is a Python.
 bool NamesSplit(const std::string& words) {
   static const std::regex ways(
-      R"(\b(tp|pp|cp|ep)\s?[=:]?\s?([2-9]|[1-9]\d+)\b)");
+      R"(\b(tp|pp|cp|ep)(\s?[=:]\s?\d{3,4}|\s?[=:]?\s?([2-9]|[1-9]\d))\b)");
   return std::regex_search(words, ways);
+}
+
+// "tensor parallel 1" is none.
+std::string WithoutOneWay(const std::string& words) {
+  static const std::regex one_way(
+      R"((tensor|pipeline|context|expert)[- ]parallel(ism)?( size)?\s?[=:]?\s?1\b)");
+  return std::regex_replace(words, one_way, "");
 }
 
 }  // namespace
 
 void RefuseSplit(const TableRow& row) {
-  const std::string stack = Lowered(row["stack_notes"]);
+  const std::string stack = WithoutOneWay(Lowered(row["stack_notes"]));
   // Columns say more than notes.
   const bool stated = !row["tp"].empty() && !row["pp"].empty();
   const bool denied = ContainsAny(stack, RulesOfTables().no_splits);
@@ -138,7 +144,8 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
     throw Unused{"the global batch does not divide over its replicas"};
   }
   if (ContainsAny(row["notes"], RulesOfTables().whole_batches)) return 1;
-  if (workload.work == Work::kTraining && TaskOf(row) == Task::kPretrain) {
+  if (workload.work == Work::kTraining &&
+      TaskOf(row["task"]) == Task::kPretrain) {
     throw Unused{"gradient accumulation not stated"};
   }
   return 1;

@@ -4,9 +4,10 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <regex>
 #include <sstream>
-#include <utility>
+#include <vector>
 
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
@@ -16,38 +17,46 @@ namespace trainfare::calibrate {
 namespace {
 
 bool EndsAClause(char letter) {
-  return letter == ';' || letter == ',' || letter == '.' || letter == '(' ||
-         letter == ')';
+  constexpr std::string_view kEnds = ";,.()+";
+  return kEnds.find(letter) != std::string_view::npos;
 }
 
-// Whether the words right before say that it is not so: the last of them, or
-// the one before that.
+// Whether one of the three words right before, in the same clause, says that it
+// is not so: "no activation or CPU offload".
 bool DeniedBefore(std::string_view before) {
   size_t clause = before.size();
   while (clause > 0 && !EndsAClause(before[clause - 1])) --clause;
   std::istringstream words{std::string(before.substr(clause))};
-  std::string last;
-  std::string word;
-  const auto denies = [](std::string_view one) {
-    return one == "no" || one == "not" || one == "without" || one == "w/o";
-  };
-  std::string second;
-  while (words >> word) {
-    second = std::move(last);
-    last = word;
+  std::vector<std::string> said;
+  for (std::string word; words >> word;) {
+    if (word != "and" && word != "or") said.push_back(word);
   }
-  return denies(last) || denies(second);
+  constexpr auto kDenials =
+      std::to_array<std::string_view>({"no", "not", "without", "w/o"});
+  constexpr size_t kWordsBefore = 3;
+  return std::any_of(
+      said.end() -
+          static_cast<std::ptrdiff_t>(std::min(said.size(), kWordsBefore)),
+      said.end(),
+      [&](const std::string& word) {
+        return std::find(kDenials.begin(), kDenials.end(), word) !=
+               kDenials.end();
+      });
 }
 
-// The same of what stands right behind.
+// The same of what stands right behind, or behind the rest of its word.
 bool DeniedBehind(std::string_view behind) {
+  const size_t rest = static_cast<size_t>(
+      std::find_if(behind.begin(),
+                   behind.end(),
+                   [](char letter) { return letter < 'a' || letter > 'z'; }) -
+      behind.begin());
+  behind.remove_prefix(rest);
   const size_t begin = behind.find_first_not_of(" =:");
-  if (begin == std::string_view::npos) return false;
-  // "offloaded": another word's end is none of ours.
-  if (begin == 0) return false;
+  if (begin == std::string_view::npos || begin == 0) return false;
   behind.remove_prefix(begin);
   constexpr auto kDenials = std::to_array<std::string_view>(
-      {"off", "false", "none", "disabled", "not used"});
+      {"off", "false", "none", "no", "0", "disabled", "not used"});
   return std::any_of(
       kDenials.begin(), kDenials.end(), [&](std::string_view denial) {
         if (!behind.starts_with(denial)) return false;

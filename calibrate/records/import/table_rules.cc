@@ -1,5 +1,8 @@
 #include "calibrate/records/import/table_rules.h"
 
+#include <fmt/format.h>
+
+#include "calibrate/records/import/table_row.h"
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
@@ -257,6 +260,14 @@ const TableRules& RulesOfTables() {
   static const TableRules rules = ReadRules(
       hardware::ShippedDirectory("calibrate/records/import") + "/tables.yaml");
   return rules;
+}
+
+Task TaskOf(const std::string& task) {
+  if (task.empty()) return Task::kFinetune;
+  const ByWord<Task>& tasks = RulesOfTables().tasks;
+  const auto known = tasks.find(model::Lowered(task));
+  if (known != tasks.end()) return known->second;
+  throw Unused{fmt::format("task {} is not known", task)};
 }
 
 }  // namespace trainfare::calibrate

@@ -267,6 +267,10 @@ struct TableRules {
 
 const TableRules& RulesOfTables();  // read once
 
+// What a column `task` says; to be trained further where it says nothing. Throws
+// Unused for another word.
+Task TaskOf(const std::string& task);
+
 }  // namespace trainfare::calibrate
 
 namespace trainfare::model {

@@ -77,7 +77,7 @@ void SetHead(const TableRow& row, Workload& workload) {
   const std::string words = Lowered(row["stack_notes"] + " " + row["notes"]);
   if (a.family == model::Family::kDecoder) {
     a.head = Head::kCausalLanguageModel;
-  } else if (TaskOf(row) == Task::kPretrain) {
+  } else if (TaskOf(row["task"]) == Task::kPretrain) {
     a.head = Head::kPreTraining;
     a.pooler = true;
     if (!PredictsAll(row, words)) {
@@ -288,8 +288,8 @@ void SetRecomputation(const TableRow& row, model::Workload& workload) {
         std::find(recipes.begin(), recipes.end(), row["framework"]) !=
             recipes.end();
     workload.gradient_checkpointing =
-        recipe ||
-        ContainsAny(row["stack_notes"], RulesOfTables().full_recomputation);
+        recipe || SaysAny(Lowered(row["stack_notes"]),
+                          RulesOfTables().full_recomputation);
     for (const RecomputedBlocks& rule : RulesOfTables().recomputed_blocks) {
       if (!Contains(row["stack_notes"], rule.words)) continue;
       workload.gradient_checkpointing = true;
@@ -364,15 +364,6 @@ void SetLengths(const TableRow& row, Workload& workload) {
 
 }  // namespace
 
-Task TaskOf(const TableRow& row) {
-  const std::string task = Lowered(row["task"]);
-  if (task.empty()) return Task::kFinetune;
-  const ByWord<Task>& tasks = RulesOfTables().tasks;
-  const auto known = tasks.find(task);
-  if (known != tasks.end()) return known->second;
-  throw Unused{fmt::format("task {} is not known", row["task"])};
-}
-
 Measured WorkOf(const TableRow& row) {
   const TimedParts& parts = RulesOfTables().timed_parts;
   const std::string notes = row.AllNotes();
@@ -382,7 +373,7 @@ Measured WorkOf(const TableRow& row) {
   if (ContainsAny(notes, parts.backward)) {
     return {Work::kForwardBackward, Quantity::kBackward};
   }
-  if (TaskOf(row) == Task::kInference) {
+  if (TaskOf(row["task"]) == Task::kInference) {
     return {Work::kForward, Quantity::kStep};
   }
   if (ContainsAny(notes, parts.passes)) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "calibrate/records/import/table_row.h"
-#include "calibrate/records/import/table_rules.h"
 #include "calibrate/records/observation.h"
 #include "model/workload.h"
 
@@ -15,9 +14,6 @@ struct Measured {
   model::Work work = model::Work::kTraining;
   Quantity quantity = Quantity::kStep;
 };
-
-// What is run; to be trained further where the row does not say. Throws Unused.
-Task TaskOf(const TableRow& row);
 
 // What of a step was timed. Throws Unused.
 Measured WorkOf(const TableRow& row);

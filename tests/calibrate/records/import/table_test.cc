@@ -1083,7 +1083,9 @@ TEST_CASE("numbers and tasks as tables write them") {
   for (const char* denied : {"no torch.compile",
                              "torch.compile: off",
                              "without any torch.compile",
-                             "torch.compile = false; x"}) {
+                             "torch.compile = false; x",
+                             "torch.compile=0",
+                             "without flash attention and torch.compile"}) {
     CAPTURE(denied);
     CHECK(One(row("1", "", denied)).workload.stack.fusion == Fusion::kEager);
   }
@@ -1132,7 +1134,17 @@ TEST_CASE("devices that share a model in words are not replicas") {
     CAPTURE(split);
     CHECK(reason("8", split) == "tensor or pipeline parallel");
   }
-  CHECK(reason("8", "TP=1; no tensor parallel") == "used");
+  for (const char* whole : {"TP=1; no tensor parallel",
+                            "tensor parallel 1; pipeline parallel size 1",
+                            "no tensor or pipeline parallelism",
+                            "tensor parallelism: none",
+                            "python cp310",
+                            "no activation or CPU offload",
+                            "CPU offloading: off",
+                            "without LoRA or DoRA"}) {
+    CAPTURE(whole);
+    CHECK(reason("8", whole) == "used");
+  }
 }
 
 TEST_CASE("every published table is read, and every row accounted for" *
