@@ -24,7 +24,7 @@ namespace {
 // would.)
 bool GathersNarrow(const Workload& workload) {
   return workload.parallel.shard == Shard::kFsdp &&
-         DividesState(workload.parallel) && workload.trainable.everything();
+         DividesState(workload.parallel);
 }
 
 }  // namespace

@@ -187,7 +187,12 @@ HostNetwork NetworkOf(const Device& device,
   if (bandwidth) {
     network.wire.name = "the network that was named";
     network.wire.reach = hardware::InterconnectReach::kNetwork;
-    network.wire.bandwidth = *bandwidth;
+    // Nothing gets to it faster than over the devices' own links to their host.
+    const model::BytesPerSecond<> most =
+        device.host_bandwidth
+            ? *device.host_bandwidth * static_cast<double>(local)
+            : *bandwidth;
+    network.wire.bandwidth = std::min(*bandwidth, most);
     network.wire.latency = facts.network_step;
   } else if (instance != nullptr && instance->network) {
     network.wire = instance->network->Resolve();

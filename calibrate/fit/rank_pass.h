@@ -109,18 +109,26 @@ struct AddedTime {
 };
 
 // `T` the scalar of the network, `A` of the times of one rank alone, which are
-// `slower` times as long beside the others.
+// `slower` times as long beside the others. Pieces of several kinds are recorded
+// as one: all of them take `whole`.
 template <class T, class A>
 AddedTime<T> AddedByBuckets(
     const std::vector<model::BackwardPiece<A>>& of_one_alone,
+    const model::Seconds<A>& whole,
     const model::RankNetwork<T>& network,
     int64_t ranks,
     const T& slower) {
   std::vector<model::BackwardPiece<T>> pieces;
   pieces.reserve(of_one_alone.size());
+  model::Seconds<A> recorded;
+  for (const model::BackwardPiece<A>& piece : of_one_alone) {
+    recorded += piece.compute;
+  }
+  const T scale =
+      recorded > model::Seconds<A>() ? slower * (whole / recorded) : slower;
   model::Seconds<T> computed;
   for (const model::BackwardPiece<A>& piece : of_one_alone) {
-    pieces.push_back({piece.compute * slower, piece.sent, piece.transfers});
+    pieces.push_back({piece.compute * scale, piece.sent, piece.transfers});
     computed += pieces.back().compute;
   }
   const model::OverlapTime<T> end =
@@ -461,7 +469,11 @@ AddedTime<T> AddedBy(const model::Workload& workload,
                      const T& slower) {
   if (!messages.by_unit()) {
     return AddedByBuckets(
-        messages.Pieces(alone.backward_units), network, ranks, slower);
+        messages.Pieces(alone.backward_units),
+        alone.backward.total() / static_cast<double>(workload.accumulation),
+        network,
+        ranks,
+        slower);
   }
   return SharedPasses<T, A>(
              workload, messages.units(), network, ranks, host, slower)

@@ -131,6 +131,14 @@ MemoryPlan PlanRecomputingMemory(const Device& device,
       workload.gradient_checkpointing) {
     return all;
   }
+  // No less than where every block is computed anew from its input: what is
+  // held beside activations, and at the other moments of a step, stays.
+  model::Workload anew = workload;
+  anew.gradient_checkpointing = true;
+  model::MemoryOfBatches of_anew;
+  if (!PlanCoresMemory(device, anew, surroundings, capacity, of_anew).fits()) {
+    return all;
+  }
   const model::Bytes<> saved =
       SavedAnew(OfCore(device, workload)) * static_cast<double>(device.cores);
   const model::Bytes<> excess = all.needed.total() - all.capacity;

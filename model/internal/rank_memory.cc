@@ -154,12 +154,15 @@ RankMemory::RankMemory(const Workload& w,
                             : 0),
       temporaries_(updates_ ? OptimizerTemporaries(w, updated_) : 0) {}
 
-// What trains is kept as masters where these are the shard.
+// What trains is kept as masters where these are the shard, and what does not
+// as wide as it was loaded.
 int64_t RankMemory::ParameterBytesOf() const {
   if (w_.parallel.offload == Offload::kParameters) return 0;
-  const int64_t as_masters = MastersAreShard(w_) && updates_ ? trained_ : 0;
-  return Share(elements_ - as_masters - quantised_, divided_) *
-             ParameterWidth(w_) +
+  const bool masters = MastersAreShard(w_) && updates_;
+  const int64_t as_masters = masters ? trained_ : 0;
+  const int64_t width =
+      masters && !w_.stack.narrow_weights ? kSingle : ParameterWidth(w_);
+  return Share(elements_ - as_masters - quantised_, divided_) * width +
          QuantisedBytes(Share(quantised_, divided_), w_.trainable);
 }
 

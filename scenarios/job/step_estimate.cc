@@ -143,8 +143,10 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
     // What hides at this rate may not at a lower one.
     const calibrate::RankStepTime slow = of_rank.TimeOver(slower, path);
     step.link = std::hypot(step.link, std::log(slow.total() / as_is.total()));
-    backward.link =
-        std::hypot(backward.link, std::log(slow.backward() / as_is.backward()));
+    if (as_is.backward() > Seconds<>()) {
+      backward.link = std::hypot(backward.link,
+                                 std::log(slow.backward() / as_is.backward()));
+    }
   };
   if (!cluster.measured() && cluster.devices > 1) {
     const double of_ring = cluster.ranks
@@ -221,10 +223,13 @@ void AddRanks(DeviceMemo& memo,
                  over_ranks.host / total,
                  over_ranks.log_sigma,
                  0.0};
-  RanksPart backward_part{over_ranks.exposed / over_ranks.backward(),
-                          0.0,
-                          over_ranks.backward_log_sigma,
-                          0.0};
+  // A forward pass alone has no other.
+  const bool has_backward = over_ranks.backward() > Seconds<>();
+  RanksPart backward_part{
+      has_backward ? over_ranks.exposed / over_ranks.backward() : 0.0,
+      0.0,
+      over_ranks.backward_log_sigma,
+      0.0};
   AddLinkErrors(of_rank,
                 over_ranks,
                 ranks,

@@ -207,6 +207,17 @@ TEST_CASE("a network of hosts of devices alike") {
         "as hosts of other devices have it");
 }
 
+TEST_CASE("a network is no faster than the links that lead to it") {
+  const hardware::Device& t4 = hardware::DeviceCatalog::Shipped().Find("t4");
+  const auto bandwidth = [&](int64_t local, double gigabytes) {
+    return NetworkOf(t4, local, nullptr, model::GBPerSecond(gigabytes))
+        .wire.bandwidth.base();
+  };
+  CHECK(bandwidth(1, 1.25) == Near(1.25e9));
+  CHECK(bandwidth(1, 400.0) == Near(t4.host_bandwidth->base()));
+  CHECK(bandwidth(4, 400.0) == Near(4.0 * t4.host_bandwidth->base()));
+}
+
 TEST_CASE("copies lie over whole hosts, or several in one") {
   JoinedDevices joined;
   joined.devices = 24;

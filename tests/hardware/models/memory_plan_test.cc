@@ -57,6 +57,26 @@ TEST_CASE("TPUs hold what is known to have run on them") {
   CHECK_FALSE(Fits("tpu_v2", BertToPlace(256, kBf16, kWhole)));
 }
 
+// 16 bytes a parameter of 1.1 billion are 17.6 GB, whatever is computed anew.
+TEST_CASE("what activations do not hold cannot be computed anew") {
+  model::Workload w = BertToPlace(1, kBf16, kWhole);
+  w.architecture = model::FindArchitecture("tinyllama-1.1b");
+  w.optimizer.implementation = model::OptimizerImplementation::kFused;
+  for (const int64_t length : {64, 512, 2048}) {
+    w.sequence_length = length;
+    for (const int64_t batch : {1, 2, 4, 6, 8, 32}) {
+      CAPTURE(length);
+      CAPTURE(batch);
+      w.batch = batch;
+      const MemoryPlan plan = PlanMemory(Called("tpu_v5e"), w);
+      CHECK_FALSE(plan.fits());
+      for (const model::MemoryTerm& term : plan.needed.terms) {
+        CHECK(term.size >= model::Bytes<>());
+      }
+    }
+  }
+}
+
 // Which moment is the worst changes with the batch, what is needed at it only
 // grows.
 TEST_CASE("more sequences never need less memory") {

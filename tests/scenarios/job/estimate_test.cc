@@ -244,6 +244,51 @@ TEST_CASE("ranks wait for the longest of their sequences") {
         model::MeanLength(job(8).own_lengths));
 }
 
+TEST_CASE("a forward pass over ranks that share parameters has an interval") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.workload.work = model::Work::kForward;
+  scenario.workload.parallel.data = 2;
+  scenario.workload.parallel.shard = model::Shard::kZero3;
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 2));
+  CHECK(job.step.communication > model::Seconds<>());
+  CHECK(std::isfinite(job.step.log_sigma));
+  CHECK(std::isfinite(job.step.backward_log_sigma));
+}
+
+// One block computed again is a 24th of all of them.
+TEST_CASE("blocks of two kinds hide what their times hide") {
+  Scenario scenario = LoadScenario("squad_bert_large");
+  const hardware::Device& l4 = hardware::DeviceCatalog::Shipped().Find("l4");
+  const auto step = [&](int64_t blocks) {
+    scenario.workload.gradient_checkpointing = blocks > 0;
+    scenario.workload.checkpointed_blocks = blocks;
+    return EstimateJob(scenario, Datasheet(l4), ClusterOf(l4, 8)).step;
+  };
+  const StepEstimate none = step(0);
+  const StepEstimate one = step(1);
+  CHECK(one.total() > none.total());
+  CHECK(one.communication <= none.communication);
+  CHECK(one.communication > step(24).communication);
+}
+
+// What is gathered is narrow, whatever trains.
+TEST_CASE("a frozen block makes no gather wider") {
+  Scenario scenario = LoadScenario("llama_8b_fsdp");
+  scenario.workload.stack.narrow_weights = false;
+  scenario.workload.parallel.data = 8;
+  const hardware::Device& h100 =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  const auto job = [&](int64_t frozen) {
+    scenario.workload.trainable.frozen_layers = frozen;
+    return EstimateJob(scenario, Datasheet(h100), ClusterOf(h100, 8));
+  };
+  REQUIRE(job(0).step.traffic.front().part == "forward");
+  CHECK(job(1).step.traffic.front().sent == job(0).step.traffic.front().sent);
+  CHECK(job(1).memory.total() < job(0).memory.total());
+  CHECK(job(1).step.total() < job(0).step.total());
+}
+
 TEST_CASE("an epoch without a step is refused") {
   Scenario scenario = LoadScenario("emotion_bert_base");
   scenario.train_samples = 10;
