@@ -25,7 +25,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from printing import (baselines, choices, fits, intervals,  # noqa: E402
+from printing import (baselines, choices, cost, fits, intervals,  # noqa: E402
                       llm_tables, measured_tables, peers, power, published,
                       sessions)
 from printing.pages import Given, Missing  # noqa: E402
@@ -33,7 +33,7 @@ from printing.program import Program  # noqa: E402
 
 PAGES = {page.name: page for module in (measured_tables, baselines, llm_tables, power, peers,
                                         published, fits, intervals, choices,
-                                        sessions)
+                                        cost, sessions)
          for page in module.PAGES}
 
 

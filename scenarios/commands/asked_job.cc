@@ -174,9 +174,12 @@ Scenario ParseNewScenario(const std::string& model,
       throw;
     }
     throw InputError(fmt::format(
-        "--model {}{}; hint: `trainfare init` writes what stands for the rest",
+        "--model {}{}{}",
         model,
-        text.substr(key)));
+        text.substr(key),
+        settings.empty()
+            ? ""
+            : "; hint: `trainfare init` writes what stands for the rest"));
   }
 }
 

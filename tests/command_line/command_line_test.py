@@ -492,7 +492,8 @@ class BadInput(Case):
         result = self.run_it("init", "--model", "bert-base-uncased",
                              "--samples", "100", "--length", "3000")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("--model bert-base-uncased: padding: expected at most 512",
+        self.assertIn("--model bert-base-uncased: padding: expected a length of at most "
+                      "512, the positions of bert-base-uncased, got 3000\n",
                       result.stderr)
 
     def test_unwritable_exports_and_full_disks(self):
