@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "model/error.h"
 #include "model/rounding.h"
@@ -35,7 +36,12 @@ std::optional<LastStep> LastStepOf(const RunPlan& plan,
   return LastStep{rest, micro_batches, CeilDivide(per_device, micro_batches)};
 }
 
+const std::vector<PaddedLength>& OwnLengths(const RunPlan& plan) {
+  return plan.own_lengths.empty() ? plan.lengths : plan.own_lengths;
+}
+
 DataPass PassOver(const RunPlan& plan,
+                  const std::vector<PaddedLength>& lengths,
                   int64_t samples,
                   int64_t accumulation,
                   bool drop_last,
@@ -43,12 +49,13 @@ DataPass PassOver(const RunPlan& plan,
   const int64_t per_step = plan.batch * accumulation * plan.devices;
   const int64_t full = samples / per_step;
 
+  const double own_length = MeanLength(OwnLengths(plan));
   DataPass pass;
   const auto add = [&](double times,
                        int64_t batch,
                        int64_t micro_batches,
                        int64_t step_samples) {
-    for (const PaddedLength& length : plan.lengths) {
+    for (const PaddedLength& length : lengths) {
       const Seconds<> load = plan.Loading(
           static_cast<double>(step_samples),
           static_cast<double>(batch * micro_batches * length.length));
@@ -57,9 +64,7 @@ DataPass PassOver(const RunPlan& plan,
       const double steps = times * length.share;
       pass.time += step * steps;
       pass.input_wait += (step - busy) * steps;
-      pass.tokens +=
-          steps * static_cast<double>(step_samples) *
-          plan.own_length.value_or(static_cast<double>(length.length));
+      pass.tokens += steps * static_cast<double>(step_samples) * own_length;
     }
   };
   if (full > 0) {
@@ -83,9 +88,10 @@ double ShapesOfPass(const RunPlan& plan,
   const auto last = LastStepOf(plan, samples, accumulation, drop_last);
   const auto epochs = static_cast<double>(plan.epochs);
   const bool alike = last && last->batch == plan.batch;
-  double shapes = ExpectedDistinctLengths(plan.lengths,
-                                          (alike ? full + 1.0 : full) * epochs);
-  if (last && !alike) shapes += ExpectedDistinctLengths(plan.lengths, epochs);
+  const std::vector<PaddedLength>& lengths = OwnLengths(plan);
+  double shapes =
+      ExpectedDistinctLengths(lengths, (alike ? full + 1.0 : full) * epochs);
+  if (last && !alike) shapes += ExpectedDistinctLengths(lengths, epochs);
   return shapes;
 }
 
@@ -117,6 +123,7 @@ RunTimes EstimateRun(const RunPlan& plan,
   run.start_up = plan.start_up;
 
   const DataPass training = PassOver(plan,
+                                     plan.lengths,
                                      plan.train_samples,
                                      plan.accumulation,
                                      plan.drop_last,
@@ -128,13 +135,18 @@ RunTimes EstimateRun(const RunPlan& plan,
       ShapesOfPass(plan, plan.train_samples, plan.accumulation, plan.drop_last);
 
   run.shape_changes = ShapeChanges(
-      plan.lengths, static_cast<double>(run.steps_per_epoch) * epochs);
+      OwnLengths(plan), static_cast<double>(run.steps_per_epoch) * epochs);
 
   if (plan.eval_samples > 0) {
     // Evaluation has no optimizer step to accumulate for.
-    run.evaluation =
-        PassOver(plan, plan.eval_samples, 1, false, evaluation_step).time *
-        epochs;
+    run.evaluation = PassOver(plan,
+                              OwnLengths(plan),
+                              plan.eval_samples,
+                              1,
+                              false,
+                              evaluation_step)
+                         .time *
+                     epochs;
     run.distinct_shapes += ShapesOfPass(plan, plan.eval_samples, 1, false);
   }
   run.checkpoint = plan.checkpoint * epochs;

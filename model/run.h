@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "model/padding.h"
@@ -20,10 +19,9 @@ struct RunPlan {
   int64_t batch = 1;  // per device and micro-batch
   int64_t accumulation = 1;
   int64_t devices = 1;                // data parallel
-  std::vector<PaddedLength> lengths;  // of the device that has the longest
-  // What each device pads its own sequences to, in the mean; absent: all to the
-  // longest.
-  std::optional<double> own_length;
+  std::vector<PaddedLength> lengths;  // that a training step waits for
+  // What each device pads its own sequences to; empty: the same.
+  std::vector<PaddedLength> own_lengths;
   bool drop_last = false;  // skip a last batch that is not full
 
   Seconds<> start_up;           // before the first step, once

@@ -1,6 +1,6 @@
 #pragma once
 
-// The time below which no step can be.
+// What a model's products take at a device's peak.
 
 #include <optional>
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/files/yaml_reader.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {

@@ -56,7 +56,7 @@ std::vector<PredictionColumn> SettingColumns(bool several_instances,
        }},
       {{"length", "sequence_length", Align::kRight},
        [](const Prediction& p) -> Cell {
-         const auto& lengths = p.job.lengths;
+         const auto& lengths = p.job.own_lengths;
          const double mean = model::MeanLength(lengths);
          return {
              lengths.size() == 1

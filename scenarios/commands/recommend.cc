@@ -109,9 +109,10 @@ std::string NothingAsked(const RecommendOptions& options) {
   if (!options.clouds.empty()) flags.push_back("--cloud");
   if (!options.devices.empty()) flags.push_back("--device");
   if (!options.instances.empty()) flags.push_back("--instance");
-  return fmt::format(
-      "{}: expected an instance that suits all of them, got none",
-      fmt::join(flags, ", "));
+  if (flags.empty()) return "no instance is known";
+  return fmt::format("{}: expected an instance that suits {}, got none",
+                     fmt::join(flags, ", "),
+                     flags.size() == 1 ? "it" : "all of them");
 }
 
 }  // namespace

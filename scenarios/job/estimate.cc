@@ -170,8 +170,9 @@ void RequireAnswer(const JobEstimate& job) {
 std::vector<model::PaddedLength> StepLengths(const Scenario& scenario,
                                              const JobEstimate& job) {
   const model::Workload& w = job.workload;
-  const bool meet = w.work == model::Work::kTraining &&
+  const bool sums = w.work == model::Work::kTraining &&
                     (w.accumulation == 1 || model::ShardsGradients(w.parallel));
+  const bool meet = sums || model::ShardsParameters(w.parallel);
   return scenario.BatchLengths(w.batch * (meet ? job.devices : 1));
 }
 
@@ -248,7 +249,7 @@ model::RunPlan PlanOf(const Scenario& scenario,
   plan.accumulation = scenario.workload.accumulation;
   plan.devices = job.devices;
   plan.lengths = job.lengths;
-  plan.own_length = model::MeanLength(job.own_lengths);
+  plan.own_lengths = job.own_lengths;
   plan.drop_last = scenario.drop_last;
   plan.start_up = open.start_up.usual;
   plan.checkpoint = open.checkpoint.usual;

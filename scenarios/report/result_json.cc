@@ -195,7 +195,7 @@ Json ToJson(const JobEstimate& job) {
   Json json;
   json["batch"] = job.workload.batch;
   json["sequence_length"] = job.workload.sequence_length;
-  json["mean_length"] = model::MeanLength(job.lengths);
+  json["mean_length"] = model::MeanLength(job.own_lengths);
   json["devices"] = job.devices;
   json["fits"] = job.fits();
   AddMemory(job, json);

@@ -72,7 +72,7 @@ TEST_CASE(
     "ranks that pad their own sequences train fewer tokens than the "
     "longest has") {
   RunPlan plan = EmotionPlan();
-  plan.own_length = 20.0;
+  plan.own_lengths = {{20, 1.0}};
   const RunTimes run = EstimateRun(plan, PerPosition, PerPosition);
   CHECK(run.tokens == doctest::Approx(3.0 * 16000 * 20).epsilon(1e-12));
   CHECK(ToSeconds(run.training) == doctest::Approx(750 * 0.032).epsilon(1e-12));

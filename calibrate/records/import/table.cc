@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -66,6 +65,7 @@ std::string DeviceName(const std::string& text) {
   if (const hardware::Device* device = known(bare)) return device->name;
   return text.find(" (assumed") == std::string::npos ? text : bare;
 }
+
 const SourceRule* RuleOfSource(const std::string& source) {
   for (const SourceRule& rule : RulesOfTables().sources) {
     if (Contains(source, rule.source)) return &rule;
@@ -87,14 +87,16 @@ std::string SourceOf(const TableRow& row) {
 }
 
 // A step that its device cannot do so fast was counted in another unit, or of
-// other devices, than its metric says.
+// other devices, than its metric says. Model FLOPs count all pairs of a causal
+// sequence, of which attention may leave out half and more.
+constexpr double kLeastOfModelTime = 0.5;
 void RefuseImpossible(const Observation& observation) {
   if (observation.quantity != Quantity::kStep) return;
   const hardware::Device* device =
       hardware::DeviceCatalog::Shipped().TryFind(observation.device);
   if (device == nullptr) return;
   const auto least = hardware::TimeAtPeak(*device, observation.workload);
-  if (least && observation.measured < *least) {
+  if (least && observation.measured < *least * kLeastOfModelTime) {
     throw Unused{"faster than the device's peak"};
   }
 }
@@ -204,11 +206,17 @@ CsvRow WithNotes(const CsvFile& csv, CsvRow row) {
   return row;
 }
 
-// "line 3: value: expected ...", of a fault of the table `name`.
-std::string LineOf(const InputError& fault, const std::string& name) {
-  std::string_view text = fault.what();
-  if (text.starts_with(name + ":")) text.remove_prefix(name.size() + 1);
-  return fmt::format("line {}", text);
+// A fault with its place, where whoever found it did not know that.
+InputError Placed(const InputError& fault, const TableRow& row) {
+  const std::string_view text = fault.what();
+  if (text.starts_with(row.file + ":")) return fault;
+  return InputError(row.file, row.row.line, 0, text);
+}
+
+// "line 3: value: expected ...", of a fault with its place in `file`.
+std::string LineOf(const InputError& fault, const std::string& file) {
+  return fmt::format("line {}",
+                     std::string_view(fault.what()).substr(file.size() + 1));
 }
 
 }  // namespace
@@ -227,6 +235,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
   std::vector<UsedRow> memory;
   std::vector<UsedRow> powers;
   std::optional<InputError> first_fault;
+  int64_t faults = 0;
   for (const CsvRow& as_published : csv.rows()) {
     const CsvRow csv_row = WithNotes(csv, as_published);
     const TableRow row{csv, csv_row, name};
@@ -256,13 +265,13 @@ Table ParseTable(std::string_view text, const std::string& name) {
       ++table.unused[unused.reason];
     } catch (const InputError& fault) {
       // What a row gets wrong costs the row.
-      if (!first_fault) first_fault = fault;
-      ++table.unused[LineOf(fault, name)];
+      const InputError placed = Placed(fault, row);
+      if (!first_fault) first_fault = placed;
+      ++faults;
+      ++table.unused[LineOf(placed, name)];
     }
   }
-  if (first_fault && used.empty() && memory.empty() && powers.empty()) {
-    throw *first_fault;
-  }
+  if (first_fault && faults == table.rows) throw InputError(*first_fault);
   for (UsedRow& row : used) {
     const Metric metric = best.at(row.run);
     if (row.metric == metric) {

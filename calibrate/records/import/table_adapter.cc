@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,10 +38,10 @@ const ProgramAdapters* ProgramOf(const TableRow& row) {
 // nullopt where the row does not say.
 std::optional<double> StatedRank(const TableRow& row) {
   const std::string adapter = Lowered(row["adapter"]);
-  for (const std::string_view before : {"rank ", "rank=", "r="}) {
-    if (const size_t at = adapter.find(before); at != std::string::npos) {
-      return hardware::ParseNumber(adapter.substr(at + before.size()));
-    }
+  static const std::regex rank(R"(\b(rank[ =]|r=)\s*(\d+))");
+  std::smatch found;
+  if (std::regex_search(adapter, found, rank)) {
+    return hardware::ParseNumber(found.str(2));
   }
   return row.Number("lora_rank");
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "calibrate/records/import/table_rules.h"
-#include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/presets.h"
@@ -20,6 +19,14 @@ using model::Architecture;
 
 // GPT-2's own, where a table does not say.
 constexpr int64_t kGptVocabulary = 50257;
+
+// 0 where the row says no number.
+int64_t LengthOf(const TableRow& row) {
+  const double length = row.Number("seq_len").value_or(0.0);
+  return length >= 1.0 && length <= double{model::kLongestSequence}
+             ? static_cast<int64_t>(length)
+             : 0;
+}
 
 Architecture Decoder(const TableRow& row, std::string name) {
   const auto layers = row.Count("layers");
@@ -41,9 +48,7 @@ Architecture Decoder(const TableRow& row, std::string name) {
   a.key_value_heads = keys == *heads ? 0 : keys;
   a.intermediate = row.Count("intermediate").value_or(4 * *hidden);
   a.vocabulary = row.Count("vocab").value_or(kGptVocabulary);
-  a.positions = std::clamp(hardware::ParseInteger(row["seq_len"]).value_or(0),
-                           a.positions,
-                           model::kLongestSequence);
+  a.positions = std::clamp(LengthOf(row), a.positions, model::kLongestSequence);
   return a;
 }
 
@@ -87,9 +92,8 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   }
   a.vocabulary = row.Count("vocab").value_or(a.vocabulary);
   if (a.positions > 0) {
-    a.positions = std::clamp(hardware::ParseInteger(row["seq_len"]).value_or(0),
-                             a.positions,
-                             model::kLongestSequence);
+    a.positions =
+        std::clamp(LengthOf(row), a.positions, model::kLongestSequence);
   }
   if (Contains(row["stack_notes"], "tied embeddings")) a.untied_output = false;
   return a;
@@ -100,10 +104,12 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
 Architecture ArchitectureOf(const TableRow& row) {
   std::string name = Lowered(row["model"]);
   std::replace(name.begin(), name.end(), '_', '-');
+  std::string dashed = name;  // "Gemma 2 9B"
+  std::replace(dashed.begin(), dashed.end(), ' ', '-');
   if (name.empty()) throw Unused{"model not stated"};
   const TableRules& rules = RulesOfTables();
   for (const Refusal& refused : rules.refused_models) {
-    if (Contains(name, refused.words)) {
+    if (Contains(name, refused.words) || Contains(dashed, refused.words)) {
       throw Unused{"model: " + refused.reason};
     }
   }
@@ -132,7 +138,7 @@ Architecture ArchitectureOf(const TableRow& row) {
     return OfFamily(row, *preset, /*of_name=*/true);
   }
   for (const ModelFamily& family : rules.model_families) {
-    if (!name.starts_with(family.beginning)) continue;
+    if (!dashed.starts_with(family.beginning)) continue;
     Architecture a = model::FindArchitecture(family.preset);
     a.name = name;
     return OfFamily(row, std::move(a), /*of_name=*/false);

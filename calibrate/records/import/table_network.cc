@@ -95,7 +95,8 @@ void SetHosts(const TableRow& row, Observation& observation) {
     observation.hosts = *hosts;
   } else if (const auto each = row.Count("devices_per_node")) {
     observation.hosts = model::CeilDivide(observation.device_count, *each);
-    if (observation.device_count % observation.hosts != 0) {
+    if (observation.device_count > *each &&
+        observation.device_count % *each != 0) {
       throw Unused{"devices that do not fill their hosts"};
     }
   }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "calibrate/records/import/table_rules.h"
-#include "model/error.h"
+#include "model/limits.h"
 #include "model/parallel.h"
 
 namespace trainfare::calibrate {
@@ -74,7 +74,7 @@ void SetOffload(const TableRow& row, model::Parallel& parallel) {
 // What the row says, where its batches do not say otherwise.
 int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   const int64_t stated = row.WholeNumber("grad_accum", "gradient accumulation");
-  if (row["global_batch"].empty() || row["dp"].empty()) return stated;
+  if (row.Blank("global_batch") || row.Blank("dp")) return stated;
   const int64_t whole = row.WholeNumber("global_batch", "global batch");
   const int64_t replicas = row.WholeNumber("dp", "data-parallel replicas");
   if (model::CheckedProduct({workload.batch, stated, replicas}, "batch") !=
@@ -84,17 +84,19 @@ int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   return stated;
 }
 
-// "TP=4", "pp 2", "CP8": of more than one device. "cp310" is a Python.
-bool NamesSplit(const std::string& words) {
-  static const std::regex ways(
-      R"(\b(tp|pp|cp|ep)(\s?[=:]\s?\d{3,4}|\s?[=:]?\s?([2-9]|[1-9]\d))\b)");
-  return std::regex_search(words, ways);
+// "TP=4", "pp 2", "CP8", "tp_size=4": of more than one device. "cp310" is a
+// Python, "pp 12-14" are pages.
+bool NamesSplit(const std::string& words, std::string_view way) {
+  const std::regex split(fmt::format(
+      R"((^|[^a-z]){}([-_ ]?size)?(\s?[=:]\s?\d{{0,2}}|[- ]?)([2-9]|[1-9]\d)(?![\d.\-]))",
+      way));
+  return std::regex_search(words, split);
 }
 
 // "tensor parallel 1" is none.
 std::string WithoutOneWay(const std::string& words) {
   static const std::regex one_way(
-      R"((tensor|pipeline|context|expert)[- ]parallel(ism)?( size)?\s?[=:]?\s?1\b)");
+      R"((tensor|pipeline|context|expert)[- ]parallel(ism)?([- ]size)?\s?[=:(]?\s?1(?![\d.\-]))");
   return std::regex_replace(words, one_way, "");
 }
 
@@ -102,12 +104,17 @@ std::string WithoutOneWay(const std::string& words) {
 
 void RefuseSplit(const TableRow& row) {
   const std::string stack = WithoutOneWay(Lowered(row["stack_notes"]));
-  // Columns say more than notes.
-  const bool stated = !row["tp"].empty() && !row["pp"].empty();
   const bool denied = ContainsAny(stack, RulesOfTables().no_splits);
-  if (!stated && ((SaysAny(stack, RulesOfTables().splits) && !denied) ||
-                  NamesSplit(Lowered(row.AllNotes())))) {
+  // Columns say more than notes.
+  const bool stated = !row.Blank("tp") && !row.Blank("pp");
+  if (!stated && !denied && SaysAny(stack, RulesOfTables().splits)) {
     throw Unused{"tensor or pipeline parallel"};
+  }
+  const std::string notes = Lowered(row.AllNotes());
+  for (const std::string_view way : {"tp", "pp", "cp", "ep"}) {
+    if (row.Blank(way) && NamesSplit(notes, way)) {
+      throw Unused{"tensor or pipeline parallel"};
+    }
   }
   for (const std::string_view column :
        {"tensor_parallel", "pipeline_parallel"}) {
@@ -124,23 +131,22 @@ void RefuseSplit(const TableRow& row) {
       });
   for (const auto& [column, split] : kSplits) {
     // One way, or none, is no split.
-    const std::string& ways = row[column];
-    if (ways.empty() || row.Number(column).value_or(2) <= 1) continue;
+    if (row.Blank(column) || row.Number(column).value_or(2) <= 1) continue;
     throw Unused{fmt::format("not predicted: {} parallel", split)};
   }
 }
 
 int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
-  if (!row["grad_accum"].empty()) {
+  if (!row.Blank("grad_accum")) {
     return StatedAccumulation(row, workload);
   }
   // Sequences of a step over those of a micro-batch of all replicas.
-  if (!row["global_batch"].empty() && !row["dp"].empty()) {
+  if (!row.Blank("global_batch") && !row.Blank("dp")) {
     const int64_t whole = row.WholeNumber("global_batch", "global batch");
     const int64_t replicas = row.WholeNumber("dp", "data-parallel replicas");
-    if (whole % (workload.batch * replicas) == 0) {
-      return whole / (workload.batch * replicas);
-    }
+    const int64_t at_once =
+        model::CheckedProduct({workload.batch, replicas}, "batch");
+    if (whole % at_once == 0) return whole / at_once;
     throw Unused{"the global batch does not divide over its replicas"};
   }
   if (ContainsAny(row["notes"], RulesOfTables().whole_batches)) return 1;
@@ -150,19 +156,21 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
   }
   return 1;
 }
+
 // Devices of which each had a model of its own would have computed more than
 // the whole batch.
 void RefuseSharedModel(const TableRow& row, const Workload& workload) {
   const int64_t devices = row.Count("n_devices").value_or(1);
-  if (!row["dp"].empty()) {
+  if (!row.Blank("dp")) {
     if (row.WholeNumber("dp", "data-parallel replicas") != devices) {
       throw Unused{kSharingNotStated};
     }
     return;
   }
-  if (row["global_batch"].empty()) return;
+  if (row.Blank("global_batch")) return;
   const int64_t whole = row.WholeNumber("global_batch", "global batch");
-  if (whole / devices < workload.batch * workload.accumulation) {
+  if (whole / devices <
+      model::CheckedProduct({workload.batch, workload.accumulation}, "batch")) {
     throw Unused{kSharingNotStated};
   }
 }

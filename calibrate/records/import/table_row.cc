@@ -17,22 +17,26 @@ namespace trainfare::calibrate {
 namespace {
 
 bool EndsAClause(char letter) {
-  constexpr std::string_view kEnds = ";,.()+";
+  constexpr std::string_view kEnds = ";,.()+/|:";
   return kEnds.find(letter) != std::string_view::npos;
 }
 
 // Whether one of the three words right before, in the same clause, says that it
 // is not so: "no activation or CPU offload".
-bool DeniedBefore(std::string_view before) {
+bool DeniedBefore(std::string_view text) {
+  static const std::regex without(R"(\bw/o\b)");
+  const std::string before =
+      std::regex_replace(std::string(text), without, "without");
   size_t clause = before.size();
   while (clause > 0 && !EndsAClause(before[clause - 1])) --clause;
-  std::istringstream words{std::string(before.substr(clause))};
+  std::istringstream words(before.substr(clause));
   std::vector<std::string> said;
   for (std::string word; words >> word;) {
+    if (word == "with" || word == "-") said.clear();
     if (word != "and" && word != "or") said.push_back(word);
   }
-  constexpr auto kDenials =
-      std::to_array<std::string_view>({"no", "not", "without", "w/o"});
+  constexpr auto kDenials = std::to_array<std::string_view>(
+      {"no", "not", "without", "disabled", "disable"});
   constexpr size_t kWordsBefore = 3;
   return std::any_of(
       said.end() -
@@ -55,14 +59,10 @@ bool DeniedBehind(std::string_view behind) {
   const size_t begin = behind.find_first_not_of(" =:");
   if (begin == std::string_view::npos || begin == 0) return false;
   behind.remove_prefix(begin);
-  constexpr auto kDenials = std::to_array<std::string_view>(
-      {"off", "false", "none", "no", "0", "disabled", "not used"});
-  return std::any_of(
-      kDenials.begin(), kDenials.end(), [&](std::string_view denial) {
-        if (!behind.starts_with(denial)) return false;
-        return behind.size() == denial.size() || behind[denial.size()] == ' ' ||
-               EndsAClause(behind[denial.size()]);
-      });
+  // "no" and "0" may begin something else: "no dropout", a version "0.4".
+  static const std::regex denial(
+      R"((off|false|none|disabled|not used)\b.*|(no|0)(\.?| *[;,)+/|].*))");
+  return std::regex_match(behind.begin(), behind.end(), denial);
 }
 
 }  // namespace
@@ -95,13 +95,15 @@ std::optional<double> TableRow::Number(std::string_view column) const {
   return hardware::ParseNumber(text);
 }
 
-std::optional<int64_t> TableRow::Count(std::string_view column) const {
+bool TableRow::Blank(std::string_view column) const {
   const std::string text = Lowered((*this)[column]);
   constexpr auto kNothing =
       std::to_array<std::string_view>({"", "-", "n/a", "nan"});
-  if (std::find(kNothing.begin(), kNothing.end(), text) != kNothing.end()) {
-    return std::nullopt;
-  }
+  return std::find(kNothing.begin(), kNothing.end(), text) != kNothing.end();
+}
+
+std::optional<int64_t> TableRow::Count(std::string_view column) const {
+  if (Blank(column)) return std::nullopt;
   const auto value = Number(column);
   if (!value || *value < 1 || *value > double{model::kLargestDimension} ||
       *value != std::floor(*value)) {
@@ -112,7 +114,7 @@ std::optional<int64_t> TableRow::Count(std::string_view column) const {
 
 int64_t TableRow::WholeNumber(std::string_view column,
                               std::string_view what) const {
-  if ((*this)[column].empty()) throw Unused{fmt::format("{} not stated", what)};
+  if (Blank(column)) throw Unused{fmt::format("{} not stated", what)};
   // "128+512", "22.75", "64 (seq128)": several runs or an average.
   const auto value = Number(column);
   if (!value || *value < 1 || *value > 0x1p53 || *value != std::floor(*value)) {

@@ -64,10 +64,12 @@ struct TableRow {
   // Throws InputError "file:line: column: expected ...".
   [[noreturn]] void Fail(std::string_view column,
                          std::string_view expected) const;
+  // Whether the cell says nothing: "", "-", "n/a", "nan".
+  bool Blank(std::string_view column) const;
   // nullopt where the cell is no number: "1,234.5" is one.
   std::optional<double> Number(std::string_view column) const;
-  // nullopt when the cell says nothing: "", "-", "n/a", "nan". Throws InputError
-  // when it is no whole number, "4" or "4.0", above 0.
+  // nullopt when the cell says nothing. Throws InputError when it is no whole
+  // number, "4" or "4.0", above 0.
   std::optional<int64_t> Count(std::string_view column) const;
   // The same of what a row needs; throws Unused when it is none.
   int64_t WholeNumber(std::string_view column, std::string_view what) const;

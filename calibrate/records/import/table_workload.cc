@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "calibrate/records/import/table_adapter.h"
 #include "calibrate/records/import/table_figures.h"
@@ -14,6 +15,7 @@
 #include "calibrate/records/import/table_parallel.h"
 #include "calibrate/records/import/table_rules.h"
 #include "hardware/files/unit_text.h"
+#include "model/error.h"
 #include "model/fields.h"
 #include "model/limits.h"
 #include "model/parallel.h"
@@ -135,6 +137,7 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
     implementation = OptimizerImplementation::kMultiTensor;
   }
 }
+
 void SetPowerLimit(const TableRow& row, Workload& workload) {
   const std::string& text = row["power_limit_w"];
   if (text.empty()) return;
@@ -152,7 +155,7 @@ void SetWeights(const TableRow& row, Workload& workload) {
   // (trl's SFTTrainer: is_sharded_qlora).
   const bool widened =
       workload.trainable.base_bits > 0 &&
-      !row["sharding"].starts_with("fsdp") &&
+      !Lowered(row["sharding"]).starts_with("fsdp") &&
       ContainsAny(row["stack_notes"], RulesOfTables().widened_beside_adapters);
   if (widened) return;
   if (workload.trainable.lora_rank > 0) workload.stack.narrow_weights = true;
@@ -284,7 +287,7 @@ void SetRecomputation(const TableRow& row, model::Workload& workload) {
     const std::vector<std::string>& recipes =
         RulesOfTables().recomputing_recipes;
     const bool recipe =
-        row["sharding"] != "none" &&
+        Lowered(row["sharding"]) != "none" &&
         std::find(recipes.begin(), recipes.end(), row["framework"]) !=
             recipes.end();
     workload.gradient_checkpointing =
@@ -308,6 +311,7 @@ void SetRecomputation(const TableRow& row, model::Workload& workload) {
     throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
   }
 }
+
 // What the notes of a row say against it.
 void RefuseDoubtful(const TableRow& row) {
   for (const Doubt& doubt : RulesOfTables().doubts) {
@@ -318,6 +322,7 @@ void RefuseDoubtful(const TableRow& row) {
     if (!trusted) throw Unused{doubt.reason};
   }
 }
+
 // Real tokens of a benchmark's sequence, which its program computes alone;
 // nothing of other sequences.
 std::optional<double> UnpaddedLengthOf(const TableRow& row) {

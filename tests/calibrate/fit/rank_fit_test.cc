@@ -329,6 +329,7 @@ TEST_CASE("copies of activations are paid in each micro-batch, sums once") {
        {model::Shard::kZero1, model::Shard::kZero2, model::Shard::kZero3}) {
     CAPTURE(static_cast<int>(shard));
     for (const char* part : {"forward", "backward"}) {
+      CHECK(traffic(shard, 1, part).copied > model::Bytes<>());
       CHECK(traffic(shard, 4, part).copied.base() ==
             Near(4.0 * traffic(shard, 1, part).copied.base()));
     }

@@ -1089,8 +1089,15 @@ TEST_CASE("numbers and tasks as tables write them") {
     CAPTURE(denied);
     CHECK(One(row("1", "", denied)).workload.stack.fusion == Fusion::kEager);
   }
-  CHECK(One(row("1", "", "no dropout, torch.compile")).workload.stack.fusion ==
-        Fusion::kCompiled);
+  for (const char* compiled : {"no dropout, torch.compile",
+                               "torch.compile no checkpointing",
+                               "no packing with torch.compile",
+                               "no AMP | torch.compile"}) {
+    CAPTURE(compiled);
+    CHECK(One(row("1", "", compiled)).workload.stack.fusion ==
+          Fusion::kCompiled);
+  }
+  CHECK(One(row("1", "", "JAX 0.4.30")).workload.stack.fusion == Fusion::kXla);
   CHECK(One(row("1", "", "adamw_8bit")).workload.optimizer.state_bits == 8);
   CHECK(One(row("1", "", "paged LAMB")).workload.optimizer.kind ==
         OptimizerKind::kLamb);
@@ -1129,8 +1136,13 @@ TEST_CASE("devices that share a model in words are not replicas") {
   };
   CHECK(reason("8", "") == "used");
   CHECK(reason("2", "") == "how its devices share the model is not stated");
-  for (const char* split :
-       {"TP=2", "pp 4", "CP8", "tensor-parallel", "context parallel 4"}) {
+  for (const char* split : {"TP=2",
+                            "pp 4",
+                            "CP8",
+                            "tp_size=4",
+                            "tp-4",
+                            "tensor-parallel",
+                            "context parallel 4"}) {
     CAPTURE(split);
     CHECK(reason("8", split) == "tensor or pipeline parallel");
   }
@@ -1139,6 +1151,8 @@ TEST_CASE("devices that share a model in words are not replicas") {
                             "no tensor or pipeline parallelism",
                             "tensor parallelism: none",
                             "python cp310",
+                            "see pp 12-14",
+                            "tensor parallel (1)",
                             "no activation or CPU offload",
                             "CPU offloading: off",
                             "without LoRA or DoRA"}) {
