@@ -84,13 +84,31 @@ int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   return stated;
 }
 
-// "TP=4", "pp 2", "CP8", "tp_size=4": of more than one device. "cp310" is a
-// Python, "pp 12-14" are pages.
-bool NamesSplit(const std::string& words, std::string_view way) {
-  const std::regex split(fmt::format(
-      R"((^|[^a-z]){}([-_ ]?size)?(\s?[=:]\s?\d{{0,2}}|[- ]?)([2-9]|[1-9]\d)(?![\d.\-]))",
-      way));
-  return std::regex_search(words, split);
+// A way to split a model: its column, its name, and how notes say that it is of
+// more than one device: "TP=4", "pp 2", "CP8", "tp_size=4". "cp310" is a Python,
+// "pp 12-14" are pages.
+struct Split {
+  std::string_view column;
+  std::string_view name;
+  std::regex in_notes;
+};
+
+Split SplitOf(std::string_view column, std::string_view name) {
+  return {
+      column,
+      name,
+      std::regex(fmt::format(
+          R"((^|[^a-z]){}([-_ ]?size)?(\s?[=:]\s?\d{{0,2}}|[- ]?)([2-9]|[1-9]\d)(?![\d.\-]))",
+          column))};
+}
+
+// Made once, since a pattern takes longer to make than to look for.
+const std::array<Split, 4>& Splits() {
+  static const std::array<Split, 4> splits = {SplitOf("tp", "tensor"),
+                                              SplitOf("pp", "pipeline"),
+                                              SplitOf("cp", "context"),
+                                              SplitOf("ep", "expert")};
+  return splits;
 }
 
 // "tensor parallel 1" is none.
@@ -111,8 +129,8 @@ void RefuseSplit(const TableRow& row) {
     throw Unused{"tensor or pipeline parallel"};
   }
   const std::string notes = Lowered(row.AllNotes());
-  for (const std::string_view way : {"tp", "pp", "cp", "ep"}) {
-    if (row.Blank(way) && NamesSplit(notes, way)) {
+  for (const Split& split : Splits()) {
+    if (row.Blank(split.column) && std::regex_search(notes, split.in_notes)) {
       throw Unused{"tensor or pipeline parallel"};
     }
   }
@@ -122,17 +140,12 @@ void RefuseSplit(const TableRow& row) {
       throw Unused{"tensor or pipeline parallel"};
     }
   }
-  constexpr auto kSplits =
-      std::to_array<std::pair<std::string_view, std::string_view>>({
-          {"tp", "tensor"},
-          {"pp", "pipeline"},
-          {"cp", "context"},
-          {"ep", "expert"},
-      });
-  for (const auto& [column, split] : kSplits) {
+  for (const Split& split : Splits()) {
     // One way, or none, is no split.
-    if (row.Blank(column) || row.Number(column).value_or(2) <= 1) continue;
-    throw Unused{fmt::format("not predicted: {} parallel", split)};
+    if (row.Blank(split.column) || row.Number(split.column).value_or(2) <= 1) {
+      continue;
+    }
+    throw Unused{fmt::format("not predicted: {} parallel", split.name)};
   }
 }
 
