@@ -73,16 +73,19 @@ int64_t LatentBytes(const Workload& w, int64_t tokens) {
   return tokens * kept * width.element;
 }
 
-// What an RMSNorm of single operations keeps besides its input: that input in
-// fp32 where it is narrow, and for the gradient of its weights its scaled form,
-// which is as narrow as the input again (LlamaRMSNorm of Transformers).
-int64_t NormTemporaries(const Workload& w, int64_t tokens) {
-  const Architecture& a = w.architecture;
-  if (a.norm != Norm::kRms || RulesOf(w).fuses_norm) return 0;
+// What a norm keeps of each element: what it takes. An RMSNorm of single
+// operations keeps that in fp32, in place of one that is narrow, and for the
+// gradient of its weights its scaled form, which is as narrow as the input again
+// (LlamaRMSNorm of Transformers).
+int64_t NormElementBytes(const Workload& w) {
   const int64_t wide = Widths(w).wide;
-  int64_t bytes = wide < kSingle ? kSingle : 0;
-  if (w.trainable.lora_rank == 0) bytes += wide;
-  return tokens * a.hidden * bytes;
+  if (w.architecture.norm != Norm::kRms || RulesOf(w).fuses_norm) return wide;
+  return std::max(wide, kSingle) + (w.trainable.lora_rank == 0 ? wide : 0);
+}
+
+// Of rows of the model's width, with what each row has.
+int64_t NormBytes(const Workload& w, int64_t rows) {
+  return rows * (w.architecture.hidden * NormElementBytes(w) + kStatistics);
 }
 
 // Rows of `hidden` that the three projections keep as their inputs, from
@@ -143,9 +146,12 @@ int64_t AttentionBytes(const Workload& w,
   bytes +=
       (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
       width.element;
-  bytes += LatentBytes(w, queries) + NormTemporaries(w, queries);
-  if (a.query_key_norm != QueryKeyNorm::kNone) {  // their inputs
-    bytes += (queries * a.query_width() + keys * a.key_width()) * width.element;
+  bytes += LatentBytes(w, queries);
+  if (a.query_key_norm != QueryKeyNorm::kNone) {
+    // Of what a product gives, which is narrow under autocast, too.
+    const bool apart = a.norm == Norm::kRms && !RulesOf(w).fuses_norm;
+    bytes += (queries * a.query_width() + keys * a.key_width()) *
+             (apart ? NormElementBytes(w) : width.element);
   }
 
   if (!w.attention_checkpointing) {
@@ -155,7 +161,7 @@ int64_t AttentionBytes(const Workload& w,
     bytes += queries * a.context_width() * width.element;  // context, merged
   }
   bytes += queries * h * width.mask;
-  bytes += queries * (h * width.wide + kStatistics);  // input of LayerNorm
+  bytes += NormBytes(w, queries);
   return bytes;
 }
 
@@ -168,6 +174,12 @@ int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   int64_t bytes = one;
   if (KeepsInput(w, &LoraMatrices::feed_forward_out)) bytes += one;
   if (a.gated) bytes += RulesOf(w).fuses_gate ? one : 2 * one;
+  // Operation by operation GPT-2's also keeps what its tanh gave, that and one,
+  // and half of what it took; under autocast two of these in fp32, and that
+  // which it took in place of the narrow one.
+  if (a.activation == Activation::kGeluNew && OperationByOperation(w.stack)) {
+    bytes += 3 * rows * intermediate * Widths(w).wide;
+  }
   return bytes;
 }
 
@@ -212,8 +224,12 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   const int64_t i = w.architecture.intermediate;
   int64_t bytes =
       experts ? ExpertBytes(w, tokens) : AdaptedHiddenBytes(w, tokens, i);
-  if (KeepsFeedForwardInput(w, experts)) bytes += tokens * h * width.element;
-  bytes += NormTemporaries(w, tokens);
+  if (KeepsFeedForwardInput(w, experts)) {
+    // Under autocast the products behind a gate and beside it have their own.
+    const Architecture& a = w.architecture;
+    const bool two = width.autocast && a.gated && !a.joint_gate && !experts;
+    bytes += (two ? 2 : 1) * tokens * h * width.element;
+  }
   if (RulesOf(w).block == BlockKernels::kHandFused) {
     bytes += tokens * i * width.mask;
   }
@@ -229,7 +245,7 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
     bytes += tokens * i * width.mask;
   }
   bytes += tokens * h * width.mask;
-  bytes += tokens * (h * width.wide + kStatistics);
+  bytes += NormBytes(w, tokens);
   return bytes;
 }
 
@@ -273,9 +289,8 @@ int64_t HeadBytes(const Workload& w) {
     // in between that of it.
     const Architecture& a = w.architecture;
     const int64_t between = a.projects_embeddings() ? a.word_width() : 0;
-    return w.tokens() * (a.hidden * (width.wide + width.element) +
-                         between * width.element) +
-           NormTemporaries(w, w.tokens());
+    return w.tokens() * (a.hidden * (NormElementBytes(w) + width.element) +
+                         between * width.element);
   }
   const bool transformed =
       (logits.vocabulary && head != Head::kCausalLanguageModel) ||
@@ -346,8 +361,7 @@ int64_t NextTokenInputBytes(const Workload& w) {
   const Widths width(w);
   const int64_t tokens = w.batch * w.sequence_length;
   const int64_t h = w.architecture.hidden;
-  return tokens * (3 * h * width.wide + 2 * h * width.element) +
-         3 * NormTemporaries(w, tokens);
+  return tokens * h * (3 * NormElementBytes(w) + 2 * width.element);
 }
 
 // What one block keeps once all of it is there.
@@ -437,13 +451,14 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
   return kept;
 }
 
-// One block in full, with what it gives, while it runs again.
+// One block in full, with what it gives and the gradient of that, when it has
+// run again.
 int64_t BlockAnewBytes(const Workload& w, const BlockActivations& blocks) {
   const int64_t tokens = w.batch * w.sequence_length;
   const int64_t most = w.operation_checkpointing
                            ? WholeLayerBytes(w, false)
                            : blocks.largest() + PartsAnewBytes(w);
-  return most + tokens * w.architecture.hidden * Widths(w).wide +
+  return most + 2 * tokens * w.architecture.hidden * Widths(w).wide +
          RepeatedHeadBytes(w, tokens);
 }
 

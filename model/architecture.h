@@ -91,12 +91,19 @@ inline constexpr auto kWords<PositionKind> =
                          {PositionKind::kAlibi, "alibi"},
                          {PositionKind::kRelative, "relative"},
                          {PositionKind::kNone, "none"}});
-enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+enum class Activation {
+  kGelu,
+  kGeluTanh,  // GELU's approximation by tanh, in one kernel
+  kGeluNew,   // the same by one operation after another, where a stack is eager
+  kRelu,
+  kSilu,
+};
 template <>
 inline constexpr auto kWords<Activation> =
     Words<Activation>("activation",
                       {{Activation::kGelu, "gelu"},
                        {Activation::kGeluTanh, "gelu_tanh"},
+                       {Activation::kGeluNew, "gelu_new"},
                        {Activation::kRelu, "relu"},
                        {Activation::kSilu, "silu"}});
 

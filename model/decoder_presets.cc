@@ -249,6 +249,7 @@ Architecture Gpt2(std::string name,
   a.vocabulary = 50257;
   a.positions = 1024;
   a.embedding_layer_norm = false;
+  a.activation = Activation::kGeluNew;
   a.pooler = false;
   a.head = Head::kCausalLanguageModel;
   return a;
@@ -266,6 +267,7 @@ Architecture BigCode(std::string name,
   a.vocabulary = vocabulary;
   a.positions = positions;
   a.key_value_heads = 1;
+  a.activation = Activation::kGeluTanh;
   a.narrow_logits = true;
   return a;
 }

@@ -107,7 +107,7 @@ Architecture T5(std::string name, const SideDimensions& d) {
 // Its version 1.1 (Shazeer 2020): a gate, and logits with their own matrix.
 Architecture T5Gated(std::string name, const SideDimensions& d) {
   Architecture a = T5(std::move(name), d);
-  a.activation = Activation::kGeluTanh;
+  a.activation = Activation::kGeluNew;
   a.gated = true;
   a.untied_output = true;
   return a;

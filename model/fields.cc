@@ -53,7 +53,12 @@ std::map<std::string, std::string> BlockTexts(const Architecture& a) {
 }
 
 bool HasPlainBlock(const Architecture& a) {
-  return BlockTexts(a) == BlockTexts(Architecture());
+  Architecture plain;
+  // GPT-2's differ in how they write GELU out.
+  if (a.family == Family::kDecoder && a.activation == Activation::kGeluNew) {
+    plain.activation = a.activation;
+  }
+  return BlockTexts(a) == BlockTexts(plain);
 }
 
 std::map<std::string, std::string> FieldTexts(const Workload& workload) {

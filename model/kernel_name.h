@@ -83,6 +83,8 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "gelu",
     "gelu and bias gradient",
     "gelu gradient",
+    "gelu operation",
+    "gelu operation gradient",
     "gradient from factors",
     "gradient norm",
     "gradient to left factor",

@@ -68,6 +68,10 @@ struct StackRules {
   bool smooths_labels = false;          // a criterion of its own, two terms
   bool one_kernel_criterion = false;    // of translation models
 
+  // Sides of products are padded to what tensor cores read at full rate, by a
+  // compiler or by a library that pads vocabularies.
+  bool pads_products = false;
+
   // --- host ---
   Launches launches = Launches::kByFramework;
 
@@ -125,6 +129,7 @@ inline constexpr std::array kStackRules = {
                .drops_activation = true,
                .drops_activation_apart = true,
                .smooths_labels = true,
+               .pads_products = true,
                .flat_masters = true,
                .fuses_norm = false,
                .fuses_positions = false,
@@ -144,17 +149,20 @@ inline constexpr std::array kStackRules = {
                .joins_projections = true,
                .drops_activation = true,
                .one_kernel_criterion = true,
+               .pads_products = true,
                .launches = Launches::kByLibrary,
                .flat_layers = true,
                .widens_parameters = true,
                .of_gpus = true},
     StackRules{.fusion = Fusion::kCompiled,
                .block = BlockKernels::kCompiled,
+               .pads_products = true,
                .launches = Launches::kByGraph,
                .keeps_row_sums = true,
                .synchronous_attention = true},
     StackRules{.fusion = Fusion::kXla,
                .block = BlockKernels::kCompiled,
+               .pads_products = true,
                .launches = Launches::kByGraph,
                .slower_kernels = true},
     // Hsu et al. 2024 (Liger Kernel) in an eager model.
@@ -185,6 +193,7 @@ inline constexpr std::array kStackRules = {
                .packs_heads = true,
                .biases_in_products = true,
                .one_norm_gradient = true,
+               .pads_products = true,
                .launches = Launches::kOnce,
                .of_gpus = true},
 };

@@ -123,12 +123,13 @@ std::vector<PlannedRun> PlanAhead(const hardware::Device& device,
                                   PlanOptions options,
                                   model::Seconds<> budget) {
   Planner planner(device, std::move(options));
-  const Fit known = PriorFit(device);
+  Fit known = PriorFit(device);
   std::vector<PlannedRun> runs;
   model::Seconds<> left = budget;
   while (const std::optional<PlannedRun> next =
              planner.Next(known, std::min(left, budget * kLongestRunShare))) {
     left -= next->expected_duration;
+    known = planner.After(known, next->workload);
     planner.Done(next->workload);
     runs.push_back(*next);
   }
@@ -210,6 +211,13 @@ struct Planner::State {
     if (done_places.empty()) return unknown;
     unknown.noalias() -= across * done_errors.llt().solve(across.transpose());
     return unknown;
+  }
+
+  // D of one of the workloads, after the runs done.
+  double ErrorAt(Eigen::Index at) const {
+    if (done_places.empty()) return errors(at, at);
+    const Eigen::VectorXd beside = across.row(at).transpose();
+    return errors(at, at) - beside.dot(done_errors.llt().solve(beside));
   }
 
   double SetUpSeconds(const model::Workload& workload) const {
@@ -295,6 +303,27 @@ std::optional<PlannedRun> Planner::Next(const Fit& fit,
     }
   }
   return next;
+}
+
+Fit Planner::After(const Fit& fit, const model::Workload& workload) const {
+  const auto name =
+      std::find(state_->names.begin(), state_->names.end(), Describe(workload));
+  ENSURE(name != state_->names.end(), "a run that is no candidate");
+  const Eigen::Index at = name - state_->names.begin();
+  const FitPoint point = PointOf(fit);
+  const LogTimes times =
+      state_->workloads[static_cast<size_t>(at)].Evaluate(point.positions);
+  const Eigen::VectorXd gradient = Eigen::Map<const Eigen::VectorXd>(
+      times.GradientOf(Quantity::kStep).data(), point.covariance.rows());
+  const Eigen::VectorXd spread = point.covariance * gradient;
+  const double variance = gradient.dot(spread) + state_->ErrorAt(at) +
+                          kAssumedNoise * kAssumedNoise;
+  Fit after = fit;
+  Eigen::Map<Eigen::MatrixXd>(after.covariance.data(),
+                              point.covariance.rows(),
+                              point.covariance.cols()) -=
+      spread * spread.transpose() / variance;
+  return after;
 }
 
 double Planner::ExpectedInterval(const Fit& fit) const {

@@ -102,6 +102,13 @@ class Planner {
                                  model::Seconds<> longest) const;
   // Marks a workload as run (or refused).
   void Done(const model::Workload& workload);
+  // What will be known of the parameters after a run of a candidate: `fit` as it
+  // is, but for its covariance,
+  //
+  //   C - C g g^T C / (g^T C g + D + n^2)
+  //
+  // with g and D of the run. To be asked before the run is Done().
+  Fit After(const Fit& fit, const model::Workload& workload) const;
 
   // Half the 80 % interval of the scenarios' log time by what runs can still
   // narrow, as a root mean square.
@@ -113,7 +120,9 @@ class Planner {
 };
 
 // The runs of a calibration where nothing can be fitted between them: each
-// chosen by what the datasheet expects, the most useful first.
+// chosen by what the datasheet expects and those before it will have told, the
+// most useful first, so that a machine that gets through half of them has what
+// half of them can tell.
 std::vector<PlannedRun> PlanAhead(const hardware::Device& device,
                                   PlanOptions options,
                                   model::Seconds<> budget);

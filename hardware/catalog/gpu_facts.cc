@@ -53,6 +53,9 @@ GpuFacts ReadGpuFacts(const Reader& root) {
   facts.most_splits = split.Number("most", 1.0, 1e4);
   facts.other_registers = products.Integer("other_registers", 0, 255);
   facts.other_instructions = products.Number("other_instructions", 0.0, 10.0);
+  const Reader unaligned = products.Map("unaligned");
+  facts.flops_of_odd_rows = unaligned.Number("odd", 1.0, 1e6);
+  facts.flops_of_even_rows = unaligned.Number("even", 1.0, 1e6);
   const Reader cores = root.Map("cores");
   facts.blocks_per_core = cores.Integer("blocks", 1, 1024);
   facts.register_unit = cores.Integer("register_unit", 1, 65536);

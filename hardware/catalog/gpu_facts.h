@@ -43,6 +43,11 @@ struct GpuFacts {
   int64_t other_registers = 0;
   // Other instructions for one arithmetic instruction of the lanes.
   double other_instructions = 0;
+  // FLOPs of an SM and clock that kernels of tensor cores reach which read or
+  // write rows one by one of 2 bytes, and 4 or 8 at a time, since rows start at
+  // multiples of no more.
+  double flops_of_odd_rows = 0;
+  double flops_of_even_rows = 0;
   // Blocks that an SM holds whatever they need, the units in which it hands
   // registers to warps, and the bytes that one thread keeps under way.
   int64_t blocks_per_core = 1;

@@ -153,9 +153,10 @@ void SetActivation(const ConfigJson& c,
     a.activation = model::Activation::kSilu;
   } else if (name == "gelu") {
     a.activation = model::Activation::kGelu;
-  } else if (name == "gelu_pytorch_tanh" || name == "gelu_new" ||
-             name == "gelu_fast") {
+  } else if (name == "gelu_pytorch_tanh" || name == "gelu_fast") {
     a.activation = model::Activation::kGeluTanh;
+  } else if (name == "gelu_new") {
+    a.activation = model::Activation::kGeluNew;
   } else if (name == "relu") {
     a.activation = model::Activation::kRelu;
   } else {

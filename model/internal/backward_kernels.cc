@@ -348,6 +348,32 @@ void PassKernels::FeedForwardBackward(int64_t tokens, bool experts) {
   ResidualGradientAdd(tokens);
 }
 
+// What autograd runs of GeluByOperations(), last to first.
+void PassKernels::GeluByOperationsBackward(int64_t elements) {
+  const int64_t wide = autocast_ ? 4 : element_;
+  const auto operation = [&](int64_t read, int64_t written, int64_t flops) {
+    Elementwise("gelu operation gradient", elements, read, written, flops);
+  };
+  const auto narrowed = [&] {
+    if (autocast_) Copy("cast gradient", elements, wide, element_);
+  };
+  if (autocast_) Copy("cast gradient", elements, element_, wide);
+  operation(2 * wide, wide, 1);  // of 0.5 x
+  narrowed();
+  operation(wide + element_, wide, 1);  // of 1 + tanh
+  operation(element_, element_, 1);     // of the first x
+  operation(2 * wide, wide, 3);         // of tanh
+  operation(wide, wide, 1);             // of x + ..
+  narrowed();
+  operation(element_ * 2, element_, 1);  // of x, twice so far
+  operation(wide, wide, 1);              // of x^3
+  operation(wide, wide, 1);              // x^2
+  operation(wide, wide, 1);              // 3 x^2
+  operation(2 * wide, wide, 1);
+  narrowed();
+  operation(element_ * 2, element_, 1);  // of x
+}
+
 void PassKernels::GatedActivationBackward(int64_t elements) {
   if (rules_.fuses_gate) {
     Elementwise("gated activation gradient",
@@ -362,6 +388,10 @@ void PassKernels::GatedActivationBackward(int64_t elements) {
       "activation product gradient", elements, 2 * element_, element_, 1);
   Elementwise(
       "activation product gradient", elements, 2 * element_, element_, 1);
+  if (GeluApart()) {
+    GeluByOperationsBackward(elements);
+    return;
+  }
   Elementwise("gated activation gradient",
               elements,
               2 * element_,
@@ -388,14 +418,18 @@ void PassKernels::DenseBackward(int64_t tokens) {
     GatedInputsBackward(tokens, bias);
     return;
   }
-  Elementwise(
-      fused ? KernelName("gelu and bias gradient")
-            : KernelName("gelu gradient"),
-      elements,
-      2 * element_ + (drops ? DropoutMask() : 0),
-      element_,
-      kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
-      2);
+  if (GeluApart()) {
+    GeluByOperationsBackward(elements);
+  } else {
+    Elementwise(
+        fused ? KernelName("gelu and bias gradient")
+              : KernelName("gelu gradient"),
+        elements,
+        2 * element_ + (drops ? DropoutMask() : 0),
+        element_,
+        kGeluBackwardFlops + (fused ? 1 : 0) + (drops ? DropoutFlops() : 0),
+        2);
+  }
   if (fused) AddPartialSums(a_.intermediate);
   LinearBackward(Matrix::kFeedForwardIn,
                  tokens,

@@ -789,6 +789,26 @@ void PassKernels::FeedForwardForward(int64_t tokens, bool experts) {
   ResidualAndNormForward(tokens);
 }
 
+// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), each operation a kernel;
+// autocast takes the power in fp32, and all that comes of it (NewGELUActivation
+// in activations.py of Transformers 4.57).
+void PassKernels::GeluByOperations(int64_t elements) {
+  const int64_t wide = autocast_ ? 4 : element_;
+  const auto operation = [&](int64_t read, int64_t flops, int64_t special = 0) {
+    Elementwise("gelu operation", elements, read, wide, flops, special);
+  };
+  if (autocast_) Copy("cast activation", elements, element_, wide);
+  operation(wide, 2);             // x^3
+  operation(wide, 1);             // 0.044715 x^3
+  operation(element_ + wide, 1);  // x + ..
+  operation(wide, 1);             // sqrt(2 / pi) ..
+  operation(wide, 0, 1);          // tanh
+  operation(wide, 1);             // 1 + ..
+  Elementwise("gelu operation", elements, element_, element_, 1);  // 0.5 x
+  operation(element_ + wide, 1);
+  CastOperand(elements);
+}
+
 // (act(x G) * x W): one pass, or the activation and the product apart.
 void PassKernels::GatedActivation(int64_t elements) {
   if (rules_.fuses_gate) {
@@ -800,8 +820,12 @@ void PassKernels::GatedActivation(int64_t elements) {
                 1);
     return;
   }
-  Elementwise(
-      "gated activation", elements, element_, element_, kGeluForwardFlops, 1);
+  if (GeluApart()) {
+    GeluByOperations(elements);
+  } else {
+    Elementwise(
+        "gated activation", elements, element_, element_, kGeluForwardFlops, 1);
+  }
   Elementwise("activation product", elements, 2 * element_, element_, 1);
 }
 
@@ -817,7 +841,11 @@ void PassKernels::ActivationForward(int64_t elements) {
                 1,
                 drops ? DropoutDraws() : 0);
   } else {
-    Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
+    if (GeluApart()) {
+      GeluByOperations(elements);
+    } else {
+      Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
+    }
     if (DropsActivation()) DropActivation(elements);
   }
 }

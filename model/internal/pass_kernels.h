@@ -307,6 +307,10 @@ class PassKernels {
   enum class Reads { kWeights, kGradient };
   void ReadFp8(Reads second);
   void LatentProjections(const AttentionShape& shape, int64_t tokens);
+  bool GeluApart() const {
+    return a_.activation == Activation::kGeluNew && ByOperation();
+  }
+  void GeluByOperations(int64_t elements);
   void GatedActivation(int64_t elements);
   void DropActivation(int64_t elements);
   void ActivationForward(int64_t elements);
@@ -389,6 +393,7 @@ class PassKernels {
   void WidenRotatedGradient(const AttentionShape& shape, int64_t elements);
   void SumRepeatedHeads(const AttentionShape& shape);
   void LatentBackward(const AttentionShape& shape, int64_t tokens);
+  void GeluByOperationsBackward(int64_t elements);
   void GatedActivationBackward(int64_t elements);
   void DenseBackward(int64_t tokens);
   void GatedInputsBackward(int64_t tokens, bool bias);

@@ -1,5 +1,7 @@
 #include "trainer/network/gated_block.h"
 
+#include <cmath>
+
 #include "model/error.h"
 #include "trainer/network/widen.h"
 
@@ -14,12 +16,20 @@ at::Tensor RmsNorm(const at::Tensor& input,
   return weight * (wide * scale).to(input.scalar_type());
 }
 
+at::Tensor GeluByOperations(const at::Tensor& input) {
+  const at::Tensor inner =
+      (input + 0.044715 * at::pow(input, 3.0)) * std::sqrt(2.0 / M_PI);
+  return 0.5 * input * (1.0 + at::tanh(inner));
+}
+
 at::Tensor GateOf(model::Activation activation, const at::Tensor& input) {
   switch (activation) {
     case model::Activation::kGelu:
       return at::gelu(input);
     case model::Activation::kGeluTanh:
       return at::gelu(input, "tanh");
+    case model::Activation::kGeluNew:
+      return GeluByOperations(input);
     case model::Activation::kRelu:
       return at::relu(input);
     case model::Activation::kSilu:

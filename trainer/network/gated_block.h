@@ -15,6 +15,9 @@ at::Tensor RmsNorm(const at::Tensor& input,
                    const at::Tensor& weight,
                    double epsilon);
 
+// GELU's approximation by tanh as GPT-2 has it: each operation by itself.
+at::Tensor GeluByOperations(const at::Tensor& input);
+
 // The gate of a feed-forward that has one.
 at::Tensor GateOf(model::Activation activation, const at::Tensor& input);
 

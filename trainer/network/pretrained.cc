@@ -117,7 +117,7 @@ void ReadDistilBert(const Config& config, PretrainedConfig& result) {
 }
 
 // The function of a plain block is an option of this trainer's: its blocks are
-// told apart by their other parts.
+// told apart by their other parts, and by whether GELU is written out.
 void TakeActivation(const Config& config, PretrainedConfig& result) {
   Architecture& a = result.architecture;
   switch (a.activation) {
@@ -125,6 +125,7 @@ void TakeActivation(const Config& config, PretrainedConfig& result) {
       result.options.activation = Activation::kGelu;
       break;
     case model::Activation::kGeluTanh:
+    case model::Activation::kGeluNew:
       result.options.activation = Activation::kGeluTanh;
       break;
     case model::Activation::kRelu:
@@ -135,7 +136,9 @@ void TakeActivation(const Config& config, PretrainedConfig& result) {
           "activation_function: expected gelu, gelu_new or relu, got {}",
           config.Text("activation_function", "silu")));
   }
-  a.activation = model::Activation::kGelu;
+  if (a.activation != model::Activation::kGeluNew) {
+    a.activation = model::Activation::kGelu;
+  }
 }
 
 void ReadGpt2(const Config& config, PretrainedConfig& result) {

@@ -12,6 +12,7 @@
 #include "trainer/network/autocast.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/fused_layers.h"
+#include "trainer/network/gated_block.h"
 #include "trainer/network/linear.h"
 #include "trainer/network/random.h"
 #include "trainer/network/widen.h"
@@ -224,7 +225,9 @@ at::Tensor Transformer::Activate(const at::Tensor& input) const {
     case Activation::kGelu:
       return at::gelu(input);
     case Activation::kGeluTanh:
-      return at::gelu(input, "tanh");
+      return architecture_.activation == model::Activation::kGeluNew
+                 ? GeluByOperations(input)
+                 : at::gelu(input, "tanh");
     case Activation::kRelu:
       return at::relu(input);
   }

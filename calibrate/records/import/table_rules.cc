@@ -125,6 +125,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.losses = ListOf(root, "losses", [](const YamlMap& map) {
     return LossRule{map.Text("words"), WordOf<model::LossKernels>(map, "loss")};
   });
+  rules.padded_vocabularies = root.Texts("padded_vocabularies");
   rules.wide_adapters = root.Texts("wide_adapters");
   rules.adapters_as_units = root.Texts("adapters_as_units");
   rules.embeddings_beside_adapters = root.Texts("embeddings_beside_adapters");

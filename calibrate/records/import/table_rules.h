@@ -223,6 +223,7 @@ struct TableRules {
   std::vector<SelectiveRule> selective_recomputation;
   std::vector<std::string> widened_beside_adapters;
   std::vector<LossRule> losses;
+  std::vector<std::string> padded_vocabularies;
   std::vector<std::string> wide_adapters;
   std::vector<std::string> adapters_as_units;
   std::vector<std::string> embeddings_beside_adapters;

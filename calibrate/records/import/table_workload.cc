@@ -19,6 +19,7 @@
 #include "model/fields.h"
 #include "model/limits.h"
 #include "model/parallel.h"
+#include "model/rounding.h"
 #include "model/trainable.h"
 #include "model/validate.h"
 
@@ -167,6 +168,14 @@ void SetWeights(const TableRow& row, Workload& workload) {
     workload.stack.narrow_weights = true;
     workload.optimizer.masters = rule.masters;
     return;
+  }
+}
+
+void PadVocabulary(const TableRow& row, Architecture& architecture) {
+  constexpr int64_t kWords = 8;
+  if (ContainsAny(row.StackWords(), RulesOfTables().padded_vocabularies)) {
+    architecture.vocabulary =
+        model::CeilToMultiple(architecture.vocabulary, kWords);
   }
 }
 
@@ -395,6 +404,7 @@ Workload WorkloadOf(const TableRow& row,
   RefuseSplit(row);
   Workload workload;
   workload.architecture = ArchitectureOf(row);
+  PadVocabulary(row, workload.architecture);
   workload.work = measured.work;
   SetLengths(row, workload);
   workload.batch = row.WholeNumber(

@@ -35,6 +35,29 @@
 
 namespace trainfare::hardware::models {
 
+// How far apart rows of a product's matrices start: at multiples of 16 bytes,
+// which tensor cores read at their full rate, of 4 or 8, or of less.
+enum class RowAlignment { kFull, kEven, kOdd };
+inline constexpr size_t kRowAlignments = 3;
+
+// Rows lie along the sides that are no batch of tokens: inputs and outputs of a
+// layer, keys and heads of attention.
+inline RowAlignment AlignmentOf(const model::Kernel& kernel,
+                                double element_bytes) {
+  const model::GemmExtents& g = kernel.gemm;
+  int64_t sides = g.n;  // their common powers of two
+  if (kernel.parameter_bytes_written > 0) {
+    sides |= g.m;  // a weight gradient sums over tokens
+  } else {
+    sides |= g.k;
+    // Of attention's products some are transposed.
+    if (g.batch > 1 && kernel.parameter_bytes == 0) sides |= g.m;
+  }
+  const double bytes = static_cast<double>(sides & -sides) * element_bytes;
+  if (!(bytes < 16.0)) return RowAlignment::kFull;
+  return bytes < 4.0 ? RowAlignment::kOdd : RowAlignment::kEven;
+}
+
 // What of a device and a precision all kernels of a step share.
 struct GpuRates {
   GpuEngine engine = GpuEngine::kLanes;
@@ -45,10 +68,15 @@ struct GpuRates {
   ClockWithinLimit clock;
   model::FlopsPerSecond<> reach;  // of long products at the full clock
   double attention = 1.0;  // share of the engine's rate that attention takes
+  // The most that an engine reaches by the alignment of rows; nothing where all
+  // are as fast: off tensor cores, and where the stack pads.
+  std::optional<std::array<double, kRowAlignments>> most;
   GemmTiles tiles;
 };
 
-inline GpuRates RatesOf(const Device& device, model::Precision precision) {
+inline GpuRates RatesOf(const Device& device,
+                        model::Precision precision,
+                        bool pads_products) {
   const auto peak = device.MatrixPeak(precision);
   ENSURE(peak.has_value(), "a precision that the device does not have");
   GpuRates rates;
@@ -68,6 +96,15 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
     rates.efficiency = kGpuGemmEfficiencyHalf;
   }
   rates.usual_efficiency = UsualOf(rates.efficiency);
+  if (rates.engine == GpuEngine::kTensorCores && device.generation &&
+      !pads_products) {
+    // Numbers of 4 bytes take tensor cores twice as long.
+    const double clocks = static_cast<double>(device.cores) *
+                          device.clock.base() * 2.0 / rates.element_bytes;
+    rates.most = {peak->base(),
+                  clocks * FactsOfGpus().flops_of_even_rows,
+                  clocks * FactsOfGpus().flops_of_odd_rows};
+  }
   rates.tiles =
       GemmTiles(device, rates.engine, rates.matrix.base(), rates.element_bytes);
   return rates;
@@ -77,9 +114,12 @@ inline GpuRates RatesOf(const Device& device, model::Precision precision) {
 class GpuKernelRates {
  public:
   GpuKernelRates(const Device& device, const model::Workload& workload)
-      : most_(RatesOf(device, model::OutsideBlockProducts(workload.precision))),
+      : most_(RatesOf(device,
+                      model::OutsideBlockProducts(workload.precision),
+                      model::RulesOf(workload).pads_products)),
+        // Libraries of 8 bits refuse rows that are not aligned.
         eight_bits_(workload.precision == model::Precision::kFp8
-                        ? RatesOf(device, workload.precision)
+                        ? RatesOf(device, workload.precision, true)
                         : most_) {
     if (device.generation && model::RulesOf(workload).synchronous_attention) {
       most_.attention = device.generation->synchronous;
@@ -205,14 +245,24 @@ class GpuProducts {
     T rate;
     T share;
   };
+  static T Capped(const T& rate, double most) {
+    return rate < T(most) ? rate : T(most);
+  }
   const Fed& FedBy(const model::Kernel& kernel, const TileChoice& choice) {
     // On the lanes a batched product is as fast as its tiles.
     const bool batched = kernel.kind == model::KernelKind::kBatchedGemm &&
                          rates_.engine == GpuEngine::kTensorCores;
-    std::optional<Fed>& fed = (batched ? batched_ : single_)[choice.index];
+    const bool depends =
+        rates_.most && kernel.kind != model::KernelKind::kAttention;
+    const auto alignment =
+        static_cast<size_t>(depends ? AlignmentOf(kernel, rates_.element_bytes)
+                                    : RowAlignment::kFull);
+    std::optional<Fed>& fed =
+        (batched ? batched_ : single_)[alignment][choice.index];
     if (!fed) {
       T rate = rates_.matrix.base() * p_[rates_.efficiency];
       if (batched) rate *= p_[kGpuBatchedGemmRatio];
+      if (alignment > 0) rate = Capped(rate, (*rates_.most)[alignment]);
       fed = Fed{rate,
                 FedShare(rate, choice.operand_bytes_per_flop, terms_.cache)};
     }
@@ -222,9 +272,10 @@ class GpuProducts {
   const GpuRates& rates_;
   const GpuTerms<T>& terms_;
   std::span<const T> p_;
-  // By the tile.
-  std::array<std::optional<Fed>, kMostTiles> single_{};
-  std::array<std::optional<Fed>, kMostTiles> batched_{};
+  // By the alignment and the tile.
+  using OfTiles = std::array<std::optional<Fed>, kMostTiles>;
+  std::array<OfTiles, kRowAlignments> single_{};
+  std::array<OfTiles, kRowAlignments> batched_{};
 };
 
 // Bytes that a reduction reads beyond those counted, since its result waits for

@@ -6,11 +6,14 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/fit_positions.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/device.h"
+#include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/presets.h"
 #include "model/validate.h"
@@ -254,13 +257,109 @@ TEST_CASE("a plan made ahead has the runs of the planner, in its budget") {
     sum += run.expected_duration;
   }
   CHECK(sum <= model::Second(60.0));
-  // Each is what the planner asks for at that point, nothing measured.
+  // Each is what the planner asks for at that point, nothing measured but what
+  // runs before it would have told.
   Planner planner(device, plan());
+  Fit known = PriorFit(device);
   for (size_t i = 0; i < 3; ++i) {
-    const auto next = planner.Next(PriorFit(device), model::Second(12.0));
+    const auto next = planner.Next(known, model::Second(12.0));
     REQUIRE(next);
     CHECK(Describe(next->workload) == Describe(runs[i].workload));
+    known = planner.After(known, next->workload);
     planner.Done(next->workload);
+  }
+}
+
+// A run tells of its own time all but the model's error and its noise, and no
+// more of any other.
+TEST_CASE("what a run will tell of the parameters, by hand") {
+  const Device device = PlannedProcessor();
+  PlanOptions plan;
+  plan.candidates = {CandidateRuns(device, {model::Precision::kFp32}).at(0)};
+  const model::Workload& run = plan.candidates[0];
+  const Planner planner(device, plan);
+  const Fit before = PriorFit(device);
+  const Fit after = planner.After(before, run);
+  const StepModel model(device, run);
+  const auto variance = [&](const Fit& fit) {
+    const LogTimes times = model.Evaluate(PositionsOf(fit));
+    const auto g = times.GradientOf(Quantity::kStep);
+    const size_t count = fit.Values().size();
+    double sum = 0.0;
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t j = 0; j < count; ++j) {
+        sum += g[i] * fit.covariance[i * count + j] * g[j];
+      }
+    }
+    return sum;
+  };
+  const double v = variance(before);
+  // Model error of 10 %, noise of 2 %.
+  const double left = v - v * v / (v + 0.01 + 0.0004);
+  CHECK(variance(after) == doctest::Approx(left).epsilon(1e-9));
+}
+
+// A machine that is slower than expected gets through half of a plan. What that
+// half has to tell is what products and memory do, not only its host: of a GPU
+// whose host takes half as long again for a launch, and whose products and
+// memory are not as believed.
+TEST_CASE("half of a plan made ahead tells what products do") {
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("h200_sxm");
+  const std::vector<PlannedRun> runs = PlanAhead(
+      device,
+      PlanHere(device, {model::Precision::kFp32, model::Precision::kBf16}),
+      model::Second(160.0));
+  const Fit prior = PriorFit(device);
+  std::vector<double> truth = prior.Values();
+  const auto parameter = [&](std::string_view name) -> double& {
+    const auto infos = hardware::ParametersOf(device.kind);
+    for (size_t i = 0; i < infos.size(); ++i) {
+      if (infos[i].name == name) return truth[i];
+    }
+    FAIL("no such parameter");
+    return truth[0];
+  };
+  parameter("launch_cost") *= 1.5;
+  parameter("gemm_efficiency_fp32") *= 1.1;
+  parameter("gemm_efficiency_half") *= 0.85;
+  parameter("bandwidth_efficiency") *= 0.8;
+  std::vector<Observation> observations;
+  model::Seconds<> spent;
+  for (const PlannedRun& run : runs) {
+    const auto time = StepModel(device, run.workload).Time(truth);
+    spent += PartOf(time, Quantity::kStep) *
+             static_cast<double>(run.steps + run.warmup);
+    if (spent > model::Second(60.0)) break;
+    for (const Quantity quantity :
+         {Quantity::kStep, Quantity::kForward, Quantity::kBackward}) {
+      Observation observation;
+      observation.label = Describe(run.workload);
+      observation.device = device.name;
+      observation.workload = run.workload;
+      observation.quantity = quantity;
+      observation.measured = PartOf(time, quantity);
+      observations.push_back(std::move(observation));
+    }
+  }
+  FitOptions options;
+  options.leave_one_out = false;
+  const Fit fit = FitDevice(device, observations, options);
+  for (const model::Precision precision :
+       {model::Precision::kFp32, model::Precision::kBf16}) {
+    model::Workload large;
+    large.architecture = model::FindArchitecture("bert-large-uncased");
+    large.optimizer.implementation = model::OptimizerImplementation::kFused;
+    large.precision = precision;
+    large.batch = 96;
+    large.sequence_length = 384;
+    const StepModel model(device, large);
+    const double wanted =
+        model::ToSeconds(PartOf(model.Time(truth), Quantity::kStep));
+    const double got =
+        model::ToSeconds(PartOf(model.Time(fit.Values()), Quantity::kStep));
+    CAPTURE(model::ToText(precision));
+    CHECK(got == doctest::Approx(wanted).epsilon(0.03));
   }
 }
 

@@ -701,6 +701,20 @@ TEST_CASE("updates that ranks divide though nothing is sharded") {
   CHECK(shard("fsdp", "Adafactor") == model::Shard::kFsdp);
 }
 
+TEST_CASE("a program that pads its vocabulary is known") {
+  const auto vocabulary = [](const std::string& words) {
+    const Table table = ParseDecoder(
+        "A100-SXM4-80GB,1,bert-large,1024,24,16,,4096,30522,128,8,1,8,1,1,1,"
+        "none,none,fp16,none,,PyTorch," +
+        words + ",pretrain,step_s,1,\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.architecture.vocabulary;
+  };
+  CHECK(vocabulary("NGC pytorch:20.06-py3; LAMB (fused; apex); MLM+NSP") ==
+        30528);
+  CHECK(vocabulary("LAMB; MLM+NSP") == 30522);
+}
+
 TEST_CASE("words of an optimizer are read") {
   const auto optimizer = [](const std::string& words) {
     const Table table = ParseDecoder(
@@ -1219,6 +1233,24 @@ struct Sources {
   std::vector<EngineProfile> profiles;
 };
 
+// Runs of our own, which lie beside the tests.
+void AddOwnRuns(Sources& sources) {
+  const fs::path folder = TRAINFARE_ROOT "/tests/measurements";
+  std::vector<std::string> files;
+  for (const char* name : {"h200_sxm/calibration.jsonl",
+                           "h200_sxm/unseen.jsonl",
+                           "h200_sxm/energy.jsonl",
+                           "h200_transformers.csv"}) {
+    files.push_back((folder / name).string());
+  }
+  for (Observation& o : ReadObservations(files).observations) {
+    if (o.label.find('/') != std::string::npos) {
+      o.label = fs::path(o.label).filename().string();
+    }
+    sources.observations.push_back(std::move(o));
+  }
+}
+
 // What GPUs' and NeuronCores' fits were made of; rows of tables by the file's
 // name.
 Sources SourcesOfFits() {
@@ -1239,6 +1271,7 @@ Sources SourcesOfFits() {
       sources.observations.push_back(std::move(o));
     }
   }
+  AddOwnRuns(sources);
   return sources;
 }
 

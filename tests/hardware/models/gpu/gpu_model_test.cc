@@ -260,7 +260,7 @@ TEST_CASE("attention by instructions of an older generation is slower") {
 // 8 of the 13.18 warps that would hide everything: w = 0.607.
 TEST_CASE("overlap from active against needed warps") {
   const Device d = Volta();
-  const GpuRates rates = RatesOf(d, model::Precision::kFp32);
+  const GpuRates rates = RatesOf(d, model::Precision::kFp32, false);
   model::Kernel k;
   k.kind = model::KernelKind::kGemm;
   k.gemm = {.batch = 1, .m = 1024, .n = 1024, .k = 1024};
@@ -276,6 +276,56 @@ TEST_CASE("overlap from active against needed warps") {
   const double hidden = 8.0 / (6750.0 / 512.0);
   CHECK(time.memory.base() == Near(memory * (1.0 - hidden)));
   CHECK(time.fixed.base() == Near(p[kGpuKernelOverhead]));
+}
+
+// 460 and 1010 FLOPs of an SM and clock: 80 x 1.38 GHz are 50.8 and 111.5
+// TFLOP/s. Rows of 50,257 numbers in fp16 start at multiples of 2 bytes, of
+// 50,258 and 50,260 at 4 and 8, of 50,264 at 16.
+TEST_CASE("rows at odd places are read by slower instructions, by hand") {
+  const Device d = Volta();
+  const auto aligned = [&](int64_t vocabulary, double element) {
+    model::Kernel k;
+    k.gemm = {.batch = 1, .m = 4095, .n = vocabulary, .k = 768};
+    return AlignmentOf(k, element);
+  };
+  CHECK(aligned(50257, 2) == RowAlignment::kOdd);
+  CHECK(aligned(50258, 2) == RowAlignment::kEven);
+  CHECK(aligned(50260, 2) == RowAlignment::kEven);
+  CHECK(aligned(50264, 2) == RowAlignment::kFull);
+  CHECK(aligned(50257, 4) == RowAlignment::kEven);
+  CHECK(aligned(50260, 4) == RowAlignment::kFull);
+  // A weight gradient sums over tokens, whose number does not matter.
+  model::Kernel gradient;
+  gradient.gemm = {.batch = 1, .m = 768, .n = 50264, .k = 4095};
+  gradient.parameter_bytes_written = 1;
+  CHECK(AlignmentOf(gradient, 2) == RowAlignment::kFull);
+
+  const GpuRates rates = RatesOf(d, model::Precision::kFp16, false);
+  REQUIRE(rates.most);
+  CHECK((*rates.most)[1] == Near(1010.0 * 80 * 1.38e9));
+  CHECK((*rates.most)[2] == Near(460.0 * 80 * 1.38e9));
+  CHECK_FALSE(RatesOf(d, model::Precision::kFp16, true).most);
+  CHECK_FALSE(RatesOf(d, model::Precision::kFp32, false).most);
+
+  // A long product takes nearly what the cap says; a stack that pads does not.
+  model::Workload w = GpuBert(8, 128);
+  w.architecture = model::FindArchitecture("gpt2");
+  w.precision = model::Precision::kFp16;
+  model::Kernel k;
+  k.kind = model::KernelKind::kGemm;
+  k.gemm = {.batch = 1, .m = 8192, .n = 50257, .k = 4096};
+  k.matrix_flops = int64_t{2} * 8192 * 50257 * 4096;
+  k.bytes_read = int64_t{2} * (8192 + 50257) * 4096;
+  k.bytes_written = int64_t{2} * 8192 * 50257;
+  const auto rate = [&] {
+    const auto time =
+        GpuKernelTime<double>(d, GpuKernelRates(d, w).Of(k), k, Priors());
+    return static_cast<double>(k.matrix_flops) / ToSeconds(time.total());
+  };
+  CHECK(rate() < 50.8e12);
+  CHECK(rate() > 0.8 * 50.8e12);
+  w.stack.fusion = model::Fusion::kCompiled;
+  CHECK(rate() > 1.3 * 50.8e12);
 }
 
 // 64 lanes an SM issue loads beside arithmetic; 128 lanes lose a slot to each.
@@ -331,7 +381,7 @@ TEST_CASE("small products are within the power limit") {
     k.bytes_written = 4 * side * side;
     const auto compute = [&] {
       return GpuKernelTime<double>(
-                 d, RatesOf(d, model::Precision::kFp32), k, Priors())
+                 d, RatesOf(d, model::Precision::kFp32, false), k, Priors())
           .compute.base();
     };
     d.max_power.reset();
@@ -356,7 +406,7 @@ TEST_CASE("what tiles compute beyond a result takes power") {
     k.bytes_read = 4 * k.gemm.batch * (rows + 128) * 1024;
     k.bytes_written = 4 * k.gemm.batch * rows * 128;
     return GpuKernelTime<double>(
-               d, RatesOf(d, model::Precision::kFp32), k, Priors())
+               d, RatesOf(d, model::Precision::kFp32, false), k, Priors())
         .compute.base();
   };
   CHECK(compute(64) == Near(compute(128)));
