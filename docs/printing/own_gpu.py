@@ -13,9 +13,9 @@ virtual machine, PyTorch 2.11.0 with CUDA 13.0. Records and tables lie in `tests
 with what made them. Its host is slow: an eager launch takes 28 to 38 us, where 20 are believed.
 
 Chosen in sight of these rows: [rows at odd places](../models/gpu.md#rows-at-odd-places), GPT-2's
-activation by operations, what an RMSNorm keeps. Before that and without a fit times were 15.8 % off
-in the median, 18.0 in the mean, memory 2.9 and 5.0. The fit that ships has these rows and those of
-the trainer: `as-shipped` has seen them.
+activation by operations, attention in tf32, what an RMSNorm keeps. Before that and without a fit
+times were 15.8 % off in the median, 18.0 in the mean, memory 2.9 and 5.0. The fit that ships has
+these rows and those of the trainer: `as-shipped` has seen them.
 """
 
 

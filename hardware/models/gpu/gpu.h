@@ -110,7 +110,10 @@ inline GpuRates RatesOf(const Device& device,
   return rates;
 }
 
-// The rates of a workload's kernels: products of 8 bits have their own.
+// The rates of a workload's kernels: products of 8 bits have their own, and
+// attention in one kernel in tf32: LibTorch's flash attention takes 16 bits
+// alone, and what takes its place in fp32 and tf32 alike multiplies on the lanes
+// (its memory-efficient attention; measured: docs/results/h200.md).
 class GpuKernelRates {
  public:
   GpuKernelRates(const Device& device, const model::Workload& workload)
@@ -121,22 +124,30 @@ class GpuKernelRates {
         eight_bits_(workload.precision == model::Precision::kFp8
                         ? RatesOf(device, workload.precision, true)
                         : most_) {
-    if (device.generation && model::RulesOf(workload).synchronous_attention) {
+    const bool of_libtorch = model::RulesOf(workload).synchronous_attention;
+    if (device.generation && of_libtorch) {
       most_.attention = device.generation->synchronous;
     }
     if (workload.stack.attention == model::Attention::kFlash1) {
       most_.attention *= FactsOfGpus().flash_1_share;
     }
+    attention_ = of_libtorch && workload.precision == model::Precision::kTf32 &&
+                         device.peak.fp32
+                     ? RatesOf(device, model::Precision::kFp32, true)
+                     : most_;
   }
   const GpuRates& Of(const model::Kernel& kernel) const {
-    return kernel.eight_bits ? eight_bits_ : most_;
+    if (kernel.eight_bits) return eight_bits_;
+    return kernel.kind == model::KernelKind::kAttention ? attention_ : most_;
   }
   const GpuRates& most() const { return most_; }
   const GpuRates& eight_bits() const { return eight_bits_; }
+  const GpuRates& attention() const { return attention_; }
 
  private:
   GpuRates most_;
   GpuRates eight_bits_;
+  GpuRates attention_;
 };
 
 // Attention in one kernel on tensor cores: queries, scores and probabilities
@@ -445,6 +456,11 @@ StepTime<T> GpuStepSlowed(const Device& device,
   const GpuTerms<T> terms(device, p);
   GpuProducts<T> most(rates.most(), terms, p);
   GpuProducts<T> eight_bits(rates.eight_bits(), terms, p);
+  GpuProducts<T> attention(rates.attention(), terms, p);
+  const auto products_of = [&](const model::Kernel& kernel) -> auto& {
+    if (kernel.eight_bits) return eight_bits;
+    return kernel.kind == model::KernelKind::kAttention ? attention : most;
+  };
   const model::StackRules& stack = model::RulesOf(workload);
   const model::Seconds<T> launch(LaunchTime<T>(stack.launches, p));
 
@@ -459,8 +475,8 @@ StepTime<T> GpuStepSlowed(const Device& device,
         model::LaunchMap<T> map;
         for (int64_t i = segment.begin; i < segment.end; ++i) {
           const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
-          auto exposed = GpuKernelTime<T>(
-              device, kernel.eight_bits ? eight_bits : most, kernel, terms, p);
+          auto exposed =
+              GpuKernelTime<T>(device, products_of(kernel), kernel, terms, p);
           if (stack.slower_kernels) {
             exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
           }
@@ -507,6 +523,7 @@ inline ParameterSet GpuParametersOfStep(const Device& device,
   const GpuKernelRates rates(device, workload);
   set.set(rates.most().efficiency);
   set.set(rates.eight_bits().efficiency);
+  set.set(rates.attention().efficiency);
   const model::StackRules& stack = model::RulesOf(workload);
   set.set(kGpuLibraryLaunchShare,
           stack.launches == model::Launches::kByLibrary);

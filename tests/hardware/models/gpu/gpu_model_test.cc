@@ -257,6 +257,18 @@ TEST_CASE("attention by instructions of an older generation is slower") {
   CHECK(GpuKernelRates(h100, w).Of({}).attention == 1.0);
 }
 
+// In tf32 it is as fast as in fp32: both multiply on the lanes.
+TEST_CASE("LibTorch's attention in one kernel has no tf32") {
+  const Device& h100 = hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  model::Workload w = LlamaWithFlash(1, 4096);
+  w.precision = model::Precision::kFp32;
+  const double fp32 = AttentionTflopPerSecond(h100, w).at(0);
+  w.precision = model::Precision::kTf32;
+  CHECK(AttentionTflopPerSecond(h100, w).at(0) == Near(fp32));
+  w.stack.fusion = model::Fusion::kXla;
+  CHECK(AttentionTflopPerSecond(h100, w).at(0) > 2.0 * fp32);
+}
+
 // 8 of the 13.18 warps that would hide everything: w = 0.607.
 TEST_CASE("overlap from active against needed warps") {
   const Device d = Volta();
