@@ -60,6 +60,34 @@ int64_t AdapterBytes(const Workload& w,
   return elements * Widths(w).element;
 }
 
+// What a norm keeps of each element, of `width` bytes, that it takes: that. An
+// RMSNorm of single operations keeps it in fp32, in place of one that is narrow,
+// and for the gradient of its weights its scaled form, which is as narrow as the
+// input again (LlamaRMSNorm of Transformers). T5's scales the narrow input, which
+// stays beside (T5LayerNorm); those behind parts of a block narrow after the
+// weights, if at all (Gemma2RMSNorm, Olmo2RMSNorm).
+int64_t NormElementBytes(const Workload& w, int64_t width) {
+  const Architecture& a = w.architecture;
+  if (a.norm != Norm::kRms || RulesOf(w).fuses_norm) return width;
+  const bool behind = a.norm_placement == NormPlacement::kBoth ||
+                      a.norm_placement == NormPlacement::kOutputs;
+  int64_t bytes = std::max(width, kSingle);
+  if (TwoSided(w) && width < kSingle) bytes += width;
+  if (w.trainable.lora_rank == 0) bytes += behind ? kSingle : width;
+  return bytes;
+}
+int64_t NormElementBytes(const Workload& w) {
+  return NormElementBytes(w, Widths(w).wide);
+}
+
+// Of the norms of a part of a block, with what each row has.
+int64_t NormBytes(const Workload& w, int64_t rows) {
+  const int64_t norms =
+      w.architecture.norm_placement == NormPlacement::kBoth ? 2 : 1;
+  return norms * rows *
+         (w.architecture.hidden * NormElementBytes(w) + kStatistics);
+}
+
 // Bytes kept of latent attention: what the norms before its upper products
 // take, and what they give, where those products or their adapters train.
 int64_t LatentBytes(const Workload& w, int64_t tokens) {
@@ -67,25 +95,12 @@ int64_t LatentBytes(const Workload& w, int64_t tokens) {
   if (!a.latent()) return 0;
   const Widths width(w);
   // Keys are as many as queries; counted above as if each head had its own.
-  int64_t kept = a.latent_query + a.key_value_down_width();
+  const int64_t normed = a.latent_query + a.latent_key_value;
+  int64_t kept = a.latent_query + a.key_value_down_width() - normed;
   if (KeepsInput(w, &LoraMatrices::query_up)) kept += a.latent_query;
   if (KeepsInput(w, &LoraMatrices::key_value_up)) kept += a.latent_key_value;
-  return tokens * kept * width.element;
-}
-
-// What a norm keeps of each element: what it takes. An RMSNorm of single
-// operations keeps that in fp32, in place of one that is narrow, and for the
-// gradient of its weights its scaled form, which is as narrow as the input again
-// (LlamaRMSNorm of Transformers).
-int64_t NormElementBytes(const Workload& w) {
-  const int64_t wide = Widths(w).wide;
-  if (w.architecture.norm != Norm::kRms || RulesOf(w).fuses_norm) return wide;
-  return std::max(wide, kSingle) + (w.trainable.lora_rank == 0 ? wide : 0);
-}
-
-// Of rows of the model's width, with what each row has.
-int64_t NormBytes(const Workload& w, int64_t rows) {
-  return rows * (w.architecture.hidden * NormElementBytes(w) + kStatistics);
+  return tokens *
+         (kept * width.element + normed * NormElementBytes(w, width.element));
 }
 
 // Rows of `hidden` that the three projections keep as their inputs, from
@@ -149,9 +164,8 @@ int64_t AttentionBytes(const Workload& w,
   bytes += LatentBytes(w, queries);
   if (a.query_key_norm != QueryKeyNorm::kNone) {
     // Of what a product gives, which is narrow under autocast, too.
-    const bool apart = a.norm == Norm::kRms && !RulesOf(w).fuses_norm;
     bytes += (queries * a.query_width() + keys * a.key_width()) *
-             (apart ? NormElementBytes(w) : width.element);
+             NormElementBytes(w, width.element);
   }
 
   if (!w.attention_checkpointing) {
@@ -177,7 +191,7 @@ int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   // Operation by operation GPT-2's also keeps what its tanh gave, that and one,
   // and half of what it took; under autocast two of these in fp32, and that
   // which it took in place of the narrow one.
-  if (a.activation == Activation::kGeluNew && OperationByOperation(w.stack)) {
+  if (WritesGeluOut(w)) {
     bytes += 3 * rows * intermediate * Widths(w).wide;
   }
   return bytes;
@@ -206,16 +220,20 @@ int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   return bytes;
 }
 
-// Whether what the feed-forward takes is kept as it comes. Experts that are
-// routed to take copies of its rows, which ExpertBytes() has; the router, where
-// it trains, and the shared experts take the rows themselves.
-bool KeepsFeedForwardInput(const Workload& w, bool experts) {
-  if (experts && w.trainable.lora_rank > 0 &&
-      w.architecture.shared_intermediate == 0) {
-    return false;
+// How often what the feed-forward takes is kept as it comes: once, or under
+// autocast a narrow copy for the product of a gate and one for that beside it.
+// Experts that are routed to take copies of its rows, which ExpertBytes() has; the
+// router, where it trains, and the shared experts take the rows themselves.
+int64_t FeedForwardInputs(const Workload& w, bool experts) {
+  const Architecture& a = w.architecture;
+  if (experts && w.trainable.lora_rank > 0 && a.shared_intermediate == 0) {
+    return 0;
   }
-  return KeepsInput(w, &LoraMatrices::feed_forward_in) ||
-         KeepsInput(w, &LoraMatrices::feed_forward_gate);
+  const bool in = KeepsInput(w, &LoraMatrices::feed_forward_in);
+  const bool gate = KeepsInput(w, &LoraMatrices::feed_forward_gate);
+  const bool apart = Widths(w).autocast && a.gated && !a.joint_gate && !experts;
+  if (apart) return (in ? 1 : 0) + (gate ? 1 : 0);
+  return in || gate ? 1 : 0;
 }
 
 int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
@@ -224,12 +242,7 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   const int64_t i = w.architecture.intermediate;
   int64_t bytes =
       experts ? ExpertBytes(w, tokens) : AdaptedHiddenBytes(w, tokens, i);
-  if (KeepsFeedForwardInput(w, experts)) {
-    // Under autocast the products behind a gate and beside it have their own.
-    const Architecture& a = w.architecture;
-    const bool two = width.autocast && a.gated && !a.joint_gate && !experts;
-    bytes += (two ? 2 : 1) * tokens * h * width.element;
-  }
+  bytes += FeedForwardInputs(w, experts) * tokens * h * width.element;
   if (RulesOf(w).block == BlockKernels::kHandFused) {
     bytes += tokens * i * width.mask;
   }
@@ -602,8 +615,11 @@ int64_t ForwardTransients(const Workload& w) {
   const int64_t inner =
       std::max(a.experts < 1 || a.dense_layers > 0 ? a.intermediate : 0,
                a.experts_per_token * a.expert_intermediate);
+  // Of GELU that is written out: what it took, half of it, and what an operation
+  // takes and gives.
   const int64_t feed_forward =
-      (a.gated ? 3 : 2) * tokens * inner * width.element;
+      WritesGeluOut(w) ? 4 * tokens * inner * width.wide
+                       : (a.gated ? 3 : 2) * tokens * inner * width.element;
   const int64_t context = tokens * a.context_width() * width.element;
   return 2 * tokens * a.hidden * width.wide +
          std::max(AttentionTransients(w) + context,

@@ -15,6 +15,13 @@ bool OperationByOperation(const Stack& stack) {
   return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
 }
 
+bool WritesGeluOut(const Workload& workload) {
+  const Architecture& a = workload.architecture;
+  return a.activation == Activation::kGeluNew &&
+         OperationByOperation(workload.stack) &&
+         !(a.gated && RulesOf(workload).fuses_gate);
+}
+
 namespace {
 
 // FSDP's mixed precision (Zhao et al. 2023): shards are fp32, what is gathered

@@ -253,6 +253,10 @@ int64_t BytesOfLossLogit(const Workload& workload);
 // One kernel per framework operation in the layers.
 bool OperationByOperation(const Stack& stack);
 
+// Whether GELU by tanh is one operation after another (Activation::kGeluNew), not
+// in a kernel of its own or of a gate's.
+bool WritesGeluOut(const Workload& workload);
+
 // Whether weights and gradients are as narrow as the matrix products' operands.
 bool NarrowWeights(const Workload& workload);
 

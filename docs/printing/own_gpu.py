@@ -4,6 +4,7 @@ import csv
 import re
 import statistics
 
+from .llm_tables import percentile
 from .pages import ROOT, Page, filled, table
 
 FOLDER = ROOT / "tests" / "measurements"
@@ -110,12 +111,8 @@ def transformers(given):
 
 
 def spread(errors):
-    ordered = sorted(abs(error) for error in errors)
-    place = 0.9 * (len(ordered) - 1)
-    low = int(place)
-    high = ordered[min(low + 1, len(ordered) - 1)]
-    return (statistics.median(ordered),
-            ordered[low] + (place - low) * (high - ordered[low]), ordered[-1])
+    sizes = [abs(error) for error in errors]
+    return statistics.median(sizes), percentile(sizes, 0.9), max(sizes)
 
 
 def summary(given):

@@ -153,18 +153,17 @@ void SetActivation(const ConfigJson& c,
     a.activation = model::Activation::kSilu;
   } else if (name == "gelu") {
     a.activation = model::Activation::kGelu;
-  } else if (name == "gelu_pytorch_tanh" || name == "gelu_fast") {
+  } else if (name == "gelu_pytorch_tanh") {
     a.activation = model::Activation::kGeluTanh;
-  } else if (name == "gelu_new") {
+  } else if (name == "gelu_new" || name == "gelu_fast") {
     a.activation = model::Activation::kGeluNew;
   } else if (name == "relu") {
     a.activation = model::Activation::kRelu;
   } else {
-    c.Fail(
-        fmt::format("{}: expected silu, gelu, gelu_pytorch_tanh or relu, "
-                    "got {}",
-                    key,
-                    name));
+    c.Fail(fmt::format(
+        "{}: expected silu, gelu, gelu_pytorch_tanh, gelu_new or relu, got {}",
+        key,
+        name));
   }
 }
 

@@ -388,7 +388,7 @@ void PassKernels::GatedActivationBackward(int64_t elements) {
       "activation product gradient", elements, 2 * element_, element_, 1);
   Elementwise(
       "activation product gradient", elements, 2 * element_, element_, 1);
-  if (GeluApart()) {
+  if (WritesGeluOut(w_)) {
     GeluByOperationsBackward(elements);
     return;
   }
@@ -418,7 +418,7 @@ void PassKernels::DenseBackward(int64_t tokens) {
     GatedInputsBackward(tokens, bias);
     return;
   }
-  if (GeluApart()) {
+  if (WritesGeluOut(w_)) {
     GeluByOperationsBackward(elements);
   } else {
     Elementwise(
@@ -530,6 +530,8 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
     each([&] {
       Elementwise("input gradient add", rows * h, 2 * element_, element_, 1);
     });
+  } else if (WritesGeluOut(w_)) {
+    each([&] { GeluByOperationsBackward(rows * wide); });
   } else {
     each([&] {
       Elementwise("gelu gradient",

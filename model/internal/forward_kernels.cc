@@ -820,7 +820,7 @@ void PassKernels::GatedActivation(int64_t elements) {
                 1);
     return;
   }
-  if (GeluApart()) {
+  if (WritesGeluOut(w_)) {
     GeluByOperations(elements);
   } else {
     Elementwise(
@@ -841,7 +841,7 @@ void PassKernels::ActivationForward(int64_t elements) {
                 1,
                 drops ? DropoutDraws() : 0);
   } else {
-    if (GeluApart()) {
+    if (WritesGeluOut(w_)) {
       GeluByOperations(elements);
     } else {
       Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
@@ -977,6 +977,8 @@ void PassKernels::ExpertsForward(int64_t tokens) {
   const size_t first = list_.kernels.size();
   if (a_.gated) {
     GatedActivation(ExpertRows(r) * wide);
+  } else if (WritesGeluOut(w_)) {
+    GeluByOperations(ExpertRows(r) * wide);
   } else {
     Elementwise(
         "gelu", ExpertRows(r) * wide, element_, element_, kGeluForwardFlops, 1);

@@ -307,9 +307,6 @@ class PassKernels {
   enum class Reads { kWeights, kGradient };
   void ReadFp8(Reads second);
   void LatentProjections(const AttentionShape& shape, int64_t tokens);
-  bool GeluApart() const {
-    return a_.activation == Activation::kGeluNew && ByOperation();
-  }
   void GeluByOperations(int64_t elements);
   void GatedActivation(int64_t elements);
   void DropActivation(int64_t elements);

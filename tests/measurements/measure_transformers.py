@@ -67,11 +67,14 @@ def decoder_config(row):
 
 def make_model(row, device):
     """The model on the device, in the type that its weights stay in."""
+    if row["precision"] not in ("bf16", "tf32", "fp32"):
+        raise ValueError(f"precision {row['precision']}: expected bf16, tf32 or "
+                         "fp32")
     narrow = row["precision"] == "bf16" and "autocast" not in row["stack_notes"]
     name = row["model"]
     if name.startswith("bert"):
         config = transformers.BertConfig(
-            hidden_size=number(row, "hidden"),
+            vocab_size=number(row, "vocab"), hidden_size=number(row, "hidden"),
             num_hidden_layers=number(row, "layers"),
             num_attention_heads=number(row, "heads"),
             intermediate_size=number(row, "intermediate"),
@@ -79,7 +82,8 @@ def make_model(row, device):
         kind = transformers.BertForSequenceClassification
     elif name.startswith("gpt2"):
         config = transformers.GPT2Config(
-            n_embd=number(row, "hidden"), n_layer=number(row, "layers"),
+            vocab_size=number(row, "vocab"), n_embd=number(row, "hidden"),
+            n_layer=number(row, "layers"),
             n_head=number(row, "heads"), use_cache=False,
             attn_implementation=attention_of(row))
         kind = transformers.GPT2LMHeadModel
@@ -213,7 +217,8 @@ def run(row, options, board):
 
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    for _ in range(options.warmup):
+    loss = step()
+    for _ in range(options.warmup - 1):
         loss = step()
     wait(device)
     times = []
@@ -286,6 +291,7 @@ def main():
             if profile:
                 with open(options.profile, "a", encoding="utf-8") as lines:
                     lines.write(json.dumps({"row": row, **profile}) + "\n")
+            torch.compiler.reset()  # lets go of what it compiled
             gc.collect()
             if options.device == "cuda":
                 torch.cuda.empty_cache()

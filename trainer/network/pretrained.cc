@@ -117,7 +117,7 @@ void ReadDistilBert(const Config& config, PretrainedConfig& result) {
 }
 
 // The function of a plain block is an option of this trainer's: its blocks are
-// told apart by their other parts, and by whether GELU is written out.
+// told apart by their other parts, and decoders by whether GELU is written out.
 void TakeActivation(const Config& config, PretrainedConfig& result) {
   Architecture& a = result.architecture;
   switch (a.activation) {
@@ -136,9 +136,9 @@ void TakeActivation(const Config& config, PretrainedConfig& result) {
           "activation_function: expected gelu, gelu_new or relu, got {}",
           config.Text("activation_function", "silu")));
   }
-  if (a.activation != model::Activation::kGeluNew) {
-    a.activation = model::Activation::kGelu;
-  }
+  const bool written_out = a.activation == model::Activation::kGeluNew &&
+                           a.family == model::Family::kDecoder;
+  if (!written_out) a.activation = model::Activation::kGelu;
 }
 
 void ReadGpt2(const Config& config, PretrainedConfig& result) {

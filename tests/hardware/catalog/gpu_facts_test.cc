@@ -23,7 +23,7 @@ GpuFacts ReadFacts(const std::string& tiles) {
           "                             rate: 1 }} ] }}\n"
           "products: {{ split: {{ depth: 512, most: 16 }},\n"
           "            other_registers: 48, other_instructions: 0.25,\n"
-          "            unaligned: {{ odd: 460, even: 1010 }} }}\n"
+          "            unaligned: {{ odd: 460, even: 1000 }} }}\n"
           "cores: {{ blocks: 16, register_unit: 256, bytes_under_way: 16 }}\n"
           "attention: {{ flash_1: 0.5 }}\n"
           "elementwise: {{ special_op: 16, random_draw: 20 }}\n"

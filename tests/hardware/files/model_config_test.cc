@@ -344,7 +344,7 @@ TEST_CASE("keys of published files that no class reads are understood") {
                  "max_position_embeddings": 64, "hidden_act": "gelu_fast",
                  "attention_probs_dropout_prob": 0,
                  "hidden_dropout_prob": 0})")
-            .activation == model::Activation::kGeluTanh);
+            .activation == model::Activation::kGeluNew);
 }
 
 TEST_CASE("a config.json says what no type has by its name") {
