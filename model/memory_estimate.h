@@ -49,6 +49,9 @@ struct MemoryEstimate {
   // PyTorch's gives nothing of a stream's to another, and its FSDP gathers
   // parameters and sums gradients in streams of their own.
   Bytes<> of_other_streams;
+  // What it holds at most in gaps between tensors and of sizes that come no
+  // more; it gives these back before it says that memory is out.
+  Bytes<> in_gaps;
 
   Bytes<> total() const;
   Bytes<> Of(std::string_view name) const;  // 0 when there is no such term

@@ -69,6 +69,9 @@ GpuFacts ReadGpuFacts(const Reader& root) {
   facts.held_row_bytes = rows.Integer("held_bytes", 0, 1 << 20);
   facts.cache_of_rows = rows.Number("cache_share", 0.01, 1.0);
   facts.flash_1_share = root.Map("attention").Number("flash_1", 0.01, 1.0);
+  const Reader memory = root.Map("memory");
+  facts.memory_gaps = memory.Number("gaps", 0.0, 1.0);
+  facts.memory_gaps_anew = memory.Number("gaps_anew", 0.0, 1.0);
   const Reader power = root.Map("power");
   facts.least_voltage = power.Number("least_voltage", 0.1, 1.0);
   facts.fp8_energy = power.Number("fp8_energy", 0.01, 1.0);

@@ -66,6 +66,10 @@ struct GpuFacts {
   double flash_1_share = 1;
   // Least voltage of a board over that at its full clock.
   double least_voltage = 1;
+  // What PyTorch's allocator holds at most beyond tensors, as a share of them,
+  // and where all blocks are computed anew.
+  double memory_gaps = 0;
+  double memory_gaps_anew = 0;
   // Energy of a FLOP in fp8 over that in 16 bits.
   double fp8_energy = 1;
 };

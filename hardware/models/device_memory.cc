@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"
 #include "model/bisection.h"
+#include "model/trainable.h"
 #include "model/validate.h"
 
 namespace trainfare::hardware {
@@ -12,6 +14,17 @@ namespace {
 
 // Batches that are tried where a line leads, before halving is surer.
 constexpr int kTriesAlongLine = 5;
+
+// Beyond tensors, as a share of them; XLA lays its out.
+double GapsOf(const Device& device, const model::Workload& w) {
+  if (device.kind != DeviceKind::kGpu ||
+      w.stack.fusion == model::Fusion::kXla) {
+    return 0.0;
+  }
+  const int64_t again = model::BlocksComputedAgain(w);
+  const bool all = again > 0 && again == model::LayersWithBackward(w);
+  return all ? FactsOfGpus().memory_gaps_anew : FactsOfGpus().memory_gaps;
+}
 
 }  // namespace
 
@@ -32,8 +45,12 @@ MemoryPlan PlanMemory(const Device& device,
   const model::Bytes<> capacity =
       device.memory_capacity / static_cast<double>(ranks_per_device);
   const auto plan = [&](const model::Workload& held) {
-    return KindOf(device).plan_memory(
+    MemoryPlan planned = KindOf(device).plan_memory(
         device, held, SurroundingsOf(device, devices), capacity, memory);
+    model::MemoryEstimate& needed = planned.needed;
+    needed.in_gaps = (needed.total() - needed.Of("framework context")) *
+                     GapsOf(device, held);
+    return planned;
   };
   if (!device.inference_only) return plan(workload);
   // What never trains keeps no fp32 weights to round.

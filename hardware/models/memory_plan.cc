@@ -92,9 +92,9 @@ model::MemoryEstimate WithoutWeights(const model::Workload& w,
     bytes +=
         w.architecture.decoder_layers * model::DecoderLayerActivationBytes(w);
   }
-  return {model::MemoryMoment::kBackwardStart,
-          {{"activations", model::Byte(static_cast<double>(bytes))}},
-          {}};
+  model::MemoryEstimate estimate;
+  estimate.terms = {{"activations", model::Byte(static_cast<double>(bytes))}};
+  return estimate;
 }
 
 }  // namespace

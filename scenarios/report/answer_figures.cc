@@ -75,6 +75,13 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
        return ToBytes(a.job.memory.of_other_streams);
      },
      .unit = &JobUnits::memory},
+    {.part = FigurePart::kMemory,
+     .key = "memory_in_gaps_bytes",
+     .about = "What PyTorch's allocator holds at most in gaps between tensors",
+     .of = [](const Answered& a) -> Value {
+       return ToBytes(a.job.memory.in_gaps);
+     },
+     .unit = &JobUnits::memory},
     {.part = FigurePart::kStep,
      .key = "step_time_s",
      .about = "One optimizer step, with all of its micro-batches",

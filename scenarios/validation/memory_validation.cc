@@ -54,7 +54,7 @@ model::Bytes<> Counted(const hardware::MemoryPlan& plan, MemoryFigure figure) {
     counted -= plan.needed.Of("framework context");
   }
   if (figure != MemoryFigure::kAllocated) {
-    counted += plan.needed.of_other_streams;
+    counted += plan.needed.of_other_streams + plan.needed.in_gaps;
   }
   return counted;
 }

@@ -179,6 +179,28 @@ TEST_CASE("a pipeline takes a batch in parts") {
   CHECK(Largest(Called("cerebras_wse2"), w, 1024) == 1024);
 }
 
+// 4 % of what tensors take, 17 where all blocks are computed anew; none that XLA
+// lays out, and none of it stands in the way of what fits.
+TEST_CASE("an allocator holds gaps beyond tensors, by hand") {
+  const Device& device = DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+  model::Workload w;
+  w.architecture = model::FindArchitecture("llama-3.2-1b");
+  w.batch = 4;
+  w.sequence_length = 1024;
+  w.precision = model::Precision::kBf16;
+  const auto share = [&] {
+    const model::MemoryEstimate needed = PlanMemory(device, w).needed;
+    return needed.in_gaps / (needed.total() - needed.Of("framework context"));
+  };
+  CHECK(share() == doctest::Approx(0.04));
+  w.gradient_checkpointing = true;
+  CHECK(share() == doctest::Approx(0.17));
+  w.checkpointed_blocks = 4;
+  CHECK(share() == doctest::Approx(0.04));
+  w.stack.fusion = model::Fusion::kXla;
+  CHECK(share() == 0.0);
+}
+
 TEST_CASE("the largest batch fits, and one sequence more does not") {
   for (const char* name : {"a100_sxm4_80gb", "tpu_v3", "trainium1"}) {
     const Device device = Called(name);
