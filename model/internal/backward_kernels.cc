@@ -350,28 +350,32 @@ void PassKernels::FeedForwardBackward(int64_t tokens, bool experts) {
 
 // What autograd runs of GeluByOperations(), last to first.
 void PassKernels::GeluByOperationsBackward(int64_t elements) {
-  const int64_t wide = autocast_ ? 4 : element_;
   const auto operation = [&](int64_t read, int64_t written, int64_t flops) {
     Elementwise("gelu operation gradient", elements, read, written, flops);
   };
-  const auto narrowed = [&] {
-    if (autocast_) Copy("cast gradient", elements, wide, element_);
-  };
-  if (autocast_) Copy("cast gradient", elements, element_, wide);
-  operation(2 * wide, wide, 1);  // of 0.5 x
-  narrowed();
-  operation(wide + element_, wide, 1);  // of 1 + tanh
-  operation(element_, element_, 1);     // of the first x
-  operation(2 * wide, wide, 3);         // of tanh
-  operation(wide, wide, 1);             // of x + ..
-  narrowed();
+  WidenGradient(elements);
+  operation(2 * wide_, wide_, 1);  // of 0.5 x
+  NarrowGradient(elements);
+  operation(wide_ + element_, wide_, 1);  // of 1 + tanh
+  operation(element_, element_, 1);       // of the first x
+  operation(2 * wide_, wide_, 3);         // of tanh
+  operation(wide_, wide_, 1);             // of x + ..
+  NarrowGradient(elements);
   operation(element_ * 2, element_, 1);  // of x, twice so far
-  operation(wide, wide, 1);              // of x^3
-  operation(wide, wide, 1);              // x^2
-  operation(wide, wide, 1);              // 3 x^2
-  operation(2 * wide, wide, 1);
-  narrowed();
+  operation(wide_, wide_, 1);            // of x^3
+  operation(wide_, wide_, 1);            // x^2
+  operation(wide_, wide_, 1);            // 3 x^2
+  operation(2 * wide_, wide_, 1);
+  NarrowGradient(elements);
   operation(element_ * 2, element_, 1);  // of x
+}
+
+void PassKernels::ActivationAloneBackward(KernelName name, int64_t elements) {
+  if (WritesGeluOut(w_)) {
+    GeluByOperationsBackward(elements);
+  } else {
+    Elementwise(name, elements, 2 * element_, element_, kGeluBackwardFlops, 2);
+  }
 }
 
 void PassKernels::GatedActivationBackward(int64_t elements) {
@@ -388,16 +392,7 @@ void PassKernels::GatedActivationBackward(int64_t elements) {
       "activation product gradient", elements, 2 * element_, element_, 1);
   Elementwise(
       "activation product gradient", elements, 2 * element_, element_, 1);
-  if (WritesGeluOut(w_)) {
-    GeluByOperationsBackward(elements);
-    return;
-  }
-  Elementwise("gated activation gradient",
-              elements,
-              2 * element_,
-              element_,
-              kGeluBackwardFlops,
-              2);
+  ActivationAloneBackward("gated activation gradient", elements);
 }
 
 void PassKernels::DenseBackward(int64_t tokens) {
@@ -530,17 +525,8 @@ void PassKernels::ExpertsBackward(int64_t tokens) {
     each([&] {
       Elementwise("input gradient add", rows * h, 2 * element_, element_, 1);
     });
-  } else if (WritesGeluOut(w_)) {
-    each([&] { GeluByOperationsBackward(rows * wide); });
   } else {
-    each([&] {
-      Elementwise("gelu gradient",
-                  rows * wide,
-                  2 * element_,
-                  element_,
-                  kGeluBackwardFlops,
-                  2);
-    });
+    each([&] { ActivationAloneBackward("gelu gradient", rows * wide); });
   }
   product(Matrix::kFeedForwardIn, wide, h);
   AddRowGradients(r, tokens);

@@ -793,20 +793,28 @@ void PassKernels::FeedForwardForward(int64_t tokens, bool experts) {
 // autocast takes the power in fp32, and all that comes of it (NewGELUActivation
 // in activations.py of Transformers 4.57).
 void PassKernels::GeluByOperations(int64_t elements) {
-  const int64_t wide = autocast_ ? 4 : element_;
   const auto operation = [&](int64_t read, int64_t flops, int64_t special = 0) {
-    Elementwise("gelu operation", elements, read, wide, flops, special);
+    Elementwise("gelu operation", elements, read, wide_, flops, special);
   };
-  if (autocast_) Copy("cast activation", elements, element_, wide);
-  operation(wide, 2);             // x^3
-  operation(wide, 1);             // 0.044715 x^3
-  operation(element_ + wide, 1);  // x + ..
-  operation(wide, 1);             // sqrt(2 / pi) ..
-  operation(wide, 0, 1);          // tanh
-  operation(wide, 1);             // 1 + ..
+  if (autocast_) Copy("cast activation", elements, element_, wide_);
+  operation(wide_, 2);             // x^3
+  operation(wide_, 1);             // 0.044715 x^3
+  operation(element_ + wide_, 1);  // x + ..
+  operation(wide_, 1);             // sqrt(2 / pi) ..
+  operation(wide_, 0, 1);          // tanh
+  operation(wide_, 1);             // 1 + ..
   Elementwise("gelu operation", elements, element_, element_, 1);  // 0.5 x
-  operation(element_ + wide, 1);
+  operation(element_ + wide_, 1);
   CastOperand(elements);
+}
+
+// An activation that no neighbour takes in.
+void PassKernels::ActivationAlone(KernelName name, int64_t elements) {
+  if (WritesGeluOut(w_)) {
+    GeluByOperations(elements);
+  } else {
+    Elementwise(name, elements, element_, element_, kGeluForwardFlops, 1);
+  }
 }
 
 // (act(x G) * x W): one pass, or the activation and the product apart.
@@ -820,12 +828,7 @@ void PassKernels::GatedActivation(int64_t elements) {
                 1);
     return;
   }
-  if (WritesGeluOut(w_)) {
-    GeluByOperations(elements);
-  } else {
-    Elementwise(
-        "gated activation", elements, element_, element_, kGeluForwardFlops, 1);
-  }
+  ActivationAlone("gated activation", elements);
   Elementwise("activation product", elements, 2 * element_, element_, 1);
 }
 
@@ -841,11 +844,7 @@ void PassKernels::ActivationForward(int64_t elements) {
                 1,
                 drops ? DropoutDraws() : 0);
   } else {
-    if (WritesGeluOut(w_)) {
-      GeluByOperations(elements);
-    } else {
-      Elementwise("gelu", elements, element_, element_, kGeluForwardFlops, 1);
-    }
+    ActivationAlone("gelu", elements);
     if (DropsActivation()) DropActivation(elements);
   }
 }
@@ -977,11 +976,8 @@ void PassKernels::ExpertsForward(int64_t tokens) {
   const size_t first = list_.kernels.size();
   if (a_.gated) {
     GatedActivation(ExpertRows(r) * wide);
-  } else if (WritesGeluOut(w_)) {
-    GeluByOperations(ExpertRows(r) * wide);
   } else {
-    Elementwise(
-        "gelu", ExpertRows(r) * wide, element_, element_, kGeluForwardFlops, 1);
+    ActivationAlone("gelu", ExpertRows(r) * wide);
   }
   RepeatSince(first, ExpertLaunches(r));
   ExpertGemm("expert out", r, h, wide);

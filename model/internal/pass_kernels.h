@@ -308,6 +308,7 @@ class PassKernels {
   void ReadFp8(Reads second);
   void LatentProjections(const AttentionShape& shape, int64_t tokens);
   void GeluByOperations(int64_t elements);
+  void ActivationAlone(KernelName name, int64_t elements);
   void GatedActivation(int64_t elements);
   void DropActivation(int64_t elements);
   void ActivationForward(int64_t elements);
@@ -391,6 +392,7 @@ class PassKernels {
   void SumRepeatedHeads(const AttentionShape& shape);
   void LatentBackward(const AttentionShape& shape, int64_t tokens);
   void GeluByOperationsBackward(int64_t elements);
+  void ActivationAloneBackward(KernelName name, int64_t elements);
   void GatedActivationBackward(int64_t elements);
   void DenseBackward(int64_t tokens);
   void GatedInputsBackward(int64_t tokens, bool bias);

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "calibrate/records/statistics.h"
 #include "scenarios/commands/validate.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -20,12 +20,6 @@ Json ValidatedTransformers() {
   ValidateOptions options;
   options.files = {TRAINFARE_ROOT "/tests/measurements/h200_transformers.csv"};
   return Json::parse(Validate(options).json);
-}
-
-double MedianOf(std::vector<double> values) {
-  REQUIRE_FALSE(values.empty());
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace
@@ -43,7 +37,7 @@ TEST_CASE("memory of Transformers' training on an H200 is within its aims") {
     CHECK(errors.back() <= 0.12);
   }
   CHECK(errors.size() > 30);
-  CHECK(MedianOf(errors) <= 0.03);
+  CHECK(calibrate::Median(errors) <= 0.03);
   const Json& verdicts = memory.at("verdicts");
   CHECK(verdicts.at("ran_out") == 1);
   CHECK(verdicts.at("right").get<double>() >=
