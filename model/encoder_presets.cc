@@ -38,6 +38,16 @@ Architecture Roberta(std::string name,
   return a;
 }
 
+// Conneau et al. 2020: its tokens are of 100 languages.
+Architecture XlmRoberta(std::string name,
+                        int64_t layers,
+                        int64_t hidden,
+                        int64_t heads) {
+  Architecture a = Roberta(std::move(name), layers, hidden, heads);
+  a.vocabulary = 250002;
+  return a;
+}
+
 // Clark et al. 2020: the discriminator.
 Architecture Electra(std::string name,
                      int64_t layers,
@@ -51,8 +61,8 @@ Architecture Electra(std::string name,
   return a;
 }
 
-Architecture DistilBert() {
-  Architecture a = Bert("distilbert-base-uncased", 6, 768, 12, 30522);
+Architecture DistilBert(std::string name, int64_t vocabulary) {
+  Architecture a = Bert(std::move(name), 6, 768, 12, vocabulary);
   a.token_types = 0;
   a.pooler = false;
   a.classifier_dense = true;
@@ -104,12 +114,28 @@ Architecture T5(std::string name, const SideDimensions& d) {
   return a;
 }
 
+// The larger two of the first have wider heads and feed-forwards alone.
+Architecture T5OfHeads(std::string name,
+                       const SideDimensions& d,
+                       int64_t head_size) {
+  Architecture a = T5(std::move(name), d);
+  a.head_size = head_size;
+  return a;
+}
+
 // Its version 1.1 (Shazeer 2020): a gate, and logits with their own matrix.
 Architecture T5Gated(std::string name, const SideDimensions& d) {
   Architecture a = T5(std::move(name), d);
   a.activation = Activation::kGeluNew;
   a.gated = true;
   a.untied_output = true;
+  return a;
+}
+
+// Xue et al. 2021: version 1.1 with the tokens of 101 languages.
+Architecture Mt5(std::string name, const SideDimensions& d) {
+  Architecture a = T5Gated(std::move(name), d);
+  a.vocabulary = 250112;
   return a;
 }
 
@@ -155,6 +181,7 @@ std::vector<Architecture> EncoderPresets() {
   return {
       Bert("bert-base-cased", 12, 768, 12, 28996),
       Bert("bert-base-uncased", 12, 768, 12, 30522),
+      Bert("bert-base-multilingual-cased", 12, 768, 12, 119547),
       Bert("bert-large-cased", 24, 1024, 16, 28996),
       Bert("bert-large-uncased", 24, 1024, 16, 30522),
       Bert("bert-mini", 4, 256, 4, 30522),
@@ -163,7 +190,14 @@ std::vector<Architecture> EncoderPresets() {
       Bert("bert-tiny", 2, 128, 2, 30522),
       Roberta("roberta-base", 12, 768, 12),
       Roberta("roberta-large", 24, 1024, 16),
-      DistilBert(),
+      Roberta("distilroberta-base", 6, 768, 12),
+      // FacebookAI/xlm-roberta-*
+      XlmRoberta("xlm-roberta-base", 12, 768, 12),
+      XlmRoberta("xlm-roberta-large", 24, 1024, 16),
+      DistilBert("distilbert-base-uncased", 30522),
+      DistilBert("distilbert-base-cased", 28996),
+      // nreimers/MiniLM-L6-H384-uncased, of sentence-transformers' all-MiniLM
+      Bert("minilm-l6-h384", 6, 384, 12, 30522),
       // google/electra-*-discriminator
       Electra("electra-small", 12, 256, 4, 128),
       Electra("electra-base", 12, 768, 12, 768),
@@ -177,8 +211,17 @@ std::vector<Architecture> EncoderPresets() {
       T5("t5-small", {6, 512, 8, 2048}),
       T5("t5-base", {12, 768, 12, 3072}),
       T5("t5-large", {24, 1024, 16, 4096}),
+      T5OfHeads("t5-3b", {24, 1024, 32, 16384}, 128),
+      T5OfHeads("t5-11b", {24, 1024, 128, 65536}, 128),
+      T5Gated("t5-v1.1-small", {8, 512, 6, 1024}),
       T5Gated("t5-v1.1-base", {12, 768, 12, 2048}),
       T5Gated("t5-v1.1-large", {24, 1024, 16, 2816}),
+      T5Gated("t5-v1.1-xl", {24, 2048, 32, 5120}),
+      T5Gated("t5-v1.1-xxl", {24, 4096, 64, 10240}),
+      // google/mt5-*
+      Mt5("mt5-small", {8, 512, 6, 1024}),
+      Mt5("mt5-base", {12, 768, 12, 2048}),
+      Mt5("mt5-large", {24, 1024, 16, 2816}),
       // facebook/bart-*
       Bart("bart-base", {6, 768, 12, 3072}),
       Bart("bart-large", {12, 1024, 16, 4096}),

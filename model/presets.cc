@@ -35,18 +35,43 @@ const std::vector<Architecture>& Presets() {
 
 // The short names that tables and people use, and checkpoints whose
 // architecture is another one's.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11>
-    kAliases = {{{"bert-base", "bert-base-uncased"},
-                 {"bert-large", "bert-large-uncased"},
-                 {"distilbert", "distilbert-base-uncased"},
-                 {"gpt2-small", "gpt2"},
-                 {"llama-7b", "llama-2-7b"},
-                 {"llama-13b", "llama-2-13b"},
-                 {"llama-3.3-70b", "llama-3.1-70b"},
-                 {"mistral-7b-v0.3", "mistral-7b"},
-                 {"mixtral-8x7b-v0.1", "mixtral-8x7b"},
-                 {"mixtral-8x22b-v0.1", "mixtral-8x22b"},
-                 {"phi-3-mini-4k", "phi-3-mini"}}};
+constexpr auto kAliases =
+    std::to_array<std::pair<std::string_view, std::string_view>>(
+        {{"bert-base", "bert-base-uncased"},
+         {"bert-large", "bert-large-uncased"},
+         {"deepseek-r1", "deepseek-v3"},
+         {"deepseek-r1-distill-llama-8b", "llama-3.1-8b"},
+         {"deepseek-r1-distill-llama-70b", "llama-3.1-70b"},
+         {"deepseek-r1-distill-qwen-7b", "qwen2.5-7b"},
+         {"deepseek-r1-distill-qwen-14b", "qwen2.5-14b"},
+         {"deepseek-r1-distill-qwen-32b", "qwen2.5-32b"},
+         {"distilbert", "distilbert-base-uncased"},
+         {"flan-t5-small", "t5-v1.1-small"},
+         {"flan-t5-base", "t5-v1.1-base"},
+         {"flan-t5-large", "t5-v1.1-large"},
+         {"flan-t5-xl", "t5-v1.1-xl"},
+         {"flan-t5-xxl", "t5-v1.1-xxl"},
+         {"gpt2-small", "gpt2"},
+         {"llama-7b", "llama-2-7b"},
+         {"llama-13b", "llama-2-13b"},
+         {"llama-33b", "llama-30b"},
+         {"llama-3.3-70b", "llama-3.1-70b"},
+         {"mistral-7b-v0.3", "mistral-7b"},
+         {"mixtral-8x7b-v0.1", "mixtral-8x7b"},
+         {"mixtral-8x22b-v0.1", "mixtral-8x22b"},
+         {"phi-3-mini-4k", "phi-3-mini"},
+         {"qwen2-0.5b", "qwen2.5-0.5b"},
+         {"qwen2-1.5b", "qwen2.5-1.5b"},
+         {"qwen2-7b", "qwen2.5-7b"},
+         {"qwen2-72b", "qwen2.5-72b"},
+         {"qwen3-coder-30b-a3b", "qwen3-30b-a3b"},
+         {"qwq-32b", "qwen2.5-32b"},
+         {"starcoder-15b", "starcoder"},
+         {"vicuna-7b", "llama-2-7b"},
+         {"vicuna-13b", "llama-2-13b"},
+         {"yi-1.5-6b", "yi-6b"},
+         {"yi-1.5-34b", "yi-34b"},
+         {"zephyr-7b", "mistral-7b-v0.1"}});
 
 const Architecture* PresetOf(std::string_view name) {
   for (const Architecture& preset : Presets()) {
@@ -76,13 +101,33 @@ std::string_view WithoutOrganisation(std::string_view name) {
   return of_two ? name.substr(slash + 1) : name;
 }
 
-// The words of a name joined, without those of a checkpoint; without "base",
-// too, where that is one.
-std::string LettersOf(std::string_view name, bool base_counts) {
+// What of a name tells models apart, from all to the least.
+struct Reading {
+  bool points;  // "1.3b" is not "13b"
+  bool base;    // "bert-base" is not "bert"
+};
+constexpr std::array<Reading, 4> kReadings = {
+    {{true, true}, {true, false}, {false, true}, {false, false}}};
+
+// A digit, a point and a digit with "p" for the point, which no word ends at.
+std::string PointsAsLetters(std::string_view name) {
+  std::string letters(name);
+  const auto digit = [&](size_t i) {
+    return i < letters.size() && letters[i] >= '0' && letters[i] <= '9';
+  };
+  for (size_t i = 1; i < letters.size(); ++i) {
+    if (letters[i] == '.' && digit(i - 1) && digit(i + 1)) letters[i] = 'p';
+  }
+  return letters;
+}
+
+// The words of a name joined, without those of a checkpoint.
+std::string LettersOf(std::string_view name, const Reading& reading) {
   std::string letters;
-  for (const std::string& word : WordsOf(name)) {
+  for (const std::string& word :
+       WordsOf(reading.points ? PointsAsLetters(name) : std::string(name))) {
     const bool idle =
-        (word == "base" && !base_counts) ||
+        (word == "base" && !reading.base) ||
         std::find(kOfCheckpoints.begin(), kOfCheckpoints.end(), word) !=
             kOfCheckpoints.end();
     if (!idle) letters += word;
@@ -96,14 +141,16 @@ const Architecture* SpelledArchitecture(std::string_view name) {
   if (const Architecture* found = Lookup(name)) return found;
   const std::string_view of_model = WithoutOrganisation(name);
   if (of_model.find('/') != std::string_view::npos) return nullptr;
-  for (const bool base_counts : {true, false}) {
-    const std::string letters = LettersOf(of_model, base_counts);
+  for (const Reading& reading : kReadings) {
+    const std::string letters = LettersOf(of_model, reading);
     if (letters.empty()) continue;
+    // What a preset calls base stays: it has others of its name.
+    const Reading of_preset{reading.points, true};
     for (const Architecture& preset : Presets()) {
-      if (LettersOf(preset.name, true) == letters) return &preset;
+      if (LettersOf(preset.name, of_preset) == letters) return &preset;
     }
     for (const auto& [alias, target] : kAliases) {
-      if (LettersOf(alias, true) == letters) return PresetOf(target);
+      if (LettersOf(alias, of_preset) == letters) return PresetOf(target);
     }
   }
   return nullptr;
@@ -120,10 +167,11 @@ const Architecture& FindArchitecture(std::string_view name) {
   if (const Architecture* found = SpelledArchitecture(name)) return *found;
   std::vector<std::string_view> names;
   for (const Architecture& preset : Presets()) names.push_back(preset.name);
-  throw InputError(fmt::format("unknown model \"{}\"{}; known: {}",
-                               name,
-                               DidYouMean(name, names),
-                               JoinNames(names, names.size())));
+  throw InputError(
+      fmt::format("unknown model \"{}\"{}; see trainfare list models, or give "
+                  "its config.json",
+                  name,
+                  DidYouMean(name, names)));
 }
 
 }  // namespace trainfare::model

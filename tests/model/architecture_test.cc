@@ -104,6 +104,11 @@ TEST_CASE("a model is found however people spell it") {
            {"Mistral 7B v0.3", "mistral-7b"},
            {"google/gemma-2-9b-it", "gemma-2-9b"},
            {"GPT-2 XL", "gpt2-xl"},
+           {"OPT 13B", "opt-13b"},
+           {"facebook/opt-1.3b", "opt-1.3b"},
+           {"stabilityai/stablelm-2-1_6b", "stablelm-2-1.6b"},
+           {"google/flan-t5-xl", "t5-v1.1-xl"},
+           {"deepseek-ai/DeepSeek-R1", "deepseek-v3"},
            {"BERT Large", "bert-large-uncased"}}) {
     CAPTURE(names.first);
     CHECK(FindArchitecture(names.first).name == names.second);

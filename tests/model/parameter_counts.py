@@ -65,10 +65,47 @@ def electra(layers, hidden, heads, words):
                            intermediate_size=4 * hidden, embedding_size=words)
 
 
-def neox(layers, hidden, heads, inner):
+def neox(layers, hidden, heads, inner, vocabulary=50432):
     return t.GPTNeoXConfig(num_hidden_layers=layers, hidden_size=hidden,
                            num_attention_heads=heads, intermediate_size=inner,
-                           vocab_size=50432)
+                           vocab_size=vocabulary)
+
+
+def bloom(layers, hidden, heads):
+    return t.BloomConfig(n_layer=layers, hidden_size=hidden, n_head=heads,
+                         vocab_size=250880)
+
+
+def starcoder2(layers, hidden, heads, kv, inner):
+    return t.Starcoder2Config(num_hidden_layers=layers, hidden_size=hidden,
+                              num_attention_heads=heads,
+                              num_key_value_heads=kv, intermediate_size=inner,
+                              vocab_size=49152)
+
+
+def phi(layers, hidden, heads, inner):
+    return t.PhiConfig(num_hidden_layers=layers, hidden_size=hidden,
+                       num_attention_heads=heads, intermediate_size=inner,
+                       vocab_size=51200)
+
+
+def glm_moe(*size, dense, experts, inner, norm):
+    return llama(*size, config=t.Glm4MoeConfig, head_dim=128,
+                 attention_bias=True, use_qk_norm=norm,
+                 n_routed_experts=experts, num_experts_per_tok=8,
+                 moe_intermediate_size=inner, n_shared_experts=1,
+                 first_k_dense_replace=dense)
+
+
+def bert(config, layers, hidden, heads, vocabulary, **more):
+    return config(num_hidden_layers=layers, hidden_size=hidden,
+                  num_attention_heads=heads, intermediate_size=4 * hidden,
+                  vocab_size=vocabulary, **more)
+
+
+def roberta(*size):
+    return bert(t.RobertaConfig, *size, max_position_embeddings=514,
+                type_vocab_size=1)
 
 
 def gpt_oss(layers, experts):
@@ -80,9 +117,9 @@ def t5(layers, hidden, heads, inner, **more):
                       d_ff=inner, **more)
 
 
-def t5_gated(*size):
+def t5_gated(*size, **more):
     return t5(*size, feed_forward_proj="gated-gelu",
-              tie_word_embeddings=False)
+              tie_word_embeddings=False, **more)
 
 
 def bart(layers, hidden, heads, inner):
@@ -99,8 +136,13 @@ def modernbert(layers, hidden, heads, inner):
 
 
 PRESETS = {
+    "distilgpt2": t.GPT2Config(n_layer=6),
+    "starcoder2-3b": starcoder2(30, 3072, 24, 2, 12288),
+    "starcoder2-7b": starcoder2(32, 4608, 36, 4, 18432),
     "santacoder": bigcode(24, 2048, 16, 49280, 2048),
     "starcoder": bigcode(40, 6144, 48, 49152, 8192),
+    "llama-30b": llama(60, 6656, 52, 52, 17920, 32000),
+    "llama-65b": llama(80, 8192, 64, 64, 22016, 32000),
     "llama-2-7b": llama(32, 4096, 32, 32, 11008, 32000),
     "llama-2-13b": llama(40, 5120, 40, 40, 13824, 32000),
     "llama-2-70b": llama(80, 8192, 64, 8, 28672, 32000),
@@ -109,6 +151,23 @@ PRESETS = {
     "llama-3.1-405b": llama(126, 16384, 128, 8, 53248, 128256),
     "llama-3.2-1b": llama(16, 2048, 32, 8, 8192, 128256, True),
     "llama-3.2-3b": llama(28, 3072, 24, 8, 8192, 128256, True),
+    "codellama-7b": llama(32, 4096, 32, 32, 11008, 32016),
+    "codellama-13b": llama(40, 5120, 40, 40, 13824, 32016),
+    "codellama-34b": llama(48, 8192, 64, 8, 22016, 32000),
+    "yi-6b": llama(32, 4096, 32, 4, 11008, 64000),
+    "yi-1.5-9b": llama(48, 4096, 32, 4, 11008, 64000),
+    "yi-34b": llama(60, 7168, 56, 8, 20480, 64000),
+    "deepseek-llm-7b": llama(30, 4096, 32, 32, 11008, 102400),
+    "deepseek-llm-67b": llama(95, 8192, 64, 8, 22016, 102400),
+    "solar-10.7b": llama(48, 4096, 32, 8, 14336, 32000),
+    "granite-3.1-2b": llama(40, 2048, 32, 8, 8192, 49155, True,
+                            config=t.GraniteConfig),
+    "granite-3.1-8b": llama(40, 4096, 32, 8, 12800, 49155, True,
+                            config=t.GraniteConfig),
+    "stablelm-3b": llama(32, 2560, 32, 32, 6912, 50304,
+                         config=t.StableLmConfig),
+    "stablelm-2-1.6b": llama(24, 2048, 32, 32, 5632, 100352,
+                             config=t.StableLmConfig, use_qkv_bias=True),
     "tinyllama-1.1b": llama(22, 2048, 32, 4, 5632, 32000),
     "smollm2-135m": llama(30, 576, 9, 3, 1536, 49152, True),
     "smollm2-360m": llama(32, 960, 15, 5, 2560, 49152, True),
@@ -118,10 +177,23 @@ PRESETS = {
     "mistral-7b": llama(32, 4096, 32, 8, 14336, 32768, config=t.MistralConfig),
     "mistral-nemo-12b": llama(40, 5120, 32, 8, 14336, 131072,
                               config=t.MistralConfig, head_dim=128),
+    "ministral-8b": llama(36, 4096, 32, 8, 12288, 131072,
+                          config=t.MistralConfig, head_dim=128),
+    "codestral-22b": llama(56, 6144, 48, 8, 16384, 32768,
+                           config=t.MistralConfig),
+    "mistral-small-24b": llama(40, 5120, 32, 8, 32768, 131072,
+                               config=t.MistralConfig, head_dim=128),
+    "mistral-large-123b": llama(88, 12288, 96, 8, 28672, 32768,
+                                config=t.MistralConfig),
     "mixtral-8x7b": llama(32, 4096, 32, 8, 14336, 32000,
                           config=t.MixtralConfig, num_local_experts=8),
     "mixtral-8x22b": llama(56, 6144, 48, 8, 16384, 32000,
                            config=t.MixtralConfig, num_local_experts=8),
+    "qwen1.5-0.5b": qwen2(24, 1024, 16, 16, 2816, 151936, tied=True),
+    "qwen1.5-1.8b": qwen2(24, 2048, 16, 16, 5504, 151936),
+    "qwen1.5-4b": qwen2(40, 2560, 20, 20, 6912, 151936),
+    "qwen1.5-7b": qwen2(32, 4096, 32, 32, 11008, 151936),
+    "qwen1.5-14b": qwen2(40, 5120, 40, 40, 13696, 152064),
     "qwen2.5-0.5b": qwen2(24, 896, 14, 2, 4864, 151936, tied=True),
     "qwen2.5-1.5b": qwen2(28, 1536, 12, 2, 8960, 151936, tied=True),
     "qwen2.5-3b": qwen2(36, 2048, 16, 2, 11008, 151936, tied=True),
@@ -137,6 +209,10 @@ PRESETS = {
     "qwen3-32b": qwen3(64, 5120, 64, 8, 25600, 151936),
     "qwen3-30b-a3b": qwen3_moe(48, 2048, 32, 4, 6144, 151936, inner=768),
     "qwen3-235b-a22b": qwen3_moe(94, 4096, 64, 4, 12288, 151936, inner=1536),
+    "qwen3-coder-480b-a35b": llama(62, 6144, 96, 8, 8192, 151936,
+                                   config=t.Qwen3MoeConfig, head_dim=128,
+                                   num_experts=160, num_experts_per_tok=8,
+                                   moe_intermediate_size=2560),
     "qwen1.5-moe-a2.7b": llama(24, 2048, 16, 16, 5632, 151936,
                                config=t.Qwen2MoeConfig, num_experts=60,
                                num_experts_per_tok=4,
@@ -150,10 +226,37 @@ PRESETS = {
                         config=t.Gemma2Config),
     "gemma-2-27b": gemma(46, 4608, 32, 16, 36864, 256000, head=128,
                          config=t.Gemma2Config),
+    "gemma-3-270m": gemma(18, 640, 4, 1, 2048, 262144, head=256,
+                          config=t.Gemma3TextConfig),
+    "gemma-3-4b": gemma(34, 2560, 8, 4, 10240, 262208, head=256,
+                        config=t.Gemma3TextConfig),
+    "gemma-3-12b": gemma(48, 3840, 16, 8, 15360, 262208, head=256,
+                         config=t.Gemma3TextConfig),
+    "gemma-3-27b": gemma(62, 5376, 32, 16, 21504, 262208, head=128,
+                         config=t.Gemma3TextConfig),
     "gemma-3-1b": gemma(26, 1152, 4, 1, 6912, 262144, head=256,
                         config=t.Gemma3TextConfig),
     "phi-3-mini": llama(32, 3072, 32, 32, 8192, 32064, config=t.Phi3Config),
+    "phi-1.5": phi(24, 2048, 32, 8192),
+    "phi-2": phi(32, 2560, 32, 10240),
+    "phi-4-mini": llama(32, 3072, 24, 8, 8192, 200064, True,
+                        config=t.Phi3Config),
     "phi-4": llama(40, 5120, 40, 10, 17920, 100352, config=t.Phi3Config),
+    "olmo-1b": llama(16, 2048, 16, 16, 8192, 50304, True,
+                     config=t.OlmoConfig),
+    "olmo-7b": llama(32, 4096, 32, 32, 11008, 50304, config=t.OlmoConfig),
+    "olmo-2-1b": llama(16, 2048, 16, 16, 8192, 100352, config=t.Olmo2Config),
+    "olmo-2-13b": llama(40, 5120, 40, 40, 13824, 100352,
+                        config=t.Olmo2Config),
+    "olmo-2-32b": llama(64, 5120, 40, 8, 27648, 100352, config=t.Olmo2Config),
+    "olmoe-1b-7b": llama(16, 2048, 16, 16, 1024, 50304, config=t.OlmoeConfig,
+                         num_experts=64, num_experts_per_tok=8),
+    "glm-4-9b": llama(40, 4096, 32, 2, 13696, 151552, config=t.GlmConfig,
+                      head_dim=128, attention_bias=True),
+    "glm-4.5-air": glm_moe(46, 4096, 96, 8, 10944, 151552, dense=1,
+                           experts=128, inner=1408, norm=False),
+    "glm-4.5": glm_moe(92, 5120, 96, 8, 12288, 151552, dense=3, experts=160,
+                       inner=1536, norm=True),
     "olmo-2-7b": llama(32, 4096, 32, 32, 11008, 100352,
                        config=t.Olmo2Config),
     "deepseek-v2-lite": deepseek(t.DeepseekV2Config, 27, 2048, 16, 16, 10944,
@@ -165,18 +268,50 @@ PRESETS = {
     "deepseek-v3": deepseek(t.DeepseekV3Config, 61, 7168, 128, 128, 18432,
                             129280, q_rank=1536, experts=256, per_token=8,
                             inner=2048, shared=1, dense=3),
+    "kimi-k2": deepseek(t.DeepseekV3Config, 61, 7168, 64, 64, 18432, 163840,
+                        q_rank=1536, experts=384, per_token=8, inner=2048,
+                        shared=1, dense=1),
     "gpt-oss-20b": gpt_oss(24, 32),
     "gpt-oss-120b": gpt_oss(36, 128),
+    "gpt-j-6b": t.GPTJConfig(n_layer=28, n_embd=4096, n_head=16,
+                             vocab_size=50400),
+    "pythia-70m": neox(6, 512, 8, 2048, 50304),
+    "pythia-160m": neox(12, 768, 12, 3072, 50304),
+    "pythia-410m": neox(24, 1024, 16, 4096, 50304),
+    "pythia-1b": neox(16, 2048, 8, 8192, 50304),
+    "pythia-1.4b": neox(24, 2048, 16, 8192, 50304),
+    "pythia-2.8b": neox(32, 2560, 32, 10240, 50304),
+    "pythia-12b": neox(36, 5120, 40, 20480, 50688),
     "pythia-6.9b": neox(32, 4096, 32, 16384),
     "gpt-neox-20b": neox(44, 6144, 64, 24576),
     "falcon-7b": t.FalconConfig(num_hidden_layers=32, hidden_size=4544,
                                 num_attention_heads=71, vocab_size=65024),
+    "falcon-40b": t.FalconConfig(num_hidden_layers=60, hidden_size=8192,
+                                 num_attention_heads=128, num_kv_heads=8,
+                                 new_decoder_architecture=True,
+                                 vocab_size=65024),
+    "bloom-560m": bloom(24, 1024, 16),
+    "bloom-1b1": bloom(24, 1536, 16),
+    "bloom-1b7": bloom(24, 2048, 16),
+    "bloom-3b": bloom(30, 2560, 32),
+    "bloom-7b1": bloom(30, 4096, 32),
+    "bloom-176b": bloom(70, 14336, 112),
     "mpt-7b": t.MptConfig(d_model=4096, n_heads=32, n_layers=32,
                           vocab_size=50432),
     "opt-125m": opt(12, 768, 12),
     "opt-350m": opt(24, 1024, 16, 512, do_layer_norm_before=False),
     "opt-1.3b": opt(24, 2048, 32),
+    "opt-2.7b": opt(32, 2560, 32),
     "opt-6.7b": opt(32, 4096, 32),
+    "opt-13b": opt(40, 5120, 40),
+    "opt-30b": opt(48, 7168, 56),
+    "opt-66b": opt(64, 9216, 72),
+    "bert-base-multilingual-cased": bert(t.BertConfig, 12, 768, 12, 119547),
+    "minilm-l6-h384": bert(t.BertConfig, 6, 384, 12, 30522),
+    "distilroberta-base": roberta(6, 768, 12, 50265),
+    "xlm-roberta-base": roberta(12, 768, 12, 250002),
+    "xlm-roberta-large": roberta(24, 1024, 16, 250002),
+    "distilbert-base-cased": t.DistilBertConfig(vocab_size=28996),
     "electra-small": electra(12, 256, 4, 128),
     "electra-base": electra(12, 768, 12, 768),
     "electra-large": electra(24, 1024, 16, 1024),
@@ -185,6 +320,14 @@ PRESETS = {
     "t5-small": t5(6, 512, 8, 2048),
     "t5-base": t5(12, 768, 12, 3072),
     "t5-large": t5(24, 1024, 16, 4096),
+    "t5-3b": t5(24, 1024, 32, 16384, d_kv=128),
+    "t5-11b": t5(24, 1024, 128, 65536, d_kv=128),
+    "t5-v1.1-small": t5_gated(8, 512, 6, 1024),
+    "t5-v1.1-xl": t5_gated(24, 2048, 32, 5120),
+    "t5-v1.1-xxl": t5_gated(24, 4096, 64, 10240),
+    "mt5-small": t5_gated(8, 512, 6, 1024, vocab_size=250112),
+    "mt5-base": t5_gated(12, 768, 12, 2048, vocab_size=250112),
+    "mt5-large": t5_gated(24, 1024, 16, 2816, vocab_size=250112),
     "t5-v1.1-base": t5_gated(12, 768, 12, 2048),
     "t5-v1.1-large": t5_gated(24, 1024, 16, 2816),
     "bart-base": bart(6, 768, 12, 3072),
@@ -195,7 +338,8 @@ PRESETS = {
 def head(config):
     if config.is_encoder_decoder:
         return t.AutoModelForSeq2SeqLM
-    if config.model_type in ("electra", "modernbert"):
+    if config.model_type in ("bert", "distilbert", "electra", "modernbert",
+                             "roberta"):
         return t.AutoModelForSequenceClassification
     return t.AutoModelForCausalLM
 
