@@ -9,7 +9,8 @@ KernelList ExpandKernels(const Workload& workload) {
   return internal::PassKernels(workload).Expand();
 }
 
-int64_t StepModelFlops(const Workload& workload) {
+int64_t MicroBatchModelFlops(const Workload& workload) {
+  if (workload.work == Work::kForward) return ForwardModelFlops(workload);
   // In full training every product of the forward pass has two in the backward.
   if (workload.trainable.everything()) return 3 * ForwardModelFlops(workload);
   // Nothing recomputed: neither checkpointed blocks nor flash's scores.
@@ -22,6 +23,10 @@ int64_t StepModelFlops(const Workload& workload) {
   const KernelList list = ExpandKernels(passes);
   return list.Counts(Phase::kForward).matrix_flops +
          list.Counts(Phase::kBackward).matrix_flops;
+}
+
+int64_t StepModelFlops(const Workload& workload) {
+  return workload.accumulation * MicroBatchModelFlops(workload);
 }
 
 int64_t ForwardModelFlops(const Workload& workload) {

@@ -18,14 +18,17 @@ namespace trainfare::model {
 // optimizer step. The workload must have passed Validate().
 KernelList ExpandKernels(const Workload& workload);
 
-// FLOPs of all matrix products of one forward pass, counted once: the "model
-// FLOPs" of one micro-batch; a training step is three times this per
-// micro-batch, whatever is recomputed.
+// FLOPs of all matrix products of one micro-batch's forward pass, counted once:
+// its "model FLOPs".
 int64_t ForwardModelFlops(const Workload& workload);
 
-// The same of forward and backward of one micro-batch as far as weights train:
-// three forward passes in full training, less where gradients of frozen weights
-// are not computed.
+// The same of what the workload runs of one micro-batch: the forward pass
+// alone, or the backward pass, too, as far as weights train. That is three
+// forward passes in full training, whatever is recomputed, and less where
+// gradients of frozen weights are not computed.
+int64_t MicroBatchModelFlops(const Workload& workload);
+
+// The same of a step's micro-batches together.
 int64_t StepModelFlops(const Workload& workload);
 
 }  // namespace trainfare::model

@@ -42,6 +42,9 @@ inline constexpr auto kWords<MemoryMoment> = Words<MemoryMoment>(
      {MemoryMoment::kBackwardEnd, "end of the backward pass"},
      {MemoryMoment::kOptimizerStep, "optimizer step"}});
 
+// The term of MemorySurroundings::context.
+inline constexpr std::string_view kFrameworkContext = "framework context";
+
 struct MemoryEstimate {
   MemoryMoment moment = MemoryMoment::kBackwardStart;
   std::vector<MemoryTerm> terms;  // that are not zero; add up to total()
@@ -54,6 +57,8 @@ struct MemoryEstimate {
   Bytes<> in_gaps;
 
   Bytes<> total() const;
+  // What the framework's allocator counts, which does not see its context.
+  Bytes<> without_context() const { return total() - Of(kFrameworkContext); }
   Bytes<> Of(std::string_view name) const;  // 0 when there is no such term
 };
 

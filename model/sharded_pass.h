@@ -17,12 +17,6 @@
 
 namespace trainfare::model {
 
-// What a gather or sum of a unit costs whose computation is over before the
-// next is issued: PyTorch's FSDP waits for gathers to end before it issues more
-// (limit_all_gathers), and its own host time between them hides nothing. Read
-// off adapters over two A100s, 0.29 to 0.42 ms (docs/models/sharding.md).
-inline constexpr Seconds<> kSmallUnitTime{0.3e-3};
-
 // A transfer by itself, and while the ranks compute; 0: there is none.
 template <class T>
 struct TransferTime {

@@ -118,6 +118,16 @@ int64_t AdapterUnits(const Workload& w) {
          kMatrices * a.layers * std::max<int64_t>(0, joined - 1);
 }
 
+int64_t ExpertModules(const Workload& w) {
+  if (w.parallel.shard != Shard::kZero3 ||
+      RulesOf(w).experts != ExpertKernels::kLoop) {
+    return 0;
+  }
+  const Architecture& a = w.architecture;
+  const int64_t matrices = a.gated ? 3 : 2;
+  return a.expert_layers() * a.experts * matrices;
+}
+
 bool GathersInFp8(const Workload& w) {
   return w.precision == Precision::kFp8 && w.fp8.gathered;
 }

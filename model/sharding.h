@@ -47,6 +47,11 @@ ShardUnits ShardUnitsOf(const Workload& workload);
 // summed where it is used (Trainable::adapters_as_units).
 int64_t AdapterUnits(const Workload& workload);
 
+// Matrices of experts that run one after another, each a module of its own that
+// is gathered where it is called (DeepSpeed's kZero3; PyTorch's FSDP gathers
+// whole blocks).
+int64_t ExpertModules(const Workload& workload);
+
 // Whether matrices of the blocks are gathered in 8 bits.
 bool GathersInFp8(const Workload& workload);
 

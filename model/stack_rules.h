@@ -93,7 +93,7 @@ struct StackRules {
   bool shifts_logits = false;   // copies them in fp32 without the last position
   bool fuses_loss = false;      // one kernel; its gradient replaces the logits
   // Of a loss it keeps the logits as they are and a sum a row, of which it makes
-  // the gradient, not log-probabilities (Inductor fuses the casts and the
+  // the gradient, not log-probabilities (Inductor and XLA fuse the casts and the
   // softmax into both passes).
   bool keeps_row_sums = false;
   ExpertKernels experts = ExpertKernels::kGrouped;
@@ -164,7 +164,8 @@ inline constexpr std::array kStackRules = {
                .block = BlockKernels::kCompiled,
                .pads_products = true,
                .launches = Launches::kByGraph,
-               .slower_kernels = true},
+               .slower_kernels = true,
+               .keeps_row_sums = true},
     // Hsu et al. 2024 (Liger Kernel) in an eager model.
     StackRules{.fusion = Fusion::kLiger,
                .eager_outside = true,

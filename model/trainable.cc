@@ -242,6 +242,11 @@ int64_t BlocksComputedAgain(const Workload& w) {
   return w.checkpointed_blocks > 0 ? std::min(w.checkpointed_blocks, all) : all;
 }
 
+bool AllBlocksComputedAgain(const Workload& w) {
+  const int64_t again = BlocksComputedAgain(w);
+  return again > 0 && again == LayersWithBackward(w);
+}
+
 bool BaseInFp8(const Workload& w) {
   return w.trainable.base_bits == 8 && w.precision == Precision::kFp8;
 }

@@ -68,6 +68,7 @@ int64_t LayersWithBackward(const Workload& workload);
 
 // The lowest of these, which are computed again in the backward pass.
 int64_t BlocksComputedAgain(const Workload& workload);
+bool AllBlocksComputedAgain(const Workload& workload);
 
 // Whether a frozen base in 8 bits is what products in 8 bits take, so that none
 // of it is widened or cast (fp8_params of NVIDIA's NeMo).

@@ -239,8 +239,7 @@ std::optional<JoinedDevices> FittableOver(const Device& device,
   }
   try {
     JoinedDevices joined = JoinedBy(device, observation);
-    HostPathOf(observation.workload.parallel, joined, device);
-    RequireAlikeGroups(observation.workload.parallel, joined);
+    RequireJoinable(observation.workload.parallel, joined, device);
     return joined;
   } catch (const InputError&) {
     return std::nullopt;
@@ -287,8 +286,10 @@ std::optional<model::HostPath<double>> HostPathOf(
                                  joined.devices_of_host()};
 }
 
-void RequireAlikeGroups(const model::Parallel& parallel,
-                        const JoinedDevices& joined) {
+void RequireJoinable(const model::Parallel& parallel,
+                     const JoinedDevices& joined,
+                     const Device& device) {
+  HostPathOf(parallel, joined, device);
   const int64_t shards = model::ShardsOf(parallel);
   const int64_t local = joined.devices_of_host();
   if (shards == 1 || shards % local == 0 || local % shards == 0) return;

@@ -100,10 +100,12 @@ std::optional<model::HostPath<double>> HostPathOf(
     const JoinedDevices& joined,
     const hardware::Device& device);
 
-// Throws InputError where shards are neither whole hosts of a copy nor a part of
-// a host that others of its size fill.
-void RequireAlikeGroups(const model::Parallel& parallel,
-                        const JoinedDevices& joined);
+// Throws InputError where a job cannot lie over them so: HostPathOf() has no
+// way, or shards are neither whole hosts of a copy nor a part of a host that
+// others of its size fill.
+void RequireJoinable(const model::Parallel& parallel,
+                     const JoinedDevices& joined,
+                     const hardware::Device& device);
 
 // What rows over several devices may say beside the device's own parameters, as
 // parameters of the same fit (docs/models/data_parallel.md):

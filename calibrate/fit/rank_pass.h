@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/catalog/kind_facts.h"
 #include "hardware/models/step_time.h"
 #include "model/activations.h"
 #include "model/data_parallel.h"
@@ -175,7 +176,7 @@ class SharedPasses {
     if (brings_) {
       Add("forward",
           model::OverlapGathered(Forward(alone), network_.speed),
-          SmallTransfers(1),
+          SmallTransfers(1, 1),
           passes,
           added);
     }
@@ -197,7 +198,8 @@ class SharedPasses {
     Add("backward",
         brings_ ? model::OverlapGathered(backward, network_.speed)
                 : model::OverlapSummed(backward, network_.speed),
-        SmallTransfers(w_.gradient_checkpointing ? 3 : 2),
+        SmallTransfers(w_.gradient_checkpointing ? 3 : 2,
+                       w_.gradient_checkpointing ? 2 : 1),
         sums,
         added);
     const bool sends =
@@ -414,11 +416,16 @@ class SharedPasses {
     return tasks;
   }
 
-  // Of units too small to hide any, each sent so many times.
-  model::Seconds<> SmallTransfers(int64_t times) const {
+  // Of units too small to hide any, adapters and matrices of experts, each sent
+  // so many times.
+  model::Seconds<> SmallTransfers(int64_t of_adapters,
+                                  int64_t of_experts) const {
     if (groups_.shards == 1) return {};
-    return model::kSmallUnitTime *
-           static_cast<double>(times * model::AdapterUnits(w_));
+    const hardware::HostFacts& facts = hardware::FactsOfHosts();
+    return facts.small_unit *
+               static_cast<double>(of_adapters * model::AdapterUnits(w_)) +
+           facts.expert_matrix *
+               static_cast<double>(of_experts * model::ExpertModules(w_));
   }
 
   void Add(std::string_view part,

@@ -180,6 +180,8 @@ HostFacts ReadHosts(const Reader& hosts) {
   read.copy_share_sigma = hosts.Number("copy_share_sigma", 0.0, 3.0);
   read.update = hosts.Bandwidth("update");
   read.update_sigma = hosts.Number("update_sigma", 0.0, 3.0);
+  read.small_unit = hosts.Time("small_unit");
+  read.expert_matrix = hosts.Time("expert_matrix");
   return read;
 }
 

@@ -104,6 +104,10 @@ struct HostFacts {
   // that may be off, as the standard deviation of its logarithm.
   model::BytesPerSecond<> update;
   double update_sigma = 0;
+  // Exposed by each gather or sum of a unit too small to hide any, and by each
+  // matrix of an expert that is gathered when it is called.
+  model::Seconds<> small_unit;
+  model::Seconds<> expert_matrix;
 };
 
 const HostFacts& FactsOfHosts();  // read once

@@ -21,9 +21,8 @@ double GapsOf(const Device& device, const model::Workload& w) {
       w.stack.fusion == model::Fusion::kXla) {
     return 0.0;
   }
-  const int64_t again = model::BlocksComputedAgain(w);
-  const bool all = again > 0 && again == model::LayersWithBackward(w);
-  return all ? FactsOfGpus().memory_gaps_anew : FactsOfGpus().memory_gaps;
+  return model::AllBlocksComputedAgain(w) ? FactsOfGpus().memory_gaps_anew
+                                          : FactsOfGpus().memory_gaps;
 }
 
 }  // namespace
@@ -48,8 +47,7 @@ MemoryPlan PlanMemory(const Device& device,
     MemoryPlan planned = KindOf(device).plan_memory(
         device, held, SurroundingsOf(device, devices), capacity, memory);
     model::MemoryEstimate& needed = planned.needed;
-    needed.in_gaps = (needed.total() - needed.Of("framework context")) *
-                     GapsOf(device, held);
+    needed.in_gaps = needed.without_context() * GapsOf(device, held);
     return planned;
   };
   if (!device.inference_only) return plan(workload);

@@ -230,7 +230,7 @@ Moment RankMemory::ForwardPass() const {
             {"activations", Size(ForwardTransients(w_))},
             {"logits", Size(LogitBytes(w_))},
             {"workspace", surroundings_.workspace},
-            {"framework context", surroundings_.context}}}};
+            {kFrameworkContext, surroundings_.context}}}};
 }
 
 // A first micro-batch makes its gradients layer by layer, while activations go;
@@ -300,7 +300,7 @@ Moment RankMemory::DuringBackward(MemoryMoment moment,
             {"logits", Size(passing.logits)},
             {"backward transients", Size(passing.transients)},
             {"workspace", surroundings_.workspace},
-            {"framework context", surroundings_.context}}}};
+            {kFrameworkContext, surroundings_.context}}}};
 }
 
 Moment RankMemory::BackwardEnd() const {
@@ -323,7 +323,7 @@ Moment RankMemory::BackwardEnd() const {
             {"backward transients",
              Size(2 * w_.tokens() * a.hidden * BytesOfWideResult(w_))},
             {"workspace", surroundings_.workspace},
-            {"framework context", surroundings_.context}}}};
+            {kFrameworkContext, surroundings_.context}}}};
 }
 
 Moment RankMemory::OptimizerStep() const {
@@ -336,7 +336,7 @@ Moment RankMemory::OptimizerStep() const {
             {"unscaled gradients", Size(WidenedBytes())},
             {"optimizer temporaries", Size(temporaries_)},
             {"workspace", surroundings_.workspace},
-            {"framework context", surroundings_.context}}}};
+            {kFrameworkContext, surroundings_.context}}}};
 }
 
 Bytes<> RankMemory::OfOtherStreams(const MemoryEstimate& moment) const {

@@ -247,9 +247,10 @@ void AddNotes(const std::vector<Candidate>& candidates,
         scenario.workload.batch));
   }
   if (!scenario.extras.start_up) {
-    const bool compiled =
-        scenario.workload.stack.fusion == model::Fusion::kCompiled &&
-        !scenario.extras.warm_cache;
+    const bool compiled = std::any_of(
+        candidates.begin(), candidates.end(), [](const Candidate& c) {
+          return c.job && c.job->compiles_at_start;
+        });
     report.notes.emplace_back(StartUpNote(true, compiled),
                               Caution::kStartUpAssumed);
   }

@@ -77,8 +77,7 @@ const calibrate::RankMessages& DeviceMemo::Messages(
 
 int64_t DeviceMemo::ModelFlops(const model::Workload& workload) {
   return AnswerTo(OfOneRank(workload), model_flops_, [](const auto& one) {
-    return one.work == model::Work::kForward ? model::ForwardModelFlops(one)
-                                             : model::StepModelFlops(one);
+    return model::MicroBatchModelFlops(one);
   });
 }
 

@@ -66,18 +66,30 @@ void EstimateEnergy(const calibrate::Predictor& predictor, JobEstimate& job) {
   if (idle) {
     *job.energy +=
         *idle * job.run.total() * static_cast<double>(job.idle_devices);
+    job.resting_power = *idle * (static_cast<double>(job.devices) /
+                                     static_cast<double>(job.ranks_per_device) +
+                                 static_cast<double>(job.idle_devices));
   }
 }
 
 std::optional<EnergyRange> EnergyRangeOf(const JobEstimate& job) {
   if (!job.energy || job.energy_is_bound) return std::nullopt;
-  const Seconds<> total = job.run.total();
+  const model::Joules<> resting = std::min(
+      *job.energy, job.resting_power * (job.run.total() - job.run.stepping()));
+  const model::Joules<> stepping = *job.energy - resting;
   const auto factor = [&job](double of_time) {
     return std::exp(std::hypot(
         std::log(of_time), calibrate::kNormalQuantile90 * job.power_log_sigma));
   };
-  return EnergyRange{*job.energy * (1.0 / factor(total / job.run_low)),
-                     *job.energy * factor(job.run_high / total)};
+  const auto both = [&job](model::Joules<> of_steps, Seconds<> open) {
+    return model::Joules<>(
+        std::hypot(of_steps.base(), (job.resting_power * open).base()));
+  };
+  const model::Joules<> below = both(
+      stepping * (1.0 - 1.0 / factor(job.step.low_factor)), job.open_below);
+  const model::Joules<> above =
+      both(stepping * (factor(job.step.high_factor) - 1.0), job.open_above);
+  return EnergyRange{*job.energy - below, *job.energy + above};
 }
 
 }  // namespace trainfare::scenarios

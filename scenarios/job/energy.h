@@ -20,12 +20,13 @@ std::optional<calibrate::PowerAnswer> StepPower(
     const StepEstimate& step);
 
 // Fills in the energy of a job whose step and run are estimated: nothing where
-// the device's power is not published. What was measured
-// of it is in the predictor's fit. docs/models/energy.md
+// the device's power is not published. What was measured of it is in the
+// predictor's fit. docs/models/energy.md
 void EstimateEnergy(const calibrate::Predictor& predictor, JobEstimate& job);
 
-// The 80 % interval of an energy: of the time that it is drawn for, and of the
-// power. nullopt where there is none, or an upper bound alone.
+// The 80 % interval of an energy: of the steps' time and power, and, at the
+// devices' power at rest, of other times that the scenario leaves open. nullopt
+// where there is none, or an upper bound alone. docs/models/energy.md
 struct EnergyRange {
   model::Joules<> low;
   model::Joules<> high;

@@ -185,8 +185,7 @@ JobEstimate Begin(const Scenario& scenario,
   job.workload = scenario.workload;
   job.workload.parallel =
       model::OverDevices(scenario.workload.parallel, cluster.devices);
-  calibrate::HostPathOf(job.workload.parallel, cluster, device);
-  calibrate::RequireAlikeGroups(job.workload.parallel, cluster);
+  calibrate::RequireJoinable(job.workload.parallel, cluster, device);
   if (cluster.devices_per_chip > 1 &&
       model::ShardsOf(job.workload.parallel) > 1) {
     throw InputError(fmt::format(
@@ -195,6 +194,7 @@ JobEstimate Begin(const Scenario& scenario,
         cluster.chip,
         model::ToText(job.workload.parallel.shard)));
   }
+  job.compiles_at_start = CompilesAtStart(scenario, device);
   job.devices = cluster.devices;
   job.ranks_per_device = cluster.ranks_per_device();
   job.idle_devices = cluster.idle_devices;
@@ -384,21 +384,25 @@ void BoundRun(const Scenario& scenario,
   const Seconds<> stepping = job.run.stepping();
   const OpenTime compiling = CompilingTime(scenario, device, job);
   const Seconds<> total = job.run.total();
+  const auto add = [&job](const OpenTime& one, double times) {
+    const auto both = [times](Seconds<> a, Seconds<> b) {
+      return Seconds<>(std::hypot(a.base(), times * b.base()));
+    };
+    job.open_below = both(job.open_below, one.usual - one.low);
+    job.open_above = both(job.open_above, one.high - one.usual);
+  };
+  add(open.start_up, 1.0);
+  add(compiling, 1.0);
+  add(open.checkpoint, static_cast<double>(scenario.epochs));
   // Of the steps by these factors; what is open reaches so many times as far
   // as in an 80 % interval.
   const auto bounds = [&](double low, double high, double times_open) {
-    double below = std::pow((stepping * (1.0 - low)).base(), 2.0);
-    double above = std::pow((stepping * (high - 1.0)).base(), 2.0);
-    const auto add = [&](const OpenTime& one, double times) {
-      below += std::pow(times * (one.usual - one.low).base(), 2.0);
-      above += std::pow(times * (one.high - one.usual).base(), 2.0);
-    };
-    add(open.start_up, times_open);
-    add(compiling, times_open);
-    add(open.checkpoint, times_open * static_cast<double>(scenario.epochs));
+    const Seconds<> below(std::hypot((stepping * (1.0 - low)).base(),
+                                     times_open * job.open_below.base()));
+    const Seconds<> above(std::hypot((stepping * (high - 1.0)).base(),
+                                     times_open * job.open_above.base()));
     // Nothing takes less than no time.
-    return std::pair{std::max(Seconds<>(), total - Seconds<>(std::sqrt(below))),
-                     total + Seconds<>(std::sqrt(above))};
+    return std::pair{std::max(Seconds<>(), total - below), total + above};
   };
   const StepEstimate& step = job.step;
   std::tie(job.run_low, job.run_high) =

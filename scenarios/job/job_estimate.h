@@ -108,6 +108,7 @@ struct JobEstimate {
   // its kind a shape, where that is known.
   bool compile_known = false;
   std::optional<model::Seconds<>> longest_compile;
+  bool compiles_at_start = false;  // its graphs (scenarios/job/open_times.h)
   // Whether start-up was said; else it is as usual
   // (scenarios/job/open_times.h).
   bool start_up_known = true;
@@ -130,6 +131,10 @@ struct JobEstimate {
   model::RunTimes run;
   model::Seconds<> run_low;  // the 80 % interval
   model::Seconds<> run_high;
+  // Of the interval, how far times besides steps that the scenario leaves open
+  // may lie from what the run counts.
+  model::Seconds<> open_below;
+  model::Seconds<> open_above;
   model::Seconds<> run_low_95;
   model::Seconds<> run_high_95;
   double samples_per_second = 0;
@@ -150,6 +155,8 @@ struct JobEstimate {
   std::optional<model::Joules<>> energy;
   bool energy_is_bound = false;
   double power_log_sigma = 0;  // standard deviation of the log of mean power
+  // Of all devices of the job while no step runs, where idle power is known.
+  model::Watts<> resting_power;
 };
 
 }  // namespace trainfare::scenarios

@@ -55,10 +55,7 @@ double StepSamples(const AskedJob& asked) {
 }
 
 double StepFlops(const AskedJob& asked) {
-  const model::Workload& w = asked.estimate.workload;
-  return static_cast<double>(w.work == model::Work::kForward
-                                 ? model::ForwardModelFlops(w)
-                                 : model::StepModelFlops(w));
+  return static_cast<double>(model::StepModelFlops(asked.estimate.workload));
 }
 
 const calibrate::EngineProfile& Engines(const AskedJob& asked) {
@@ -158,8 +155,7 @@ PublishedAnswer MemoryUsed(const AskedJob& asked) {
 
 // The framework's own count: tensors, without the driver's context.
 PublishedAnswer PeakMemory(const AskedJob& asked) {
-  return Of(ToBytes(asked.estimate.memory.total() -
-                    asked.estimate.memory.Of("framework context")));
+  return Of(ToBytes(asked.estimate.memory.without_context()));
 }
 
 PublishedAnswer Launches(const AskedJob& asked) {

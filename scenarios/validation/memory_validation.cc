@@ -49,10 +49,9 @@ std::string_view ToText(MemoryFigure figure) {
 // What of a plan a figure counts. The context is of the driver and the
 // framework, which an allocator does not see.
 model::Bytes<> Counted(const hardware::MemoryPlan& plan, MemoryFigure figure) {
-  model::Bytes<> counted = plan.needed.total();
-  if (figure != MemoryFigure::kUsed) {
-    counted -= plan.needed.Of("framework context");
-  }
+  model::Bytes<> counted = figure == MemoryFigure::kUsed
+                               ? plan.needed.total()
+                               : plan.needed.without_context();
   if (figure != MemoryFigure::kAllocated) {
     counted += plan.needed.of_other_streams + plan.needed.in_gaps;
   }

@@ -257,6 +257,22 @@ TEST_CASE("adapters that are units of their own") {
   CHECK(AdapterUnits(w) == 0);
 }
 
+TEST_CASE("experts that are gathered one by one") {
+  Workload w = ShardedLlama(Shard::kZero3);
+  CHECK(ExpertModules(w) == 0);
+  w.architecture = FindArchitecture("qwen1.5-moe-a2.7b");
+  w.stack.fusion = Fusion::kEager;
+  CHECK(ExpertModules(w) == 24 * 60 * 3);
+  // The first of DeepSeek-V2-Lite's blocks is dense.
+  w.architecture = FindArchitecture("deepseek-v2-lite");
+  CHECK(ExpertModules(w) == 26 * 64 * 3);
+  w.parallel.shard = Shard::kFsdp;
+  CHECK(ExpertModules(w) == 0);
+  w.parallel.shard = Shard::kZero3;
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(ExpertModules(w) == 0);
+}
+
 // PyTorch's FSDP holds on to the inputs of frozen blocks that are computed
 // again, and to the gradients of these, until the backward pass ends.
 TEST_CASE("inputs of frozen blocks stand under FSDP") {

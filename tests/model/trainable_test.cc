@@ -373,6 +373,12 @@ TEST_CASE("blocks that are computed again pass forward once more each") {
 TEST_CASE("model FLOPs of a step are three forward passes, or what trains") {
   Workload w = BertToTrain();
   CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));
+  w.accumulation = 4;
+  CHECK(MicroBatchModelFlops(w) == 3 * ForwardModelFlops(w));
+  CHECK(StepModelFlops(w) == 4 * 3 * ForwardModelFlops(w));
+  w.work = Work::kForward;
+  CHECK(StepModelFlops(w) == 4 * ForwardModelFlops(w));
+  w = BertToTrain();
   w.trainable.frozen_layers = 12;
   CHECK(StepModelFlops(w) ==
         MatrixFlops(w, Phase::kForward) + MatrixFlops(w, Phase::kBackward));

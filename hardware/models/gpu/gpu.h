@@ -117,35 +117,43 @@ inline GpuRates RatesOf(const Device& device,
 class GpuKernelRates {
  public:
   GpuKernelRates(const Device& device, const model::Workload& workload)
-      : most_(RatesOf(device,
-                      model::OutsideBlockProducts(workload.precision),
-                      model::RulesOf(workload).pads_products)),
+      : others_(RatesOf(device,
+                        model::OutsideBlockProducts(workload.precision),
+                        model::RulesOf(workload).pads_products)),
         // Libraries of 8 bits refuse rows that are not aligned.
         eight_bits_(workload.precision == model::Precision::kFp8
                         ? RatesOf(device, workload.precision, true)
-                        : most_) {
+                        : others_) {
     const bool of_libtorch = model::RulesOf(workload).synchronous_attention;
     if (device.generation && of_libtorch) {
-      most_.attention = device.generation->synchronous;
+      others_.attention = device.generation->synchronous;
     }
     if (workload.stack.attention == model::Attention::kFlash1) {
-      most_.attention *= FactsOfGpus().flash_1_share;
+      others_.attention *= FactsOfGpus().flash_1_share;
     }
     attention_ = of_libtorch && workload.precision == model::Precision::kTf32 &&
                          device.peak.fp32
                      ? RatesOf(device, model::Precision::kFp32, true)
-                     : most_;
+                     : others_;
+  }
+  // Of one thing for each of the three, that which a kernel goes by.
+  template <class Each>
+  static Each& Among(const model::Kernel& kernel,
+                     Each& others,
+                     Each& eight_bits,
+                     Each& attention) {
+    if (kernel.eight_bits) return eight_bits;
+    return kernel.kind == model::KernelKind::kAttention ? attention : others;
   }
   const GpuRates& Of(const model::Kernel& kernel) const {
-    if (kernel.eight_bits) return eight_bits_;
-    return kernel.kind == model::KernelKind::kAttention ? attention_ : most_;
+    return Among(kernel, others_, eight_bits_, attention_);
   }
-  const GpuRates& most() const { return most_; }
+  const GpuRates& others() const { return others_; }
   const GpuRates& eight_bits() const { return eight_bits_; }
   const GpuRates& attention() const { return attention_; }
 
  private:
-  GpuRates most_;
+  GpuRates others_;
   GpuRates eight_bits_;
   GpuRates attention_;
 };
@@ -454,12 +462,11 @@ StepTime<T> GpuStepSlowed(const Device& device,
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
   const GpuKernelRates rates(device, workload);
   const GpuTerms<T> terms(device, p);
-  GpuProducts<T> most(rates.most(), terms, p);
+  GpuProducts<T> others(rates.others(), terms, p);
   GpuProducts<T> eight_bits(rates.eight_bits(), terms, p);
   GpuProducts<T> attention(rates.attention(), terms, p);
   const auto products_of = [&](const model::Kernel& kernel) -> auto& {
-    if (kernel.eight_bits) return eight_bits;
-    return kernel.kind == model::KernelKind::kAttention ? attention : most;
+    return GpuKernelRates::Among(kernel, others, eight_bits, attention);
   };
   const model::StackRules& stack = model::RulesOf(workload);
   const model::Seconds<T> launch(LaunchTime<T>(stack.launches, p));
@@ -521,7 +528,7 @@ inline ParameterSet GpuParametersOfStep(const Device& device,
     set.reset(efficiency);
   }
   const GpuKernelRates rates(device, workload);
-  set.set(rates.most().efficiency);
+  set.set(rates.others().efficiency);
   set.set(rates.eight_bits().efficiency);
   set.set(rates.attention().efficiency);
   const model::StackRules& stack = model::RulesOf(workload);

@@ -219,6 +219,8 @@ TEST_CASE("a network is no faster than the links that lead to it") {
 }
 
 TEST_CASE("copies lie over whole hosts, or several in one") {
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
   JoinedDevices joined;
   joined.devices = 24;
   joined.hosts = 3;
@@ -227,11 +229,11 @@ TEST_CASE("copies lie over whole hosts, or several in one") {
   parallel.shard = model::Shard::kZero3;
   for (const int64_t copies : {1, 3, 6, 12}) {
     parallel.replicate = copies;
-    CHECK_NOTHROW(RequireAlikeGroups(parallel, joined));
+    CHECK_NOTHROW(RequireJoinable(parallel, joined, device));
   }
   parallel.replicate = 2;
   CHECK_THROWS_WITH_AS(
-      RequireAlikeGroups(parallel, joined),
+      RequireJoinable(parallel, joined, device),
       "parallel.replicate: expected copies that lie over whole hosts of 8 "
       "devices, or several in one, got 2 of 12 devices each; hint: 1, 3, 6, 12",
       model::InputError);

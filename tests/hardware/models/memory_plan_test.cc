@@ -190,7 +190,7 @@ TEST_CASE("an allocator holds gaps beyond tensors, by hand") {
   w.precision = model::Precision::kBf16;
   const auto share = [&] {
     const model::MemoryEstimate needed = PlanMemory(device, w).needed;
-    return needed.in_gaps / (needed.total() - needed.Of("framework context"));
+    return needed.in_gaps / needed.without_context();
   };
   CHECK(share() == doctest::Approx(0.04));
   w.gradient_checkpointing = true;

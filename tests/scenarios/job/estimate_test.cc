@@ -364,11 +364,21 @@ TEST_CASE("an energy has an interval, of its power and its time") {
       EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
   const auto range = EnergyRangeOf(job);
   REQUIRE(range.has_value());
+  const double rest = ToWatts(*A100().idle_power);
+  const double resting = rest * ToSeconds(job.run.start_up);
+  const double of_steps = ToJoules(*job.energy) - resting;
   const double power = 1.2815515655446004 * 0.1;
-  const double time = std::log(job.run_high / job.run.total());
-  CHECK(range->high / *job.energy ==
-        doctest::Approx(std::exp(std::hypot(power, time))));
+  const double time = std::log(job.step.high_factor);
+  CHECK(ToJoules(range->high - *job.energy) ==
+        doctest::Approx(
+            std::hypot(of_steps * (std::exp(std::hypot(power, time)) - 1.0),
+                       rest * ToSeconds(job.open_above))));
   CHECK(range->low < *job.energy);
+  // Minutes that nothing runs in are no more than the board at rest.
+  JobEstimate open = job;
+  open.open_above = model::Second(3600.0);
+  CHECK(ToJoules(EnergyRangeOf(open)->high) <
+        ToJoules(range->high) + rest * 3600.0 + 1.0);
   JobEstimate bound = job;
   bound.energy_is_bound = true;
   CHECK_FALSE(EnergyRangeOf(bound).has_value());

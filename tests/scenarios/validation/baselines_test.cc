@@ -66,7 +66,7 @@ TEST_CASE("a roofline is the slower of products and memory, kernel by kernel") {
         flops / peak + bytes / device.memory_bandwidth.base());
   CHECK(model::ToSeconds(baselines.at_peak) ==
         doctest::Approx(
-            3.0 * static_cast<double>(model::StepModelFlops(workload)) / peak)
+            static_cast<double>(model::StepModelFlops(workload)) / peak)
             .epsilon(1e-12));
 }
 
