@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "model/error.h"
@@ -32,6 +32,72 @@ EngineProfile AsOfAll(EngineProfile of_part, int64_t parts) {
   return of_part;
 }
 
+// Figures with those that are left out.
+struct Sorted {
+  OwnFigures own;
+  std::map<std::string, int64_t> of_others;  // by the name of their device
+  int64_t of_several = 0;
+};
+
+Sorted SortFor(const hardware::Device& device,
+               const std::vector<Observation>& observations,
+               const std::vector<KernelObservation>& kernels,
+               const std::vector<EngineProfile>& profiles) {
+  Sorted sorted;
+  OwnFigures& own = sorted.own;
+  for (const Observation& measured : observations) {
+    const int64_t parts = PartsOf(device, measured.device);
+    if (parts == 0) {
+      ++sorted.of_others[measured.device];
+      continue;
+    }
+    const int64_t count = measured.device_count;
+    if (count > 1 && count % parts != 0) {
+      ++sorted.of_several;
+      continue;
+    }
+    Observation observation = AsOfAll(measured, parts);
+    if (observation.device_count == 1 &&
+        !model::Offloads(observation.workload.parallel)) {
+      own.steps.push_back({std::move(observation), std::nullopt});
+    } else if (auto joined = FittableOver(device, observation)) {
+      own.steps.push_back({std::move(observation), std::move(joined)});
+    } else {
+      ++sorted.of_several;
+    }
+  }
+  for (const KernelObservation& kernel : kernels) {
+    if (IsDevice(device, kernel.device)) {
+      own.kernels.push_back(kernel);
+    } else {
+      ++sorted.of_others[kernel.device];
+    }
+  }
+  for (const EngineProfile& profile : profiles) {
+    const int64_t parts = PartsOf(device, profile.device);
+    if (parts > 0) {
+      own.profiles.push_back(AsOfAll(profile, parts));
+    } else {
+      ++sorted.of_others[profile.device];
+    }
+  }
+  return sorted;
+}
+
+std::string WhyLeftOut(const std::string& other) {
+  const auto& catalog = hardware::DeviceCatalog::Shipped();
+  if (catalog.TryFind(other) != nullptr ||
+      IsDevice(catalog.Find("cpu"), other)) {
+    return fmt::format("of {}", other);
+  }
+  std::vector<std::string_view> known;
+  for (const hardware::Device& device : catalog.devices()) {
+    known.emplace_back(device.name);
+  }
+  return fmt::format(
+      "unknown device \"{}\"{}", other, model::DidYouMean(other, known));
+}
+
 }  // namespace
 
 std::vector<std::string> SourcesOf(const OwnFigures& own) {
@@ -55,64 +121,45 @@ OwnFigures OfDevice(const hardware::Device& device,
     throw InputError(
         fmt::format("fit of {}: expected measurements, got none", device.name));
   }
-  OwnFigures own;
-  std::set<std::string> others;
-  int64_t of_several = 0;
-  for (const Observation& measured : observations) {
-    const int64_t parts = PartsOf(device, measured.device);
-    if (parts == 0) {
-      others.insert(measured.device);
-      continue;
-    }
-    const int64_t count = measured.device_count;
-    if (count > 1 && count % parts != 0) {
-      ++of_several;
-      continue;
-    }
-    Observation observation = AsOfAll(measured, parts);
-    if (observation.device_count == 1 &&
-        !model::Offloads(observation.workload.parallel)) {
-      own.steps.push_back({std::move(observation), std::nullopt});
-    } else if (auto joined = FittableOver(device, observation)) {
-      own.steps.push_back({std::move(observation), std::move(joined)});
-    } else {
-      ++of_several;
-    }
-  }
-  for (const KernelObservation& kernel : kernels) {
-    if (IsDevice(device, kernel.device)) {
-      own.kernels.push_back(kernel);
-    } else {
-      others.insert(kernel.device);
-    }
-  }
-  for (const EngineProfile& profile : profiles) {
-    const int64_t parts = PartsOf(device, profile.device);
-    if (parts > 0) {
-      own.profiles.push_back(AsOfAll(profile, parts));
-    } else {
-      others.insert(profile.device);
-    }
-  }
-  if (!own.steps.empty() || !own.kernels.empty() || !own.profiles.empty()) {
-    return own;
-  }
-  if (of_several > 0) {
+  Sorted sorted = SortFor(device, observations, kernels, profiles);
+  if (!sorted.own.empty()) return std::move(sorted.own);
+  if (sorted.of_several > 0) {
     throw InputError(fmt::format(
         "fit of {}: all {} measurements of it are of several devices; a fit "
         "needs runs on one, or over links that are known",
         device.name,
-        of_several));
+        sorted.of_several));
   }
   std::string name = device.name;
   if (!device.reported_name.empty()) {
     name += fmt::format(" ({})", device.reported_name);
   }
+  std::vector<std::string_view> others;
+  for (const auto& [other, count] : sorted.of_others) {
+    others.emplace_back(other);
+  }
   throw InputError(
       fmt::format("fit of {}: none of {} measurements is of it; they are of {}",
                   name,
                   figures,
-                  model::JoinNames(model::NameViews(others))));
+                  model::JoinNames(others)));
+}
+
+std::map<std::string, int64_t> LeftOut(
+    const hardware::Device& device,
+    const std::vector<Observation>& observations,
+    const std::vector<KernelObservation>& kernels,
+    const std::vector<EngineProfile>& profiles) {
+  const Sorted sorted = SortFor(device, observations, kernels, profiles);
+  std::map<std::string, int64_t> reasons;
+  for (const auto& [other, count] : sorted.of_others) {
+    reasons[WhyLeftOut(other)] += count;
+  }
+  if (sorted.of_several > 0) {
+    reasons["of several devices, over links that are not known"] =
+        sorted.of_several;
+  }
+  return reasons;
 }
 
 }  // namespace trainfare::calibrate

@@ -2,6 +2,8 @@
 
 // Which of many measurements a device is fitted to.
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +26,10 @@ struct OwnFigures {
   std::vector<Step> steps;
   std::vector<KernelObservation> kernels;
   std::vector<EngineProfile> profiles;
+
+  bool empty() const {
+    return steps.empty() && kernels.empty() && profiles.empty();
+  }
 };
 
 // Who made them, in order. Kernels by themselves are of the trainer alone.
@@ -36,5 +42,11 @@ OwnFigures OfDevice(const hardware::Device& device,
                     const std::vector<Observation>& observations,
                     const std::vector<KernelObservation>& kernels,
                     const std::vector<EngineProfile>& profiles);
+// How many of them OfDevice() leaves out, by why.
+std::map<std::string, int64_t> LeftOut(
+    const hardware::Device& device,
+    const std::vector<Observation>& observations,
+    const std::vector<KernelObservation>& kernels,
+    const std::vector<EngineProfile>& profiles);
 
 }  // namespace trainfare::calibrate

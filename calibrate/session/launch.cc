@@ -60,6 +60,14 @@ std::string PlanLines(const LaunchOptions& options) {
   return lines;
 }
 
+const Instance& FindInstance(const std::string& name) {
+  try {
+    return hardware::InstanceCatalog::Shipped().Find(name);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--instances: {}", error.what()));
+  }
+}
+
 // As a file, a job and a cluster may be called: letters, digits, hyphens.
 std::string NameOf(const Instance& instance) {
   std::string name = "trainfare-" + instance.FullName();
@@ -120,10 +128,12 @@ std::string Torchrun(int64_t ranks) {
   return fmt::format(fmt::runtime(kTorchrun), ranks);
 }
 
+constexpr std::string_view kFirstLines =
+    "#!/usr/bin/env bash\n# Made by `trainfare calibrate --launch ";
+
 std::string Head(std::string_view launcher, std::string_view usage) {
   return fmt::format(
-      R"(#!/usr/bin/env bash
-# Made by `trainfare calibrate --launch {}`; {}
+      R"({}{}`; {}
 # Records go to $TRAINFARE_RECORDS (records), one file an instance; fit them by
 #   trainfare calibrate --from records/FILE.jsonl --device NAME
 set -euo pipefail
@@ -131,6 +141,7 @@ records=$(mkdir -p "${{TRAINFARE_RECORDS:-records}}" &&
   cd "${{TRAINFARE_RECORDS:-records}}" && pwd)
 plan=$records/plan.jsonl
 )",
+      kFirstLines,
       launcher,
       usage);
 }
@@ -306,7 +317,7 @@ std::string LaunchScript(const LaunchOptions& options) {
   }
   std::vector<const Instance*> instances;
   for (const std::string& name : options.instances) {
-    const Instance& found = hardware::InstanceCatalog::Shipped().Find(name);
+    const Instance& found = FindInstance(name);
     if (std::find(instances.begin(), instances.end(), &found) ==
         instances.end()) {
       instances.push_back(&found);
@@ -333,6 +344,16 @@ void WriteLaunchScript(const LaunchOptions& options,
   } else {
     internal::WriteWhole(path, script);
   }
+}
+
+bool IsLaunchScript(std::string_view text) {
+  return text.starts_with(kFirstLines);
+}
+
+bool IsPlan(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find('\n'));
+  return first.starts_with("{\"model\":") &&
+         first.find("\"max_seconds\":") != std::string_view::npos;
 }
 
 std::string PlanText(const CalibrateOptions& options) {

@@ -37,6 +37,10 @@ void WriteLaunchScript(const LaunchOptions& options,
                        const std::string& path,
                        std::ostream& out);
 
+// Whether a file begins as such a script, or as a plan of runs.
+bool IsLaunchScript(std::string_view text);
+bool IsPlan(std::string_view text);
+
 // The runs of a calibration of `options.device`, or this machine's processor,
 // in its budget, by what its datasheet expects: a request of the trainer a
 // line.

@@ -91,8 +91,19 @@ class Importer {
       row.accelerator = raw.fields[accelerator];
       row.region = raw.fields[region];
       if (zone) row.zone = raw.fields[*zone];
-      row.on_demand = ParseNumber(raw.fields[on_demand]);
-      row.spot = ParseNumber(raw.fields[spot]);
+      const auto price = [&](size_t column) {
+        return ParseNumber(raw.fields[column]);
+      };
+      const auto is_text = [&](size_t column) {
+        return !raw.fields[column].empty() &&
+               !std::isfinite(price(column).value_or(NAN));
+      };
+      if (is_text(on_demand) || is_text(spot)) {
+        Drop("price is no number");
+        continue;
+      }
+      row.on_demand = price(on_demand);
+      row.spot = price(spot);
       if (apart_ != nullptr && row.on_demand &&
           model::DollarsPerHour(*row.on_demand) == apart_->placeholder()) {
         Drop("sentinel price");

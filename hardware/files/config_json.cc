@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,12 +16,14 @@ namespace trainfare::hardware {
 using nlohmann::json;
 
 struct ConfigJson::Parsed {
+  std::string text;
   json value;
   JsonObject object;
 
   explicit Parsed(const std::string& path)
-      : value(ParseJson(ReadTextFile(path, "a config.json"), path)),
-        object(value, path, 0) {}
+      : text(ReadTextFile(path, "a config.json", kLargestByHand)),
+        value(ParseJson(text, path)),
+        object(value, path, /*line=*/0, /*path=*/"", text) {}
 };
 
 ConfigJson::ConfigJson(const std::string& path, std::string otherwise)
@@ -30,8 +33,22 @@ ConfigJson::ConfigJson(const std::string& path, std::string otherwise)
 
 ConfigJson::~ConfigJson() = default;
 
-void ConfigJson::Fail(const std::string& message) const {
-  parsed_->object.FailWith("", message);
+void ConfigJson::Fail(std::string_view key, const std::string& message) const {
+  parsed_->object.FailWith(key, message);
+}
+
+void ConfigJson::Fail(std::string_view message) const {
+  constexpr std::string_view kEndOfKey = ": ";
+  const size_t end = message.find(kEndOfKey);
+  if (end == std::string_view::npos) Fail("", std::string(message));
+  Fail(message.substr(0, end),
+       std::string(message.substr(end + kEndOfKey.size())));
+}
+
+void ConfigJson::Expected(std::string_view key,
+                          const std::string& expected,
+                          const json& got) const {
+  parsed_->object.Expected(key, expected, got);
 }
 
 bool ConfigJson::Has(const char* key) const {
@@ -59,13 +76,18 @@ int64_t ConfigJson::Count(const char* key, int64_t fallback) const {
   return Has(key) ? Count(key) : fallback;
 }
 
+int64_t ConfigJson::PositiveCount(const char* key) const {
+  asked_.emplace(key);
+  return parsed_->object.Count(key, 1, model::kLargestDimension);
+}
+
+int64_t ConfigJson::PositiveCount(const char* key, int64_t fallback) const {
+  return Has(key) ? PositiveCount(key) : fallback;
+}
+
 bool ConfigJson::Flag(const char* key, bool fallback) const {
   asked_.emplace(key);
   return parsed_->object.Flag(key, fallback);
-}
-
-double ConfigJson::Number(const char* key, double fallback) const {
-  return Has(key) ? parsed_->object.Number(key) : fallback;
 }
 
 double ConfigJson::Positive(const char* key, double fallback) const {
@@ -76,7 +98,7 @@ double ConfigJson::PositiveNumber(const std::string& key,
                                   const json& value) const {
   const double number = value.is_number() ? value.get<double>() : -1.0;
   if (!(number > 0.0 && number <= 1e12)) {
-    parsed_->object.Expected(key, "a number above 0", value);
+    Expected(key, "a number above 0", value);
   }
   return number;
 }
@@ -86,9 +108,19 @@ double ConfigJson::Share(const char* key, double fallback) const {
   const json& value = At(key);
   const double share = value.is_number() ? value.get<double>() : -1.0;
   if (!(share >= 0.0 && share < 1.0)) {
-    parsed_->object.Expected(key, "a number from 0 to below 1", value);
+    Expected(key, "a number from 0 to below 1", value);
   }
   return share;
+}
+
+double ConfigJson::Part(const char* key, double fallback) const {
+  if (!Has(key)) return fallback;
+  const json& value = At(key);
+  const double part = value.is_number() ? value.get<double>() : -1.0;
+  if (!(part >= 0.0 && part <= 1.0)) {
+    Expected(key, "a number from 0 to 1", value);
+  }
+  return part;
 }
 
 std::string ConfigJson::Text(const char* key,
@@ -98,11 +130,26 @@ std::string ConfigJson::Text(const char* key,
 
 void ConfigJson::Expect(const char* key, const json& wanted) const {
   if (!Has(key) || At(key) == wanted) return;
-  Fail(fmt::format("{}: expected {}, got {}; {}",
-                   key,
+  Fail(key,
+       fmt::format("expected {}, got {}; {}",
                    ShownJson(wanted),
                    ShownJson(At(key)),
                    otherwise_));
+}
+
+const json& ConfigJson::List(const char* key,
+                             int64_t size,
+                             std::string_view items) const {
+  const json& list = At(key);
+  if (!list.is_array() || std::ssize(list) != size) {
+    Fail(key,
+         fmt::format("expected a list of {} {}, one a block, got {}",
+                     size,
+                     items,
+                     list.is_array() ? fmt::format("a list of {}", list.size())
+                                     : ShownJson(list)));
+  }
+  return list;
 }
 
 std::vector<std::string> ConfigJson::Unasked() const {
@@ -113,6 +160,10 @@ std::vector<std::string> ConfigJson::Unasked() const {
     }
   }
   return keys;
+}
+
+std::vector<std::string_view> ConfigJson::Asked() const {
+  return {asked_.begin(), asked_.end()};
 }
 
 }  // namespace trainfare::hardware

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "hardware/files/config_json.h"
+#include "hardware/files/json_text.h"
 #include "hardware/files/model_config_types.h"
 
 namespace trainfare::hardware {
@@ -25,26 +26,20 @@ std::optional<int64_t> CountWords(const ConfigJson& c,
                                   std::string_view word,
                                   int64_t layers) {
   if (!c.Has(key)) return std::nullopt;
-  if (std::ssize(c.At(key)) != layers) {
-    c.Fail(fmt::format("{}: expected {} words, one a block, got {}",
-                       key,
-                       layers,
-                       c.At(key).size()));
-  }
+  constexpr std::string_view kFull = "full_attention";
   int64_t count = 0;
-  for (const json& one : c.At(key)) {
-    if (!one.is_string()) c.Fail(fmt::format("{}: expected words", key));
-    const auto text = one.get<std::string>();
-    if (text == word) {
+  int64_t block = 0;
+  for (const json& one : c.List(key, layers, "words")) {
+    if (one == word) {
       ++count;
-    } else if (text != "full_attention") {
-      c.Fail(
-          fmt::format("{}: expected full_attention or {}, got {}; such "
-                      "blocks are not counted",
-                      key,
-                      word,
-                      text));
+    } else if (one != kFull) {
+      c.Fail(fmt::format("{}[{}]", key, block),
+             fmt::format("expected {}{}, got {}; other blocks are not counted",
+                         kFull,
+                         word == kFull ? "" : fmt::format(" or {}", word),
+                         ShownJson(one)));
     }
+    ++block;
   }
   return count;
 }
@@ -94,7 +89,8 @@ Architecture ReadLlama(const ConfigJson& c,
 }
 
 // `layers`: those with a window where the file does not list them; `usual`: how
-// long it is where the file does not say, null is none.
+// long it is where the file does not say, null is none. One beyond the
+// positions, as classes have it for small models, sees them all.
 void ReadWindow(const ConfigJson& c,
                 int64_t layers,
                 Architecture& a,
@@ -104,7 +100,7 @@ void ReadWindow(const ConfigJson& c,
   const int64_t window =
       c.IsNull("sliding_window") ? 0 : c.Count("sliding_window", usual);
   a.windowed_layers = window > 0 ? listed.value_or(layers) : 0;
-  a.window = a.windowed_layers > 0 ? window : 0;
+  a.window = a.windowed_layers > 0 ? std::min(window, a.positions) : 0;
 }
 
 // Of so many blocks one sees all; Transformers writes the older key with a line
@@ -112,7 +108,7 @@ void ReadWindow(const ConfigJson& c,
 int64_t WindowPeriod(const ConfigJson& c, int64_t usual) {
   const char* key = c.Has("_sliding_window_pattern") ? "_sliding_window_pattern"
                                                      : "sliding_window_pattern";
-  return std::max<int64_t>(1, c.Count(key, usual));
+  return c.PositiveCount(key, usual);
 }
 
 Architecture ReadMistral(const ConfigJson& c) {
@@ -186,12 +182,17 @@ Architecture ReadGemma(const ConfigJson& c) {
   return ReadGemmas(c, UsualHeads(16));
 }
 
+// Null is none.
+bool HasCap(const ConfigJson& c, const char* key) {
+  return c.Positive(key, /*fallback=*/0.0) > 0;
+}
+
 Architecture ReadGemma2(const ConfigJson& c) {
   Architecture a = ReadGemmas(c, UsualHeads(4));
   ReadWindow(c, (a.layers + 1) / 2, a, 4096);
   a.norm_placement = model::NormPlacement::kBoth;
-  a.attention_soft_cap = c.Has("attn_logit_softcapping");
-  a.output_soft_cap = c.Has("final_logit_softcapping");
+  a.attention_soft_cap = HasCap(c, "attn_logit_softcapping");
+  a.output_soft_cap = HasCap(c, "final_logit_softcapping");
   return a;
 }
 
@@ -327,7 +328,7 @@ Architecture ReadPhi3(const ConfigJson& c) {
   c.Expect("full_attn_mod", 1);
   c.Expect("interpolate_factor", 1);
   c.Expect("lm_head_bias", false);
-  const double share = c.Number("partial_rotary_factor", 1.0);
+  const double share = c.Part("partial_rotary_factor", 1.0);
   if (share < 1.0) a.rotary_head_size = RotarySize(a, share);
   return a;
 }
@@ -339,7 +340,7 @@ Architecture ReadGptNeoX(const ConfigJson& c) {
   a.separate_projections = false;
   a.parallel_block = c.Flag("use_parallel_residual", true);
   ReadActivation(c, "hidden_act", "gelu", a);
-  a.rotary_head_size = RotarySize(a, c.Number("rotary_pct", 0.25));
+  a.rotary_head_size = RotarySize(a, c.Part("rotary_pct", 0.25));
   a.dropout = c.Share("hidden_dropout");
   // Published files have shares of the class before, which nothing reads.
   Ignore(c,
@@ -358,7 +359,7 @@ Architecture ReadFalcon(const ConfigJson& c) {
   a.hidden = c.Count("hidden_size");
   a.heads = c.Count("num_attention_heads");
   a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("max_position_embeddings", 2048);
+  a.positions = c.PositiveCount("max_position_embeddings", 2048);
   a.intermediate = c.Count("ffn_hidden_size", 4 * a.hidden);
   const bool groups = c.Flag("new_decoder_architecture", false);
   const bool one = c.Flag("multi_query", true);
@@ -410,18 +411,22 @@ Architecture ReadGlm4(const ConfigJson& c) {
   a.attention_bias = c.Flag("attention_bias", true);
   a.output_bias = false;
   a.norm_placement = model::NormPlacement::kBoth;
-  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
   return a;
 }
 
 // GLM-4.5.
 Architecture ReadGlm4Moe(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
+  // Where heads do not divide the width its class drops the rest.
+  if (a.hidden % a.heads != 0 && a.head_size == 0) {
+    a.head_size = a.hidden / a.heads;
+  }
   a.output_bias = false;
   if (c.Flag("use_qk_norm", false)) {
     a.query_key_norm = model::QueryKeyNorm::kHead;
   }
-  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
   a.experts = c.Count("n_routed_experts", 128);
   a.experts_per_token = c.Count("num_experts_per_tok", 8);
   a.expert_intermediate = c.Count("moe_intermediate_size", 1408);
@@ -465,7 +470,7 @@ Architecture ReadStableLm(const ConfigJson& c) {
   a.attention_bias = c.Flag("use_qkv_bias", false);
   a.output_bias = false;
   a.parallel_block = a.shared_norm = c.Flag("use_parallel_residual", false);
-  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.25));
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.25));
   a.dropout = c.Share("hidden_dropout");
   c.Expect("qk_layernorm", false);
   return a;
@@ -480,7 +485,7 @@ Architecture ReadGpt(const ConfigJson& c) {
   a.heads = c.Count("n_head");
   a.intermediate = c.Count("n_inner", 4 * a.hidden);
   a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("n_positions");
+  a.positions = c.PositiveCount("n_positions");
   a.embedding_layer_norm = a.pooler = false;
   a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", "gelu_new", a);
@@ -532,7 +537,7 @@ Architecture ReadOpt(const ConfigJson& c) {
   a.intermediate = c.Count("ffn_dim");
   a.vocabulary = c.Count("vocab_size");
   a.position_offset = 2;
-  a.positions = c.Count("max_position_embeddings") + a.position_offset;
+  a.positions = c.PositiveCount("max_position_embeddings") + a.position_offset;
   a.embedding_layer_norm = a.pooler = false;
   a.separate_projections = true;
   a.head = model::Head::kCausalLanguageModel;
@@ -566,12 +571,16 @@ Architecture ReadSmolLm3(const ConfigJson& c) {
   c.Expect("use_sliding_window", false);
   CountWords(c, "layer_types", "full_attention", a.layers);
   Ignore(c, {"max_window_layers", "sliding_window"});
-  const int64_t interval = c.Count("no_rope_layer_interval", 4);
-  a.unrotated_layers = interval > 0 ? a.layers / interval : 0;
-  if (c.Has("no_rope_layers")) {
-    const json& rotates = c.At("no_rope_layers");
-    if (!rotates.is_array()) c.Fail("no_rope_layers: expected a list");
-    a.unrotated_layers = std::count(rotates.begin(), rotates.end(), json(0));
+  a.unrotated_layers = a.layers / c.PositiveCount("no_rope_layer_interval", 4);
+  if (!c.Has("no_rope_layers")) return a;
+  a.unrotated_layers = 0;
+  int64_t block = 0;
+  for (const json& rotates : c.List("no_rope_layers", a.layers, "numbers")) {
+    if (!rotates.is_number_integer() || (rotates != 0 && rotates != 1)) {
+      c.Expected(fmt::format("no_rope_layers[{}]", block), "0 or 1", rotates);
+    }
+    if (rotates == 0) ++a.unrotated_layers;
+    ++block;
   }
   return a;
 }
@@ -617,7 +626,7 @@ Architecture ReadGlm(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(2, 128));
   a.attention_bias = c.Flag("attention_bias", true);
   a.output_bias = false;
-  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
   return a;
 }
 
@@ -627,7 +636,7 @@ Architecture ReadPhi(const ConfigJson& c) {
   SetLayerNorm(a, true);
   ReadActivation(c, "hidden_act", "gelu_new", a);
   a.parallel_block = a.shared_norm = true;
-  a.rotary_head_size = RotarySize(a, c.Number("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
   a.logits_bias = true;
   a.dropout = c.Share("resid_pdrop");
   c.Expect("qk_layernorm", false);

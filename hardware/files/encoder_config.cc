@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -58,7 +59,7 @@ Architecture ReadDistilBert(const ConfigJson& c) {
   a.heads = c.Count("n_heads");
   a.intermediate = c.Count("hidden_dim");
   a.vocabulary = c.Count("vocab_size");
-  a.positions = c.Count("max_position_embeddings");
+  a.positions = c.PositiveCount("max_position_embeddings");
   a.pooler = false;
   a.classifier_dense = true;
   ReadActivation(c, "activation", "gelu", a);
@@ -90,10 +91,10 @@ Architecture ReadModernBert(const ConfigJson& c) {
   a.feed_forward_bias = c.Flag("mlp_bias", false);
   ReadActivation(c, "hidden_activation", "gelu", a);
   // Every n-th block from the first on sees everything.
-  const int64_t period = c.Count("global_attn_every_n_layers", 3);
-  if (period == 0) c.Fail("global_attn_every_n_layers: expected 1 or more");
+  const int64_t period = c.PositiveCount("global_attn_every_n_layers", 3);
   a.windowed_layers = a.layers - (a.layers + period - 1) / period;
-  a.window = a.windowed_layers > 0 ? c.Count("local_attention", 128) : 0;
+  const int64_t window = c.Count("local_attention", 128);
+  a.window = a.windowed_layers > 0 ? std::min(window, a.positions) : 0;
   a.dropout = c.Share("attention_dropout");
   c.Expect("embedding_dropout", 0.0);
   c.Expect("mlp_dropout", 0.0);
@@ -203,7 +204,7 @@ Architecture ReadTwoSides(const ConfigJson& c) {
 Architecture ReadBart(const ConfigJson& c) {
   Architecture a = ReadTwoSides(c);
   a.position_offset = 2;
-  a.positions = c.Count("max_position_embeddings") + a.position_offset;
+  a.positions = c.PositiveCount("max_position_embeddings") + a.position_offset;
   a.embedding_layer_norm = true;
   c.Expect("scale_embedding", false);
   return a;

@@ -1,7 +1,7 @@
 #pragma once
 
 // Reading one JSON object, ours or other people's, with messages that name the
-// key: "file:line: path.to.key: expected X, got Y". What is a struct with a
+// key: "file:line:col: path.to.key: expected X, got Y". What is a struct with a
 // list of fields is read by model/json_fields.h. For .cc files only: the JSON
 // library's header is large.
 
@@ -21,18 +21,22 @@
 
 namespace trainfare::hardware {
 
-// Knows where its object stands; line 0: in a file that is one value. What is
-// null is absent. Keys that nobody asks for are ignored.
+// Knows where its object stands; line 0: in a file that is one value, of which
+// `text`, where it is given and lives as long, says where a key stands, or else
+// what it is missing from. What is null is absent. Keys that nobody asks for
+// are ignored.
 class JsonObject {
  public:
   JsonObject(const nlohmann::json& value,
              std::string file,
              int line,
-             std::string path = "")
+             std::string path = "",
+             std::string_view text = "")
       : value_(value),
         file_(std::move(file)),
         line_(line),
-        path_(std::move(path)) {
+        path_(std::move(path)),
+        text_(text) {
     if (!value.is_object()) Expected("", "an object", value);
   }
 
@@ -49,15 +53,18 @@ class JsonObject {
   }
 
   JsonObject Object(std::string_view key) const {
-    return {At(key), file_, line_, Path(key)};
+    return {At(key), file_, line_, Path(key), text_};
   }
   std::vector<JsonObject> Objects(std::string_view key) const {
     const nlohmann::json& list = At(key);
     if (!list.is_array()) Expected(key, "a list", list);
     std::vector<JsonObject> objects;
     for (const nlohmann::json& item : list) {
-      objects.emplace_back(
-          item, file_, line_, fmt::format("{}[{}]", Path(key), objects.size()));
+      objects.emplace_back(item,
+                           file_,
+                           line_,
+                           fmt::format("{}[{}]", Path(key), objects.size()),
+                           text_);
     }
     return objects;
   }
@@ -116,10 +123,11 @@ class JsonObject {
   [[noreturn]] void FailWith(std::string_view key,
                              const std::string& message) const {
     const std::string path = Path(key);
+    const JsonPlace place = PlaceOf(path);
     throw model::InputError(
         file_,
-        line_,
-        0,
+        place.line,
+        place.column,
         path.empty() ? message : fmt::format("{}: {}", path, message));
   }
 
@@ -133,6 +141,16 @@ class JsonObject {
   std::string Path(std::string_view key) const {
     if (path_.empty()) return std::string(key);
     return key.empty() ? path_ : fmt::format("{}.{}", path_, key);
+  }
+  // Of the nearest that stands there, from the value at `path` outwards.
+  JsonPlace PlaceOf(std::string_view path) const {
+    if (text_.empty()) return {line_, 0};
+    while (true) {
+      const auto place = FindInJson(text_, path);
+      if (place || path.empty()) return place.value_or(JsonPlace());
+      const size_t last = path.find_last_of(".[");
+      path = path.substr(0, last == std::string_view::npos ? 0 : last);
+    }
   }
   int64_t Counted(std::string_view key,
                   const nlohmann::json& found,
@@ -150,6 +168,7 @@ class JsonObject {
   std::string file_;
   int line_;
   std::string path_;
+  std::string_view text_;
 };
 
 }  // namespace trainfare::hardware

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "hardware/files/foreign_text.h"
+#include "hardware/files/json_walk.h"
 #include "model/error.h"
 
 namespace trainfare::hardware {
@@ -18,23 +22,27 @@ using model::InputError;
 using nlohmann::json;
 
 constexpr int kDeepest = 64;
+constexpr size_t kMostShown = 60;
 
 // Refuses, while the text is read, what the library itself lets pass.
 class Strictness {
  public:
-  Strictness(const std::string& file, int line) : file_(file), line_(line) {}
+  // `line` as of ParseJson().
+  Strictness(std::string_view text, const std::string& file, int line)
+      : text_(text), file_(file), line_(line) {}
 
   bool operator()(int depth, json::parse_event_t event, const json& parsed) {
     switch (event) {
       case json::parse_event_t::object_start:
       case json::parse_event_t::array_start:
         if (depth >= kDeepest) {
-          throw InputError(file_,
-                           line_,
-                           0,
-                           fmt::format("expected at most {} lists and objects "
-                                       "within each other",
-                                       kDeepest));
+          FailAt(
+              [](const JsonWalk& walk) {
+                return walk.depth() > size_t{kDeepest};
+              },
+              fmt::format("expected at most {} lists and objects within "
+                          "each other, got more",
+                          kDeepest));
         }
         if (event == json::parse_event_t::object_start) keys_.emplace_back();
         break;
@@ -42,11 +50,13 @@ class Strictness {
         keys_.pop_back();
         break;
       case json::parse_event_t::key:
+        ++count_of_keys_;
         if (!keys_.back().insert(parsed.get<std::string>()).second) {
-          throw InputError(
-              file_,
-              line_,
-              0,
+          int64_t count = 0;
+          FailAt(
+              [&](const JsonWalk& walk) {
+                return walk.is_key() && ++count == count_of_keys_;
+              },
               fmt::format("the key {} stands twice", ShownJson(parsed)));
         }
         break;
@@ -58,10 +68,50 @@ class Strictness {
   }
 
  private:
+  // At the first token that `is_it` says yes to; where the text is a line, at
+  // that line.
+  template <class IsIt>
+  [[noreturn]] void FailAt(IsIt is_it, const std::string& message) const {
+    if (line_ > 0) throw InputError(file_, line_, 0, message);
+    JsonWalk walk(text_);
+    while (walk.Next() && !is_it(walk)) {
+    }
+    const JsonPlace place = walk.place();
+    throw InputError(file_, place.line, place.column, message);
+  }
+
+  std::string_view text_;
   const std::string& file_;
   int line_;
+  int64_t count_of_keys_ = 0;
   std::vector<std::set<std::string>> keys_;  // of the objects that are open
 };
+
+// The library stopped at a number that no double holds.
+[[noreturn]] void FailAtLargeNumber(std::string_view text,
+                                    const std::string& file,
+                                    int line) {
+  const auto is_too_large = [](const JsonWalk& walk) {
+    const char first = walk.token().front();
+    return (first == '-' || (first >= '0' && first <= '9')) &&
+           !std::isfinite(std::strtod(std::string(walk.token()).c_str(),
+                                      /*str_end=*/nullptr));
+  };
+  JsonWalk walk(text);
+  while (walk.Next() && !is_too_large(walk)) {
+  }
+  const JsonPlace place = walk.place();
+  throw InputError(
+      file,
+      line > 0 ? line : place.line,
+      place.column,
+      fmt::format("{}{}expected a number from {:.2g} to {:.2g}, got {}",
+                  OneLine(walk.path(), kMostShown),
+                  walk.path().empty() ? "" : ": ",
+                  std::numeric_limits<double>::lowest(),
+                  std::numeric_limits<double>::max(),
+                  OneLine(walk.token(), kMostShown)));
+}
 
 // The place of the first number that is not finite; empty: there is none.
 template <class Json>
@@ -120,7 +170,7 @@ std::string Written(const Json& value, JsonLayout layout) {
 
 json ParseJson(std::string_view text, const std::string& file, int line) {
   // A callback by reference: the library copies what it is given.
-  Strictness strictness(file, line);
+  Strictness strictness(text, file, line);
   try {
     return json::parse(text,
                        [&](int depth, json::parse_event_t event, json& parsed) {
@@ -129,22 +179,29 @@ json ParseJson(std::string_view text, const std::string& file, int line) {
   } catch (const json::parse_error& error) {
     const size_t at =
         std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
-    const std::string_view before = text.substr(0, at);
     if (line > 0) {
       throw InputError(file,
                        line,
                        static_cast<int>(at) + 1,
                        "expected one JSON object a line, got what is not JSON");
     }
-    const size_t start = before.rfind('\n') + 1;
-    throw InputError(
-        file,
-        1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
-        static_cast<int>(at - start) + 1,
-        "expected a JSON value, got what is not JSON");
+    const JsonPlace place = JsonWalk::PlaceOf(text, at);
+    throw InputError(file,
+                     place.line,
+                     place.column,
+                     "expected a JSON value, got what is not JSON");
   } catch (const json::out_of_range&) {
-    throw InputError(file, line, 0, "a number is out of range");
+    FailAtLargeNumber(text, file, line);
   }
+}
+
+std::optional<JsonPlace> FindInJson(std::string_view text,
+                                    std::string_view path) {
+  JsonWalk walk(text);
+  while (walk.Next()) {
+    if (!walk.is_key() && walk.path() == path) return walk.place();
+  }
+  return std::nullopt;
 }
 
 std::string WriteJson(const nlohmann::ordered_json& value, JsonLayout layout) {
@@ -156,7 +213,6 @@ std::string WriteJson(const json& value, JsonLayout layout) {
 }
 
 std::string ShownJson(const json& value) {
-  constexpr size_t kMostShown = 60;
   std::string shown = value.dump(
       -1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
   if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + "...";

@@ -3,6 +3,7 @@
 // The one way in and out for JSON, ours and other people's.
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,19 @@ namespace trainfare::hardware {
 nlohmann::json ParseJson(std::string_view text,
                          const std::string& file,
                          int line = 0);
+
+// Where something stands in a text; both count from 1.
+struct JsonPlace {
+  int line = 0;
+  int column = 0;
+};
+
+// Where the value at `path` ("rope_scaling.factor", "layer_types[3]", "" for
+// all of it) begins in `text`; nullopt where there is none. A value does not
+// know its place: this is a pass over the text that it was parsed from, for a
+// message.
+std::optional<JsonPlace> FindInJson(std::string_view text,
+                                    std::string_view path);
 
 // Also for bytes that are no UTF-8, each of which becomes U+FFFD, so that a
 // name in some other encoding never costs the answer. Lines and two blanks a

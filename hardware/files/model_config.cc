@@ -3,18 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hardware/files/config_json.h"
 #include "hardware/files/model_config_types.h"
+#include "model/error.h"
 #include "model/nearest.h"
+#include "model/validate.h"
+#include "model/workload.h"
 
 namespace trainfare::hardware {
 namespace {
 
 using model::Architecture;
+using model::InputError;
 
 // Keys that change no count of a step: names, tokens, labels, how text is
 // generated, and what is computed within passes that are there anyway.
@@ -123,11 +130,13 @@ void RefuseUnknown(const ConfigJson& c, std::string_view type) {
     if (std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end()) {
       continue;
     }
-    c.Fail(
-        fmt::format("{}: not understood for model_type {}; it may change "
-                    "what a step computes",
-                    key,
-                    type));
+    std::vector<std::string_view> known = c.Asked();
+    known.insert(known.end(), kHarmless.begin(), kHarmless.end());
+    c.Fail(key,
+           fmt::format("not understood for model_type {}; it may change what a "
+                       "step computes{}",
+                       type,
+                       model::DidYouMean(key, known)));
   }
 }
 
@@ -141,6 +150,83 @@ std::vector<ModelType> AllTypes() {
     return a.type < b.type;
   });
   return all;
+}
+
+// Fields of a model by the keys that they are copied from, of each field those
+// first that come with another name for the same, which is not read then.
+constexpr auto kCopied =
+    std::to_array<std::pair<std::string_view, const char*>>({
+        {"decoder_layers", "decoder_layers"},
+        {"decoder_layers", "num_decoder_layers"},
+        {"dense_layers", "first_k_dense_replace"},
+        {"embedding_size", "embedding_size"},
+        {"embedding_size", "word_embed_proj_dim"},
+        {"expert_intermediate", "moe_intermediate_size"},
+        {"expert_intermediate", "intermediate_size"},
+        {"experts", "num_experts"},
+        {"experts", "num_local_experts"},
+        {"experts", "n_routed_experts"},
+        {"experts_per_token", "num_experts_per_tok"},
+        {"experts_per_token", "experts_per_token"},
+        {"head_size", "head_dim"},
+        {"head_size", "d_kv"},
+        {"heads", "encoder_attention_heads"},
+        {"heads", "n_head"},
+        {"heads", "n_heads"},
+        {"heads", "num_heads"},
+        {"heads", "num_attention_heads"},
+        {"hidden", "d_model"},
+        {"hidden", "dim"},
+        {"hidden", "n_embd"},
+        {"hidden", "n_embed"},
+        {"hidden", "hidden_size"},
+        {"intermediate", "d_ff"},
+        {"intermediate", "encoder_ffn_dim"},
+        {"intermediate", "ffn_dim"},
+        {"intermediate", "ffn_hidden_size"},
+        {"intermediate", "hidden_dim"},
+        {"intermediate", "intermediate_size"},
+        {"key_value_heads", "num_kv_heads"},
+        {"key_value_heads", "num_key_value_heads"},
+        {"latent_key_value", "kv_lora_rank"},
+        {"latent_query", "q_lora_rank"},
+        {"layers", "encoder_layers"},
+        {"layers", "n_layer"},
+        {"layers", "n_layers"},
+        {"layers", "num_layers"},
+        {"layers", "num_hidden_layers"},
+        {"relative_buckets", "relative_attention_num_buckets"},
+        {"rotary_head_size", "qk_rope_head_dim"},
+        {"rotary_head_size", "rotary_dim"},
+        {"token_types", "type_vocab_size"},
+        {"value_head_size", "v_head_dim"},
+        {"vocabulary", "vocab_size"},
+        {"window", "local_attention"},
+        {"window", "sliding_window"},
+    });
+
+// Refuses dimensions that do not go together by the file's own keys, as long as
+// these are known.
+void RequireConsistent(const ConfigJson& c, const Architecture& a) {
+  model::Workload workload;
+  workload.architecture = a;
+  try {
+    model::Validate(workload);
+  } catch (const InputError& error) {
+    constexpr std::string_view kModel = "model.";
+    std::string_view message = error.what();
+    // Whatever else is a question of the job.
+    if (!message.starts_with(kModel)) return;
+    message.remove_prefix(kModel.size());
+    const size_t end = std::min(message.find(": "), message.size());
+    const std::string_view field = message.substr(0, end);
+    for (const auto& [copy, key] : kCopied) {
+      if (copy == field && c.Has(key)) {
+        c.Fail(fmt::format("{}{}", key, message.substr(end)));
+      }
+    }
+    throw InputError(c.path(), 0, 0, message);
+  }
 }
 
 }  // namespace
@@ -160,10 +246,11 @@ void SetActivation(const ConfigJson& c,
   } else if (name == "relu") {
     a.activation = model::Activation::kRelu;
   } else {
-    c.Fail(fmt::format(
-        "{}: expected silu, gelu, gelu_pytorch_tanh, gelu_new or relu, got {}",
+    c.Fail(
         key,
-        name));
+        fmt::format(
+            "expected silu, gelu, gelu_pytorch_tanh, gelu_new or relu, got {}",
+            name));
   }
 }
 
@@ -173,12 +260,17 @@ void ReadSizes(const ConfigJson& c,
   const auto read = [&](const char* key, int64_t Architecture::*size) {
     a.*size = usual.*size > 0 ? c.Count(key, usual.*size) : c.Count(key);
   };
+  // Readers divide by heads, and to a model no positions are any number.
+  const auto read_positive = [&](const char* key, int64_t Architecture::*size) {
+    a.*size = usual.*size > 0 ? c.PositiveCount(key, usual.*size)
+                              : c.PositiveCount(key);
+  };
   read("num_hidden_layers", &Architecture::layers);
   read("hidden_size", &Architecture::hidden);
-  read("num_attention_heads", &Architecture::heads);
+  read_positive("num_attention_heads", &Architecture::heads);
   read("intermediate_size", &Architecture::intermediate);
   read("vocab_size", &Architecture::vocabulary);
-  read("max_position_embeddings", &Architecture::positions);
+  read_positive("max_position_embeddings", &Architecture::positions);
 }
 
 void ReadActivation(const ConfigJson& c,
@@ -194,13 +286,16 @@ void Ignore(const ConfigJson& c, std::initializer_list<const char*> keys) {
 
 model::Architecture ReadModelConfig(const std::string& path) {
   const ConfigJson config(path, "nothing else is counted");
+  constexpr std::string_view kExtract =
+      "hint: its text_config as a file of its own";
   if (config.Has("vision_config")) {
     config.Fail(
-        "vision_config: expected a language model, got one with images; hint: "
-        "its text_config as a file of its own");
+        "vision_config",
+        fmt::format("expected a language model, got one with images; {}",
+                    kExtract));
   }
   const std::string type = config.Text("model_type", "");
-  if (type.empty()) config.Fail("model_type: missing");
+  if (type.empty()) config.Fail("model_type", "missing");
   const std::vector<ModelType> types = AllTypes();
   const auto row =
       std::find_if(types.begin(), types.end(), [&](const ModelType& known) {
@@ -209,10 +304,17 @@ model::Architecture ReadModelConfig(const std::string& path) {
   if (row == types.end()) {
     std::vector<std::string_view> known;
     for (const ModelType& one : types) known.push_back(one.type);
-    config.Fail(fmt::format("model_type: unknown type \"{}\"{}; known: {}",
-                            type,
-                            model::DidYouMean(type, known),
-                            model::JoinNames(known, known.size())));
+    if (config.Has("text_config")) {
+      config.Fail("model_type",
+                  fmt::format("expected a language model, got \"{}\" with one "
+                              "inside; {}",
+                              type,
+                              kExtract));
+    }
+    config.Fail(
+        "model_type",
+        fmt::format(
+            "unknown type \"{}\"{}", type, model::OfKnown(type, known)));
   }
   Architecture a = row->read(config);
   // What every file may say.
@@ -230,6 +332,7 @@ model::Architecture ReadModelConfig(const std::string& path) {
   if (a.name.empty()) a.name = type;
   // The blocks without a head of their own have the usual one.
   if (a.key_value_heads == a.heads) a.key_value_heads = 0;
+  RequireConsistent(config, a);
   return a;
 }
 

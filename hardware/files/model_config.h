@@ -8,10 +8,11 @@
 
 namespace trainfare::hardware {
 
-// Throws InputError "file: key: ..": a file that is cut short, a model_type
-// that is not known, a key that is missing, has a value that these counts do
-// not cover, or is not understood. Nothing is guessed: a default is that of the
-// type's own configuration class in Transformers.
+// Throws InputError "file:line:col: key: ..": a file that is cut short, a
+// model_type that is not known, a key that is missing, has a value that these
+// counts do not cover or that does not go with another's (model/validate.h), or
+// is not understood. Nothing is guessed: a default is that of the type's own
+// configuration class in Transformers.
 model::Architecture ReadModelConfig(const std::string& path);
 
 }  // namespace trainfare::hardware

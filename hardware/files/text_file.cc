@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -16,7 +17,19 @@ namespace trainfare::hardware {
 
 using model::InputError;
 
-std::string ReadTextFile(const std::string& path, std::string_view kind) {
+namespace {
+
+// "16 MiB", "4 GiB": of limits, which are whole.
+std::string ShownLimit(size_t bytes) {
+  return bytes >= size_t{1} << 30 ? fmt::format("{} GiB", bytes >> 30)
+                                  : fmt::format("{} MiB", bytes >> 20);
+}
+
+}  // namespace
+
+std::string ReadTextFile(const std::string& path,
+                         std::string_view kind,
+                         size_t most) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw InputError(
@@ -33,14 +46,22 @@ std::string ReadTextFile(const std::string& path, std::string_view kind) {
         fmt::format("cannot be opened: {}",
                     std::generic_category().message(code == 0 ? EIO : code)));
   }
-  constexpr size_t kMost = size_t{4} << 30;
+  // How long any other is shows when it ends, if it does.
+  constexpr size_t kMostOfUnknown = size_t{256} << 20;
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    most = std::min(most, kMostOfUnknown);
+  }
   std::string text;
   std::array<char, 65536> chunk{};
   while (file.read(chunk.data(), chunk.size()) || file.gcount() > 0) {
     text.append(chunk.data(), static_cast<size_t>(file.gcount()));
-    if (text.size() > kMost) {
+    if (text.size() > most) {
       throw InputError(
-          path, 0, 0, fmt::format("expected {} of at most 4 GiB", kind));
+          path,
+          0,
+          0,
+          fmt::format(
+              "expected {} of at most {}, got more", kind, ShownLimit(most)));
     }
   }
   if (file.bad()) throw InputError(path, 0, 0, "cannot be read");
@@ -49,7 +70,6 @@ std::string ReadTextFile(const std::string& path, std::string_view kind) {
 
 NamedFile FileNamedIn(const std::string& of, const std::string& named) {
   namespace fs = std::filesystem;
-  constexpr uintmax_t kMost = uintmax_t{16} << 20;
   std::error_code error;
   fs::path folder = fs::path(of).parent_path();
   if (folder.empty()) folder = ".";
@@ -62,7 +82,8 @@ NamedFile FileNamedIn(const std::string& of, const std::string& named) {
   if (error) refuse("expected a file beside this one");
   if (!fs::is_regular_file(path, error)) refuse("expected a regular file");
   const uintmax_t size = fs::file_size(path, error);
-  if (error || size > kMost) refuse("expected a file of at most 16 MiB");
+  if (error || size > kLargestByHand)
+    refuse("expected a file of at most 16 MiB");
   const fs::path inside = path.lexically_relative(folder);
   return {path.string(), !inside.empty() && *inside.begin() != ".."};
 }

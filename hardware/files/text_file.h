@@ -3,15 +3,22 @@
 // A whole text file at once, and the lines of a text.
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace trainfare::hardware {
 
+// What a person writes by hand: YAML, a config.json.
+inline constexpr size_t kLargestByHand = size_t{16} << 20;
+
 // Throws InputError "path: ..." where it cannot be read, with the reason;
-// `kind` ("a CSV file") is what a folder in its place is not. A device that
-// never ends is refused behind 4 GiB.
-std::string ReadTextFile(const std::string& path, std::string_view kind);
+// `kind` ("a CSV file") is what a folder in its place is not. More than `most`
+// bytes are refused, and more than 256 MiB of a pipe or a device, which may
+// never end.
+std::string ReadTextFile(const std::string& path,
+                         std::string_view kind,
+                         size_t most = size_t{4} << 30);
 
 // A file that another file names, relative to its folder: only regular ones of
 // at most 16 MiB, links followed. Throws InputError without a position.

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace trainfare::scenarios {
@@ -51,6 +55,45 @@ CLI::Option* AddList(CLI::App& app,
   return option->expected(1)->allow_extra_args(false)->take_all();
 }
 
+// A value in words, by what --help calls it: "NAME|FILE" or words to choose
+// from.
+std::string WordsOfType(const std::string& type) {
+  constexpr std::array kKinds = {
+      std::pair{std::string_view("DATE"), std::string_view("a day")},
+      std::pair{std::string_view("FILE"), std::string_view("a file")},
+      std::pair{std::string_view("FOLDER"), std::string_view("a folder")},
+      std::pair{std::string_view("KEY=VALUE"), std::string_view("KEY=VALUE")},
+      std::pair{std::string_view("LIMIT"), std::string_view("a limit")},
+      std::pair{std::string_view("N"), std::string_view("a whole number")},
+      std::pair{std::string_view("NAME"), std::string_view("a name")},
+      std::pair{std::string_view("RATE"), std::string_view("a rate")},
+      std::pair{std::string_view("SHARE"), std::string_view("a share")},
+      std::pair{std::string_view("TIME"), std::string_view("a time")},
+      std::pair{std::string_view("USD"), std::string_view("an amount")}};
+  std::string words;
+  for (size_t begin = 0; begin < type.size();) {
+    const size_t end = std::min(type.find('|', begin), type.size());
+    const std::string_view word(type.data() + begin, end - begin);
+    const auto kind =
+        std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) {
+          return one.first == word;
+        });
+    // The library's own word for what has no other.
+    const std::string_view text = kind != kKinds.end() ? kind->second
+                                  : word == "TEXT"     ? "a value"
+                                                       : word;
+    if (begin > 0) words += end == type.size() ? " or " : ", ";
+    words += text;
+    begin = end + 1;
+  }
+  return words;
+}
+
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return a == b || std::filesystem::equivalent(a, b, error);
+}
+
 }  // namespace
 
 // CLI11 takes what is beyond 64 bits for the largest number there is. What a
@@ -69,6 +112,41 @@ std::string WholeNumber(std::string& text) {
 
 std::string Choices(const std::vector<std::string_view>& words) {
   return fmt::format("{}", fmt::join(words, "|"));
+}
+
+void RefuseEmptyValues(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;
+    option->check([option](const std::string& value) -> std::string {
+      if (!value.empty()) return "";
+      return fmt::format("expected {}, got \"\"",
+                         WordsOfType(option->get_type_name()));
+    });
+  }
+  for (CLI::App* part : app.get_subcommands({})) RefuseEmptyValues(*part);
+}
+
+void Exclude(CLI::App& app,
+             const std::string& option,
+             const std::vector<std::string>& others) {
+  for (const std::string& other : others) {
+    app.get_option(option)->excludes(app.get_option(other));
+  }
+}
+
+void RequireEachOnce(const std::string& option,
+                     const std::vector<std::string>& files) {
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    if (std::none_of(files.begin(), file, [&](const std::string& one) {
+          return IsSameFile(one, *file);
+        })) {
+      continue;
+    }
+    throw UsageError(
+        fmt::format("{}: expected each file once, {} is given several times",
+                    option,
+                    *file));
+  }
 }
 
 CLI::Option* AddCount(CLI::App& app,

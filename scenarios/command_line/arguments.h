@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "model/error.h"
 #include "model/words.h"
+#include "scenarios/report/output.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
 namespace CLI {
@@ -32,6 +34,30 @@ std::string Choices() {
   for (const auto& word : model::kWords<Enum>.words) words.push_back(word.text);
   return Choices(words);
 }
+
+// What `read` makes of the value of a flag. One that cannot be is bad input, as
+// a file is; usage is which flags there are.
+template <class Read>
+auto FromValue(const Read& read) {
+  try {
+    return read();
+  } catch (const UsageError& error) {
+    throw model::InputError(error.what());
+  }
+}
+
+// Refuses a value without a letter of every option of the program that takes
+// one: it would count as an option that was not given.
+void RefuseEmptyValues(CLI::App& app);
+// A line may have the first of these options or the others, not both: there is
+// nothing for them to do beside it.
+void Exclude(CLI::App& app,
+             const std::string& option,
+             const std::vector<std::string>& others);
+// Of files that are read together; what is in one twice would count twice.
+// Throws UsageError.
+void RequireEachOnce(const std::string& option,
+                     const std::vector<std::string>& files);
 
 // A share of a whole, from 0 to 1: "5%" or "0.05".
 CLI::Option* AddShare(CLI::App& app,

@@ -8,12 +8,15 @@
 
 #include "calibrate/session/command.h"
 #include "calibrate/session/launch.h"
+#include "model/error.h"
+#include "model/limits.h"
 #include "model/workload.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/quantity_flags.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/calibration.h"
+#include "scenarios/commands/predict.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
@@ -125,6 +128,25 @@ void AddLaunchFlags(CLI::App& app, CalibrateFlags& flags) {
       ->needs("--launch");
 }
 
+// What a flag asks for leaves others nothing to do.
+void ExcludeIdleFlags(CLI::App& app) {
+  Exclude(app,
+          "--from",
+          {"--budget",
+           "--until",
+           "--precision",
+           "--models",
+           "--ranks",
+           "--fresh",
+           "--plan",
+           "--launch"});
+  Exclude(app, "--plan", {"--launch", "--dry-run", "--output"});
+  Exclude(app, "--launch", {"--dry-run", "--output"});
+  for (const char* flag : {"--plan", "--launch", "--dry-run"}) {
+    Exclude(app, flag, {"--format", "--export", "--fail-if"});
+  }
+}
+
 // --for asks for runs on this machine, of models and precisions of its own.
 void RequireRunsHere(const CalibrateFlags& flags) {
   const std::pair<const char*, bool> others[] = {
@@ -142,6 +164,14 @@ void RequireRunsHere(const CalibrateFlags& flags) {
 // Flags whose words are checked once all of them are known.
 void Resolve(CalibrateFlags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
+  RequireEachOnce("--from", options.from);
+  if (!options.device.empty()) FindDevice("--device", options.device);
+  if (flags.batch) {
+    RequireCount("--batch", *flags.batch, model::kLargestBatch);
+  }
+  for (const int64_t ranks : options.ranks) {
+    RequireCount("--ranks", ranks, model::kMostDevices);
+  }
   if (!flags.budget.empty()) {
     options.budget = TimeFlag("--budget", flags.budget);
   }
@@ -172,15 +202,28 @@ int Run(CalibrateFlags& flags, CommonOptions& common, const CLI::App& command) {
   Resolve(flags);
   calibrate::CalibrateOptions& options = flags.options;
   if (!flags.launch.empty()) {
-    calibrate::WriteLaunchScript({calibrate::LauncherFromText(flags.launch),
-                                  flags.instances,
-                                  options.models,
-                                  options.precisions},
-                                 flags.script,
-                                 std::cout);
+    const calibrate::Launcher launcher =
+        calibrate::LauncherFromText(flags.launch);
+    if (flags.instances.empty()) {
+      throw UsageError(
+          "--instances: expected instances to calibrate, got none; see "
+          "`trainfare list instances`");
+    }
+    RequireOurs("--script",
+                flags.script,
+                "a script of --launch",
+                calibrate::IsLaunchScript);
+    calibrate::WriteLaunchScript(
+        {launcher, flags.instances, options.models, options.precisions},
+        flags.script,
+        std::cout);
     return kOk;
   }
   if (!flags.plan.empty()) {
+    if (options.device.empty()) {
+      throw UsageError("--plan: say of which device, with --device");
+    }
+    RequireOurs("--plan", flags.plan, "a plan", calibrate::IsPlan);
     calibrate::WritePlan(options, flags.plan);
     return kOk;
   }
@@ -197,8 +240,8 @@ int Run(CalibrateFlags& flags, CommonOptions& common, const CLI::App& command) {
                                     : calibrate::Progress::kLines;
   try {
     return Show(common, command, [&](const Origin& origin) {
-      return CalibrationReport(calibrate::Calibrate(options, std::cerr),
-                               origin);
+      return CalibrationReport(
+          calibrate::Calibrate(options, std::cerr), options, origin);
     });
   } catch (const calibrate::Interrupted& interrupted) {
     return Fail(interrupted.what(), kInterrupted);
@@ -223,6 +266,7 @@ Command AddCalibrate(CLI::App& app, CommonOptions& common) {
   AddLaunchFlags(*sub, *flags);
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
+  ExcludeIdleFlags(*sub);
   return
       [flags, &common, sub] { return *sub ? Run(*flags, common, *sub) : -1; };
 }

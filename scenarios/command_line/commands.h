@@ -34,9 +34,9 @@ class CommonOptions {
   // --fail-if, of commands that answer.
   void AddLimitsTo(CLI::App& app);
   // Once the command line is read: looks at the terminal and the environment.
-  // Throws UsageError.
+  // Throws InputError or UsageError.
   const OutputOptions& Resolve();
-  // Throws UsageError.
+  // Throws InputError.
   std::vector<Limit> limits() const;
   const std::vector<std::string>& limit_texts() const { return limits_; }
   bool quiet() const { return output_.quiet; }
@@ -55,7 +55,7 @@ class CommonOptions {
   // does. Of what Resolve() found.
   hardware::ProgressLine* progress() const { return progress_.get(); }
   void EndProgress() { progress_.reset(); }
-  // The origin of an answer of `command`, which was read. Throws UsageError.
+  // The origin of an answer of `command`, which was read. Throws InputError.
   Origin OriginOf(const CLI::App& command) const;
   // What was typed behind the program's name, for reports to be made again.
   void SetCommand(const std::vector<std::string>& arguments);
@@ -108,6 +108,10 @@ void WarnOfUnknownVariables(CLI::App& app);
 int Show(CommonOptions& common,
          const CLI::App& command,
          const std::function<Report(const Origin&)>& make);
+// Makes that report, and writes nothing: for what a question has wrong.
+void Check(CommonOptions& common,
+           const CLI::App& command,
+           const std::function<Report(const Origin&)>& make);
 // `text` to a file that is not there yet, or to standard output where `output`
 // is empty; returns the exit code. Throws InputError.
 int WriteNew(const std::string& text, const std::string& output);

@@ -3,11 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
+#include <system_error>
 
 #include "hardware/files/date.h"
 #include "hardware/files/foreign_text.h"
@@ -26,7 +29,7 @@ constexpr const char* kOutputGroup = "Output";
 std::chrono::sys_seconds TimeNow(const std::string& flag) {
   if (!flag.empty()) {
     if (const auto time = hardware::TimeFromText(flag)) return *time;
-    throw UsageError(fmt::format(
+    throw model::InputError(fmt::format(
         "--now: expected a time such as 2026-11-23T18:01:31Z, got \"{}\"",
         flag));
   }
@@ -40,12 +43,68 @@ std::chrono::sys_seconds TimeNow(const std::string& flag) {
   const auto [rest, error] = std::from_chars(text.data(), end, seconds);
   if (error != std::errc() || rest != end || seconds < 0 ||
       seconds > kEndOfYears) {
-    throw UsageError(
+    throw model::InputError(
         fmt::format("SOURCE_DATE_EPOCH: expected seconds since 1970, got "
                     "\"{}\"",
                     text));
   }
   return std::chrono::sys_seconds(std::chrono::seconds(seconds));
+}
+
+bool IsOutput(const CLI::Option& option) {
+  constexpr std::array<std::string_view, 4> kOutputs = {
+      "export", "output", "plan", "script"};
+  const std::vector<std::string>& names = option.get_lnames();
+  return !names.empty() &&
+         std::find(kOutputs.begin(), kOutputs.end(), names.front()) !=
+             kOutputs.end();
+}
+
+// The files that a value may name: itself, or each of a list.
+std::vector<std::string> FilesOf(const std::string& value) {
+  std::vector<std::string> files = {value};
+  if (value.find(',') == std::string::npos) return files;
+  std::istringstream list(value);
+  for (std::string part; std::getline(list, part, ',');) files.push_back(part);
+  return files;
+}
+
+// Throws UsageError where a file that would be written is one that is read.
+void RequireOutputsApart(const CLI::App& command) {
+  const auto refuse_same = [](const CLI::Option& output,
+                              const std::string& file,
+                              const CLI::Option& input) {
+    for (const std::string& value : input.results()) {
+      for (const std::string& read : FilesOf(value)) {
+        std::error_code ignored;
+        if (!std::filesystem::equivalent(file, read, ignored)) continue;
+        throw UsageError(
+            fmt::format("{} {}: expected a file of its own, {} reads this one",
+                        output.get_name(),
+                        file,
+                        input.get_name()));
+      }
+    }
+  };
+  for (const CLI::Option* output : command.get_options()) {
+    if (!IsOutput(*output)) continue;
+    for (const std::string& file : output->results()) {
+      for (const CLI::Option* input : command.get_options()) {
+        if (!IsOutput(*input)) refuse_same(*output, file, *input);
+      }
+    }
+  }
+}
+
+// The report of what was asked, and whether it keeps to the limits.
+Report Made(CommonOptions& common,
+            const CLI::App& command,
+            const std::function<Report(const Origin&)>& make) {
+  const std::vector<Limit> limits = common.limits();
+  Report report = make(common.OriginOf(command));
+  common.EndProgress();
+  FromValue([&] { CheckLimits(limits, report); });
+  return report;
 }
 
 }  // namespace
@@ -83,6 +142,7 @@ void CommonOptions::AddTo(CLI::App& app) {
   app.add_flag(
          "--no-config", setting_files_.none, "Read no settings from files")
       ->group(kOutputGroup);
+  Exclude(app, "--config", {"--no-config"});
 }
 
 void CommonOptions::AddLimitsTo(CLI::App& app) {
@@ -100,7 +160,7 @@ void CommonOptions::AddLimitsTo(CLI::App& app) {
 std::vector<Limit> CommonOptions::limits() const {
   std::vector<Limit> limits;
   for (const std::string& text : limits_) {
-    limits.push_back(LimitFromText(text));
+    limits.push_back(FromValue([&] { return LimitFromText(text); }));
   }
   return limits;
 }
@@ -132,8 +192,8 @@ void CommonOptions::ResolveFormat() {
 const OutputOptions& CommonOptions::Resolve() {
   ResolveFormat();
   if (colour_ != "auto" && colour_ != "always" && colour_ != "never") {
-    throw UsageError("--color: expected auto, always or never, got \"" +
-                     colour_ + "\"");
+    throw model::InputError("--color: expected auto, always or never, got \"" +
+                            colour_ + "\"");
   }
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   const auto is_set = [](const char* name) {
@@ -193,8 +253,9 @@ void WarnOfUnknownVariables(CLI::App& app) {
 
 const char* const kStreamsAndCodes =
     "Results go to standard output, everything else to standard error.\n"
-    "Exit codes: 0 ok, 1 input, 2 usage, 3 nothing fits, 4 a --fail-if limit "
-    "passed, 70 internal, 130 interrupted.";
+    "Exit codes: 0 ok, 1 a file, name or value that cannot be, 2 flags that "
+    "are unknown, missing or of no use together, 3 nothing fits, 4 a "
+    "--fail-if limit passed, 70 internal, 130 interrupted.";
 
 Origin CommonOptions::OriginOf(const CLI::App& command) const {
   return {AskedOf(command), TimeNow(now_)};
@@ -204,14 +265,25 @@ int Show(CommonOptions& common,
          const CLI::App& command,
          const std::function<Report(const Origin&)>& make) {
   const OutputOptions& output = common.Resolve();
-  const std::vector<Limit> limits = common.limits();
-  Report report = make(common.OriginOf(command));
-  common.EndProgress();
-  CheckLimits(limits, report);
+  RequireOutputsApart(command);
+  RequireOurExports(output);
+  Report report = Made(common, command, make);
   report.command = common.command();
   Write(report, output, std::cout, std::cerr);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
   return report.exit_code;
+}
+
+void Check(CommonOptions& common,
+           const CLI::App& command,
+           const std::function<Report(const Origin&)>& make) {
+  common.Resolve();
+  try {
+    Made(common, command, make);
+  } catch (const model::NothingFits&) {
+    // An answer, too.
+    common.EndProgress();
+  }
 }
 
 std::vector<std::string> AskedOf(const CLI::App& command) {

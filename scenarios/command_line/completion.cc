@@ -233,7 +233,7 @@ int Complete(const CLI::App& app, const std::string& shell) {
   } else if (shell == "fish") {
     text = Fish(app);
   } else {
-    throw UsageError(fmt::format(
+    throw model::InputError(fmt::format(
         "completion: expected bash, zsh or fish, got \"{}\"", shell));
   }
   std::cout << text << std::flush;

@@ -14,8 +14,18 @@
 namespace trainfare::scenarios {
 namespace {
 
-// The library's words, each paragraph in lines of the terminal.
-class FittedHelp : public CLI::Formatter {
+// The library's words, without what an option is not for beside: the line that
+// has both says so.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string about = CLI::Formatter::make_option_opts(option);
+    return about.substr(0, about.find(" Excludes:"));
+  }
+};
+
+// The same, each paragraph in lines of the terminal.
+class FittedHelp : public Help {
  public:
   explicit FittedHelp(size_t width) : width_(width) {
     column_width(std::min(get_column_width(), width / 3));
@@ -86,6 +96,8 @@ class FittedHelp : public CLI::Formatter {
 void FitHelp(CLI::App& app) {
   if (const auto width = hardware::TerminalWidth(STDOUT_FILENO)) {
     app.formatter(std::make_shared<FittedHelp>(*width));
+  } else {
+    app.formatter(std::make_shared<Help>());
   }
 }
 

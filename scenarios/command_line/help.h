@@ -8,7 +8,8 @@ class App;
 namespace trainfare::scenarios {
 
 // Has --help of the program, and of the commands that are added to it later,
-// keep to the width of the terminal; elsewhere its lines are as they come.
+// keep to the width of the terminal; elsewhere its lines are as they come. What
+// an option is not for beside is left out.
 void FitHelp(CLI::App& app);
 
 }  // namespace trainfare::scenarios

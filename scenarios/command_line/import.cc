@@ -15,6 +15,15 @@ struct ImportFlags {
 };
 
 int Import(const ImportFlags& flags) {
+  // Runs of the trainer take hours: records of its own are never replaced.
+  RequireOurs("--output",
+              flags.output,
+              "records of `import`",
+              [](std::string_view text) {
+                return text.substr(0, text.find('\n'))
+                           .find("\"launcher\":\"nccl-tests\"") !=
+                       std::string_view::npos;
+              });
   std::string records;
   for (const std::string& file : flags.files) {
     const auto runs = calibrate::ReadNcclTests(file);

@@ -78,6 +78,7 @@ void AddDryRun(CLI::App& app, bool& dry_run) {
   app.add_flag("--dry-run",
                dry_run,
                "Print what would be asked, as `show` does, and answer nothing");
+  Exclude(app, "--dry-run", {"--format", "--export"});
 }
 
 int PrintJobs(const std::string& scenario, const Overrides& overrides) {

@@ -20,7 +20,8 @@ void AddPriceFlags(CLI::App& app, PriceOptions& prices);
 void AddOverrides(CLI::App& app, Overrides& overrides);
 // --baseline of a command whose answers `diff` compares.
 void AddBaselineFlag(CLI::App& app, std::string& file);
-// --dry-run of a command that answers for jobs.
+// --dry-run of a command that answers for jobs, behind the options of its
+// output, which it has no use for.
 void AddDryRun(CLI::App& app, bool& dry_run);
 // What would be asked, as `show` writes it: a YAML document for each job.
 // Returns the exit code.

@@ -26,7 +26,8 @@ Command AddList(CLI::App& app, CommonOptions& common) {
   common.AddTo(*sub);
   return [flags, &common, sub] {
     if (!*sub) return -1;
-    const Listing listing = ListingFromText(flags->what);
+    const Listing listing =
+        FromValue([&] { return ListingFromText(flags->what); });
     return Show(common, *sub, [&](const Origin& origin) {
       return List(listing, flags->words, origin);
     });

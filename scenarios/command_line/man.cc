@@ -12,6 +12,7 @@
 
 #include "model/error.h"
 #include "model/nearest.h"
+#include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/report/output.h"
 
@@ -126,10 +127,20 @@ int WriteAll(const CLI::App& app, const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   std::vector<const CLI::App*> pages = app.get_subcommands({});
   pages.push_back(&app);
+  const auto file_of = [&](const CLI::App& page) {
+    return (std::filesystem::path(folder) / (TitleOf(app, page) + ".1"))
+        .string();
+  };
   for (const CLI::App* page : pages) {
-    const auto file =
-        std::filesystem::path(folder) / (TitleOf(app, *page) + ".1");
-    WriteFile(file.string(), Page(app, *page));
+    RequireOurs("--output-folder",
+                file_of(*page),
+                "a page of the manual",
+                [](std::string_view text) {
+                  return text.starts_with(".TH \"TRAINFARE");
+                });
+  }
+  for (const CLI::App* page : pages) {
+    WriteFile(file_of(*page), Page(app, *page));
   }
   return kOk;
 }
@@ -149,7 +160,7 @@ int Manual(const CLI::App& app, const ManualFlags& flags) {
     }
     known.push_back(command->get_name());
   }
-  throw UsageError(
+  throw model::InputError(
       fmt::format("man: unknown command \"{}\"{}",
                   flags.command,
                   model::OfKnown(flags.command, model::NameViews(known))));
@@ -168,6 +179,7 @@ Command AddMan(CLI::App& app) {
   sub->add_option(
          "--output-folder", flags->folder, "Write every page there instead")
       ->type_name("FOLDER");
+  Exclude(*sub, "--output-folder", {"COMMAND"});
   return [&app, flags, sub] { return *sub ? Manual(app, *flags) : -1; };
 }
 

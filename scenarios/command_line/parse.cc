@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string_view>
 
 #include "model/nearest.h"
+#include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/settings.h"
 
@@ -99,8 +101,46 @@ std::string MissingSubcommand(CLI::App& app) {
   const CLI::App& asked = AskedCommand(app);
   if (asked.get_require_subcommand_min() == 0) return "";
   const std::vector<std::string> names = SubcommandNames(asked);
-  return asked.get_name() + ": expected a subcommand: " +
-         model::JoinNames(model::NameViews(names));
+  const auto known = model::NameViews(names);
+  const std::vector<std::string> rest = asked.remaining();
+  if (!rest.empty() && !rest.front().starts_with('-')) {
+    return asked.get_name() + ": unknown subcommand \"" + rest.front() + "\"" +
+           model::OfKnown(rest.front(), known);
+  }
+  return asked.get_name() +
+         ": expected a subcommand: " + model::JoinNames(known);
+}
+
+// The library takes what follows "--budget=" for its value.
+std::vector<std::string> WithEmptyValues(
+    const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  for (const std::string& argument : arguments) {
+    if (IsOption(argument) && argument.find('=') == argument.size() - 1) {
+      words.push_back(argument.substr(0, argument.size() - 1));
+      words.emplace_back();
+    } else {
+      words.push_back(argument);
+    }
+  }
+  return words;
+}
+
+// "--top excludes --all" as we say it.
+std::string NotBoth(const std::string& message) {
+  constexpr std::string_view kExcludes = " excludes ";
+  const size_t at = message.find(kExcludes);
+  if (at == std::string::npos) return message;
+  return message.substr(0, at) + ": not with " +
+         message.substr(at + kExcludes.size());
+}
+
+// What is wrong with the number of options or their values; "" where that is
+// not it.
+std::string Miscounted(CLI::App& app,
+                       const std::vector<std::string>& arguments) {
+  const std::string message = MissingSubcommand(app);
+  return message.empty() ? MiscountedOption(app, arguments) : message;
 }
 
 }  // namespace
@@ -110,24 +150,34 @@ std::optional<int> Parse(CLI::App& app,
   const auto refuse = [](const std::string& message) {
     return Fail(message, kUsage);
   };
+  // A value that cannot be is bad input, whatever its option.
+  const auto refuse_value = [&](const CLI::ParseError& error) {
+    const std::string message = Miscounted(app, arguments);
+    return message.empty() ? Fail(error.what(), kInput) : refuse(message);
+  };
+  RefuseEmptyValues(app);
   if (const std::string unknown = UnknownCommand(app, arguments);
       !unknown.empty()) {
     return refuse(unknown);
   }
   try {
     // CLI11 takes them from the back.
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    const std::vector<std::string> words = WithEmptyValues(arguments);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ExtrasError&) {
     return refuse(UnexpectedArgument(app, arguments));
+  } catch (const CLI::ValidationError& error) {
+    return refuse_value(error);
+  } catch (const CLI::ConversionError& error) {
+    return refuse_value(error);
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty()) {
       return refuse(UnexpectedArgument(app, arguments));
     }
-    std::string message = MissingSubcommand(app);
-    if (message.empty()) message = MiscountedOption(app, arguments);
-    return refuse(message.empty() ? error.what() : message);
+    const std::string message = Miscounted(app, arguments);
+    return refuse(message.empty() ? NotBoth(error.what()) : message);
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/job_flags.h"
 #include "scenarios/commands/diff.h"
+#include "scenarios/commands/largest.h"
 
 namespace trainfare::scenarios {
 
@@ -49,7 +50,7 @@ void AddTarget(CLI::App& sub, PredictOptions& options) {
 }
 
 // Over how many, and what of them still fits.
-void AddRanks(CLI::App& sub, PredictOptions& options) {
+void AddSize(CLI::App& sub, PredictOptions& options) {
   AddCount(sub,
            "--devices",
            options.devices,
@@ -64,11 +65,21 @@ void AddRanks(CLI::App& sub, PredictOptions& options) {
                  "Bandwidth of each host's network, such as 400Gbit/s "
                  "(default: the instance's, else as the catalog's hosts)")
       ->type_name("RATE");
-  sub.add_option("--largest",
-                 options.largest,
-                 "The largest batch, length or model that fits, all else as "
-                 "asked")
-      ->type_name(Choices({"batch", "length", "model"}));
+  CLI::Option* largest =
+      sub.add_option(
+             "--largest",
+             options.largest,
+             "The largest batch, length or model that fits, all else as "
+             "asked")
+          ->type_name(Choices({"batch", "length", "model"}));
+  // What is looked for is not asked for; without a scenario the job has it
+  // from there all the same.
+  largest->each([&sub, largest](const std::string& what) {
+    const bool whole = sub.get_option("SCENARIO")->count() > 0;
+    if (what == "batch") largest->excludes(sub.get_option("--batch"));
+    if (what == "length" && whole) largest->excludes(sub.get_option("--seq"));
+    if (what == "model" && whole) largest->excludes(sub.get_option("--model"));
+  });
 }
 
 }  // namespace
@@ -81,20 +92,22 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
       "predict", "Time, cost, energy and memory of a training run");
   AddPredictExamples(*sub);
   AddTarget(*sub, *options);
-  AddRanks(*sub, *options);
+  AddSize(*sub, *options);
   sub->add_flag("--spot", options->spot, "Spot price of the instance");
   AddPriceFlags(*sub, options->prices);
   AddOverrides(*sub, options->overrides);
   AddBaselineFlag(*sub, *baseline);
-  AddDryRun(*sub, *dry_run);
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
+  AddDryRun(*sub, *dry_run);
   return [options, dry_run, baseline, &common, sub] {
     if (!*sub) return -1;
-    if (*dry_run) return PrintJobs(options->scenario, options->overrides);
     options->charts = common.page();
     options->trace = common.trace();
-    return Show(common, *sub, [&](const Origin& origin) {
+    if (options->largest) {
+      FromValue([&] { LargestFromText(*options->largest); });
+    }
+    const auto make = [&](const Origin& origin) {
       options->origin = origin;
       if (options->largest && !baseline->empty()) {
         throw UsageError("--baseline: not with --largest, which saves no run");
@@ -102,7 +115,10 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
       Report report = Predict(*options);
       if (!baseline->empty()) AddBaseline(*baseline, report);
       return report;
-    });
+    };
+    if (!*dry_run) return Show(common, *sub, make);
+    Check(common, *sub, make);
+    return PrintJobs(options->scenario, options->overrides);
   };
 }
 

@@ -8,7 +8,7 @@
 
 namespace trainfare::scenarios {
 
-// "4h", "20usd" of the command line. Throw UsageError that names `flag`.
+// "4h", "20usd" of the command line. Throw InputError that names `flag`.
 model::Seconds<> TimeFlag(std::string_view flag, std::string_view text);
 model::Usd<> MoneyFlag(std::string_view flag, std::string_view text);
 

@@ -36,7 +36,8 @@ void AddGoal(CLI::App& sub, RecommendFlags& flags) {
 
 void ReadGoal(RecommendFlags& flags) {
   RecommendOptions& options = flags.options;
-  options.objective = ObjectiveFromText(flags.objective);
+  options.objective =
+      FromValue([&] { return ObjectiveFromText(flags.objective); });
   if (!flags.deadline.empty()) {
     options.deadline = TimeFlag("--deadline", flags.deadline);
   }
@@ -96,33 +97,34 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   sub->add_flag("--all",
                 options.all,
                 "Show every candidate (csv and json always have them all)");
+  Exclude(*sub, "--top", {"--all"});
   AddPlaces(*sub, options);
   AddOverrides(*sub, options.overrides);
   AddBaselineFlag(*sub, flags->baseline);
-  AddDryRun(*sub, flags->dry_run);
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
+  AddDryRun(*sub, flags->dry_run);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
-    if (flags->dry_run) {
-      if (options.global_batch) {
-        throw UsageError(
-            "--dry-run: not with --global-batch, of which each candidate has "
-            "a job of its own");
-      }
-      return PrintJobs(options.scenario, options.overrides);
+    if (flags->dry_run && options.global_batch) {
+      throw UsageError(
+          "--dry-run: not with --global-batch, of which each candidate has "
+          "a job of its own");
     }
     ReadGoal(*flags);
     options.charts = common.page();
     options.trace = common.trace();
-    return Show(common, *sub, [&](const Origin& origin) {
+    const auto make = [&](const Origin& origin) {
       options.origin = origin;
       options.progress = common.progress();
       options.json = common.json() || !flags->baseline.empty();
       Report report = Recommend(options);
       if (!flags->baseline.empty()) AddBaseline(flags->baseline, report);
       return report;
-    });
+    };
+    if (!flags->dry_run) return Show(common, *sub, make);
+    Check(common, *sub, make);
+    return PrintJobs(options.scenario, options.overrides);
   };
 }
 

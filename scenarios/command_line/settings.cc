@@ -15,7 +15,6 @@
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/nearest.h"
-#include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -134,25 +133,36 @@ std::vector<std::string> ValuesOf(const Reader& map, const std::string& key) {
   return {map.Text(key)};
 }
 
+// Throws at the first key of a file that no command has; where there is none
+// such, does nothing. A reader points at a key that nobody asked for, and this
+// one is asked for all that there are.
+void RefuseUnknownKey(const std::string& path,
+                      const std::vector<const CLI::App*>& commands) {
+  const Reader root = Reader::FromFile(path);
+  for (const std::string& option : OptionsOf(commands)) root.Has(option);
+  for (const CLI::App* command : commands) {
+    if (!root.IsMap(NameOf(*command))) continue;
+    const Reader map = root.Map(NameOf(*command));
+    for (const std::string& option : OptionsOf({command})) map.Has(option);
+  }
+  root.Finish();
+}
+
 // Settings of one map of a file, whose keys are options of the commands.
 std::vector<Setting> ReadOptions(const Reader& map,
                                  const std::vector<std::string>& keys,
                                  const std::vector<const CLI::App*>& commands,
+                                 const std::vector<const CLI::App*>& all,
                                  const std::string& command) {
   const std::set<std::string> known = OptionsOf(commands);
   std::vector<Setting> settings;
   for (const std::string& key : keys) {
     if (!known.contains(key)) {
-      std::set<std::string> all = known;
-      if (command.empty()) {
-        for (const CLI::App* one : commands) all.insert(NameOf(*one));
-      }
-      map.Fail(key,
-               fmt::format("unknown key{}",
-                           model::DidYouMean(key, model::NameViews(all))));
+      RefuseUnknownKey(map.file(), all);
+      map.Fail(key, "expected a map of options");
     }
     settings.push_back(
-        {command, key, ValuesOf(map, key), map.Position(key), true, false});
+        {command, key, ValuesOf(map, key), map.Position(key), false});
   }
   return settings;
 }
@@ -161,7 +171,7 @@ void SetOption(const Setting& setting, CLI::Option& option) {
   if (IsFlag(option)) {
     const std::string& word = setting.values.front();
     if (setting.values.size() != 1 || (word != "true" && word != "false")) {
-      throw UsageError(fmt::format(
+      throw InputError(fmt::format(
           "--{}: expected true or false, got \"{}\"", setting.option, word));
     }
     if (word == "false") return;
@@ -169,7 +179,7 @@ void SetOption(const Setting& setting, CLI::Option& option) {
   } else {
     if (setting.values.size() > 1 && option.get_items_expected_max() == 1 &&
         option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll) {
-      throw UsageError(
+      throw InputError(
           fmt::format("--{}: expected one value, got a list", setting.option));
     }
     option.add_result(setting.values);
@@ -194,9 +204,17 @@ void RequireBeside(const Setting& setting, const CLI::Option& option) {
     try {
       hardware::PathBeside(kProjectFile, value);
     } catch (const InputError& error) {
-      throw UsageError(fmt::format("--{}: {}", setting.option, error.what()));
+      throw InputError(fmt::format("--{}: {}", setting.option, error.what()));
     }
   }
+}
+
+// The option that was given beside which this one has no use; nullptr: none.
+const CLI::Option* GivenInstead(const CLI::Option& option) {
+  for (const CLI::Option* other : option.get_excludes()) {
+    if (other->count() > 0) return other;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -252,7 +270,7 @@ void Settings::ReadEnvironment(const CLI::App& app) {
     const std::string name = VariableOf(option);
     const std::string value = Variable(name.c_str());
     if (!value.empty()) {
-      source.push_back({"", option, {value}, name, false, false});
+      source.push_back({"", option, {value}, name, false});
     }
   }
 }
@@ -279,11 +297,12 @@ void Settings::ReadFile(const CLI::App& app,
       continue;
     }
     const Reader map = root.Map(key);
-    for (Setting& setting : ReadOptions(map, map.Keys(), {*named}, key)) {
+    for (Setting& setting :
+         ReadOptions(map, map.Keys(), {*named}, commands, key)) {
       source.push_back(std::move(setting));
     }
   }
-  for (Setting& setting : ReadOptions(root, plain, commands, "")) {
+  for (Setting& setting : ReadOptions(root, plain, commands, commands, "")) {
     source.push_back(std::move(setting));
   }
   root.Finish();
@@ -357,6 +376,7 @@ std::vector<const Setting*> Settings::InForce(const CLI::App& app) const {
 
 std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
   std::vector<Setting> applied;
+  std::vector<const CLI::Option*> set;
   for (CLI::Option* option :
        command.get_options([](CLI::Option* one) { return IsSettable(*one); })) {
     if (option->count() > 0) continue;
@@ -364,18 +384,25 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
     if (setting == nullptr) continue;
     // The library, and SetOption(), name the option in what they say.
     const auto refuse = [&](const std::string& what) {
-      const std::string message = setting->origin + ": " + what;
-      if (setting->of_file) throw InputError(message);
-      throw UsageError(message);
+      throw InputError(setting->origin + ": " + what);
     };
+    if (const CLI::Option* other = GivenInstead(*option)) {
+      // What the line says goes first.
+      if (std::find(set.begin(), set.end(), other) == set.end()) continue;
+      refuse(fmt::format("{}: not with {}, which {} says",
+                         option->get_name(),
+                         other->get_name(),
+                         settings.Of(command, *other)->origin));
+    }
     try {
       RequireBeside(*setting, *option);
       SetOption(*setting, *option);
     } catch (const CLI::Error& error) {
       refuse(error.what());
-    } catch (const UsageError& error) {
+    } catch (const InputError& error) {
       refuse(error.what());
     }
+    set.push_back(option);
     applied.push_back(*setting);
     applied.back().option = option->get_lnames().front();
   }

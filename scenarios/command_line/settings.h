@@ -21,7 +21,6 @@ struct Setting {
   std::string option;  // "cloud"
   std::vector<std::string> values;
   std::string origin;  // "TRAINFARE_CLOUD", "trainfare.yaml:3:8"
-  bool of_file = false;
   // Of the folder's trainfare.yaml, which others may have put there.
   bool of_folder = false;
 
@@ -66,8 +65,9 @@ class Settings {
 std::vector<std::string> UnknownVariables(const CLI::App& app);
 
 // The options of a command that was read, where the line leaves them out, as
-// `settings` say; returns those that do. Throws InputError or UsageError for a
-// value that the option does not take.
+// `settings` say; returns those that do. Of one that has no use beside what the
+// line says nothing is read. Throws InputError for a value that the option does
+// not take.
 std::vector<Setting> Apply(const Settings& settings, CLI::App& command);
 // The same for the command that `app` was read to be, from `files` and the
 // environment; what they add to the line is added to `arguments`.

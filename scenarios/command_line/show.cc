@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/job_flags.h"
 #include "scenarios/commands/asked_job.h"
@@ -28,7 +29,7 @@ int ShowScenario(const ShowFlags& flags, const std::vector<Limit>& limits) {
   // The figures are those that answers have of their scenario.
   Report report;
   report.json = AnswerText(ToJson(scenario), report);
-  CheckLimits(limits, report);
+  FromValue([&] { CheckLimits(limits, report); });
   WriteNew(ToYaml(scenario, FileWidth(flags.output)), flags.output);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);
   return report.exit_code;

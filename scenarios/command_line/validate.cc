@@ -18,11 +18,13 @@ struct ValidateFlags {
   std::string group_by = "device";
   std::string repeats = "each";
 
-  // The words as options. Throws UsageError.
+  // The words as options. Throws InputError.
   void Parse() {
-    SetProtocol(protocol, options);
-    options.group_by = GroupByFromText(group_by);
-    options.repeats = RepeatRuleFromText(repeats);
+    FromValue([&] {
+      SetProtocol(protocol, options);
+      options.group_by = GroupByFromText(group_by);
+      options.repeats = RepeatRuleFromText(repeats);
+    });
   }
 };
 
@@ -67,7 +69,8 @@ Command AddValidate(CLI::App& app, CommonOptions& common) {
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
     flags->Parse();
-    RequireFigures(common.limits(), SummaryFigures());
+    RequireEachOnce("validate", options.files);
+    FromValue([&] { RequireFigures(common.limits(), SummaryFigures()); });
     return Show(common, *sub, [&](const Origin& origin) {
       options.origin = origin;
       options.progress = common.progress();

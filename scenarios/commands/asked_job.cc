@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <regex>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,10 +24,28 @@ namespace {
 using hardware::YamlSetting;
 using model::InputError;
 
-bool IsConfig(std::string_view model) { return model.ends_with(".json"); }
+namespace fs = std::filesystem;
+
+// The config.json that `model` is, or that its folder has; nullopt for a preset.
+std::optional<std::string> ConfigOf(const std::string& model) {
+  std::error_code ignored;
+  if (!model::TryFindArchitecture(model) && fs::is_directory(model, ignored)) {
+    return (fs::path(model) / "config.json").string();
+  }
+  if (model.ends_with(".json")) return model;
+  return std::nullopt;
+}
+
+// Without the folders that it is in: "llama/" is named llama.
+std::string NameWithoutFolders(const std::string& model) {
+  const fs::path path(model);
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
 
 model::Architecture ArchitectureOf(const std::string& model) {
-  if (IsConfig(model)) return hardware::ReadModelConfig(model);
+  if (const auto config = ConfigOf(model)) {
+    return hardware::ReadModelConfig(*config);
+  }
   try {
     return model::FindArchitecture(model);
   } catch (const InputError& error) {
@@ -53,13 +73,17 @@ std::string SingleQuoted(std::string_view text) {
 // A file that a flag names is where the program was started, not beside the
 // scenario.
 std::string WherePeopleAre(const std::string& model) {
-  if (!IsConfig(model)) return model;
-  return std::filesystem::absolute(model).string();
+  const auto config = ConfigOf(model);
+  return config ? fs::absolute(*config).string() : model;
 }
 
 std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
   std::vector<YamlSetting> settings;
   if (overrides.model) {
+    // What is wrong with a file is said by the name that people gave it.
+    if (const auto config = ConfigOf(*overrides.model)) {
+      hardware::ReadModelConfig(*config);
+    }
     settings.push_back(
         {"model", SingleQuoted(WherePeopleAre(*overrides.model)), "--model"});
   }
@@ -135,9 +159,8 @@ std::string NewScenarioText(const std::string& model,
       "optimizer: {{ name: adamw, implementation: fused }}\n"
       "stack: eager\n"
       "attention: flash\n",
-      fmt::arg("title",
-               SingleQuoted(std::filesystem::path(model).filename().string())),
-      fmt::arg("model", SingleQuoted(model)),
+      fmt::arg("title", SingleQuoted(NameWithoutFolders(model))),
+      fmt::arg("model", SingleQuoted(ConfigOf(model).value_or(model))),
       fmt::arg("task", model::ToText(UsualTask(ArchitectureOf(model)))),
       fmt::arg("samples", samples),
       fmt::arg("length", length));
@@ -160,17 +183,19 @@ Scenario ParseNewScenario(const std::string& model,
                           int64_t samples,
                           int64_t length,
                           const std::vector<YamlSetting>& settings) {
+  // What is wrong with the model itself has a place that somebody wrote.
+  const std::string written = NewScenarioText(model, samples, length);
+  // As if it stood where people are: files that it names are found from there.
+  const std::string name = NameWithoutFolders(model);
   try {
-    return ParseScenario(
-        NewScenarioText(model, samples, length), model, settings);
+    return ParseScenario(written, name, settings);
   } catch (const InputError& error) {
     // A place in a text that nobody wrote helps nobody: "gpt2:12:43: ..".
     const std::string text = error.what();
     const size_t key = text.find(": ");
     const std::regex place(R"(:\d+:\d+)");
-    if (!text.starts_with(model) || key == std::string::npos ||
-        !std::regex_match(text.substr(model.size(), key - model.size()),
-                          place)) {
+    if (!text.starts_with(name) || key == std::string::npos ||
+        !std::regex_match(text.substr(name.size(), key - name.size()), place)) {
       throw;
     }
     throw InputError(fmt::format(

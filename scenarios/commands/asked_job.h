@@ -16,7 +16,7 @@ namespace trainfare::scenarios {
 
 // What flags change in a scenario, or say in place of one.
 struct Overrides {
-  std::optional<std::string> model;     // preset, or path of a config.json
+  std::optional<std::string> model;     // preset, config.json or its folder
   std::optional<int64_t> samples;       // of the training data
   std::vector<std::string> settings;    // "dataset.train=1000", any key
   std::vector<int64_t> batches;         // empty: the scenario's
@@ -28,8 +28,8 @@ struct Overrides {
 };
 
 // A scenario for people to go on from: the settings that Hugging Face's Trainer
-// has by itself, in bf16, one epoch. `model` is a preset or the path of a
-// config.json. Throws InputError where it is neither.
+// has by itself, in bf16, one epoch. `model` is a preset, or the path of a
+// config.json or its folder. Throws InputError where it is none of these.
 std::string NewScenarioText(const std::string& model,
                             int64_t samples,
                             int64_t length);

@@ -344,6 +344,31 @@ Json RowsJson(const Table& table) {
   return rows;
 }
 
+// Prices as they are written, and those that ship, which people have a word
+// above.
+bool IsPriceFile(std::string_view text) {
+  const auto has_line = [&](std::string_view key) {
+    return text.starts_with(key) ||
+           text.find(fmt::format("\n{}", key)) != std::string_view::npos;
+  };
+  return has_line("cloud:") && has_line("prices:");
+}
+
+// A catalog without a price would take the place of one that has them.
+[[noreturn]] void RefuseUnused(const std::string& file,
+                               const hardware::ImportedPrices& imported) {
+  std::vector<std::string> reasons;
+  for (const auto& [reason, count] : imported.dropped) {
+    reasons.push_back(fmt::format("{} dropped: {}", count, reason));
+  }
+  throw model::InputError(
+      fmt::format("{}: expected rows with prices, none of {} can be used{}{}",
+                  file,
+                  imported.rows,
+                  reasons.empty() ? "" : "; ",
+                  fmt::join(reasons, ", ")));
+}
+
 }  // namespace
 
 std::vector<std::string_view> ListingWords() {
@@ -398,11 +423,13 @@ Report ImportPrices(const std::string& file,
                     const std::string& output,
                     const Origin& origin) {
   if (!hardware::IsDate(date)) {
-    throw UsageError(fmt::format(
+    throw model::InputError(fmt::format(
         "--date: expected a day such as 2026-05-20, got \"{}\"", date));
   }
+  RequireOurs("--output", output, "prices", IsPriceFile);
   const hardware::ImportedPrices imported =
       hardware::ImportSkyPilotCatalog(file, cloud, date);
+  if (imported.used == 0) RefuseUnused(file, imported);
   if (!output.empty()) WriteFile(output, hardware::ToYaml(imported.prices));
 
   Report report;

@@ -51,8 +51,7 @@ std::string DeviceName(const std::optional<std::string>& asked,
 // Whether the instance's devices have it as one of their alike parts, or are
 // it.
 bool IsPartOf(const std::string& name, const hardware::Instance& instance) {
-  const hardware::Device& device =
-      hardware::DeviceCatalog::Shipped().Find(name);
+  const hardware::Device& device = FindDevice("--device", name);
   return device.name == instance.device || device.part_of == instance.device;
 }
 
@@ -82,16 +81,16 @@ Cluster ClusterFor(const PredictOptions& options,
   }
   std::optional<model::BytesPerSecond<>> network;
   if (options.network) {
-    if (hosts == 1) {
-      throw UsageError("--network: needs several hosts, --hosts 2");
-    }
     network =
         hardware::ParseQuantity<model::BytesPerSecond<>>(*options.network);
     if (!network || !(*network > model::BytesPerSecond<>())) {
-      throw UsageError(
+      throw InputError(
           fmt::format("--network: expected a rate such as 400Gbit/s, got "
                       "\"{}\"",
                       *options.network));
+    }
+    if (hosts == 1) {
+      throw UsageError("--network: needs several hosts, --hosts 2");
     }
   }
   return OverHosts(instance != nullptr
@@ -108,8 +107,7 @@ PredictionTarget TargetOf(const PredictOptions& options,
                           const std::optional<std::string>& asked,
                           const std::optional<std::string>& instance_name) {
   const hardware::Instance* instance =
-      instance_name ? &hardware::InstanceCatalog::Shipped().Find(*instance_name)
-                    : nullptr;
+      instance_name ? &FindInstance("--instance", *instance_name) : nullptr;
   if (asked && instance != nullptr && !IsPartOf(*asked, *instance)) {
     throw UsageError(fmt::format(
         "--device and --instance: give one of them; {} is no part of the {} "
@@ -122,7 +120,8 @@ PredictionTarget TargetOf(const PredictOptions& options,
   if (options.fit) fit = calibrate::LoadFit(*options.fit);
   const std::string name = DeviceName(asked, instance, fit);
   const hardware::Device& device =
-      hardware::DeviceCatalog::Shipped().Find(name);
+      asked ? FindDevice("--device", name)
+            : hardware::DeviceCatalog::Shipped().Find(name);
   Fits fits;
   const calibrate::Fit* of_device = fit ? &*fit : fits.Of(device);
   const std::string fit_name = of_device != nullptr ? of_device->name : "";
@@ -481,6 +480,16 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   return report;
 }
 
+// What `find` finds; the message of what it throws gets the flag in front.
+template <class Find>
+decltype(auto) WithFlag(std::string_view flag, const Find& find) {
+  try {
+    return find();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", flag, error.what()));
+  }
+}
+
 // Flags of prices are about an instance.
 void RequirePriced(const PredictOptions& options) {
   if (!options.instances.empty()) return;
@@ -497,6 +506,20 @@ void RequirePriced(const PredictOptions& options) {
 }
 
 }  // namespace
+
+const hardware::Device& FindDevice(std::string_view flag,
+                                   const std::string& name) {
+  return WithFlag(flag, [&]() -> const hardware::Device& {
+    return hardware::DeviceCatalog::Shipped().Find(name);
+  });
+}
+
+const hardware::Instance& FindInstance(std::string_view flag,
+                                       const std::string& name) {
+  return WithFlag(flag, [&]() -> const hardware::Instance& {
+    return hardware::InstanceCatalog::Shipped().Find(name);
+  });
+}
 
 Report Predict(const PredictOptions& asked) {
   PredictOptions options = asked;

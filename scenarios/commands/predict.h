@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "hardware/catalog/device.h"
+#include "hardware/catalog/instance.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/report/origin.h"
@@ -32,5 +35,11 @@ struct PredictOptions {
 };
 
 Report Predict(const PredictOptions& options);
+
+// What a flag names of the catalogs. Throw InputError that begins with it.
+const hardware::Device& FindDevice(std::string_view flag,
+                                   const std::string& name);
+const hardware::Instance& FindInstance(std::string_view flag,
+                                       const std::string& name);
 
 }  // namespace trainfare::scenarios

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/commands/candidate_charts.h"
 #include "scenarios/commands/candidates.h"
@@ -102,17 +103,29 @@ std::vector<Scenario> JobsOf(const RecommendOptions& options) {
   return jobs;
 }
 
-// Why there is nothing to choose from: what was asked for has no instance in
+// There is nothing to choose from: what was asked for has no instance in
 // common.
-std::string NothingAsked(const RecommendOptions& options) {
+[[noreturn]] void RefuseAll(const RecommendOptions& options) {
   std::vector<std::string_view> flags;
   if (!options.clouds.empty()) flags.push_back("--cloud");
   if (!options.devices.empty()) flags.push_back("--device");
   if (!options.instances.empty()) flags.push_back("--instance");
-  if (flags.empty()) return "no instance is known";
-  return fmt::format("{}: expected an instance that suits {}, got none",
-                     fmt::join(flags, ", "),
-                     flags.size() == 1 ? "it" : "all of them");
+  if (flags.empty()) throw model::InputError("no instance is known");
+  const std::string message =
+      fmt::format("{}: expected an instance that suits {}, got none",
+                  fmt::join(flags, ", "),
+                  flags.size() == 1 ? "it" : "all of them");
+  if (flags.size() == 1) throw model::InputError(message);
+  throw UsageError(message);
+}
+
+// Names that nobody has are told by their flags.
+void RequireNames(const RecommendOptions& options) {
+  for (const std::string& name : options.devices) FindDevice("--device", name);
+  for (const std::string& name : options.also) FindDevice("--also", name);
+  for (const std::string& name : options.instances) {
+    FindInstance("--instance", name);
+  }
 }
 
 }  // namespace
@@ -123,11 +136,12 @@ Report Recommend(const RecommendOptions& options) {
   if (options.hosts) {
     RequireCount("--hosts", *options.hosts, model::kMostDevices);
   }
+  RequireNames(options);
   Report report;
   std::vector<std::string> left_out_fits;
   std::vector<Candidate> candidates =
       EstimateCandidates(jobs, options, left_out_fits);
-  if (candidates.empty()) throw UsageError(NothingAsked(options));
+  if (candidates.empty()) RefuseAll(options);
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   Rank(candidates, options.objective);
   const Overview overview = {

@@ -354,7 +354,7 @@ Json ResultOf(const ValidateOptions& options,
 
 Report Validate(const ValidateOptions& options) {
   if (options.seed > model::kLargestSeed) {
-    throw UsageError(
+    throw model::InputError(
         fmt::format("--seed: expected a whole number from 0 to {}, got {}",
                     model::kLargestSeed,
                     static_cast<int64_t>(options.seed)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "hardware/files/terminal.h"
@@ -25,6 +26,53 @@ constexpr std::array kFormats = {
     std::pair{Format::kMarkdown, std::string_view("markdown")},
 };
 
+// What a file begins with; "" where it cannot be read.
+std::string BeginningOf(const std::string& path) {
+  constexpr size_t kEnough = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kEnough, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+bool IsAnswer(std::string_view text) {
+  const size_t schema = text.find("\"schema\"");
+  return text.starts_with('{') && schema != std::string_view::npos &&
+         text.substr(schema).find("\"trainfare.") != std::string_view::npos;
+}
+
+bool IsTrace(std::string_view text) {
+  return text.starts_with("{\n  \"displayTimeUnit\": \"ms\",\n  \"otherData\"");
+}
+
+bool IsPage(std::string_view text) {
+  return text.starts_with(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+      "'none'");
+}
+
+// An answer in Markdown has a table, and no headings as what people write.
+bool IsMarkdownAnswer(std::string_view text) {
+  const bool has_table = text.find("\n| --") != std::string_view::npos;
+  return has_table && !text.starts_with('#') &&
+         text.find("\n#") == std::string_view::npos;
+}
+
+// Of another version the table may have more columns, of another question other
+// rows: the first two columns say what a row is.
+bool HasColumnsOf(std::string_view table, std::string_view text) {
+  const std::string_view header = table.substr(0, table.find('\n'));
+  const size_t first = std::min(header.find(','), header.size());
+  const size_t end = std::min(header.find(',', first + 1), header.size());
+  const std::string_view rest = text.substr(std::min(end, text.size()));
+  return text.starts_with(header.substr(0, end)) &&
+         (rest.empty() || rest.front() == ',' || rest.front() == '\n');
+}
+
+constexpr std::string_view kAnswer = "an answer";
+
 }  // namespace
 
 Format FormatFromText(std::string_view text) {
@@ -34,10 +82,10 @@ Format FormatFromText(std::string_view text) {
   std::vector<std::string_view> words = FormatWords();
   const std::string_view last = words.back();
   words.pop_back();
-  throw UsageError(fmt::format("--format: expected {} or {}, got \"{}\"",
-                               fmt::join(words, ", "),
-                               last,
-                               text));
+  throw model::InputError(fmt::format("--format: expected {} or {}, got \"{}\"",
+                                      fmt::join(words, ", "),
+                                      last,
+                                      text));
 }
 
 std::vector<std::string_view> FormatWords() {
@@ -57,7 +105,7 @@ Format ExportFormat(const std::string& file) {
   for (const auto& [ending, format] : kEndings) {
     if (file.ends_with(ending)) return format;
   }
-  throw UsageError(
+  throw model::InputError(
       fmt::format("--export {}: expected a file ending in .html, .json, .csv, "
                   ".md or .trace.json, or - for standard output",
                   file));
@@ -133,6 +181,49 @@ std::string Render(const Report& report,
   ENSURE(false, "a format without a writer");
 }
 
+void RequireOurs(std::string_view flag,
+                 const std::string& path,
+                 std::string_view what,
+                 const IsOurs& is_ours) {
+  // What no regular file is, is refused where it is written.
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0 ||
+      is_ours(BeginningOf(path))) {
+    return;
+  }
+  throw model::InputError(
+      fmt::format("{} {}: expected a new file, or {} to replace; others wrote "
+                  "the one that is there",
+                  flag,
+                  path,
+                  what));
+}
+
+void RequireOurExports(const OutputOptions& options) {
+  for (const std::string& file : options.exports) {
+    const auto require = [&](const IsOurs& is_ours) {
+      RequireOurs("--export", file, kAnswer, is_ours);
+    };
+    switch (ExportFormat(file)) {
+      case Format::kJson:
+        require(IsAnswer);
+        break;
+      case Format::kTrace:
+        require(IsTrace);
+        break;
+      case Format::kHtml:
+        require(IsPage);
+        break;
+      case Format::kMarkdown:
+        require(IsMarkdownAnswer);
+        break;
+      case Format::kCsv:
+      case Format::kTable:
+        break;
+    }
+  }
+}
+
 void Write(const Report& report,
            const OutputOptions& options,
            std::ostream& out,
@@ -143,6 +234,13 @@ void Write(const Report& report,
     throw UsageError(
         "--export: a .trace.json is of a step, which this answer does not "
         "have; predict and recommend have one");
+  }
+  for (const std::string& file : options.exports) {
+    if (ExportFormat(file) != Format::kCsv) continue;
+    const std::string table = Render(report, Format::kCsv);
+    RequireOurs("--export", file, kAnswer, [&](std::string_view text) {
+      return HasColumnsOf(table, text);
+    });
   }
   out << Render(report, options.format, options.colour, options.width);
   out.flush();

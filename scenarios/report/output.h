@@ -2,6 +2,7 @@
 
 // Where results go: standard output in one of four formats, and files.
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <stdexcept>
@@ -17,15 +18,15 @@ namespace trainfare::scenarios {
 // The exit codes of the whole program.
 enum ExitCode {
   kOk = 0,
-  kInput = 1,          // input or model error
-  kUsage = 2,          // of the command line
+  kInput = 1,          // a file, a name or a value that cannot be
+  kUsage = 2,          // flags that are unknown, missing or of no use together
   kNothingFits = 3,    // no candidate fits or meets the limits
   kLimitPassed = 4,    // of --fail-if
   kInternal = 70,      // a defect of ours
   kInterrupted = 130,  // as a shell reports a program that SIGINT ended
 };
 
-// The command line itself is wrong.
+// The command line itself is wrong: not what a flag says, but which there are.
 class UsageError : public std::runtime_error {
  public:
   explicit UsageError(const std::string& message)
@@ -33,7 +34,7 @@ class UsageError : public std::runtime_error {
 };
 
 enum class Format { kTable, kJson, kCsv, kMarkdown, kHtml, kTrace };
-// What --format calls them: neither HTML nor a trace. Throws UsageError.
+// What --format calls them: neither HTML nor a trace. Throws InputError.
 Format FormatFromText(std::string_view text);
 std::vector<std::string_view> FormatWords();
 
@@ -47,7 +48,7 @@ struct OutputOptions {
 };
 
 // The format of a file by its ending; "-" is JSON, "-.csv" CSV on standard
-// output. Throws UsageError for an ending that no format has.
+// output. Throws InputError for an ending that no format has.
 Format ExportFormat(const std::string& file);
 bool IsStandardOutput(const std::string& file);
 // Whether one of them is of that format.
@@ -58,8 +59,22 @@ std::string Render(const Report& report,
                    bool colour = false,
                    std::optional<size_t> width = std::nullopt);
 
+// Whether a file begins as one that the program wrote.
+using IsOurs = std::function<bool(std::string_view)>;
+// Nobody's file is lost by a name that was typed too fast: throws InputError
+// that names `flag` where something stands at `path` that is not empty and that
+// others wrote. `what` is there to be replaced: "an answer".
+void RequireOurs(std::string_view flag,
+                 const std::string& path,
+                 std::string_view what,
+                 const IsOurs& is_ours);
+// The same of the files of --export, but for CSV, whose columns are those of an
+// answer: Write() looks at them.
+void RequireOurExports(const OutputOptions& options);
+
 // To `out` in the chosen format and to every exported file; says on `log`
-// where those are unless quiet. Throws InputError when a write fails.
+// where those are unless quiet. Throws InputError when a write fails, and before
+// anything is written where a CSV file has other columns.
 void Write(const Report& report,
            const OutputOptions& options,
            std::ostream& out,

@@ -339,7 +339,7 @@ class BadInput(Case):
             ):
                 with self.subTest((flag, value)):
                     self.refused(
-                        2,
+                        1,
                         f'{flag}: expected {expected}, got "{value}"',
                         "predict", "emotion_bert_base", flag, value,
                     )  # fmt: skip
@@ -375,37 +375,12 @@ class BadInput(Case):
                 'unknown option "--bacth"; did you mean "--batch"?; trainfare '
                 "predict --help lists them",
             ),
-            (
-                ("predict", "emotion_bert_base", "--batch", "x"),
-                '--batch: expected a whole number, got "x"',
-            ),
-            (
-                ("predict", "emotion_bert_base", "--batch", "8,,16"),
-                '--batch: expected a whole number, got ""',
-            ),
-            (
-                ("calibrate", "--models", "bert-tiny,"),
-                '--models: expected a name, got ""',
-            ),
             (("predict", "a", "b"), 'unexpected argument "b"'),
             (
                 ("predict",),
                 "expected a SCENARIO, or --model NAME with --samples N and --length N",
             ),
             (("prices",), "prices: expected a subcommand: import"),
-            (
-                ("predict", "emotion_bert_base", "--format", "xml"),
-                "--format: expected table, json, csv or markdown, got "
-                '"xml"',
-            ),
-            (
-                ("predict", "emotion_bert_base", "--export", "a.txt"),
-                "--export a.txt: expected a file ending in .html, .json, .csv, .md or .trace.json, or - for standard output",
-            ),
-            (
-                ("predict", "emotion_bert_base", "--color", "blue"),
-                '--color: expected auto, always or never, got "blue"',
-            ),
             (
                 ("predict", "emotion_bert_base", "--fit", "a.yaml",
                  "--fit", "b.yaml"),
@@ -437,6 +412,72 @@ class BadInput(Case):
                 "--device, --instance: expected an instance that suits all of "
                 "them, got none",
             ),
+            (("prices", "imprt"),
+             'prices: unknown subcommand "imprt"; did you mean "import"? known: '
+             "import"),
+            (("recommend", "emotion_bert_base", "--top", "3", "--all"),
+             "--top: not with --all"),
+            (("predict", "emotion_bert_base", "--largest", "batch", "--batch", "8"),
+             "--largest: not with --batch"),
+            (("predict", "emotion_bert_base", "--config", "f", "--no-config"),
+             "--config: not with --no-config"),
+            (("man", "predict", "--output-folder", "m"),
+             "COMMAND: not with --output-folder"),
+            (("calibrate", "--from", "runs.csv", "--budget", "5s"),
+             "--from: not with --budget"),
+            (("calibrate", "--from", "runs.csv", "--plan", "p.jsonl"),
+             "--from: not with --plan"),
+            (("calibrate", "--plan", "p.jsonl"),
+             "--plan: say of which device, with --device"),
+            (("calibrate", "--launch", "slurm"),
+             "--instances: expected instances to calibrate, got none; see "
+             "`trainfare list instances`"),
+            (("validate", "x.csv", "./x.csv", "x.csv"),
+             "validate: expected each file once, x.csv is given several times"),
+        )
+        for command, message in cases:
+            with self.subTest(command):
+                self.refused(2, message, *command)
+        result = self.run_it()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("expected a subcommand", result.stderr)
+
+    def begins(self, code, message, *arguments, **options):
+        """The same line as far as it goes."""
+        result = self.run_it(*arguments, **options)
+        self.assertTrue(result.stderr.startswith(f"trainfare: {message}"),
+                        result.stderr)
+        self.assertEqual((result.returncode, result.stdout), (code, ""))
+        self.assertEqual(result.stderr.count("\n"), 1)
+        return result.stderr
+
+    def test_values_that_cannot_be(self):
+        cases = (
+            (
+                ("predict", "emotion_bert_base", "--batch", "x"),
+                '--batch: expected a whole number, got "x"',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--batch", "8,,16"),
+                '--batch: expected a whole number, got ""',
+            ),
+            (
+                ("calibrate", "--models", "bert-tiny,"),
+                '--models: expected a name, got ""',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--format", "xml"),
+                "--format: expected table, json, csv or markdown, got "
+                '"xml"',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--export", "a.txt"),
+                "--export a.txt: expected a file ending in .html, .json, .csv, .md or .trace.json, or - for standard output",
+            ),
+            (
+                ("predict", "emotion_bert_base", "--color", "blue"),
+                '--color: expected auto, always or never, got "blue"',
+            ),
             (
                 ("recommend", "emotion_bert_base", "--deadline", "0s"),
                 '--deadline: expected a time above 0 such as "4h", got "0s"',
@@ -444,7 +485,7 @@ class BadInput(Case):
             (
                 ("recommend", "emotion_bert_base", "--budget", "-4usd"),
                 '--budget: expected an amount above 0 such as "20 USD", got '
-                '"-4USD"',
+                '"-4usd"',
             ),
             (
                 ("calibrate", "--target", "3"),
@@ -467,13 +508,170 @@ class BadInput(Case):
                 "known: bias, coverage, coverage_95, mape, max, median, n, "
                 "p90, with_interval",
             ),
+            (("calibrate", "--batch", "0"),
+             "--batch: expected an integer from 1 to 1048576, got 0"),
+            (("calibrate", "--ranks", "0"),
+             "--ranks: expected an integer from 1 to 1048576, got 0"),
+            (("calibrate", "--device", "t5"), '--device: unknown device "t5"'),
+            (("predict", "emotion_bert_base", "--device", "t5"),
+             '--device: unknown device "t5"'),
+            (("predict", "emotion_bert_base", "--instance", "aws/p9"),
+             '--instance: unknown instance "aws/p9"'),
+            (("recommend", "emotion_bert_base", "--also", "t5"),
+             '--also: unknown device "t5"'),
+            (("predict", "emotion_bert_base", "--network", "x"),
+             '--network: expected a rate such as 400Gbit/s, got "x"'),
+            (("predict", "emotion_bert_base", "--largest", "foo"),
+             '--largest: expected batch, length or model, got "foo"'),
+            (("recommend", "emotion_bert_base", "--objective", "foo"),
+             "--objective: expected "),
+            (("validate", "x.csv", "--protocol", "x"), '--protocol: unknown "x"'),
+            (("validate", "x.csv", "--seed", "-1"),
+             "--seed: expected a whole number from 0 to 1000000, got -1"),
+            (("completion", "cmd"),
+             'completion: expected bash, zsh or fish, got "cmd"'),
+            (("list", "device"), 'list: unknown "device"'),
         )
         for command, message in cases:
             with self.subTest(command):
-                self.refused(2, message, *command)
-        result = self.run_it()
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("expected a subcommand", result.stderr)
+                self.begins(1, message, *command)
+
+    def test_an_empty_value_is_no_value(self):
+        """Else a script with a variable that is not set has no limit."""
+        predict = ("predict", "emotion_bert_base")
+        recommend = ("recommend", "emotion_bert_base")
+        for option, words, command in (
+            ("--budget", "an amount", recommend),
+            ("--deadline", "a time", recommend),
+            ("--objective", "", recommend),
+            ("--cloud", "a name", recommend),
+            ("--discount", "a name", recommend),
+            ("--baseline", "a file", predict),
+            ("--config", "a file", predict),
+            ("--now", "a time", predict),
+            ("--format", "table, json, csv or markdown", predict),
+            ("--color", "auto, always or never", predict),
+            ("--fail-if", "a limit", predict),
+            ("--export", "a file", predict),
+            ("--fit", "a file", predict),
+            ("--model", "a name or a file", predict),
+            ("--set", "KEY=VALUE", predict),
+            ("--batch", "a whole number", predict),
+            ("--network", "a rate", predict),
+            ("--budget", "a time", ("calibrate",)),
+            ("--until", "a share", ("calibrate",)),
+            ("--device", "a name", ("calibrate",)),
+            ("--output", "a file", ("calibrate",)),
+            ("--scenario", "a name", ("calibrate",)),
+            ("--plan", "a file", ("calibrate",)),
+            ("--launch", "torchrun, slurm or skypilot", ("calibrate",)),
+            ("--output", "a file", ("show", "emotion_bert_base")),
+            ("--output-folder", "a folder", ("man",)),
+            ("--date", "a day", ("prices", "import", "x.csv", "--cloud", "aws")),
+        ):
+            for given in ((option, ""), (option + "=",)):
+                with self.subTest((command, given)):
+                    self.assertIn('got ""', self.begins(
+                        1, f"{option}: expected {words}", *command, *given))
+        self.refused(1, 'SCENARIO: expected a value, got ""', "predict", "")
+        # A variable that is empty is one that is not set.
+        self.good(*recommend, environment={"TRAINFARE_BUDGET": ""})
+
+    def test_files_of_others_stay(self):
+        def stays(code, name, text, message, *arguments):
+            file = self.write(name, text)
+            self.refused(code, message, *arguments)
+            with open(file, encoding="utf-8") as kept:
+                self.assertEqual(kept.read(), text)
+
+        def ours(flag, name, what):
+            return (f"{flag} {name}: expected a new file, or {what} to replace; "
+                    "others wrote the one that is there")
+
+        note = "# My notes\n\n| a |\n| --- |\n"
+        ask = ("predict", "emotion_bert_base", "--device", "l4", "--export")
+        for name, text in (("a.json", '{"hidden_size": 768}\n'),
+                           ("a.trace.json", '{"traceEvents": []}\n'),
+                           ("a.html", "<!DOCTYPE html>\n<html></html>\n"),
+                           ("a.md", note), ("a.csv", "device,step\nl4,1\n")):
+            stays(1, name, text, ours("--export", name, "an answer"),
+                  *ask, self.path(name))
+            # What is empty holds nothing, and an answer may be replaced by one
+            # to another question.
+            self.write(name, "")
+            self.good(*ask, self.path(name))
+            self.good("predict", "emotion_bert_base", "--device", "t4,l4",
+                      "--precision", "fp16", "--export", self.path(name))
+        self.good("recommend", "emotion_bert_base", "--export", self.path("a.json"))
+        rows = self.path("rows.csv")
+        table = TABLE_HEADER + table_row()
+        reads = "expected a file of its own, FILE reads this one"
+        stays(2, "rows.csv", table, f"--export rows.csv: {reads}",
+              "validate", rows, "--export", rows)
+        with open(self.path("a.json"), encoding="utf-8") as answer:
+            text = answer.read()
+        other = self.write("b.json", text)
+        stays(2, "a.json", text, f"--export a.json: {reads.replace('FILE', 'BEFORE')}",
+              "diff", self.path("a.json"), other, "--export", self.path("a.json"))
+        stays(2, "a.json", text,
+              f"--export a.json: {reads.replace('FILE', '--baseline')}",
+              "recommend", "emotion_bert_base", "--baseline", self.path("a.json"),
+              "--export", self.path("a.json"))
+        plan = ("calibrate", "--device", "l4", "--budget", "20s", "--plan")
+        stays(1, "p.txt", note, ours("--plan", "p.txt", "a plan"),
+              *plan, self.path("p.txt"))
+        script = ("calibrate", "--launch", "slurm", "--instances", "aws/g5.xlarge",
+                  "--script")
+        stays(1, "s.sh", "#!/bin/sh\n",
+              ours("--script", "s.sh", "a script of --launch"),
+              *script, self.path("s.sh"))
+        for command, name in ((plan, "new.jsonl"), (script, "new.sh")):
+            self.good(*command, self.path(name))
+            self.good(*command, self.path(name))
+        page = self.path("trainfare.1")
+        stays(1, "trainfare.1", note,
+              ours("--output-folder", "trainfare.1", "a page of the manual"),
+              "man", "--output-folder", self.folder)
+        self.assertFalse(os.path.exists(self.path("trainfare-predict.1")))
+        os.remove(page)
+        for _ in range(2):
+            self.good("man", "--output-folder", self.folder)
+
+    def test_what_a_dry_run_has_no_use_for(self):
+        for command in ("predict", "recommend"):
+            asked = (command, "emotion_bert_base", "--dry-run")
+            self.good(*asked)
+            for code, message, flags in (
+                (2, "--format: not with --dry-run", ("--format", "json")),
+                (2, "--export: not with --dry-run", ("--export", "dry.json")),
+                (1, '--device: unknown device "nope"', ("--device", "nope")),
+                (1, "--fail-if: unknown figure", ("--fail-if", "foo>1")),
+                (1, "--color: expected auto", ("--color", "x")),
+                (1, "nope.json: cannot be opened", ("--baseline", "nope.json")),
+            ):
+                with self.subTest((command, flags)):
+                    self.begins(code, message, *asked, *flags)
+            # A setting is of no use there either, and nobody's fault.
+            self.good(*asked, environment={"TRAINFARE_FORMAT": "json"})
+        self.begins(1, "--budget: expected an amount", "recommend",
+                    "emotion_bert_base", "--dry-run", "--budget", "x")
+        # What would not fit is asked all the same.
+        self.good("predict", "llama_70b_qlora", "--device", "t4", "--precision",
+                  "fp16", "--dry-run")
+
+    def test_settings_give_way_to_the_line(self):
+        asked = ("recommend", "emotion_bert_base")
+        self.assertEqual(
+            self.good(*asked, "--all", environment={"TRAINFARE_TOP": "3"}).stdout,
+            self.good(*asked, "--all").stdout)
+        both = self.write("both.yaml", "top: 3\nall: true\n")
+        self.begins(1, f"{both}:2:6: --all: not with --top, which {both}:1:6 says",
+                    *asked, "--config", both)
+        largest = ("predict", "emotion_bert_base", "--device", "l4", "--largest",
+                   "batch", "--format", "csv")
+        self.assertEqual(
+            self.good(*largest, environment={"TRAINFARE_BATCH": "8"}).stdout,
+            self.good(*largest).stdout)
 
     def test_a_model_in_place_of_a_scenario(self):
         """No place in a text that nobody wrote; what init writes can be read."""
@@ -593,6 +791,24 @@ class BadInput(Case):
         self.assertIn("a10g", result.stderr)
         self.assertEqual(result.stderr.count("\n"), 1)
 
+
+    def test_rows_of_other_devices_are_counted(self):
+        rows = self.write("rows.csv", TABLE_HEADER + "".join(
+            table_row(batch=batch, step_ms=12 * batch) for batch in (8, 16, 32))
+            + table_row(device="t44") + 2 * table_row(device="l4"))
+        asked = ("calibrate", "--from", rows, "--device", "t4",
+                 "--output", self.path("t4.yaml"))  # fmt: skip
+        said = ['1 rows skipped: unknown device "t44"; did you mean "t4"?',
+                "2 rows skipped: of l4"]
+        warned = [(one["code"], one["message"][:len(words)]) for one, words in
+                  zip(self.json_of(*asked)["warnings"], reversed(said), strict=True)]
+        self.assertEqual(warned, [("rows_skipped", one) for one in reversed(said)])
+        result = self.good(*asked)
+        for words in said:
+            self.assertIn(f"trainfare: warning: {words}", result.stderr)
+        self.assertNotIn("skipped", self.good(*asked, "--quiet").stderr)
+        self.refused(2, "--from: expected each file once, rows.csv is given "
+                     "several times", *asked, "--from", rows)  # fmt: skip
 
     def test_a_log_of_another_trainer(self):
         state = self.write("trainer_state.json", json.dumps({
@@ -1079,7 +1295,7 @@ class Predict(Case):
         for more, message in (
             (("--instance", "aws/g6.xlarge"),
              "--device and --instance: give one device, that of the instance"),
-            (("--largest", "batch"),
+            (("--largest", "length"),
              "--largest: give one --batch, --seq, --precision, --device and "
              "--instance"),
         ):  # fmt: skip
@@ -1267,7 +1483,7 @@ class Completion(Case):
         for shell in ("bash", "zsh", "fish"):
             self.assertIn("predict", self.good("completion", shell).stdout)
         self.refused(
-            2,
+            1,
             'completion: expected bash, zsh or fish, got "cmd"',
             "completion",
             "cmd",
@@ -1320,9 +1536,9 @@ class Recommend(Case):
             1,
             "lambda.yaml: cloud: the prices of lambda are in lambda.yaml too",
             "recommend", *asked, "--prices", prices)  # fmt: skip
-        for date in ("yesterday", "2026-13-01", "2026-02-29", ""):
+        for date in ("yesterday", "2026-13-01", "2026-02-29"):
             self.refused(
-                2,
+                1,
                 f'--date: expected a day such as 2026-05-20, got "{date}"',
                 "prices", "import", catalog, "--cloud", "lambda",
                 "--date", date)  # fmt: skip
@@ -1331,6 +1547,31 @@ class Recommend(Case):
             'them; did you mean "lambda"?',
             self.good("prices", "import", catalog, "--cloud", "lambada",
                       "--date", "2026-11-20").stdout)  # fmt: skip
+        # An empty catalog takes no one's place, and prices no other file's.
+        with open(prices, encoding="utf-8") as file:
+            kept = file.read()
+        with open(catalog, encoding="utf-8") as file:
+            header, row = file.readlines()
+        for text, why in ((header, "none of 0 can be used"),
+                          (header + row.replace("0.01", "x"),
+                           "none of 1 can be used; 1 dropped: price is no number"),
+                          (header + row.replace("0.01", "nan"),
+                           "none of 1 can be used; 1 dropped: price is no number")):
+            self.refused(
+                1, f"vms.csv: expected rows with prices, {why}",
+                "prices", "import", self.write("vms.csv", text), "--cloud",
+                "lambda", "--date", "2026-11-20", "--output", prices)  # fmt: skip
+            with open(prices, encoding="utf-8") as file:
+                self.assertEqual(file.read(), kept)
+        again = ("prices", "import", self.write(
+            "vms.csv", header + row + row.replace("0.01,", "0.02,x")), "--cloud",
+            "lambda", "--date", "2026-11-20", "--output")  # fmt: skip
+        self.assertIn("1 rows dropped: price is no number",
+                      self.good(*again, prices).stdout)
+        self.refused(
+            1, "--output job.yaml: expected a new file, or prices to replace; "
+            "others wrote the one that is there",
+            *again, self.write("job.yaml", GOOD))  # fmt: skip
 
     def test_top_shows_the_best_and_counts_the_rest(self):
         command = ("recommend", "emotion_bert_base")
@@ -1534,7 +1775,7 @@ class Limits(Case):
                     "predict", "emotion_bert_base", "--device", "h100_sxm",
                     "--fail-if", "cost_usd>9999")  # fmt: skip
         grade = self.json_of(*asked)["predictions"][0]["grade"]
-        self.refused(2, f'--fail-if: expected a figure, "grade" is "{grade}"',
+        self.refused(1, f'--fail-if: expected a figure, "grade" is "{grade}"',
                      *asked, "--fail-if", "grade>1")  # fmt: skip
         said = self.run_it(*asked, "--fail-if", "cots_usd>1").stderr
         self.assertIn('unknown figure "cots_usd"; did you mean "cost_usd"', said)
@@ -1594,7 +1835,7 @@ class Limits(Case):
         self.good(*asked, "--fail-if", "batch>8")
         said = self.run_it(*asked, "--output", self.path("none.yaml"),
                            "--fail-if", "paramters>1")  # fmt: skip
-        self.assertEqual(said.returncode, 2)
+        self.assertEqual(said.returncode, 1)
         self.assertIn('unknown figure "paramters"; did you mean "parameters"', said.stderr)
         self.assertFalse(os.path.exists(self.path("none.yaml")))
 

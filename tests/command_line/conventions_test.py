@@ -209,13 +209,13 @@ class Conventions(command_line_test.Case):
             self.assertEqual(done.stdout, self.good(*JOB, "--format", style).stdout)
             self.assertNotIn("written", done.stderr)
         self.assertIn("<!DOCTYPE html>", self.good(*JOB, "--export", "-.html").stdout)
-        for flags, words in (
-            (("--format", "csv", "--export", "-"), "by --format csv"),
-            (("--export", "-.csv", "--export", "-"), "by --export -.csv"),
-            (("--export", "a.pdf"), "or .trace.json, or - for standard output"),
+        for code, flags, words in (
+            (2, ("--format", "csv", "--export", "-"), "by --format csv"),
+            (2, ("--export", "-.csv", "--export", "-"), "by --export -.csv"),
+            (1, ("--export", "a.pdf"), "or .trace.json, or - for standard output"),
         ):
             done = self.run_it(*JOB, *flags)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual((done.returncode, done.stdout), (code, ""))
             self.assertIn(words, done.stderr)
         done = self.run_it("list", "devices", "--export", self.path("a.trace.json"))
         self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -337,11 +337,11 @@ class Conventions(command_line_test.Case):
         for bad in ("today", "2026-02-30T00:00:00Z", "2026-11-23T24:00:00Z",
                     "2026-11-23"):
             done = self.run_it(*JOB, "--now", bad)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn(f'such as 2026-11-23T18:01:31Z, got "{bad}"', done.stderr)
         for bad in ("-1", "now", "999999999999999"):
             done = self.run_it(*JOB, environment={"SOURCE_DATE_EPOCH": bad})
-            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.returncode, 1)
             self.assertIn("SOURCE_DATE_EPOCH: expected seconds", done.stderr)
 
     def test_05_the_choice_is_explained(self):
@@ -523,6 +523,7 @@ class Conventions(command_line_test.Case):
         for code, command in (
             (0, JOB),
             (1, ("predict", "no_such_scenario")),
+            (1, ("predict", "emotion_bert_base", "--batch", "many")),
             (2, ("predict", "emotion_bert_base", "--no-such-flag")),
             (3, (*WINNER, "--deadline", "1ms")),
             (4, (*JOB, "--fail-if", "cost_usd>0")),
@@ -614,14 +615,18 @@ class Conventions(command_line_test.Case):
             self.assertIn(words, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
 
-        refused(1, 'trainfare.yaml:1:12: objektive: unknown key; did you mean '
+        refused(1, 'trainfare.yaml:1:1: unknown key "objektive"; did you mean '
                 '"objective"', text="objektive: time\n")
-        refused(1, 'unknown key; did you mean "recommend"',
+        refused(1, 'unknown key "recomend"; did you mean "recommend"',
                 text="recomend: { spot: true }\n")
-        refused(1, "recommend.network: unknown key",
+        refused(1, 'trainfare.yaml:1:14: recommend: unknown key "network"',
                 text="recommend: { network: 400Gbit/s }\n")
+        refused(1, "trainfare.yaml:1:12: recommend: expected a map of options",
+                text="recommend: time\n")
+        refused(1, "trainfare.yaml:1:9: --budget: expected an amount such as",
+                text="budget: x\n")
         # Whoever runs a command in a folder of others writes no files by it.
-        refused(1, "export: unknown key", text="export: out.json\n")
+        refused(1, 'unknown key "export"', text="export: out.json\n")
         self.assertFalse(os.path.exists(os.path.join(here, "out.json")))
         # Nor is a line of a file shown that they only name.
         refused(1, "trainfare.yaml:1:8: --model: expected a file within the folder",
@@ -640,8 +645,9 @@ class Conventions(command_line_test.Case):
                 text="deadline: [1h, 2h]\n")
         refused(1, "trainfare.yaml:1:8: --cloud: unknown cloud",
                 text="cloud: asw\n")
-        refused(2, "TRAINFARE_OBJECTIVE: --objective: expected", text="spot: false\n",
+        refused(1, "TRAINFARE_OBJECTIVE: --objective: expected", text="spot: false\n",
                 TRAINFARE_OBJECTIVE="beauty")
+        refused(1, "TRAINFARE_BATCH: --batch: expected", TRAINFARE_BATCH="x")
         refused(1, "no.yaml", "--config", "no.yaml")
 
     def test_12_the_nearest_name(self):
@@ -685,7 +691,8 @@ class Conventions(command_line_test.Case):
             asked = (command, "emotion_bert_base", "--set", "batch=8", "--dry-run")
             self.assertEqual(self.good(*asked).stdout, shown)
             file = self.path(command + ".json")
-            self.good(*asked, "--export", file)
+            bad = self.run_it(*asked, "--export", file)
+            self.assertEqual((bad.returncode, bad.stdout), (2, ""))
             self.assertFalse(os.path.exists(file))
         both = self.good("predict", "emotion_bert_base", "--batch", "8,16",
                          "--dry-run").stdout.split("---\n")
@@ -779,7 +786,7 @@ class Conventions(command_line_test.Case):
                     stderr=subprocess.PIPE, check=True)
                 self.assertEqual(done.stderr, "")
         bad = self.run_it("man", "predcit")
-        self.assertEqual(bad.returncode, 2)
+        self.assertEqual(bad.returncode, 1)
         self.assertIn('did you mean "predict"', bad.stderr)
 
     def test_18_a_report_is_one_file_with_its_tables(self):

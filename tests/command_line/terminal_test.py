@@ -150,8 +150,8 @@ class Width(Case):
 
     def test_errors(self):
         self.both("predict", "emotion_bert_base", "--device", "h100", codes=(1,))
-        self.both("recommend", "emotion_bert_base", "--objective", "x", codes=(2,))
-        self.both("list", "nothing", codes=(2,))
+        self.both("recommend", "emotion_bert_base", "--objective", "x", codes=(1,))
+        self.both("list", "nothing", codes=(1,))
         self.both("nothing", codes=(2,))
         self.both(codes=(2,))
 

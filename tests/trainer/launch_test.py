@@ -154,7 +154,7 @@ class Launch(unittest.TestCase):
     def test_what_cannot_be_launched(self):
         for arguments, code, message in [
                 (["sloorm", "--instances", INSTANCES], 1, '"slurm"'),
-                (["slurm"], 1, "--instances: expected instances"),
+                (["slurm"], 2, "--instances: expected instances"),
                 (["slurm", "--instances", "aws/g5.xlarg"], 1, "g5.xlarge"),
                 (["slurm", "--instances", "aws/g5.xlarge", "--models",
                   "bert-bse"], 1, "bert-base"),

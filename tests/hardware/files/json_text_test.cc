@@ -1,10 +1,12 @@
 #include "hardware/files/json_text.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "model/error.h"
 
@@ -22,9 +24,15 @@ TEST_CASE("JSON is read with the place of what is wrong") {
       ParseJson("{\"a\": nan}", "f.jsonl", 7),
       "f.jsonl:7:8: expected one JSON object a line, got what is not JSON",
       InputError);
-  CHECK_THROWS_WITH_AS(ParseJson("1e999", "f.jsonl", 7),
-                       "f.jsonl:7: a number is out of range",
-                       InputError);
+  CHECK_THROWS_WITH_AS(
+      ParseJson("{\"a\": [0, \"1e999\", -1e999]}", "f.jsonl", 7),
+      "f.jsonl:7:20: a[2]: expected a number from -1.8e+308 to 1.8e+308, got "
+      "-1e999",
+      InputError);
+  CHECK_THROWS_WITH_AS(
+      ParseJson("{\n \"a\":\t1e999, ", "f.json"),
+      "f.json:2:7: a: expected a number from -1.8e+308 to 1.8e+308, got 1e999",
+      InputError);
   CHECK_THROWS_AS(ParseJson("", "f.json"), InputError);
   CHECK_THROWS_AS(ParseJson("\"\xc0\xaf\"", "f.json"), InputError);
   CHECK_THROWS_AS(ParseJson("\"\xed\xa0\x80\"", "f.json"), InputError);
@@ -35,14 +43,56 @@ TEST_CASE("a key that stands twice is refused, in any depth") {
       ParseJson(R"({"a": {"b": 1, "c": {"b": 2}, "b": 3}})", "f.json", 2),
       R"(f.json:2: the key "b" stands twice)",
       InputError);
+  // In a whole file its place is known: the second key's.
+  CHECK_THROWS_WITH_AS(
+      ParseJson("[{\"b\": \"a\"},\n {\"b\": {\"\\\"a\": 1}, \"b\": 2}]",
+                "f.json"),
+      "f.json:2:20: the key \"b\" stands twice",
+      InputError);
   CHECK_NOTHROW(ParseJson(R"([{"a": 1}, {"a": 2}])", "f.json"));
+}
+
+TEST_CASE("what stands at a path is found in the text") {
+  const std::string text =
+      "\xef\xbb\xbf{\n"
+      "  \"a\" : [10, {\"b\": \"x, \\\"]}\", \"c\": null}, []],\n"
+      "  \"d.e\":\r\n"
+      "    {\"\\u00e9\": true},\n"
+      "  \"b\": -1e3 }\n";
+  const auto place = [&](std::string_view path) {
+    const auto found = FindInJson(text, path);
+    return found ? fmt::format("{}:{}", found->line, found->column) : "none";
+  };
+  CHECK(place("") == "1:4");
+  CHECK(place("a") == "2:9");
+  CHECK(place("a[0]") == "2:10");
+  CHECK(place("a[1]") == "2:14");
+  CHECK(place("a[1].b") == "2:20");
+  CHECK(place("a[1].c") == "2:36");
+  CHECK(place("a[2]") == "2:43");
+  CHECK(place("d.e") == "4:5");
+  CHECK(place("d.e.\xc3\xa9") == "4:16");
+  CHECK(place("b") == "5:8");
+  for (const char* none : {"c", "a[3]", "a[1].d", "d", "a[1", "b[0]"}) {
+    CAPTURE(none);
+    CHECK(place(none) == "none");
+  }
+  CHECK_FALSE(FindInJson("", ""));
+  CHECK_NOTHROW(FindInJson("{\"a\\", "b"));
+  CHECK_NOTHROW(FindInJson("]}}{[\"", "b"));
 }
 
 TEST_CASE("deep nesting is refused, and never printed by recursion") {
   for (const size_t depth : {size_t{100}, size_t{80'000}}) {
     CHECK_THROWS_WITH_AS(
         ParseJson(std::string(depth, '[') + std::string(depth, ']'), "f", 1),
-        "f:1: expected at most 64 lists and objects within each other",
+        "f:1: expected at most 64 lists and objects within each other, got "
+        "more",
+        InputError);
+    CHECK_THROWS_WITH_AS(
+        ParseJson("\n" + std::string(depth, '['), "f"),
+        "f:2:65: expected at most 64 lists and objects within each other, got "
+        "more",
         InputError);
     std::string objects;
     for (size_t i = 0; i < depth; ++i) objects += "{\"a\":";

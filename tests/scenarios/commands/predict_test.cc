@@ -136,7 +136,7 @@ TEST_CASE("several hosts are several instances, by their network") {
   CHECK(slow.at("predictions")[0].at("step_time_s") >
         two.at("predictions")[0].at("step_time_s"));
   options.network = "fast";
-  CHECK_THROWS_AS(Predict(options), UsageError);
+  CHECK_THROWS_AS(Predict(options), model::InputError);
   options.network.reset();
   options.hosts = 3;
   CHECK_THROWS_WITH_AS(Predict(options),

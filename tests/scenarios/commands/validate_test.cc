@@ -174,7 +174,7 @@ TEST_CASE("the draw follows the seed and nothing else") {
   CHECK_THROWS_WITH_AS(
       Validate(options),
       "--seed: expected a whole number from 0 to 1000000, got -1",
-      UsageError);
+      model::InputError);
 }
 
 TEST_CASE("a device is predicted from the others of its kind") {

@@ -70,14 +70,14 @@ TEST_CASE("a suffix that no format has is refused before anything is written") {
   OutputOptions options;
   options.exports = {folder.Path("a.json"), folder.Path("b.txt")};
   std::ostringstream out;
-  CHECK_THROWS_AS(Write(ExampleReport(), options, out, out), UsageError);
+  CHECK_THROWS_AS(Write(ExampleReport(), options, out, out), model::InputError);
   CHECK(out.str().empty());
   CHECK_FALSE(std::filesystem::exists(folder.Path("a.json")));
   CHECK_THROWS_WITH_AS(
       ExportFormat("r.pdf"),
       "--export r.pdf: expected a file ending in .html, .json, .csv, .md or "
       ".trace.json, or - for standard output",
-      UsageError);
+      model::InputError);
 }
 
 TEST_CASE("a file that cannot be written leaves no piece behind") {
@@ -103,7 +103,7 @@ TEST_CASE("an unknown format gets all of them") {
   CHECK_THROWS_WITH_AS(
       FormatFromText("xml"),
       "--format: expected table, json, csv or markdown, got \"xml\"",
-      UsageError);
+      model::InputError);
 }
 
 }  // namespace trainfare::scenarios
