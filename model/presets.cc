@@ -166,6 +166,7 @@ std::optional<Architecture> TryFindArchitecture(std::string_view name) {
 const Architecture& FindArchitecture(std::string_view name) {
   if (const Architecture* found = SpelledArchitecture(name)) return *found;
   std::vector<std::string_view> names;
+  for (const auto& [alias, target] : kAliases) names.push_back(alias);
   for (const Architecture& preset : Presets()) names.push_back(preset.name);
   throw InputError(
       fmt::format("unknown model \"{}\"{}; see trainfare list models, or give "

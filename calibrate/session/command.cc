@@ -14,6 +14,7 @@
 
 #include "calibrate/fit/added_runs.h"
 #include "calibrate/fit/fit_folders.h"
+#include "calibrate/fit/own_figures.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/fit/replacement.h"
@@ -145,6 +146,8 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
       /*provisional=*/false);
   if (!placed.note.empty()) progress.Warn(placed.note);
   CalibrateResult result;
+  result.left_out =
+      LeftOut(device, files.observations, files.kernels, files.profiles);
   result.fit_path = placed.path;
   if (!placed.in_place) result.kept = placed.note;
   result.fit = std::move(fit);

@@ -3,6 +3,7 @@
 // What `trainfare calibrate` is asked for, and what it answers.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -65,6 +66,8 @@ struct CalibrateResult {
   std::string kept;      // why the fit that was there stays; empty: it does not
   std::string records_path;  // of the runs; empty with --from
   bool interrupted = false;  // exit code 130
+  // Figures of --from that are in no fit, by why.
+  std::map<std::string, int64_t> left_out;
 };
 
 // A signal came before there was anything to keep.

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "hardware/files/json_place.h"
+
 namespace trainfare::hardware {
 
 // Throws InputError "file:line:col: .." for what is not one JSON value in
@@ -17,12 +19,6 @@ namespace trainfare::hardware {
 nlohmann::json ParseJson(std::string_view text,
                          const std::string& file,
                          int line = 0);
-
-// Where something stands in a text; both count from 1.
-struct JsonPlace {
-  int line = 0;
-  int column = 0;
-};
 
 // Where the value at `path` ("rope_scaling.factor", "layer_types[3]", "" for
 // all of it) begins in `text`; nullopt where there is none. A value does not

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hardware/files/json_text.h"
+#include "hardware/files/json_place.h"
 
 namespace trainfare::hardware {
 

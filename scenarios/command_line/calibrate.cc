@@ -240,8 +240,8 @@ int Run(CalibrateFlags& flags, CommonOptions& common, const CLI::App& command) {
                                     : calibrate::Progress::kLines;
   try {
     return Show(common, command, [&](const Origin& origin) {
-      return CalibrationReport(
-          calibrate::Calibrate(options, std::cerr), options, origin);
+      return CalibrationReport(calibrate::Calibrate(options, std::cerr),
+                               origin);
     });
   } catch (const calibrate::Interrupted& interrupted) {
     return Fail(interrupted.what(), kInterrupted);

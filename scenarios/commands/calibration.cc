@@ -2,14 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "calibrate/fit/fit_json.h"
-#include "calibrate/fit/own_figures.h"
-#include "calibrate/records/import/observations.h"
 #include "hardware/files/unit_text.h"
 #include "scenarios/report/result_json.h"
 
@@ -97,30 +93,9 @@ Table RankTable(const calibrate::Fit& fit) {
   return table;
 }
 
-// What of --from is in no fit: the rows of other devices.
-std::vector<Note> LeftOutRows(const calibrate::CalibrateOptions& options,
-                              const calibrate::Fit& fit) {
-  std::vector<Note> notes;
-  if (options.from.empty()) return notes;
-  std::optional<calibrate::RunContext> run;
-  if (options.workload) run = {*options.workload, fit.device};
-  const calibrate::ObservationFiles files =
-      calibrate::ReadObservations(options.from, run);
-  for (const auto& [reason, count] :
-       calibrate::LeftOut(hardware::DeviceCatalog::Shipped().Find(fit.device),
-                          files.observations,
-                          files.kernels,
-                          files.profiles)) {
-    notes.emplace_back(fmt::format("{} rows skipped: {}", count, reason),
-                       Caution::kRowsSkipped);
-  }
-  return notes;
-}
-
 }  // namespace
 
 Report CalibrationReport(const calibrate::CalibrateResult& result,
-                         const calibrate::CalibrateOptions& options,
                          const Origin& origin) {
   Report report;
   report.answers = {"/fit"};
@@ -131,9 +106,13 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
   json["kept"] = result.kept.empty() ? Json(nullptr) : Json(result.kept);
   json["records_path"] =
       result.records_path.empty() ? Json(nullptr) : Json(result.records_path);
+  for (const auto& [reason, count] : result.left_out) {
+    report.warnings.emplace_back(
+        fmt::format("{} rows skipped: {}", count, reason),
+        Caution::kRowsSkipped);
+  }
   if (result.fit) {
     const calibrate::Fit& fit = *result.fit;
-    report.warnings = LeftOutRows(options, fit);
     const auto headline = [&](int64_t count,
                               std::string_view of,
                               double in_sample,

@@ -11,7 +11,6 @@ namespace trainfare::scenarios {
 // Exit code 130 when the calibration was interrupted, after all that was
 // measured is kept. What a fit to files leaves out of them is counted.
 Report CalibrationReport(const calibrate::CalibrateResult& result,
-                         const calibrate::CalibrateOptions& options,
                          const Origin& origin);
 
 }  // namespace trainfare::scenarios

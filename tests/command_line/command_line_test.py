@@ -1446,7 +1446,7 @@ class Completion(Case):
         )
         self.assertEqual(
             self.words_behind("trainfare", "predict", "--device", "rtx_409"),
-            ["rtx_4090"],
+            ["rtx_4090", "rtx_4090_d"],
         )
         self.assertIn(
             "llama-3.1-8b",
