@@ -60,6 +60,11 @@ bool IsOutput(const CLI::Option& option) {
              kOutputs.end();
 }
 
+// An answer that is compared with may be replaced by the new one.
+bool IsInput(const CLI::Option& option) {
+  return !IsOutput(option) && option.get_name() != "--baseline";
+}
+
 // The files that a value may name: itself, or each of a list.
 std::vector<std::string> FilesOf(const std::string& value) {
   std::vector<std::string> files = {value};
@@ -90,7 +95,7 @@ void RequireOutputsApart(const CLI::App& command) {
     if (!IsOutput(*output)) continue;
     for (const std::string& file : output->results()) {
       for (const CLI::Option* input : command.get_options()) {
-        if (!IsOutput(*input)) refuse_same(*output, file, *input);
+        if (IsInput(*input)) refuse_same(*output, file, *input);
       }
     }
   }

@@ -72,6 +72,7 @@ bool HasColumnsOf(std::string_view table, std::string_view text) {
 }
 
 constexpr std::string_view kAnswer = "an answer";
+constexpr std::string_view kTable = "an answer of these columns";
 
 }  // namespace
 
@@ -192,8 +193,8 @@ void RequireOurs(std::string_view flag,
     return;
   }
   throw model::InputError(
-      fmt::format("{} {}: expected a new file, or {} to replace; others wrote "
-                  "the one that is there",
+      fmt::format("{} {}: expected a new file, or {} to replace; the one that "
+                  "is there is none",
                   flag,
                   path,
                   what));
@@ -238,7 +239,7 @@ void Write(const Report& report,
   for (const std::string& file : options.exports) {
     if (ExportFormat(file) != Format::kCsv) continue;
     const std::string table = Render(report, Format::kCsv);
-    RequireOurs("--export", file, kAnswer, [&](std::string_view text) {
+    RequireOurs("--export", file, kTable, [&](std::string_view text) {
       return HasColumnsOf(table, text);
     });
   }
