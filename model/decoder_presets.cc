@@ -294,16 +294,10 @@ Architecture Bloom(std::string name,
                    int64_t layers,
                    int64_t hidden,
                    int64_t heads) {
-  Architecture a;
-  a.name = std::move(name);
-  a.family = Family::kDecoder;
-  a.layers = layers;
-  a.hidden = hidden;
-  a.heads = heads;
-  a.intermediate = 4 * hidden;
+  Architecture a = Gpt2(std::move(name), layers, hidden, heads);
   a.vocabulary = 250880;
-  a.pooler = false;
-  a.head = Head::kCausalLanguageModel;
+  a.positions = 0;
+  a.embedding_layer_norm = true;
   a.position_kind = PositionKind::kAlibi;
   a.activation = Activation::kGeluTanh;
   a.dropout = 0.0;
@@ -312,22 +306,14 @@ Architecture Bloom(std::string name,
 
 // mosaicml/mpt-7b: no biases, the distance to a token in its score (ALiBi).
 Architecture Mpt7b() {
-  Architecture a;
-  a.name = "mpt-7b";
-  a.family = Family::kDecoder;
-  a.layers = 32;
-  a.hidden = 4096;
-  a.heads = 32;
-  a.intermediate = int64_t{4} * 4096;
+  Architecture a = Gpt2("mpt-7b", 32, 4096, 32);
   a.vocabulary = 50432;
   a.positions = 2048;
   a.position_kind = PositionKind::kAlibi;
-  a.embedding_layer_norm = false;
-  a.pooler = false;
+  a.activation = Activation::kGelu;
   a.norm_bias = false;
   a.attention_bias = a.output_bias = a.feed_forward_bias = false;
   a.dropout = 0;
-  a.head = Head::kCausalLanguageModel;
   return a;
 }
 
