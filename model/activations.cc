@@ -639,8 +639,8 @@ ActivationBytes Activations(const Workload& w) {
     if (TwoSided(w)) result.kept += EmbeddingBytes(w, target);
   }
   // The last block is computed again where all are.
-  result.anew = AllBlocksComputedAgain(w) ? BlockAnewBytes(w, blocks)
-                                          : PartsAnewBytes(w);
+  result.anew =
+      AllBlocksComputedAgain(w) ? BlockAnewBytes(w, blocks) : PartsAnewBytes(w);
   result.lowest = LowestBlockOf(w, blocks);
   return result;
 }

@@ -65,8 +65,8 @@ TEST_CASE("a roofline is the slower of products and memory, kernel by kernel") {
   CHECK(model::ToSeconds(baselines.roofline) <
         flops / peak + bytes / device.memory_bandwidth.base());
   CHECK(model::ToSeconds(baselines.at_peak) ==
-        doctest::Approx(
-            static_cast<double>(model::StepModelFlops(workload)) / peak)
+        doctest::Approx(static_cast<double>(model::StepModelFlops(workload)) /
+                        peak)
             .epsilon(1e-12));
 }
 
