@@ -12,6 +12,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "model/product_kernel.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -49,6 +50,34 @@ Fit FitOfV100() {
     }
   }
   return FitDevice(V100(), observations);
+}
+
+// Rate of a product of three sides of 8192 in bf16, by the datasheet and the
+// priors of a device [FLOP/s].
+double RateOfLongProduct(const Device& device) {
+  const int64_t side = 8192;
+  Workload workload = WorkAt("gpt2", 1, 1024);
+  workload.precision = model::Precision::kBf16;
+  const model::Kernel product = model::ProductKernel(
+      "feed-forward in", side, side, side, /*launches=*/1, /*element=*/2);
+  const model::Seconds<> time =
+      Predictor(device).KernelTime(workload, model::Phase::kForward, product);
+  return static_cast<double>(product.matrix_flops) / time.base();
+}
+
+// The best products in bf16 that anybody measured, in FLOP/s:
+// stas00/ml-engineering@744d01e, compute/accelerator/README.md. A long product
+// of a training step goes at the same share of them on AMD's devices as on
+// H100, where steps tell it.
+TEST_CASE("long products of AMD's devices reach what H100's do of the best") {
+  const auto share = [](const char* name, double best) {
+    const auto& catalog = hardware::DeviceCatalog::Shipped();
+    return RateOfLongProduct(catalog.Find(name)) / best;
+  };
+  const double usual = share("h100_sxm", 794.5e12);
+  CHECK(share("mi300x", 668.4e12) == doctest::Approx(usual).epsilon(0.02));
+  CHECK(share("mi325x", 784.9e12) == doctest::Approx(usual).epsilon(0.02));
+  CHECK(share("mi355x", 1565e12) == doctest::Approx(usual).epsilon(0.02));
 }
 
 TEST_CASE("a part of a step has an interval of its own") {
