@@ -7,12 +7,12 @@
 #include "model/error.h"
 #include "model/overlap.h"
 #include "model/product_kernel.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
 
-constexpr int64_t kHalf = 2;
 // Sent as it is unless the factors are smaller by this: min_compression_rate of
 // PyTorch's PowerSGDState.
 constexpr int64_t kLeastSaving = 2;
@@ -128,6 +128,8 @@ void AppendCompressionKernels(const Workload& w, std::vector<Kernel>& kernels) {
     case CompressionKind::kNone:
       return;
     case CompressionKind::kHalf: {
+      // Of narrow weights they are in 16 bits when they are made.
+      if (w.parallel.shard != Shard::kNone && NarrowWeights(w)) return;
       const std::vector<ParameterTensor> tensors = TrainableTensorsOf(w);
       const auto buckets =
           static_cast<int64_t>(BucketGradients(tensors, kSingle).size());

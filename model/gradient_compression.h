@@ -3,7 +3,8 @@
 // Gradients made smaller before the all-reduce: what is sent, and the kernels
 // that make and undo it.
 //
-//   half       n elements become 2 n bytes, by one cast before and one after.
+//   half       n elements become 2 n bytes, by one cast before and one after;
+//              by none where state is shared and weights are narrow.
 //   power_sgd  a matrix M (n, m) becomes P (n, r) and Q (m, r), whose sums are
 //              taken instead (Vogels et al. 2019, algorithm 1):
 //                P = M Q; all-reduce P; orthogonalise P;

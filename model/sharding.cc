@@ -141,12 +141,18 @@ int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {
 }
 
 int64_t SummedBytes(const Workload& w, const ShardUnit& unit) {
-  return unit.trained * GradientWidth(w);
+  return unit.trained * SumWidth(w);
 }
 
 int64_t GradientWidth(const Workload& w) {
   return NarrowWeights(w) && !MastersAreShard(w) ? BytesPerElement(w.precision)
                                                  : kSingle;
+}
+
+int64_t SumWidth(const Workload& w) {
+  const int64_t kept = GradientWidth(w);
+  return w.compression.kind == CompressionKind::kHalf ? std::min(kept, kHalf)
+                                                      : kept;
 }
 
 }  // namespace trainfare::model

@@ -59,7 +59,10 @@ bool GathersInFp8(const Workload& workload);
 int64_t GatheredBytes(const Workload& workload, const ShardUnit& unit);
 int64_t SummedBytes(const Workload& workload, const ShardUnit& unit);
 
-// Bytes of a gradient's element as the ranks keep it, and as they sum it.
+// Bytes of a gradient's element as the ranks keep it, and as they sum it: in 16
+// bits where it is compressed to half (FSDP's reduce_dtype, DeepSpeed's
+// communication_data_type).
 int64_t GradientWidth(const Workload& workload);
+int64_t SumWidth(const Workload& workload);
 
 }  // namespace trainfare::model

@@ -468,10 +468,10 @@ void Validate(const Workload& w) {
         fmt::format("parallel.{}: {}", fault->field, fault->message));
   }
   if (w.parallel.shard != Shard::kNone &&
-      w.compression.kind != CompressionKind::kNone) {
+      w.compression.kind == CompressionKind::kPowerSgd) {
     throw InputError(
-        fmt::format("gradient_compression: expected none beside sharded "
-                    "gradients (parallel.shard: {}), got {}",
+        fmt::format("gradient_compression: expected none or half beside "
+                    "sharded state (parallel.shard: {}), got {}",
                     ToText(w.parallel.shard),
                     ToText(w.compression.kind)));
   }

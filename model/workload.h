@@ -380,6 +380,8 @@ struct Workload {
 int64_t BytesPerElement(Precision precision);
 // Bytes of an fp32 number, as gradients and master parameters are kept.
 inline constexpr int64_t kSingle = 4;
+// Bytes of an fp16 or bf16 number.
+inline constexpr int64_t kHalf = 2;
 // Bytes of an operand that was cast for a product.
 inline constexpr int64_t kBytesOfFp8 = 1;
 // Of blocks of them; a scale is a byte (OCP Microscaling Formats 1.0, 5.1).

@@ -380,14 +380,13 @@ class SharedPasses {
   Transfer Sum(const model::ShardUnit& unit, int64_t count, bool last) {
     waiting_ += model::SummedBytes(w_, unit);
     if (!last && !model::ShardsParameters(w_.parallel) &&
-        waiting_ < model::kReduceBucket * model::GradientWidth(w_)) {
+        waiting_ < model::kReduceBucket * model::SumWidth(w_)) {
       return {};
     }
     const int64_t bytes = std::exchange(waiting_, 0);
-    return WithCopy(
-        Reduce(bytes, count),
-        model::GradientsToHost(w_, bytes / model::GradientWidth(w_)),
-        count);
+    return WithCopy(Reduce(bytes, count),
+                    model::GradientsToHost(w_, bytes / model::SumWidth(w_)),
+                    count);
   }
 
   // With or without the sums of gradients.

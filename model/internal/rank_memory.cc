@@ -98,7 +98,7 @@ Gathered GatheredOf(const Workload& w) {
   if (!DividesState(w.parallel)) return held;
   if (!ShardsParameters(w.parallel)) {
     held.buffers = held.buffers_at_end =
-        std::min(TrainableParameters(w), kReduceBucket) * GradientWidth(w);
+        std::min(TrainableParameters(w), kReduceBucket) * SumWidth(w);
     return held;
   }
   const ShardUnits units = ShardUnitsOf(w);

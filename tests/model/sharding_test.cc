@@ -196,6 +196,26 @@ TEST_CASE("compiled graphs gather what is narrow") {
   }
 }
 
+// 218,112,000 parameters of a block: 2 bytes each, not 4; nothing is cast for
+// it, since gradients of narrow weights are made in 16 bits.
+TEST_CASE("gradients of shared state are summed in 16 bits where asked") {
+  Workload w = ShardedLlama(Shard::kFsdp);
+  const auto launches = [&w] {
+    const KernelList kernels = ExpandKernels(w);
+    return kernels.Counts(Phase::kBackward).launches +
+           kernels.Counts(Phase::kOptimizer).launches;
+  };
+  const int64_t before = launches();
+  const double wide = Held(w, "communication buckets");
+  w.compression.kind = CompressionKind::kHalf;
+  Validate(w);
+  const ShardUnit block = ShardUnitsOf(w).blocks.front().unit;
+  CHECK(SummedBytes(w, block) == 2 * 218'112'000);
+  CHECK(GradientWidth(w) == 4);  // as a rank keeps its share
+  CHECK(Held(w, "communication buckets") == wide / 2);
+  CHECK(launches() == before);
+}
+
 TEST_CASE("what each stage divides") {
   Workload w = ShardedLlama(Shard::kNone);
   w.accumulation = 2;
@@ -412,8 +432,9 @@ TEST_CASE("ranks that cannot share are named") {
   w.parallel = {8, Shard::kNone, 2, true};
   CHECK(RefusalOf(w).starts_with("parallel.replicate: expected 1 without"));
   w.parallel = {8, Shard::kZero1, 1, true};
-  w.compression.kind = CompressionKind::kHalf;
-  CHECK(RefusalOf(w).starts_with("gradient_compression: expected none"));
+  w.compression = {CompressionKind::kPowerSgd, 4};
+  CHECK(
+      RefusalOf(w).starts_with("gradient_compression: expected none or half"));
 
   CHECK(OverDevices({}, 4).data == 4);
   CHECK(OverDevices({0, Shard::kFsdp, 1, true}, 1) == Parallel{});

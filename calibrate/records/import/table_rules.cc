@@ -128,6 +128,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.padded_vocabularies = root.Texts("padded_vocabularies");
   rules.wide_adapters = root.Texts("wide_adapters");
   rules.adapters_as_units = root.Texts("adapters_as_units");
+  rules.narrow_sums = root.Texts("narrow_sums");
   rules.embeddings_beside_adapters = root.Texts("embeddings_beside_adapters");
   rules.base_by_operations = root.Texts("base_by_operations");
   rules.eight_bit_states = root.Texts("eight_bit_states");

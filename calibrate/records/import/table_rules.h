@@ -226,6 +226,7 @@ struct TableRules {
   std::vector<std::string> padded_vocabularies;
   std::vector<std::string> wide_adapters;
   std::vector<std::string> adapters_as_units;
+  std::vector<std::string> narrow_sums;
   std::vector<std::string> embeddings_beside_adapters;
   std::vector<std::string> base_by_operations;
   std::vector<std::string> eight_bit_states;

@@ -429,6 +429,10 @@ Workload WorkloadOf(const TableRow& row,
     throw InputError(row.file, row.row.line, 0, error.what());
   }
   workload.parallel = ParallelOf(row, devices);
+  if (workload.parallel.shard != model::Shard::kNone &&
+      ContainsAny(row.StackWords(), RulesOfTables().narrow_sums)) {
+    workload.compression.kind = model::CompressionKind::kHalf;
+  }
   SetFp8(row, workload);
   return workload;
 }

@@ -701,6 +701,22 @@ TEST_CASE("updates that ranks divide though nothing is sharded") {
   CHECK(shard("fsdp", "Adafactor") == model::Shard::kFsdp);
 }
 
+TEST_CASE("ranks that share state may sum gradients in 16 bits") {
+  const auto compression = [](const std::string& sharding,
+                              const std::string& words) {
+    const Table table = ParseDecoder(
+        "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1," + sharding +
+        ",none,bf16,none,,PyTorch," + words + ",pretrain,step_s,1,\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.compression.kind;
+  };
+  using model::CompressionKind;
+  CHECK(compression("fsdp", "mixed precision PURE") == CompressionKind::kHalf);
+  CHECK(compression("fsdp", "mixed precision DEFAULT") ==
+        CompressionKind::kNone);
+  CHECK(compression("none", "mixed precision PURE") == CompressionKind::kNone);
+}
+
 TEST_CASE("a program that pads its vocabulary is known") {
   const auto vocabulary = [](const std::string& words) {
     const Table table = ParseDecoder(
