@@ -89,9 +89,22 @@ std::string WordsOfType(const std::string& type) {
   return words;
 }
 
+// Its name from the root, also of one that is not there yet; as it was given
+// where that cannot be told.
+std::filesystem::path WholeName(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path from_root =
+      std::filesystem::absolute(file, error);
+  if (error) return file;
+  std::filesystem::path whole =
+      std::filesystem::weakly_canonical(from_root, error);
+  return error ? std::filesystem::path(file) : whole;
+}
+
 bool IsSameFile(const std::string& a, const std::string& b) {
   std::error_code error;
-  return a == b || std::filesystem::equivalent(a, b, error);
+  return std::filesystem::equivalent(a, b, error) ||
+         WholeName(a) == WholeName(b);
 }
 
 }  // namespace
@@ -134,18 +147,27 @@ void Exclude(CLI::App& app,
   }
 }
 
+bool WritesFile(const CLI::Option& option) {
+  constexpr std::array<std::string_view, 4> kOutputs = {
+      "export", "output", "plan", "script"};
+  const std::vector<std::string>& names = option.get_lnames();
+  return !names.empty() &&
+         std::find(kOutputs.begin(), kOutputs.end(), names.front()) !=
+             kOutputs.end();
+}
+
 void RequireEachOnce(const std::string& option,
                      const std::vector<std::string>& files) {
   for (auto file = files.begin(); file != files.end(); ++file) {
-    if (std::none_of(files.begin(), file, [&](const std::string& one) {
+    const auto before =
+        std::find_if(files.begin(), file, [&](const std::string& one) {
           return IsSameFile(one, *file);
-        })) {
-      continue;
-    }
+        });
+    if (before == file) continue;
     throw UsageError(
         fmt::format("{}: expected each file once, {} is given several times",
                     option,
-                    *file));
+                    *before));
   }
 }
 

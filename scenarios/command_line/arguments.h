@@ -54,8 +54,10 @@ void RefuseEmptyValues(CLI::App& app);
 void Exclude(CLI::App& app,
              const std::string& option,
              const std::vector<std::string>& others);
-// Of files that are read together; what is in one twice would count twice.
-// Throws UsageError.
+// Whether what the option is given is a file to write.
+bool WritesFile(const CLI::Option& option);
+// Of files that are read together, where what is in one twice would count
+// twice, or written together. Throws UsageError.
 void RequireEachOnce(const std::string& option,
                      const std::vector<std::string>& files);
 

@@ -10,6 +10,7 @@
 #include "calibrate/session/launch.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/presets.h"
 #include "model/workload.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
@@ -191,10 +192,15 @@ void Resolve(CalibrateFlags& flags) {
     options.workload =
         Variants(LoadScenario(flags.scenario), asked).front().workload;
   }
+  for (const std::string& name : options.models) {
+    WithFlag("--models", [&] { return model::FindArchitecture(name); });
+  }
   if (flags.precisions.empty()) return;
   options.precisions.clear();
   for (const std::string& name : flags.precisions) {
-    options.precisions.push_back(model::FromText<model::Precision>(name));
+    options.precisions.push_back(WithFlag("--precision", [&] {
+      return model::FromText<model::Precision>(name);
+    }));
   }
 }
 

@@ -2,8 +2,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -51,18 +49,9 @@ std::chrono::sys_seconds TimeNow(const std::string& flag) {
   return std::chrono::sys_seconds(std::chrono::seconds(seconds));
 }
 
-bool IsOutput(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 4> kOutputs = {
-      "export", "output", "plan", "script"};
-  const std::vector<std::string>& names = option.get_lnames();
-  return !names.empty() &&
-         std::find(kOutputs.begin(), kOutputs.end(), names.front()) !=
-             kOutputs.end();
-}
-
 // An answer that is compared with may be replaced by the new one.
 bool IsInput(const CLI::Option& option) {
-  return !IsOutput(option) && option.get_name() != "--baseline";
+  return !WritesFile(option) && option.get_name() != "--baseline";
 }
 
 // The files that a value may name: itself, or each of a list.
@@ -74,7 +63,8 @@ std::vector<std::string> FilesOf(const std::string& value) {
   return files;
 }
 
-// Throws UsageError where a file that would be written is one that is read.
+// Throws UsageError where a file that would be written is one that is read, or
+// would be written twice.
 void RequireOutputsApart(const CLI::App& command) {
   const auto refuse_same = [](const CLI::Option& output,
                               const std::string& file,
@@ -92,7 +82,8 @@ void RequireOutputsApart(const CLI::App& command) {
     }
   };
   for (const CLI::Option* output : command.get_options()) {
-    if (!IsOutput(*output)) continue;
+    if (!WritesFile(*output)) continue;
+    RequireEachOnce(output->get_name(), output->results());
     for (const std::string& file : output->results()) {
       for (const CLI::Option* input : command.get_options()) {
         if (IsInput(*input)) refuse_same(*output, file, *input);

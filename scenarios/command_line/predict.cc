@@ -97,6 +97,8 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   AddPriceFlags(*sub, options->prices);
   AddOverrides(*sub, options->overrides);
   AddBaselineFlag(*sub, *baseline);
+  // What is looked for is no run to compare.
+  Exclude(*sub, "--largest", {"--baseline"});
   common.AddLimitsTo(*sub);
   common.AddTo(*sub);
   AddDryRun(*sub, *dry_run);
@@ -109,9 +111,6 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
     }
     const auto make = [&](const Origin& origin) {
       options->origin = origin;
-      if (options->largest && !baseline->empty()) {
-        throw UsageError("--baseline: not with --largest, which saves no run");
-      }
       Report report = Predict(*options);
       if (!baseline->empty()) AddBaseline(*baseline, report);
       return report;

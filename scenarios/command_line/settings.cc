@@ -1,6 +1,7 @@
 #include "scenarios/command_line/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "scenarios/command_line/arguments.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -31,16 +34,10 @@ bool IsFlag(const CLI::Option& option) {
 // Not where settings come from, and no files to write: whoever runs a command
 // in a folder that others made does not expect them.
 bool IsSettable(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 8> kOfTheLine = {"help",
-                                                          "config",
-                                                          "no-config",
-                                                          "export",
-                                                          "output",
-                                                          "plan",
-                                                          "script",
-                                                          "origin"};
+  constexpr std::array<std::string_view, 4> kOfTheLine = {
+      "help", "config", "no-config", "origin"};
   const std::vector<std::string>& names = option.get_lnames();
-  return !names.empty() &&
+  return !names.empty() && !WritesFile(option) &&
          std::find(kOfTheLine.begin(), kOfTheLine.end(), names.front()) ==
              kOfTheLine.end();
 }
@@ -133,58 +130,37 @@ std::vector<std::string> ValuesOf(const Reader& map, const std::string& key) {
   return {map.Text(key)};
 }
 
-// Throws at the first key of a file that no command has; where there is none
-// such, does nothing. A reader points at a key that nobody asked for, and this
-// one is asked for all that there are.
-void RefuseUnknownKey(const std::string& path,
-                      const std::vector<const CLI::App*>& commands) {
-  const Reader root = Reader::FromFile(path);
-  for (const std::string& option : OptionsOf(commands)) root.Has(option);
-  for (const CLI::App* command : commands) {
-    if (!root.IsMap(NameOf(*command))) continue;
-    const Reader map = root.Map(NameOf(*command));
-    for (const std::string& option : OptionsOf({command})) map.Has(option);
-  }
-  root.Finish();
-}
-
-// Settings of one map of a file, whose keys are options of the commands.
+// What a map of a file says of the options of the commands. It is asked for all
+// of them, so that a key which is none is found out.
 std::vector<Setting> ReadOptions(const Reader& map,
-                                 const std::vector<std::string>& keys,
                                  const std::vector<const CLI::App*>& commands,
-                                 const std::vector<const CLI::App*>& all,
                                  const std::string& command) {
-  const std::set<std::string> known = OptionsOf(commands);
   std::vector<Setting> settings;
-  for (const std::string& key : keys) {
-    if (!known.contains(key)) {
-      RefuseUnknownKey(map.file(), all);
-      map.Fail(key, "expected a map of options");
-    }
+  for (const std::string& option : OptionsOf(commands)) {
+    if (!map.Has(option)) continue;
     settings.push_back(
-        {command, key, ValuesOf(map, key), map.Position(key), false});
+        {command, option, ValuesOf(map, option), map.Position(option), false});
   }
   return settings;
 }
 
-void SetOption(const Setting& setting, CLI::Option& option) {
+// Gives the option the values, which it has not read yet.
+void AddValues(const Setting& setting, CLI::Option& option) {
   if (IsFlag(option)) {
-    const std::string& word = setting.values.front();
-    if (setting.values.size() != 1 || (word != "true" && word != "false")) {
-      throw InputError(fmt::format(
-          "--{}: expected true or false, got \"{}\"", setting.option, word));
+    if (setting.values != std::vector<std::string>{"true"}) {
+      throw InputError(fmt::format("--{}: expected true or false, got \"{}\"",
+                                   setting.option,
+                                   fmt::join(setting.values, ", ")));
     }
-    if (word == "false") return;
     option.add_result(option.get_flag_value("", "true"));
-  } else {
-    if (setting.values.size() > 1 && option.get_items_expected_max() == 1 &&
-        option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll) {
-      throw InputError(
-          fmt::format("--{}: expected one value, got a list", setting.option));
-    }
-    option.add_result(setting.values);
+    return;
   }
-  option.run_callback();
+  if (setting.values.size() > 1 && option.get_items_expected_max() == 1 &&
+      option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll) {
+    throw InputError(
+        fmt::format("--{}: expected one value, got a list", setting.option));
+  }
+  option.add_result(setting.values);
 }
 
 // A file that others wrote names only what lies within its folder: of any other
@@ -215,6 +191,66 @@ const CLI::Option* GivenInstead(const CLI::Option& option) {
     if (other->count() > 0) return other;
   }
   return nullptr;
+}
+
+// What one source says of an option of the command; nullptr: nothing.
+const Setting* FindSetting(const std::vector<Setting>& source,
+                           const CLI::App& command,
+                           const CLI::Option& option) {
+  const std::vector<std::string>& names = option.get_lnames();
+  const Setting* of_all = nullptr;
+  for (const Setting& setting : source) {
+    if (std::find(names.begin(), names.end(), setting.option) == names.end()) {
+      continue;
+    }
+    if (setting.command.empty()) {
+      of_all = &setting;
+    } else if (setting.command == NameOf(command)) {
+      return &setting;
+    }
+  }
+  return of_all;
+}
+
+// A switch that is off, or none of a list: goes with anything.
+bool SaysNothing(const Setting& setting, const CLI::Option& option) {
+  return IsFlag(option) ? setting.values == std::vector<std::string>{"false"}
+                        : setting.values.empty();
+}
+
+// The options that one source has set, and what it said.
+using SetBySource = std::map<const CLI::Option*, const Setting*>;
+
+// Whether the option gives way to what the line or a stronger source says.
+// Throws InputError where its own source says both.
+bool GivesWay(const CLI::Option& option, const SetBySource& set) {
+  const CLI::Option* other = GivenInstead(option);
+  if (other == nullptr) return false;
+  const auto beside = set.find(other);
+  if (beside == set.end()) return true;
+  throw InputError(fmt::format("{}: not with {}, which {} says",
+                               option.get_name(),
+                               other->get_name(),
+                               beside->second->origin));
+}
+
+// Sets an option that nothing stronger has set; returns whether it did, or gave
+// way. Throws InputError or the library's error, which name the option.
+bool SetOption(const Setting& setting,
+               const SetBySource& set,
+               CLI::Option& option) {
+  if (SaysNothing(setting, option)) return true;
+  if (GivesWay(option, set)) return false;
+  RequireBeside(setting, option);
+  AddValues(setting, option);
+  // Its value may say beside what it has no use.
+  (void)option.reduced_results();
+  if (GivesWay(option, set)) {
+    option.clear();
+    return false;
+  }
+  option.run_callback();
+  return true;
 }
 
 }  // namespace
@@ -285,25 +321,14 @@ void Settings::ReadFile(const CLI::App& app,
   }
   const Reader root = Reader::FromFile(path);
   const std::vector<const CLI::App*> commands = CommandsOf(app);
-  std::vector<std::string> plain;  // keys of options
-  std::vector<Setting> source;
-  for (const std::string& key : root.Keys()) {
-    const auto named = std::find_if(
-        commands.begin(), commands.end(), [&](const CLI::App* command) {
-          return NameOf(*command) == key;
-        });
-    if (named == commands.end() || !root.IsMap(key)) {
-      plain.push_back(key);
-      continue;
-    }
-    const Reader map = root.Map(key);
-    for (Setting& setting :
-         ReadOptions(map, map.Keys(), {*named}, commands, key)) {
+  std::vector<Setting> source = ReadOptions(root, commands, "");
+  for (const CLI::App* command : commands) {
+    const std::string name = NameOf(*command);
+    if (!root.Has(name)) continue;
+    if (!root.IsMap(name)) root.Fail(name, "expected a map of options");
+    for (Setting& setting : ReadOptions(root.Map(name), {command}, name)) {
       source.push_back(std::move(setting));
     }
-  }
-  for (Setting& setting : ReadOptions(root, plain, commands, commands, "")) {
-    source.push_back(std::move(setting));
   }
   root.Finish();
   for (Setting& setting : source) setting.of_folder = of_folder;
@@ -339,21 +364,9 @@ std::vector<std::string> UnknownVariables(const CLI::App& app) {
 
 const Setting* Settings::Of(const CLI::App& command,
                             const CLI::Option& option) const {
-  const std::vector<std::string>& names = option.get_lnames();
   for (const std::vector<Setting>& source : sources_) {
-    const Setting* of_all = nullptr;
-    for (const Setting& setting : source) {
-      if (std::find(names.begin(), names.end(), setting.option) ==
-          names.end()) {
-        continue;
-      }
-      if (setting.command.empty()) {
-        of_all = &setting;
-      } else if (setting.command == NameOf(command)) {
-        return &setting;
-      }
-    }
-    if (of_all != nullptr) return of_all;
+    const Setting* setting = FindSetting(source, command, option);
+    if (setting != nullptr) return setting;
   }
   return nullptr;
 }
@@ -376,35 +389,30 @@ std::vector<const Setting*> Settings::InForce(const CLI::App& app) const {
 
 std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
   std::vector<Setting> applied;
-  std::vector<const CLI::Option*> set;
-  for (CLI::Option* option :
-       command.get_options([](CLI::Option* one) { return IsSettable(*one); })) {
-    if (option->count() > 0) continue;
-    const Setting* setting = settings.Of(command, *option);
-    if (setting == nullptr) continue;
-    // The library, and SetOption(), name the option in what they say.
-    const auto refuse = [&](const std::string& what) {
-      throw InputError(setting->origin + ": " + what);
-    };
-    if (const CLI::Option* other = GivenInstead(*option)) {
-      // What the line says goes first.
-      if (std::find(set.begin(), set.end(), other) == set.end()) continue;
-      refuse(fmt::format("{}: not with {}, which {} says",
-                         option->get_name(),
-                         other->get_name(),
-                         settings.Of(command, *other)->origin));
+  std::set<const CLI::Option*> decided;
+  const std::vector<CLI::Option*> options =
+      command.get_options([](CLI::Option* one) { return IsSettable(*one); });
+  for (const CLI::Option* option : options) {
+    if (option->count() > 0) decided.insert(option);
+  }
+  for (const std::vector<Setting>& source : settings.sources()) {
+    SetBySource set;
+    for (CLI::Option* option : options) {
+      if (decided.contains(option)) continue;
+      const Setting* setting = FindSetting(source, command, *option);
+      if (setting == nullptr) continue;
+      try {
+        if (!SetOption(*setting, set, *option)) continue;
+      } catch (const CLI::Error& error) {
+        throw InputError(setting->origin + ": " + error.what());
+      } catch (const InputError& error) {
+        throw InputError(setting->origin + ": " + error.what());
+      }
+      decided.insert(option);
+      set[option] = setting;
+      applied.push_back(*setting);
+      applied.back().option = option->get_lnames().front();
     }
-    try {
-      RequireBeside(*setting, *option);
-      SetOption(*setting, *option);
-    } catch (const CLI::Error& error) {
-      refuse(error.what());
-    } catch (const InputError& error) {
-      refuse(error.what());
-    }
-    set.push_back(option);
-    applied.push_back(*setting);
-    applied.back().option = option->get_lnames().front();
   }
   return applied;
 }

@@ -43,6 +43,9 @@ class Settings {
 
   // Who decides about an option of the command; nullptr: nobody.
   const Setting* Of(const CLI::App& command, const CLI::Option& option) const;
+  // What each source says: environment, folder's file, user's; the strongest
+  // first.
+  const std::vector<std::vector<Setting>>& sources() const { return sources_; }
   // All that decide about anything, as (command, option) comes first.
   std::vector<const Setting*> InForce(const CLI::App& app) const;
 
@@ -56,7 +59,7 @@ class Settings {
   void ReadEnvironment(const CLI::App& app);
   void ReadFile(const CLI::App& app, const std::string& path, bool of_folder);
 
-  std::vector<std::vector<Setting>> sources_;  // the strongest first
+  std::vector<std::vector<Setting>> sources_;
   std::vector<File> files_;
 };
 
@@ -65,9 +68,10 @@ class Settings {
 std::vector<std::string> UnknownVariables(const CLI::App& app);
 
 // The options of a command that was read, where the line leaves them out, as
-// `settings` say; returns those that do. Of one that has no use beside what the
-// line says nothing is read. Throws InputError for a value that the option does
-// not take.
+// `settings` say; returns those that do. One that has no use beside what the
+// line or a stronger source says is passed over. Throws InputError for a value
+// that the option does not take, and for two of one source that have no use
+// together.
 std::vector<Setting> Apply(const Settings& settings, CLI::App& command);
 // The same for the command that `app` was read to be, from `files` and the
 // environment; what they add to the line is added to `arguments`.

@@ -46,11 +46,7 @@ model::Architecture ArchitectureOf(const std::string& model) {
   if (const auto config = ConfigOf(model)) {
     return hardware::ReadModelConfig(*config);
   }
-  try {
-    return model::FindArchitecture(model);
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("--model: {}", error.what()));
-  }
+  return WithFlag("--model", [&] { return model::FindArchitecture(model); });
 }
 
 // What people train such a model for, where they do not say.
@@ -99,9 +95,9 @@ std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
   for (const std::string& text : overrides.settings) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw UsageError(
-          fmt::format("--set: expected KEY=VALUE such as dataset.train=1000, "
-                      "got \"{}\"",
+      throw InputError(
+          fmt::format("--set: expected KEY=VALUE, got \"{}\"; hint: --set "
+                      "dataset.train=1000",
                       text));
     }
     settings.push_back(
@@ -110,23 +106,14 @@ std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
   return settings;
 }
 
-// What a flag's word stands for; the message gets the flag in front.
-template <class Parse>
-auto OfFlag(std::string_view flag, const std::string& word, Parse parse) {
-  try {
-    return parse(word);
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}", flag, error.what()));
-  }
-}
-
 std::vector<model::Precision> PrecisionsOf(const Scenario& scenario,
                                            const Overrides& overrides) {
   if (overrides.precisions.empty()) return {scenario.workload.precision};
   std::vector<model::Precision> precisions;
   for (const std::string& word : overrides.precisions) {
-    precisions.push_back(
-        OfFlag("--precision", word, model::FromText<model::Precision>));
+    precisions.push_back(WithFlag("--precision", [&] {
+      return model::FromText<model::Precision>(word);
+    }));
   }
   return precisions;
 }
@@ -253,7 +240,8 @@ std::vector<Scenario> Variants(const Scenario& scenario,
                                const Overrides& overrides) {
   Scenario base = scenario;
   if (overrides.work) {
-    base.workload.work = OfFlag("--work", *overrides.work, WorkFromText);
+    base.workload.work =
+        WithFlag("--work", [&] { return WorkFromText(*overrides.work); });
     if (base.workload.work == model::Work::kForward) {
       base.workload.accumulation = 1;
     } else if (!base.names_optimizer) {

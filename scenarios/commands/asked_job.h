@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hardware/files/yaml_reader.h"
+#include "model/error.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
@@ -45,6 +46,16 @@ Scenario ParseNewScenario(
 // with its samples and first length say all. Throws InputError that names the
 // file or the flag, UsageError where something is left out.
 Scenario LoadJob(const std::string& scenario, const Overrides& overrides);
+
+// What `find` finds; the message of what it throws gets the flag in front.
+template <class Find>
+decltype(auto) WithFlag(std::string_view flag, const Find& find) {
+  try {
+    return find();
+  } catch (const model::InputError& error) {
+    throw model::InputError(std::string(flag) + ": " + error.what());
+  }
+}
 
 // Throws InputError that names the flag.
 void RequireCount(std::string_view flag, int64_t value, int64_t most);

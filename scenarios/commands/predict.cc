@@ -480,16 +480,6 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   return report;
 }
 
-// What `find` finds; the message of what it throws gets the flag in front.
-template <class Find>
-decltype(auto) WithFlag(std::string_view flag, const Find& find) {
-  try {
-    return find();
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}", flag, error.what()));
-  }
-}
-
 // Flags of prices are about an instance.
 void RequirePriced(const PredictOptions& options) {
   if (!options.instances.empty()) return;

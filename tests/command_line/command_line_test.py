@@ -513,6 +513,15 @@ class BadInput(Case):
             (("calibrate", "--ranks", "0"),
              "--ranks: expected an integer from 1 to 1048576, got 0"),
             (("calibrate", "--device", "t5"), '--device: unknown device "t5"'),
+            (("calibrate", "--dry-run", "--precision", "foo"),
+             '--precision: unknown precision "foo"; known: fp32'),
+            (("calibrate", "--dry-run", "--models", "foo"),
+             '--models: unknown model "foo"'),
+            (("predict", "emotion_bert_base", "--set", "batch"),
+             '--set: expected KEY=VALUE, got "batch"; hint: --set '
+             "dataset.train=1000"),
+            (("predict", "emotion_bert_base", "--set", "=8"),
+             '--set: expected KEY=VALUE, got "=8"; hint: '),
             (("predict", "emotion_bert_base", "--device", "t5"),
              '--device: unknown device "t5"'),
             (("predict", "emotion_bert_base", "--instance", "aws/p9"),
@@ -606,6 +615,11 @@ class BadInput(Case):
             self.good("predict", "emotion_bert_base", "--device", "t4,l4",
                       "--precision", "fp16", "--export", self.path(name))
         self.good("recommend", "emotion_bert_base", "--export", self.path("a.json"))
+        for name in ("twice.json", "./twice.json"):
+            self.refused(2, "--export: expected each file once, twice.json is "
+                         "given several times", *ask, "twice.json", "--export", name,
+                         cwd=self.folder)
+        self.assertFalse(os.path.exists(self.path("twice.json")))
         rows = self.path("rows.csv")
         table = TABLE_HEADER + table_row()
         reads = "expected a file of its own, FILE reads this one"
@@ -648,6 +662,7 @@ class BadInput(Case):
                 (2, "--export: not with --dry-run", ("--export", "dry.json")),
                 (1, '--device: unknown device "nope"', ("--device", "nope")),
                 (1, "--fail-if: unknown figure", ("--fail-if", "foo>1")),
+                (1, "--fail-if: expected a limit", ("--fail-if", "foo")),
                 (1, "--color: expected auto", ("--color", "x")),
                 (1, "nope.json: cannot be opened", ("--baseline", "nope.json")),
             ):
@@ -657,6 +672,11 @@ class BadInput(Case):
             self.good(*asked, environment={"TRAINFARE_FORMAT": "json"})
         self.begins(1, "--budget: expected an amount", "recommend",
                     "emotion_bert_base", "--dry-run", "--budget", "x")
+        largest = ("predict", "emotion_bert_base", "--dry-run", "--largest")
+        self.good(*largest, "batch")
+        self.begins(1, "--largest: expected batch, length or model", *largest, "foo")
+        for flag, value in (("--batch", "8"), ("--baseline", "a.json")):
+            self.begins(2, f"--largest: not with {flag}", *largest, "batch", flag, value)
         # What would not fit is asked all the same.
         self.good("predict", "llama_70b_qlora", "--device", "t4", "--precision",
                   "fp16", "--dry-run")
@@ -674,6 +694,72 @@ class BadInput(Case):
         self.assertEqual(
             self.good(*largest, environment={"TRAINFARE_BATCH": "8"}).stdout,
             self.good(*largest).stdout)
+
+        # A flag that is off goes with anything.
+        off = self.write("off.yaml", "top: 3\nall: false\n")
+        self.assertEqual(self.good(*asked, "--config", off).stdout,
+                         self.good(*asked, "--top", "3").stdout)
+
+    def test_a_stronger_source_of_settings_goes_first(self):
+        """Of two settings that have no use together, by where they stand."""
+        asked = ("recommend", "emotion_bert_base")
+        whole = self.good(*asked, "--all").stdout
+        three = self.good(*asked, "--top", "3").stdout
+        self.assertNotEqual(whole, three)
+        here = self.path("here")
+        os.makedirs(here)
+        os.makedirs(self.path("config/trainfare"))
+
+        def answer(folder, user, **environment):
+            self.write("here/trainfare.yaml", folder)
+            self.write("config/trainfare/config.yaml", user)
+            return self.good(*asked, cwd=here, environment=environment).stdout
+
+        nothing = "spot: false\n"
+        self.assertEqual(answer("top: 3\n", nothing, TRAINFARE_ALL="true"), whole)
+        self.assertEqual(answer("all: true\n", nothing, TRAINFARE_TOP="3"), three)
+        self.assertEqual(answer("top: 3\n", "all: true\n"), three)
+        self.assertEqual(answer("recommend: { all: true }\n", "top: 3\n"), whole)
+        self.assertEqual(answer("all: true\n", nothing, TRAINFARE_ALL="false"),
+                         self.good(*asked).stdout)
+        self.write("here/trainfare.yaml", "recommend: { all: true }\ntop: 3\n")
+        self.begins(1, "trainfare.yaml:1:19: --all: not with --top, which "
+                    "trainfare.yaml:2:6 says", *asked, cwd=here)
+
+    def test_largest_as_a_setting_gives_way(self):
+        asked = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
+
+        def given(largest, *flags):
+            file = self.write("largest.yaml", f"largest: {largest}\n")
+            return self.good(*asked, *flags, "--config", file).stdout
+
+        self.assertEqual(given("batch"), self.good(*asked, "--largest", "batch").stdout)
+        for largest, flags in (("batch", ("--batch", "8")), ("length", ("--seq", "48")),
+                               ("model", ("--model", "bert-tiny"))):
+            with self.subTest(largest):
+                self.assertEqual(given(largest, *flags),
+                                 self.good(*asked, *flags).stdout)
+        before = self.path("before.json")
+        self.good(*asked, "--export", before)
+        since = ("--baseline", before)
+        self.assertEqual(given("batch", *since), self.good(*asked, *since).stdout)
+        both = self.write("both.yaml", "largest: batch\nbatch: 8\n")
+        self.begins(1, f"{both}:2:8: --batch: not with --largest, which "
+                    f"{both}:1:10 says", *asked, "--config", both)
+
+    def test_settings_from_a_pipe(self):
+        """What stands there can be read once only."""
+        asked = ("predict", "emotion_bert_base", "--config", "/dev/stdin")
+        for text, message in (
+            ("foo: 1\n", '1:1: unknown key "foo"'),
+            ("batsh: 1\n", '1:1: unknown key "batsh"; did you mean "batch"?'),
+            ("predict: { foo: 1 }\n", '1:12: predict: unknown key "foo"'),
+            ("predict: 1\n", "1:10: predict: expected a map of options"),
+        ):
+            with self.subTest(text):
+                self.begins(1, f"/dev/stdin:{message}", *asked, input=text)
+        self.assertIn("batch: 8\n", self.good(*asked, "--dry-run",
+                                              input="batch: 8\n").stdout)
 
     def test_a_model_in_place_of_a_scenario(self):
         """No place in a text that nobody wrote; what init writes can be read."""
