@@ -562,7 +562,7 @@ class BadInput(Case):
             ("--fail-if", "a limit", predict),
             ("--export", "a file", predict),
             ("--fit", "a file", predict),
-            ("--model", "a name or a file", predict),
+            ("--model", "a name, a file or a folder", predict),
             ("--set", "KEY=VALUE", predict),
             ("--batch", "a whole number", predict),
             ("--network", "a rate", predict),
