@@ -131,8 +131,8 @@ std::vector<std::string> WordsIn(std::string_view name, Numbers numbers) {
   ENSURE(false, "numbers without a reading");
 }
 
-// The words of a name joined, without those of a checkpoint; `base`: "bert-base"
-// is not "bert". Between two digits a blank stays: "3 8b" is not "38b".
+// The words of a name joined, without those of a checkpoint; `base`:
+// "bert-base" is not "bert". Between two digits a blank stays: "3 8b" is not "38b".
 std::string LettersOf(std::string_view name, Numbers numbers, bool base) {
   const std::string lowered = Lowered(name);
   std::string letters;

@@ -205,8 +205,8 @@ constexpr auto kCopied =
         {"window", "sliding_window"},
     });
 
-// The file's key of a field, or the one that it could have; nullptr where no one
-// key says so much.
+// The file's key of a field, or the one that it could have; nullptr where no
+// one key says so much.
 const char* KeyOf(const ConfigJson& c,
                   std::string_view field,
                   const std::vector<std::string_view>& asked) {

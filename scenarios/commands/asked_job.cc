@@ -156,8 +156,8 @@ std::string NewScenarioText(const NamedModel& model,
 
 namespace {
 
-// The model of a scenario as it is written; none where that alone is no job, nor
-// of a pipe, which has been read.
+// The model of a scenario as it is written; none where that alone is no job,
+// nor of a pipe, which has been read.
 std::optional<std::string> OwnModel(const std::string& scenario) {
   std::error_code ignored;
   const fs::file_status status = fs::status(scenario, ignored);
