@@ -470,6 +470,9 @@ std::vector<Architecture> DecoderPresets() {
       Qwen2("qwen2.5-14b", {48, 5120, 40, 8, 13824, 152064, 131072}),
       Qwen2("qwen2.5-32b", {64, 5120, 40, 8, 27648, 152064, 131072}),
       Qwen2("qwen2.5-72b", {80, 8192, 64, 8, 29568, 152064, 131072}),
+      // deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B: logits of their own
+      Qwen2("deepseek-r1-distill-qwen-1.5b",
+            {28, 1536, 12, 2, 8960, 151936, 131072}),
       Tied(Qwen3("qwen3-0.6b", {28, 1024, 16, 8, 3072, 151936, 40960})),
       Tied(Qwen3("qwen3-1.7b", {28, 2048, 16, 8, 6144, 151936, 40960})),
       Tied(Qwen3("qwen3-4b", {36, 2560, 32, 8, 9728, 151936, 40960})),

@@ -119,10 +119,11 @@ std::string JoinNames(const std::vector<std::string_view>& names,
 }
 
 std::string OfKnown(std::string_view name,
-                    const std::vector<std::string_view>& known) {
+                    const std::vector<std::string_view>& known,
+                    size_t limit) {
   const std::string near = DidYouMean(name, known);
   return fmt::format(
-      "{}{} known: {}", near, near.empty() ? ";" : "", JoinNames(known));
+      "{}{} known: {}", near, near.empty() ? ";" : "", JoinNames(known, limit));
 }
 
 }  // namespace trainfare::model

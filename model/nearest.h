@@ -31,10 +31,11 @@ std::string DidYouMean(std::string_view name,
 std::string JoinNames(const std::vector<std::string_view>& names,
                       size_t limit = 10);
 
-// "; did you mean "a"? known: a, b": the nearest and all, for the end of a
-// message.
+// "; did you mean "a"? known: a, b": the nearest and all up to `limit`, for the
+// end of a message.
 std::string OfKnown(std::string_view name,
-                    const std::vector<std::string_view>& known);
+                    const std::vector<std::string_view>& known,
+                    size_t limit = 10);
 
 // Any range of strings as the views that the functions above take. The range
 // must outlive them.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/decoder_presets.h"
@@ -14,6 +14,7 @@
 #include "model/error.h"
 #include "model/letters.h"
 #include "model/nearest.h"
+#include "model/preset_aliases.h"
 
 namespace trainfare::model {
 namespace {
@@ -33,64 +34,51 @@ const std::vector<Architecture>& Presets() {
   return presets;
 }
 
-// The short names that tables and people use, and checkpoints whose
-// architecture is another one's.
-constexpr auto kAliases =
-    std::to_array<std::pair<std::string_view, std::string_view>>(
-        {{"bert-base", "bert-base-uncased"},
-         {"bert-large", "bert-large-uncased"},
-         {"deepseek-r1", "deepseek-v3"},
-         {"deepseek-r1-distill-llama-8b", "llama-3.1-8b"},
-         {"deepseek-r1-distill-llama-70b", "llama-3.1-70b"},
-         {"deepseek-r1-distill-qwen-7b", "qwen2.5-7b"},
-         {"deepseek-r1-distill-qwen-14b", "qwen2.5-14b"},
-         {"deepseek-r1-distill-qwen-32b", "qwen2.5-32b"},
-         {"distilbert", "distilbert-base-uncased"},
-         {"flan-t5-small", "t5-v1.1-small"},
-         {"flan-t5-base", "t5-v1.1-base"},
-         {"flan-t5-large", "t5-v1.1-large"},
-         {"flan-t5-xl", "t5-v1.1-xl"},
-         {"flan-t5-xxl", "t5-v1.1-xxl"},
-         {"gpt2-small", "gpt2"},
-         {"llama-7b", "llama-2-7b"},
-         {"llama-13b", "llama-2-13b"},
-         {"llama-33b", "llama-30b"},
-         {"llama-3.3-70b", "llama-3.1-70b"},
-         {"mistral-7b-v0.3", "mistral-7b"},
-         {"mixtral-8x7b-v0.1", "mixtral-8x7b"},
-         {"mixtral-8x22b-v0.1", "mixtral-8x22b"},
-         {"phi-3-mini-4k", "phi-3-mini"},
-         {"qwen2-0.5b", "qwen2.5-0.5b"},
-         {"qwen2-1.5b", "qwen2.5-1.5b"},
-         {"qwen2-7b", "qwen2.5-7b"},
-         {"qwen2-72b", "qwen2.5-72b"},
-         {"qwen3-coder-30b-a3b", "qwen3-30b-a3b"},
-         {"qwq-32b", "qwen2.5-32b"},
-         {"starcoder-15b", "starcoder"},
-         {"vicuna-7b", "llama-2-7b"},
-         {"vicuna-13b", "llama-2-13b"},
-         {"yi-1.5-6b", "yi-6b"},
-         {"yi-1.5-34b", "yi-34b"},
-         {"zephyr-7b", "mistral-7b-v0.1"}});
-
 const Architecture* PresetOf(std::string_view name) {
   for (const Architecture& preset : Presets()) {
     if (preset.name == name) return &preset;
   }
-  return nullptr;
+  ENSURE(false, "an alias of no preset");
 }
 
-// nullptr when there is no such preset or alias.
-const Architecture* Lookup(std::string_view name) {
-  for (const auto& [alias, target] : kAliases) {
-    if (alias == name) return PresetOf(target);
-  }
-  return PresetOf(name);
+// Aliases that have other positions than their presets.
+const std::deque<Architecture>& OfOtherLengths() {
+  static const std::deque<Architecture> all = [] {
+    std::deque<Architecture> others;
+    for (const PresetAlias& alias : PresetAliases()) {
+      if (alias.positions == 0) continue;
+      Architecture& other = others.emplace_back(*PresetOf(alias.preset));
+      other.name = alias.name;
+      other.positions = alias.positions;
+    }
+    return others;
+  }();
+  return all;
 }
 
-// Words of checkpoints: who trained it, for what, in which format.
-constexpr std::array<std::string_view, 5> kOfCheckpoints = {
-    "meta", "hf", "instruct", "chat", "it"};
+// Words of checkpoints: who trained it, for what, in which format; of one
+// family alone where another has them for a language.
+struct IdleWord {
+  std::string_view word;
+  std::string_view family;
+};
+constexpr auto kOfCheckpoints = std::to_array<IdleWord>({{"chat", ""},
+                                                         {"deduped", "pythia"},
+                                                         {"dpo", ""},
+                                                         {"hf", ""},
+                                                         {"instruct", ""},
+                                                         {"it", "gemma"},
+                                                         {"meta", ""},
+                                                         {"pt", "gemma"},
+                                                         {"sft", ""}});
+
+bool IsIdle(std::string_view word, std::string_view lowered_name) {
+  return std::any_of(
+      kOfCheckpoints.begin(), kOfCheckpoints.end(), [&](const IdleWord& idle) {
+        return idle.word == word &&
+               lowered_name.find(idle.family) != std::string_view::npos;
+      });
+}
 
 // "llama" of "meta/llama", the form of a repository of models; a path stays.
 std::string_view WithoutOrganisation(std::string_view name) {
@@ -101,38 +89,134 @@ std::string_view WithoutOrganisation(std::string_view name) {
   return of_two ? name.substr(slash + 1) : name;
 }
 
-// What of a name tells models apart, from all to the least.
-struct Reading {
-  bool points;  // "1.3b" is not "13b"
-  bool base;    // "bert-base" is not "bert"
+// How the numbers of a name are read, the surest first.
+enum class Numbers {
+  kPoints,       // "1.3b" is not "1-3b", which is not "13b"
+  kUnderscores,  // "1_3b" is "1.3b", as names of repositories have it
+  kWords,        // "1-3b" is "1.3b"
+  kJoined        // so is "31-8b" "3.1-8b", but "13b" is no "1.3b"
 };
-constexpr std::array<Reading, 4> kReadings = {
-    {{true, true}, {true, false}, {false, true}, {false, false}}};
+constexpr std::array kNumbers = {
+    Numbers::kPoints, Numbers::kUnderscores, Numbers::kWords, Numbers::kJoined};
 
-// A digit, a point and a digit with "p" for the point, which no word ends at.
-std::string PointsAsLetters(std::string_view name) {
+bool IsDigit(char letter) { return letter >= '0' && letter <= '9'; }
+
+// What stands for a point between two digits, with "p" in its place, at which
+// no word ends.
+std::string PointsAsLetters(std::string_view name, std::string_view points) {
   std::string letters(name);
-  const auto digit = [&](size_t i) {
-    return i < letters.size() && letters[i] >= '0' && letters[i] <= '9';
-  };
-  for (size_t i = 1; i < letters.size(); ++i) {
-    if (letters[i] == '.' && digit(i - 1) && digit(i + 1)) letters[i] = 'p';
+  for (size_t i = 1; i + 1 < letters.size(); ++i) {
+    if (points.find(letters[i]) != std::string_view::npos &&
+        IsDigit(letters[i - 1]) && IsDigit(letters[i + 1])) {
+      letters[i] = 'p';
+    }
   }
   return letters;
 }
 
-// The words of a name joined, without those of a checkpoint.
-std::string LettersOf(std::string_view name, const Reading& reading) {
+bool HasPoint(std::string_view name) {
+  return PointsAsLetters(name, ".") != name;
+}
+
+std::vector<std::string> WordsIn(std::string_view name, Numbers numbers) {
+  switch (numbers) {
+    case Numbers::kPoints:
+      return WordsOf(PointsAsLetters(name, "."));
+    case Numbers::kUnderscores:
+      return WordsOf(PointsAsLetters(name, "._"));
+    case Numbers::kWords:
+    case Numbers::kJoined:
+      return WordsOf(name);
+  }
+  ENSURE(false, "numbers without a reading");
+}
+
+// The words of a name joined, without those of a checkpoint; `base`:
+// "bert-base" is not "bert". Between two digits a blank stays: "3 8b" is not "38b".
+std::string LettersOf(std::string_view name, Numbers numbers, bool base) {
+  const std::string lowered = Lowered(name);
   std::string letters;
-  for (const std::string& word :
-       WordsOf(reading.points ? PointsAsLetters(name) : std::string(name))) {
-    const bool idle =
-        (word == "base" && !reading.base) ||
-        std::find(kOfCheckpoints.begin(), kOfCheckpoints.end(), word) !=
-            kOfCheckpoints.end();
-    if (!idle) letters += word;
+  for (const std::string& word : WordsIn(lowered, numbers)) {
+    if ((word == "base" && !base) || IsIdle(word, lowered)) continue;
+    const bool of_version = numbers == Numbers::kJoined &&
+                            std::all_of(word.begin(), word.end(), IsDigit);
+    if (!letters.empty() && IsDigit(letters.back()) && IsDigit(word.front()) &&
+        !of_version) {
+      letters += ' ';
+    }
+    letters += word;
   }
   return letters;
+}
+
+// A preset, or what one of its aliases means, by a name of it.
+struct Named {
+  std::string_view name;
+  const Architecture* architecture;
+  // By how its numbers are read. What a preset calls base stays: it has others
+  // of its name.
+  std::array<std::string, kNumbers.size()> letters;
+};
+
+Named NamedBy(std::string_view name, const Architecture& architecture) {
+  Named named{name, &architecture, {}};
+  for (size_t i = 0; i < kNumbers.size(); ++i) {
+    named.letters[i] = LettersOf(name, kNumbers[i], /*base=*/true);
+  }
+  return named;
+}
+
+// Presets before aliases.
+const std::vector<Named>& AllNames() {
+  static const std::vector<Named> names = [] {
+    std::vector<Named> all;
+    for (const Architecture& preset : Presets()) {
+      all.push_back(NamedBy(preset.name, preset));
+    }
+    for (const PresetAlias& alias : PresetAliases()) {
+      if (alias.positions > 0) continue;
+      all.push_back(NamedBy(alias.name, *PresetOf(alias.preset)));
+    }
+    for (const Architecture& other : OfOtherLengths()) {
+      all.push_back(NamedBy(other.name, other));
+    }
+    return all;
+  }();
+  return names;
+}
+
+// nullptr when there is no such preset or alias.
+const Architecture* Lookup(std::string_view name) {
+  for (const Named& known : AllNames()) {
+    if (known.name == name) return known.architecture;
+  }
+  return nullptr;
+}
+
+// Where two models would answer none does.
+const Architecture* OfLetters(std::string_view letters, size_t numbers) {
+  const Architecture* found = nullptr;
+  if (letters.empty()) return found;
+  for (const Named& known : AllNames()) {
+    if (known.letters[numbers] != letters) continue;
+    if (found != nullptr && found != known.architecture) return nullptr;
+    found = known.architecture;
+  }
+  return found;
+}
+
+// The last part of a name without the words of a checkpoint: what a mistyped
+// name is compared by.
+std::string ComparedName(std::string_view name) {
+  const std::string last = Lowered(name.substr(name.rfind('/') + 1));
+  std::string compared;
+  for (size_t begin = 0; begin <= last.size();) {
+    const size_t end = std::min(last.find('-', begin), last.size());
+    const std::string word = last.substr(begin, end - begin);
+    if (!IsIdle(word, last)) compared += (compared.empty() ? "" : "-") + word;
+    begin = end + 1;
+  }
+  return compared;
 }
 
 }  // namespace
@@ -141,22 +225,26 @@ const Architecture* SpelledArchitecture(std::string_view name) {
   if (const Architecture* found = Lookup(name)) return found;
   const std::string_view of_model = WithoutOrganisation(name);
   if (of_model.find('/') != std::string_view::npos) return nullptr;
-  for (const Reading& reading : kReadings) {
-    const std::string letters = LettersOf(of_model, reading);
-    if (letters.empty()) continue;
-    // What a preset calls base stays: it has others of its name.
-    const Reading of_preset{reading.points, true};
-    for (const Architecture& preset : Presets()) {
-      if (LettersOf(preset.name, of_preset) == letters) return &preset;
-    }
-    for (const auto& [alias, target] : kAliases) {
-      if (LettersOf(alias, of_preset) == letters) return PresetOf(target);
+  for (size_t i = 0; i < kNumbers.size(); ++i) {
+    // Who writes points means them.
+    if (kNumbers[i] >= Numbers::kWords && HasPoint(of_model)) break;
+    for (const bool base : {true, false}) {
+      const std::string letters = LettersOf(of_model, kNumbers[i], base);
+      if (const Architecture* found = OfLetters(letters, i)) return found;
     }
   }
   return nullptr;
 }
 
 std::span<const Architecture> ArchitecturePresets() { return Presets(); }
+
+std::vector<std::string_view> AliasesOf(std::string_view preset) {
+  std::vector<std::string_view> aliases;
+  for (const PresetAlias& alias : PresetAliases()) {
+    if (alias.preset == preset) aliases.push_back(alias.name);
+  }
+  return aliases;
+}
 
 std::optional<Architecture> TryFindArchitecture(std::string_view name) {
   if (const Architecture* found = Lookup(name)) return *found;
@@ -166,13 +254,14 @@ std::optional<Architecture> TryFindArchitecture(std::string_view name) {
 const Architecture& FindArchitecture(std::string_view name) {
   if (const Architecture* found = SpelledArchitecture(name)) return *found;
   std::vector<std::string_view> names;
-  for (const auto& [alias, target] : kAliases) names.push_back(alias);
-  for (const Architecture& preset : Presets()) names.push_back(preset.name);
+  for (const Named& known : AllNames()) names.push_back(known.name);
+  const std::string near = DidYouMean(ComparedName(name), names);
   throw InputError(
-      fmt::format("unknown model \"{}\"{}; see trainfare list models, or give "
-                  "its config.json",
+      fmt::format("unknown model \"{}\"{}{} see trainfare list models, or give "
+                  "its config.json or the folder of it",
                   name,
-                  DidYouMean(name, names)));
+                  near,
+                  near.empty() ? ";" : ""));
 }
 
 }  // namespace trainfare::model

@@ -58,8 +58,8 @@ int64_t KeyValueHeads(const ConfigJson& c,
                       const Architecture& usual) {
   const bool of_class =
       usual.key_value_heads > 0 && !c.IsNull("num_key_value_heads");
-  return c.Count("num_key_value_heads",
-                 of_class ? usual.key_value_heads : a.heads);
+  return c.PositiveCount("num_key_value_heads",
+                         of_class ? usual.key_value_heads : a.heads);
 }
 
 // What the decoders of Llama's kind share.
@@ -70,7 +70,8 @@ Architecture ReadLlama(const ConfigJson& c,
   a.family = model::Family::kDecoder;
   ReadSizes(c, a, usual);
   a.key_value_heads = KeyValueHeads(c, a, usual);
-  a.head_size = c.IsNull("head_dim") ? 0 : c.Count("head_dim", usual.head_size);
+  a.head_size =
+      c.IsNull("head_dim") ? 0 : c.PositiveCount("head_dim", usual.head_size);
   a.embedding_layer_norm = a.pooler = false;
   a.separate_projections = true;
   a.head = model::Head::kCausalLanguageModel;
@@ -148,7 +149,7 @@ Architecture ReadQwen(const ConfigJson& c,
 
 Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
   Architecture a = ReadQwen(c, version_3, version_3 ? 4 : 16);
-  a.head_size = c.Count("head_dim", 0);  // without the other's default
+  a.head_size = c.PositiveCount("head_dim", 0);  // without the other's default
   a.experts = c.Count("num_experts", version_3 ? 128 : 60);
   a.experts_per_token = c.Count("num_experts_per_tok", version_3 ? 8 : 4);
   a.expert_intermediate =
@@ -363,7 +364,7 @@ Architecture ReadFalcon(const ConfigJson& c) {
   a.intermediate = c.Count("ffn_hidden_size", 4 * a.hidden);
   const bool groups = c.Flag("new_decoder_architecture", false);
   const bool one = c.Flag("multi_query", true);
-  const int64_t keys = c.Count("num_kv_heads", groups ? a.heads : 1);
+  const int64_t keys = c.PositiveCount("num_kv_heads", groups ? a.heads : 1);
   a.key_value_heads = groups ? keys : (one ? 1 : a.heads);
   a.embedding_layer_norm = a.pooler = false;
   a.head = model::Head::kCausalLanguageModel;

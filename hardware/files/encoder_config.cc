@@ -126,7 +126,7 @@ Architecture ReadT5(const ConfigJson& c, bool version_1_1) {
   a.decoder_layers = c.Count("num_decoder_layers", a.layers);
   a.hidden = c.Count("d_model");
   a.heads = c.Count("num_heads");
-  a.head_size = c.Count("d_kv", 64);
+  a.head_size = c.PositiveCount("d_kv", 64);
   a.intermediate = c.Count("d_ff");
   a.vocabulary = c.Count("vocab_size");
   a.embedding_layer_norm = a.pooler = false;

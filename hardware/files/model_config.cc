@@ -205,6 +205,40 @@ constexpr auto kCopied =
         {"window", "sliding_window"},
     });
 
+// The file's key of a field, or the one that it could have; nullptr where no
+// one key says so much.
+const char* KeyOf(const ConfigJson& c,
+                  std::string_view field,
+                  const std::vector<std::string_view>& asked) {
+  for (const auto& [copy, key] : kCopied) {
+    if (copy == field && c.Has(key)) return key;
+  }
+  for (const auto& [copy, key] : kCopied) {
+    if (copy == field &&
+        std::find(asked.begin(), asked.end(), key) != asked.end()) {
+      return key;
+    }
+  }
+  return nullptr;
+}
+
+// "expected a divisor of heads = 4, got 3" with the file's key of heads.
+std::string WithKeys(const ConfigJson& c,
+                     std::string message,
+                     const std::vector<std::string_view>& asked) {
+  constexpr std::string_view kSize = " = ";
+  for (size_t at = message.find(kSize); at != std::string::npos;
+       at = message.find(kSize, at + 1)) {
+    const size_t begin = message.rfind(' ', at - 1) + 1;
+    const std::string field = message.substr(begin, at - begin);
+    const char* key = KeyOf(c, field, asked);
+    if (key == nullptr) continue;
+    message.replace(begin, field.size(), key);
+    at = message.find(kSize, begin);
+  }
+  return message;
+}
+
 // Refuses dimensions that do not go together by the file's own keys, as long as
 // these are known.
 void RequireConsistent(const ConfigJson& c, const Architecture& a) {
@@ -219,13 +253,19 @@ void RequireConsistent(const ConfigJson& c, const Architecture& a) {
     if (!message.starts_with(kModel)) return;
     message.remove_prefix(kModel.size());
     const size_t end = std::min(message.find(": "), message.size());
-    const std::string_view field = message.substr(0, end);
-    for (const auto& [copy, key] : kCopied) {
-      if (copy == field && c.Has(key)) {
-        c.Fail(fmt::format("{}{}", key, message.substr(end)));
-      }
+    // Before it is looked for, which counts as asking.
+    const std::vector<std::string_view> asked = c.Asked();
+    const std::string said =
+        WithKeys(c, std::string(message.substr(end)), asked);
+    const char* key = KeyOf(c, message.substr(0, end), asked);
+    if (key == nullptr) {
+      throw InputError(
+          c.path(), 0, 0, fmt::format("{}{}", message.substr(0, end), said));
     }
-    throw InputError(c.path(), 0, 0, message);
+    c.Fail(fmt::format("{}{}{}",
+                       key,
+                       said,
+                       c.Has(key) ? "" : ", as usual where it is not said"));
   }
 }
 
@@ -311,10 +351,10 @@ model::Architecture ReadModelConfig(const std::string& path) {
                               type,
                               kExtract));
     }
-    config.Fail(
-        "model_type",
-        fmt::format(
-            "unknown type \"{}\"{}", type, model::OfKnown(type, known)));
+    config.Fail("model_type",
+                fmt::format("unknown type \"{}\"{}",
+                            type,
+                            model::OfKnown(type, known, known.size())));
   }
   Architecture a = row->read(config);
   // What every file may say.

@@ -1,8 +1,13 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
+#include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
@@ -21,9 +26,18 @@ struct InitFlags {
 int Init(const InitFlags& flags) {
   RequireCount("--samples", *flags.samples, model::kMostSamples);
   RequireCount("--length", *flags.length, model::kLongestSequence);
+  const NamedModel model = ReadAskedModel(flags.model);
+  std::error_code ignored;
+  if (model.config &&
+      !std::filesystem::is_regular_file(*model.config, ignored)) {
+    throw model::InputError(fmt::format(
+        "--model: expected a file that stays, which is what a scenario names, "
+        "got \"{}\"; hint: `trainfare show` writes its dimensions",
+        flags.model));
+  }
   // What it writes can be read.
-  ParseNewScenario(flags.model, *flags.samples, *flags.length);
-  return WriteNew(NewScenarioText(flags.model, *flags.samples, *flags.length),
+  ParseNewScenario(model, *flags.samples, *flags.length);
+  return WriteNew(NewScenarioText(model, *flags.samples, *flags.length),
                   flags.output);
 }
 
@@ -38,8 +52,9 @@ Command AddInit(CLI::App& app) {
   sub->add_option(
          "--model",
          flags->model,
-         "One of `trainfare list models`, or the path of a config.json")
-      ->type_name("NAME|FILE")
+         "One of `trainfare list models`, or the path of a config.json or its "
+         "folder")
+      ->type_name("NAME|FILE|FOLDER")
       ->required();
   AddCount(*sub, "--samples", flags->samples, "Of the training data")
       ->required();

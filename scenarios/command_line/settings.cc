@@ -17,7 +17,9 @@
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/nearest.h"
+#include "model/presets.h"
 #include "scenarios/command_line/arguments.h"
+#include "scenarios/job/named_model.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -171,12 +173,17 @@ void RequireBeside(const Setting& setting, const CLI::Option& option) {
   const bool sets_key = type == "KEY=VALUE";
   if (!setting.of_folder || (!is_file && !sets_key)) return;
   for (const std::string& text : setting.values) {
-    const std::string value = sets_key ? text.substr(text.find('=') + 1) : text;
+    std::string value = sets_key ? text.substr(text.find('=') + 1) : text;
+    const bool of_model = sets_key ? text.starts_with("model=")
+                                   : type.find("FOLDER") != std::string::npos;
     std::error_code ignored;
-    if (value.find('/') == std::string::npos &&
-        !std::filesystem::exists(value, ignored)) {
+    const bool is_there = std::filesystem::exists(value, ignored);
+    const bool is_preset =
+        of_model && model::SpelledArchitecture(value) != nullptr;
+    if (!is_there && (is_preset || value.find('/') == std::string::npos)) {
       continue;
     }
+    if (of_model) value = ConfigNamed(value).value_or(value);
     try {
       hardware::PathBeside(kProjectFile, value);
     } catch (const InputError& error) {

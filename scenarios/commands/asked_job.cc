@@ -10,12 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "hardware/files/model_config.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/limits.h"
-#include "model/presets.h"
+#include "scenarios/job/named_model.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -26,27 +25,22 @@ using model::InputError;
 
 namespace fs = std::filesystem;
 
-// The config.json that `model` is, or that its folder has; nullopt for a preset.
-std::optional<std::string> ConfigOf(const std::string& model) {
-  std::error_code ignored;
-  if (!model::TryFindArchitecture(model) && fs::is_directory(model, ignored)) {
-    return (fs::path(model) / "config.json").string();
-  }
-  if (model.ends_with(".json")) return model;
-  return std::nullopt;
-}
-
-// Without the folders that it is in: "llama/" is named llama.
-std::string NameWithoutFolders(const std::string& model) {
-  const fs::path path(model);
+// "llama" of "llama/" and of "/models/llama".
+std::string LastPart(const fs::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-model::Architecture ArchitectureOf(const std::string& model) {
-  if (const auto config = ConfigOf(model)) {
-    return hardware::ReadModelConfig(*config);
-  }
-  return WithFlag("--model", [&] { return model::FindArchitecture(model); });
+// What a job is called that has nothing but its model: of a config.json the
+// folder, whose own name it is ("." has none), of a pipe what it says.
+std::string TitleOf(const NamedModel& model) {
+  if (!model.config) return LastPart(model.name);
+  const fs::path file(*model.config);
+  if (file.extension() != ".json") return LastPart(model.architecture.name);
+  if (file.filename() != "config.json") return LastPart(file);
+  std::error_code error;
+  const fs::path folder = fs::canonical(file.parent_path() / ".", error);
+  return folder.has_filename() ? folder.filename().string()
+                               : LastPart(model.architecture.name);
 }
 
 // What people train such a model for, where they do not say.
@@ -66,22 +60,10 @@ std::string SingleQuoted(std::string_view text) {
   return quoted + "'";
 }
 
-// A file that a flag names is where the program was started, not beside the
-// scenario.
-std::string WherePeopleAre(const std::string& model) {
-  const auto config = ConfigOf(model);
-  return config ? fs::absolute(*config).string() : model;
-}
-
 std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
   std::vector<YamlSetting> settings;
   if (overrides.model) {
-    // What is wrong with a file is said by the name that people gave it.
-    if (const auto config = ConfigOf(*overrides.model)) {
-      hardware::ReadModelConfig(*config);
-    }
-    settings.push_back(
-        {"model", SingleQuoted(WherePeopleAre(*overrides.model)), "--model"});
+    settings.push_back({"model", SingleQuoted(*overrides.model), "--model"});
   }
   if (overrides.samples) {
     settings.push_back(
@@ -128,7 +110,17 @@ void PadAsAsked(int64_t length, Scenario& scenario) {
 
 }  // namespace
 
-std::string NewScenarioText(const std::string& model,
+NamedModel ReadAskedModel(const std::string& model) {
+  try {
+    return ReadNamedModel(model);
+  } catch (const InputError& error) {
+    // A file's place says more.
+    if (ConfigNamed(model)) throw;
+    throw InputError(fmt::format("--model: {}", error.what()));
+  }
+}
+
+std::string NewScenarioText(const NamedModel& model,
                             int64_t samples,
                             int64_t length) {
   return fmt::format(
@@ -146,17 +138,21 @@ std::string NewScenarioText(const std::string& model,
       "optimizer: {{ name: adamw, implementation: fused }}\n"
       "stack: eager\n"
       "attention: flash\n",
-      fmt::arg("title", SingleQuoted(NameWithoutFolders(model))),
-      fmt::arg("model", SingleQuoted(ConfigOf(model).value_or(model))),
-      fmt::arg("task", model::ToText(UsualTask(ArchitectureOf(model)))),
+      fmt::arg("title", SingleQuoted(TitleOf(model))),
+      fmt::arg("model", SingleQuoted(model.name)),
+      fmt::arg("task", model::ToText(UsualTask(model.architecture))),
       fmt::arg("samples", samples),
       fmt::arg("length", length));
 }
 
 namespace {
 
-// The model of a scenario as it is written; none where that alone is no job.
+// The model of a scenario as it is written; none where that alone is no job,
+// nor of a pipe, which has been read.
 std::optional<std::string> OwnModel(const std::string& scenario) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(scenario, ignored);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return std::nullopt;
   try {
     return LoadScenario(scenario).workload.architecture.name;
   } catch (const InputError&) {
@@ -166,16 +162,15 @@ std::optional<std::string> OwnModel(const std::string& scenario) {
 
 }  // namespace
 
-Scenario ParseNewScenario(const std::string& model,
+Scenario ParseNewScenario(const NamedModel& model,
                           int64_t samples,
                           int64_t length,
                           const std::vector<YamlSetting>& settings) {
-  // What is wrong with the model itself has a place that somebody wrote.
   const std::string written = NewScenarioText(model, samples, length);
   // As if it stood where people are: files that it names are found from there.
-  const std::string name = NameWithoutFolders(model);
+  const std::string name = TitleOf(model);
   try {
-    return ParseScenario(written, name, settings);
+    return ParseScenario(written, name, settings, model);
   } catch (const InputError& error) {
     // A place in a text that nobody wrote helps nobody: "gpt2:12:43: ..".
     const std::string text = error.what();
@@ -187,7 +182,7 @@ Scenario ParseNewScenario(const std::string& model,
     }
     throw InputError(fmt::format(
         "--model {}{}{}",
-        model,
+        model.name,
         text.substr(key),
         settings.empty()
             ? ""
@@ -215,8 +210,10 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
     settings.insert(settings.begin(),
                     {"padding", fmt::format("{{ static: {} }}", length), flag});
   }
+  std::optional<NamedModel> model;
+  if (overrides.model) model = ReadAskedModel(*overrides.model);
   if (!scenario.empty()) {
-    Scenario job = LoadScenario(scenario, settings);
+    Scenario job = LoadScenario(scenario, settings, model);
     // The title speaks of the file's model.
     const std::string& name = job.workload.architecture.name;
     if (overrides.model && OwnModel(scenario) != name) {
@@ -224,10 +221,8 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
     }
     return job;
   }
-  return ParseNewScenario(*overrides.model,
-                          *overrides.samples,
-                          overrides.lengths.front(),
-                          settings);
+  return ParseNewScenario(
+      *model, *overrides.samples, overrides.lengths.front(), settings);
 }
 
 void RequireCount(std::string_view flag, int64_t value, int64_t most) {

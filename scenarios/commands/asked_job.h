@@ -11,6 +11,7 @@
 
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
+#include "scenarios/job/named_model.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
@@ -28,16 +29,18 @@ struct Overrides {
   std::optional<std::string> start_up;  // a time, or 0
 };
 
+// What --model names. Throws InputError where that is no model.
+NamedModel ReadAskedModel(const std::string& model);
+
 // A scenario for people to go on from: the settings that Hugging Face's Trainer
-// has by itself, in bf16, one epoch. `model` is a preset, or the path of a
-// config.json or its folder. Throws InputError where it is none of these.
-std::string NewScenarioText(const std::string& model,
+// has by itself, in bf16, one epoch.
+std::string NewScenarioText(const NamedModel& model,
                             int64_t samples,
                             int64_t length);
 
 // The same, read, with settings of the command line. Throws InputError.
 Scenario ParseNewScenario(
-    const std::string& model,
+    const NamedModel& model,
     int64_t samples,
     int64_t length,
     const std::vector<hardware::YamlSetting>& settings = {});

@@ -136,20 +136,24 @@ Table Models() {
                    {"feed-forward", "intermediate", Align::kRight, 6},
                    {"vocabulary", "vocabulary", Align::kRight, 5},
                    {"longest", "positions", Align::kRight, 1},
-                   {"parameters", "parameters", Align::kRight}};
+                   {"parameters", "parameters", Align::kRight},
+                   {"also named", "aliases", Align::kLeft, 7}};
   for (const model::Architecture& a : model::ArchitecturePresets()) {
     const auto longest = a.max_sequence_length();
-    table.Add({a.name,
-               std::string(model::ToText(a.family)),
-               a.decoder_layers > 0
-                   ? fmt::format("{}+{}", a.layers, a.decoder_layers)
-                   : fmt::format("{}", a.layers),
-               CountCell(a.hidden),
-               CountCell(a.heads),
-               CountCell(a.intermediate),
-               CountCell(a.vocabulary),
-               longest ? CountCell(*longest) : None(),
-               CountCell(model::TotalParameters(a))});
+    const auto aliases = model::AliasesOf(a.name);
+    table.Add(
+        {a.name,
+         std::string(model::ToText(a.family)),
+         a.decoder_layers > 0 ? fmt::format("{}+{}", a.layers, a.decoder_layers)
+                              : fmt::format("{}", a.layers),
+         CountCell(a.hidden),
+         CountCell(a.heads),
+         CountCell(a.intermediate),
+         CountCell(a.vocabulary),
+         longest ? CountCell(*longest) : None(),
+         CountCell(model::TotalParameters(a)),
+         aliases.empty() ? None()
+                         : Cell(fmt::format("{}", fmt::join(aliases, ", ")))});
   }
   return table;
 }
@@ -310,6 +314,13 @@ void KeepRowsWith(const std::vector<std::string>& words, Table& table) {
   });
 }
 
+// On however narrow a terminal.
+void KeepColumn(std::string_view key, Table& table) {
+  for (Column& column : table.columns) {
+    if (column.key == key) column.drop = 0;
+  }
+}
+
 // Machines alone get the column in which every row says the same.
 void HideIfAlike(std::string_view key, Table& table) {
   for (size_t c = 0; c < table.columns.size(); ++c) {
@@ -393,6 +404,8 @@ Report List(Listing what,
   report.tables.push_back(TableOf(what, left_out_fits));
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   KeepRowsWith(words, report.tables.front());
+  // What was asked for may be another name of the row that is left.
+  if (!words.empty()) KeepColumn("aliases", report.tables.front());
   if (what == Listing::kKeys) HideIfAlike("of", report.tables.front());
   Grounds grounds;
   if (what == Listing::kPrices || what == Listing::kInstances) {
@@ -403,6 +416,11 @@ Report List(Listing what,
     if (listing == what) json["list"] = name;
   }
   json["rows"] = RowsJson(report.tables.front());
+  if (what == Listing::kModels) {
+    for (Json& row : json["rows"]) {
+      row["aliases"] = model::AliasesOf(row["model"].get<std::string>());
+    }
+  }
   for (size_t row = 0; row < json["rows"].size(); ++row) {
     report.answers.push_back(fmt::format("/rows/{}", row));
   }

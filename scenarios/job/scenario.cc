@@ -38,7 +38,6 @@ using model::kMostSamples;
 constexpr int64_t kLongest = model::kLongestSequence;
 
 model::Architecture ReadConfig(const Reader& root, const std::string& name) {
-  if (root.IsSet("model")) return hardware::ReadModelConfig(name);
   const hardware::NamedFile file = hardware::FileNamedIn(root.file(), name);
   try {
     return hardware::ReadModelConfig(file.path);
@@ -54,8 +53,11 @@ model::Architecture ReadConfig(const Reader& root, const std::string& name) {
 model::Architecture ReadArchitecture(const Reader& root) {
   if (!root.IsMap("model")) {
     return root.Parsed("model", [&](const std::string& name) {
-      if (!name.ends_with(".json")) return model::FindArchitecture(name);
-      return ReadConfig(root, name);
+      // A file that a flag names is where the program was started.
+      if (root.IsSet("model")) return ReadNamedModel(name).architecture;
+      const std::string folder = fs::path(root.file()).parent_path().string();
+      const auto config = ConfigNamed(name, folder);
+      return config ? ReadConfig(root, *config) : model::FindArchitecture(name);
     });
   }
   const Reader dims = root.Map("model");
@@ -235,16 +237,22 @@ std::string NameOf(const std::string& path) {
                  : std::filesystem::path(path).filename().string();
 }
 
-Scenario ReadScenario(const Reader& root) {
+Scenario ReadScenario(const Reader& root,
+                      const std::optional<NamedModel>& given) {
   Scenario s;
   s.path = root.file();
   s.name = NameOf(s.path);
   s.ends_in_line = root.EndsInLine();
   s.names_optimizer = root.Has("optimizer");
-  YamlFieldReader keys(root);
+  model::Workload& w = s.workload;
+  std::vector<std::string_view> apart;
+  if (given && root.IsText("model") && root.Text("model") == given->name) {
+    w.architecture = given->architecture;
+    apart.emplace_back("model");
+  }
+  YamlFieldReader keys(root, std::move(apart));
   VisitFields(keys, s);
 
-  model::Workload& w = s.workload;
   w.sequence_length = LongestBatch(root, s);
   if (w.work == model::Work::kForward && w.accumulation > 1) {
     root.Fail("accumulation",
@@ -373,9 +381,10 @@ std::vector<std::string> ShippedScenarios() {
 }
 
 Scenario LoadScenario(const std::string& name,
-                      const std::vector<hardware::YamlSetting>& settings) {
+                      const std::vector<hardware::YamlSetting>& settings,
+                      const std::optional<NamedModel>& given) {
   const auto read = [&](const std::string& path) {
-    return ReadScenario(Reader::FromFile(path, settings));
+    return ReadScenario(Reader::FromFile(path, settings), given);
   };
   if (LooksLikeAPath(name)) {
     std::error_code ignored;
@@ -410,8 +419,9 @@ Scenario LoadScenario(const std::string& name,
 
 Scenario ParseScenario(std::string_view text,
                        const std::string& name,
-                       const std::vector<hardware::YamlSetting>& settings) {
-  return ReadScenario(Reader::FromText(text, name, settings));
+                       const std::vector<hardware::YamlSetting>& settings,
+                       const std::optional<NamedModel>& given) {
+  return ReadScenario(Reader::FromText(text, name, settings), given);
 }
 
 LengthFile LoadLengths(const std::string& path) {

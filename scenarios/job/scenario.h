@@ -15,6 +15,7 @@
 #include "model/padding.h"
 #include "model/units.h"
 #include "model/workload.h"
+#include "scenarios/job/named_model.h"
 
 namespace trainfare::scenarios {
 
@@ -73,14 +74,18 @@ struct Scenario {
 
 // `name` is a path (it has a '/' or ends in ".yaml"), or the bare name of a
 // scenario that ships with the tool; `settings` change what the file says.
-// Throws InputError with file:line:col, or with the nearest names.
+// `given`: a model that has been read already, for where the scenario or a
+// setting names it; a pipe is read once. Throws InputError with file:line:col,
+// or with the nearest names.
 Scenario LoadScenario(const std::string& name,
-                      const std::vector<hardware::YamlSetting>& settings = {});
+                      const std::vector<hardware::YamlSetting>& settings = {},
+                      const std::optional<NamedModel>& given = std::nullopt);
 // The same of the text of a scenario, `name` in messages. Paths in it are
 // relative to where the program was started.
 Scenario ParseScenario(std::string_view text,
                        const std::string& name,
-                       const std::vector<hardware::YamlSetting>& settings);
+                       const std::vector<hardware::YamlSetting>& settings,
+                       const std::optional<NamedModel>& given = std::nullopt);
 
 // Names of the scenarios that ship with the tool, sorted.
 std::vector<std::string> ShippedScenarios();

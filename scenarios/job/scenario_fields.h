@@ -43,7 +43,7 @@ struct ScheduleKey {};
 
 template <class A>
 std::string FormOf(const ModelKey<A>&) {
-  return "a preset, a config.json, or a map of its keys";
+  return "a preset, a config.json, its folder, or a map of its keys";
 }
 template <class S>
 std::string FormOf(const LengthsKey<S>&) {

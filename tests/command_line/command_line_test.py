@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -39,6 +40,13 @@ padding: { static: 32 }
 precision: fp32
 optimizer: { name: adamw, implementation: fused }
 stack: eager
+"""
+
+# A model's config.json.
+CONFIG = """\
+{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64,
+ "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100,
+ "max_position_embeddings": 640}
 """
 
 TABLE_HEADER = (
@@ -563,7 +571,7 @@ class BadInput(Case):
             ("--fail-if", "a limit", predict),
             ("--export", "a file", predict),
             ("--fit", "a file", predict),
-            ("--model", "a name or a file", predict),
+            ("--model", "a name, a file or a folder", predict),
             ("--set", "KEY=VALUE", predict),
             ("--batch", "a whole number", predict),
             ("--network", "a rate", predict),
@@ -1247,6 +1255,78 @@ class Predict(Case):
             "--output",
             self.path("job.yaml"),
         )
+
+    def test_a_model_comes_through_a_pipe(self):
+        """It is read once: nobody writes into it again."""
+        job = ("--samples", "100", "--length", "64")
+
+        def predicted(*asked, **options):
+            result = self.good("predict", *asked, "--device", "l4", "--format",
+                               "json", **options)
+            scenario = json.loads(result.stdout)["scenario"]
+            return scenario["name"], scenario["model"]
+
+        named = self.path("pipe.json")
+        os.mkfifo(named)
+        for asked, name in ((("--model", named, *job), "pipe.json"),
+                            (("emotion_bert_base", "--model", named),
+                             "emotion_bert_base")):
+            threading.Thread(target=self.write, args=("pipe.json", CONFIG),
+                             daemon=True).start()
+            self.assertEqual(predicted(*asked), (name, "llama"))
+
+        def through_a_pipe(run, *arguments):
+            # As the shell's <(..) names it, without an end that says what it is.
+            read, write = os.pipe()
+            os.write(write, CONFIG.encode())
+            os.close(write)
+            try:
+                return run(*arguments, "--model", f"/dev/fd/{read}", *job,
+                           pass_fds=(read,))
+            finally:
+                os.close(read)
+
+        self.assertEqual(through_a_pipe(predicted), ("llama", "llama"))
+        result = through_a_pipe(self.run_it, "init")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("trainfare: --model: expected a file that stays, which is what a "
+                      'scenario names, got "/dev/fd/', result.stderr)
+
+    def test_a_folder_names_a_model_wherever_a_file_does(self):
+        os.mkdir(self.path("small"))
+        self.write("small/config.json", CONFIG)
+        job = ("--samples", "100", "--length", "64")
+
+        def asked(*arguments, cwd=self.folder):
+            result = self.good("predict", *arguments, "--device", "l4", "--format",
+                               "json", cwd=cwd)
+            scenario = json.loads(result.stdout)["scenario"]
+            return scenario["name"], scenario["model"]
+
+        self.assertEqual(asked("--model", "small", *job), ("small", "llama"))
+        self.assertEqual(asked("--model", "small/", *job), ("small", "llama"))
+        self.assertEqual(asked("--model", "small/config.json", *job), ("small", "llama"))
+        self.assertEqual(asked("--model", ".", *job, cwd=self.path("small")),
+                         ("small", "llama"))
+        self.assertEqual(asked("emotion_bert_base", "--set", "model=small"),
+                         ("emotion_bert_base", "llama"))
+        written = self.good("init", "--model", "small", *job, cwd=self.folder).stdout
+        self.assertIn("model: 'small'\n", written)
+        # Beside the scenario, not where people are.
+        self.write("job.yaml", written)
+        self.assertEqual(asked(self.path("job.yaml"), cwd="/")[1], "llama")
+        self.write("trainfare.yaml", "model: small\n")
+        self.assertEqual(asked(*job), ("small", "llama"))
+        # What is no file is a name there.
+        self.write("trainfare.yaml", "model: openai-community/gpt2\n")
+        self.assertEqual(asked(*job), ("gpt2", "gpt2"))
+        self.write("trainfare.yaml", "set: [model=small]\n")
+        self.assertEqual(asked("emotion_bert_base")[1], "llama")
+        os.remove(self.path("trainfare.yaml"))
+        os.mkdir(self.path("empty"))
+        self.refused(1, "--set: model: empty/config.json: cannot be opened: No such "
+                     "file or directory", "predict", "emotion_bert_base", "--set",
+                     "model=empty", cwd=self.folder)
 
     def test_any_key_can_be_set(self):
         asked = ("predict", self.write("s.yaml", GOOD), "--device", "t4")

@@ -631,7 +631,7 @@ class Conventions(command_line_test.Case):
         # Nor is a line of a file shown that they only name.
         refused(1, "trainfare.yaml:1:8: --model: expected a file within the folder",
                 text="model: /etc/passwd\n")
-        refused(1, "trainfare.yaml:1:8: --model: expected a regular file",
+        refused(1, "trainfare.yaml:1:8: --model: expected a file beside this one",
                 text="model: .\n")
         refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
                 text="set: [model=/etc/passwd]\n")

@@ -400,7 +400,12 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
   CHECK(Refusal(R"({"model_type": "lama"})") ==
         "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
         "bart, bert, bloom, cohere, cohere2, deepseek_v2, deepseek_v3, "
-        "distilbert, electra, ernie4_5, ...");
+        "distilbert, electra, ernie4_5, exaone4, falcon, gemma, gemma2, "
+        "gemma3_text, glm, glm4, glm4_moe, gpt2, gpt_bigcode, gpt_neox, "
+        "gpt_oss, gptj, granite, granitemoe, llama, marian, mistral, "
+        "mixtral, modernbert, mt5, olmo, olmo2, olmo3, olmoe, opt, phi, "
+        "phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, roberta, seed_oss, "
+        "smollm3, stablelm, starcoder2, t5");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
                     "feed_forward_proj": "gated-mish"})")
@@ -450,12 +455,13 @@ TEST_CASE("dimensions that do not go together are named as the file does") {
   for (const Case& one :
        {Case{"llama",
              R"("num_key_value_heads": 3)",
-             ".json:8:24: num_key_value_heads: expected a divisor of heads = "
-             "4, got 3"},
+             ".json:8:24: num_key_value_heads: expected a divisor of "
+             "num_attention_heads = 4, got 3"},
         // Of its class where the file has none.
         Case{"mixtral",
              "",
-             ".json: key_value_heads: expected a count of at most 4, got 8"},
+             ".json:1:1: num_key_value_heads: expected a count of at most 4, "
+             "got 8, as usual where it is not said"},
         Case{"mixtral",
              R"("num_local_experts": 2, "num_experts_per_tok": 5,
                 "num_key_value_heads": 4)",
@@ -482,7 +488,7 @@ TEST_CASE("dimensions that do not go together are named as the file does") {
   const std::string gpt2 = R"({"model_type": "gpt2", "n_layer": 2,
       "n_embd": 10, "n_positions": 8, "vocab_size": 9, "n_head": 3})";
   CHECK(PlacedRefusal(gpt2) ==
-        ".json:2:66: n_head: expected a divisor of hidden = 10, got 3");
+        ".json:2:66: n_head: expected a divisor of n_embd = 10, got 3");
 }
 
 TEST_CASE("values that no such key has are refused by their place") {
@@ -492,7 +498,21 @@ TEST_CASE("values that no such key has are refused by their place") {
     std::string_view message;
   };
   for (const Case& one :
-       {Case{"phi3",
+       {Case{"llama",
+             R"("num_key_value_heads": 0)",
+             "8:24: num_key_value_heads: expected an integer from 1 to "
+             "16777216, got 0"},
+        Case{"qwen3",
+             R"("head_dim": 0)",
+             "8:13: head_dim: expected an integer from 1 to 16777216, got 0"},
+        Case{"qwen3_moe",
+             R"("head_dim": 0)",
+             "8:13: head_dim: expected an integer from 1 to 16777216, got 0"},
+        Case{"falcon",
+             R"("num_kv_heads": 0)",
+             "8:17: num_kv_heads: expected an integer from 1 to 16777216, got "
+             "0"},
+        Case{"phi3",
              R"("partial_rotary_factor": 1e300)",
              "8:26: partial_rotary_factor: expected a number from 0 to 1, got "
              "1e+300"},

@@ -68,6 +68,23 @@ TEST_CASE("the parameters of BERT-base stand in the list of models") {
   CHECK(found);
 }
 
+TEST_CASE("other names of a model stand in its row, and find it") {
+  const Report report = List(Listing::kModels, {"zephyr-7b-beta"});
+  const auto rows = nlohmann::json::parse(report.json).at("rows");
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].at("model") == "mistral-7b-v0.1");
+  CHECK(rows[0].at("aliases") ==
+        nlohmann::json({"zephyr-7b", "zephyr-7b-alpha", "zephyr-7b-beta"}));
+  const Table& table = report.tables.front();
+  CHECK(table.columns.back().title == "also named");
+  CHECK(table.columns.back().drop == 0);
+  CHECK(table.rows.front().back().text ==
+        "zephyr-7b, zephyr-7b-alpha, zephyr-7b-beta");
+  const Report bart = List(Listing::kModels, {"bart-base"});
+  CHECK(nlohmann::json::parse(bart.json).at("rows")[0].at("aliases") ==
+        nlohmann::json::array());
+}
+
 TEST_CASE("an unknown list gets the nearest") {
   CHECK_THROWS_WITH_AS(
       ListingFromText("device"),

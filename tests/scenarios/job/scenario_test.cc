@@ -288,6 +288,14 @@ TEST_CASE("a model beside the scenario is read, one elsewhere not shown") {
         "\"queue.json\"");
   CHECK(message("/dev/zero.json").find("expected a file beside this one") !=
         std::string::npos);
+  // So is one that its folder names.
+  folder.Write("inner/small/config.json", "{ \"secret\": 1 }");
+  folder.Write("other/config.json", "{ \"secret\": 1 }");
+  CHECK(message("small").find("small/config.json:1:1: model_type: missing") !=
+        std::string::npos);
+  CHECK(message("../other") ==
+        "inner/s.yaml:2:8: model: \"../other/config.json\" is no config.json "
+        "that is understood; name it with --model to see why");
 }
 
 TEST_CASE("an unknown model gets the nearest names") {

@@ -1,0 +1,37 @@
+#include "scenarios/job/named_model.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "hardware/files/model_config.h"
+#include "model/presets.h"
+
+namespace trainfare::scenarios {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> ConfigNamed(const std::string& name,
+                                       const std::string& folder) {
+  if (model::TryFindArchitecture(name)) return std::nullopt;
+  std::error_code ignored;
+  if (fs::is_directory(fs::path(folder) / name, ignored)) {
+    return (fs::path(name) / "config.json").string();
+  }
+  if (name.ends_with(".json")) return name;
+  return std::nullopt;
+}
+
+NamedModel ReadNamedModel(const std::string& name) {
+  NamedModel model{name, ConfigNamed(name), {}};
+  std::error_code ignored;
+  // A pipe has no name that tells what is in it: "/dev/fd/63".
+  if (!model.config && model::SpelledArchitecture(name) == nullptr &&
+      fs::exists(name, ignored)) {
+    model.config = name;
+  }
+  model.architecture = model.config ? hardware::ReadModelConfig(*model.config)
+                                    : model::FindArchitecture(name);
+  return model;
+}
+
+}  // namespace trainfare::scenarios

@@ -1,0 +1,29 @@
+#pragma once
+
+// What a model is named by: a preset's name, the path of a config.json, or that
+// of the folder of one.
+
+#include <optional>
+#include <string>
+
+#include "model/architecture.h"
+
+namespace trainfare::scenarios {
+
+struct NamedModel {
+  std::string name;                   // as people wrote it
+  std::optional<std::string> config;  // the file that was read, if it was one
+  model::Architecture architecture;
+};
+
+// The config.json that `name` is, or that the folder of this name has; nullopt:
+// it is a preset's. What is relative begins in `folder`, from which the answer
+// goes on, too.
+std::optional<std::string> ConfigNamed(const std::string& name,
+                                       const std::string& folder = "");
+
+// Of somebody at the command line, whose file may also be a pipe. Throws
+// InputError where there is no such model.
+NamedModel ReadNamedModel(const std::string& name);
+
+}  // namespace trainfare::scenarios
