@@ -17,6 +17,9 @@
 #include "calibrate/records/import/published_records.h"
 #include "model/error.h"
 #include "scenarios/commands/predict.h"
+#include "scenarios/published/compared_runs.h"
+#include "scenarios/published/published_error.h"
+#include "scenarios/published/published_files.h"
 #include "scenarios/published/published_job.h"
 #include "tests/scenarios/hermetic.h"
 
