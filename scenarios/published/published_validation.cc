@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/records/import/published_reader.h"
 #include "model/error.h"
 #include "scenarios/published/compared_runs.h"
 #include "scenarios/published/published_files.h"

@@ -6,15 +6,14 @@
 // there and what a fit may use.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "calibrate/records/import/published_value.h"
 #include "model/architecture.h"
-#include "model/run.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -90,19 +89,6 @@ struct PublishedRun {
   std::map<std::string, std::string> assumed_of_workload;
 };
 
-// The figure in base units (B, FLOP, s, USD, J; a share or a ratio as a
-// fraction), from the text as printed.
-struct PublishedValue {
-  enum class Kind { kNumber, kAtLeast, kAtMost, kRange, kOutcome };
-  Kind kind = Kind::kNumber;
-  std::string text;
-  double low = 0;   // of a range; the number otherwise
-  double high = 0;  // as low, but for a range
-  // Within what `low` and `high` are known: half a unit of the last printed
-  // digit, 10 % for "about", or what the row says where that is more.
-  double tolerance = 0;
-};
-
 struct PublishedRow {
   std::string id;  // run/quantity or run/quantity/part
   std::string position;
@@ -159,31 +145,6 @@ struct Published {
   // Whether two runs are one configuration, printed twice or run twice.
   bool Same(const std::string& run, const std::string& other) const;
 };
-
-// Reads every *.yaml of a folder. Throws InputError with file:line:col.
-Published LoadPublished(const std::string& directory);
-
-// What of a run the models need. Throws InputError that says what is not known.
-model::Workload WorkloadOf(const PublishedRun& run);
-
-// Samples of one epoch of `run`: as it says, or within its range what other
-// runs on the same data say that are not the same configuration. Throws
-// InputError.
-// `keep`: which other runs may say so; empty: all.
-using KeepRun = std::function<bool(const PublishedRun&)>;
-int64_t EpochSamples(const Published& published,
-                     const PublishedRun& run,
-                     const KeepRun& keep = {});
-
-// Epochs, samples and batch of a run; lengths and what is besides are left to
-// the caller. Throws InputError.
-model::RunPlan PlanOf(const Published& published,
-                      const PublishedRun& run,
-                      const KeepRun& keep = {});
-
-// The figure of a quantity ("run_time"); throws InputError without a position.
-PublishedValue ParsePublishedValue(std::string_view quantity,
-                                   std::string_view text);
 
 std::string_view ToText(PublishedUse use);
 

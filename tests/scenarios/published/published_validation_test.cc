@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/records/import/published_reader.h"
 #include "calibrate/records/import/published_records.h"
+#include "calibrate/records/import/published_value.h"
 #include "model/error.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/published/compared_runs.h"

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "calibrate/records/import/published.h"
+#include "calibrate/records/import/published_reader.h"
+#include "calibrate/records/import/published_value.h"
 #include "hardware/files/unit_text.h"
 #include "model/architecture.h"
 #include "model/error.h"
