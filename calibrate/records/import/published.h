@@ -24,7 +24,7 @@ enum class PublishedUse {
   kFit,    // a model may be fitted to it, and is validated on it
   kCheck,  // compared, never fitted: arithmetic, bounds, too little known
   kShow,   // kept as data and shown beside an answer: accuracy, loss
-  // Wrong, contradicted or said twice; the corrections or `why` say how.
+  // Wrong, contradicted or said twice; the corrections or a `why` say how.
   kNone,
 };
 
@@ -47,8 +47,7 @@ struct PublishedRun {
   std::string document;  // in whose file it stands
   std::optional<model::Architecture> architecture;
   model::Work work = model::Work::kTraining;
-  std::optional<std::string> device;     // a name of the catalog
-  std::optional<std::string> or_device;  // the label fits this one as well
+  std::optional<std::string> device;  // a name of the catalog
   int64_t device_count = 1;
   std::optional<std::string> instance;  // that the devices are part of
   std::optional<int64_t> batch;         // sequences per device
@@ -79,14 +78,12 @@ struct PublishedRun {
   std::optional<model::Seconds<>> overlap_gap;
   std::optional<std::string> lengths;  // padded to each batch's own: the file
   std::optional<model::UsdPerSecond<>> price;  // of one device
-  std::optional<std::string> setting;          // what else was varied
-  std::optional<int64_t> grid, block;          // of the one kernel profiled
+  std::optional<int64_t> grid;                 // of the one kernel profiled
   std::optional<std::string> same_as;  // run of the same configuration: a
                                        // left-out row leaves both out
   // What of this run (not of its workload) nobody states, by its key, and why
   // it is taken to be what stands there.
   std::map<std::string, std::string> assumed;
-  std::map<std::string, std::string> assumed_of_workload;
 };
 
 struct PublishedRow {
@@ -100,7 +97,6 @@ struct PublishedRow {
   std::optional<model::Bytes<>> size;  // of the message of an all-reduce
   PublishedUse use = PublishedUse::kNone;
   std::vector<int64_t> corrections;
-  std::optional<std::string> why;
   std::vector<std::string> records;  // of the source: "file/record"
   std::vector<std::string> refs;     // tables and sections, one a record
 };
@@ -126,7 +122,6 @@ struct PublishedGroup {
   Limit leave_one_out;
   // Whether structure or priors of the models were chosen in sight of its rows.
   std::string chosen;  // "yes", "no", "priors"
-  std::optional<std::string> why;
 };
 
 struct Published {

@@ -78,8 +78,8 @@ PublishedRow ReadRow(const Reader& map, const Aliases& aliases) {
   if (map.Has("corrections")) {
     row.corrections = map.Integers("corrections", 1, kLargestCorrection);
   }
-  row.why = map.OptionalText("why");
-  if (row.use == PublishedUse::kNone && row.corrections.empty() && !row.why) {
+  const bool explained = map.OptionalText("why").has_value();
+  if (row.use == PublishedUse::kNone && row.corrections.empty() && !explained) {
     map.Fail("use", "expected a reason beside \"none\": corrections or why");
   }
   for (const std::string& from : map.Texts("from")) {
@@ -149,7 +149,7 @@ void ReadGroups(const OpenFile& file, Published& published) {
     group.chosen = map.Choice<std::string>(
         "chosen_on_these_rows",
         {{"yes", "yes"}, {"no", "no"}, {"priors", "priors"}});
-    group.why = map.OptionalText("why");
+    map.OptionalText("why");  // for a reader of the file
     published.groups.push_back(std::move(group));
   }
 }

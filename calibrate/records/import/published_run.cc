@@ -152,6 +152,14 @@ void ReadBatch(const RunReader& reader, PublishedRun& run) {
   run.batch = *per_core * run.cores_per_batch;
 }
 
+// What tells a reader more of a run, and no model asks for: which other device
+// its label fits, what else was varied, the block of the one kernel profiled.
+void CheckRemarks(const RunReader& reader, const Reader& map) {
+  reader.Parsed("or_device", KnownDevice);
+  map.OptionalText("setting");
+  map.OptionalInteger("block", 1, model::kMostSamples);
+}
+
 // How the run was set up besides its shape.
 void ReadSettings(const RunReader& reader,
                   const Reader& map,
@@ -167,9 +175,7 @@ void ReadSettings(const RunReader& reader,
   run.swap = map.OptionalBytes("swap");
   run.lengths = map.OptionalText("lengths");
   run.overlap_gap = map.OptionalTime("overlap_gap");
-  run.setting = map.OptionalText("setting");
   run.grid = map.OptionalInteger("grid", 1, model::kMostSamples);
-  run.block = map.OptionalInteger("block", 1, model::kMostSamples);
 }
 
 // What nobody states, by its key, with the reason.
@@ -204,7 +210,6 @@ PublishedRun ReadPublishedRun(const Reader& map,
         "work", {{"forward", model::Work::kForward}});
   }
   run.device = reader.Parsed("device", KnownDevice);
-  run.or_device = reader.Parsed("or_device", KnownDevice);
   run.device_count = reader.Count("device_count").value_or(1);
   run.instance = reader.Parsed("instance", [](const std::string& text) {
     return hardware::InstanceCatalog::Shipped().Find(text).FullName();
@@ -227,11 +232,11 @@ PublishedRun ReadPublishedRun(const Reader& map,
   run.against_run = map.OptionalText("against_run");
   run.price = map.OptionalPrice("price");
   ReadSettings(reader, map, run);
+  CheckRemarks(reader, map);
   run.same_as = map.OptionalText("same_as");
   run.assumed = ReadAssumed(map, reader);
-  if (workload != nullptr) {
-    run.assumed_of_workload = ReadAssumed(*workload, reader);
-  }
+  // Of a workload the reasons are for its reader alone.
+  if (workload != nullptr) ReadAssumed(*workload, reader);
   return run;
 }
 
