@@ -76,14 +76,19 @@ GroupResult ResultOf(const Published& published,
   return result;
 }
 
-std::string LimitText(const PublishedGroup::Limit& limit) {
+// What is asked under one protocol, if anything.
+using AskedLimit = std::optional<PublishedGroup::Limit>;
+
+std::string LimitText(const AskedLimit& asked) {
+  if (!asked) return "none set";
+  const PublishedGroup::Limit& limit = *asked;
   std::vector<std::string> words;
   if (limit.median) words.push_back(fmt::format("median {} %", *limit.median));
   if (limit.worst) words.push_back(fmt::format("worst {} %", *limit.worst));
   if (limit.all_right) words.emplace_back("all right");
   if (limit.all_answered) words.emplace_back("none refused");
   if (limit.all_inside) words.emplace_back("all inside");
-  return words.empty() ? "none set" : fmt::format("{}", fmt::join(words, ", "));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // By how much a limit is missed; empty: met.
@@ -117,18 +122,16 @@ struct Verdict {
   std::string words;
 };
 
-Verdict VerdictOf(const PublishedGroup::Limit& limit,
-                  const GroupResult& result) {
-  if (LimitText(limit) == "none set") return {{}, "-"};
+Verdict VerdictOf(const AskedLimit& limit, const GroupResult& result) {
+  if (!limit) return {{}, "-"};
   if (result.empty()) return {false, "missed: no row is answered"};
-  const std::vector<std::string> missed = MissesOf(limit, result);
+  const std::vector<std::string> missed = MissesOf(*limit, result);
   if (missed.empty()) return {true, "met"};
   return {false, fmt::format("missed: {}", fmt::join(missed, ", "))};
 }
 
 bool IsLimited(const PublishedGroup& group) {
-  return LimitText(group.as_shipped) != "none set" ||
-         LimitText(group.leave_one_out) != "none set";
+  return group.as_shipped.has_value() || group.leave_one_out.has_value();
 }
 
 std::vector<Column> GroupColumns() {
@@ -154,7 +157,7 @@ std::vector<Column> GroupColumns() {
 // Long because it is a row of a table: a statement a cell.
 std::vector<Cell> GroupCells(const PublishedGroup& group,
                              PublishedProtocol protocol,
-                             const PublishedGroup::Limit& limit,
+                             const AskedLimit& limit,
                              const GroupResult& r,
                              const Verdict& verdict) {
   const Cell none("-", std::string());
@@ -187,7 +190,7 @@ std::vector<Cell> GroupCells(const PublishedGroup& group,
 
 Json GroupJson(const PublishedGroup& group,
                PublishedProtocol protocol,
-               const PublishedGroup::Limit& limit,
+               const AskedLimit& limit,
                const GroupResult& r,
                const Verdict& verdict) {
   Json json;
@@ -227,7 +230,9 @@ PublishedGroup RankGroup(std::string_view quantity, std::string_view title) {
   PublishedGroup group;
   group.name = fmt::format("order_by_{}", quantity);
   group.title = title;
-  group.as_shipped.all_right = group.leave_one_out.all_right = true;
+  PublishedGroup::Limit all_right;
+  all_right.all_right = true;
+  group.as_shipped = group.leave_one_out = all_right;
   group.chosen = "no";
   return group;
 }
@@ -252,9 +257,9 @@ Table GroupTable(const PublishedResult& result,
                        bool asked) {
     // What something is asked of, and nothing is answered, is not left out.
     if (of_group.empty() && !asked) return;
-    const PublishedGroup::Limit& limit =
-        answers.protocol == PublishedProtocol::kAsShipped ? group.as_shipped
-                                                          : group.leave_one_out;
+    const AskedLimit& limit = answers.protocol == PublishedProtocol::kAsShipped
+                                  ? group.as_shipped
+                                  : group.leave_one_out;
     const Verdict verdict = VerdictOf(limit, of_group);
     CountLimit(verdict, limits);
     table.Add(GroupCells(group, answers.protocol, limit, of_group, verdict));

@@ -110,16 +110,18 @@ struct PublishedCorrection {
 struct PublishedGroup {
   std::string name;
   std::string title;
-  // What is asked of its rows, in percent; absent: nothing.
+  // What is asked of its rows, in percent; something always is.
   struct Limit {
     std::optional<double> median;
     std::optional<double> worst;
     bool all_right = false;
     bool all_answered = false;
     bool all_inside = false;  // the 80 % interval
+
+    bool operator==(const Limit&) const = default;
   };
-  Limit as_shipped;
-  Limit leave_one_out;
+  std::optional<Limit> as_shipped;  // absent: nothing is asked
+  std::optional<Limit> leave_one_out;
   // Whether structure or priors of the models were chosen in sight of its rows.
   std::string chosen;  // "yes", "no", "priors"
 };

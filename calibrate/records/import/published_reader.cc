@@ -121,14 +121,19 @@ OpenFile OpenPublished(const std::string& path) {
   return file;
 }
 
-// Percent asked of a group, or words of an outcome.
-PublishedGroup::Limit ReadLimit(const Reader& map) {
+// Percent asked of a group, or words of an outcome; nullopt: nothing.
+std::optional<PublishedGroup::Limit> ReadLimit(const Reader& group,
+                                               std::string_view key) {
+  const std::optional<Reader> optional = group.OptionalMap(key);
+  if (!optional) return std::nullopt;
+  const Reader& map = *optional;
   PublishedGroup::Limit limit;
   limit.median = map.OptionalNumber("median", 0, Reader::kNoBound);
   limit.worst = map.OptionalNumber("worst", 0, Reader::kNoBound);
   limit.all_right = map.OptionalFlag("all_right").value_or(false);
   limit.all_answered = map.OptionalFlag("all_answered").value_or(false);
   limit.all_inside = map.OptionalFlag("all_inside").value_or(false);
+  if (limit == PublishedGroup::Limit()) return std::nullopt;
   return limit;
 }
 
@@ -140,12 +145,8 @@ void ReadGroups(const OpenFile& file, Published& published) {
     if (published.Group(group.name) != nullptr) {
       map.Fail("name", "expected a new group, got one that stands before it");
     }
-    if (const auto limit = map.OptionalMap("as_shipped")) {
-      group.as_shipped = ReadLimit(*limit);
-    }
-    if (const auto limit = map.OptionalMap("leave_one_out")) {
-      group.leave_one_out = ReadLimit(*limit);
-    }
+    group.as_shipped = ReadLimit(map, "as_shipped");
+    group.leave_one_out = ReadLimit(map, "leave_one_out");
     group.chosen = map.Choice<std::string>(
         "chosen_on_these_rows",
         {{"yes", "yes"}, {"no", "no"}, {"priors", "priors"}});

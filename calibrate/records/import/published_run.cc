@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/records/import/table_rules.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
 #include "hardware/files/unit_text.h"
@@ -21,32 +22,12 @@ namespace {
 using hardware::Reader;
 using model::InputError;
 
-struct StackName {
-  std::string_view name;
-  model::Fusion fusion;
-};
-constexpr auto kStacks = std::to_array<StackName>({
-    {"cerebras", model::Fusion::kCompiled},
-    {"fairseq", model::Fusion::kFairseq},
-    {"fairseq-apex", model::Fusion::kFairseq},
-    {"groqflow", model::Fusion::kCompiled},
-    {"hugging-face", model::Fusion::kEager},
-    {"lightseq", model::Fusion::kLightSeq},
-    {"neuron", model::Fusion::kCompiled},
-    {"poplar", model::Fusion::kCompiled},
-    // Traced operation by operation, anew every step
-    // (hardware/models/systolic.h).
-    {"pytorch-xla", model::Fusion::kEager},
-    {"sambaflow", model::Fusion::kCompiled},
-    {"tensorflow", model::Fusion::kCompiled},
-});
-
 model::Fusion FusionOfStack(const std::string& name) {
-  for (const StackName& stack : kStacks) {
-    if (stack.name == name) return stack.fusion;
-  }
+  const ByWord<model::Fusion>& stacks = RulesOfTables().published_stacks;
+  const auto found = stacks.find(name);
+  if (found != stacks.end()) return found->second;
   std::vector<std::string_view> known;
-  for (const StackName& stack : kStacks) known.push_back(stack.name);
+  for (const auto& stack : stacks) known.push_back(stack.first);
   throw InputError(fmt::format(
       "unknown stack \"{}\"; known: {}", name, fmt::join(known, ", ")));
 }

@@ -211,6 +211,11 @@ TEST_CASE("a bad file is refused where it is wrong") {
   CHECK(Message(File(run + ", assumed: { batch: why }", row)) ==
         "f.yaml:8:38: runs.a.assumed.batch: expected a key of the run, got "
         "\"batch\"");
+  CHECK(
+      Message(File(run + ", stack: fairsek", row)) ==
+      "f.yaml:8:27: runs.a.stack: unknown stack \"fairsek\"; known: cerebras, "
+      "fairseq, fairseq-apex, groqflow, hugging-face, lightseq, neuron, "
+      "poplar, pytorch-xla, sambaflow, tensorflow");
   CHECK(Message(File(run + ", same_as: b", row)) ==
         "f.yaml:8:6: same_as: unknown run \"b\"");
   const auto with = [&row](const std::string& what, const std::string& by) {
