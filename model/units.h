@@ -225,9 +225,6 @@ constexpr double ToMilliseconds(Seconds<> value) { return value.base() * 1e3; }
 constexpr double ToMicroseconds(Seconds<> value) { return value.base() * 1e6; }
 constexpr double ToBytes(Bytes<> value) { return value.base(); }
 constexpr double ToGiB(Bytes<> value) { return value.base() / 1073741824.0; }
-constexpr double ToGBPerSecond(BytesPerSecond<> value) {
-  return value.base() * 1e-9;
-}
 constexpr double ToDollars(Usd<> value) { return value.base(); }
 constexpr double ToDollarsPerHour(UsdPerSecond<> value) {
   return value.base() * 3600.0;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "calibrate/fit/rank_prior.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
@@ -314,10 +315,6 @@ namespace {
 
 // As far as a share may be, either way: past it the link is another one.
 constexpr double kFarthestShare = 30.0;
-// What a rank loses beside others is clocks, at most; an assumption.
-constexpr double kRankShareSigma = 0.1;
-// As far as the host may be off its prior, as a factor.
-constexpr double kFarthestHost = 1e4;
 
 constexpr std::string_view kRingShare = "ring_share";
 constexpr std::string_view kNetworkShare = "network_share";
@@ -358,7 +355,7 @@ std::vector<ParameterInfo> JoinedParameters(hardware::DeviceKind kind,
       Factor(kRankShare,
              "what a rank computes beside others, of the device alone",
              1.0,
-             kRankShareSigma,
+             internal::kRankShareSigma,
              "the same steps on one device and on several")};
   const hardware::KindFacts& facts = hardware::FactsOfKind(kind);
   const double host = model::ToSeconds(facts.rank_host);
@@ -369,8 +366,8 @@ std::vector<ParameterInfo> JoinedParameters(hardware::DeviceKind kind,
          .meaning = "what the host adds to a step over ranks",
          .prior = host,
          .prior_sigma = facts.rank_host_sigma,
-         .lower = host / kFarthestHost,
-         .upper = host * kFarthestHost,
+         .lower = host / internal::kFarthestHost,
+         .upper = host * internal::kFarthestHost,
          .determined_by = "short steps on one device and on several"});
   }
   return infos;

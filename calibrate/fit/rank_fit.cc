@@ -13,6 +13,7 @@
 #include "calibrate/fit/posterior.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/problem.h"
+#include "calibrate/fit/rank_prior.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/measured_observations.h"
@@ -28,11 +29,10 @@ using model::InputError;
 using model::Seconds;
 
 // How far the share may be off before a run over the ranks is seen, as the
-// standard deviation of its logarithm: threads that share a processor's cores
-// and memory get between all and half of what their number says; what a GPU
-// loses beside others is clocks, at most. Assumptions, wide on purpose.
+// standard deviation of its logarithm, where ranks share a processor: threads
+// that share its cores and memory get between all and half of what their number
+// says. An assumption, wide on purpose.
 constexpr double kSharedProcessorSigma = 0.3;
-constexpr double kOwnDeviceSigma = 0.1;
 
 // One figure of a run over ranks.
 struct Figure {
@@ -72,10 +72,6 @@ struct ShareFit {
   double host_sigma = 0;  // 0: the host adds nothing
 };
 
-// As far as the host may be off its prior, as a factor: nothing that is
-// measured is explained any better past it.
-constexpr double kFarthestHost = 1e4;
-
 // Least squares over log(share) and, where the host adds to a step, log(host).
 // There is one minimum: every time falls with the share, and only steps grow
 // with the host.
@@ -90,8 +86,8 @@ void FitShare(const ShareFit& fit, RankFit& ranks) {
     const double prior = ranks.host_prior.base();
     parameters.push_back({.prior = std::log(prior),
                           .prior_sigma = fit.host_sigma,
-                          .lower = std::log(prior / kFarthestHost),
-                          .upper = std::log(prior * kFarthestHost)});
+                          .lower = std::log(prior / internal::kFarthestHost),
+                          .upper = std::log(prior * internal::kFarthestHost)});
   }
   FitProblem problem(parameters, /*robust_scale=*/0.0);
   if (!fit.figures.empty()) {
@@ -312,11 +308,11 @@ RankFits FitRanks(const hardware::Device& device,
     const std::vector<Figure> figures =
         FiguresOf(group, predictor, result.notes);
     try {
-      FitShare(
-          {figures,
-           ranks.ranks_per_device > 1 ? kSharedProcessorSigma : kOwnDeviceSigma,
-           facts.rank_host_sigma},
-          ranks);
+      FitShare({figures,
+                ranks.ranks_per_device > 1 ? kSharedProcessorSigma
+                                           : internal::kRankShareSigma,
+                facts.rank_host_sigma},
+               ranks);
     } catch (const InputError& error) {
       result.notes.push_back(
           fmt::format("{} ranks are not fitted: {}", count, error.what()));

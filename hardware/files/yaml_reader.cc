@@ -332,9 +332,6 @@ model::UsdPerSecond<> Reader::Price(std::string_view key, Sign sign) const {
 std::optional<std::string> Reader::OptionalText(std::string_view key) const {
   return Has(key) ? std::optional(Text(key)) : std::nullopt;
 }
-std::optional<std::string> Reader::OptionalDate(std::string_view key) const {
-  return Has(key) ? std::optional(Date(key)) : std::nullopt;
-}
 std::optional<bool> Reader::OptionalFlag(std::string_view key) const {
   return Has(key) ? std::optional(Flag(key)) : std::nullopt;
 }

@@ -116,7 +116,6 @@ class Reader {
 
   // --- the same, nullopt when the key is absent ---
   std::optional<std::string> OptionalText(std::string_view key) const;
-  std::optional<std::string> OptionalDate(std::string_view key) const;
   std::optional<bool> OptionalFlag(std::string_view key) const;
   std::optional<int64_t> OptionalInteger(std::string_view key,
                                          int64_t min,

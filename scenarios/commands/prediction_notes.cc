@@ -2,8 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/stack_rules.h"
@@ -170,6 +173,17 @@ void AddEnergyNotes(const PredictionTarget& target,
   }
 }
 
+// Devices whose own files say what the levels of their compiler cost.
+std::vector<std::string_view> MeasuredCompilers() {
+  std::vector<std::string_view> names;
+  for (const hardware::Device& one :
+       hardware::DeviceCatalog::Shipped().devices()) {
+    const bool measured = one.compiler && !one.compiler->level_times.empty();
+    if (measured && !one.part_of) names.push_back(one.name);
+  }
+  return names;
+}
+
 void AddCompileNotes(const PredictionTarget& target,
                      const std::vector<JobEstimate>& jobs,
                      const Scenario& scenario,
@@ -204,8 +218,9 @@ void AddCompileNotes(const PredictionTarget& target,
   if (scenario.workload.stack.compiler_level != 2 && compiler &&
       compiler->levels > 0 && compiler->level_times.empty()) {
     notes.push_back(
-        fmt::format("compiler_level: what it changes was measured on Trainium1 "
-                    "alone, not on {}: as level 2",
+        fmt::format("compiler_level: what it changes was measured on {} alone, "
+                    "not on {}: as level 2",
+                    fmt::join(MeasuredCompilers(), ", "),
                     target.predictor.device().name));
   }
   for (const JobEstimate& job : jobs) {

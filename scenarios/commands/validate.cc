@@ -13,6 +13,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "scenarios/published/published_files.h"
 #include "scenarios/published/published_validation.h"
 #include "scenarios/report/result_json.h"
 #include "scenarios/validation/choice_validation.h"

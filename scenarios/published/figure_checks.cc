@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/records/import/published_workload.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 #include "model/overlap.h"

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/records/import/published_reader.h"
+#include "calibrate/records/import/published_workload.h"
 #include "model/error.h"
 #include "model/nearest.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hardware/models/step_time.h"
 #include "hardware/models/time_at_peak.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -13,28 +14,25 @@ namespace {
 
 using hardware::Device;
 using model::Flops;
-using model::FlopsPerSecond;
 using model::Kernel;
 using model::Seconds;
 using model::Workload;
 
-FlopsPerSecond<> PeakOf(const Device& device, model::Precision precision) {
-  const auto peak = device.MatrixPeak(precision);
-  if (!peak) {
-    throw model::InputError(fmt::format("precision: {} has no peak in {}",
-                                        device.name,
-                                        model::ToText(precision)));
+// In eight bits the layers' products alone are at that precision's peak.
+void RequirePeaks(const Device& device, model::Precision precision) {
+  for (const model::Precision one :
+       {precision, model::OutsideBlockProducts(precision)}) {
+    if (device.MatrixPeak(one)) continue;
+    throw model::InputError(fmt::format(
+        "precision: {} has no peak in {}", device.name, model::ToText(one)));
   }
-  return *peak;
 }
 
 Seconds<> RooflineTimeOf(const Device& device,
-                         const Kernel& kernel,
-                         model::Precision precision) {
-  const FlopsPerSecond<> peak =
-      PeakOf(device, kernel.eight_bits ? model::Precision::kFp8 : precision);
-  const Seconds<> products =
-      Flops<>(static_cast<double>(kernel.matrix_flops)) / peak;
+                         const Workload& workload,
+                         const Kernel& kernel) {
+  const Seconds<> products = Flops<>(static_cast<double>(kernel.matrix_flops)) /
+                             hardware::MatrixPeakOf(device, workload, kernel);
   const Seconds<> memory = model::Bytes<>(static_cast<double>(kernel.bytes())) /
                            device.memory_bandwidth;
   return std::max(products, memory) * static_cast<double>(kernel.launches);
@@ -43,6 +41,7 @@ Seconds<> RooflineTimeOf(const Device& device,
 }  // namespace
 
 Baselines BaselinesOf(const Device& device, const Workload& workload) {
+  RequirePeaks(device, workload.precision);
   const auto micro_batches = static_cast<double>(workload.accumulation);
   const model::KernelList list = model::ExpandKernels(workload);
   Baselines baselines;
@@ -51,14 +50,12 @@ Baselines BaselinesOf(const Device& device, const Workload& workload) {
         static_cast<double>(segment.repeat) *
         (segment.phase == model::Phase::kOptimizer ? 1.0 : micro_batches);
     for (int64_t i = segment.begin; i < segment.end; ++i) {
-      baselines.roofline += RooflineTimeOf(device,
-                                           list.kernels[static_cast<size_t>(i)],
-                                           workload.precision) *
-                            times;
+      const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+      baselines.roofline += RooflineTimeOf(device, workload, kernel) * times;
     }
   }
   const auto at_peak = hardware::TimeAtPeak(device, workload);
-  ENSURE(at_peak.has_value(), "the roofline refused the precision");
+  ENSURE(at_peak.has_value(), "a precision without a peak is refused before");
   baselines.at_peak = *at_peak;
   return baselines;
 }

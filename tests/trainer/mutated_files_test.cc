@@ -13,6 +13,7 @@
 #include "tests/fuzz/scratch_file.h"
 #include "trainer/network/make_transformer.h"
 #include "trainer/network/pretrained.h"
+#include "trainer/optimizer/make_optimizer.h"
 #include "trainer/optimizer/optimizer.h"
 #include "trainer/training/checkpoint.h"
 #include "trainer/training/measure.h"

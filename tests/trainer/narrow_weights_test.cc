@@ -17,6 +17,7 @@
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
 #include "trainer/network/make_transformer.h"
+#include "trainer/optimizer/make_optimizer.h"
 #include "trainer/optimizer/optimizer.h"
 #include "trainer/training/measure.h"
 #include "trainer/training/session.h"

@@ -19,6 +19,7 @@
 #include "trainer/network/make_transformer.h"
 #include "trainer/network/rotary.h"
 #include "trainer/network/transformer.h"
+#include "trainer/optimizer/make_optimizer.h"
 #include "trainer/optimizer/optimizer.h"
 
 namespace trainfare::trainer {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,16 +11,10 @@
 #include "model/optimizer_kernels.h"
 #include "model/workload.h"
 #include "trainer/network/transformer.h"
+#include "trainer/optimizer/layer_depth.h"
 #include "trainer/runtime/aten.h"
 
 namespace trainfare::trainer {
-
-// Blocks of a model; those of a decoder stand above those of its encoder.
-struct Blocks {
-  int64_t layers = 0;  // of the encoder, or of a model of one side
-  int64_t decoder_layers = 0;
-};
-Blocks BlocksOf(const std::vector<Parameter>& parameters);
 
 struct OptimizerOptions {
   model::Optimizer kind;
@@ -50,10 +43,6 @@ struct OptimizerOptions {
   // Gradients are scaled down to this global norm; 0 = never.
   double largest_gradient_norm = 0.0;
 };
-
-// Depth of a parameter, from its name: 0 for embeddings, then a number a block,
-// and one more for what stands above.
-int64_t DepthOf(const std::string& parameter, const Blocks& blocks);
 
 // For parameters in bf16 or fp16 it holds fp32 masters: these are updated, from
 // gradients widened to fp32, and the parameters are the masters rounded.
@@ -133,9 +122,5 @@ class Optimizer {
   at::Tensor GradientFactor(const std::vector<Tensors>& gradients,
                             double loss_scale) const;
 };
-
-// Throws InputError for an optimizer or implementation that is not here.
-std::unique_ptr<Optimizer> MakeOptimizer(
-    const std::vector<Parameter>& parameters, const OptimizerOptions& options);
 
 }  // namespace trainfare::trainer

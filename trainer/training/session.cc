@@ -10,6 +10,7 @@
 #include "model/stack_rules.h"
 #include "trainer/device/launch_counter.h"
 #include "trainer/network/autocast.h"
+#include "trainer/optimizer/make_optimizer.h"
 #include "trainer/ranks/sharded_parallel.h"
 #include "trainer/runtime/signals.h"
 

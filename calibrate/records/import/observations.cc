@@ -9,7 +9,7 @@
 
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/records/import/mlperf_log.h"
-#include "calibrate/records/import/published.h"
+#include "calibrate/records/import/published_reader.h"
 #include "calibrate/records/import/published_records.h"
 #include "calibrate/records/import/table.h"
 #include "calibrate/records/measured_observations.h"

@@ -6,15 +6,14 @@
 // there and what a fit may use.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "calibrate/records/import/published_value.h"
 #include "model/architecture.h"
-#include "model/run.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -25,7 +24,7 @@ enum class PublishedUse {
   kFit,    // a model may be fitted to it, and is validated on it
   kCheck,  // compared, never fitted: arithmetic, bounds, too little known
   kShow,   // kept as data and shown beside an answer: accuracy, loss
-  // Wrong, contradicted or said twice; the corrections or `why` say how.
+  // Wrong, contradicted or said twice; the corrections or a `why` say how.
   kNone,
 };
 
@@ -48,8 +47,7 @@ struct PublishedRun {
   std::string document;  // in whose file it stands
   std::optional<model::Architecture> architecture;
   model::Work work = model::Work::kTraining;
-  std::optional<std::string> device;     // a name of the catalog
-  std::optional<std::string> or_device;  // the label fits this one as well
+  std::optional<std::string> device;  // a name of the catalog
   int64_t device_count = 1;
   std::optional<std::string> instance;  // that the devices are part of
   std::optional<int64_t> batch;         // sequences per device
@@ -80,27 +78,12 @@ struct PublishedRun {
   std::optional<model::Seconds<>> overlap_gap;
   std::optional<std::string> lengths;  // padded to each batch's own: the file
   std::optional<model::UsdPerSecond<>> price;  // of one device
-  std::optional<std::string> setting;          // what else was varied
-  std::optional<int64_t> grid, block;          // of the one kernel profiled
+  std::optional<int64_t> grid;                 // of the one kernel profiled
   std::optional<std::string> same_as;  // run of the same configuration: a
                                        // left-out row leaves both out
   // What of this run (not of its workload) nobody states, by its key, and why
   // it is taken to be what stands there.
   std::map<std::string, std::string> assumed;
-  std::map<std::string, std::string> assumed_of_workload;
-};
-
-// The figure in base units (B, FLOP, s, USD, J; a share or a ratio as a
-// fraction), from the text as printed.
-struct PublishedValue {
-  enum class Kind { kNumber, kAtLeast, kAtMost, kRange, kOutcome };
-  Kind kind = Kind::kNumber;
-  std::string text;
-  double low = 0;   // of a range; the number otherwise
-  double high = 0;  // as low, but for a range
-  // Within what `low` and `high` are known: half a unit of the last printed
-  // digit, 10 % for "about", or what the row says where that is more.
-  double tolerance = 0;
 };
 
 struct PublishedRow {
@@ -114,7 +97,6 @@ struct PublishedRow {
   std::optional<model::Bytes<>> size;  // of the message of an all-reduce
   PublishedUse use = PublishedUse::kNone;
   std::vector<int64_t> corrections;
-  std::optional<std::string> why;
   std::vector<std::string> records;  // of the source: "file/record"
   std::vector<std::string> refs;     // tables and sections, one a record
 };
@@ -128,19 +110,20 @@ struct PublishedCorrection {
 struct PublishedGroup {
   std::string name;
   std::string title;
-  // What is asked of its rows, in percent; absent: nothing.
+  // What is asked of its rows, in percent; something always is.
   struct Limit {
     std::optional<double> median;
     std::optional<double> worst;
     bool all_right = false;
     bool all_answered = false;
     bool all_inside = false;  // the 80 % interval
+
+    bool operator==(const Limit&) const = default;
   };
-  Limit as_shipped;
-  Limit leave_one_out;
+  std::optional<Limit> as_shipped;  // absent: nothing is asked
+  std::optional<Limit> leave_one_out;
   // Whether structure or priors of the models were chosen in sight of its rows.
   std::string chosen;  // "yes", "no", "priors"
-  std::optional<std::string> why;
 };
 
 struct Published {
@@ -159,31 +142,6 @@ struct Published {
   // Whether two runs are one configuration, printed twice or run twice.
   bool Same(const std::string& run, const std::string& other) const;
 };
-
-// Reads every *.yaml of a folder. Throws InputError with file:line:col.
-Published LoadPublished(const std::string& directory);
-
-// What of a run the models need. Throws InputError that says what is not known.
-model::Workload WorkloadOf(const PublishedRun& run);
-
-// Samples of one epoch of `run`: as it says, or within its range what other
-// runs on the same data say that are not the same configuration. Throws
-// InputError.
-// `keep`: which other runs may say so; empty: all.
-using KeepRun = std::function<bool(const PublishedRun&)>;
-int64_t EpochSamples(const Published& published,
-                     const PublishedRun& run,
-                     const KeepRun& keep = {});
-
-// Epochs, samples and batch of a run; lengths and what is besides are left to
-// the caller. Throws InputError.
-model::RunPlan PlanOf(const Published& published,
-                      const PublishedRun& run,
-                      const KeepRun& keep = {});
-
-// The figure of a quantity ("run_time"); throws InputError without a position.
-PublishedValue ParsePublishedValue(std::string_view quantity,
-                                   std::string_view text);
 
 std::string_view ToText(PublishedUse use);
 

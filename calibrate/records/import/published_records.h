@@ -6,6 +6,7 @@
 
 #include "calibrate/records/import/observation_files.h"
 #include "calibrate/records/import/published.h"
+#include "calibrate/records/import/published_workload.h"
 
 namespace trainfare::calibrate {
 

@@ -108,6 +108,10 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
     return StackRule{model::Lowered(map.Text("words")),
                      WordOf<model::Fusion>(map, "stack")};
   });
+  rules.published_stacks = NamedOf(
+      root, "published_stacks", [](const YamlMap& map, const std::string& at) {
+        return WordOf<model::Fusion>(map, at);
+      });
   rules.eager_frameworks = root.Texts("eager_frameworks");
   rules.narrow_weights = ListOf(root, "narrow_weights", [](const YamlMap& map) {
     return WeightRule{map.Text("words"),

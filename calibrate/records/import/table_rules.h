@@ -214,6 +214,7 @@ struct TableRules {
   std::vector<std::string> fused_update;
   std::vector<std::string> bert_adam_but_in_fp16;
   std::vector<StackRule> stacks;
+  ByWord<model::Fusion> published_stacks;
   std::vector<std::string> eager_frameworks;
   std::vector<WeightRule> narrow_weights;
   std::vector<std::string> multi_tensor_update;

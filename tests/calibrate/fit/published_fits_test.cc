@@ -21,7 +21,9 @@
 #include "calibrate/fit/predictor.h"
 #include "calibrate/records/engine_profile.h"
 #include "calibrate/records/import/observations.h"
+#include "calibrate/records/import/published_reader.h"
 #include "calibrate/records/import/published_records.h"
+#include "calibrate/records/import/published_workload.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {

@@ -113,6 +113,17 @@ TEST_CASE("what only 8 bits have is said to be of no effect in others") {
   CHECK(!says());
 }
 
+TEST_CASE("levels of a compiler count where a device's file says their cost") {
+  const FitFolder none;
+  PredictOptions options = On("trainium2");
+  options.overrides.settings = {"compiler_level=3"};
+  CHECK(HasNote(Predict(options),
+                "compiler_level: what it changes was measured on trainium1 "
+                "alone, not on trainium2: as level 2"));
+  options.device = {"trainium1"};
+  CHECK(!HasNote(Predict(options), "compiler_level: "));
+}
+
 TEST_CASE("several hosts are several instances, by their network") {
   const FitFolder none;
   PredictOptions options;

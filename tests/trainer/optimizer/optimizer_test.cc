@@ -8,6 +8,7 @@
 #include "tests/trainer/published_updates.h"
 #include "trainer/device/launch_counter.h"
 #include "trainer/kernels/fused_adan.h"
+#include "trainer/optimizer/make_optimizer.h"
 
 namespace trainfare::trainer {
 namespace {

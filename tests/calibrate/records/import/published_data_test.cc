@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "calibrate/records/import/published.h"
+#include "calibrate/records/import/published_reader.h"
+#include "calibrate/records/import/published_value.h"
 #include "hardware/files/unit_text.h"
 #include "model/architecture.h"
 #include "model/error.h"
@@ -209,6 +211,11 @@ TEST_CASE("a bad file is refused where it is wrong") {
   CHECK(Message(File(run + ", assumed: { batch: why }", row)) ==
         "f.yaml:8:38: runs.a.assumed.batch: expected a key of the run, got "
         "\"batch\"");
+  CHECK(
+      Message(File(run + ", stack: fairsek", row)) ==
+      "f.yaml:8:27: runs.a.stack: unknown stack \"fairsek\"; known: cerebras, "
+      "fairseq, fairseq-apex, groqflow, hugging-face, lightseq, neuron, "
+      "poplar, pytorch-xla, sambaflow, tensorflow");
   CHECK(Message(File(run + ", same_as: b", row)) ==
         "f.yaml:8:6: same_as: unknown run \"b\"");
   const auto with = [&row](const std::string& what, const std::string& by) {

@@ -21,6 +21,7 @@
 #include "calibrate/records/engine_profile.h"
 #include "calibrate/records/import/observation_files.h"
 #include "calibrate/records/import/observations.h"
+#include "calibrate/records/import/published_reader.h"
 #include "calibrate/records/import/published_records.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"

@@ -1,0 +1,41 @@
+#pragma once
+
+// What a validation of published figures is reported from: the answers to its
+// rows under each protocol, judged.
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/records/import/published.h"
+#include "scenarios/published/compared_runs.h"
+#include "scenarios/published/published_error.h"
+#include "scenarios/published/published_prediction.h"
+
+namespace trainfare::scenarios {
+
+// A protocol's answers to all rows, judged.
+struct JudgedAnswers {
+  PublishedProtocol protocol = PublishedProtocol::kAsShipped;
+  PublishedPredictions predictions;
+  std::vector<std::optional<PublishedError>> errors;
+  std::vector<PublishedRank> ranks;
+};
+
+// All that the report is made of.
+struct PublishedResult {
+  const calibrate::Published& published;
+  std::vector<size_t> rows;            // that were asked for
+  std::vector<JudgedAnswers> answers;  // a protocol each
+};
+
+JudgedAnswers AnswersOf(const calibrate::Published& published,
+                        PublishedProtocol protocol);
+
+// What nobody states of a run and moves its answer: not its price.
+bool IsInferred(const calibrate::PublishedRun& run);
+
+std::string_view ToText(PublishedProtocol protocol);
+
+}  // namespace trainfare::scenarios
