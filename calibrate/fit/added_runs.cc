@@ -6,7 +6,10 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "calibrate/fit/fit_positions.h"
@@ -14,6 +17,7 @@
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/parameter.h"
+#include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/offload.h"
@@ -163,19 +167,37 @@ bool HasAdded(const Fit& fit, const Observation& o) {
 
 }  // namespace
 
-Fit AddRuns(const hardware::Device& device,
-            Fit fit,
-            const std::vector<Observation>& observations) {
+AddedFit AddRuns(const hardware::Device& device,
+                 Fit fit,
+                 const std::vector<Observation>& observations) {
   const Formula formula(device, fit);
   int64_t usable = 0;
   int64_t added = 0;
+  LeftOut left_out;
+  std::set<std::string_view> wholes;  // whose parts are no figures besides
+  for (const Observation& o : observations) {
+    if (o.quantity == Quantity::kStep) wholes.insert(o.label);
+  }
   std::vector<std::string>& sources = fit.provenance.sources;
   for (const Observation& o : observations) {
-    if (!IsDevice(device, o.device) || o.quantity != Quantity::kStep) continue;
+    if (!IsDevice(device, o.device)) {
+      ++left_out[WhyOfAnother(o.device)];
+      continue;
+    }
+    if (o.quantity != Quantity::kStep) {
+      if (!wholes.contains(o.label)) ++left_out[kNoWholeStep];
+      continue;
+    }
     const std::optional<model::Seconds<>> modelled = formula.Time(o);
-    if (!modelled) continue;
+    if (!modelled) {
+      ++left_out[kOverUnknownLinks];
+      continue;
+    }
     ++usable;
-    if (HasAdded(fit, o)) continue;
+    if (HasAdded(fit, o)) {
+      ++left_out["added before"];
+      continue;
+    }
     ++added;
     fit.runs.push_back({.label = o.label,
                         .workload = Describe(o.workload),
@@ -191,16 +213,16 @@ Fit AddRuns(const hardware::Device& device,
   }
   if (usable == 0) {
     throw InputError(fmt::format(
-        "fit {}: none of {} measurements is a whole step of it, on one device "
-        "or over links that are known",
+        "fit {}: expected whole steps of it, on one device or over links that "
+        "are known, got none among {}",
         fit.name,
-        observations.size()));
+        hardware::Plural(std::ssize(observations), "measurement")));
   }
   std::sort(sources.begin(), sources.end());
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   fit.provenance.runs += added;
   fit.provenance.observations += added;
-  return fit;
+  return {std::move(fit), std::move(left_out)};
 }
 
 }  // namespace trainfare::calibrate

@@ -18,6 +18,7 @@
 
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/own_figures.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "model/workload.h"
@@ -47,10 +48,17 @@ class AddedRuns {
   std::unique_ptr<State> state_;
 };
 
+// Why figures are left out that only a fit anew can take.
+inline constexpr const char* kNoWholeStep = "no whole step, which --add needs";
+
+struct AddedFit {
+  Fit fit;
+  LeftOut left_out;  // of the observations
+};
 // Whole steps of the device, one or several of it over links that are known.
 // Throws InputError where none of the observations is.
-Fit AddRuns(const hardware::Device& device,
-            Fit fit,
-            const std::vector<Observation>& observations);
+AddedFit AddRuns(const hardware::Device& device,
+                 Fit fit,
+                 const std::vector<Observation>& observations);
 
 }  // namespace trainfare::calibrate

@@ -309,7 +309,13 @@ Fit FitDevice(const hardware::Device& device,
               const std::vector<KernelObservation>& kernels,
               const std::vector<EngineProfile>& profiles,
               const FitOptions& options) {
-  const OwnFigures own = OfDevice(device, observations, kernels, profiles);
+  return FitFigures(
+      device, OfDevice(device, observations, kernels, profiles), options);
+}
+
+Fit FitFigures(const hardware::Device& device,
+               const OwnFigures& own,
+               const FitOptions& options) {
   FitData data = FitDataOf(device, own, options);
   const FitProblem problem = ProblemOf(device, data, options.robust_scale);
   const FitStart start = FindStart(problem, options, data);

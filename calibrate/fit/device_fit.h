@@ -6,6 +6,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_options.h"
+#include "calibrate/fit/own_figures.h"
 #include "calibrate/records/engine_profile.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
@@ -25,5 +26,9 @@ Fit FitDevice(const hardware::Device& device,
               const std::vector<KernelObservation>& kernels,
               const std::vector<EngineProfile>& profiles,
               const FitOptions& options = {});
+// To figures that were chosen as OfDevice() does.
+Fit FitFigures(const hardware::Device& device,
+               const OwnFigures& own,
+               const FitOptions& options = {});
 
 }  // namespace trainfare::calibrate

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
@@ -84,21 +85,30 @@ Sorted SortFor(const hardware::Device& device,
   return sorted;
 }
 
-std::string WhyLeftOut(const std::string& other) {
-  const auto& catalog = hardware::DeviceCatalog::Shipped();
-  if (catalog.TryFind(other) != nullptr ||
-      IsDevice(catalog.Find("cpu"), other)) {
-    return fmt::format("of {}", other);
+LeftOut LeftOutOf(const Sorted& sorted) {
+  LeftOut reasons;
+  for (const auto& [other, count] : sorted.of_others) {
+    reasons[WhyOfAnother(other)] += count;
   }
-  std::vector<std::string_view> known;
-  for (const hardware::Device& device : catalog.devices()) {
-    known.emplace_back(device.name);
-  }
-  return fmt::format(
-      "unknown device \"{}\"{}", other, model::DidYouMean(other, known));
+  if (sorted.of_several > 0) reasons[kOverUnknownLinks] = sorted.of_several;
+  return reasons;
 }
 
 }  // namespace
+
+std::string WhyOfAnother(const std::string& device) {
+  const auto& catalog = hardware::DeviceCatalog::Shipped();
+  if (catalog.TryFind(device) != nullptr ||
+      IsDevice(catalog.Find("cpu"), device)) {
+    return fmt::format("of {}", device);
+  }
+  std::vector<std::string_view> known;
+  for (const hardware::Device& one : catalog.devices()) {
+    known.emplace_back(one.name);
+  }
+  return fmt::format(
+      "unknown device \"{}\"{}", device, model::DidYouMean(device, known));
+}
 
 std::vector<std::string> SourcesOf(const OwnFigures& own) {
   std::set<std::string> sources;
@@ -122,13 +132,16 @@ OwnFigures OfDevice(const hardware::Device& device,
         fmt::format("fit of {}: expected measurements, got none", device.name));
   }
   Sorted sorted = SortFor(device, observations, kernels, profiles);
-  if (!sorted.own.empty()) return std::move(sorted.own);
+  if (!sorted.own.empty()) {
+    sorted.own.left_out = LeftOutOf(sorted);
+    return std::move(sorted.own);
+  }
   if (sorted.of_several > 0) {
     throw InputError(fmt::format(
-        "fit of {}: all {} measurements of it are of several devices; a fit "
-        "needs runs on one, or over links that are known",
+        "fit of {}: expected runs on one device, or over links that are known, "
+        "got {} over several",
         device.name,
-        sorted.of_several));
+        hardware::Plural(sorted.of_several, "measurement")));
   }
   std::string name = device.name;
   if (!device.reported_name.empty()) {
@@ -139,27 +152,10 @@ OwnFigures OfDevice(const hardware::Device& device,
     others.emplace_back(other);
   }
   throw InputError(
-      fmt::format("fit of {}: none of {} measurements is of it; they are of {}",
+      fmt::format("fit of {}: expected measurements of it, got {} of {}",
                   name,
                   figures,
                   model::JoinNames(others)));
-}
-
-std::map<std::string, int64_t> LeftOut(
-    const hardware::Device& device,
-    const std::vector<Observation>& observations,
-    const std::vector<KernelObservation>& kernels,
-    const std::vector<EngineProfile>& profiles) {
-  const Sorted sorted = SortFor(device, observations, kernels, profiles);
-  std::map<std::string, int64_t> reasons;
-  for (const auto& [other, count] : sorted.of_others) {
-    reasons[WhyLeftOut(other)] += count;
-  }
-  if (sorted.of_several > 0) {
-    reasons["of several devices, over links that are not known"] =
-        sorted.of_several;
-  }
-  return reasons;
 }
 
 }  // namespace trainfare::calibrate

@@ -21,11 +21,19 @@ struct Step {
   std::optional<JoinedDevices> joined;
 };
 
+// How many figures a fit does not take, by why: "of l4".
+using LeftOut = std::map<std::string, int64_t>;
+// Why those of another device are left out: "of l4", or whose nobody knows.
+std::string WhyOfAnother(const std::string& device);
+inline constexpr const char* kOverUnknownLinks =
+    "of several devices, over links that are not known";
+
 // Those of one device.
 struct OwnFigures {
   std::vector<Step> steps;
   std::vector<KernelObservation> kernels;
   std::vector<EngineProfile> profiles;
+  LeftOut left_out;  // of those that these were chosen from
 
   bool empty() const {
     return steps.empty() && kernels.empty() && profiles.empty();
@@ -42,11 +50,5 @@ OwnFigures OfDevice(const hardware::Device& device,
                     const std::vector<Observation>& observations,
                     const std::vector<KernelObservation>& kernels,
                     const std::vector<EngineProfile>& profiles);
-// How many of them OfDevice() leaves out, by why.
-std::map<std::string, int64_t> LeftOut(
-    const hardware::Device& device,
-    const std::vector<Observation>& observations,
-    const std::vector<KernelObservation>& kernels,
-    const std::vector<EngineProfile>& profiles);
 
 }  // namespace trainfare::calibrate

@@ -10,6 +10,7 @@
 
 #include "calibrate/fit/fit_file.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/files/unwritten.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -157,10 +158,7 @@ std::string KeepBeside(const std::string& path) {
     error.clear();
     fs::copy_file(path, old, fs::copy_options::overwrite_existing, error);
   }
-  if (error) {
-    throw InputError(
-        fmt::format("{}: cannot be written: {}", old, error.message()));
-  }
+  if (error) hardware::RefuseUnwritten(old, error.value());
   return old;
 }
 

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "hardware/files/unwritten.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate::internal {
@@ -53,10 +53,7 @@ void RecordFile::Append(const std::string& line) {
 }
 
 void RecordFile::Fail(int error) const {
-  throw model::InputError(
-      fmt::format("{}: cannot be written: {}",
-                  path_,
-                  std::error_code(error, std::generic_category()).message()));
+  hardware::RefuseUnwritten(path_, error);
 }
 
 }  // namespace trainfare::calibrate::internal

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <ostream>
 #include <set>
 #include <string_view>
@@ -14,7 +15,6 @@
 
 #include "calibrate/fit/added_runs.h"
 #include "calibrate/fit/fit_folders.h"
-#include "calibrate/fit/own_figures.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/rank_fit.h"
 #include "calibrate/fit/replacement.h"
@@ -108,6 +108,14 @@ Fit FitAtHand(const hardware::Device& device) {
   return PriorFit(device);
 }
 
+// The fit at hand with the steps of the files, which are all that it takes.
+MadeFit Added(const hardware::Device& device, const ObservationFiles& files) {
+  AddedFit added = AddRuns(device, FitAtHand(device), files.observations);
+  const int64_t others = std::ssize(files.kernels) + std::ssize(files.profiles);
+  if (others > 0) added.left_out[kNoWholeStep] += others;
+  return {std::move(added.fit), {}, std::move(added.left_out)};
+}
+
 CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   internal::ProgressLog progress(options.progress, log);
   std::optional<RunContext> run;
@@ -124,17 +132,17 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
           : hardware::DeviceCatalog::Shipped().Find(options.device);
   const std::string path = FitPath(device, options);
   RequireWritable(path);
-  std::vector<std::string> notes;
   FitOptions of_fit;
   of_fit.progress = &progress.line();
-  Fit fit;
-  if (!options.add) fit = MakeFit(device, files, of_fit, notes);
+  MadeFit made;
+  if (!options.add) made = MakeFit(device, files, of_fit);
   progress.line().End();
-  for (const std::string& note : notes) progress.Note(note);
+  for (const std::string& note : made.notes) progress.Note(note);
   // From here on what stands there is read and replaced, in a moment.
   const hardware::HeldSignals held;
   const internal::OutputLock lock(path);
-  if (options.add) fit = AddRuns(device, FitAtHand(device), files.observations);
+  if (options.add) made = Added(device, files);
+  Fit& fit = made.fit;
   fit.name = fs::path(path).stem().string();
   fit.provenance.host = files.host;
   fit.provenance.software = files.software;
@@ -146,8 +154,7 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
       /*provisional=*/false);
   if (!placed.note.empty()) progress.Warn(placed.note);
   CalibrateResult result;
-  result.left_out =
-      LeftOut(device, files.observations, files.kernels, files.profiles);
+  result.left_out = std::move(made.left_out);
   result.fit_path = placed.path;
   if (!placed.in_place) result.kept = placed.note;
   result.fit = std::move(fit);

@@ -15,6 +15,7 @@
 #include "hardware/catalog/instance.h"
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
+#include "hardware/files/unwritten.h"
 #include "hardware/models/kind.h"
 #include "model/architecture.h"
 #include "model/error.h"
@@ -339,8 +340,7 @@ void WriteLaunchScript(const LaunchOptions& options,
                        std::ostream& out) {
   const std::string script = LaunchScript(options);
   if (path.empty()) {
-    out << script << std::flush;
-    if (!out) throw InputError("standard output: cannot be written");
+    hardware::WriteOut(out, script);
   } else {
     internal::WriteWhole(path, script);
   }

@@ -3,13 +3,13 @@
 // What `trainfare calibrate` is asked for, and what it answers.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/own_figures.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -66,8 +66,7 @@ struct CalibrateResult {
   std::string kept;      // why the fit that was there stays; empty: it does not
   std::string records_path;  // of the runs; empty with --from
   bool interrupted = false;  // exit code 130
-  // Figures of --from that are in no fit, by why.
-  std::map<std::string, int64_t> left_out;
+  LeftOut left_out;          // figures of --from
 };
 
 // A signal came before there was anything to keep.

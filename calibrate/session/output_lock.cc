@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
+#include "hardware/files/unwritten.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate::internal {
@@ -32,12 +32,7 @@ OutputLock::OutputLock(const std::string& path) : path_(path + ".lock") {
   while (true) {
     descriptor_ =
         ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor_ < 0) {
-      throw InputError(fmt::format(
-          "{}: cannot be written: {}",
-          path_,
-          std::error_code(errno, std::generic_category()).message()));
-    }
+    if (descriptor_ < 0) hardware::RefuseUnwritten(path_, errno);
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       const bool held = errno == EWOULDBLOCK;
       // A file system without locks has none that could be in the way.

@@ -41,6 +41,7 @@
 #include "calibrate/session/trainer_process.h"
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/files/unwritten.h"
 #include "hardware/files/whole_file.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
@@ -672,15 +673,8 @@ void RequireWritable(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   const char* where = folder.empty() ? "." : folder.c_str();
   std::error_code ignored;
-  if (::access(where, W_OK) != 0) {
-    throw InputError(
-        fmt::format("{}: cannot be written: {}",
-                    path,
-                    std::error_code(errno, std::generic_category()).message()));
-  }
-  if (fs::is_directory(path, ignored)) {
-    throw InputError(path + ": cannot be written: it is a folder");
-  }
+  if (::access(where, W_OK) != 0) hardware::RefuseUnwritten(path, errno);
+  if (fs::is_directory(path, ignored)) hardware::RefuseUnwritten(path, EISDIR);
   hardware::RequireReplaceable(path);
   // Its records and its lock have the name without the ending, so that two fits
   // must not differ in that alone.

@@ -9,10 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 #include "hardware/files/held_signals.h"
+#include "hardware/files/unwritten.h"
 #include "model/error.h"
 
 namespace trainfare::hardware {
@@ -77,10 +77,7 @@ void WholeFile::Commit() {
 
 void WholeFile::Fail(int error) {
   Discard();
-  throw model::InputError(
-      fmt::format("{}: cannot be written: {}",
-                  path_,
-                  std::error_code(error, std::generic_category()).message()));
+  RefuseUnwritten(path_, error);
 }
 
 void WholeFile::Discard() {

@@ -245,10 +245,14 @@ int Run(CalibrateFlags& flags, CommonOptions& common, const CLI::App& command) {
                      : terminal     ? calibrate::Progress::kBar
                                     : calibrate::Progress::kLines;
   try {
-    return Show(common, command, [&](const Origin& origin) {
-      return CalibrationReport(calibrate::Calibrate(options, std::cerr),
-                               origin);
-    });
+    return Show(
+        common,
+        command,
+        [&](const Origin& origin) {
+          return CalibrationReport(calibrate::Calibrate(options, std::cerr),
+                                   origin);
+        },
+        ExampleOfCalibration);
   } catch (const calibrate::Interrupted& interrupted) {
     return Fail(interrupted.what(), kInterrupted);
   }

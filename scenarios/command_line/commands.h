@@ -104,10 +104,13 @@ int Fail(std::string_view message, int code);
 // is none (settings.h), where the command that was asked for takes settings.
 void WarnOfUnknownVariables(CLI::App& app);
 // Writes what `make` returns to `command` where `common` says; returns its exit
-// code.
+// code. Where `make` leaves more behind than its answer, `example` makes one
+// with the same columns and figures: an --export or --fail-if that cannot be is
+// refused by it, before anything is done.
 int Show(CommonOptions& common,
          const CLI::App& command,
-         const std::function<Report(const Origin&)>& make);
+         const std::function<Report(const Origin&)>& make,
+         const std::function<Report(const Origin&)>& example = nullptr);
 // Makes that report, and writes nothing: for what a question has wrong.
 void Check(CommonOptions& common,
            const CLI::App& command,

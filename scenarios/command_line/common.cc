@@ -14,6 +14,7 @@
 #include "hardware/files/foreign_text.h"
 #include "hardware/files/progress_line.h"
 #include "hardware/files/terminal.h"
+#include "hardware/files/unwritten.h"
 #include "model/error.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
@@ -259,10 +260,17 @@ Origin CommonOptions::OriginOf(const CLI::App& command) const {
 
 int Show(CommonOptions& common,
          const CLI::App& command,
-         const std::function<Report(const Origin&)>& make) {
+         const std::function<Report(const Origin&)>& make,
+         const std::function<Report(const Origin&)>& example) {
   const OutputOptions& output = common.Resolve();
   RequireOutputsApart(command);
   RequireOurExports(output);
+  if (example) {
+    const std::vector<Limit> limits = common.limits();
+    Report like_it = example(common.OriginOf(command));
+    RequireExportable(like_it, output);
+    FromValue([&] { CheckLimits(limits, like_it); });
+  }
   Report report = Made(common, command, make);
   report.command = common.command();
   Write(report, output, std::cout, std::cerr);
@@ -305,10 +313,7 @@ std::vector<std::string> AskedOf(const CLI::App& command) {
 
 int WriteNew(const std::string& text, const std::string& output) {
   if (output.empty()) {
-    std::cout << text << std::flush;
-    if (!std::cout) {
-      throw model::InputError("standard output: cannot be written");
-    }
+    hardware::WriteOut(std::cout, text);
     return kOk;
   }
   if (std::filesystem::exists(output)) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/files/unwritten.h"
 #include "model/error.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
@@ -236,10 +237,7 @@ int Complete(const CLI::App& app, const std::string& shell) {
     throw model::InputError(fmt::format(
         "completion: expected bash, zsh or fish, got \"{}\"", shell));
   }
-  std::cout << text << std::flush;
-  if (!std::cout) {
-    throw model::InputError("standard output: cannot be written");
-  }
+  hardware::WriteOut(std::cout, text);
   return kOk;
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "calibrate/records/import/nccl_tests.h"
-#include "model/error.h"
+#include "hardware/files/unwritten.h"
 #include "scenarios/command_line/commands.h"
 
 namespace trainfare::scenarios {
@@ -15,15 +15,11 @@ struct ImportFlags {
 };
 
 int Import(const ImportFlags& flags) {
-  // Runs of the trainer take hours: records of its own are never replaced.
+  // What the trainer recorded took hours, and is never replaced.
   RequireOurs("--output",
               flags.output,
               "records of `import`",
-              [](std::string_view text) {
-                return text.substr(0, text.find('\n'))
-                           .find("\"launcher\":\"nccl-tests\"") !=
-                       std::string_view::npos;
-              });
+              calibrate::AreNcclTestsRecords);
   std::string records;
   for (const std::string& file : flags.files) {
     const auto runs = calibrate::ReadNcclTests(file);
@@ -39,10 +35,7 @@ int Import(const ImportFlags& flags) {
     WriteFile(flags.output, records);
     return kOk;
   }
-  std::cout << records << std::flush;
-  if (!std::cout) {
-    throw model::InputError("standard output: cannot be written");
-  }
+  hardware::WriteOut(std::cout, records);
   return kOk;
 }
 

@@ -36,10 +36,13 @@ Command AddPrices(CLI::App& app, CommonOptions& common) {
   common.AddTo(*import);
   return [flags, &common, import] {
     if (!*import) return -1;
-    return Show(common, *import, [&](const Origin& origin) {
-      return ImportPrices(
-          flags->file, flags->cloud, flags->date, flags->output, origin);
-    });
+    const auto import_to = [&](const std::string& output) {
+      return [&, output](const Origin& origin) {
+        return ImportPrices(
+            flags->file, flags->cloud, flags->date, output, origin);
+      };
+    };
+    return Show(common, *import, import_to(flags->output), import_to(""));
   };
 }
 

@@ -6,11 +6,15 @@
 #include <utility>
 
 #include "calibrate/fit/fit_json.h"
+#include "calibrate/fit/prior_fit.h"
+#include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
 namespace {
+
+using hardware::Plural;
 
 Table ParameterTable(const calibrate::Fit& fit) {
   Table table;
@@ -108,32 +112,33 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
       result.records_path.empty() ? Json(nullptr) : Json(result.records_path);
   for (const auto& [reason, count] : result.left_out) {
     report.warnings.emplace_back(
-        fmt::format("{} rows skipped: {}", count, reason),
+        fmt::format("{} skipped: {}", Plural(count, "row"), reason),
         Caution::kRowsSkipped);
   }
   if (result.fit) {
     const calibrate::Fit& fit = *result.fit;
     const auto headline = [&](int64_t count,
-                              std::string_view of,
+                              const std::string& of,
                               double in_sample,
                               double leave_one_out) {
       if (count == 0) return;
-      report.headline.push_back(fmt::format(
-          "{}: {} {}, median error {:.1f} % inside, {:.1f} % left out",
-          fit.name,
-          count,
-          of,
-          100.0 * in_sample,
-          100.0 * leave_one_out));
+      report.headline.push_back(
+          fmt::format("{}: {}, median error {:.1f} % inside, {:.1f} % left out",
+                      fit.name,
+                      of,
+                      100.0 * in_sample,
+                      100.0 * leave_one_out));
     };
     headline(fit.provenance.runs,
-             "runs",
+             Plural(fit.provenance.runs, "run"),
              fit.in_sample_error,
              fit.leave_one_out_error);
-    headline(fit.provenance.kernels,
-             "kernels by themselves",
-             fit.kernel_in_sample_error,
-             fit.kernel_leave_one_out_error);
+    headline(
+        fit.provenance.kernels,
+        Plural(fit.provenance.kernels, "kernel") +
+            (fit.provenance.kernels == 1 ? " by itself" : " by themselves"),
+        fit.kernel_in_sample_error,
+        fit.kernel_leave_one_out_error);
     report.tables.push_back(ParameterTable(fit));
     if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
     if (!result.kept.empty()) {
@@ -159,6 +164,15 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
   }
   report.json = AnswerText(std::move(json), report);
   return report;
+}
+
+Report ExampleOfCalibration(const Origin& origin) {
+  calibrate::Fit fit =
+      calibrate::PriorFit(hardware::DeviceCatalog::Shipped().devices().front());
+  fit.alone = fit.parameters.front();
+  calibrate::CalibrateResult result;
+  result.fit = std::move(fit);
+  return CalibrationReport(result, origin);
 }
 
 }  // namespace trainfare::scenarios

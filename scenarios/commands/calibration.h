@@ -12,5 +12,7 @@ namespace trainfare::scenarios {
 // measured is kept. What a fit to files leaves out of them is counted.
 Report CalibrationReport(const calibrate::CalibrateResult& result,
                          const Origin& origin);
+// The same of no device in particular, with every figure that one may have.
+Report ExampleOfCalibration(const Origin& origin);
 
 }  // namespace trainfare::scenarios

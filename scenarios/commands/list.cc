@@ -452,19 +452,20 @@ Report ImportPrices(const std::string& file,
 
   Report report;
   report.headline.push_back(
-      fmt::format("{}: {} of {} rows used for {} prices of {}",
+      fmt::format("{}: {} of {} used for {} of {}",
                   file,
                   imported.used,
-                  imported.rows,
-                  imported.prices.prices.size(),
+                  hardware::Plural(imported.rows, "row"),
+                  hardware::Plural(std::ssize(imported.prices.prices), "price"),
                   imported.prices.cloud));
   Table table = PriceTable();
   AddPrices(imported.prices, table);
   report.tables.push_back(std::move(table));
   Json dropped;
   for (const auto& [reason, count] : imported.dropped) {
-    report.notes.emplace_back(fmt::format("{} rows dropped: {}", count, reason),
-                              Caution::kRowsDropped);
+    report.notes.emplace_back(
+        fmt::format("{} dropped: {}", hardware::Plural(count, "row"), reason),
+        Caution::kRowsDropped);
     dropped.push_back({{"reason", reason}, {"rows", count}});
   }
   report.notes.push_back(output.empty()

@@ -73,7 +73,7 @@ std::string SettingsLine(const Scenario& scenario,
                          size_t candidates) {
   const model::Workload& workload = scenario.workload;
   return fmt::format(
-      "{}, {}, length {}, {}, {}, {}; {} candidates",
+      "{}, {}, length {}, {}, {}, {}; {}",
       workload.architecture.name,
       BatchWords(scenario, options),
       Describe(scenario.padding),
@@ -82,7 +82,7 @@ std::string SettingsLine(const Scenario& scenario,
           : std::string(model::ToText(workload.precision)),
       DescribeUpdate(workload),
       model::ToText(workload.stack.fusion),
-      candidates);
+      hardware::Plural(static_cast<int64_t>(candidates), "candidate"));
 }
 
 }  // namespace

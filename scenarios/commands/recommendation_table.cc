@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hardware/files/unit_text.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/recommendation_report.h"
 #include "scenarios/report/answer_figures.h"
@@ -255,10 +256,10 @@ std::string Shorten(std::vector<Candidate>& candidates, int64_t top) {
   const auto left = candidates.end() - first;
   candidates.erase(first, candidates.end());
   return fmt::format(
-      "--top {}: {} more candidates are worse, {} do not fit, have no price or "
-      "miss a limit",
+      "--top {}: {} {} worse, {} do not fit, have no price or miss a limit",
       top,
-      viable,
+      hardware::Plural(viable, "more candidate"),
+      viable == 1 ? "is" : "are",
       left - viable);
 }
 

@@ -284,10 +284,10 @@ std::string Headline(const ErrorSummary& overall,
                        ToText(options));
   }
   return fmt::format(
-      "{} rows of {} ({}): median error {:.1f} %, mean {:.1f} "
+      "{} of {} ({}): median error {:.1f} %, mean {:.1f} "
       "%, 90 % below {:.1f} %, worst {:.1f} %; {:.0f} % "
       "inside their 80 % interval, {:.0f} % inside their 95 % one",
-      overall.count,
+      hardware::Plural(static_cast<int64_t>(overall.count), "row"),
       calibrate::SourceNames(files),
       ToText(options),
       overall.median,
@@ -305,10 +305,10 @@ std::vector<Note> NotesOf(const Tally& tally,
   std::vector<Note> notes = {Explain(options)};
   if (repeats) {
     notes.push_back(fmt::format(
-        "noise: {} points were measured {} times; a measurement predicted by "
+        "noise: {} measured {} times; a measurement predicted by "
         "the median of its repeats errs by {:.1f} % in the median, {:.1f} % at "
         "worst",
-        repeats->points,
+        hardware::Plural(static_cast<int64_t>(repeats->points), "point"),
         repeats->times,
         100.0 * repeats->median,
         100.0 * repeats->worst));
@@ -322,8 +322,9 @@ std::vector<Note> NotesOf(const Tally& tally,
         Caution::kRowsOfTheFit);
   }
   for (const auto& [reason, count] : tally.reasons) {
-    notes.emplace_back(fmt::format("{} rows skipped: {}", count, reason),
-                       Caution::kRowsSkipped);
+    notes.emplace_back(
+        fmt::format("{} skipped: {}", hardware::Plural(count, "row"), reason),
+        Caution::kRowsSkipped);
   }
   notes.insert(notes.end(), files.notes.begin(), files.notes.end());
   return notes;

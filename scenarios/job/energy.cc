@@ -89,7 +89,10 @@ std::optional<EnergyRange> EnergyRangeOf(const JobEstimate& job) {
       stepping * (1.0 - 1.0 / factor(job.step.low_factor)), job.open_below);
   const model::Joules<> above =
       both(stepping * (factor(job.step.high_factor) - 1.0), job.open_above);
-  return EnergyRange{*job.energy - below, *job.energy + above};
+  // The devices rest at least, for as long as the run takes at least.
+  const model::Joules<> least =
+      std::min(*job.energy, job.resting_power * job.run_low);
+  return EnergyRange{std::max(*job.energy - below, least), *job.energy + above};
 }
 
 }  // namespace trainfare::scenarios

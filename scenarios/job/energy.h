@@ -25,8 +25,9 @@ std::optional<calibrate::PowerAnswer> StepPower(
 void EstimateEnergy(const calibrate::Predictor& predictor, JobEstimate& job);
 
 // The 80 % interval of an energy: of the steps' time and power, and, at the
-// devices' power at rest, of other times that the scenario leaves open. nullopt
-// where there is none, or an upper bound alone. docs/models/energy.md
+// devices' power at rest, of other times that the scenario leaves open; from no
+// less than that power takes in the shortest run. nullopt where there is none,
+// or an upper bound alone. docs/models/energy.md
 struct EnergyRange {
   model::Joules<> low;
   model::Joules<> high;

@@ -244,9 +244,8 @@ class PublishedPredictor {
     calibrate::FitOptions options;
     options.leave_one_out = false;
     options.name_runs = false;
-    std::vector<std::string> notes;
     try {
-      Fit fit = calibrate::MakeFit(device, records, options, notes);
+      Fit fit = calibrate::MakeFit(device, records, options).fit;
       const int64_t figures = fit.provenance.observations;
       std::vector<std::string> parameters = DeterminedBy(fit);
       std::set<std::string> seen = RunsBehind(fit);

@@ -132,7 +132,8 @@ void AddNotes(const PublishedResult& result, Report& report) {
   }
   for (const auto& [reason, count] : reasons) {
     report.notes.emplace_back(
-        fmt::format("{} rows not predicted: {}", count, reason),
+        fmt::format(
+            "{} not predicted: {}", hardware::Plural(count, "row"), reason),
         Caution::kRowsSkipped);
   }
 }

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "hardware/files/foreign_text.h"
+#include "hardware/files/unit_text.h"
 #include "scenarios/report/chart_configuration.h"
 #include "scenarios/report/page_files.h"
+#include "scenarios/report/result_json.h"
 #include "scenarios/report/version.h"
 
 namespace trainfare::scenarios {
@@ -22,6 +24,15 @@ constexpr size_t kMostBytes = 1'000'000;
 constexpr size_t kMostRows = 500;  // of a table
 // So many candidates keep their estimates before others go altogether.
 constexpr size_t kWithEstimate = 10;
+
+// What every page begins with, and has its answer in.
+constexpr std::string_view kHead =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n";
+constexpr std::string_view kResult = "result";
+
+std::string OpeningTag(std::string_view id) {
+  return fmt::format("<script type=\"application/json\" id=\"{}\">", id);
+}
 
 // What may be wider than the page scrolls by itself, by keyboard, too.
 std::string Wide(std::string_view name, std::string_view inside) {
@@ -66,9 +77,8 @@ std::string HtmlTable(const Table& table, bool elided) {
   out += "</tbody></table>";
   if (rows > kMostRows) {
     out += fmt::format(
-        "<p>{} more rows: --export answer.json has all that this page has not."
-        "</p>",
-        rows - kMostRows);
+        "<p>{}: --export answer.json has all that this page has not.</p>",
+        hardware::Plural(static_cast<int64_t>(rows - kMostRows), "more row"));
   }
   return Wide(table.title.empty() ? "table" : table.title, out);
 }
@@ -99,8 +109,7 @@ std::string JsonElement(std::string_view id, std::string_view json) {
       safe += c;
     }
   }
-  return fmt::format(
-      "<script type=\"application/json\" id=\"{}\">{}</script>\n", id, safe);
+  return OpeningTag(id) + safe + "</script>\n";
 }
 
 // The chart is hidden, and its table open, until a script draws it.
@@ -194,7 +203,7 @@ std::vector<std::string> Shorten(size_t excess,
 // The answer, behind a page of so many bytes.
 std::string DataBlock(const Report& report, size_t page_bytes) {
   nlohmann::ordered_json answer = nlohmann::ordered_json::parse(report.json);
-  std::string block = JsonElement("result", answer.dump());
+  std::string block = JsonElement(kResult, answer.dump());
   if (page_bytes + block.size() <= kMostBytes) return block;
   // Some room for signs that are written out.
   const size_t excess = page_bytes + block.size() - kMostBytes * 9 / 10;
@@ -202,7 +211,7 @@ std::string DataBlock(const Report& report, size_t page_bytes) {
   return fmt::format(
       "<p>The data in this page lack {}; --export answer.json has all.</p>\n{}",
       fmt::join(taken, " and "),
-      JsonElement("result", answer.dump()));
+      JsonElement(kResult, answer.dump()));
 }
 
 // Nothing is asked of any network, and nothing runs but what is ours.
@@ -248,10 +257,10 @@ std::string HtmlPage(const Report& report) {
   const std::string title =
       Escaped(report.headline.empty() ? "trainfare" : report.headline.front());
   std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n{}"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n"
+      "{}{}<meta name=\"viewport\" content=\"width=device-width\">\n"
       "<title>{}</title>\n<style>{}</style></head>\n<body><main>\n"
       "<h1>{}</h1>\n",
+      kHead,
       Policy(),
       title,
       PageStyle().text(),
@@ -270,6 +279,13 @@ std::string HtmlPage(const Report& report) {
   out += NoteSection(report) + ReproduceSection(report) + "</main>\n";
   out += DrawingElements(charts);
   return out + DataBlock(report, out.size()) + "</body></html>\n";
+}
+
+bool IsHtmlPage(std::string_view text) {
+  const std::string tag = OpeningTag(kResult);
+  const size_t at = text.find(tag);
+  return text.starts_with(kHead) && at != std::string_view::npos &&
+         IsAnswer(text.substr(at + tag.size()));
 }
 
 }  // namespace trainfare::scenarios

@@ -16,5 +16,7 @@ std::string Escaped(std::string_view text);
 
 // Every name and number is text in it; the whole result stands in it as JSON.
 std::string HtmlPage(const Report& report);
+// Whether a text is such a page, of this version or an earlier one.
+bool IsHtmlPage(std::string_view text);
 
 }  // namespace trainfare::scenarios

@@ -193,6 +193,14 @@ std::vector<Place> PlacesOf(const std::string& figure,
   return places;
 }
 
+// Whether the part that a path leads into is null there.
+bool LacksPart(const std::string& figure, const nlohmann::json& object) {
+  const size_t end = figure.rfind('.');
+  if (end == std::string::npos) return false;
+  const nlohmann::json* part = Find(figure.substr(0, end), object);
+  return part != nullptr && part->is_null();
+}
+
 bool HaveIt(const std::vector<Place>& places) {
   return std::any_of(places.begin(), places.end(), [](const Place& place) {
     return place.value != nullptr;
@@ -211,13 +219,16 @@ std::vector<Place> PlacesOf(const Limit& limit,
     if (HaveIt(places)) return places;
     for (const Place& place : places) {
       objects.push_back(place.object);
-      absent = absent || place.object->is_null();
+      absent = absent || place.object->is_null() ||
+               LacksPart(limit.figure, *place.object);
     }
   }
   std::vector<Place> beside = {{"", &whole, Find(limit.figure, whole)}};
   if (HaveIt(beside)) return beside;
   objects.push_back(&whole);
-  // What an answer that is not there would say cannot be known.
+  absent = absent || LacksPart(limit.figure, whole);
+  // What an answer, or a part of one, that is not there would say cannot be
+  // known.
   if (!absent) RefuseUnknown(limit.figure, NamesOf(objects));
   return beside;
 }

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "hardware/files/terminal.h"
+#include "hardware/files/unwritten.h"
 #include "hardware/files/whole_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
 #include "scenarios/report/html.h"
+#include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -26,49 +29,31 @@ constexpr std::array kFormats = {
     std::pair{Format::kMarkdown, std::string_view("markdown")},
 };
 
-// What a file begins with; "" where it cannot be read.
-std::string BeginningOf(const std::string& path) {
-  constexpr size_t kEnough = 1 << 20;
+// What is in a file; nullopt where it cannot be read, or is larger than what
+// the program writes.
+std::optional<std::string> ContentsOf(const std::string& path) {
+  constexpr uintmax_t kLargest = uintmax_t{1} << 28;
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  if (error || size > kLargest) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
-  std::string text(kEnough, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
+  std::string text(size, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(size));
+  if (!file) return std::nullopt;
   return text;
 }
 
-bool IsAnswer(std::string_view text) {
-  const size_t schema = text.find("\"schema\"");
-  return text.starts_with('{') && schema != std::string_view::npos &&
-         text.substr(schema).find("\"trainfare.") != std::string_view::npos;
-}
+// The first line of a Markdown file of --export, which no reader sees: of any
+// other Markdown nobody can tell who wrote it.
+constexpr std::string_view kMarkdownMark = "<!-- written by trainfare -->\n";
 
-bool IsTrace(std::string_view text) {
-  return text.starts_with("{\n  \"displayTimeUnit\": \"ms\",\n  \"otherData\"");
-}
-
-bool IsPage(std::string_view text) {
-  return text.starts_with(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-      "'none'");
-}
-
-// An answer in Markdown has a table, and no headings as what people write.
 bool IsMarkdownAnswer(std::string_view text) {
-  const bool has_table = text.find("\n| --") != std::string_view::npos;
-  return has_table && !text.starts_with('#') &&
-         text.find("\n#") == std::string_view::npos;
+  return text.starts_with(kMarkdownMark);
 }
 
-// Of another version the table may have more columns, of another question other
-// rows: the first two columns say what a row is.
-bool HasColumnsOf(std::string_view table, std::string_view text) {
-  const std::string_view header = table.substr(0, table.find('\n'));
-  const size_t first = std::min(header.find(','), header.size());
-  const size_t end = std::min(header.find(',', first + 1), header.size());
-  const std::string_view rest = text.substr(std::min(end, text.size()));
-  return text.starts_with(header.substr(0, end)) &&
-         (rest.empty() || rest.front() == ',' || rest.front() == '\n');
+std::string ExportText(const Report& report, Format format) {
+  const std::string text = Render(report, format);
+  return format == Format::kMarkdown ? std::string(kMarkdownMark) + text : text;
 }
 
 constexpr std::string_view kAnswer = "an answer";
@@ -188,10 +173,11 @@ void RequireOurs(std::string_view flag,
                  const IsOurs& is_ours) {
   // What no regular file is, is refused where it is written.
   std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0 ||
-      is_ours(BeginningOf(path))) {
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0) {
     return;
   }
+  const std::optional<std::string> text = ContentsOf(path);
+  if (text && is_ours(*text)) return;
   throw model::InputError(
       fmt::format("{} {}: expected a new file, or {} to replace; the one that "
                   "is there is none",
@@ -210,10 +196,10 @@ void RequireOurExports(const OutputOptions& options) {
         require(IsAnswer);
         break;
       case Format::kTrace:
-        require(IsTrace);
+        require(IsChromeTrace);
         break;
       case Format::kHtml:
-        require(IsPage);
+        require(IsHtmlPage);
         break;
       case Format::kMarkdown:
         require(IsMarkdownAnswer);
@@ -225,10 +211,7 @@ void RequireOurExports(const OutputOptions& options) {
   }
 }
 
-void Write(const Report& report,
-           const OutputOptions& options,
-           std::ostream& out,
-           std::ostream& log) {
+void RequireExportable(const Report& report, const OutputOptions& options) {
   const bool traces = HasFormat(options.exports, Format::kTrace) ||
                       options.format == Format::kTrace;
   if (traces && !report.trace) {
@@ -238,16 +221,21 @@ void Write(const Report& report,
   }
   for (const std::string& file : options.exports) {
     if (ExportFormat(file) != Format::kCsv) continue;
-    const std::string table = Render(report, Format::kCsv);
+    ENSURE(!report.tables.empty(), "a report has a table");
+    const std::string header = CsvHeader(report.tables.front());
     RequireOurs("--export", file, kTable, [&](std::string_view text) {
-      return HasColumnsOf(table, text);
+      return text.starts_with(header);
     });
   }
-  out << Render(report, options.format, options.colour, options.width);
-  out.flush();
-  if (!out) {
-    throw model::InputError("standard output: cannot be written");
-  }
+}
+
+void Write(const Report& report,
+           const OutputOptions& options,
+           std::ostream& out,
+           std::ostream& log) {
+  RequireExportable(report, options);
+  hardware::WriteOut(
+      out, Render(report, options.format, options.colour, options.width));
   if (!options.quiet) {
     for (const Note& warning : report.warnings) {
       log << hardware::Wrapped(
@@ -255,7 +243,7 @@ void Write(const Report& report,
     }
   }
   for (const std::string& file : options.exports) {
-    WriteFile(file, Render(report, ExportFormat(file)));
+    WriteFile(file, ExportText(report, ExportFormat(file)));
     if (options.quiet) continue;
     log << hardware::Wrapped("written: " + file, options.log_width, "  ");
   }

@@ -59,22 +59,26 @@ std::string Render(const Report& report,
                    bool colour = false,
                    std::optional<size_t> width = std::nullopt);
 
-// Whether a file begins as one that the program wrote.
+// Whether a text is one that the program wrote.
 using IsOurs = std::function<bool(std::string_view)>;
-// Nobody's file is lost by a name that was typed too fast: throws InputError
-// that names `flag` where something stands at `path` that is not empty and that
-// others wrote. `what` is there to be replaced: "an answer".
+// No file is lost by a name that was typed too fast: throws InputError that
+// names `flag` where a file at `path` is neither empty nor, by `is_ours`,
+// written by this program. `what` may be replaced there: "an answer".
 void RequireOurs(std::string_view flag,
                  const std::string& path,
                  std::string_view what,
                  const IsOurs& is_ours);
-// The same of the files of --export, but for CSV, whose columns are those of an
-// answer: Write() looks at them.
+// The same of the files of --export, but for CSV, which is known by its columns:
+// RequireExportable() looks at it.
 void RequireOurExports(const OutputOptions& options);
+// Throws UsageError where a report has not what is to be exported, InputError
+// where a CSV file that is there has other columns. The report may be an example
+// of one that is still to be made.
+void RequireExportable(const Report& report, const OutputOptions& options);
 
 // To `out` in the chosen format and to every exported file; says on `log`
-// where those are unless quiet. Throws InputError when a write fails, and before
-// anything is written where a CSV file has other columns.
+// where those are unless quiet. Throws InputError when a write fails, and what
+// RequireExportable() does before anything is written.
 void Write(const Report& report,
            const OutputOptions& options,
            std::ostream& out,

@@ -1,12 +1,22 @@
 #include "scenarios/report/result_json.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "hardware/files/date.h"
 #include "hardware/files/json_text.h"
+#include "model/error.h"
 #include "model/json_fields.h"
 #include "model/trainable.h"
 
 namespace trainfare::scenarios {
 namespace {
+
+// The first two keys of every answer and what all schemas begin with.
+constexpr std::string_view kSchema = "schema";
+constexpr std::string_view kToolVersion = "tool_version";
+constexpr std::string_view kSchemaFamily = "trainfare.";
 
 // Each part of the answer adds its keys to it.
 
@@ -107,9 +117,10 @@ void AddRun(const JobEstimate& job, Json& json) {
 Json ResultHead(std::string_view schema,
                 const Origin& origin,
                 const Grounds& grounds) {
+  ENSURE(schema.starts_with(kSchemaFamily), "a schema of ours");
   Json head;
-  head["schema"] = schema;
-  head["tool_version"] = TRAINFARE_VERSION;
+  head[kSchema] = schema;
+  head[kToolVersion] = TRAINFARE_VERSION;
   head["timestamp"] = hardware::TimeText(origin.time);
   head["seed"] = OrNull(grounds.seed);
   head["price_catalogs"] = Json::object();
@@ -119,6 +130,24 @@ Json ResultHead(std::string_view schema,
   }
   if (!origin.arguments.empty()) head["arguments"] = origin.arguments;
   return head;
+}
+
+bool IsAnswer(std::string_view text) {
+  const auto skip = [&text](std::string_view word) {
+    text.remove_prefix(
+        std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (!text.starts_with(word)) return false;
+    text.remove_prefix(word.size());
+    return true;
+  };
+  const auto skip_key = [&skip](std::string_view key) {
+    return skip(fmt::format("\"{}\"", key)) && skip(":") && skip("\"");
+  };
+  if (!skip("{") || !skip_key(kSchema) || !text.starts_with(kSchemaFamily)) {
+    return false;
+  }
+  text.remove_prefix(std::min(text.find('"'), text.size()));
+  return skip("\"") && skip(",") && skip_key(kToolVersion);
 }
 
 std::string AnswerText(Json json, const Report& report) {

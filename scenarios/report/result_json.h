@@ -13,7 +13,7 @@
 #include "scenarios/report/answer_figures.h"
 #include "scenarios/report/json.h"
 #include "scenarios/report/origin.h"
-#include "scenarios/report/output.h"
+#include "scenarios/report/report.h"
 
 namespace trainfare::scenarios {
 
@@ -22,10 +22,12 @@ struct Grounds {
   std::optional<uint64_t> seed;     // of its draws; none: it draws nothing
   std::vector<PriceSource> prices;  // of the clouds that it looked at
 };
-// The first keys of every result.
+// The first keys of every result; `schema`: "trainfare.prediction/1".
 Json ResultHead(std::string_view schema,
                 const Origin& origin,
                 const Grounds& grounds = {});
+// Whether a text begins with the first two of them, in whichever layout.
+bool IsAnswer(std::string_view text);
 Json ToJson(const Scenario& scenario);
 // What a report's JSON is made by: `json` with the report's notes, and those of
 // its notes and warnings that a reader can act on, each by its code. Any text,

@@ -47,6 +47,20 @@ bool IsFor(const Column& column, Audience audience) {
   return column.audience == Audience::kAll || column.audience == audience;
 }
 
+// A line of what machines see: `text_of` a column by its place.
+template <class TextOf>
+std::string CsvLine(const Table& table, const TextOf& text_of) {
+  std::string line;
+  bool first = true;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    if (!IsFor(table.columns[c], Audience::kMachines)) continue;
+    if (!first) line += ',';
+    first = false;
+    line += CsvField(text_of(c));
+  }
+  return line + "\n";
+}
+
 }  // namespace
 
 Cell::Cell(std::string human, double base_value)
@@ -74,21 +88,14 @@ bool IsForPeople(const Table& table) {
       });
 }
 
+std::string CsvHeader(const Table& table) {
+  return CsvLine(table, [&](size_t c) { return table.columns[c].key; });
+}
+
 std::string CsvTable(const Table& table) {
-  std::string out;
-  const auto add_line = [&](const auto& text_of) {
-    bool first = true;
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-      if (!IsFor(table.columns[c], Audience::kMachines)) continue;
-      if (!first) out += ',';
-      first = false;
-      out += CsvField(text_of(c));
-    }
-    out += "\n";
-  };
-  add_line([&](size_t c) { return table.columns[c].key; });
+  std::string out = CsvHeader(table);
   for (const auto& row : table.rows) {
-    add_line([&](size_t c) { return row[c].raw; });
+    out += CsvLine(table, [&](size_t c) { return row[c].raw; });
   }
   return out;
 }

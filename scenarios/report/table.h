@@ -97,6 +97,8 @@ std::string TextTable(const Table& table,
                       std::optional<size_t> width = std::nullopt,
                       bool colour = false);
 std::string CsvTable(const Table& table);  // RFC 4180, header first
+// The first line of it, with its end.
+std::string CsvHeader(const Table& table);
 std::string MarkdownTable(const Table& table);
 
 // A number with as many digits as tell it from its neighbours, no more.

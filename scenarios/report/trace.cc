@@ -1,6 +1,7 @@
 #include "scenarios/report/trace.h"
 
 #include <cmath>
+#include <utility>
 
 #include "hardware/files/json_text.h"
 #include "scenarios/report/json.h"
@@ -36,6 +37,15 @@ Json SpanEvent(const TraceSpan& span, int process, int lane) {
   return event;
 }
 
+// What a trace of this program begins with, by which it is known again.
+Json TraceHead() {
+  return {{"displayTimeUnit", "ms"}, {"otherData", {{"tool", "trainfare"}}}};
+}
+
+std::string Written(const Json& trace) {
+  return hardware::WriteJson(trace, hardware::JsonLayout::kIndented);
+}
+
 }  // namespace
 
 std::string ChromeTrace(const std::string& title,
@@ -53,11 +63,18 @@ std::string ChromeTrace(const std::string& title,
       }
     }
   }
-  const Json trace = {
-      {"displayTimeUnit", "ms"},
-      {"otherData", {{"title", title}, {"tool_version", Version()}}},
-      {"traceEvents", std::move(events)}};
-  return hardware::WriteJson(trace, hardware::JsonLayout::kIndented);
+  Json trace = TraceHead();
+  trace["otherData"]["tool_version"] = Version();
+  trace["otherData"]["title"] = title;
+  trace["traceEvents"] = std::move(events);
+  return Written(trace);
+}
+
+bool IsChromeTrace(std::string_view text) {
+  // Without the brackets that close it.
+  std::string head = Written(TraceHead());
+  head.resize(head.rfind('"') + 1);
+  return text.starts_with(head);
 }
 
 }  // namespace trainfare::scenarios

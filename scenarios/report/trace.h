@@ -3,6 +3,7 @@
 // Time as lanes of spans, in the format that Chrome and Perfetto open.
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,5 +31,7 @@ struct TraceProcess {
 // The JSON object format of Chrome's trace events; `title` says what it is of.
 std::string ChromeTrace(const std::string& title,
                         const std::vector<TraceProcess>& processes);
+// Whether a text is such a trace of this program.
+bool IsChromeTrace(std::string_view text);
 
 }  // namespace trainfare::scenarios

@@ -138,8 +138,9 @@ std::vector<KernelRow> Refitted(const std::vector<MeasuredKernel>& kernels,
     }
   }
   if (without > 0) {
-    notes.push_back(fmt::format(
-        "{} kernels skipped: there is no fit without them", without));
+    notes.push_back(fmt::format("{} skipped: there is no fit without {}",
+                                hardware::Plural(without, "kernel"),
+                                without == 1 ? "it" : "them"));
   }
   return rows;
 }

@@ -165,7 +165,8 @@ void AppendMemory(const std::vector<MemoryObservation>& memory,
       verdicts.wrongly_out));
   for (const auto& [reason, count] : tally.reasons) {
     report.notes.emplace_back(
-        fmt::format("{} rows of memory skipped: {}", count, reason),
+        fmt::format(
+            "{} of memory skipped: {}", hardware::Plural(count, "row"), reason),
         Caution::kRowsSkipped);
   }
   Json result;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calibrate/records/statistics.h"
+#include "hardware/files/unit_text.h"
 #include "model/units.h"
 #include "scenarios/validation/error_summary.h"
 #include "scenarios/validation/summary_json.h"
@@ -87,9 +88,9 @@ void AppendPower(const StepValidation& validation,
   PowerTally tally = TallyOf(validation, options);
   if (tally.skipped > 0) {
     report.notes.emplace_back(
-        fmt::format("{} rows of power skipped: what the device draws is not "
-                    "known, or its time is not predicted",
-                    tally.skipped),
+        fmt::format("{} of power skipped: what the device draws is not known, "
+                    "or its time is not predicted",
+                    hardware::Plural(tally.skipped, "row")),
         Caution::kRowsSkipped);
   }
   if (tally.powers.empty()) return;

@@ -368,7 +368,7 @@ class StepProtocol {
       PredictRows(
           added.empty()
               ? Predictor(device, fit)
-              : Predictor(device, calibrate::AddRuns(device, fit, added)),
+              : Predictor(device, calibrate::AddRuns(device, fit, added).fit),
           asked);
     });
   }

@@ -111,6 +111,15 @@ class Case(unittest.TestCase):
         self.assertEqual(result.returncode, code)
         self.assertEqual(result.stdout, "")
 
+    def begins(self, code, message, *arguments, **options):
+        """The same line as far as it goes, paths and all."""
+        result = self.run_it(*arguments, **options)
+        self.assertTrue(result.stderr.startswith(f"trainfare: {message}"),
+                        result.stderr)
+        self.assertEqual((result.returncode, result.stdout), (code, ""))
+        self.assertEqual(result.stderr.count("\n"), 1)
+        return result.stderr
+
     def on_a_terminal(self, *arguments, **environment):
         text, code = pseudo_terminal.shown(
             [PROGRAM, *arguments], columns=200, errors=subprocess.DEVNULL,
@@ -450,15 +459,6 @@ class BadInput(Case):
         self.assertEqual(result.returncode, 2)
         self.assertIn("expected a subcommand", result.stderr)
 
-    def begins(self, code, message, *arguments, **options):
-        """The same line as far as it goes."""
-        result = self.run_it(*arguments, **options)
-        self.assertTrue(result.stderr.startswith(f"trainfare: {message}"),
-                        result.stderr)
-        self.assertEqual((result.returncode, result.stdout), (code, ""))
-        self.assertEqual(result.stderr.count("\n"), 1)
-        return result.stderr
-
     def test_values_that_cannot_be(self):
         cases = (
             (
@@ -605,7 +605,7 @@ class BadInput(Case):
             return (f"{flag} {name}: expected a new file, or {what} to replace; "
                     "the one that is there is none")
 
-        note = "# My notes\n\n| a |\n| --- |\n"
+        note = "My notes\n\n| a |\n| --- |\n"
         ask = ("predict", "emotion_bert_base", "--device", "l4", "--export")
         for name, text in (("a.json", '{"hidden_size": 768}\n'),
                            ("a.trace.json", '{"traceEvents": []}\n'),
@@ -812,7 +812,8 @@ class BadInput(Case):
                 )
             self.assertEqual(result.returncode, 1, arguments)
             self.assertEqual(
-                result.stderr, "trainfare: standard output: cannot be written\n"
+                result.stderr, "trainfare: standard output: cannot be written: "
+                "No space left on device\n"
             )
 
     def test_a_file_beyond_the_limit_of_the_shell(self):
@@ -894,7 +895,7 @@ class BadInput(Case):
             + table_row(device="t44") + 2 * table_row(device="l4"))
         asked = ("calibrate", "--from", rows, "--device", "t4",
                  "--output", self.path("t4.yaml"))  # fmt: skip
-        said = ['1 rows skipped: unknown device "t44"; did you mean "t4"?',
+        said = ['1 row skipped: unknown device "t44"; did you mean "t4"?',
                 "2 rows skipped: of l4"]
         warned = [(one["code"], one["message"][:len(words)]) for one, words in
                   zip(self.json_of(*asked)["warnings"], reversed(said), strict=True)]
@@ -903,8 +904,35 @@ class BadInput(Case):
         for words in said:
             self.assertIn(f"trainfare: warning: {words}", result.stderr)
         self.assertNotIn("skipped", self.good(*asked, "--quiet").stderr)
+        added = self.json_of(*asked, "--add")["warnings"]
+        self.assertEqual([one["message"] for one in added], said[::-1])
         self.refused(2, "--from: expected each file once, rows.csv is given "
                      "several times", *asked, "--from", rows)  # fmt: skip
+
+    def test_what_cannot_be_shown_is_refused_before_a_fit_is_replaced(self):
+        rows = self.write("rows.csv", TABLE_HEADER + "".join(
+            table_row(batch=batch, step_ms=12 * batch) for batch in (8, 16, 32)))
+        fit = self.path("t4.yaml")
+        asked = ("calibrate", "--from", rows, "--device", "t4", "--output", fit)
+        mine = self.write("mine.csv", "parameter,value,mine\n1,2,3\n")
+        for code, message, flags in (
+            (1, '--fail-if: unknown figure "foo"', ("--fail-if", "foo>1%")),
+            (1, '--fail-if: unknown figure "fit.foo"', ("--fail-if", "fit.foo>1")),
+            (1, "--fail-if: expected a figure", ("--fail-if", "date>1")),
+            (1, f"--export {mine}: expected a new file, or an answer of these "
+             "columns to replace", ("--export", mine)),
+            (2, "--export: a .trace.json is of a step",
+             ("--export", self.path("a.trace.json"))),
+        ):
+            with self.subTest(flags):
+                self.begins(code, message, *asked, *flags)
+                self.assertFalse(os.path.exists(fit))
+        for name in ("a.csv", "a.csv", "a.md", "a.md"):
+            self.good(*asked, "--export", self.path(name))
+        # No kernel was timed by itself: what is not there is not known.
+        for passed in ("runs>1", "alone.value>1e9"):
+            self.assertEqual(self.run_it(*asked, "--fail-if", passed).returncode, 4)
+        self.good(*asked, "--fail-if", "fit.runs>3")
 
     def test_a_log_of_another_trainer(self):
         state = self.write("trainer_state.json", json.dumps({
@@ -1196,10 +1224,14 @@ class Formats(Case):
         files = [self.path(f"r.{suffix}") for suffix in ("json", "csv", "md")]
         exports = [word for file in files for word in ("--export", file)]
         self.good(*command, *exports)
-        for file, style in zip(files, ("json", "csv", "markdown")):
+        # Of a Markdown file no more would say whose it is.
+        mark = "<!-- written by trainfare -->\n"
+        for file, style, first in zip(files, ("json", "csv", "markdown"),
+                                      ("", "", mark)):  # fmt: skip
             with open(file, encoding="utf-8") as written:
                 self.assertEqual(
-                    written.read(), self.good(*command, "--format", style).stdout
+                    written.read(),
+                    first + self.good(*command, "--format", style).stdout,
                 )
 
     def test_markdown_tables_have_one_width(self):
@@ -1734,8 +1766,12 @@ class Recommend(Case):
         again = ("prices", "import", self.write(
             "vms.csv", header + row + row.replace("0.01,", "0.02,x")), "--cloud",
             "lambda", "--date", "2026-11-20", "--output")  # fmt: skip
-        self.assertIn("1 rows dropped: price is no number",
+        self.assertIn("1 row dropped: price is no number",
                       self.good(*again, prices).stdout)
+        none = self.path("none.yaml")
+        self.begins(1, '--fail-if: unknown figure "foo"',
+                    *again, none, "--fail-if", "foo>1")
+        self.assertFalse(os.path.exists(none))
         self.refused(
             1, "--output job.yaml: expected a new file, or prices to replace; "
             "the one that is there is none",

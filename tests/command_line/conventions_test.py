@@ -92,7 +92,7 @@ class Acceptance(command_line_test.Case):
             "tpu-v3-8,tpu-v3-8,1,96,334,,700,,us-central1\n"))
         said = self.good("prices", "import", catalog, "--cloud", "gcp",
                          "--date", "2026-11-20").stdout
-        self.assertIn("1 rows dropped: sentinel price", said)
+        self.assertIn("1 row dropped: sentinel price", said)
 
     def test_05_an_instance_of_gcp_costs_host_and_accelerator(self):
         (price,) = [row["price_usd_per_hour"]

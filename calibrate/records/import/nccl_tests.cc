@@ -309,6 +309,13 @@ std::vector<NcclTestsRun> ReadNcclTests(const std::string& path) {
       hardware::ReadTextFile(path, "the output of nccl-tests"), path);
 }
 
+namespace {
+
+// Where all of its records came from.
+constexpr const char* kLauncher = "nccl-tests";
+
+}  // namespace
+
 std::string ToRecords(const std::vector<NcclTestsRun>& runs) {
   using Json = nlohmann::ordered_json;
   std::string lines;
@@ -319,10 +326,10 @@ std::string ToRecords(const std::vector<NcclTestsRun>& runs) {
         .name = run.device, .kind = "cuda", .count = run.ranks};
     record.head.host = {{"count", run.hosts}};
     record.head.software = {
-        {"program", run.version.empty() ? "nccl-tests" : run.version.c_str()}};
+        {"program", run.version.empty() ? kLauncher : run.version.c_str()}};
     record.operation = model::ToText(model::Collective::kAllReduce);
     record.world_size = run.ranks;
-    record.ranks = {.launcher = "nccl-tests", .backend = "nccl"};
+    record.ranks = {.launcher = kLauncher, .backend = "nccl"};
     record.iterations = run.iterations;
     for (const NcclTestsRow& row : run.rows) {
       record.bytes = static_cast<int64_t>(model::ToBytes(row.size));
@@ -335,6 +342,15 @@ std::string ToRecords(const std::vector<NcclTestsRun>& runs) {
     }
   }
   return lines;
+}
+
+bool AreNcclTestsRecords(std::string_view text) {
+  const std::string mark = fmt::format("\"launcher\":\"{}\"", kLauncher);
+  bool all = true;
+  hardware::ForEachLine(text, [&](std::string_view line) {
+    all = all && line.find(mark) != std::string_view::npos;
+  });
+  return all;
 }
 
 }  // namespace trainfare::calibrate

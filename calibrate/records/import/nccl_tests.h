@@ -42,5 +42,7 @@ std::vector<NcclTestsRun> ReadNcclTests(const std::string& path);
 
 // One record a row, as `trainfare-trainer bench collectives` writes them.
 std::string ToRecords(const std::vector<NcclTestsRun>& runs);
+// Whether every line of a text is such a record.
+bool AreNcclTestsRecords(std::string_view text);
 
 }  // namespace trainfare::calibrate

@@ -192,19 +192,18 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
   return files;
 }
 
-Fit MakeFit(const hardware::Device& device,
-            const ObservationFiles& files,
-            const FitOptions& options,
-            std::vector<std::string>& notes) {
-  Fit fit = FitDevice(
-      device, files.observations, files.kernels, files.profiles, options);
+MadeFit MakeFit(const hardware::Device& device,
+                const ObservationFiles& files,
+                const FitOptions& options) {
+  OwnFigures own =
+      OfDevice(device, files.observations, files.kernels, files.profiles);
+  Fit fit = FitFigures(device, own, options);
   RankFits ranks = FitRanks(device, fit, files.ranks);
-  std::move(ranks.notes.begin(), ranks.notes.end(), std::back_inserter(notes));
   fit.ranks = std::move(ranks.groups);
   fit.power = FitPower(device, fit, files.powers);
   fit.provenance.source = SourceNames(files, &device);
   for (RankFit& group : fit.ranks) group.source = fit.provenance.source;
-  return fit;
+  return {std::move(fit), std::move(ranks.notes), std::move(own.left_out)};
 }
 
 }  // namespace trainfare::calibrate

@@ -10,6 +10,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_options.h"
+#include "calibrate/fit/own_figures.h"
 #include "calibrate/records/import/observation_files.h"
 #include "calibrate/records/import/trainer_state.h"
 #include "hardware/catalog/device.h"
@@ -23,12 +24,17 @@ ObservationFiles ReadObservations(
     const std::vector<std::string>& paths,
     const std::optional<RunContext>& run = std::nullopt);
 
+struct MadeFit {
+  Fit fit;
+  std::vector<std::string> notes;  // of ranks that were not used
+  LeftOut left_out;                // figures that are none of its
+};
+
 // The fit of `device` to what of `files` is of it: times and what engines were
-// seen to do, the ranks that it trains with, and its power. What was not used
-// is added to `notes`. Throws InputError when nothing is of it.
-Fit MakeFit(const hardware::Device& device,
-            const ObservationFiles& files,
-            const FitOptions& options,
-            std::vector<std::string>& notes);
+// seen to do, the ranks that it trains with, and its power. Throws InputError
+// when nothing is of it.
+MadeFit MakeFit(const hardware::Device& device,
+                const ObservationFiles& files,
+                const FitOptions& options);
 
 }  // namespace trainfare::calibrate

@@ -50,7 +50,7 @@ double Moved(const Fit& fit, const Workload& workload) {
 
 // r s^2 / (s^2 + n^2) = 0.10 x 0.0225 / 0.025 = 0.09.
 TEST_CASE("one added run by hand") {
-  const Fit fit = AddRuns(A100(), PriorFit(A100()), {Run(Llama(4), 0.10)});
+  const Fit fit = AddRuns(A100(), PriorFit(A100()), {Run(Llama(4), 0.10)}).fit;
   CHECK(Moved(fit, Llama(4)) == doctest::Approx(0.09).epsilon(1e-6));
   // A factor of four away, exp(-1/2) of it; far away, nothing.
   CHECK(Moved(fit, Llama(16)) ==
@@ -64,18 +64,18 @@ TEST_CASE("one added run by hand") {
 
 TEST_CASE("a measurement that is there is not added again") {
   const Observation run = Run(Llama(4), 0.10);
-  const Fit once = AddRuns(A100(), PriorFit(A100()), {run});
-  const Fit twice = AddRuns(A100(), once, {run});
+  const Fit once = AddRuns(A100(), PriorFit(A100()), {run}).fit;
+  const Fit twice = AddRuns(A100(), once, {run}).fit;
   CHECK(twice.runs.size() == once.runs.size());
   CHECK(twice.provenance.runs == once.provenance.runs);
   // Another of the same point is.
-  CHECK(AddRuns(A100(), once, {Run(Llama(4), 0.11)}).runs.size() ==
+  CHECK(AddRuns(A100(), once, {Run(Llama(4), 0.11)}).fit.runs.size() ==
         once.runs.size() + 1);
 }
 
 TEST_CASE("the answer is surer near an added run, and knows its source") {
   const Fit prior = PriorFit(A100());
-  const Fit fit = AddRuns(A100(), prior, {Run(Llama(4), 0.10)});
+  const Fit fit = AddRuns(A100(), prior, {Run(Llama(4), 0.10)}).fit;
   const auto at = [](const Fit& by, const char* source) {
     return Predictor(A100(), by).Predict(Llama(4), source);
   };
@@ -88,7 +88,7 @@ TEST_CASE("the answer is surer near an added run, and knows its source") {
 TEST_CASE("ranks over known links are added, kernels and other devices not") {
   Observation ranks = Run(Llama(4), 0.0);
   ranks.device_count = 8;
-  const Fit fit = AddRuns(A100(), PriorFit(A100()), {ranks});
+  const Fit fit = AddRuns(A100(), PriorFit(A100()), {ranks}).fit;
   REQUIRE(fit.runs.size() == 1);
   CHECK(fit.runs.front().devices == 8);
   CHECK(fit.runs.front().modelled > ranks.measured);  // it also sends
@@ -96,6 +96,32 @@ TEST_CASE("ranks over known links are added, kernels and other devices not") {
   other.device = "h100_sxm";
   CHECK_THROWS_AS(AddRuns(A100(), PriorFit(A100()), {other}),
                   model::InputError);
+}
+
+TEST_CASE("what is not added is counted by why") {
+  const Observation run = Run(Llama(4), 0.10);
+  Observation part = run;
+  part.quantity = Quantity::kForward;  // beside its whole
+  Observation alone = part;
+  alone.label = "without its whole";
+  Observation other = run;
+  other.device = "l4";
+  Observation unknown = run;
+  unknown.device = "l44";
+  Observation many = run;
+  many.device_count = 8;
+  many.hosts = 3;
+  const AddedFit added =
+      AddRuns(A100(),
+              PriorFit(A100()),
+              {run, run, part, alone, other, other, unknown, many});
+  CHECK(added.fit.runs.size() == 1);
+  CHECK(added.left_out ==
+        LeftOut{{"added before", 1},
+                {kNoWholeStep, 1},
+                {"of l4", 2},
+                {"unknown device \"l44\"; did you mean \"l4\" or \"l40\"?", 1},
+                {kOverUnknownLinks, 1}});
 }
 
 }  // namespace

@@ -184,8 +184,8 @@ TEST_CASE("what no fit of one device takes") {
   CHECK_THROWS_AS(JoinedBy(Gpu(), row), model::InputError);
   CHECK_THROWS_WITH_AS(
       FitDevice(Gpu(), {row}),
-      "fit of a100_sxm4_80gb: all 1 measurements of it are of several devices; "
-      "a fit needs runs on one, or over links that are known",
+      "fit of a100_sxm4_80gb: expected runs on one device, or over links "
+      "that are known, got 1 measurement over several",
       model::InputError);
   CHECK_FALSE(FittableOver(hardware::HostCpu(), Row("bert-base", 4, 2)));
 }

@@ -57,6 +57,8 @@ TEST_CASE("what a core did stands for its chip, at as many times the batch") {
   CHECK(core.steps[1].joined->devices == 32);
   CHECK(core.profiles.at(0).devices == 2);
 
+  CHECK(core.left_out.empty());
+
   const OwnFigures chip = OfDevice(Named("trainium1"), measured, {}, {profile});
   REQUIRE(chip.steps.size() == 2);
   const Observation& one = chip.steps[0].observation;
@@ -78,12 +80,12 @@ TEST_CASE("what a core did stands for its chip, at as many times the batch") {
 TEST_CASE("chips in part, and measurements of others, are refused") {
   CHECK_THROWS_WITH_AS(
       OfDevice(Named("trainium1"), {OfCores(3, 1)}, {}, {}),
-      "fit of trainium1: all 1 measurements of it are of several devices; a "
-      "fit needs runs on one, or over links that are known",
+      "fit of trainium1: expected runs on one device, or over links that are "
+      "known, got 1 measurement over several",
       model::InputError);
   CHECK_THROWS_WITH_AS(
       OfDevice(Named("inferentia2"), {OfCores(1, 1)}, {}, {}),
-      "fit of inferentia2: none of 1 measurements is of it; they are of "
+      "fit of inferentia2: expected measurements of it, got 1 of "
       "trainium1_core",
       model::InputError);
   CHECK_THROWS_WITH_AS(OfDevice(Named("trainium1"), {}, {}, {}),

@@ -61,9 +61,7 @@ Fit Shipped(const char* name) {
 Fit Made(const char* device) {
   FitOptions options;
   options.leave_one_out = false;
-  std::vector<std::string> notes;
-  return MakeFit(
-      DeviceCatalog::Shipped().Find(device), Records(), options, notes);
+  return MakeFit(DeviceCatalog::Shipped().Find(device), Records(), options).fit;
 }
 
 }  // namespace

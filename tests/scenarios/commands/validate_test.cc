@@ -415,8 +415,7 @@ TEST_CASE("repeats of a point are one row, with the noise beside it") {
   CHECK(repeats.at("max").get<double>() == doctest::Approx(25.0));
   CHECK(std::any_of(
       report.notes.begin(), report.notes.end(), [](const Note& note) {
-        return note.text.find("1 points were measured 3 times") !=
-               std::string::npos;
+        return note.text.find("1 point measured 3 times") != std::string::npos;
       }));
   CHECK_THROWS_AS(RepeatRuleFromText("some"), UsageError);
 }

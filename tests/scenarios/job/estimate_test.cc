@@ -379,6 +379,17 @@ TEST_CASE("an energy has an interval, of its power and its time") {
   open.open_above = model::Second(3600.0);
   CHECK(ToJoules(EnergyRangeOf(open)->high) <
         ToJoules(range->high) + rest * 3600.0 + 1.0);
+  // Never less than at rest in the shortest run: of steps that draw no more
+  // than a board at rest, and where open times pass all that is counted.
+  JobEstimate light = job;
+  light.energy = light.resting_power * light.run.total();
+  CHECK(ToJoules(EnergyRangeOf(light)->low) ==
+        doctest::Approx(rest * ToSeconds(light.run_low)));
+  CHECK(EnergyRangeOf(light)->high > *light.energy);
+  JobEstimate open_below = light;
+  open_below.open_below = model::Second(1e6);
+  open_below.run_low = model::Seconds<>();
+  CHECK(EnergyRangeOf(open_below)->low == model::Joules<>());
   JobEstimate bound = job;
   bound.energy_is_bound = true;
   CHECK_FALSE(EnergyRangeOf(bound).has_value());

@@ -22,7 +22,8 @@ Report AnswerOf(std::string_view second_cost = "80") {
        "run": {"compile_s": 60, "low_s": 1}, "other": {"low_s": 2}},
       {"cost_usd": )" +
                 std::string(second_cost) + R"(, "mfu": 0.5,
-       "run": {"compile_s": 3000, "low_s": 1}, "other": {"low_s": 2}}]})";
+       "run": {"compile_s": 3000, "low_s": 1}, "other": {"low_s": 2}}],
+    "part": null})";
   report.answers = {"/predictions/0", "/predictions/1"};
   return report;
 }
@@ -53,6 +54,9 @@ TEST_CASE("what is not known is not within a limit") {
               .find("cost_usd of predictions/1 is not known") !=
           std::string::npos);
   }
+  // A part that an answer may have, and has not.
+  CHECK(Complaint("part.cost_s>1") ==
+        "--fail-if: part.cost_s is not known, limit part.cost_s>1");
 }
 
 TEST_CASE("a limit is written in units of its figure") {

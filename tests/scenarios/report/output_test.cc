@@ -5,8 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/error.h"
+#include "scenarios/report/result_json.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -28,6 +32,24 @@ Report ExampleReport() {
 std::string Contents(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Of every format, and with a title that Markdown takes for a heading.
+Report AnsweredReport() {
+  Report report = ExampleReport();
+  report.headline = {"# of sequences"};
+  report.trace = std::vector<TraceProcess>{};
+  report.warnings.clear();  // those of answers have codes
+  report.json =
+      AnswerText(ResultHead("trainfare.prediction/1", Origin()), report);
+  return report;
+}
+
+void RequireReplaceableBy(const Report& report, const std::string& file) {
+  OutputOptions options;
+  options.exports = {file};
+  RequireOurExports(options);
+  RequireExportable(report, options);
 }
 
 }  // namespace
@@ -57,7 +79,8 @@ TEST_CASE("results go out, all else to the log, and nothing when quiet") {
             "\nwritten: " + folder.Path("a.md") + "\n");
   CHECK(Contents(folder.Path("a.csv")) == "step_time_s\n1\n");
   CHECK(Contents(folder.Path("a.md")) ==
-        Render(ExampleReport(), Format::kMarkdown));
+        "<!-- written by trainfare -->\n" +
+            Render(ExampleReport(), Format::kMarkdown));
 
   options.quiet = true;
   std::ostringstream silent;
@@ -97,6 +120,55 @@ TEST_CASE("a file that cannot be written leaves no piece behind") {
     if (entry.is_regular_file()) ++files;
   }
   CHECK(files == 0);
+}
+
+TEST_CASE("an export of ours may be replaced, and no other file") {
+  const TemporaryFolder folder;
+  const Report report = AnsweredReport();
+  std::ostringstream log;
+  const auto written = [&](const char* name) {
+    OutputOptions options;
+    options.exports = {folder.Path(name)};
+    Write(report, options, log, log);
+    RequireReplaceableBy(report, folder.Path(name));
+    return Contents(folder.Path(name));
+  };
+  const auto require = [&](const char* name, const std::string& text) {
+    CAPTURE(text.substr(0, 200));
+    RequireReplaceableBy(report, folder.Write(name, text));
+  };
+  const std::string json = written("a.json");
+  const std::string page = written("a.html");
+  const std::string trace = written("a.trace.json");
+  const std::string csv = written("a.csv");
+  const std::string markdown = written("a.md");
+  require("b.json", Json::parse(json).dump());  // in another layout, too
+  require("b.csv", csv + "2\n");
+
+  const std::string record =
+      R"({"schema": "trainfare.measurement/1", "kind": "step"})";
+  for (const auto& [name, text] : {
+           std::pair{"c.json", R"({"schema": "x", "a": "trainfare.x"})" + json},
+           std::pair{"c.json", record},
+           std::pair{"c.json", trace},
+           std::pair{"c.trace.json", json},
+           std::pair{"c.trace.json",
+                     std::string("{\n  \"displayTimeUnit\": \"ms\",\n  "
+                                 "\"otherData\": {\n    \"tool\": \"x\"\n  "
+                                 "}\n}\n")},
+           std::pair{"c.html", page.substr(0, page.find("trainfare."))},
+           std::pair{"c.html", "<p>of others</p>\n" + page},
+           std::pair{"c.csv", std::string("step_time_s,mine\n1,2\n")},
+           std::pair{"c.csv", std::string("step_time_s")},
+           std::pair{"c.md", std::string("| step |\n| ---: |\n| 1 s |\n")},
+           std::pair{"c.md", "My notes\n\n" + markdown},
+       }) {
+    CAPTURE(text.substr(0, 200));
+    CHECK_THROWS_AS(require(name, text), model::InputError);
+    CHECK(Contents(folder.Path(name)) == text);
+  }
+  // What is empty holds nothing.
+  require("d.md", "");
 }
 
 TEST_CASE("an unknown format gets all of them") {

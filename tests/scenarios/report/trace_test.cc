@@ -15,6 +15,7 @@ TEST_CASE("a trace in microseconds, each lane by its number") {
   const auto trace = nlohmann::json::parse(
       ChromeTrace("a job", {{"one", {compute, exchange}}, {"two", {compute}}}));
   CHECK(trace["displayTimeUnit"] == "ms");
+  CHECK(trace["otherData"]["tool"] == "trainfare");
   CHECK(trace["otherData"]["title"] == "a job");
   const auto& events = trace["traceEvents"];
   REQUIRE(events.size() == 12);
