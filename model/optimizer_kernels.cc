@@ -46,8 +46,7 @@ bool FlatMasters(const Workload& w) {
 // LightSeq2's Adam under Fairseq's memory-efficient fp16: no masters; narrow
 // parameters are widened before the update and written back by it.
 bool WidensParameters(const Workload& w) {
-  return RulesOf(w).widens_parameters &&
-         w.architecture.family == Family::kEncoderDecoder &&
+  return RulesOf(w).widens_parameters && w.architecture.two_sided() &&
          BytesPerElement(w.precision) < 4;
 }
 

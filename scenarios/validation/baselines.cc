@@ -43,18 +43,14 @@ Seconds<> RooflineTimeOf(const Device& device,
 }  // namespace
 
 Baselines BaselinesOf(const Device& device, const Workload& workload) {
-  const auto micro_batches = static_cast<double>(workload.accumulation);
   const model::KernelList list = model::ExpandKernels(workload);
   Baselines baselines;
   for (const model::Segment& segment : list.segments) {
-    const double times =
-        static_cast<double>(segment.repeat) *
-        (segment.phase == model::Phase::kOptimizer ? 1.0 : micro_batches);
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      baselines.roofline += RooflineTimeOf(device,
-                                           list.kernels[static_cast<size_t>(i)],
-                                           workload.precision) *
-                            times;
+    const auto times = static_cast<double>(
+        segment.repeat * model::PassesInStep(workload, segment.phase));
+    for (const model::Kernel& kernel : list.Of(segment)) {
+      baselines.roofline +=
+          RooflineTimeOf(device, kernel, workload.precision) * times;
     }
   }
   const auto at_peak = hardware::TimeAtPeak(device, workload);
