@@ -188,7 +188,7 @@ void AddEmbeddings(const Architecture& a, TensorLister& list) {
   list.Add("word_embeddings", a.vocabulary * a.word_width(), a.word_width());
   const int64_t width = a.embedding_width();
   // Words are of both sides, positions and norms of each (BART).
-  const int sides = a.family == Family::kEncoderDecoder ? 2 : 1;
+  const int sides = a.two_sided() ? 2 : 1;
   for (int side = 0; side < sides; ++side) {
     if (a.table_rows() > 0) {
       list.Add("position_embeddings", a.positions * width, width);

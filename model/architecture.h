@@ -203,6 +203,7 @@ struct Architecture {
   bool attention_soft_cap = false;
   bool final_norm = true;  // where blocks begin with a norm
 
+  bool two_sided() const { return family == Family::kEncoderDecoder; }
   // Self-attention's query, key and value come of one matrix.
   bool joint_projection() const;
   bool norm_before() const;  // a block begins with a norm

@@ -4,12 +4,17 @@
 
 namespace trainfare::model {
 
+std::span<const Kernel> KernelList::Of(const Segment& segment) const {
+  return std::span(kernels).subspan(
+      static_cast<std::size_t>(segment.begin),
+      static_cast<std::size_t>(segment.end - segment.begin));
+}
+
 PhaseCounts KernelList::Counts(Phase phase) const {
   PhaseCounts sum;
   for (const Segment& segment : segments) {
     if (segment.phase != phase) continue;
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const Kernel& kernel = kernels[static_cast<std::size_t>(i)];
+    for (const Kernel& kernel : Of(segment)) {
       const int64_t times = segment.repeat * kernel.launches;
       sum.matrix_flops += times * kernel.matrix_flops;
       sum.vector_flops += times * kernel.vector_flops;

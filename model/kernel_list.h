@@ -3,6 +3,7 @@
 // What a device is asked to do, one launch after another.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/kernel_name.h"
@@ -120,6 +121,8 @@ struct KernelList {
   std::vector<Kernel> kernels;
   std::vector<Segment> segments;  // in the order in which they run
 
+  // A segment's kernels, each once.
+  std::span<const Kernel> Of(const Segment& segment) const;
   PhaseCounts Counts(Phase phase) const;
 };
 

@@ -1,12 +1,33 @@
 #include "model/kernels.h"
 
-#include <array>
+#include <utility>
 
-#include "model/internal/pass_kernels.h"
+#include "model/gradient_compression.h"
+#include "model/internal/passes/pass.h"
+#include "model/internal/passes/passes.h"
+#include "model/optimizer_kernels.h"
 
 namespace trainfare::model {
-KernelList ExpandKernels(const Workload& workload) {
-  return internal::PassKernels(workload).Expand();
+
+KernelList ExpandKernels(const Workload& w) {
+  internal::Pass pass(w);
+  internal::ForwardPass(pass);
+  if (w.work != Work::kForward) internal::BackwardPass(pass);
+  if (w.work == Work::kTraining && w.parallel.offload == Offload::kNone) {
+    if (w.compression.kind != CompressionKind::kNone) {
+      pass.Open(Phase::kOptimizer, SegmentRole::kCompression, 1);
+      AppendCompressionKernels(w, pass.list.kernels);
+      pass.Close();
+    }
+    pass.Open(Phase::kOptimizer, SegmentRole::kOptimizer, 1);
+    AppendOptimizerKernels(w, pass.list.kernels);
+    pass.Close();
+  }
+  return std::move(pass.list);
+}
+
+int64_t PassesInStep(const Workload& workload, Phase phase) {
+  return phase == Phase::kOptimizer ? 1 : workload.accumulation;
 }
 
 int64_t MicroBatchModelFlops(const Workload& workload) {

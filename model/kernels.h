@@ -18,6 +18,10 @@ namespace trainfare::model {
 // optimizer step. The workload must have passed Validate().
 KernelList ExpandKernels(const Workload& workload);
 
+// How often a phase runs in a step: passes once a micro-batch, the optimizer
+// once.
+int64_t PassesInStep(const Workload& workload, Phase phase);
+
 // FLOPs of all matrix products of one micro-batch's forward pass, counted once:
 // its "model FLOPs".
 int64_t ForwardModelFlops(const Workload& workload);

@@ -46,8 +46,7 @@ bool FlatMasters(const Workload& w) {
 // LightSeq2's Adam under Fairseq's memory-efficient fp16: no masters; narrow
 // parameters are widened before the update and written back by it.
 bool WidensParameters(const Workload& w) {
-  return RulesOf(w).widens_parameters &&
-         w.architecture.family == Family::kEncoderDecoder &&
+  return RulesOf(w).widens_parameters && w.architecture.two_sided() &&
          BytesPerElement(w.precision) < 4;
 }
 
@@ -98,7 +97,7 @@ int64_t PackedLaunches(const Workload& w,
 }
 
 // Some operations of an update that follow each other over every tensor.
-struct Pass {
+struct UpdatePass {
   KernelName name;
   KernelKind kind = KernelKind::kOptimizer;
   int64_t operations = 1;
@@ -124,7 +123,7 @@ int64_t LessState(const Workload& w, int64_t elements) {
   return numbers * BytesOfState(w) - StateBytesOf(w, numbers);
 }
 
-std::vector<Pass> PassesOf(const Workload& w) {
+std::vector<UpdatePass> UpdatePassesOf(const Workload& w) {
   const OptimizerOperations o = OperationsOf(w);
   const bool adan = w.optimizer.kind == OptimizerKind::kAdan;
   if (!InOnePass(w.optimizer)) {
@@ -135,11 +134,11 @@ std::vector<Pass> PassesOf(const Workload& w) {
              .flops = o.flops,
              .special = o.special}};
   }
-  std::vector<Pass> passes = {{.name = "optimizer",
-                               .tensors_read = o.fused_tensors_read,
-                               .tensors_written = o.fused_tensors_written,
-                               .flops = o.flops,
-                               .special = o.special}};
+  std::vector<UpdatePass> passes = {{.name = "optimizer",
+                                     .tensors_read = o.fused_tensors_read,
+                                     .tensors_written = o.fused_tensors_written,
+                                     .flops = o.flops,
+                                     .special = o.special}};
   // The trainer's own kernel keeps the last gradient in that pass.
   if (!adan || OnePassWithMasters(w)) return passes;
   // Parameters, gradients, three moments and the last gradient.
@@ -161,7 +160,7 @@ std::vector<Pass> PassesOf(const Workload& w) {
 
 int64_t LaunchesOf(const Workload& w,
                    int64_t tensors,
-                   const Pass& pass,
+                   const UpdatePass& pass,
                    FusedAccess access) {
   if (FlatMasters(w)) return pass.operations;
   if (OnePassWithMasters(w) && access == FusedAccess::kAllTensors) {
@@ -179,7 +178,7 @@ int64_t LaunchesOf(const Workload& w,
 // Launches of a pass over so many elements, alike: the sums over all of them
 // are those of the whole pass, to within one byte a launch. `width`: bytes of
 // an element of what is updated.
-Kernel KernelOf(const Pass& pass,
+Kernel KernelOf(const UpdatePass& pass,
                 int64_t elements,
                 int64_t launches,
                 int64_t width) {
@@ -358,7 +357,7 @@ void AppendPasses(const Workload& w,
                   std::vector<Kernel>& kernels) {
   const int64_t narrow = BytesPerElement(w.precision);
   const bool narrow_both = WidensParameters(w) || OnePassWithMasters(w);
-  for (const Pass& pass : PassesOf(w)) {
+  for (const UpdatePass& pass : UpdatePassesOf(w)) {
     Kernel kernel = KernelOf(pass,
                              tensors.elements,
                              LaunchesOf(w, tensors.count, pass, access),

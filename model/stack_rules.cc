@@ -15,6 +15,11 @@ bool OperationByOperation(const Stack& stack) {
   return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
 }
 
+bool JoinsProjections(const Workload& workload) {
+  return RulesOf(workload).joins_projections ||
+         workload.architecture.joint_projection();
+}
+
 bool WritesGeluOut(const Workload& workload) {
   const Architecture& a = workload.architecture;
   return a.activation == Activation::kGeluNew &&

@@ -254,6 +254,9 @@ int64_t BytesOfLossLogit(const Workload& workload);
 // One kernel per framework operation in the layers.
 bool OperationByOperation(const Stack& stack);
 
+// Whether one product makes the queries, keys and values of one side.
+bool JoinsProjections(const Workload& workload);
+
 // Whether GELU by tanh is one operation after another (Activation::kGeluNew), not
 // in a kernel of its own or of a gate's.
 bool WritesGeluOut(const Workload& workload);

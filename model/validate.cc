@@ -99,8 +99,8 @@ void ValidatePositions(const Architecture& a) {
                0,
                a.layers - a.windowed_layers,
                "model.unrotated_layers");
-  if (a.unrotated_layers > 0 && (a.position_kind != PositionKind::kRotary ||
-                                 a.family == Family::kEncoderDecoder)) {
+  if (a.unrotated_layers > 0 &&
+      (a.position_kind != PositionKind::kRotary || a.two_sided())) {
     throw InputError(
         fmt::format("model.unrotated_layers: expected 0 without rotary "
                     "positions on one side, got {}",
@@ -179,7 +179,7 @@ void ValidateBlock(const Architecture& a) {
 void ValidateEmbeddings(const Architecture& a) {
   RequireCount(a.embedding_size, 0, kLargestDimension, "model.embedding_size");
   if (!a.projects_embeddings()) return;
-  const bool two_sided = a.family == Family::kEncoderDecoder;
+  const bool two_sided = a.two_sided();
   if (!two_sided && a.next_token_blocks == 0) return;
   throw InputError(fmt::format(
       "model.embedding_size: expected hidden = {} or 0 in {}, got "
@@ -194,7 +194,7 @@ void ValidateArchitecture(const Architecture& a) {
     RequireCount(value, 1, kLargestDimension, what);
   };
   RequireCount(a.layers, 1, kMostLayers, "model.layers");
-  const bool two_sided = a.family == Family::kEncoderDecoder;
+  const bool two_sided = a.two_sided();
   RequireCount(a.decoder_layers,
                two_sided ? 1 : 0,
                two_sided ? kMostLayers : 0,

@@ -372,7 +372,13 @@ struct Workload {
   // device: kernels stay what they are, and take longer.
   Watts<> power_limit;
 
+  // Tokens of a micro-batch: of the encoder's side, where there are two.
   int64_t tokens() const { return batch * sequence_length; }
+  // Those of the decoder's side, and of one of its sequences.
+  int64_t decoder_length() const {
+    return target_length > 0 ? target_length : sequence_length;
+  }
+  int64_t decoder_tokens() const { return batch * decoder_length(); }
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

@@ -51,7 +51,7 @@ def counted(row):
 
     A linear layer and a batched product are (M, N) times (N, K), of B pairs.
     Of reductions B is their rows, M what each is long; what they compute is as
-    model/internal/forward_kernels.cc counts it.
+    model/internal/passes/ counts it.
     """
     size = {key: int(row[key]) if row[key] else 1 for key in "BMNK"}
     b, m, n, k = size.values()

@@ -160,8 +160,7 @@ StepTime<T> CpuStep(const Device& device,
       kernels,
       [&](const model::Segment& segment) {
         PhaseTime<T> time;
-        for (int64_t i = segment.begin; i < segment.end; ++i) {
-          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+        for (const model::Kernel& kernel : kernels.Of(segment)) {
           AddKernel(time,
                     kernel,
                     CpuKernelTime<T>(device, rates, segment.phase, kernel, p));

@@ -103,8 +103,7 @@ StepTime<T> DataflowStep(const Device& device,
         model::Seconds<> at_peak;
         double weight_bytes = 0;
         double stages = 0;
-        for (int64_t i = segment.begin; i < segment.end; ++i) {
-          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+        for (const model::Kernel& kernel : kernels.Of(segment)) {
           if (CastInProduct(workload, kernel)) continue;
           const auto times = static_cast<double>(kernel.launches);
           if (kernel.matrix_flops > 0) {

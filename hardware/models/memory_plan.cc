@@ -57,8 +57,7 @@ model::Bytes<> SavedAnew(const model::Workload& w) {
   int64_t saved =
       a.layers * (model::LayerActivationBytes(w) - kept(w.sequence_length));
   if (a.decoder_layers > 0) {
-    const int64_t target =
-        w.target_length > 0 ? w.target_length : w.sequence_length;
+    const int64_t target = w.decoder_length();
     // Attention twice.
     saved += a.decoder_layers *
              (model::DecoderLayerActivationBytes(w) - kept(target) -

@@ -117,8 +117,7 @@ PhaseTime<T> SystolicRecomputation(const Device& device,
         segment.role != backward.role) {
       continue;
     }
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+    for (const model::Kernel& kernel : kernels.Of(segment)) {
       if (kernel.kind != model::KernelKind::kBatchedGemm) continue;
       AddKernel(
           time,
@@ -141,8 +140,7 @@ StepTime<T> SystolicStep(const Device& device,
       kernels,
       [&](const model::Segment& segment) {
         PhaseTime<T> time;
-        for (int64_t i = segment.begin; i < segment.end; ++i) {
-          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+        for (const model::Kernel& kernel : kernels.Of(segment)) {
           if (CastInProduct(workload, kernel)) continue;
           AddKernel(time,
                     kernel,

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "model/element_widths.h"
 #include "model/error.h"
+#include "model/logits.h"
 #include "model/muon.h"
 #include "model/offload.h"
 #include "model/optimizer_kernels.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
+#include "model/transients.h"
 
 namespace trainfare::model::internal {
 namespace {
@@ -265,7 +268,7 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
        activations.kept + activations.anew,
        0,
        BlockGradientBytes(w_, a.expert_layers() > 0) + WidenedMatrixBytes(w_) +
-           w_.tokens() * a.hidden * BytesOfWideResult(w_)});
+           w_.tokens() * a.hidden * Widths(w_).wide});
 }
 
 // Gradients come as activations go: what both hold together is most where one
@@ -321,7 +324,7 @@ Moment RankMemory::BackwardEnd() const {
             {"embedding gradient",
              Size(whole_table ? a.vocabulary * a.word_width() * kSingle : 0)},
             {"backward transients",
-             Size(2 * w_.tokens() * a.hidden * BytesOfWideResult(w_))},
+             Size(2 * w_.tokens() * a.hidden * Widths(w_).wide)},
             {"workspace", surroundings_.workspace},
             {kFrameworkContext, surroundings_.context}}}};
 }

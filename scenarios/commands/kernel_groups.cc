@@ -11,8 +11,7 @@ KernelGroups Grouped(const calibrate::Predictor& predictor,
   const model::KernelList list = model::ExpandKernels(workload);
   KernelGroups groups;
   for (const model::Segment& segment : list.segments) {
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+    for (const model::Kernel& kernel : list.Of(segment)) {
       const auto repeats = static_cast<double>(segment.repeat);
       const double times = repeats * static_cast<double>(kernel.launches);
       KernelGroup& group = groups[{segment.phase, kernel.kind}];

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/kernels.h"
 #include "scenarios/commands/kernel_groups.h"
 #include "scenarios/job/step_estimate.h"
 
@@ -25,12 +26,10 @@ struct TracePart {
 // Kernels of a phase by kind. Predicted one by one they do not see what
 // overlaps, so that they share the time of the phase by what each takes alone.
 std::vector<TracePart> KernelParts(const KernelGroups& groups,
-                                   model::Phase phase,
-                                   int64_t micro_batches) {
+                                   const model::Workload& workload,
+                                   model::Phase phase) {
   std::vector<TracePart> parts;
-  const double passes = phase == model::Phase::kOptimizer
-                            ? 1.0
-                            : static_cast<double>(micro_batches);
+  const auto passes = static_cast<double>(model::PassesInStep(workload, phase));
   for (const auto& [key, group] : groups) {
     if (key.first != phase || group.seconds <= 0) continue;
     const double alone = passes * group.seconds;
@@ -147,8 +146,7 @@ class StepTrace {
                 const hardware::PhaseTime<double>& time) {
     std::vector<TracePart> parts;
     if (groups_) {
-      parts =
-          KernelParts(*groups_, phase, prediction_.job.workload.accumulation);
+      parts = KernelParts(*groups_, prediction_.job.workload, phase);
     }
     if (parts.empty()) parts = CauseParts(time);
     compute_.AddPhase(name, ToSeconds(time.total()), parts);

@@ -42,15 +42,12 @@ Seconds<> RooflineTimeOf(const Device& device,
 
 Baselines BaselinesOf(const Device& device, const Workload& workload) {
   RequirePeaks(device, workload.precision);
-  const auto micro_batches = static_cast<double>(workload.accumulation);
   const model::KernelList list = model::ExpandKernels(workload);
   Baselines baselines;
   for (const model::Segment& segment : list.segments) {
-    const double times =
-        static_cast<double>(segment.repeat) *
-        (segment.phase == model::Phase::kOptimizer ? 1.0 : micro_batches);
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
+    const auto times = static_cast<double>(
+        segment.repeat * model::PassesInStep(workload, segment.phase));
+    for (const Kernel& kernel : list.Of(segment)) {
       baselines.roofline += RooflineTimeOf(device, workload, kernel) * times;
     }
   }

@@ -15,6 +15,7 @@
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
+#include "model/transients.h"
 #include "model/validate.h"
 
 namespace trainfare::model {

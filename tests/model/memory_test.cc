@@ -7,8 +7,10 @@
 
 #include "model/activations.h"
 #include "model/kernels.h"
+#include "model/logits.h"
 #include "model/presets.h"
 #include "model/trainable.h"
+#include "model/transients.h"
 
 namespace trainfare::model {
 namespace {

@@ -516,7 +516,7 @@ bool ReadsNarrow(const Kernel& kernel) {
   return kernel.bytes_read < 4 * kernel.work_items;
 }
 // A cast before, and one behind, of what is narrow (RmsNormForward() of
-// model/internal/forward_kernels.cc).
+// model/internal/passes/norms.cc).
 size_t RmsNormKernels(std::span<const Kernel> kernels) {
   return ReadsNarrow(kernels.front()) ? 8 : 6;
 }
@@ -744,10 +744,7 @@ std::vector<Operation> OperationsOf(const model::Workload& workload,
       operations.Add(OptimizerOperation(workload, access));
       continue;
     }
-    const std::span<const Kernel> all =
-        std::span(list.kernels)
-            .subspan(static_cast<size_t>(segment.begin),
-                     static_cast<size_t>(segment.end - segment.begin));
+    const std::span<const Kernel> all = list.Of(segment);
     for (size_t i = 0; i < all.size();) {
       const Kernel& kernel = all[i];
       const Row* row = FindRow(workload, kernel, segment.phase);

@@ -480,8 +480,7 @@ StepTime<T> GpuStepSlowed(const Device& device,
       [&](const model::Segment& segment) {
         PhaseTime<T> time;
         model::LaunchMap<T> map;
-        for (int64_t i = segment.begin; i < segment.end; ++i) {
-          const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+        for (const model::Kernel& kernel : kernels.Of(segment)) {
           auto exposed =
               GpuKernelTime<T>(device, products_of(kernel), kernel, terms, p);
           if (stack.slower_kernels) {

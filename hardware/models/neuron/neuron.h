@@ -125,8 +125,7 @@ inline NeuronWork NeuronWorkOf(const Device& device,
   const double of_core = ShareOfBusiestCore(device, workload, segment.phase);
   const auto of_chip = static_cast<double>(device.cores);
   NeuronWork work;
-  for (int64_t i = segment.begin; i < segment.end; ++i) {
-    const model::Kernel& kernel = kernels.kernels[static_cast<size_t>(i)];
+  for (const model::Kernel& kernel : kernels.Of(segment)) {
     if (CastInProduct(workload, kernel)) continue;
     const auto times = static_cast<double>(kernel.launches);
     const double share = times * of_core;
@@ -256,10 +255,8 @@ NeuronActivity<T> NeuronStepActivity(const Device& device,
   NeuronActivity<T> sum;
   for (size_t i = 0; i < kernels.segments.size(); ++i) {
     const model::Segment& segment = kernels.segments[i];
-    const auto times =
-        static_cast<double>(segment.phase == model::Phase::kOptimizer
-                                ? segment.repeat
-                                : segment.repeat * workload.accumulation);
+    const auto times = static_cast<double>(
+        segment.repeat * model::PassesInStep(workload, segment.phase));
     sum += NeuronActivityOf<T>(
                device, work.segments[i], work.pass_activations, p) *
            times;

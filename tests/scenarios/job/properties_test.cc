@@ -21,6 +21,7 @@
 #include "model/activations.h"
 #include "model/architecture.h"
 #include "model/error.h"
+#include "model/logits.h"
 #include "model/memory.h"
 #include "model/presets.h"
 #include "scenarios/job/cluster.h"

@@ -1,0 +1,31 @@
+#pragma once
+
+// Bytes of an element of what flows through blocks: what kernels move of it,
+// and what is kept.
+
+#include <cstdint>
+
+#include "model/stack_rules.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+inline constexpr int64_t kIndexBytes = 8;  // token ids are int64
+inline constexpr int64_t kMaskBytes = 1;   // a dropout mask element
+
+struct Widths {
+  bool autocast;    // operands are narrow copies of wide tensors
+  int64_t element;  // operands of matrix products
+  // Results of LayerNorm and softmax. Autocast keeps them in fp32; hand-fused
+  // and compiled stacks keep them in the narrow type.
+  int64_t wide;
+  int64_t mask;  // of a model with dropout, while it trains; else 0
+
+  explicit Widths(const Workload& w)
+      : autocast(Autocasts(w)),
+        element(BytesPerElement(w.precision)),
+        wide(autocast ? kSingle : element),
+        mask(w.architecture.dropout > 0 ? kMaskBytes : 0) {}
+};
+
+}  // namespace trainfare::model

@@ -1,0 +1,227 @@
+#include "model/internal/block_activations.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "model/element_widths.h"
+#include "model/error.h"
+#include "model/stack_rules.h"
+#include "model/trainable.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+// Of each adapter X A, kept for B's gradient, and of those in fp32 what they
+// take, narrowed again for the product: a copy of its own.
+int64_t AdapterBytes(const Workload& w,
+                     const std::vector<AdaptedMatrix>& matrices,
+                     int64_t rows,
+                     int64_t key_rows) {
+  int64_t elements = 0;
+  for (const AdaptedMatrix& matrix : matrices) {
+    const int64_t copied = w.trainable.wide_adapters ? matrix.inputs : 0;
+    elements +=
+        (matrix.of_keys ? key_rows : rows) * (w.trainable.lora_rank + copied);
+  }
+  return elements * Widths(w).element;
+}
+
+// Of the norms of a part of a block, with what each row has.
+int64_t NormBytes(const Workload& w, int64_t rows) {
+  const int64_t norms =
+      w.architecture.norm_placement == NormPlacement::kBoth ? 2 : 1;
+  return norms * rows *
+         (w.architecture.hidden * NormElementBytes(w) + kStatistics);
+}
+
+// Bytes kept of latent attention: what the norms before its upper products
+// take, and what they give, where those products or their adapters train.
+int64_t LatentBytes(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  if (!a.latent()) return 0;
+  const Widths width(w);
+  // Keys are as many as queries; counted above as if each head had its own.
+  const int64_t normed = a.latent_query + a.latent_key_value;
+  int64_t kept = a.latent_query + a.key_value_down_width() - normed;
+  if (KeepsInput(w, &LoraMatrices::query_up)) kept += a.latent_query;
+  if (KeepsInput(w, &LoraMatrices::key_value_up)) kept += a.latent_key_value;
+  return tokens *
+         (kept * width.element + normed * NormElementBytes(w, width.element));
+}
+
+// Rows of `hidden` that the three projections keep as their inputs, from
+// `queries` and, for keys and values, `others`: one tensor, or under autocast a
+// narrow copy for each. The encoder's output, which cross-attention reads, is
+// kept once for all layers when it needs no copy.
+int64_t ProjectionInputs(const Workload& w, int64_t queries, int64_t others) {
+  const bool query = KeepsInput(w, &LoraMatrices::query) ||
+                     KeepsInput(w, &LoraMatrices::query_down);
+  const bool key = KeepsInput(w, &LoraMatrices::key) ||
+                   KeepsInput(w, &LoraMatrices::key_value_down);
+  const bool value = KeepsInput(w, &LoraMatrices::value);
+  if (Widths(w).autocast) {
+    return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0);
+  }
+  return query || key || value ? queries : 0;
+}
+
+// The same with what adapters beside its matrices keep.
+int64_t AdaptedHiddenBytes(const Workload& w,
+                           int64_t rows,
+                           int64_t intermediate) {
+  return HiddenBytes(w, rows, intermediate) +
+         AdapterBytes(w, AdaptedOfFeedForward(w, intermediate), rows, rows);
+}
+
+int64_t ExpertBytes(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  const Widths width(w);
+  const int64_t rows = tokens * a.experts_per_token;
+  int64_t bytes = tokens * a.experts * kSingle;  // scores
+  // Rows side by side, and what comes back of them before it is weighted.
+  bytes += 2 * rows * a.hidden * width.element;
+  bytes += AdaptedHiddenBytes(w, rows, a.expert_intermediate);
+  if (a.shared_intermediate > 0) {
+    bytes += AdaptedHiddenBytes(w, tokens, a.shared_intermediate) +
+             tokens * a.hidden * width.element;
+  }
+  return bytes;
+}
+
+// How often what the feed-forward takes is kept as it comes: once, or under
+// autocast a narrow copy for the product of a gate and one for that beside it.
+// Experts that are routed to take copies of its rows, which ExpertBytes() has; the
+// router, where it trains, and the shared experts take the rows themselves.
+int64_t FeedForwardInputs(const Workload& w, bool experts) {
+  const Architecture& a = w.architecture;
+  if (experts && w.trainable.lora_rank > 0 && a.shared_intermediate == 0) {
+    return 0;
+  }
+  const bool in = KeepsInput(w, &LoraMatrices::feed_forward_in);
+  const bool gate = KeepsInput(w, &LoraMatrices::feed_forward_gate);
+  const bool apart = Widths(w).autocast && a.gated && !a.joint_gate && !experts;
+  if (apart) return (in ? 1 : 0) + (gate ? 1 : 0);
+  return in || gate ? 1 : 0;
+}
+
+}  // namespace
+
+bool KeepsInput(const Workload& w, bool LoraMatrices::*matrix) {
+  return w.trainable.lora_rank == 0 || w.trainable.lora.*matrix;
+}
+
+int64_t NormElementBytes(const Workload& w, int64_t width) {
+  const Architecture& a = w.architecture;
+  if (a.norm != Norm::kRms || RulesOf(w).fuses_norm) return width;
+  const bool behind = a.norm_placement == NormPlacement::kBoth ||
+                      a.norm_placement == NormPlacement::kOutputs;
+  int64_t bytes = std::max(width, kSingle);
+  if (w.architecture.two_sided() && width < kSingle) bytes += width;
+  if (w.trainable.lora_rank == 0) bytes += behind ? kSingle : width;
+  return bytes;
+}
+
+int64_t NormElementBytes(const Workload& w) {
+  return NormElementBytes(w, Widths(w).wide);
+}
+
+int64_t ScoreBytes(const Workload& w,
+                   int64_t query_length,
+                   int64_t key_length) {
+  const Widths width(w);
+  const int64_t rows = w.batch * w.architecture.heads * query_length;
+  if (ScoresOnChip(w.stack.attention)) return rows * kSingle;
+  const int64_t scores = rows * key_length;
+  switch (RulesOf(w).block) {
+    case BlockKernels::kByOperation: {
+      const bool changed = width.mask > 0 || width.autocast;
+      return scores * (width.wide + width.mask + (changed ? width.element : 0));
+    }
+    case BlockKernels::kFusedPasses:
+    case BlockKernels::kHandFused:
+      return scores * (width.element + width.mask +
+                       (width.mask > 0 ? width.element : 0));
+    case BlockKernels::kCompiled:
+      // Dropout is applied again in the backward pass.
+      return scores * (width.element + width.mask);
+  }
+  ENSURE(false, "a block without scores");
+}
+
+int64_t AttentionBytes(const Workload& w,
+                       int64_t query_length,
+                       int64_t key_length,
+                       bool cross) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t h = a.hidden;
+  const int64_t queries = w.batch * query_length;
+  const int64_t keys = w.batch * key_length;
+  int64_t bytes =
+      ProjectionInputs(w, queries, cross ? keys : queries) * h * width.element;
+  bytes += AdapterBytes(w, AdaptedOfAttention(w), queries, keys);
+  // Split into heads.
+  bytes +=
+      (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
+      width.element;
+  bytes += LatentBytes(w, queries);
+  if (a.query_key_norm != QueryKeyNorm::kNone) {
+    // Of what a product gives, which is narrow under autocast, too.
+    bytes += (queries * a.query_width() + keys * a.key_width()) *
+             NormElementBytes(w, width.element);
+  }
+
+  if (!w.attention_checkpointing) {
+    bytes += ScoreBytes(w, query_length, key_length);
+  }
+  if (KeepsInput(w, &LoraMatrices::output)) {
+    bytes += queries * a.context_width() * width.element;  // context, merged
+  }
+  bytes += queries * h * width.mask;
+  bytes += NormBytes(w, queries);
+  return bytes;
+}
+
+int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
+  const Architecture& a = w.architecture;
+  const int64_t one = rows * intermediate * Widths(w).element;
+  int64_t bytes = one;
+  if (KeepsInput(w, &LoraMatrices::feed_forward_out)) bytes += one;
+  if (a.gated) bytes += RulesOf(w).fuses_gate ? one : 2 * one;
+  // Operation by operation GPT-2's also keeps what its tanh gave, that and one,
+  // and half of what it took; under autocast two of these in fp32, and that
+  // which it took in place of the narrow one.
+  if (WritesGeluOut(w)) {
+    bytes += 3 * rows * intermediate * Widths(w).wide;
+  }
+  return bytes;
+}
+
+int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
+  const Widths width(w);
+  const int64_t h = w.architecture.hidden;
+  const int64_t i = w.architecture.intermediate;
+  int64_t bytes =
+      experts ? ExpertBytes(w, tokens) : AdaptedHiddenBytes(w, tokens, i);
+  bytes += FeedForwardInputs(w, experts) * tokens * h * width.element;
+  if (RulesOf(w).block == BlockKernels::kHandFused) {
+    bytes += tokens * i * width.mask;
+  }
+  // Fairseq's translation models drop out the activation, too: its mask, and
+  // what it made of the tensor.
+  const bool apart =
+      RulesOf(w).drops_activation_apart && w.architecture.two_sided();
+  if (apart && width.mask > 0) {
+    bytes += tokens * i * (width.mask + width.element);
+  }
+  // Where the model does so what the next product takes is what dropout gives.
+  const bool masked = apart || RulesOf(w).block == BlockKernels::kHandFused;
+  if (w.architecture.drops_activation && !masked && !experts) {
+    bytes += tokens * i * width.mask;
+  }
+  bytes += tokens * h * width.mask;
+  bytes += NormBytes(w, tokens);
+  return bytes;
+}
+
+}  // namespace trainfare::model::internal

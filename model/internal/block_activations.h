@@ -1,0 +1,51 @@
+#pragma once
+
+// What the parts of one block keep for the backward pass, in bytes.
+
+#include <cstdint>
+
+#include "model/workload.h"
+
+namespace trainfare::model::internal {
+
+inline constexpr int64_t kStatistics = 8;  // mean and deviation of a row, fp32
+
+// Whether the input of a matrix is kept: for the gradient of its weights, or
+// of the adapter beside it. A frozen matrix needs only itself.
+bool KeepsInput(const Workload& workload, bool LoraMatrices::*matrix);
+
+// What a norm keeps of each element that it takes: that, of `width` bytes, by
+// default those of the results of norms. An RMSNorm of single operations keeps
+// it in fp32, in place of one that is narrow, and for the gradient of its
+// weights its scaled form, which is as narrow as the input again (LlamaRMSNorm
+// of Transformers). T5's scales the narrow input, which stays beside
+// (T5LayerNorm); those behind parts of a block narrow after the weights, if at
+// all (Gemma2RMSNorm, Olmo2RMSNorm).
+int64_t NormElementBytes(const Workload& workload, int64_t width);
+int64_t NormElementBytes(const Workload& workload);
+
+// What is kept of scores: statistics of a row of flash attention; else
+// probabilities, the mask, and what dropout or the cast made of them.
+int64_t ScoreBytes(const Workload& workload,
+                   int64_t query_length,
+                   int64_t key_length);
+
+// One attention block and the residual and LayerNorm behind it.
+int64_t AttentionBytes(const Workload& workload,
+                       int64_t query_length,
+                       int64_t key_length,
+                       bool cross);
+
+// Bytes kept of a feed-forward over so many rows, without its input: what the
+// activation took and gave; with a gate both products and theirs, and,
+// operation by operation, the activation of the gate.
+int64_t HiddenBytes(const Workload& workload,
+                    int64_t rows,
+                    int64_t intermediate);
+
+// The feed-forward with its input, and the residual and norm behind it.
+int64_t FeedForwardBytes(const Workload& workload,
+                         int64_t tokens,
+                         bool experts);
+
+}  // namespace trainfare::model::internal

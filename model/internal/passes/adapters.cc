@@ -1,0 +1,104 @@
+#include "model/internal/passes/adapters.h"
+
+#include "model/rounding.h"
+#include "model/trainable.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+// PEFT widens what an adapter in fp32 takes, and autocast narrows it for the
+// product; the gradient goes back through both (peft/tuners/lora/layer.py,
+// _cast_input_dtype).
+void WideAdapterInput(Pass& pass, int64_t elements) {
+  const Workload& w = pass.workload;
+  if (!w.trainable.wide_adapters || pass.element >= 4) return;
+  pass.Copy("cast adapter input", elements, pass.element, 4);
+  pass.Copy("cast adapter input", elements, 4, pass.element);
+}
+
+// Words of 32 bits are shifted once for each number in them, narrowed and
+// masked; zeros, of a group of 128, likewise and one more, which are taken off;
+// scales multiply. Source: AutoGPTQ, nn_modules/qlinear/qlinear_cuda_old.py.
+void DequantiseByOperations(Pass& pass, int64_t elements) {
+  const Workload& w = pass.workload;
+  constexpr KernelName kName = "dequantise weights";
+  constexpr int64_t kWord = 4;
+  constexpr int64_t kGroup = 128;
+  const int64_t narrow = w.trainable.base_bits == 8 ? 2 : 1;
+  const size_t first = pass.next();
+  const auto unpack = [&](int64_t numbers) {
+    pass.Elementwise(kName, numbers, 0, kWord, 1);
+    pass.last().bytes_read = numbers * w.trainable.base_bits / 8;
+    pass.Copy(kName, numbers, kWord, narrow);
+    pass.Elementwise(kName, numbers, narrow, narrow, 1);
+  };
+  const int64_t groups = CeilDivide(elements, kGroup);
+  unpack(groups);
+  pass.Elementwise(kName, groups, narrow, narrow, 1);
+  unpack(elements);
+  pass.Elementwise(kName, elements, narrow, narrow, 1);
+  pass.Elementwise(kName, elements, narrow, pass.element, 1);
+  for (size_t i = first; i < pass.next(); ++i) {
+    pass.list.kernels[i].parameter_bytes = pass.list.kernels[i].bytes();
+  }
+}
+
+}  // namespace
+
+void AdapterForward(
+    Pass& pass, Matrix matrix, const Routed& r, int64_t n, int64_t k) {
+  const Workload& w = pass.workload;
+  if (!HasAdapter(w, matrix)) return;
+  const int64_t rank = w.trainable.lora_rank;
+  const int64_t rows = ExpertRows(pass, r);
+  const size_t first = pass.next();
+  WideAdapterInput(pass, rows * k);
+  GroupGemm(pass, "adapter down", r, rank, k);
+  GroupGemm(pass, "adapter up", r, n, rank);
+  if (!pass.Compiled()) {
+    pass.Elementwise(
+        "adapter add", rows * n, 2 * pass.element, pass.element, 2);
+  }
+  pass.RepeatSince(first, ExpertLaunches(pass, r));
+}
+
+void AdapterBackward(
+    Pass& pass, Matrix matrix, const Routed& r, int64_t n, int64_t k) {
+  const Workload& w = pass.workload;
+  if (!HasAdapter(w, matrix)) return;
+  const int64_t rank = w.trainable.lora_rank;
+  const int64_t rows = ExpertRows(pass, r);
+  const size_t first = pass.next();
+  GroupWeightGradient(pass, "adapter up gradient", r, rank, n);
+  GroupGemm(pass, "adapter inner gradient", r, rank, n);
+  GroupWeightGradient(pass, "adapter down gradient", r, k, rank);
+  GroupGemm(pass, "adapter input gradient", r, k, rank);
+  WideAdapterInput(pass, rows * k);
+  if (!pass.Compiled()) {
+    pass.Elementwise(
+        "adapter gradient add", rows * k, 2 * pass.element, pass.element, 1);
+  }
+  pass.RepeatSince(first, ExpertLaunches(pass, r));
+}
+
+void Dequantise(Pass& pass, int64_t elements) {
+  const Workload& w = pass.workload;
+  if (!WidensBase(w)) return;
+  if (w.trainable.base_by_operations) {
+    DequantiseByOperations(pass, elements);
+    return;
+  }
+  Kernel& kernel =
+      pass.Push("dequantise weights", KernelKind::kElementwise, elements);
+  kernel.vector_flops = 2 * elements;  // a table's value, its group's scale
+  kernel.bytes_read = QuantisedBytes(elements, w.trainable);
+  kernel.bytes_written = elements * pass.element;
+  kernel.parameter_bytes = kernel.bytes();
+}
+
+void DequantiseAgain(Pass& pass, int64_t elements) {
+  const Workload& w = pass.workload;
+  if (!w.trainable.base_by_operations) Dequantise(pass, elements);
+}
+
+}  // namespace trainfare::model::internal

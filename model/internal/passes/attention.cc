@@ -1,0 +1,239 @@
+#include "model/internal/passes/attention.h"
+
+#include <array>
+
+#include "model/internal/passes/adapters.h"
+#include "model/internal/passes/attention_scores.h"
+#include "model/internal/passes/casts.h"
+#include "model/internal/passes/matrices.h"
+#include "model/internal/passes/norms.h"
+#include "model/internal/passes/positions.h"
+#include "model/internal/passes/products.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+// Whether one product makes queries, keys and values.
+bool Joint(const Pass& pass, Attends attends) {
+  return attends == Attends::kSelf && JoinsProjections(pass.workload);
+}
+
+// DeepSeek-AI 2024, section 2.1.
+void LatentProjections(Pass& pass,
+                       const AttentionShape& shape,
+                       int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  const auto product =
+      [&](KernelName name, Matrix matrix, int64_t n, int64_t k) {
+        BlockGemm(pass, name, tokens, n, k);
+        AdapterForward(pass, matrix, tokens, n, k);
+      };
+  using enum Matrix;
+  if (a.latent_query > 0) {
+    product("query down projection", kQueryDown, a.latent_query, h);
+    NormForward(pass, tokens, a.latent_query, pass.element);
+    product("query up projection", kQueryUp, a.query_width(), a.latent_query);
+  } else {
+    product("query projection", kQuery, a.query_width(), h);
+  }
+  product("latent projection", kKeyValueDown, a.key_value_down_width(), h);
+  NormForward(pass, tokens, a.latent_key_value, pass.element);
+  product("key and value up projection",
+          kKeyValueUp,
+          a.key_value_up_width(),
+          a.latent_key_value);
+  RotaryForward(pass, shape, tokens, tokens);
+  // Both parts of keys, and of queries, side by side.
+  pass.Copy("gather latent keys",
+            2 * tokens * a.query_width(),
+            pass.element,
+            pass.element);
+}
+
+// The backward pass of LatentProjections(), last first.
+void LatentBackward(Pass& pass, const AttentionShape& shape, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  pass.Copy("gather latent keys",
+            2 * tokens * a.query_width(),
+            pass.element,
+            pass.element);
+  RotaryBackward(pass, shape, tokens, tokens);
+  const auto up = [&](Matrix matrix, int64_t n, int64_t k) {
+    LinearBackward(pass, matrix, tokens, n, k, false);
+    NormBackward(pass, tokens, k, pass.element);
+  };
+  const auto down = [&](Matrix matrix, int64_t n) {
+    LinearBackward(pass, matrix, tokens, n, h, false, Input::kNarrowed);
+  };
+  using enum Matrix;
+  up(kKeyValueUp, a.key_value_up_width(), a.latent_key_value);
+  down(kKeyValueDown, a.key_value_down_width());
+  if (a.latent_query > 0) {
+    up(kQueryUp, a.query_width(), a.latent_query);
+    down(kQueryDown, a.latent_query);
+  } else {
+    down(kQuery, a.query_width());
+  }
+  pass.Elementwise(
+      "input gradient add", tokens * h, 2 * pass.wide, pass.wide, 1);
+}
+
+// Queries, keys and values, with their biases and adapters.
+void ProjectionsForward(Pass& pass,
+                        Attends attends,
+                        const AttentionShape& shape,
+                        int64_t query_tokens,
+                        int64_t key_tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  if (a.latent()) {
+    LatentProjections(pass, shape, query_tokens);
+  } else if (Joint(pass, attends)) {
+    BlockGemm(pass,
+              "query, key and value projection",
+              query_tokens,
+              a.query_width() + a.key_width() + a.value_width(),
+              h);
+  } else {
+    BlockGemm(pass, "query projection", query_tokens, a.query_width(), h);
+    if (pass.HandFused()) {
+      // Keys and values are made of the encoder's output, queries are not.
+      BlockGemm(pass,
+                "key and value projection",
+                key_tokens,
+                a.key_width() + a.value_width(),
+                h);
+    } else {
+      CastOperand(pass, key_tokens * h);
+      BlockGemm(pass, "key projection", key_tokens, a.key_width(), h);
+      CastOperand(pass, key_tokens * h);
+      BlockGemm(pass, "value projection", key_tokens, a.value_width(), h);
+    }
+  }
+  const int64_t queries = query_tokens * a.query_width();
+  const int64_t keys = key_tokens * a.key_width();
+  const int64_t values = key_tokens * a.value_width();
+  if (pass.HandFused() && CopiesHeads(pass)) {
+    pass.Elementwise("bias and head split",
+                     queries + keys + values,
+                     pass.element,
+                     pass.element,
+                     1);
+  }
+  if (!a.latent()) {
+    AdapterForward(pass, Matrix::kQuery, query_tokens, a.query_width(), h);
+    AdapterForward(pass, Matrix::kKey, key_tokens, a.key_width(), h);
+    AdapterForward(pass, Matrix::kValue, key_tokens, a.value_width(), h);
+  }
+  if (a.attention_bias) {
+    LaidOutBias(pass, queries);
+    LaidOutBias(pass, keys);
+    LaidOutBias(pass, values);
+  }
+}
+
+// Gradients of the projections, and through them of what they read.
+void ProjectionsBackward(Pass& pass,
+                         Attends attends,
+                         const AttentionShape& shape,
+                         int64_t query_tokens,
+                         int64_t key_tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  RotaryBackward(pass, shape, query_tokens, key_tokens);
+  HeadNorms(pass, &NormBackward, query_tokens, key_tokens);
+  const bool bias = a.attention_bias;
+  using enum Matrix;
+  if (Joint(pass, attends)) {
+    if (pass.EagerOutside()) {
+      pass.Copy("join projection gradients",
+                query_tokens * a.query_width() +
+                    key_tokens * (a.key_width() + a.value_width()),
+                pass.element,
+                pass.element);
+    }
+    MergedLinearBackward(
+        pass, std::array{kQuery, kKey, kValue}, query_tokens, bias);
+  } else if (pass.HandFused()) {
+    LinearBackward(pass, kQuery, query_tokens, a.query_width(), h, bias);
+    MergedLinearBackward(pass, std::array{kKey, kValue}, key_tokens, bias);
+  } else {
+    LinearBackward(
+        pass, kQuery, query_tokens, a.query_width(), h, bias, Input::kNarrowed);
+    LinearBackward(
+        pass, kKey, key_tokens, a.key_width(), h, bias, Input::kNarrowed);
+    LinearBackward(
+        pass, kValue, key_tokens, a.value_width(), h, bias, Input::kNarrowed);
+    if (pass.EagerOutside()) {
+      pass.Elementwise(
+          "input gradient add", query_tokens * h, 2 * pass.wide, pass.wide, 1);
+      pass.Elementwise(
+          "input gradient add", key_tokens * h, 2 * pass.wide, pass.wide, 1);
+    }
+  }
+}
+
+}  // namespace
+
+void AttentionForward(Pass& pass,
+                      Attends attends,
+                      const AttentionShape& shape,
+                      int64_t query_tokens,
+                      int64_t key_tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  const int64_t queries = query_tokens * a.query_width();
+  const int64_t context = query_tokens * a.context_width();
+  CastOperand(pass, query_tokens * h);
+  ProjectionsForward(pass, attends, shape, query_tokens, key_tokens);
+  HeadNorms(pass, &NormForward, query_tokens, key_tokens);
+  if (!a.latent()) RotaryForward(pass, shape, query_tokens, key_tokens);
+  if (pass.rules.scales_queries && a.scaled_scores) {
+    pass.Elementwise("scale queries", queries, pass.element, pass.element, 1);
+  }
+  AttentionCoreForward(pass, shape, queries, key_tokens * a.key_width());
+  if (CopiesHeads(pass)) {
+    pass.Copy("merge heads", context, pass.element, pass.element);
+  }
+  BlockGemm(
+      pass, "attention output projection", query_tokens, h, a.context_width());
+  AdapterForward(pass, Matrix::kOutput, query_tokens, h, a.context_width());
+  if (a.output_bias) LaidOutBias(pass, query_tokens * h);
+  ResidualAndNormForward(pass, query_tokens);
+}
+
+void AttentionBackward(Pass& pass,
+                       Attends attends,
+                       const AttentionShape& shape,
+                       int64_t query_tokens,
+                       int64_t key_tokens) {
+  const Architecture& a = pass.architecture;
+  ResidualAndNormBackward(pass, query_tokens);
+  LinearBackward(pass,
+                 Matrix::kOutput,
+                 query_tokens,
+                 a.hidden,
+                 a.context_width(),
+                 a.output_bias && !pass.FusedPasses());
+  const auto copy = [&](KernelName name, int64_t elements) {
+    if (CopiesHeads(pass)) {
+      pass.Copy(name, elements, pass.element, pass.element);
+    }
+  };
+  copy("split head gradients", query_tokens * a.context_width());
+  AttentionCoreBackward(
+      pass, shape, query_tokens * a.query_width(), key_tokens * a.key_width());
+  copy("merge head gradients", query_tokens * a.query_width());
+  copy("merge head gradients", key_tokens * a.key_width());
+  copy("merge head gradients", key_tokens * a.value_width());
+  if (a.latent()) {
+    LatentBackward(pass, shape, query_tokens);
+  } else {
+    ProjectionsBackward(pass, attends, shape, query_tokens, key_tokens);
+  }
+  ResidualGradientAdd(pass, query_tokens);
+}
+
+}  // namespace trainfare::model::internal

@@ -1,0 +1,209 @@
+#include "model/internal/passes/blocks.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "model/internal/passes/attention.h"
+#include "model/internal/passes/attention_scores.h"
+#include "model/internal/passes/casts.h"
+#include "model/internal/passes/embeddings.h"
+#include "model/internal/passes/feed_forward.h"
+#include "model/internal/passes/loss.h"
+#include "model/internal/passes/matrices.h"
+#include "model/internal/passes/norms.h"
+#include "model/internal/passes/products.h"
+#include "model/logits.h"
+#include "model/trainable.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+LayerGroup NextTokenGroup(const Pass& pass) {
+  const Architecture& a = pass.architecture;
+  return {a.next_token_blocks, a.experts > 0};
+}
+
+// A block's forward pass without attention's core and without the first, third,
+// .. of its products, whose results were kept: pytorch/torchtitan,
+// torchtitan/distributed/activation_checkpoint.py ("selective", "op").
+void OperationsAgain(Pass& pass, const LayerGroup& group) {
+  const auto first = static_cast<ptrdiff_t>(pass.next());
+  CastWeightsAgain(pass);
+  LayerForward(pass, group);
+  bool kept = false;
+  const auto had = [&](const Kernel& kernel) {
+    if (kernel.kind != KernelKind::kGemm) {
+      return kernel.kind == KernelKind::kAttention;
+    }
+    kept = !kept;
+    return kept;
+  };
+  // Not std::remove_if, which may copy its predicate.
+  auto end = pass.list.kernels.begin() + first;
+  for (auto at = end; at != pass.list.kernels.end(); ++at) {
+    if (!had(*at)) *end++ = *at;
+  }
+  pass.list.kernels.erase(end, pass.list.kernels.end());
+}
+
+// `core_again`: after attention's core has run once more.
+void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const int64_t tokens = w.tokens();
+  const AttentionShape shape =
+      SelfAttention(pass, w.sequence_length, group.windowed, group.positions);
+  FeedForwardBackward(pass, tokens, group.experts);
+  if (core_again) {
+    AttentionCoreForward(
+        pass, shape, tokens * a.query_width(), tokens * a.key_width());
+  }
+  AttentionBackward(pass, Attends::kSelf, shape, tokens, tokens);
+}
+
+// What a block that predicts one token further is given: the embeddings of the
+// tokens before it and the hidden states below, each normed, side by side
+// through one product (DeepSeek-AI 2024, "DeepSeek-V3", equation 21).
+void NextTokenInputForward(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const int64_t tokens = w.tokens();
+  const int64_t h = a.hidden;
+  EmbeddingsForward(pass, tokens);
+  LayerNormForward(pass, tokens);
+  LayerNormForward(pass, tokens);
+  pass.Copy("join next tokens", 2 * tokens * h, pass.wide, pass.wide);
+  CastOperand(pass, 2 * tokens * h);
+  BlockGemm(pass, "next-token projection", tokens, h, 2 * h);
+}
+
+}  // namespace
+
+std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
+                                      int64_t first,
+                                      int64_t end) {
+  // Which of the blocks have a window is not told: the first of each sort.
+  const int64_t plain = a.layers - a.expert_layers();
+  int64_t windowed = a.windowed_layers;
+  int64_t unrotated = a.unrotated_layers;
+  std::vector<LayerGroup> groups;
+  int64_t at = 0;
+  const auto add = [&](const LayerGroup& group) {
+    const int64_t inside =
+        std::min(at + group.count, end) - std::max(at, first);
+    at += group.count;
+    if (inside <= 0) return;
+    groups.push_back(group);
+    groups.back().count = inside;
+  };
+  const auto add_sorts = [&](int64_t count, bool experts) {
+    const int64_t narrow = std::min(count, windowed);
+    const int64_t bare = std::min(count - narrow, unrotated);
+    windowed -= narrow;
+    unrotated -= bare;
+    add({narrow, experts, true, true});
+    add({bare, experts, false, false});
+    add({count - narrow - bare, experts, false, true});
+  };
+  add_sorts(plain, false);
+  add_sorts(a.expert_layers(), true);
+  return groups;
+}
+
+void LayerForward(Pass& pass, const LayerGroup& group) {
+  const Workload& w = pass.workload;
+  const int64_t tokens = w.tokens();
+  AttentionForward(
+      pass,
+      Attends::kSelf,
+      SelfAttention(pass, w.sequence_length, group.windowed, group.positions),
+      tokens,
+      tokens);
+  FeedForwardForward(pass, tokens, group.experts);
+}
+
+void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const auto groups = LayerGroupsOf(a, first, end);
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+    pass.Open(Phase::kBackward, SegmentRole::kLayer, group->count);
+    if (again) {
+      CastWeightsAgain(pass);
+      LayerForward(pass, *group);
+    }
+    if (!again && w.operation_checkpointing) OperationsAgain(pass, *group);
+    LayerBackward(
+        pass, *group, /*core_again=*/!again && w.attention_checkpointing);
+    pass.Close();
+  }
+}
+
+void DecoderLayerForward(Pass& pass) {
+  const Workload& w = pass.workload;
+  const int64_t tokens = w.decoder_tokens();
+  AttentionForward(pass,
+                   Attends::kSelf,
+                   SelfAttention(pass, w.decoder_length()),
+                   tokens,
+                   tokens);
+  AttentionForward(
+      pass, Attends::kCross, CrossAttention(pass), tokens, w.tokens());
+  FeedForwardForward(pass, tokens);
+}
+
+void DecoderLayerBackward(Pass& pass) {
+  const Workload& w = pass.workload;
+  if (w.gradient_checkpointing) {
+    CastWeightsAgain(pass);
+    DecoderLayerForward(pass);
+  }
+  const int64_t tokens = w.decoder_tokens();
+  FeedForwardBackward(pass, tokens);
+  AttentionBackward(
+      pass, Attends::kCross, CrossAttention(pass), tokens, w.tokens());
+  AttentionBackward(pass,
+                    Attends::kSelf,
+                    SelfAttention(pass, w.decoder_length()),
+                    tokens,
+                    tokens);
+}
+
+void NextTokenForward(Pass& pass) {
+  const Workload& w = pass.workload;
+  NextTokenInputForward(pass);
+  LayerForward(pass, NextTokenGroup(pass));
+  LayerNormForward(pass, w.tokens());
+  VocabularyForward(pass, LogitsOf(w).rows);
+}
+
+// The block that predicts one token further, last first. Its gradients of the
+// tables that it shares with the model are added to the model's own.
+void NextTokenBackward(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const int64_t tokens = w.tokens();
+  const int64_t h = a.hidden;
+  VocabularyBackward(pass, LogitsOf(w).rows);
+  if (!ChunksLoss(w) && Trains(w, Matrix::kVocabulary)) {
+    AddWeightGradient(pass, "tied gradient add", a.vocabulary * h);
+  }
+  LayerNormBackward(pass, tokens);
+  const bool again = w.gradient_checkpointing && w.checkpointed_blocks == 0;
+  if (again) {
+    CastWeightsAgain(pass);
+    LayerForward(pass, NextTokenGroup(pass));
+  }
+  LayerBackward(
+      pass, NextTokenGroup(pass), !again && w.attention_checkpointing);
+  LinearBackward(
+      pass, Matrix::kNextToken, tokens, h, 2 * h, false, Input::kNarrowed);
+  LayerNormBackward(pass, tokens);
+  LayerNormBackward(pass, tokens);
+  ResidualGradientAdd(pass, tokens);
+  if (!w.trainable.everything()) return;
+  TableGradient(pass, a.vocabulary, tokens, h);
+  AddWeightGradient(pass, "tied gradient add", a.vocabulary * h);
+}
+
+}  // namespace trainfare::model::internal

@@ -1,0 +1,40 @@
+#pragma once
+
+// Whole blocks: of one stack, of the decoder behind an encoder, and those that
+// predict one token further; and which of them run again in the pass backward.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/internal/passes/pass.h"
+
+namespace trainfare::model::internal {
+
+// Blocks that are alike: with experts or a plain feed-forward, with a window or
+// without, with positions or without.
+struct LayerGroup {
+  int64_t count = 0;
+  bool experts = false;
+  bool windowed = false;
+  bool positions = true;
+};
+// In model order, those from `first` up to `end`.
+std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
+                                      int64_t first,
+                                      int64_t end);
+
+// A block of the stack, of two sides the encoder's.
+void LayerForward(Pass& pass, const LayerGroup& group);
+
+// Blocks from `first` up to `end`; `again`: after one more forward pass.
+void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again);
+
+// A block of the decoder of two sides.
+void DecoderLayerForward(Pass& pass);
+void DecoderLayerBackward(Pass& pass);
+
+// A block that predicts one token further, with its logits and loss.
+void NextTokenForward(Pass& pass);
+void NextTokenBackward(Pass& pass);
+
+}  // namespace trainfare::model::internal

@@ -1,0 +1,193 @@
+#include "model/internal/passes/casts.h"
+
+#include <algorithm>
+
+#include "model/logits.h"
+#include "model/rounding.h"
+#include "model/sharding.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+// fp32 weights that are narrowed in so many launches.
+struct WeightCasts {
+  int64_t elements = 0;
+  int64_t launches = 0;
+  void Add(int64_t more_elements, int64_t more_launches) {
+    elements += more_elements;
+    launches += more_launches;
+  }
+};
+
+// A compiled graph casts a bias in passing.
+int64_t CastLaunches(const Pass& pass, bool bias) {
+  return bias && !pass.Compiled() ? 2 : 1;
+}
+
+// What is narrowed of the blocks: a launch a matrix, and one a bias.
+WeightCasts CastsOfBlocks(const Pass& pass) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  const int64_t feed_forward = a.gated ? 3 : 2;
+  const int64_t matrices = a.joint_gate ? 2 : feed_forward;
+  WeightCasts casts;
+  const auto attention = [&](int64_t layers, int64_t products) {
+    if (a.latent()) {
+      const int64_t query = a.latent_query > 0
+                                ? a.latent_query * (h + a.query_width())
+                                : h * a.query_width();
+      casts.Add(layers * (h * a.key_value_down_width() + query +
+                          a.latent_key_value * a.key_value_up_width() +
+                          a.context_width() * h),
+                layers * (a.latent_query > 0 ? 5 : 4));
+      return;
+    }
+    casts.Add(layers * h *
+                  (a.query_width() + a.key_width() + a.value_width() +
+                   a.context_width()),
+              layers * (products * CastLaunches(pass, a.attention_bias) +
+                        CastLaunches(pass, a.output_bias)));
+  };
+  const auto dense = [&](int64_t layers, int64_t intermediate, bool bias) {
+    casts.Add(layers * feed_forward * h * intermediate,
+              layers * matrices * CastLaunches(pass, bias));
+  };
+  attention(a.layers + a.next_token_blocks, a.joint_projection() ? 1 : 3);
+  attention(2 * a.decoder_layers, 3);
+  const int64_t upper = a.next_token_blocks;
+  casts.Add(upper * 2 * h * h, upper);
+  const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
+  dense(a.blocks() - with_experts, a.intermediate, a.feed_forward_bias);
+  if (a.experts > 0) {
+    casts.Add(with_experts * h * a.experts, with_experts);
+    dense(with_experts * a.experts, a.expert_intermediate, a.expert_bias);
+    if (a.shared_intermediate > 0) {
+      dense(with_experts, a.shared_intermediate, false);
+    }
+  }
+  if (pass.FusedPasses()) {
+    // The fused layers add the biases of outputs, and of what goes into the
+    // feed-forward, in fp32.
+    casts.launches -= 2 * a.layers + 3 * a.decoder_layers;
+    casts.launches -= a.layers + a.decoder_layers;
+  }
+  return casts;
+}
+
+WeightCasts CastsOfHead(const Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  WeightCasts casts;
+  const auto matrix = [&](int64_t rows, int64_t columns, bool bias = true) {
+    casts.Add(rows * columns, CastLaunches(pass, bias));
+  };
+  if (a.has_pooler()) matrix(h, h);
+  if (a.head == Head::kSequenceClassification) {
+    if (a.classifier_dense) matrix(h, h, a.head_bias);
+    matrix(a.labels, h);
+  } else if (a.head == Head::kQuestionAnswering) {
+    if (a.head_norm) matrix(h, h, a.head_bias);
+    matrix(2, h);
+  } else if (PredictsVocabulary(w)) {
+    if (a.head == Head::kPreTraining) matrix(2, h);
+    const bool causal = a.head == Head::kCausalLanguageModel;
+    const int64_t words = a.word_width();
+    if (!causal || words != h) matrix(words, h, !causal && a.head_bias);
+    matrix(a.vocabulary, words, !causal || a.logits_bias);
+  }
+  if (a.projects_embeddings()) {
+    matrix(h, a.word_width(), a.family == Family::kEncoder);
+  }
+  return casts;
+}
+
+void PushCasts(Pass& pass, const WeightCasts& casts) {
+  pass.Copy("cast weights", casts.elements / casts.launches, 4, pass.element);
+  Kernel& kernel = pass.last();
+  kernel.launches = casts.launches;
+  kernel.parameter_bytes = kernel.bytes();
+  kernel.parameter_bytes_written = kernel.bytes_written;
+}
+
+}  // namespace
+
+void CastOperand(Pass& pass, int64_t elements) {
+  if (pass.autocast) pass.Copy("cast activation", elements, 4, pass.element);
+}
+
+void WidenGradient(Pass& pass, int64_t elements) {
+  if (pass.autocast) pass.Copy("cast gradient", elements, pass.element, 4);
+}
+
+void NarrowGradient(Pass& pass, int64_t elements) {
+  if (pass.autocast) pass.Copy("cast gradient", elements, 4, pass.element);
+}
+
+void WidenParameterGradient(Pass& pass, int64_t elements) {
+  if (!pass.casts_weights) return;
+  pass.Copy("cast weight gradient", elements, pass.element, 4);
+  pass.last().parameter_bytes = pass.last().bytes();
+  pass.last().parameter_bytes_written = pass.last().bytes_written;
+}
+
+void CastWeights(Pass& pass) {
+  WeightCasts casts = CastsOfBlocks(pass);
+  const WeightCasts head = CastsOfHead(pass);
+  casts.Add(head.elements, head.launches);
+  PushCasts(pass, casts);
+}
+
+void CastWeightsAgain(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  if (!pass.autocast || ShardsParameters(w.parallel)) return;
+  const int64_t blocks = a.blocks();
+  WeightCasts casts = CastsOfBlocks(pass);
+  casts.elements /= blocks;
+  casts.launches = std::max<int64_t>(1, casts.launches / blocks);
+  PushCasts(pass, casts);
+}
+
+void CastToFp8(Pass& pass, KernelName name, int64_t elements) {
+  const Workload& w = pass.workload;
+  const Fp8& fp8 = w.fp8;
+  const bool weights = name == "cast weights";
+  const bool twice =
+      w.work != Work::kForward && (weights || fp8.weight_gradients);
+  const int64_t copies = twice ? 2 : 1;
+  const size_t first = pass.next();
+  if (weights && fp8.gathered) {
+    // They come in 8 bits; what is left is the transposed copy.
+    if (twice) pass.Copy(name, elements, kBytesOfFp8, kBytesOfFp8);
+  } else if (fp8.scaling == Fp8Scaling::kRows) {
+    for (int64_t i = 0; i < copies; ++i) {
+      pass.Copy(name, elements, pass.element, kBytesOfFp8);
+    }
+  } else {
+    if (fp8.scaling == Fp8Scaling::kTensor) {
+      pass.Reduction("largest value", elements, elements, pass.element, 0, 1);
+    }
+    pass.Copy(name, elements, pass.element, copies * kBytesOfFp8);
+    if (fp8.scaling == Fp8Scaling::kBlocks) {
+      pass.last().bytes_written +=
+          copies * CeilDivide(elements, kNumbersOfFp8Scale);
+    }
+  }
+  if (!weights) return;
+  for (size_t i = first; i < pass.next(); ++i) {
+    pass.list.kernels[i].parameter_bytes = pass.list.kernels[i].bytes();
+  }
+}
+
+void ReadFp8(Pass& pass, Reads second) {
+  Kernel& kernel = pass.last();
+  const GemmExtents& g = kernel.gemm;
+  kernel.eight_bits = true;
+  kernel.bytes_read = g.batch * (g.m * g.k + g.k * g.n) * kBytesOfFp8;
+  if (second == Reads::kWeights) {
+    kernel.parameter_bytes = g.batch * g.k * g.n * kBytesOfFp8;
+  }
+}
+
+}  // namespace trainfare::model::internal

@@ -1,0 +1,253 @@
+#include "model/internal/passes/experts.h"
+
+#include <algorithm>
+
+#include "model/internal/passes/activation_functions.h"
+#include "model/internal/passes/adapters.h"
+#include "model/internal/passes/casts.h"
+#include "model/internal/passes/grouped_products.h"
+#include "model/internal/passes/matrices.h"
+#include "model/internal/passes/products.h"
+#include "model/rounding.h"
+#include "model/trainable.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+// Launches of PyTorch's operations on indices, by its sources: the places of
+// what is not zero (Nonzero.cu: two to count, two to select, one to lay out),
+// and rows added by index with a sort of it (Indexing.cu: the index, its order,
+// the sums).
+constexpr int64_t kNonzeroLaunches = 5;
+constexpr int64_t kIndexPutLaunches = 10;
+
+// Each token goes to k of E experts, balanced; with fewer rows than experts
+// some have none.
+Routed RoutedRows(const Pass& pass, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t rows = tokens * a.experts_per_token;
+  const int64_t groups = std::min(rows, a.experts);
+  return {rows, groups, CeilDivide(rows, groups)};
+}
+
+// One product an expert: side by side in one kernel, or one after another.
+void ExpertGemm(
+    Pass& pass, KernelName name, const Routed& r, int64_t n, int64_t k) {
+  const Workload& w = pass.workload;
+  const int64_t groups = SideBySide(pass, r);
+  const size_t first = pass.next();
+  if (pass.fp8) {
+    CastToFp8(pass, "cast activation", groups * r.each * k);
+    if (!BaseInFp8(w)) CastToFp8(pass, "cast weights", groups * n * k);
+  }
+  GroupGemm(pass, name, r, n, k);
+  if (pass.fp8) ReadFp8(pass, Reads::kWeights);
+  pass.RepeatSince(first, ExpertLaunches(pass, r));
+}
+
+// Scores of all experts and the best k of each token.
+void RoutingForward(Pass& pass, const Routed& r, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  pass.Gemm("router", tokens, a.experts, a.hidden);
+  pass.Reduction("routing",
+                 tokens,
+                 tokens * a.experts,
+                 pass.element,
+                 4,
+                 kSoftmaxForwardFlops + 2,
+                 1);
+  if (pass.rules.experts != ExpertKernels::kLoop) return;
+  // The best, their sum and share, a cast; then a mask of all pairs.
+  const size_t first = pass.next();
+  pass.Elementwise("routing", r.rows, 4, 4, 1);
+  pass.RepeatSince(first, 4);
+  pass.Copy("routing", r.rows * a.experts, 0, kIndexBytes);
+  pass.Copy("routing", r.rows, kIndexBytes, kIndexBytes);
+}
+
+// Rows of one expert side by side.
+void GatherRows(Pass& pass, const Routed& r) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  if (pass.rules.experts != ExpertKernels::kLoop) {
+    pass.Copy("permute tokens", r.rows * h, pass.element, pass.element);
+    return;
+  }
+  const size_t first = pass.next();
+  pass.Reduction("routing", r.each, r.rows, kIndexBytes, 0, 1);
+  pass.RepeatSince(first, kNonzeroLaunches);
+  pass.Copy("permute tokens", r.each * h, pass.element, pass.element);
+  pass.RepeatSince(first, r.groups);
+}
+
+// The backward pass of AddRows().
+void GatherRowGradients(Pass& pass, const Routed& r) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  if (pass.rules.experts != ExpertKernels::kLoop) {
+    pass.Elementwise(
+        "unpermute gradient", r.rows * h, 2 * pass.element, pass.element, 2);
+    return;
+  }
+  const size_t first = pass.next();
+  pass.Copy("unpermute gradient", r.each * h, pass.element, pass.element);
+  pass.Elementwise(
+      "unpermute gradient", r.each * h, pass.element, pass.element, 1);
+  pass.Elementwise(
+      "unpermute gradient", r.each * h, 2 * pass.element, pass.element, 1);
+  pass.Reduction("unpermute gradient", r.each, r.each * h, pass.element, 0, 1);
+  // The weights' gradients, added to those of all pairs.
+  const size_t sorted = pass.next();
+  pass.Copy("routing gradient", r.each, kIndexBytes, kIndexBytes);
+  pass.RepeatSince(sorted, kIndexPutLaunches);
+  pass.RepeatSince(first, r.groups);
+}
+
+// Back to where they came from, weighted and added.
+void AddRows(Pass& pass, const Routed& r, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  if (pass.rules.experts != ExpertKernels::kLoop) {
+    pass.Elementwise(
+        "unpermute tokens", r.rows * h, pass.element, pass.element, 2);
+    return;
+  }
+  pass.Copy("unpermute tokens", tokens * h, 0, pass.element);
+  const size_t first = pass.next();
+  pass.Copy(
+      "unpermute tokens", r.each, 2 * kIndexBytes + pass.element, pass.element);
+  pass.Elementwise(
+      "unpermute tokens", r.each * h, pass.element, pass.element, 1);
+  pass.Elementwise(
+      "unpermute tokens", r.each * h, 2 * pass.element, pass.element, 1);
+  pass.RepeatSince(first, r.groups);
+}
+
+// The backward pass of GatherRows(): in a loop each expert lays its rows into
+// zeros for all tokens, which are added to those of the experts before.
+void AddRowGradients(Pass& pass, const Routed& r, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  if (pass.rules.experts != ExpertKernels::kLoop) {
+    pass.Elementwise(
+        "permute gradient", r.rows * h, pass.element, pass.element, 1);
+    return;
+  }
+  const size_t first = pass.next();
+  pass.Copy("permute gradient", tokens * h, 0, pass.element);
+  pass.Copy("permute gradient", r.each, kIndexBytes, kIndexBytes);
+  pass.last().launches = kIndexPutLaunches - 1;
+  pass.Elementwise(
+      "permute gradient", r.each * h, 2 * pass.element, pass.element, 1);
+  pass.Elementwise(
+      "permute gradient", tokens * h, 2 * pass.element, pass.element, 1);
+  pass.RepeatSince(first, r.groups);
+}
+
+void SharedExpertForward(Pass& pass, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t wide = a.shared_intermediate;
+  if (wide == 0) return;
+  const int64_t h = a.hidden;
+  BlockGemm(pass, "feed-forward gate", tokens, wide, h);
+  AdapterForward(pass, Matrix::kFeedForwardGate, tokens, wide, h);
+  BlockGemm(pass, "feed-forward in", tokens, wide, h);
+  AdapterForward(pass, Matrix::kFeedForwardIn, tokens, wide, h);
+  GatedActivation(pass, tokens * wide);
+  BlockGemm(pass, "feed-forward out", tokens, h, wide);
+  AdapterForward(pass, Matrix::kFeedForwardOut, tokens, h, wide);
+  if (a.shared_expert_gate) pass.Gemm("shared expert gate", tokens, 1, h);
+  pass.Elementwise(
+      "scale shared expert", tokens * h, 2 * pass.element, pass.element, 2);
+}
+
+void SharedExpertBackward(Pass& pass, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t wide = a.shared_intermediate;
+  if (wide == 0) return;
+  const int64_t h = a.hidden;
+  pass.Elementwise(
+      "shared expert gradient", tokens * h, 2 * pass.element, pass.element, 2);
+  LinearBackward(pass, Matrix::kFeedForwardOut, tokens, h, wide, false);
+  GatedActivationBackward(pass, tokens * wide);
+  LinearBackward(
+      pass, Matrix::kFeedForwardGate, tokens, wide, h, false, Input::kNarrowed);
+  LinearBackward(
+      pass, Matrix::kFeedForwardIn, tokens, wide, h, false, Input::kNarrowed);
+}
+
+}  // namespace
+
+void ExpertsForward(Pass& pass, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const Routed r = RoutedRows(pass, tokens);
+  const int64_t h = a.hidden;
+  const int64_t wide = a.expert_intermediate;
+  RoutingForward(pass, r, tokens);
+  GatherRows(pass, r);
+  if (a.gated) {
+    ExpertGemm(pass, "expert gate", r, wide, h);
+    AdapterForward(pass, Matrix::kFeedForwardGate, r, wide, h);
+  }
+  ExpertGemm(pass, "expert in", r, wide, h);
+  AdapterForward(pass, Matrix::kFeedForwardIn, r, wide, h);
+  const size_t first = pass.next();
+  if (a.gated) {
+    GatedActivation(pass, ExpertRows(pass, r) * wide);
+  } else {
+    ActivationAlone(pass, "gelu", ExpertRows(pass, r) * wide);
+  }
+  pass.RepeatSince(first, ExpertLaunches(pass, r));
+  ExpertGemm(pass, "expert out", r, h, wide);
+  AdapterForward(pass, Matrix::kFeedForwardOut, r, h, wide);
+  AddRows(pass, r, tokens);
+  SharedExpertForward(pass, tokens);
+}
+
+void ExpertsBackward(Pass& pass, int64_t tokens) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const Routed r = RoutedRows(pass, tokens);
+  const int64_t h = a.hidden;
+  const int64_t wide = a.expert_intermediate;
+  const bool trains = Trains(w, Matrix::kFeedForwardIn);
+  const auto product = [&](Matrix matrix, int64_t n, int64_t k) {
+    ExpertGemm(pass, "expert input gradient", r, k, n);
+    AdapterBackward(pass, matrix, r, n, k);
+    if (!trains) return;
+    GroupWeightGradient(pass, "expert weight gradient", r, k, n);
+    pass.last().launches = ExpertLaunches(pass, r);
+    if (pass.fp8 && w.fp8.weight_gradients) ReadFp8(pass, Reads::kGradient);
+  };
+  const auto each = [&](const auto& elementwise) {
+    const size_t first = pass.next();
+    elementwise();
+    pass.RepeatSince(first, ExpertLaunches(pass, r));
+  };
+  const int64_t rows = ExpertRows(pass, r);
+  SharedExpertBackward(pass, tokens);
+  GatherRowGradients(pass, r);
+  product(Matrix::kFeedForwardOut, h, wide);
+  if (a.gated) {
+    each([&] { GatedActivationBackward(pass, rows * wide); });
+    product(Matrix::kFeedForwardGate, wide, h);
+    each([&] {
+      pass.Elementwise(
+          "input gradient add", rows * h, 2 * pass.element, pass.element, 1);
+    });
+  } else {
+    each([&] { ActivationAloneBackward(pass, "gelu gradient", rows * wide); });
+  }
+  product(Matrix::kFeedForwardIn, wide, h);
+  AddRowGradients(pass, r, tokens);
+  pass.Reduction("routing gradient",
+                 tokens,
+                 tokens * a.experts,
+                 8,
+                 pass.element,
+                 kSoftmaxBackwardFlops);
+  pass.Gemm("input gradient", tokens, h, a.experts);
+  if (trains) WeightGradientGemm(pass, "weight gradient", h, a.experts, tokens);
+}
+
+}  // namespace trainfare::model::internal

@@ -1,0 +1,90 @@
+#include "model/internal/passes/passes.h"
+
+#include "model/internal/passes/blocks.h"
+#include "model/internal/passes/casts.h"
+#include "model/internal/passes/embeddings.h"
+#include "model/internal/passes/head.h"
+#include "model/internal/passes/norms.h"
+#include "model/internal/passes/positions.h"
+#include "model/trainable.h"
+
+namespace trainfare::model::internal {
+
+void ForwardPass(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  pass.Open(Phase::kForward, SegmentRole::kEmbeddings, 1);
+  EmbeddingsForward(pass, w.tokens());
+  PositionBiasForward(pass, w.sequence_length);
+  if (a.two_sided()) {
+    EmbeddingsForward(pass, w.decoder_tokens());
+    PositionBiasForward(pass, w.decoder_length());
+  }
+  if (pass.casts_weights) CastWeights(pass);
+  pass.Close();
+
+  for (const LayerGroup& group : LayerGroupsOf(a, 0, a.layers)) {
+    pass.Open(Phase::kForward, SegmentRole::kLayer, group.count);
+    LayerForward(pass, group);
+    pass.Close();
+  }
+  if (a.two_sided()) {
+    pass.Open(Phase::kForward, SegmentRole::kDecoderLayer, a.decoder_layers);
+    DecoderLayerForward(pass);
+    pass.Close();
+  }
+  if (a.next_token_blocks > 0) {
+    pass.Open(Phase::kForward, SegmentRole::kDecoderLayer, a.next_token_blocks);
+    NextTokenForward(pass);
+    pass.Close();
+  }
+
+  pass.Open(Phase::kForward, SegmentRole::kHead, 1);
+  HeadForward(pass);
+  pass.Close();
+}
+
+void BackwardPass(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  pass.Open(Phase::kBackward, SegmentRole::kHead, 1);
+  HeadBackward(pass);
+  pass.Close();
+  if (a.two_sided()) {
+    pass.Open(Phase::kBackward, SegmentRole::kDecoderLayer, a.decoder_layers);
+    DecoderLayerBackward(pass);
+    pass.Close();
+  }
+  if (a.next_token_blocks > 0) {
+    pass.Open(
+        Phase::kBackward, SegmentRole::kDecoderLayer, a.next_token_blocks);
+    NextTokenBackward(pass);
+    pass.Close();
+  }
+  // What lies below the first weights that train has no backward pass. (A
+  // first block with adapters is counted like the others: its own input
+  // gradient is not needed.)
+  const int64_t lowest = a.layers - LayersWithBackward(w);
+  const int64_t kept = lowest + BlocksComputedAgain(w);
+  BlocksBackward(pass, kept, a.layers, /*again=*/false);
+  BlocksBackward(pass, lowest, kept, /*again=*/true);
+  if (w.trainable.everything()) {
+    pass.Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+    EmbeddingsBackward(pass, w.tokens());
+    PositionBiasBackward(pass, w.sequence_length);
+    if (a.two_sided()) {
+      EmbeddingsBackward(pass, w.decoder_tokens());
+      PositionBiasBackward(pass, w.decoder_length());
+    }
+    pass.Close();
+  }
+  if (w.trainable.embeddings_beside_adapters) {
+    pass.Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+    DropoutBackward(pass, w.tokens() * a.word_width(), pass.wide);
+    TableGradient(pass, a.vocabulary, w.tokens(), a.word_width());
+    AddTiedGradient(pass);
+    pass.Close();
+  }
+}
+
+}  // namespace trainfare::model::internal

@@ -1,0 +1,115 @@
+#include "model/internal/passes/products.h"
+
+#include "model/error.h"
+#include "model/internal/passes/adapters.h"
+#include "model/internal/passes/casts.h"
+#include "model/internal/passes/grouped_products.h"
+#include "model/trainable.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+// Hand-fused norms and activations leave 8 bits, twice, in the place of 16,
+// where the scales are known before they are done.
+bool NarrowedByProducer(const Pass& pass) {
+  const Fp8& fp8 = pass.workload.fp8;
+  return pass.HandFused() && fp8.scaling != Fp8Scaling::kTensor &&
+         fp8.scaling != Fp8Scaling::kRows;
+}
+
+// Bias gradients: column sums of (rows, columns).
+void BiasGradient(Pass& pass, int64_t rows, int64_t columns) {
+  pass.Reduction("bias gradient", columns, rows * columns, pass.element, 0, 1);
+  pass.last().bytes_written = columns * pass.element;
+}
+
+int64_t WidthOf(const Pass& pass, Matrix matrix) {
+  const Architecture& a = pass.architecture;
+  switch (matrix) {
+    case Matrix::kQuery:
+      return a.query_width();
+    case Matrix::kKey:
+      return a.key_width();
+    case Matrix::kValue:
+      return a.value_width();
+    case Matrix::kFeedForwardGate:
+    case Matrix::kFeedForwardIn:
+      return a.intermediate;
+    default:
+      ENSURE(false, "a matrix that is joined with no other");
+  }
+}
+
+}  // namespace
+
+void BlockGemm(Pass& pass, KernelName name, int64_t m, int64_t n, int64_t k) {
+  const Workload& w = pass.workload;
+  Dequantise(pass, n * k);
+  if (pass.fp8) {
+    // Attention leaves 16 bits.
+    if (!NarrowedByProducer(pass) || name == "attention output projection") {
+      CastToFp8(pass, "cast activation", m * k);
+    }
+    if (!BaseInFp8(w)) CastToFp8(pass, "cast weights", n * k);
+  }
+  pass.Gemm(name, m, n, k);
+  if (pass.fp8) ReadFp8(pass, Reads::kWeights);
+}
+
+void LaidOutBias(Pass& pass, int64_t elements) {
+  if (pass.rules.lays_out_bias) {
+    pass.Elementwise("bias", elements, pass.element, pass.element, 1);
+  }
+}
+
+void LinearBackward(Pass& pass,
+                    Matrix matrix,
+                    int64_t m,
+                    int64_t n,
+                    int64_t k,
+                    bool bias,
+                    Input input) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const bool fp8 = pass.fp8 && IsOfBlock(matrix);
+  if (IsOfBlock(matrix)) DequantiseAgain(pass, n * k);
+  const bool narrow_already = pass.rules.biases_in_products && !a.gated &&
+                              matrix == Matrix::kFeedForwardIn;
+  if (fp8 && !narrow_already) CastToFp8(pass, "cast gradient", m * n);
+  pass.Gemm("input gradient", m, k, n);
+  if (fp8) ReadFp8(pass, Reads::kWeights);
+  AdapterBackward(pass, matrix, OneGroup(m), n, k);
+  if (input == Input::kNarrowed) WidenGradient(pass, m * k);
+  if (!Trains(w, matrix)) return;
+  WeightGradientGemm(pass, "weight gradient", k, n, m);
+  if (fp8 && w.fp8.weight_gradients) ReadFp8(pass, Reads::kGradient);
+  WidenParameterGradient(pass, k * n);
+  if (bias && !(pass.rules.biases_in_products && IsOfBlock(matrix))) {
+    BiasGradient(pass, m, n);
+    if (!pass.Compiled()) WidenParameterGradient(pass, n);
+  }
+}
+
+void MergedLinearBackward(Pass& pass,
+                          std::span<const Matrix> matrices,
+                          int64_t tokens,
+                          bool bias) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  int64_t outputs = 0;
+  for (const Matrix matrix : matrices) outputs += WidthOf(pass, matrix);
+  if (w.trainable.lora_rank == 0) {
+    LinearBackward(
+        pass, matrices.front(), tokens, outputs, h, bias, Input::kNarrowed);
+    return;
+  }
+  DequantiseAgain(pass, outputs * h);
+  pass.Gemm("input gradient", tokens, h, outputs);
+  for (const Matrix matrix : matrices) {
+    AdapterBackward(pass, matrix, OneGroup(tokens), WidthOf(pass, matrix), h);
+  }
+  WidenGradient(pass, tokens * h);
+}
+
+}  // namespace trainfare::model::internal

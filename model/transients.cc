@@ -1,0 +1,96 @@
+#include "model/transients.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/element_widths.h"
+#include "model/internal/block_activations.h"
+#include "model/rounding.h"
+#include "model/stack_rules.h"
+
+namespace trainfare::model {
+namespace {
+
+using internal::HiddenBytes;
+using internal::KeepsInput;
+
+int64_t LongestQuery(const Workload& w) {
+  return w.architecture.two_sided()
+             ? std::max(w.decoder_length(), w.sequence_length)
+             : w.sequence_length;
+}
+
+// The biases of relative positions, or their gradients, which all blocks of a
+// side add to: with each sequence's mask in them, operation by operation.
+int64_t PositionBiasBytes(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (a.position_kind != PositionKind::kRelative) return 0;
+  const int64_t length = LongestQuery(w);
+  const bool masked = OperationByOperation(w.stack);
+  return (masked ? w.batch : 1) * a.heads * length * length *
+         (masked ? Widths(w).wide : Widths(w).element);
+}
+
+// Queries, keys and values, and scores beside their like where they leave the
+// chip: what attention makes in a pass.
+int64_t AttentionTransients(const Workload& w) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t length = LongestQuery(w);
+  const int64_t heads = w.batch * length *
+                        (a.query_width() + a.key_width() + a.value_width()) *
+                        width.element;
+  const int64_t scores =
+      ScoresOnChip(w.stack.attention)
+          ? 0
+          : 2 * w.batch * a.heads * length * length * width.wide;
+  return heads + scores + PositionBiasBytes(w);
+}
+
+// Of the rows of all experts, to which so many tokens go, those that go through
+// at once: of single experts, one after the other, those of the busiest.
+int64_t RowsAtOnce(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  const int64_t rows = tokens * a.experts_per_token;
+  if (RulesOf(w).experts == ExpertKernels::kGrouped) return rows;
+  const auto even = static_cast<double>(CeilDivide(rows, a.experts));
+  return std::min<int64_t>(tokens,
+                           std::llround(std::ceil(w.load_factor * even)));
+}
+
+}  // namespace
+
+int64_t BlockGradientBytes(const Workload& w, bool experts) {
+  const Architecture& a = w.architecture;
+  const int64_t tokens = w.batch * LongestQuery(w);
+  const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
+  const int64_t at_once = experts ? RowsAtOnce(w, tokens) : rows;
+  const int64_t width = experts ? a.expert_intermediate : a.intermediate;
+  // Of the activation's result and what it was made of: two, with a gate three.
+  // By then the result is gone, where it was kept for the matrix behind it.
+  const int64_t made = (a.gated ? 3 : 2) -
+                       (KeepsInput(w, &LoraMatrices::feed_forward_out) ? 1 : 0);
+  // Those of attention come when the feed-forward's tensors are gone.
+  return std::max(made * at_once * width * Widths(w).element,
+                  AttentionTransients(w) - HiddenBytes(w, rows, width));
+}
+
+int64_t ForwardTransients(const Workload& w) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t tokens = w.batch * LongestQuery(w);
+  const int64_t inner =
+      std::max(a.experts < 1 || a.dense_layers > 0 ? a.intermediate : 0,
+               a.experts_per_token * a.expert_intermediate);
+  // Of GELU that is written out: what it took, half of it, and what an operation
+  // takes and gives.
+  const int64_t feed_forward =
+      WritesGeluOut(w) ? 4 * tokens * inner * width.wide
+                       : (a.gated ? 3 : 2) * tokens * inner * width.element;
+  const int64_t context = tokens * a.context_width() * width.element;
+  return 2 * tokens * a.hidden * width.wide +
+         std::max(AttentionTransients(w) + context,
+                  PositionBiasBytes(w) + feed_forward);
+}
+
+}  // namespace trainfare::model
