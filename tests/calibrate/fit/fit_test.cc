@@ -419,17 +419,16 @@ TEST_CASE("fits are refused with one line") {
       Synthetic(device, Truth(device, 0.3), {Step("bert-tiny", 1, 16)}, 0.0);
   for (Observation& o : observations) o.device = "Other 5000";
   CHECK_THROWS_WITH_AS(FitDevice(device, observations),
-                       "fit of cpu (Example 9000): none of 4 measurements is "
-                       "of it; they are of Other 5000",
+                       "fit of cpu (Example 9000): expected measurements of "
+                       "it, got 4 of Other 5000",
                        InputError);
   for (Observation& o : observations) {
     o.device = "Example 9000";
     o.device_count = 8;
   }
   CHECK_THROWS_WITH_AS(FitDevice(device, observations),
-                       "fit of cpu: all 4 measurements of it are of several "
-                       "devices; a fit needs runs on one, or over links that "
-                       "are known",
+                       "fit of cpu: expected runs on one device, or over "
+                       "links that are known, got 4 measurements over several",
                        InputError);
   for (Observation& o : observations) o.device_count = 1;
   observations[0].measured = model::Second(std::nan(""));
