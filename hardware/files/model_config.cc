@@ -143,7 +143,10 @@ void RefuseUnknown(const ConfigJson& c, std::string_view type) {
 // Every type, sorted by name.
 std::vector<ModelType> AllTypes() {
   std::vector<ModelType> all;
-  for (const auto types : {EncoderTypes(), DecoderTypes()}) {
+  for (const auto types : {EncoderTypes(),
+                           LlamaKinTypes(),
+                           LayerNormDecoderTypes(),
+                           ExpertDecoderTypes()}) {
     all.insert(all.end(), types.begin(), types.end());
   }
   std::sort(all.begin(), all.end(), [](const ModelType& a, const ModelType& b) {

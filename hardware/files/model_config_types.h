@@ -18,8 +18,9 @@ struct ModelType {
   model::Architecture (*read)(const ConfigJson&);
 };
 
-// Sorted by name.
-std::span<const ModelType> DecoderTypes();  // decoder_config.cc
+std::span<const ModelType> LlamaKinTypes();          // llama_kin_config.cc
+std::span<const ModelType> LayerNormDecoderTypes();  // layer_norm_config.cc
+std::span<const ModelType> ExpertDecoderTypes();     // expert_config.cc
 // encoder_config.cc: those of two sides, too.
 std::span<const ModelType> EncoderTypes();
 

@@ -1,0 +1,138 @@
+#include "hardware/files/decoder_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "hardware/files/config_json.h"
+#include "hardware/files/json_text.h"
+#include "hardware/files/model_config_types.h"
+
+namespace trainfare::hardware {
+
+using model::Architecture;
+using nlohmann::json;
+
+namespace {
+
+int64_t KeyValueHeads(const ConfigJson& c,
+                      const Architecture& a,
+                      const Architecture& usual) {
+  const bool of_class =
+      usual.key_value_heads > 0 && !c.IsNull("num_key_value_heads");
+  return c.PositiveCount("num_key_value_heads",
+                         of_class ? usual.key_value_heads : a.heads);
+}
+
+}  // namespace
+
+std::optional<int64_t> CountWords(const ConfigJson& c,
+                                  const char* key,
+                                  std::string_view word,
+                                  int64_t layers) {
+  if (!c.Has(key)) return std::nullopt;
+  constexpr std::string_view kFull = "full_attention";
+  int64_t count = 0;
+  int64_t block = 0;
+  for (const json& one : c.List(key, layers, "words")) {
+    if (one == word) {
+      ++count;
+    } else if (one != kFull) {
+      c.Fail(fmt::format("{}[{}]", key, block),
+             fmt::format("expected {}{}, got {}; other blocks are not counted",
+                         kFull,
+                         word == kFull ? "" : fmt::format(" or {}", word),
+                         ShownJson(one)));
+    }
+    ++block;
+  }
+  return count;
+}
+
+Architecture UsualHeads(int64_t key_value_heads, int64_t head_size) {
+  Architecture usual;
+  usual.key_value_heads = key_value_heads;
+  usual.head_size = head_size;
+  return usual;
+}
+
+Architecture ReadLlama(const ConfigJson& c,
+                       bool tied,
+                       const Architecture& usual) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  ReadSizes(c, a, usual);
+  a.key_value_heads = KeyValueHeads(c, a, usual);
+  a.head_size =
+      c.IsNull("head_dim") ? 0 : c.PositiveCount("head_dim", usual.head_size);
+  a.embedding_layer_norm = a.pooler = false;
+  a.separate_projections = true;
+  a.head = model::Head::kCausalLanguageModel;
+  a.dropout = c.Share("attention_dropout");
+  a.norm = model::Norm::kRms;
+  a.norm_bias = false;
+  a.norm_placement = model::NormPlacement::kBefore;
+  a.position_kind = model::PositionKind::kRotary;
+  a.attention_bias = c.Flag("attention_bias", false);
+  a.output_bias = a.attention_bias;
+  a.feed_forward_bias = c.Flag("mlp_bias", false);
+  ReadActivation(c, "hidden_act", "silu", a);
+  a.gated = true;
+  a.untied_output = !c.Flag("tie_word_embeddings", tied);
+  return a;
+}
+
+void ReadWindow(const ConfigJson& c,
+                int64_t layers,
+                Architecture& a,
+                int64_t usual) {
+  const auto listed =
+      CountWords(c, "layer_types", "sliding_attention", a.layers);
+  const int64_t window =
+      c.IsNull("sliding_window") ? 0 : c.Count("sliding_window", usual);
+  a.windowed_layers = window > 0 ? listed.value_or(layers) : 0;
+  a.window = a.windowed_layers > 0 ? std::min(window, a.positions) : 0;
+}
+
+int64_t WindowPeriod(const ConfigJson& c, int64_t usual) {
+  const char* key = c.Has("_sliding_window_pattern") ? "_sliding_window_pattern"
+                                                     : "sliding_window_pattern";
+  return c.PositiveCount(key, usual);
+}
+
+Architecture ReadQwen(const ConfigJson& c,
+                      bool version_3,
+                      int64_t key_value_heads) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(key_value_heads));
+  c.Expect("use_mrope", false);
+  const int64_t full = c.Count("max_window_layers", 28);
+  ReadWindow(c, std::max<int64_t>(0, a.layers - full), a);
+  if (!c.Flag("use_sliding_window", false)) a.window = a.windowed_layers = 0;
+  if (version_3) {
+    if (a.head_size == 0) a.head_size = 128;
+    a.query_key_norm = model::QueryKeyNorm::kHead;
+  } else {
+    a.attention_bias = true;  // of query, key and value, without a key
+    a.output_bias = false;
+  }
+  return a;
+}
+
+Architecture ReadGranites(const ConfigJson& c, bool tied) {
+  Ignore(c,
+         {"attention_multiplier",
+          "embedding_multiplier",
+          "logits_scaling",
+          "residual_multiplier"});
+  return ReadLlama(c, tied);
+}
+
+int64_t RotarySize(const Architecture& a, double share) {
+  return static_cast<int64_t>(static_cast<double>(a.query_head_size()) * share);
+}
+
+}  // namespace trainfare::hardware

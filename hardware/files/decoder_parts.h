@@ -1,0 +1,54 @@
+#pragma once
+
+// What decoders of a config.json share.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "hardware/files/config_json.h"
+#include "model/architecture.h"
+
+namespace trainfare::hardware {
+
+// How many of a list of words, one a block, are this one; nullopt without the
+// list.
+std::optional<int64_t> CountWords(const ConfigJson& c,
+                                  const char* key,
+                                  std::string_view word,
+                                  int64_t layers);
+
+// What a type's class has where its file does not say (its defaults in
+// Transformers); null is as many keys as heads, and as wide as they divide.
+model::Architecture UsualHeads(int64_t key_value_heads, int64_t head_size = 0);
+
+// What the decoders of Llama's kind share.
+model::Architecture ReadLlama(const ConfigJson& c,
+                              bool tied = false,
+                              const model::Architecture& usual = {});
+
+// `layers`: those with a window where the file does not list them; `usual`: how
+// long it is where the file does not say, null is none. One beyond the
+// positions, as classes have it for small models, sees them all.
+void ReadWindow(const ConfigJson& c,
+                int64_t layers,
+                model::Architecture& a,
+                int64_t usual = 0);
+
+// Of so many blocks one sees all; Transformers writes the older key with a line
+// before it.
+int64_t WindowPeriod(const ConfigJson& c, int64_t usual);
+
+// A window counts only where use_sliding_window says so, above the first
+// max_window_layers blocks.
+model::Architecture ReadQwen(const ConfigJson& c,
+                             bool version_3,
+                             int64_t key_value_heads = 32);
+
+// Keys that scale what a block adds, in passes that are there anyway.
+model::Architecture ReadGranites(const ConfigJson& c, bool tied);
+
+// The part of each head that carries its position.
+int64_t RotarySize(const model::Architecture& a, double share);
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,319 @@
+// Decoders with LayerNorm: GPT-2 and those after it, and others.
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "hardware/files/config_json.h"
+#include "hardware/files/decoder_parts.h"
+#include "hardware/files/model_config_types.h"
+
+namespace trainfare::hardware {
+namespace {
+
+using model::Architecture;
+
+// Wang & Komatsuzaki's and OpenAI's blocks under today's positions: LayerNorm
+// with biases and no gate.
+void SetLayerNorm(Architecture& a, bool bias) {
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.gated = false;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = bias;
+}
+
+Architecture ReadStarcoder2(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(2));
+  SetLayerNorm(a, c.Flag("use_bias", true));
+  ReadActivation(c, "hidden_act", "gelu_pytorch_tanh", a);
+  ReadWindow(c, a.layers, a);
+  c.Share("residual_dropout");
+  c.Share("embedding_dropout");
+  c.Has("norm_epsilon");
+  // What published files keep of the type before, which nothing reads.
+  Ignore(c,
+         {"activation_function",
+          "attention_softmax_in_fp32",
+          "scale_attention_softmax_in_fp32",
+          "scale_attn_weights"});
+  c.Expect("mlp_type", "default");
+  c.Expect("norm_type", "layer_norm");
+  return a;
+}
+
+Architecture ReadGptNeoX(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  SetLayerNorm(a, c.Flag("attention_bias", true));
+  a.feed_forward_bias = true;
+  a.separate_projections = false;
+  a.parallel_block = c.Flag("use_parallel_residual", true);
+  ReadActivation(c, "hidden_act", "gelu", a);
+  a.rotary_head_size = RotarySize(a, c.Part("rotary_pct", 0.25));
+  a.dropout = c.Share("hidden_dropout");
+  // Published files have shares of the class before, which nothing reads.
+  Ignore(c,
+         {"attention_probs_dropout_prob",
+          "classifier_dropout",
+          "hidden_dropout_prob",
+          "partial_rotary_factor",
+          "rotary_emb_base"});
+  return a;
+}
+
+Architecture ReadFalcon(const ConfigJson& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.PositiveCount("max_position_embeddings", 2048);
+  a.intermediate = c.Count("ffn_hidden_size", 4 * a.hidden);
+  const bool groups = c.Flag("new_decoder_architecture", false);
+  const bool one = c.Flag("multi_query", true);
+  const int64_t keys = c.PositiveCount("num_kv_heads", groups ? a.heads : 1);
+  a.key_value_heads = groups ? keys : (one ? 1 : a.heads);
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  a.norm_placement = model::NormPlacement::kBefore;
+  a.position_kind = c.Flag("alibi", false) ? model::PositionKind::kAlibi
+                                           : model::PositionKind::kRotary;
+  SetLayerNorm(a, c.Flag("bias", false));
+  a.dropout = c.Share("hidden_dropout");
+  c.Share("attention_dropout");
+  c.Expect("apply_residual_connection_post_layernorm", false);
+  const bool parallel = c.Flag("parallel_attn", true);
+  a.parallel_block = groups || parallel;
+  // The larger ones have a norm for each branch.
+  a.shared_norm = a.parallel_block &&
+                  (!groups || c.Count("num_ln_in_parallel_attn", 2) == 1);
+  ReadActivation(c, "activation", "gelu", a);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  c.Has("layer_norm_epsilon");
+  return a;
+}
+
+Architecture ReadStableLm(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(32));
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.attention_bias = c.Flag("use_qkv_bias", false);
+  a.output_bias = false;
+  a.parallel_block = a.shared_norm = c.Flag("use_parallel_residual", false);
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.25));
+  a.dropout = c.Share("hidden_dropout");
+  c.Expect("qk_layernorm", false);
+  return a;
+}
+
+// What decoders after GPT-2 share.
+Architecture ReadGpt(const ConfigJson& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("n_layer");
+  a.hidden = c.Count("n_embd");
+  a.heads = c.Count("n_head");
+  a.intermediate = c.Count("n_inner", 4 * a.hidden);
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.PositiveCount("n_positions");
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  ReadActivation(c, "activation_function", "gelu_new", a);
+  Ignore(c,
+         {"attn_pdrop",
+          "layer_norm_epsilon",
+          "n_ctx",
+          "scale_attn_weights",
+          "summary_activation",
+          "summary_first_dropout",
+          "summary_proj_to_labels",
+          "summary_type",
+          "summary_use_proj"});
+  return a;
+}
+
+// Radford et al. 2019.
+Architecture ReadGpt2(const ConfigJson& c) {
+  Architecture a = ReadGpt(c);
+  a.dropout = c.Share("resid_pdrop", 0.1);
+  c.Expect("add_cross_attention", false);
+  c.Expect("scale_attn_by_inverse_layer_idx", false);
+  c.Expect("reorder_and_upcast_attn", false);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"task_specific_params"});
+  return a;
+}
+
+Architecture ReadGptBigCode(const ConfigJson& c) {
+  Architecture a = ReadGpt(c);
+  a.dropout = c.Share("resid_pdrop", 0.1);
+  const int64_t keys = c.Flag("multi_query", true) ? 1 : a.heads;
+  c.Expect("num_key_value_heads", keys);
+  a.key_value_heads = keys == a.heads ? 0 : keys;
+  a.narrow_logits = true;
+  c.Expect("add_cross_attention", false);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32"});
+  return a;
+}
+
+// Zhang et al. 2022; two rows of the table are padding.
+Architecture ReadOpt(const ConfigJson& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("num_hidden_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_attention_heads");
+  a.intermediate = c.Count("ffn_dim");
+  a.vocabulary = c.Count("vocab_size");
+  a.position_offset = 2;
+  a.positions = c.PositiveCount("max_position_embeddings") + a.position_offset;
+  a.embedding_layer_norm = a.pooler = false;
+  a.separate_projections = true;
+  a.head = model::Head::kCausalLanguageModel;
+  ReadActivation(c, "activation_function", "relu", a);
+  a.dropout = c.Share("dropout", 0.1);
+  a.SetWordWidth(c.Count("word_embed_proj_dim", a.hidden));
+  if (!c.Flag("do_layer_norm_before", true)) {  // OPT-350m alone
+    a.norm_placement = model::NormPlacement::kAfter;
+  }
+  c.Expect("enable_bias", true);
+  c.Expect("layer_norm_elementwise_affine", true);
+  if (a.norm_before()) {
+    a.final_norm = !c.Flag("_remove_final_layer_norm", false);
+  } else {
+    c.Has("_remove_final_layer_norm");
+  }
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c,
+         {"activation_dropout",
+          "attention_dropout",
+          "init_std",
+          "layerdrop",
+          "prefix"});
+  return a;
+}
+
+// Groeneveld et al. 2024: the first OLMo, whose norms have no weights.
+Architecture ReadOlmo(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.norm = model::Norm::kLayer;
+  a.norm_scale = a.norm_bias = false;
+  c.Expect("clip_qkv", nullptr);
+  return a;
+}
+
+// Attention and feed-forward read one norm, which has no shift.
+Architecture ReadCohere(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true);
+  a.norm = model::Norm::kLayer;
+  a.parallel_block = a.shared_norm = true;
+  c.Expect("use_qk_norm", false);
+  c.Has("logit_scale");
+  return a;
+}
+
+// Blocks that see all have no positions.
+Architecture ReadCohere2(const ConfigJson& c) {
+  Architecture a = ReadCohere(c);
+  ReadWindow(c, a.layers - a.layers / WindowPeriod(c, 4), a, 4096);
+  a.unrotated_layers = a.layers - a.windowed_layers;
+  // What the published files say beside.
+  c.Expect("use_gated_activation", true);
+  c.Expect("use_parallel_block", true);
+  c.Expect("rotary_pct", 1.0);
+  Ignore(c,
+         {"layer_switch",
+          "order_of_interleaved_layers",
+          "position_embedding_type",
+          "use_embedding_sharing",
+          "use_parallel_embedding"});
+  return a;
+}
+
+// Li et al. 2023: attention and feed-forward side by side, logits with biases.
+Architecture ReadPhi(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  SetLayerNorm(a, true);
+  ReadActivation(c, "hidden_act", "gelu_new", a);
+  a.parallel_block = a.shared_norm = true;
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.logits_bias = true;
+  a.dropout = c.Share("resid_pdrop");
+  c.Expect("qk_layernorm", false);
+  return a;
+}
+
+// Wang & Komatsuzaki 2021.
+Architecture ReadGptJ(const ConfigJson& c) {
+  Architecture a = ReadGpt(c);
+  a.separate_projections = true;
+  a.position_kind = model::PositionKind::kRotary;
+  a.rotary_head_size = c.Count("rotary_dim", 64);
+  a.attention_bias = a.output_bias = false;
+  a.parallel_block = a.shared_norm = true;
+  a.logits_bias = true;
+  a.dropout = c.Share("resid_pdrop");
+  a.untied_output = !c.Flag("tie_word_embeddings", false);
+  Ignore(c, {"gradient_checkpointing", "rotary"});
+  return a;
+}
+
+// Le Scao et al. 2022: ALiBi, and a norm of the embeddings.
+Architecture ReadBloom(const ConfigJson& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count(c.Has("n_layer") ? "n_layer" : "num_hidden_layers");
+  a.hidden = c.Count(c.Has("n_embed") ? "n_embed" : "hidden_size");
+  a.heads = c.Count(c.Has("n_head") ? "n_head" : "num_attention_heads");
+  a.intermediate = 4 * a.hidden;
+  a.vocabulary = c.Count("vocab_size");
+  a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  a.position_kind = model::PositionKind::kAlibi;
+  a.activation = model::Activation::kGeluTanh;
+  a.dropout = c.Share("hidden_dropout");
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  c.Expect("apply_residual_connection_post_layernorm", false);
+  Ignore(c,
+         {"attention_dropout",
+          "attention_softmax_in_fp32",
+          "bias_dropout_fusion",
+          "hidden_size",
+          "layer_norm_epsilon",
+          "masked_softmax_fusion",
+          "n_inner",
+          "num_attention_heads",
+          "num_hidden_layers",
+          "offset_alibi",
+          "seq_length",
+          "skip_bias_add",
+          "skip_bias_add_qkv",
+          "slow_but_exact"});
+  return a;
+}
+
+constexpr std::array kLayerNormDecoders = {
+    ModelType{"bloom", &ReadBloom},
+    ModelType{"cohere", &ReadCohere},
+    ModelType{"cohere2", &ReadCohere2},
+    ModelType{"falcon", &ReadFalcon},
+    ModelType{"gpt2", &ReadGpt2},
+    ModelType{"gpt_bigcode", &ReadGptBigCode},
+    ModelType{"gpt_neox", &ReadGptNeoX},
+    ModelType{"gptj", &ReadGptJ},
+    ModelType{"olmo", &ReadOlmo},
+    ModelType{"opt", &ReadOpt},
+    ModelType{"phi", &ReadPhi},
+    ModelType{"stablelm", &ReadStableLm},
+    ModelType{"starcoder2", &ReadStarcoder2},
+};
+
+}  // namespace
+
+std::span<const ModelType> LayerNormDecoderTypes() {
+  return kLayerNormDecoders;
+}
+
+}  // namespace trainfare::hardware

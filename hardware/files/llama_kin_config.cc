@@ -1,0 +1,200 @@
+// Decoders of Llama's kind: RMSNorm, rotary positions, a gate, no experts.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "hardware/files/config_json.h"
+#include "hardware/files/decoder_parts.h"
+#include "hardware/files/model_config_types.h"
+
+namespace trainfare::hardware {
+namespace {
+
+using model::Architecture;
+using nlohmann::json;
+
+Architecture ReadMistral(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
+  ReadWindow(c, a.layers, a, 4096);
+  return a;
+}
+
+Architecture ReadGemmas(const ConfigJson& c, const Architecture& usual) {
+  Architecture a = ReadLlama(c, /*tied=*/true, usual);
+  if (a.head_size == 0) a.head_size = 256;
+  // The older key, and the one that takes its place.
+  ReadActivation(
+      c,
+      c.Has("hidden_activation") ? "hidden_activation" : "hidden_act",
+      "gelu_pytorch_tanh",
+      a);
+  if (a.activation == model::Activation::kGelu) {
+    a.activation = model::Activation::kGeluTanh;
+  }
+  return a;
+}
+
+Architecture ReadGemma(const ConfigJson& c) {
+  return ReadGemmas(c, UsualHeads(16));
+}
+
+// Null is none.
+bool HasCap(const ConfigJson& c, const char* key) {
+  return c.Positive(key, /*fallback=*/0.0) > 0;
+}
+
+Architecture ReadGemma2(const ConfigJson& c) {
+  Architecture a = ReadGemmas(c, UsualHeads(4));
+  ReadWindow(c, (a.layers + 1) / 2, a, 4096);
+  a.norm_placement = model::NormPlacement::kBoth;
+  a.attention_soft_cap = HasCap(c, "attn_logit_softcapping");
+  a.output_soft_cap = HasCap(c, "final_logit_softcapping");
+  return a;
+}
+
+// The published text_config leaves out what is as in its class
+// (Gemma3TextConfig of Transformers).
+Architecture ReadGemma3(const ConfigJson& c) {
+  Architecture usual;
+  usual.layers = 26;
+  usual.hidden = 2304;
+  usual.heads = 8;
+  usual.key_value_heads = 4;
+  usual.intermediate = 9216;
+  usual.vocabulary = 262'208;
+  usual.positions = 131'072;
+  Architecture a = ReadGemmas(c, usual);
+  c.Expect("use_bidirectional_attention", false);
+  Ignore(c, {"rope_local_base_freq"});
+  ReadWindow(c, a.layers - a.layers / WindowPeriod(c, 6), a, 4096);
+  a.norm_placement = model::NormPlacement::kBoth;
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  c.Expect("attn_logit_softcapping", nullptr);
+  c.Expect("final_logit_softcapping", nullptr);
+  return a;
+}
+
+Architecture ReadOlmo2(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.norm_placement = model::NormPlacement::kOutputs;
+  a.query_key_norm = model::QueryKeyNorm::kWhole;
+  return a;
+}
+
+// Every fourth block sees all, or as the file lists them.
+Architecture ReadOlmo3(const ConfigJson& c) {
+  Architecture a = ReadOlmo2(c);
+  ReadWindow(c, a.layers - a.layers / 4, a, 4096);
+  return a;
+}
+
+Architecture ReadGranite(const ConfigJson& c) {
+  return ReadGranites(c, /*tied=*/true);
+}
+
+Architecture ReadPhi3(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  ReadWindow(c, a.layers, a);
+  // What published files say beside: every block sees as far, no biases.
+  c.Expect("full_attn_mod", 1);
+  c.Expect("interpolate_factor", 1);
+  c.Expect("lm_head_bias", false);
+  const double share = c.Part("partial_rotary_factor", 1.0);
+  if (share < 1.0) a.rotary_head_size = RotarySize(a, share);
+  return a;
+}
+
+Architecture ReadGlm4(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(2, 128));
+  a.attention_bias = c.Flag("attention_bias", true);
+  a.output_bias = false;
+  a.norm_placement = model::NormPlacement::kBoth;
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  return a;
+}
+
+Architecture ReadSeedOss(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
+  a.attention_bias = c.Flag("attention_bias", true);
+  a.output_bias = c.Flag("attention_out_bias", false);
+  a.dropout = c.Share("residual_dropout", 0.1);
+  return a;
+}
+
+Architecture ReadErnie(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(2, 128));
+  a.attention_bias = a.output_bias = a.feed_forward_bias =
+      c.Flag("use_bias", false);
+  return a;
+}
+
+// Norms of what is added; where there are windows, blocks that see all have no
+// positions.
+Architecture ReadExaone4(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(32));
+  a.norm_placement = model::NormPlacement::kOutputs;
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  Ignore(c, {"sliding_window_pattern"});
+  ReadWindow(c, a.layers - a.layers / 4, a, 4096);
+  if (a.windowed_layers > 0) a.unrotated_layers = a.layers - a.windowed_layers;
+  return a;
+}
+
+// SmolLM3: every fourth block without positions, or those that a list of 0 and
+// 1 says (Yang et al. 2025, "Rope to Nope and Back Again").
+Architecture ReadSmolLm3(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(4));
+  c.Expect("use_sliding_window", false);
+  CountWords(c, "layer_types", "full_attention", a.layers);
+  Ignore(c, {"max_window_layers", "sliding_window"});
+  a.unrotated_layers = a.layers / c.PositiveCount("no_rope_layer_interval", 4);
+  if (!c.Has("no_rope_layers")) return a;
+  a.unrotated_layers = 0;
+  int64_t block = 0;
+  for (const json& rotates : c.List("no_rope_layers", a.layers, "numbers")) {
+    if (!rotates.is_number_integer() || (rotates != 0 && rotates != 1)) {
+      c.Expected(fmt::format("no_rope_layers[{}]", block), "0 or 1", rotates);
+    }
+    if (rotates == 0) ++a.unrotated_layers;
+    ++block;
+  }
+  return a;
+}
+
+Architecture ReadGlm(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(2, 128));
+  a.attention_bias = c.Flag("attention_bias", true);
+  a.output_bias = false;
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  return a;
+}
+
+constexpr std::array kLlamaKin = {
+    ModelType{"ernie4_5", &ReadErnie},
+    ModelType{"exaone4", &ReadExaone4},
+    ModelType{"gemma", &ReadGemma},
+    ModelType{"gemma2", &ReadGemma2},
+    ModelType{"gemma3_text", &ReadGemma3},
+    ModelType{"glm", &ReadGlm},
+    ModelType{"glm4", &ReadGlm4},
+    ModelType{"granite", &ReadGranite},
+    ModelType{"llama", [](const ConfigJson& c) { return ReadLlama(c); }},
+    ModelType{"mistral", &ReadMistral},
+    ModelType{"olmo2", &ReadOlmo2},
+    ModelType{"olmo3", &ReadOlmo3},
+    ModelType{"phi3", &ReadPhi3},
+    ModelType{"qwen2", [](const ConfigJson& c) { return ReadQwen(c, false); }},
+    ModelType{"qwen3", [](const ConfigJson& c) { return ReadQwen(c, true); }},
+    ModelType{"seed_oss", &ReadSeedOss},
+    ModelType{"smollm3", &ReadSmolLm3},
+};
+
+}  // namespace
+
+std::span<const ModelType> LlamaKinTypes() { return kLlamaKin; }
+
+}  // namespace trainfare::hardware
