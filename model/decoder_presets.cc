@@ -457,6 +457,10 @@ std::vector<Architecture> DecoderPresets() {
               {8, 2, 14336}),
       Experts(Llama("mixtral-8x22b", {56, 6144, 48, 8, 16384, 32000, 65536}),
               {8, 2, 16384}),
+      // Its instructed checkpoints and v0.3
+      Experts(
+          Llama("mixtral-8x22b-v0.3", {56, 6144, 48, 8, 16384, 32768, 65536}),
+          {8, 2, 16384}),
       // Qwen/Qwen1.5-*, Qwen2.5-*, Qwen3-*, Qwen1.5-MoE-A2.7B
       Tied(Qwen2("qwen1.5-0.5b", {24, 1024, 16, 16, 2816, 151936, 32768})),
       Qwen2("qwen1.5-1.8b", {24, 2048, 16, 16, 5504, 151936, 32768}),

@@ -61,31 +61,42 @@ const std::deque<Architecture>& OfOtherLengths() {
 struct IdleWord {
   std::string_view word;
   std::string_view family;
+  std::string_view but_of = {};  // has another vocabulary in these
 };
-constexpr auto kOfCheckpoints = std::to_array<IdleWord>({{"chat", ""},
-                                                         {"deduped", "pythia"},
-                                                         {"dpo", ""},
-                                                         {"hf", ""},
-                                                         {"instruct", ""},
-                                                         {"it", "gemma"},
-                                                         {"meta", ""},
-                                                         {"pt", "gemma"},
-                                                         {"sft", ""}});
+constexpr auto kOfCheckpoints =
+    std::to_array<IdleWord>({{"chat", ""},
+                             {"deduped", "pythia"},
+                             {"dpo", ""},
+                             {"hf", ""},
+                             {"instruct", "", "8x22b"},
+                             {"it", "gemma"},
+                             {"meta", ""},
+                             {"pt", "gemma"},
+                             {"sft", ""}});
 
 bool IsIdle(std::string_view word, std::string_view lowered_name) {
   return std::any_of(
       kOfCheckpoints.begin(), kOfCheckpoints.end(), [&](const IdleWord& idle) {
-        return idle.word == word &&
-               lowered_name.find(idle.family) != std::string_view::npos;
+        const auto says = [&](std::string_view part) {
+          return lowered_name.find(part) != std::string_view::npos;
+        };
+        return idle.word == word && says(idle.family) &&
+               (idle.but_of.empty() || !says(idle.but_of));
       });
 }
+
+// Whose models bear the names of presets and have vocabularies of their own.
+constexpr std::array<std::string_view, 1> kOthersOfAName = {"klue"};
 
 // "llama" of "meta/llama", the form of a repository of models; a path stays.
 std::string_view WithoutOrganisation(std::string_view name) {
   const size_t slash = name.find('/');
   const bool of_two = slash != std::string_view::npos && slash > 0 &&
                       name.find('/', slash + 1) == std::string_view::npos &&
-                      name.front() != '.' && name.front() != '~';
+                      name.front() != '.' && name.front() != '~' &&
+                      std::find(kOthersOfAName.begin(),
+                                kOthersOfAName.end(),
+                                name.substr(0, slash)) == kOthersOfAName.end();
   return of_two ? name.substr(slash + 1) : name;
 }
 
@@ -139,6 +150,7 @@ std::string LettersOf(std::string_view name, Numbers numbers, bool base) {
   for (const std::string& word : WordsIn(lowered, numbers)) {
     if ((word == "base" && !base) || IsIdle(word, lowered)) continue;
     const bool of_version = numbers == Numbers::kJoined &&
+                            word.front() != '0' &&
                             std::all_of(word.begin(), word.end(), IsDigit);
     if (!letters.empty() && IsDigit(letters.back()) && IsDigit(word.front()) &&
         !of_version) {
@@ -238,10 +250,16 @@ const Architecture* SpelledArchitecture(std::string_view name) {
 
 std::span<const Architecture> ArchitecturePresets() { return Presets(); }
 
+std::vector<Architecture> CheckpointsOfOtherLengths() {
+  return {OfOtherLengths().begin(), OfOtherLengths().end()};
+}
+
 std::vector<std::string_view> AliasesOf(std::string_view preset) {
   std::vector<std::string_view> aliases;
   for (const PresetAlias& alias : PresetAliases()) {
-    if (alias.preset == preset) aliases.push_back(alias.name);
+    if (alias.preset == preset && alias.positions == 0) {
+      aliases.push_back(alias.name);
+    }
   }
   return aliases;
 }
@@ -251,17 +269,18 @@ std::optional<Architecture> TryFindArchitecture(std::string_view name) {
   return std::nullopt;
 }
 
-const Architecture& FindArchitecture(std::string_view name) {
+const Architecture& FindArchitecture(std::string_view name,
+                                     std::string_view or_else) {
   if (const Architecture* found = SpelledArchitecture(name)) return *found;
   std::vector<std::string_view> names;
   for (const Named& known : AllNames()) names.push_back(known.name);
   const std::string near = DidYouMean(ComparedName(name), names);
   throw InputError(
-      fmt::format("unknown model \"{}\"{}{} see trainfare list models, or give "
-                  "its config.json or the folder of it",
+      fmt::format("unknown model \"{}\"{}{} see trainfare list models{}",
                   name,
                   near,
-                  near.empty() ? ";" : ""));
+                  near.empty() ? ";" : "",
+                  or_else));
 }
 
 }  // namespace trainfare::model

@@ -13,8 +13,9 @@ namespace trainfare::model {
 
 // The presets that ship with the tool, sorted by name.
 std::span<const Architecture> ArchitecturePresets();
-// What else a preset is called, and checkpoints of its architecture, which may
-// have been trained for other lengths.
+// Checkpoints of their architectures that were trained for other lengths.
+std::vector<Architecture> CheckpointsOfOtherLengths();
+// What else a preset is called, and other checkpoints of its architecture.
 std::vector<std::string_view> AliasesOf(std::string_view preset);
 // By exact name or alias.
 std::optional<Architecture> TryFindArchitecture(std::string_view name);
@@ -24,7 +25,9 @@ std::optional<Architecture> TryFindArchitecture(std::string_view name);
 // to their points ("qwen3-17b" is not Qwen3 1.7B). nullptr where there is none,
 // or more than one.
 const Architecture* SpelledArchitecture(std::string_view name);
-// The same; throws InputError naming the nearest presets.
-const Architecture& FindArchitecture(std::string_view name);
+// The same; throws InputError naming the nearest presets, and what else may be
+// given (", or its file").
+const Architecture& FindArchitecture(std::string_view name,
+                                     std::string_view or_else = "");
 
 }  // namespace trainfare::model

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -40,6 +41,19 @@ void RequireReplaceable(const std::string& path) {
       "{}: cannot be written: expected a regular file or none{}",
       path,
       S_ISLNK(there.st_mode) ? ", got a link; name its target" : ""));
+}
+
+void RequireWritable(const std::string& path) {
+  const std::filesystem::path folder =
+      std::filesystem::path(path).parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
+    RefuseUnwritten(path, errno);
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    RefuseUnwritten(path, EISDIR);
+  }
+  RequireReplaceable(path);
 }
 
 WholeFile::WholeFile(std::string path)

@@ -11,6 +11,9 @@ namespace trainfare::hardware {
 // regular file has the name.
 void RequireReplaceable(const std::string& path);
 
+// The same, and where the folder is not there or may not be written to.
+void RequireWritable(const std::string& path);
+
 // Written beside its place under a name that nobody can foretell, in a file
 // that was not there before, and renamed once all of it is on the disk: a
 // reader sees the old file or the new one; a device, a pipe or a link is

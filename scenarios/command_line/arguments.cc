@@ -101,13 +101,13 @@ std::filesystem::path WholeName(const std::string& file) {
   return error ? std::filesystem::path(file) : whole;
 }
 
+}  // namespace
+
 bool IsSameFile(const std::string& a, const std::string& b) {
   std::error_code error;
   return std::filesystem::equivalent(a, b, error) ||
          WholeName(a) == WholeName(b);
 }
-
-}  // namespace
 
 // CLI11 takes what is beyond 64 bits for the largest number there is. What a
 // flag's number may be at most its command knows.

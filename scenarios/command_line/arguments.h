@@ -56,6 +56,8 @@ void Exclude(CLI::App& app,
              const std::vector<std::string>& others);
 // Whether what the option is given is a file to write.
 bool WritesFile(const CLI::Option& option);
+// Whether two names are of one file, also of one that is not there yet.
+bool IsSameFile(const std::string& a, const std::string& b);
 // Of files that are read together, where what is in one twice would count
 // twice, or written together. Throws UsageError.
 void RequireEachOnce(const std::string& option,

@@ -64,6 +64,20 @@ std::vector<std::string> FilesOf(const std::string& value) {
   return files;
 }
 
+// Throws UsageError where `other` writes the file, too.
+void RequireApart(const CLI::Option& output,
+                  const std::string& file,
+                  const CLI::Option& other) {
+  for (const std::string& written : other.results()) {
+    if (!IsSameFile(written, file)) continue;
+    throw UsageError(
+        fmt::format("{} {}: expected a file of its own, {} writes this one",
+                    output.get_name(),
+                    file,
+                    other.get_name()));
+  }
+}
+
 // Throws UsageError where a file that would be written is one that is read, or
 // would be written twice.
 void RequireOutputsApart(const CLI::App& command) {
@@ -88,6 +102,8 @@ void RequireOutputsApart(const CLI::App& command) {
     for (const std::string& file : output->results()) {
       for (const CLI::Option* input : command.get_options()) {
         if (IsInput(*input)) refuse_same(*output, file, *input);
+        if (input == output) break;
+        if (WritesFile(*input)) RequireApart(*output, file, *input);
       }
     }
   }

@@ -36,10 +36,11 @@ Command AddPrices(CLI::App& app, CommonOptions& common) {
   common.AddTo(*import);
   return [flags, &common, import] {
     if (!*import) return -1;
+    const hardware::ImportedPrices imported =
+        ReadCatalog(flags->file, flags->cloud, flags->date);
     const auto import_to = [&](const std::string& output) {
       return [&, output](const Origin& origin) {
-        return ImportPrices(
-            flags->file, flags->cloud, flags->date, output, origin);
+        return ImportPrices(flags->file, imported, output, origin);
       };
     };
     return Show(common, *import, import_to(flags->output), import_to(""));

@@ -174,6 +174,15 @@ void RequireBeside(const Setting& setting, const CLI::Option& option) {
   if (!setting.of_folder || (!is_file && !sets_key)) return;
   for (const std::string& text : setting.values) {
     std::string value = sets_key ? text.substr(text.find('=') + 1) : text;
+    // In quotes a path may stand in escapes: "\x2e\x2e".
+    if (sets_key && value.find_first_of("\"'") == 0) {
+      throw InputError(
+          fmt::format("--{}: expected a value without quotes in "
+                      "{}, got {}",
+                      setting.option,
+                      kProjectFile,
+                      value));
+    }
     const bool of_model = sets_key ? text.starts_with("model=")
                                    : type.find("FOLDER") != std::string::npos;
     std::error_code ignored;

@@ -115,7 +115,7 @@ NamedModel ReadAskedModel(const std::string& model) {
     return ReadNamedModel(model);
   } catch (const InputError& error) {
     // A file's place says more.
-    if (ConfigNamed(model)) throw;
+    if (ConfigAsked(model)) throw;
     throw InputError(fmt::format("--model: {}", error.what()));
   }
 }

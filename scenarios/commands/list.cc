@@ -138,7 +138,15 @@ Table Models() {
                    {"longest", "positions", Align::kRight, 1},
                    {"parameters", "parameters", Align::kRight},
                    {"also named", "aliases", Align::kLeft, 7}};
-  for (const model::Architecture& a : model::ArchitecturePresets()) {
+  const auto presets = model::ArchitecturePresets();
+  std::vector<model::Architecture> all(presets.begin(), presets.end());
+  for (model::Architecture& other : model::CheckpointsOfOtherLengths()) {
+    all.push_back(std::move(other));
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.name < b.name;
+  });
+  for (const model::Architecture& a : all) {
     const auto longest = a.max_sequence_length();
     const auto aliases = model::AliasesOf(a.name);
     table.Add(
@@ -314,6 +322,18 @@ void KeepRowsWith(const std::vector<std::string>& words, Table& table) {
   });
 }
 
+// The row of a model that is spelled as no cell is ("meta-llama/Llama-3.1-8B").
+void KeepModelSpelled(const std::vector<std::string>& words, Table& table) {
+  if (words.size() != 1) return;
+  const model::Architecture* spelled =
+      model::SpelledArchitecture(words.front());
+  if (spelled == nullptr) return;
+  table = Models();
+  std::erase_if(table.rows, [&](const std::vector<Cell>& row) {
+    return row.front().text != spelled->name;
+  });
+}
+
 // On however narrow a terminal.
 void KeepColumn(std::string_view key, Table& table) {
   for (Column& column : table.columns) {
@@ -404,6 +424,9 @@ Report List(Listing what,
   report.tables.push_back(TableOf(what, left_out_fits));
   report.warnings = NotesOf(left_out_fits, Caution::kFitUnreadable);
   KeepRowsWith(words, report.tables.front());
+  if (report.tables.front().rows.empty() && what == Listing::kModels) {
+    KeepModelSpelled(words, report.tables.front());
+  }
   // What was asked for may be another name of the row that is left.
   if (!words.empty()) KeepColumn("aliases", report.tables.front());
   if (what == Listing::kKeys) HideIfAlike("of", report.tables.front());
@@ -435,19 +458,25 @@ Report List(Listing what,
   return report;
 }
 
-Report ImportPrices(const std::string& file,
-                    const std::string& cloud,
-                    const std::string& date,
-                    const std::string& output,
-                    const Origin& origin) {
+hardware::ImportedPrices ReadCatalog(const std::string& file,
+                                     const std::string& cloud,
+                                     const std::string& date) {
   if (!hardware::IsDate(date)) {
     throw model::InputError(fmt::format(
         "--date: expected a day such as 2026-05-20, got \"{}\"", date));
   }
-  RequireOurs("--output", output, "prices", IsPriceFile);
-  const hardware::ImportedPrices imported =
+  hardware::ImportedPrices imported =
       hardware::ImportSkyPilotCatalog(file, cloud, date);
   if (imported.used == 0) RefuseUnused(file, imported);
+  return imported;
+}
+
+Report ImportPrices(const std::string& file,
+                    const hardware::ImportedPrices& imported,
+                    const std::string& output,
+                    const Origin& origin) {
+  RequireOurs("--output", output, "prices", IsPriceFile);
+  const std::string& cloud = imported.prices.cloud;
   if (!output.empty()) WriteFile(output, hardware::ToYaml(imported.prices));
 
   Report report;
@@ -486,7 +515,7 @@ Report ImportPrices(const std::string& file,
   Json json = ResultHead("trainfare.price_import/1", origin);
   json["file"] = file;
   json["cloud"] = cloud;
-  json["date"] = date;
+  json["date"] = imported.prices.date;
   json["rows"] = imported.rows;
   json["used"] = imported.used;
   json["dropped"] = dropped.is_null() ? Json::array() : dropped;

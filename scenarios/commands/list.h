@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/catalog/price.h"
 #include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"
 
@@ -29,11 +30,15 @@ Report List(Listing what,
             const std::vector<std::string>& words = {},
             const Origin& origin = {});
 
-// trainfare prices import: a SkyPilot catalog into a file of prices; says what
-// was used and what was dropped and why. An empty `output` writes nothing.
+// trainfare prices import: a SkyPilot catalog, read once, since it may be a
+// pipe. Throws InputError, also where nothing in it is a price.
+hardware::ImportedPrices ReadCatalog(const std::string& file,
+                                     const std::string& cloud,
+                                     const std::string& date);
+// Into a file of prices; says what was used and what was dropped and why. An
+// empty `output` writes nothing.
 Report ImportPrices(const std::string& file,
-                    const std::string& cloud,
-                    const std::string& date,
+                    const hardware::ImportedPrices& imported,
                     const std::string& output,
                     const Origin& origin = {});
 

@@ -21,16 +21,21 @@ std::optional<std::string> ConfigNamed(const std::string& name,
   return std::nullopt;
 }
 
-NamedModel ReadNamedModel(const std::string& name) {
-  NamedModel model{name, ConfigNamed(name), {}};
+std::optional<std::string> ConfigAsked(const std::string& name) {
+  if (const auto config = ConfigNamed(name)) return config;
   std::error_code ignored;
   // A pipe has no name that tells what is in it: "/dev/fd/63".
-  if (!model.config && model::SpelledArchitecture(name) == nullptr &&
+  if (model::SpelledArchitecture(name) == nullptr &&
       fs::exists(name, ignored)) {
-    model.config = name;
+    return name;
   }
+  return std::nullopt;
+}
+
+NamedModel ReadNamedModel(const std::string& name) {
+  NamedModel model{name, ConfigAsked(name), {}};
   model.architecture = model.config ? hardware::ReadModelConfig(*model.config)
-                                    : model::FindArchitecture(name);
+                                    : model::FindArchitecture(name, kOrConfig);
   return model;
 }
 

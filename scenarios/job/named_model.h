@@ -10,6 +10,10 @@
 
 namespace trainfare::scenarios {
 
+// What may stand in the place of a name that no preset has.
+inline constexpr const char* kOrConfig =
+    ", or give its config.json or the folder of it";
+
 struct NamedModel {
   std::string name;                   // as people wrote it
   std::optional<std::string> config;  // the file that was read, if it was one
@@ -22,8 +26,10 @@ struct NamedModel {
 std::optional<std::string> ConfigNamed(const std::string& name,
                                        const std::string& folder = "");
 
-// Of somebody at the command line, whose file may also be a pipe. Throws
-// InputError where there is no such model.
+// The same of somebody at the command line, whose file may also be a pipe.
+std::optional<std::string> ConfigAsked(const std::string& name);
+
+// What that names. Throws InputError where there is no such model.
 NamedModel ReadNamedModel(const std::string& name);
 
 }  // namespace trainfare::scenarios

@@ -57,7 +57,8 @@ model::Architecture ReadArchitecture(const Reader& root) {
       if (root.IsSet("model")) return ReadNamedModel(name).architecture;
       const std::string folder = fs::path(root.file()).parent_path().string();
       const auto config = ConfigNamed(name, folder);
-      return config ? ReadConfig(root, *config) : model::FindArchitecture(name);
+      return config ? ReadConfig(root, *config)
+                    : model::FindArchitecture(name, kOrConfig);
     });
   }
   const Reader dims = root.Map("model");

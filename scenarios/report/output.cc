@@ -188,6 +188,7 @@ void RequireOurs(std::string_view flag,
 
 void RequireOurExports(const OutputOptions& options) {
   for (const std::string& file : options.exports) {
+    hardware::RequireWritable(file);
     const auto require = [&](const IsOurs& is_ours) {
       RequireOurs("--export", file, kAnswer, is_ours);
     };

@@ -628,6 +628,12 @@ class BadInput(Case):
                          "given several times", *ask, "twice.json", "--export", name,
                          cwd=self.folder)
         self.assertFalse(os.path.exists(self.path("twice.json")))
+        # Before the question is answered.
+        os.makedirs(self.path("folder.json"))
+        for target, why in (("none/a.json", "No such file or directory"),
+                            ("folder.json", "Is a directory")):
+            self.refused(1, f"{target}: cannot be written: {why}",
+                         *ask, self.path(target))
         rows = self.path("rows.csv")
         table = TABLE_HEADER + table_row()
         reads = "expected a file of its own, FILE reads this one"
@@ -1718,8 +1724,15 @@ class Recommend(Case):
             "GpuInfo,Price,SpotPrice,Region\n"
             "gpu_1x_a10,A10,1,30,200,,0.01,,us-east-1\n"))  # fmt: skip
         prices = self.path("lambda.yaml")
-        self.good("prices", "import", catalog, "--cloud", "lambda",
-                  "--date", "2026-11-20", "--output", prices)  # fmt: skip
+        # Of a pipe, which is read once.
+        with open(catalog, encoding="utf-8") as file:
+            self.good("prices", "import", "/dev/stdin", "--cloud", "lambda",
+                      "--date", "2026-11-20", "--output", prices,
+                      input=file.read())  # fmt: skip
+        both = self.path("both.json")
+        self.refused(2, "--export both.json: expected a file of its own, --output "
+                     "writes this one", "prices", "import", catalog, "--cloud", "lambda",
+                     "--date", "2026-11-20", "--output", both, "--export", both)
         asked = ("emotion_bert_base", "--prices", prices)
         result = self.run_it("recommend", *asked, "--format", "json")
         self.assertNotIn("days old", result.stderr)

@@ -189,6 +189,8 @@ PRESETS = {
                           config=t.MixtralConfig, num_local_experts=8),
     "mixtral-8x22b": llama(56, 6144, 48, 8, 16384, 32000,
                            config=t.MixtralConfig, num_local_experts=8),
+    "mixtral-8x22b-v0.3": llama(56, 6144, 48, 8, 16384, 32768,
+                                config=t.MixtralConfig, num_local_experts=8),
     "qwen1.5-0.5b": qwen2(24, 1024, 16, 16, 2816, 151936, tied=True),
     "qwen1.5-1.8b": qwen2(24, 2048, 16, 16, 5504, 151936),
     "qwen1.5-4b": qwen2(40, 2560, 20, 20, 6912, 151936),

@@ -101,8 +101,9 @@ TEST_CASE("imported prices are counted and written") {
       "Price,SpotPrice,Region\n"
       "gpu_1x_a10,A10,1,30,200,,0.75,,us-east-1\n"
       "gpu_1x_a10,A10,1,30,200,,0,,us-west-1\n");
-  const Report report =
-      ImportPrices(csv, "lambda", "2026-05-07", folder.Path("lambda.yaml"));
+  const Report report = ImportPrices(csv,
+                                     ReadCatalog(csv, "lambda", "2026-05-07"),
+                                     folder.Path("lambda.yaml"));
   const auto json = nlohmann::json::parse(report.json);
   CHECK(json.at("rows") == 2);
   CHECK(json.at("used") == 1);
