@@ -15,7 +15,7 @@ namespace trainfare::calibrate {
 
 // As Calibrate(), of this machine.
 CalibrateResult CalibrateHere(const CalibrationTarget& target,
-                              const std::string& trainer,
+                              const std::string& trainer_program,
                               const CalibrateOptions& options,
                               const std::string& fit_path,
                               std::ostream& log);

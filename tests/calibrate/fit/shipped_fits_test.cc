@@ -1,0 +1,203 @@
+// The fits that ship, against the model and the measurements as they are.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibrate/fit/device_fit.h"
+#include "calibrate/fit/fit.h"
+#include "calibrate/fit/fit_file.h"
+#include "calibrate/fit/joined_devices.h"
+#include "calibrate/fit/own_figures.h"
+#include "calibrate/fit/rank_step.h"
+#include "calibrate/fit/step_model.h"
+#include "calibrate/records/engine_profile.h"
+#include "calibrate/records/import/observation_files.h"
+#include "calibrate/records/import/observations.h"
+#include "calibrate/records/import/published_reader.h"
+#include "calibrate/records/import/published_records.h"
+#include "calibrate/records/import/table.h"
+#include "hardware/models/device_models.h"
+#include "model/kernels.h"
+#include "model/units.h"
+#include "tests/shared_data.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kFits = fs::path(TRAINFARE_ROOT) / "calibrate" / "fits";
+
+// What the model that ships makes of a step by a fit's values; of several
+// devices by its shares of their links, too.
+model::Seconds<> ModelledBy(const Fit& fit,
+                            const hardware::Device& device,
+                            const Step& measured) {
+  const Observation& row = measured.observation;
+  const model::Workload workload = OnDevices(row.workload, row.device_count);
+  const std::vector<double> values = fit.Values();
+  const auto step =
+      hardware::EstimateStep<double>(device,
+                                     workload,
+                                     model::ExpandKernels(workload),
+                                     std::span<const double>(values));
+  if (!measured.joined) return PartOf(step, row.quantity);
+  return StepOverRanks(workload,
+                       step,
+                       DatasheetRanks(*measured.joined,
+                                      NumbersOf(device.kind, fit.joined)))
+      .total();
+}
+
+struct Sources {
+  std::vector<Observation> observations;
+  std::vector<EngineProfile> profiles;
+};
+
+// Runs of our own, which lie beside the tests.
+void AddOwnRuns(Sources& sources) {
+  const fs::path folder = TRAINFARE_ROOT "/tests/measurements";
+  std::vector<std::string> files;
+  for (const char* name : {"h200_sxm/calibration.jsonl",
+                           "h200_sxm/unseen.jsonl",
+                           "h200_sxm/energy.jsonl",
+                           "h200_transformers.csv"}) {
+    files.push_back((folder / name).string());
+  }
+  for (Observation& o : ReadObservations(files).observations) {
+    if (o.label.find('/') != std::string::npos) {
+      o.label = fs::path(o.label).filename().string();
+    }
+    sources.observations.push_back(std::move(o));
+  }
+}
+
+// What GPUs' and NeuronCores' fits were made of; rows of tables by the file's
+// name.
+Sources SourcesOfFits() {
+  ObservationFiles published =
+      RecordsOf(LoadPublished(TRAINFARE_ROOT "/scenarios/published"));
+  Sources sources{std::move(published.observations),
+                  std::move(published.profiles)};
+  for (const char* file : {"nvidia_dle_training.csv",
+                           "lambda_deeplearning_benchmark.csv",
+                           "neusight_labels.csv",
+                           "deepspeed_bert.csv",
+                           "nvidia_dle_inference.csv",
+                           "aws_neuron.csv"}) {
+    for (Observation& o :
+         ReadTable((fs::path(SharedPath("measurements")) / file).string())
+             .observations) {
+      o.label = fs::path(o.label).filename().string();
+      sources.observations.push_back(std::move(o));
+    }
+  }
+  AddOwnRuns(sources);
+  return sources;
+}
+
+// The steps of a device by label and quantity; more rows than one have a label
+// where a table has a run in parts.
+using StepsOfDevice = std::map<std::pair<std::string, Quantity>, Step>;
+
+StepsOfDevice StepsOf(const hardware::Device& device, const Sources& sources) {
+  OwnFigures own = OfDevice(device, sources.observations, {}, sources.profiles);
+  StepsOfDevice steps;
+  for (Step& step : own.steps) {
+    const auto key =
+        std::pair(step.observation.label, step.observation.quantity);
+    steps.insert_or_assign(key, std::move(step));
+  }
+  for (const EngineProfile& profile : own.profiles) {
+    if (!profile.step) continue;
+    Observation of_profile;
+    of_profile.workload = profile.workload;
+    of_profile.measured = *profile.step;
+    steps.insert_or_assign(std::pair(profile.label, Quantity::kStep),
+                           Step{std::move(of_profile), std::nullopt});
+  }
+  return steps;
+}
+
+// A fit that another version of the model made would say so nowhere.
+TEST_CASE("shipped fits are of the model that ships" *
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("measurements"))) {
+  const Sources sources = SourcesOfFits();
+  int64_t compared = 0;
+  std::set<std::string> neuron;
+  for (const fs::path& path : fs::directory_iterator(kFits)) {
+    if (path.extension() != ".yaml") continue;
+    const Fit fit = LoadFit(path.string());
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(fit.device);
+    const bool of_neuron = device.kind == hardware::DeviceKind::kNeuron;
+    if (!of_neuron && device.kind != hardware::DeviceKind::kGpu) continue;
+    if (of_neuron) neuron.insert(device.name);
+    CAPTURE(fit.device);
+    const StepsOfDevice known = StepsOf(device, sources);
+    for (const FittedRun& run : fit.runs) {
+      CAPTURE(run.label);
+      const auto found = known.find({run.label, run.quantity});
+      REQUIRE(found != known.end());
+      const Observation& row = found->second.observation;
+      CHECK(Describe(row.workload) == run.workload);
+      CHECK(model::ToSeconds(row.measured) ==
+            doctest::Approx(model::ToSeconds(run.measured)));
+      CHECK(model::ToSeconds(ModelledBy(fit, device, found->second)) ==
+            doctest::Approx(model::ToSeconds(run.modelled)).epsilon(1e-6));
+      ++compared;
+    }
+  }
+  CHECK(compared > 400);
+  CHECK(neuron ==
+        std::set<std::string>{
+            "inferentia2", "inferentia2_core", "trainium1", "trainium1_core"});
+}
+
+// The refits tell how far the leverages may be trusted: not further than the
+// rows scatter anyway.
+TEST_CASE("rows left out by leverage are as their refits" *
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas("measurements"))) {
+  const fs::path folder = SharedPath("measurements");
+  FitOptions by_leverage;
+  by_leverage.name_runs = false;
+  FitOptions by_refits = by_leverage;
+  by_refits.largest_leverage = 0;
+  const std::vector<Observation> rows =
+      ReadTable((folder / "nvidia_dle_training.csv").string()).observations;
+  for (const char* name :
+       {"a100_sxm4_40gb", "v100_sxm2_16gb", "v100_sxm3_32gb"}) {
+    CAPTURE(name);
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(name);
+    const Fit fit = FitDevice(device, rows, by_leverage);
+    const Fit refits = FitDevice(device, rows, by_refits);
+    REQUIRE(fit.runs.size() == refits.runs.size());
+    double sum = 0;
+    for (size_t i = 0; i < fit.runs.size(); ++i) {
+      REQUIRE(fit.runs[i].left_out.has_value());
+      REQUIRE(refits.runs[i].left_out.has_value());
+      const double apart =
+          std::abs(std::log(*fit.runs[i].left_out / *refits.runs[i].left_out));
+      CHECK(apart < refits.residual_scatter);
+      sum += apart;
+    }
+    CHECK(sum / static_cast<double>(fit.runs.size()) <
+          0.1 * refits.residual_scatter);
+    CHECK(std::abs(fit.leave_one_out_error - refits.leave_one_out_error) <
+          0.1 * refits.residual_scatter);
+  }
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

@@ -1,0 +1,154 @@
+#include "calibrate/records/import/table_adapter.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "calibrate/records/import/table.h"
+#include "model/trainable.h"
+#include "model/workload.h"
+#include "tests/calibrate/records/import/table_rows.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using model::Fusion;
+
+// A row that says what no workload has costs that row alone.
+TEST_CASE("what nobody widens or copies so is not predicted") {
+  const auto reason = [](const std::string& model,
+                         const std::string& adapter,
+                         const std::string& stack) {
+    const Table table = ParseTable(
+        "device,model,seq_len,batch_per_device,grad_accum,precision,adapter,"
+        "framework,stack_notes,task,metric,value,notes\n"
+        "A100-SXM4-80GB," +
+            model + ",256,1,8," + adapter + " rank 8,HF PEFT," + stack +
+            ",finetune,step_s,1,q_proj\n",
+        "t.csv");
+    REQUIRE(table.unused.size() == 1);
+    return table.unused.begin()->first;
+  };
+  CHECK(reason("mixtral-8x7b", "int4,qlora", "int4 GPTQ base") ==
+        "not predicted: such a base widened by operations");
+  CHECK(reason("bert-large", "bf16,lora", "method LoRA (emb)") ==
+        "not predicted: such embeddings trained beside adapters");
+}
+
+// Qwen's script of one device trains without DeepSpeed, that of several with.
+TEST_CASE("masters of adapters are those of the program's script") {
+  const auto masters = [](const std::string& devices,
+                          const std::string& adapter,
+                          const std::string& precision) {
+    const Table table = ParseTable(
+        "source,device,n_devices,model,seq_len,batch_per_device,grad_accum,"
+        "recompute,precision,adapter,sharding,framework,stack_notes,task,"
+        "metric,value,notes\n"
+        "QwenLM/Qwen@2df8e8ac,A100-SXM4-80GB," +
+            devices + ",llama2-7b,256,1,8,full," + precision + "," + adapter +
+            " rank 64,none,HF Transformers + PEFT + DeepSpeed,x,finetune,"
+            "step_s,1,\n",
+        "t.csv");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.optimizer.masters;
+  };
+  CHECK(masters("1", "lora", "bf16") == model::Masters::kNone);
+  CHECK(masters("4", "lora", "bf16") == model::Masters::kApart);
+  CHECK(masters("1", "qlora", "int4") == model::Masters::kApart);
+}
+
+TEST_CASE("adapters of a program are its defaults where a row says nothing") {
+  const auto trainable = [](const std::string& adapter,
+                            const std::string& framework,
+                            const std::string& notes) {
+    const Table table = ParseDecoder(
+        "RTX 3090,2,llama2-7b,,,,,,,2048,4,1,8,,1,1,fsdp,full,bf16," + adapter +
+        ",," + framework + ",gradient checkpointing,finetune,step_s,10," +
+        notes + "\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.trainable;
+  };
+  const model::Trainable defaults = trainable("qlora", "fsdp_qlora (FSDP)", "");
+  CHECK(defaults.lora_rank == 64);
+  CHECK(defaults.base_bits == 4);
+  CHECK(defaults.lora.value);
+  CHECK(defaults.lora.feed_forward_out);
+  CHECK_FALSE(defaults.lora.output);
+  CHECK(defaults.adapters_as_units);
+  // What the row says goes first.
+  const model::Trainable said =
+      trainable("lora rank 8", "fsdp_qlora (FSDP)", "on q_proj");
+  CHECK(said.lora_rank == 8);
+  CHECK(said.base_bits == 0);
+  CHECK(said.lora.query);
+  CHECK_FALSE(said.lora.value);
+  CHECK_FALSE(trainable("lora rank 8", "HF PEFT", "q_proj").adapters_as_units);
+  CHECK_FALSE(said.embeddings_beside_adapters);
+  CHECK(trainable("lora rank 8", "HF PEFT; method LoRA (emb)", "q_proj")
+            .embeddings_beside_adapters);
+  // GPTQ's base is widened by operations where no kernels are named.
+  CHECK_FALSE(defaults.base_by_operations);
+  CHECK(trainable("qlora rank 8", "HF PEFT; int4 GPTQ base", "q_proj")
+            .base_by_operations);
+}
+
+TEST_CASE("a program is known by a row's source, too") {
+  const auto parsed = [](const std::string& source, const std::string& stack) {
+    return ParseTable(
+        "source,device,n_devices,model,seq_len,micro_batch,grad_accum,adapter,"
+        "precision,framework,stack_notes,task,metric,value\n" +
+            source + ",A100-SXM4-80GB,1,llama2-7b,2048,1,8,lora rank 64,bf16," +
+            "HF PEFT," + stack + ",finetune,step_s,5\n",
+        "d.csv");
+  };
+  const Table known = parsed("QwenLM/Qwen@2df8e8ac", "method LoRA");
+  REQUIRE(known.observations.size() == 1);
+  const model::Workload& w = known.observations[0].workload;
+  CHECK(w.trainable.lora == model::LoraMatricesOf(w.architecture));
+  const auto reason = [&](const std::string& source, const std::string& stack) {
+    const Table table = parsed(source, stack);
+    REQUIRE(table.unused.size() == 1);
+    return table.unused.begin()->first;
+  };
+  CHECK(reason("someone", "method LoRA") ==
+        "the adapters' matrices are not stated");
+  CHECK(reason("QwenLM/Qwen@2df8e8ac", "method DoRA") == "not predicted: DoRA");
+}
+
+// Submissions to MLPerf whose notes are empty: the benchmark says the adapters,
+// the base in 8 bits and what is computed again.
+TEST_CASE("a source says what the notes do not") {
+  const std::string header =
+      "source,source_file,device,n_devices,model,seq_len,batch_per_device,"
+      "grad_accum,global_batch,dp,tp,recompute,adapter,lora_rank,precision,"
+      "framework,stack_notes,task,metric,value\n";
+  const auto read = [&](std::string_view source, std::string_view layout) {
+    return ParseTable(
+        header +
+            fmt::format("{},X/results/y/llama2_70b_lora,B200-SXM-180GB,16,"
+                        "llama-2-70b,8192,1,{},lora,16,fp8,PyTorch,,finetune,"
+                        "step_ms,1519.8\n",
+                        source,
+                        layout),
+        "t.csv");
+  };
+  constexpr std::string_view kSubmission = "mlcommons/training_results_v5.0@0f";
+  const Table table = read(kSubmission, "1,16,16,1,");
+  REQUIRE(table.observations.size() == 1);
+  const model::Workload& w = table.observations[0].workload;
+  CHECK(w.stack.fusion == Fusion::kLightSeq);
+  CHECK(w.trainable.lora.output);
+  CHECK_FALSE(w.trainable.lora.feed_forward_in);
+  CHECK(w.trainable.base_bits == 8);
+  CHECK(w.gradient_checkpointing);
+  CHECK(w.checkpointed_blocks == 21);
+  CHECK(read("another", "1,16,16,1,").observations.empty());
+  // 16 devices, 8 sequences: some devices share a model.
+  CHECK(read(kSubmission, "1,8,,,")
+            .unused.contains("how its devices share the model is not stated"));
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

@@ -1,0 +1,184 @@
+#include "calibrate/records/import/table_parallel.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "calibrate/records/import/table.h"
+#include "model/workload.h"
+#include "tests/calibrate/records/import/table_rows.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+TEST_CASE("a row says what waits in the host's memory") {
+  const auto row = [](std::string_view stack) {
+    return fmt::format(
+        "A100-SXM4-80GB,2,mistral-7b,4096,32,32,8,14336,32000,4096,4,1,,,1,1,"
+        "fsdp,full,bf16,,,HF Trainer,{},finetune,tokens_per_s,3300,n\n",
+        stack);
+  };
+  const auto parallel = [&](std::string_view stack) {
+    const Table table = ParseDecoder(row(stack));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.parallel;
+  };
+  CHECK(parallel("packed").offload == model::Offload::kNone);
+  const model::Parallel parameters =
+      parallel("FSDP full shard; CPU offload of parameters");
+  CHECK(parameters.offload == model::Offload::kParameters);
+  CHECK_FALSE(parameters.offload_activations);
+  CHECK(parallel("CPU offload of parameters and activations")
+            .offload_activations);
+  const model::Parallel activations = parallel(
+      "cumulative: Activation "
+      "Offloading");
+  CHECK(activations.offload == model::Offload::kNone);
+  CHECK(activations.offload_activations);
+  CHECK(ReasonOfDecoder(row("Unsloth: with offload")) ==
+        "not predicted: what is offloaded is not stated");
+}
+
+TEST_CASE("ranks that share the state of a decoder say how") {
+  const std::string model =
+      "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,";
+  const std::string rest = ",none,bf16,none,,PyTorch,,pretrain,step_s,1,\n";
+  for (const auto& expected :
+       {std::pair{"none", model::Shard::kNone},
+        std::pair{"zero1", model::Shard::kZero1},
+        std::pair{"zero3", model::Shard::kZero3},
+        std::pair{"fsdp full_shard", model::Shard::kFsdp}}) {
+    const std::string word = expected.first;
+    const model::Shard shard = expected.second;
+    CAPTURE(word);
+    const Table table = ParseDecoder(model + word + rest);
+    REQUIRE(table.observations.size() == 1);
+    const Observation& o = table.observations[0];
+    CHECK(o.device_count == 8);
+    CHECK(o.workload.parallel.shard == shard);
+    CHECK(o.workload.parallel.data == (shard == model::Shard::kNone ? 0 : 8));
+  }
+  CHECK(ReasonOfDecoder(model + "hybrid" + rest.substr(0, rest.size() - 1)) ==
+        "not predicted: hybrid over ranks");
+  CHECK(ReasonOfDecoder(model + rest.substr(0, rest.size() - 1)) ==
+        "how its devices share the model is not stated");
+}
+
+TEST_CASE("what of a decoder's row is not predicted says so") {
+  const std::string model = "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,";
+  CHECK(ReasonOfDecoder(model +
+                        "2,1,none,none,bf16,none,,PyTorch,,pretrain,step_s,1,"
+                        "") == "not predicted: tensor parallel");
+  CHECK(ReasonOfDecoder(
+            model + "1,1,none,selective,bf16,none,,PyTorch,,pretrain,"
+                    "step_s,1,") == "not predicted: recomputation selective");
+  CHECK(ReasonOfDecoder(model +
+                        "1,1,none,none,nvfp4,none,,PyTorch,,pretrain,step_s,"
+                        "1,") == "not predicted: precision nvfp4");
+  CHECK(ReasonOfDecoder(model +
+                        "1,1,none,none,bf16,ia3,,PyTorch,,pretrain,step_s,1,"
+                        "") == "not predicted: adapters ia3");
+  CHECK(ReasonOfDecoder(
+            model + "1,1,none,none,bf16,lora rank 8,,PyTorch,,finetune,"
+                    "step_s,1,") == "the adapters' matrices are not stated");
+  CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,PyTorch,,finetune,"
+                                "tflops_per_device,100,")
+            .starts_with("metric tflops_per_device: a rate in FLOPs"));
+  CHECK(ReasonOfDecoder(model +
+                        "1,1,none,none,bf16,none,,PyTorch,,finetune,step_s,1,"
+                        "samples are shorter") ==
+        "samples of unequal length: real length not known");
+}
+
+TEST_CASE("a batch that its replicas do not divide is another reason") {
+  CHECK(
+      ReasonOfDecoder("A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,,13,8,1,1,none,"
+                      "none,bf16,none,,PyTorch,,pretrain,step_s,1,") ==
+      "the global batch does not divide over its replicas");
+}
+
+TEST_CASE("a split is said before a model that is not known") {
+  CHECK(ReasonOfDecoder("A100-SXM4-80GB,8,nobody's,,,,,,,4096,1,1,8,1,8,1,none,"
+                        "none,bf16,none,,PyTorch,,pretrain,step_s,1,") ==
+        "not predicted: tensor parallel");
+}
+
+TEST_CASE("updates that ranks divide though nothing is sharded") {
+  const auto shard = [](const std::string& sharding, const std::string& words) {
+    const Table table = ParseDecoder(
+        "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1," + sharding +
+        ",none,bf16,none,,PyTorch," + words + ",pretrain,step_s,1,\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.parallel.shard;
+  };
+  CHECK(shard("none", "distributed Muon") == model::Shard::kZero1);
+  CHECK(shard("fsdp", "distributed Muon") == model::Shard::kFsdp);
+  CHECK(shard("none", "Muon") == model::Shard::kNone);
+  CHECK(shard("fsdp", "Adafactor") == model::Shard::kFsdp);
+}
+
+TEST_CASE("ranks that share state may sum gradients in 16 bits") {
+  const auto compression = [](const std::string& sharding,
+                              const std::string& words) {
+    const Table table = ParseDecoder(
+        "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1," + sharding +
+        ",none,bf16,none,,PyTorch," + words + ",pretrain,step_s,1,\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.compression.kind;
+  };
+  using model::CompressionKind;
+  CHECK(compression("fsdp", "mixed precision PURE") == CompressionKind::kHalf);
+  CHECK(compression("fsdp", "mixed precision DEFAULT") ==
+        CompressionKind::kNone);
+  CHECK(compression("none", "mixed precision PURE") == CompressionKind::kNone);
+}
+
+TEST_CASE("devices that share a model in words are not replicas") {
+  const auto row = [](std::string_view dp, std::string_view stack) {
+    return fmt::format(
+        "A100-SXM4-80GB,8,llama-2-7b,2048,1,{},8,\"{}\",fsdp,bf16,torchtitan,"
+        "tokens_per_s,9000,pretrain",
+        dp,
+        stack);
+  };
+  const auto reason = [&](std::string_view dp, std::string_view stack) {
+    const Table table = ParseTable(
+        "device,n_devices,model,seq_len,micro_batch,dp,global_batch,"
+        "stack_notes,sharding,precision,framework,metric,value,task\n" +
+            row(dp, stack) + "\n",
+        "t.csv");
+    return table.unused.empty() ? std::string("used")
+                                : table.unused.begin()->first;
+  };
+  CHECK(reason("8", "") == "used");
+  CHECK(reason("2", "") == "how its devices share the model is not stated");
+  for (const char* split : {"TP=2",
+                            "pp 4",
+                            "CP8",
+                            "tp_size=4",
+                            "tp-4",
+                            "tensor-parallel",
+                            "context parallel 4"}) {
+    CAPTURE(split);
+    CHECK(reason("8", split) == "tensor or pipeline parallel");
+  }
+  for (const char* whole : {"TP=1; no tensor parallel",
+                            "tensor parallel 1; pipeline parallel size 1",
+                            "no tensor or pipeline parallelism",
+                            "tensor parallelism: none",
+                            "python cp310",
+                            "see pp 12-14",
+                            "tensor parallel (1)",
+                            "no activation or CPU offload",
+                            "CPU offloading: off",
+                            "without LoRA or DoRA"}) {
+    CAPTURE(whole);
+    CHECK(reason("8", whole) == "used");
+  }
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate
