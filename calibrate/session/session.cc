@@ -1,14 +1,11 @@
 #include "calibrate/session/session.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <ostream>
-#include <system_error>
 #include <utility>
 
 #include "calibrate/records/files.h"
@@ -25,7 +22,6 @@
 #include "calibrate/session/several_ranks.h"
 #include "calibrate/session/trainer_process.h"
 #include "hardware/files/unit_text.h"
-#include "hardware/files/unwritten.h"
 #include "hardware/files/whole_file.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
@@ -134,14 +130,9 @@ double Resume(Measurements finished, SessionRuns& runs, ProgressLog& progress) {
 
 }  // namespace
 
-void RequireWritable(const std::string& path) {
+void RequireFitWritable(const std::string& path) {
   internal::MakeFolderOf(path);
-  const fs::path folder = fs::path(path).parent_path();
-  const char* where = folder.empty() ? "." : folder.c_str();
-  std::error_code ignored;
-  if (::access(where, W_OK) != 0) hardware::RefuseUnwritten(path, errno);
-  if (fs::is_directory(path, ignored)) hardware::RefuseUnwritten(path, EISDIR);
-  hardware::RequireReplaceable(path);
+  hardware::RequireWritable(path);
   // Its records and its lock have the name without the ending, so that two fits
   // must not differ in that alone.
   if (fs::path(path).extension() != ".yaml") {
@@ -161,7 +152,7 @@ CalibrateResult CalibrateHere(const CalibrationTarget& target,
   const SessionFiles files(fit_path);
   SessionRuns runs;
   internal::OneRank one_rank(device, options, runs, progress);
-  RequireWritable(files.fit());
+  RequireFitWritable(files.fit());
   const internal::OutputLock lock(files.fit());
   // Before the trainer starts: a signal must never leave it behind.
   const internal::SignalGuard signals;

@@ -21,6 +21,6 @@ CalibrateResult CalibrateHere(const CalibrationTarget& target,
                               std::ostream& log);
 
 // Before minutes are spent on what could not be kept. Throws InputError.
-void RequireWritable(const std::string& path);
+void RequireFitWritable(const std::string& path);
 
 }  // namespace trainfare::calibrate

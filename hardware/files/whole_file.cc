@@ -30,8 +30,6 @@ mode_t Permissions() {
   return 0666 & ~static_cast<mode_t>(mask);
 }
 
-}  // namespace
-
 void RequireReplaceable(const std::string& path) {
   // A rename would put a file in the place of a device, a pipe or a link, such
   // as /dev/stdout.
@@ -42,6 +40,8 @@ void RequireReplaceable(const std::string& path) {
       path,
       S_ISLNK(there.st_mode) ? ", got a link; name its target" : ""));
 }
+
+}  // namespace
 
 void RequireWritable(const std::string& path) {
   const std::filesystem::path folder =

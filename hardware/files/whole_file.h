@@ -8,10 +8,8 @@
 namespace trainfare::hardware {
 
 // Throws InputError "path: cannot be written: .." where something else than a
-// regular file has the name.
-void RequireReplaceable(const std::string& path);
-
-// The same, and where the folder is not there or may not be written to.
+// regular file has the name, and where the folder is not there or may not be
+// written to.
 void RequireWritable(const std::string& path);
 
 // Written beside its place under a name that nobody can foretell, in a file

@@ -147,7 +147,7 @@ TEST_CASE("an export of ours may be replaced, and no other file") {
 
   const std::string record =
       R"({"schema": "trainfare.measurement/1", "kind": "step"})";
-  for (const auto& [name, text] : {
+  for (const auto& of_others : {
            std::pair{"c.json", R"({"schema": "x", "a": "trainfare.x"})" + json},
            std::pair{"c.json", record},
            std::pair{"c.json", trace},
@@ -163,6 +163,8 @@ TEST_CASE("an export of ours may be replaced, and no other file") {
            std::pair{"c.md", std::string("| step |\n| ---: |\n| 1 s |\n")},
            std::pair{"c.md", "My notes\n\n" + markdown},
        }) {
+    const char* name = of_others.first;
+    const std::string text = of_others.second;
     CAPTURE(text.substr(0, 200));
     CHECK_THROWS_AS(require(name, text), model::InputError);
     CHECK(Contents(folder.Path(name)) == text);
