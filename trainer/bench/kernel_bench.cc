@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "trainer/bench/kernel_operations.h"
+#include "trainer/bench/programs/program.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_activity.h"
 #include "trainer/device/device_clock.h"

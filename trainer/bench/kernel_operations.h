@@ -3,12 +3,12 @@
 // The operations of a step, one by one, as the trainer runs them.
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "model/optimizer_kernels.h"
 #include "model/workload.h"
+#include "trainer/bench/programs/program.h"
 #include "trainer/record/operation.h"
 #include "trainer/runtime/aten.h"
 
@@ -22,15 +22,6 @@ std::vector<Operation> OperationsOf(
     const model::Workload& workload,
     std::vector<std::string>* left_out,
     model::FusedAccess access = model::FusedAccess::kAllTensors);
-
-// Runs an operation once and returns what it made; `call` counts up.
-using Program = std::function<at::Tensor(int64_t call)>;
-
-// Weights and results change places from call to call through this much memory,
-// as those of a step do, so that they do not come from a cache by repetition.
-inline constexpr int64_t kRotatedBytes = 256 << 20;
-// How many tensors like this one that is; 1 to 128, 1 of none.
-size_t RotationCount(const at::Tensor& tensor);
 
 // An operation on random operands of its own. Throws InputError where the
 // trainer cannot run it on the device.
