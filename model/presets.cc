@@ -269,8 +269,12 @@ std::optional<Architecture> TryFindArchitecture(std::string_view name) {
   return std::nullopt;
 }
 
-const Architecture& FindArchitecture(std::string_view name,
-                                     std::string_view or_else) {
+const Architecture& FindArchitecture(std::string_view name) {
+  return FindArchitectureOr(name, "");
+}
+
+const Architecture& FindArchitectureOr(std::string_view name,
+                                       std::string_view or_else) {
   if (const Architecture* found = SpelledArchitecture(name)) return *found;
   std::vector<std::string_view> names;
   for (const Named& known : AllNames()) names.push_back(known.name);

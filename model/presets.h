@@ -25,9 +25,10 @@ std::optional<Architecture> TryFindArchitecture(std::string_view name);
 // to their points ("qwen3-17b" is not Qwen3 1.7B). nullptr where there is none,
 // or more than one.
 const Architecture* SpelledArchitecture(std::string_view name);
-// The same; throws InputError naming the nearest presets, and what else may be
-// given (", or its file").
-const Architecture& FindArchitecture(std::string_view name,
-                                     std::string_view or_else = "");
+// The same; throws InputError naming the nearest presets.
+const Architecture& FindArchitecture(std::string_view name);
+// The same, where something else may be given, too: ", or its file".
+const Architecture& FindArchitectureOr(std::string_view name,
+                                       std::string_view or_else);
 
 }  // namespace trainfare::model

@@ -34,8 +34,9 @@ std::optional<std::string> ConfigAsked(const std::string& name) {
 
 NamedModel ReadNamedModel(const std::string& name) {
   NamedModel model{name, ConfigAsked(name), {}};
-  model.architecture = model.config ? hardware::ReadModelConfig(*model.config)
-                                    : model::FindArchitecture(name, kOrConfig);
+  model.architecture = model.config
+                           ? hardware::ReadModelConfig(*model.config)
+                           : model::FindArchitectureOr(name, kOrConfig);
   return model;
 }
 

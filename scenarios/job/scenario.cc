@@ -58,7 +58,7 @@ model::Architecture ReadArchitecture(const Reader& root) {
       const std::string folder = fs::path(root.file()).parent_path().string();
       const auto config = ConfigNamed(name, folder);
       return config ? ReadConfig(root, *config)
-                    : model::FindArchitecture(name, kOrConfig);
+                    : model::FindArchitectureOr(name, kOrConfig);
     });
   }
   const Reader dims = root.Map("model");

@@ -402,8 +402,7 @@ TEST_CASE("an unknown model's message compares its last part alone") {
     }
     return std::string("found");
   };
-  const std::string rest =
-      " see trainfare list models, or give its config.json or the folder of it";
+  const std::string rest = " see trainfare list models";
   CHECK(message("mistralai/Mistral-7B-Instruct-v0.2") ==
         "unknown model \"mistralai/Mistral-7B-Instruct-v0.2\"; did you mean "
         "\"mistral-7b-v0.1\", \"mistral-7b-v0.3\" or \"mistral-7b\"?" +
