@@ -29,6 +29,7 @@
 #include "trainer/runtime/failure.h"
 #include "trainer/runtime/host_allocator.h"
 #include "trainer/runtime/signals.h"
+#include "trainer/training/gradients.h"
 #include "trainer/training/measure.h"
 #include "trainer/training/train.h"
 
