@@ -369,12 +369,19 @@ TEST_CASE("aliases are names of presets, each of one") {
     CHECK(TotalParameters(*found) ==
           TotalParameters(FindArchitecture(alias.preset)));
     const auto aliases = AliasesOf(alias.preset);
-    CHECK(std::find(aliases.begin(), aliases.end(), alias.name) !=
-          aliases.end());
+    // One of other lengths is a model of its own.
+    const bool is_listed =
+        std::find(aliases.begin(), aliases.end(), alias.name) != aliases.end();
+    CHECK(is_listed == (alias.positions == 0));
   }
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
   CHECK(AliasesOf("bart-base").empty());
+  CHECK(CheckpointsOfOtherLengths().size() ==
+        static_cast<size_t>(std::count_if(
+            PresetAliases().begin(),
+            PresetAliases().end(),
+            [](const PresetAlias& alias) { return alias.positions > 0; })));
 }
 
 TEST_CASE("a checkpoint of other lengths has them, under its own name") {
