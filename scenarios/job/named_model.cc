@@ -22,7 +22,7 @@ std::optional<std::string> ConfigNamed(const std::string& name,
 }
 
 std::optional<std::string> ConfigAsked(const std::string& name) {
-  if (const auto config = ConfigNamed(name)) return config;
+  if (auto config = ConfigNamed(name)) return config;
   std::error_code ignored;
   // A pipe has no name that tells what is in it: "/dev/fd/63".
   if (model::SpelledArchitecture(name) == nullptr &&
