@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -64,48 +65,48 @@ std::vector<std::string> FilesOf(const std::string& value) {
   return files;
 }
 
-// Throws UsageError where `other` writes the file, too.
-void RequireApart(const CLI::Option& output,
-                  const std::string& file,
-                  const CLI::Option& other) {
-  for (const std::string& written : other.results()) {
-    if (!IsSameFile(written, file)) continue;
-    throw UsageError(
-        fmt::format("{} {}: expected a file of its own, {} writes this one",
-                    output.get_name(),
-                    file,
-                    other.get_name()));
+// Whether it is one of the files that the option reads.
+bool IsReadBy(const CLI::Option& input, const std::string& file) {
+  for (const std::string& value : input.results()) {
+    for (const std::string& read : FilesOf(value)) {
+      std::error_code ignored;
+      if (std::filesystem::equivalent(file, read, ignored)) return true;
+    }
   }
+  return false;
+}
+
+bool IsWrittenBy(const CLI::Option& output, const std::string& file) {
+  const std::vector<std::string>& files = output.results();
+  return std::any_of(files.begin(), files.end(), [&](const std::string& one) {
+    return IsSameFile(one, file);
+  });
 }
 
 // Throws UsageError where a file that would be written is one that is read, or
 // would be written twice.
 void RequireOutputsApart(const CLI::App& command) {
-  const auto refuse_same = [](const CLI::Option& output,
-                              const std::string& file,
-                              const CLI::Option& input) {
-    for (const std::string& value : input.results()) {
-      for (const std::string& read : FilesOf(value)) {
-        std::error_code ignored;
-        if (!std::filesystem::equivalent(file, read, ignored)) continue;
-        throw UsageError(
-            fmt::format("{} {}: expected a file of its own, {} reads this one",
-                        output.get_name(),
-                        file,
-                        input.get_name()));
-      }
-    }
-  };
+  std::vector<const CLI::Option*> before;  // that write files
   for (const CLI::Option* output : command.get_options()) {
     if (!WritesFile(*output)) continue;
     RequireEachOnce(output->get_name(), output->results());
     for (const std::string& file : output->results()) {
-      for (const CLI::Option* input : command.get_options()) {
-        if (IsInput(*input)) refuse_same(*output, file, *input);
-        if (input == output) break;
-        if (WritesFile(*input)) RequireApart(*output, file, *input);
+      const auto refuse = [&](const CLI::Option& other, std::string_view does) {
+        throw UsageError(
+            fmt::format("{} {}: expected a file of its own, {} {} this one",
+                        output->get_name(),
+                        file,
+                        other.get_name(),
+                        does));
+      };
+      for (const CLI::Option* other : command.get_options()) {
+        if (IsInput(*other) && IsReadBy(*other, file)) refuse(*other, "reads");
+      }
+      for (const CLI::Option* other : before) {
+        if (IsWrittenBy(*other, file)) refuse(*other, "writes");
       }
     }
+    before.push_back(output);
   }
 }
 

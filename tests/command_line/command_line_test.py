@@ -639,6 +639,10 @@ class BadInput(Case):
         reads = "expected a file of its own, FILE reads this one"
         stays(2, "rows.csv", table, f"--export rows.csv: {reads}",
               "validate", rows, "--export", rows)
+        # Also where the option that reads stands behind the one that writes.
+        stays(2, "s.json", '{"predict": {"batch": 8}}\n',
+              f"--export s.json: {reads.replace('FILE', '--config')}",
+              *ask, self.path("s.json"), "--config", self.path("s.json"))
         with open(self.path("a.json"), encoding="utf-8") as answer:
             text = answer.read()
         other = self.write("b.json", text)
