@@ -35,10 +35,16 @@ const std::vector<Architecture>& Presets() {
 }
 
 const Architecture* PresetOf(std::string_view name) {
-  for (const Architecture& preset : Presets()) {
-    if (preset.name == name) return &preset;
-  }
-  ENSURE(false, "an alias of no preset");
+  const std::vector<Architecture>& all = Presets();
+  const auto found =
+      std::lower_bound(all.begin(),
+                       all.end(),
+                       name,
+                       [](const Architecture& preset, std::string_view asked) {
+                         return preset.name < asked;
+                       });
+  ENSURE(found != all.end() && found->name == name, "an alias of no preset");
+  return &*found;
 }
 
 // Aliases that have other positions than their presets.
@@ -165,32 +171,21 @@ std::string LettersOf(std::string_view name, Numbers numbers, bool base) {
 struct Named {
   std::string_view name;
   const Architecture* architecture;
-  // By how its numbers are read. What a preset calls base stays: it has others
-  // of its name.
-  std::array<std::string, kNumbers.size()> letters;
 };
-
-Named NamedBy(std::string_view name, const Architecture& architecture) {
-  Named named{name, &architecture, {}};
-  for (size_t i = 0; i < kNumbers.size(); ++i) {
-    named.letters[i] = LettersOf(name, kNumbers[i], /*base=*/true);
-  }
-  return named;
-}
 
 // Presets before aliases.
 const std::vector<Named>& AllNames() {
   static const std::vector<Named> names = [] {
     std::vector<Named> all;
     for (const Architecture& preset : Presets()) {
-      all.push_back(NamedBy(preset.name, preset));
+      all.push_back({preset.name, &preset});
     }
     for (const PresetAlias& alias : PresetAliases()) {
       if (alias.positions > 0) continue;
-      all.push_back(NamedBy(alias.name, *PresetOf(alias.preset)));
+      all.push_back({alias.name, PresetOf(alias.preset)});
     }
     for (const Architecture& other : OfOtherLengths()) {
-      all.push_back(NamedBy(other.name, other));
+      all.push_back({other.name, &other});
     }
     return all;
   }();
@@ -205,14 +200,35 @@ const Architecture* Lookup(std::string_view name) {
   return nullptr;
 }
 
+// A name's letters, by how its numbers are read. What a preset calls base
+// stays: it has others of its name.
+using Letters = std::array<std::string, kNumbers.size()>;
+
+// Of each of AllNames(). Made when a spelling is asked for that no name has:
+// most commands ask for none.
+const std::vector<Letters>& AllLetters() {
+  static const std::vector<Letters> all = [] {
+    std::vector<Letters> letters;
+    for (const Named& known : AllNames()) {
+      Letters& of_name = letters.emplace_back();
+      for (size_t i = 0; i < kNumbers.size(); ++i) {
+        of_name[i] = LettersOf(known.name, kNumbers[i], /*base=*/true);
+      }
+    }
+    return letters;
+  }();
+  return all;
+}
+
 // Where two models would answer none does.
 const Architecture* OfLetters(std::string_view letters, size_t numbers) {
   const Architecture* found = nullptr;
   if (letters.empty()) return found;
-  for (const Named& known : AllNames()) {
-    if (known.letters[numbers] != letters) continue;
-    if (found != nullptr && found != known.architecture) return nullptr;
-    found = known.architecture;
+  for (size_t i = 0; i < AllNames().size(); ++i) {
+    if (AllLetters()[i][numbers] != letters) continue;
+    const Architecture* known = AllNames()[i].architecture;
+    if (found != nullptr && found != known) return nullptr;
+    found = known;
   }
   return found;
 }
