@@ -180,9 +180,10 @@ class Results(unittest.TestCase):
     def test_sections_are_the_modules_and_what_they_printed(self):
         page, = sessions.PAGES
         printed = sessions.printed_before(page)
-        for heading, text in printed.items():
-            with self.subTest(heading):
-                self.assertRegex(" ".join(text.split()), MADE)
+        for heading, texts in printed.items():
+            for processor, text in texts.items():
+                with self.subTest(heading, processor=processor):
+                    self.assertRegex(" ".join(text.split()), MADE)
         whole = "\n".join([page.head(), *sessions.page_lines(printed)])
         self.assertEqual(self.text_of(page), whole.rstrip("\n") + "\n")
 

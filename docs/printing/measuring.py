@@ -18,11 +18,13 @@ sys.path.append(str(ROOT / "tests" / "trainer"))
 @dataclasses.dataclass(frozen=True)
 class Section:
     """A section of sessions.md: how it is measured, in words, and its figures,
-    the lines of `body`, a function of what the command was given."""
+    the lines of `body`, a function of what the command was given. What does not
+    measure this machine comes out the same on every other."""
     name: str
     heading: str
     how: str
     body: Callable
+    measures_this_machine: bool = True
 
     def head(self):
         return f"## {self.heading}\n\n{self.how.strip()}\n"

@@ -17,13 +17,13 @@ def unseen(given):
     bench = Bench(given)
     program, _ = bench.calibrated("120s")
     rows = []
-    for number in (1, 2, 3):
+    for number in (1, 2, 3, 4):
         records = bench.measure(f"unseen-{number}",
                                 bench.unseen_points(number), times=2)
         rows.append([f"{number}", *errors_of(program, records),
                      *repeats_of(records)])
     return [*table(["set", *HEADER, *REPEATS], "lrrrrrr", rows), "",
-            "The aim is 5 % in the median and 15 % at worst."]
+            "The aim is 3 % in the median and 10 % at worst."]
 
 
 def decoder_scenario(model):
@@ -86,7 +86,8 @@ def kernel_fits(given):
 SECTIONS = [
     Section("unseen", "Points that were not run", """
 The points of `scenarios/validation/`, measured twice, after a `calibrate` of two minutes. A rule
-of the fit was chosen in sight of set 1.
+of the fit was chosen in sight of set 1. Set 4 was drawn at random and is mostly of GPT-2 and
+RoBERTa, whose vocabularies are large.
 """, unseen),
     Section("decoder", "A decoder that was not run", """
 `calibrate --for` a decoder like Llama's, then such decoders at random depths, batches and lengths,

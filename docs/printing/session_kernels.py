@@ -208,7 +208,7 @@ times how often a step does it.
     Section("kernel_priors", "GPU kernels at the priors", """
 Kernels of NeuSight's GPUs, `neusight_kernels_fp32.csv`, each device without its fit; priors were
 chosen on them.
-""", kernel_priors),
+""", kernel_priors, measures_this_machine=False),
     Section("kernels_fitted", "GPU kernels after 40 of a device", """
 The same, each device by a fit to 10 kernels of each operation, drawn; errors of all others.
-""", kernels_fitted)]
+""", kernels_fitted, measures_this_machine=False)]

@@ -1,7 +1,8 @@
 """docs/results/sessions.md: what this machine measures, a section each.
 
 A section runs its measurement and prints its figures under its own heading,
-with its own line of who made them. The others stay as the page has them.
+with its own line of who made them. What other processors measured for it stays
+beside them, as the other sections stay.
 """
 
 import re
@@ -14,8 +15,12 @@ INTRODUCTION = """
 What one machine measured for one section each, unless a section says so on a processor in fp32 with
 fused AdamW and materialised attention, with nothing beside it. Errors are absolute, of a
 prediction against the median of what was measured; *inside*, in the 80 % interval. A section is
-made anew by `docs/results.py sessions --section NAME`.
+made anew by `docs/results.py sessions --section NAME`; what another processor measured stays.
 """
+
+# What a section was made by, above its figures; it ends with the processor.
+MADE_BY = re.compile(r"^Made by `.*?\bprocessor\s(?P<processor>.*?)\.\n\n",
+                     re.MULTILINE | re.DOTALL)
 
 SECTIONS = [*session_others.SECTIONS[:1], *session_fits.SECTIONS,
             *session_kernels.SECTIONS, *session_others.SECTIONS[1:]]
@@ -35,17 +40,23 @@ def not_made(section):
             f"{section.name}`.\n")
 
 
+def processor_of(text):
+    return " ".join(MADE_BY.match(text)["processor"].split())
+
+
 def printed_before(page):
-    """What the page has below each section's explanation, by heading."""
+    """What the page has below each section's explanation, by heading and
+    processor."""
     if not page.path.exists():
         return {}
     text = page.path.read_text(encoding="utf-8")
     found = {}
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading, rest = part.split("\n", 1)
-        made = re.search(r"^Made by `", rest, flags=re.MULTILINE)
-        if made:
-            found[heading] = rest[made.start():].strip("\n") + "\n"
+        starts = [made.start() for made in MADE_BY.finditer(rest)]
+        for start, end in zip(starts, [*starts[1:], len(rest)]):
+            block = rest[start:end].strip("\n") + "\n"
+            found.setdefault(heading, {})[processor_of(block)] = block
     return found
 
 
@@ -53,8 +64,8 @@ def page_lines(texts):
     """All sections, those without a text as not made yet."""
     lines = []
     for section in SECTIONS:
-        lines += [section.head(),
-                  texts.get(section.heading) or not_made(section)]
+        lines += [section.head(), *(texts.get(section.heading, {}).values()
+                                    or [not_made(section)])]
     return lines
 
 
@@ -73,8 +84,11 @@ class Sessions(Page):
             except Missing as reason:
                 left.append(f"{section.name}: {reason}")
                 continue
-            texts[section.heading] = "\n".join(
-                [made_by(command_of(section, given)), *lines]).rstrip() + "\n"
+            text = "\n".join([made_by(command_of(section, given)),
+                              *lines]).rstrip() + "\n"
+            if not section.measures_this_machine:
+                texts.pop(section.heading, None)
+            texts.setdefault(section.heading, {})[processor_of(text)] = text
             write(self, page_lines(texts))
         write(self, page_lines(texts))
         if left:
