@@ -204,7 +204,8 @@ void FillErrors(const FitData& data,
   std::vector<double> errors;
   std::vector<double> left_out_errors;
   const std::vector<const FittedRun*> chief = fit.ChiefRuns();
-  const Discrepancy discrepancy = fit.ModelDiscrepancy();
+  const std::vector<double> left_out_means =
+      fit.ModelDiscrepancy().LeftOutMeans();
   for (size_t i = 0; i < chief.size(); ++i) {
     const FittedRun& run = *chief[i];
     const double ratio = run.modelled / run.measured;
@@ -212,7 +213,7 @@ void FillErrors(const FitData& data,
     errors.push_back(std::abs(ratio - 1.0));
     if (run.left_out) {
       const double corrected =
-          *run.left_out / run.measured * std::exp(-discrepancy.LeftOutMean(i));
+          *run.left_out / run.measured * std::exp(-left_out_means[i]);
       left_out_errors.push_back(std::abs(corrected - 1.0));
     }
   }

@@ -2,9 +2,11 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "calibrate/records/observation.h"
@@ -12,6 +14,22 @@
 #include "model/error.h"
 
 namespace trainfare::calibrate {
+
+// Residuals of runs, those of one place as one row.
+struct GroupedResiduals {
+  std::vector<ErrorPoint> points;    // of each place
+  std::vector<Eigen::Index> row_of;  // of each run; -1: does not count
+  Eigen::VectorXd means;             // of each place's residuals
+  Eigen::VectorXd counts;            // of its runs
+  double squares = 0;                // of residuals less their place's mean
+
+  Eigen::Index places() const { return means.size(); }
+  Eigen::Index runs() const { return std::lround(counts.sum()); }
+  // y.
+  Eigen::VectorXd Values() const { return means.cwiseProduct(Roots()); }
+  Eigen::VectorXd Roots() const { return counts.cwiseSqrt(); }
+};
+
 namespace {
 
 // A residual this many robust deviations from the median is of a disturbed run.
@@ -22,27 +40,112 @@ constexpr std::size_t kLeastRuns = 4;
 constexpr std::array kErrorSizes = {0.0, 0.02, 0.04, 0.07, 0.12, 0.2};
 constexpr std::array kNoises = {0.01, 0.02, 0.04, 0.07, 0.12};
 
+GroupedResiduals Grouped(const std::vector<Place>& places,
+                         const std::vector<double>& residuals) {
+  GroupedResiduals grouped;
+  grouped.row_of.assign(residuals.size(), -1);
+  if (residuals.size() < kLeastRuns) return grouped;
+  const double centre = Median(residuals);
+  const double deviation =
+      std::max(RobustDeviation(residuals, centre), kNoises.front());
+  std::map<Place, Eigen::Index> rows;
+  std::vector<std::vector<double>> of_row;
+  for (std::size_t i = 0; i < residuals.size(); ++i) {
+    if (std::abs(residuals[i] - centre) > kOutlier * deviation) continue;
+    const auto [row, is_new] =
+        rows.try_emplace(places[i], static_cast<Eigen::Index>(of_row.size()));
+    if (is_new) {
+      of_row.emplace_back();
+      grouped.points.push_back(ErrorPointOf(places[i]));
+    }
+    grouped.row_of[i] = row->second;
+    of_row[static_cast<std::size_t>(row->second)].push_back(residuals[i]);
+  }
+  grouped.means.resize(static_cast<Eigen::Index>(of_row.size()));
+  grouped.counts.resize(grouped.means.size());
+  for (Eigen::Index row = 0; row < grouped.places(); ++row) {
+    const std::vector<double>& own = of_row[static_cast<std::size_t>(row)];
+    const Eigen::Map<const Eigen::ArrayXd> values(
+        own.data(), static_cast<Eigen::Index>(own.size()));
+    grouped.means[row] = values.mean();
+    grouped.counts[row] = static_cast<double>(own.size());
+    grouped.squares += (values - grouped.means[row]).square().sum();
+  }
+  return grouped;
+}
+
+// B.
+Eigen::MatrixXd CorrelationOf(const GroupedResiduals& grouped) {
+  const Eigen::VectorXd roots = grouped.Roots();
+  Eigen::MatrixXd correlation(grouped.places(), grouped.places());
+  for (Eigen::Index i = 0; i < grouped.places(); ++i) {
+    for (Eigen::Index j = 0; j <= i; ++j) {
+      correlation(i, j) = correlation(j, i) =
+          roots[i] * roots[j] *
+          ErrorCorrelation(grouped.points[static_cast<std::size_t>(i)],
+                           grouped.points[static_cast<std::size_t>(j)]);
+    }
+  }
+  return correlation;
+}
+
+// log N(y; 0, s^2 B + n^2 I) for many s and n: B is made tridiagonal once, by a
+// turn that leaves I as it is, and each pair then takes one pass over the rows.
+class PlacesLikelihood {
+ public:
+  PlacesLikelihood(const Eigen::MatrixXd& correlation,
+                   const Eigen::VectorXd& values) {
+    const Eigen::Tridiagonalization<Eigen::MatrixXd> turned(correlation);
+    diagonal_ = turned.diagonal();
+    below_ = turned.subDiagonal();
+    values_ = turned.matrixQ().adjoint() * values;
+  }
+
+  // Less what no s and n moves; -infinity where the matrix is not positive.
+  double At(double error_size, double noise) const {
+    const double size = error_size * error_size;
+    double twice = 0;
+    double pivot = 0;
+    double value = 0;
+    for (Eigen::Index i = 0; i < diagonal_.size(); ++i) {
+      const double below = i == 0 ? 0.0 : size * below_[i - 1];
+      const double factor = i == 0 ? 0.0 : below / pivot;
+      value = values_[i] - factor * value;
+      pivot = size * diagonal_[i] + noise * noise - factor * below;
+      if (!(pivot > 0.0)) return -std::numeric_limits<double>::infinity();
+      twice += value * value / pivot + std::log(pivot);
+    }
+    return -0.5 * twice;
+  }
+
+ private:
+  Eigen::VectorXd diagonal_;
+  Eigen::VectorXd below_;
+  Eigen::VectorXd values_;
+};
+
 }  // namespace
 
 struct Discrepancy::State {
-  std::vector<ErrorPoint> points;
-  std::vector<Eigen::Index> row_of;  // of a residual given; -1: does not count
-  Eigen::VectorXd residuals;
-  Eigen::VectorXd weights;  // A^-1 r
-  Eigen::MatrixXd inverse;  // A^-1
+  std::vector<double> residuals;
+  GroupedResiduals grouped;
   double error_size = 0;
   double noise = 0;
+  Eigen::LLT<Eigen::MatrixXd> factor;  // of s^2 B + n^2 I
+  Eigen::VectorXd solved;              // its inverse times y
+  Eigen::VectorXd weights;             // of the places' correlations: A^-1 r
 
-  // d(x) over s^2.
+  // d(x) over s^2, of each place.
   Eigen::VectorXd CorrelationsAt(const Place& place) const {
     const ErrorPoint at = ErrorPointOf(place);
-    Eigen::VectorXd correlations(static_cast<Eigen::Index>(points.size()));
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      correlations[static_cast<Eigen::Index>(i)] =
-          ErrorCorrelation(at, points[i]);
+    Eigen::VectorXd correlations(grouped.places());
+    for (Eigen::Index i = 0; i < correlations.size(); ++i) {
+      correlations[i] =
+          ErrorCorrelation(at, grouped.points[static_cast<std::size_t>(i)]);
     }
     return correlations;
   }
+  void ChooseSizes(const Eigen::MatrixXd& correlation);
 };
 
 Place PlaceOf(const model::Workload& workload) {
@@ -100,61 +203,43 @@ Discrepancy& Discrepancy::operator=(const Discrepancy& other) {
 Discrepancy::Discrepancy(Discrepancy&&) noexcept = default;
 Discrepancy& Discrepancy::operator=(Discrepancy&&) noexcept = default;
 
-Discrepancy::Discrepancy(std::vector<Place> places,
-                         const std::vector<double>& residuals)
-    : state_(std::make_unique<State>()) {
-  ENSURE(places.size() == residuals.size(), "one residual a place");
-  State& s = *state_;
-  s.row_of.assign(residuals.size(), -1);
-  if (residuals.size() < kLeastRuns) return;
-  const double centre = Median(residuals);
-  const double deviation =
-      std::max(RobustDeviation(residuals, centre), kNoises.front());
-  std::vector<double> kept;
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    if (std::abs(residuals[i] - centre) > kOutlier * deviation) continue;
-    s.row_of[i] = static_cast<Eigen::Index>(kept.size());
-    kept.push_back(residuals[i]);
-    s.points.push_back(ErrorPointOf(places[i]));
-  }
-  const auto count = static_cast<Eigen::Index>(kept.size());
-  s.residuals = Eigen::Map<const Eigen::VectorXd>(kept.data(), count);
-  Eigen::MatrixXd correlation(count, count);
-  for (Eigen::Index i = 0; i < count; ++i) {
-    for (Eigen::Index j = 0; j < count; ++j) {
-      correlation(i, j) =
-          ErrorCorrelation(s.points[static_cast<std::size_t>(i)],
-                           s.points[static_cast<std::size_t>(j)]);
-    }
-  }
-
-  const auto covariance = [&](double error_size, double noise) {
-    Eigen::MatrixXd a = error_size * error_size * correlation;
-    a.diagonal().array() += noise * noise;
-    return a;
-  };
+// The pair of the grid with the greatest marginal likelihood of all runs.
+void Discrepancy::State::ChooseSizes(const Eigen::MatrixXd& correlation) {
+  const PlacesLikelihood likelihood(correlation, grouped.Values());
+  const auto others = static_cast<double>(grouped.runs() - grouped.places());
   double best = -std::numeric_limits<double>::infinity();
-  for (const double error_size : kErrorSizes) {
-    for (const double noise : kNoises) {
-      const Eigen::LLT<Eigen::MatrixXd> factor(covariance(error_size, noise));
-      if (factor.info() != Eigen::Success) continue;
-      const Eigen::MatrixXd lower = factor.matrixL();
-      const double log_likelihood =
-          -0.5 * s.residuals.dot(factor.solve(s.residuals)) -
-          lower.diagonal().array().log().sum();
-      if (log_likelihood > best) {
-        best = log_likelihood;
-        s.error_size = error_size;
-        s.noise = noise;
+  for (const double size : kErrorSizes) {
+    for (const double scatter : kNoises) {
+      const double of_all = likelihood.At(size, scatter) -
+                            0.5 * grouped.squares / (scatter * scatter) -
+                            others * std::log(scatter);
+      if (of_all > best) {
+        best = of_all;
+        error_size = size;
+        noise = scatter;
       }
     }
   }
-  const Eigen::LLT<Eigen::MatrixXd> factor(covariance(s.error_size, s.noise));
-  s.inverse = factor.solve(Eigen::MatrixXd::Identity(count, count));
-  s.weights = s.inverse * s.residuals;
 }
 
-bool Discrepancy::empty() const { return state_->points.empty(); }
+Discrepancy::Discrepancy(const std::vector<Place>& places,
+                         std::vector<double> residuals)
+    : state_(std::make_unique<State>()) {
+  ENSURE(places.size() == residuals.size(), "one residual a place");
+  State& s = *state_;
+  s.grouped = Grouped(places, residuals);
+  s.residuals = std::move(residuals);
+  if (empty()) return;
+  Eigen::MatrixXd covariance = CorrelationOf(s.grouped);
+  s.ChooseSizes(covariance);
+  covariance *= s.error_size * s.error_size;
+  covariance.diagonal().array() += s.noise * s.noise;
+  s.factor.compute(covariance);
+  s.solved = s.factor.solve(s.grouped.Values());
+  s.weights = s.grouped.Roots().cwiseProduct(s.solved);
+}
+
+bool Discrepancy::empty() const { return state_->grouped.points.empty(); }
 
 double Discrepancy::MeanAt(const Place& place) const {
   const State& s = *state_;
@@ -166,16 +251,34 @@ Correction Discrepancy::At(const Place& place) const {
   const State& s = *state_;
   if (empty() || s.error_size == 0) return {};
   const double size = s.error_size * s.error_size;
-  const Eigen::VectorXd d = size * s.CorrelationsAt(place);
-  return {d.dot(s.weights), std::max(0.0, size - d.dot(s.inverse * d))};
+  Eigen::VectorXd d = size * s.CorrelationsAt(place);
+  const double mean = d.dot(s.weights);
+  d = d.cwiseProduct(s.grouped.Roots());
+  s.factor.matrixL().solveInPlace(d);
+  return {mean, std::max(0.0, size - d.squaredNorm())};
 }
 
-double Discrepancy::LeftOutMean(std::size_t i) const {
+std::vector<double> Discrepancy::LeftOutMeans() const {
   const State& s = *state_;
-  ENSURE(i < s.row_of.size(), "a run of the fit");
-  const Eigen::Index row = s.row_of[i];
-  if (row < 0) return 0;
-  return s.residuals[row] - s.weights[row] / s.inverse(row, row);
+  std::vector<double> left_out(s.residuals.size(), 0.0);
+  if (empty() || s.error_size == 0) return left_out;
+  const GroupedResiduals& grouped = s.grouped;
+  const Eigen::VectorXd inverse =
+      s.factor
+          .solve(Eigen::MatrixXd::Identity(grouped.places(), grouped.places()))
+          .diagonal();
+  for (std::size_t i = 0; i < left_out.size(); ++i) {
+    const Eigen::Index row = grouped.row_of[i];
+    if (row < 0) continue;
+    // Turned back: (A^-1 r)_i and (A^-1)_ii.
+    const double count = grouped.counts[row];
+    const double precision = 1.0 / (s.noise * s.noise);
+    const double weight = s.solved[row] / std::sqrt(count) +
+                          (s.residuals[i] - grouped.means[row]) * precision;
+    const double own = inverse[row] / count + (1.0 - 1.0 / count) * precision;
+    left_out[i] = s.residuals[i] - weight / own;
+  }
+  return left_out;
 }
 
 double Discrepancy::error_size() const { return state_->error_size; }

@@ -20,9 +20,16 @@
 // calibration of computer models; Rasmussen & Williams 2006, equations 2.25,
 // 2.26, 2.30 and 5.12. Check: tests/calibrate/fit/discrepancy_test.cc,
 // docs/models/calibration.md.
+//
+// Runs of one place are one row: k of them with the mean m are, turned by an
+// orthonormal matrix whose first row is 1 / sqrt(k), one value sqrt(k) m that
+// the process moves, and k - 1 that are noise alone. Over places
+//
+//   B_gh = sqrt(k_g k_h) D_gh / s^2     y_g = sqrt(k_g) m_g
+//   A  ->  s^2 B + n^2 I, and n^2 for each of the other runs
 
 #include <array>
-#include <cstddef>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,7 +60,7 @@ struct Place {
   // Of the power that the board may draw, where a limit below it is set.
   std::optional<double> power_share = std::nullopt;
 
-  friend bool operator==(const Place&, const Place&) = default;
+  friend auto operator<=>(const Place&, const Place&) = default;
 };
 Place PlaceOf(const model::Workload& workload, const hardware::Device& device);
 // Within the board's own limit, whichever is set.
@@ -81,7 +88,7 @@ class Discrepancy {
   Discrepancy();
   // One residual a place. Residuals far off the others (a disturbed run) do
   // not count.
-  Discrepancy(std::vector<Place> places, const std::vector<double>& residuals);
+  Discrepancy(const std::vector<Place>& places, std::vector<double> residuals);
   ~Discrepancy();
   Discrepancy(const Discrepancy&);
   Discrepancy& operator=(const Discrepancy&);
@@ -91,9 +98,9 @@ class Discrepancy {
   bool empty() const;
   double MeanAt(const Place& place) const;
   Correction At(const Place& place) const;
-  // The mean at run `i` from all runs but that one (Rasmussen & Williams 5.12);
-  // 0 for a residual that does not count.
-  double LeftOutMean(std::size_t i) const;
+  // The mean at each run from all runs but that one (Rasmussen & Williams
+  // 5.12); 0 for a residual that does not count.
+  std::vector<double> LeftOutMeans() const;
 
   double error_size() const;  // s
   double noise() const;       // n

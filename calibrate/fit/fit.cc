@@ -52,7 +52,7 @@ Discrepancy DiscrepancyBy(const std::vector<const FittedRun*>& runs) {
     places.push_back(*run->place);
     residuals.push_back(std::log(run->modelled / run->measured));
   }
-  return {std::move(places), residuals};
+  return {places, std::move(residuals)};
 }
 
 }  // namespace

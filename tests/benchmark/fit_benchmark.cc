@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,8 +19,8 @@
 namespace trainfare::calibrate {
 namespace {
 
-// Runs of four quantities each, 3 % noise around parameters that are not the
-// priors.
+// Runs of four quantities each, few of one shape, 3 % noise around parameters
+// that are not the priors.
 std::vector<Observation> Measurements(const hardware::Device& device,
                                       size_t runs) {
   std::vector<double> truth;
@@ -33,8 +34,9 @@ std::vector<Observation> Measurements(const hardware::Device& device,
       CandidateRuns(device, {model::Precision::kFp32});
   std::vector<Observation> observations;
   for (size_t run = 0; run < runs; ++run) {
-    const model::Workload& workload =
-        candidates[run * candidates.size() / runs];
+    // One more than the candidates is one of them again, a sequence more.
+    model::Workload workload = candidates[run % candidates.size()];
+    workload.batch += static_cast<int64_t>(run / candidates.size());
     const auto time = StepModel(device, workload).Time(truth);
     for (const Quantity quantity : {Quantity::kStep,
                                     Quantity::kForward,

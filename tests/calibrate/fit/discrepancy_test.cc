@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <Eigen/Core>
+#include <Eigen/LU>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include "hardware/catalog/device.h"
@@ -75,9 +78,93 @@ TEST_CASE("the left-out mean is that of a process without the run") {
   const std::vector<double> residuals = {0.08, 0.07, 0.05, 0.02, -0.01, 0.06};
   const Discrepancy all(places, residuals);
   // The closed form holds for the same s and n: those of `all`.
-  const double mean = all.LeftOutMean(2);
+  const double mean = all.LeftOutMeans()[2];
   CHECK(mean > 0.0);
   CHECK(mean < 0.08);
+}
+
+// All runs as rows of their own, in the form that the header states first.
+TEST_CASE("runs of one place are one row, and change nothing") {
+  const std::vector<Place> places = {At(1, 16),
+                                     At(4, 64),
+                                     At(4, 64),
+                                     At(8, 128),
+                                     At(4, 64),
+                                     At(8, 128),
+                                     At(16, 256, "bf16")};
+  const std::vector<double> residuals = {
+      0.18, 0.07, 0.10, -0.11, 0.05, -0.14, -0.02};
+  const Discrepancy discrepancy(places, residuals);
+  const double size = discrepancy.error_size() * discrepancy.error_size();
+  REQUIRE(size > 0.0);
+
+  const auto count = static_cast<Eigen::Index>(places.size());
+  const auto of = [&](Eigen::Index i) {
+    return ErrorPointOf(places[static_cast<std::size_t>(i)]);
+  };
+  Eigen::MatrixXd covariance(count, count);
+  const Place asked = At(6, 100);
+  Eigen::VectorXd at(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    at[i] = size * ErrorCorrelation(ErrorPointOf(asked), of(i));
+    for (Eigen::Index j = 0; j < count; ++j) {
+      covariance(i, j) = size * ErrorCorrelation(of(i), of(j));
+    }
+  }
+  covariance.diagonal().array() += discrepancy.noise() * discrepancy.noise();
+  const Eigen::MatrixXd inverse = covariance.inverse();
+  const Eigen::VectorXd values =
+      Eigen::Map<const Eigen::VectorXd>(residuals.data(), count);
+  const Eigen::VectorXd weights = inverse * values;
+
+  const Correction found = discrepancy.At(asked);
+  CHECK(found.mean == doctest::Approx(at.dot(weights)).epsilon(1e-9));
+  CHECK(found.variance ==
+        doctest::Approx(size - at.dot(inverse * at)).epsilon(1e-9));
+  const std::vector<double> left_out = discrepancy.LeftOutMeans();
+  for (Eigen::Index i = 0; i < count; ++i) {
+    CAPTURE(i);
+    CHECK(
+        left_out[static_cast<std::size_t>(i)] ==
+        doctest::Approx(values[i] - weights[i] / inverse(i, i)).epsilon(1e-9));
+  }
+}
+
+// The pair is the best of the grid's 30 by the likelihood of all runs as rows
+// of their own.
+TEST_CASE("sizes of the error and of the noise are the likeliest") {
+  std::vector<Place> places;
+  std::vector<double> residuals;
+  for (int i = 0; i < 12; ++i) {
+    places.push_back(At(1 << (i / 3), 64));
+    residuals.push_back(0.05 * (i / 3) + 0.02 * (i % 3 - 1));
+  }
+  const Discrepancy discrepancy(places, residuals);
+  const auto count = static_cast<Eigen::Index>(places.size());
+  const Eigen::VectorXd values =
+      Eigen::Map<const Eigen::VectorXd>(residuals.data(), count);
+  const auto likelihood = [&](double error_size, double noise) {
+    Eigen::MatrixXd a(count, count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      for (Eigen::Index j = 0; j < count; ++j) {
+        a(i, j) =
+            error_size * error_size *
+            ErrorCorrelation(ErrorPointOf(places[static_cast<std::size_t>(i)]),
+                             ErrorPointOf(places[static_cast<std::size_t>(j)]));
+      }
+    }
+    a.diagonal().array() += noise * noise;
+    return -0.5 * values.dot(a.inverse() * values) -
+           0.5 * std::log(a.determinant());
+  };
+  const double best = likelihood(discrepancy.error_size(), discrepancy.noise());
+  for (const double error_size : {0.0, 0.02, 0.04, 0.07, 0.12, 0.2}) {
+    for (const double noise : {0.01, 0.02, 0.04, 0.07, 0.12}) {
+      CAPTURE(error_size);
+      CAPTURE(noise);
+      CHECK(likelihood(error_size, noise) <= best + 1e-9);
+    }
+  }
 }
 
 TEST_CASE("a disturbed run teaches nothing") {
@@ -90,7 +177,7 @@ TEST_CASE("a disturbed run teaches nothing") {
   residuals[3] = -2.0;  // 7 times too long
   const Discrepancy discrepancy(places, residuals);
   CHECK(std::abs(discrepancy.MeanAt(At(8, 64))) < 0.02);
-  CHECK(discrepancy.LeftOutMean(3) == 0.0);
+  CHECK(discrepancy.LeftOutMeans()[3] == 0.0);
 }
 
 TEST_CASE("few runs leave the formula alone") {
@@ -99,7 +186,7 @@ TEST_CASE("few runs leave the formula alone") {
   CHECK(none.MeanAt(At(1, 1)) == 0.0);
   const Discrepancy two({At(1, 16), At(4, 64)}, {0.2, 0.2});
   CHECK(two.empty());
-  CHECK(two.LeftOutMean(0) == 0.0);
+  CHECK(two.LeftOutMeans() == std::vector{0.0, 0.0});
 }
 
 }  // namespace trainfare::calibrate
