@@ -6,7 +6,9 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -35,7 +37,33 @@ Place PlaceOfAny(const model::Workload& workload,
   return PlaceOf(any, device);
 }
 
+// Of fewer rows none tells its error from its noise.
+constexpr std::size_t kLeastRows = 4;
+
 }  // namespace
+
+// What the rows say of the process, over what is believed before.
+struct AddedSizes {
+  double error = 1;
+  double noise = 1;
+  double nearness = 1;  // one over the reach
+
+  // log of what is believed of it: each doubling is 1 / e as likely.
+  double LogPrior() const {
+    return -std::log2(error) - std::log2(noise) - std::log2(nearness);
+  }
+  static std::vector<AddedSizes> All() {
+    std::vector<AddedSizes> all;
+    for (const double error : {1.0, 2.0, 4.0}) {
+      for (const double noise : {1.0, 2.0, 4.0}) {
+        for (const double nearness : {1.0, 2.0}) {
+          all.push_back({error, noise, nearness});
+        }
+      }
+    }
+    return all;
+  }
+};
 
 struct AddedRuns::State {
   // A place, and on how many devices.
@@ -48,16 +76,55 @@ struct AddedRuns::State {
           devices(std::log(static_cast<double>(std::max<int64_t>(count, 1))) /
                   std::log(kErrorReach)) {}
 
-    double CorrelationWith(const Point& other) const {
-      const double apart = devices - other.devices;
-      return ErrorCorrelation(place, other.place) *
-             std::exp(-0.5 * apart * apart);
+    // In units of kDatasheetScatter squared.
+    double CovarianceWith(const Point& other, const AddedSizes& sizes) const {
+      const double apart =
+          SquaredDistance(place, other.place) +
+          (devices - other.devices) * (devices - other.devices);
+      return sizes.error * sizes.error *
+             SettingsCorrelation(place, other.place) *
+             std::exp(-0.5 * sizes.nearness * sizes.nearness * apart);
     }
   };
+  using Factor = Eigen::LLT<Eigen::MatrixXd>;
 
   std::vector<Point> points;
-  Eigen::VectorXd weights;  // A^-1 r, A over the size's square
-  Eigen::MatrixXd inverse;
+  AddedSizes sizes;
+  Factor factor;            // of A over kDatasheetScatter squared
+  Eigen::VectorXd weights;  // its inverse times r
+
+  Factor FactorBy(const AddedSizes& by) const {
+    const auto count = static_cast<Eigen::Index>(points.size());
+    Eigen::MatrixXd a(count, count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      for (Eigen::Index j = 0; j < count; ++j) {
+        a(i, j) = points[static_cast<size_t>(i)].CovarianceWith(
+            points[static_cast<size_t>(j)], by);
+      }
+    }
+    const double noise = by.noise * kAddedNoise / kDatasheetScatter;
+    a.diagonal().array() += noise * noise;
+    return Factor(a);
+  }
+
+  // The likeliest after the rows' residuals r.
+  AddedSizes SizesBy(const Eigen::VectorXd& r) const {
+    if (points.size() < kLeastRows) return {};
+    AddedSizes best;
+    double best_log = -std::numeric_limits<double>::infinity();
+    for (const AddedSizes& candidate : AddedSizes::All()) {
+      const Factor of = FactorBy(candidate);
+      const double log_posterior =
+          candidate.LogPrior() -
+          0.5 * r.dot(of.solve(r)) / (kDatasheetScatter * kDatasheetScatter) -
+          of.matrixLLT().diagonal().array().log().sum();
+      if (log_posterior > best_log) {
+        best_log = log_posterior;
+        best = candidate;
+      }
+    }
+    return best;
+  }
 };
 
 AddedRuns::AddedRuns() : state_(std::make_unique<State>()) {}
@@ -80,20 +147,11 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs) : AddedRuns() {
     residuals.push_back(std::log(run.modelled / run.measured));
   }
   if (s.points.empty()) return;
-  const auto count = static_cast<Eigen::Index>(s.points.size());
-  Eigen::MatrixXd a(count, count);
-  for (Eigen::Index i = 0; i < count; ++i) {
-    for (Eigen::Index j = 0; j < count; ++j) {
-      a(i, j) = s.points[static_cast<size_t>(i)].CorrelationWith(
-          s.points[static_cast<size_t>(j)]);
-    }
-  }
-  const double noise = kAddedNoise / kDatasheetScatter;
-  a.diagonal().array() += noise * noise;
-  const Eigen::LLT<Eigen::MatrixXd> factor(a);
-  s.inverse = factor.solve(Eigen::MatrixXd::Identity(count, count));
-  s.weights =
-      s.inverse * Eigen::Map<const Eigen::VectorXd>(residuals.data(), count);
+  const Eigen::VectorXd r = Eigen::Map<const Eigen::VectorXd>(
+      residuals.data(), static_cast<Eigen::Index>(residuals.size()));
+  s.sizes = s.SizesBy(r);
+  s.factor = s.FactorBy(s.sizes);
+  s.weights = s.factor.solve(r);
 }
 
 bool AddedRuns::empty() const { return state_->points.empty(); }
@@ -105,9 +163,12 @@ Correction AddedRuns::At(const model::Workload& workload,
   const State::Point at(PlaceOfAny(workload, device), workload.parallel.data);
   Eigen::VectorXd d(static_cast<Eigen::Index>(s.points.size()));
   for (size_t i = 0; i < s.points.size(); ++i) {
-    d[static_cast<Eigen::Index>(i)] = at.CorrelationWith(s.points[i]);
+    d[static_cast<Eigen::Index>(i)] = at.CovarianceWith(s.points[i], s.sizes);
   }
-  return {d.dot(s.weights), std::clamp(1.0 - d.dot(s.inverse * d), 0.0, 1.0)};
+  const double mean = d.dot(s.weights);
+  s.factor.matrixL().solveInPlace(d);
+  const double open = s.sizes.error * s.sizes.error - d.squaredNorm();
+  return {mean, std::clamp(open, 0.0, 1.0)};
 }
 
 namespace {

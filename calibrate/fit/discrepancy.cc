@@ -183,13 +183,17 @@ double SettingsCorrelation(const ErrorPoint& a, const ErrorPoint& b) {
   return a.settings == b.settings ? 1.0 : kOtherSettings;
 }
 
-double ErrorCorrelation(const ErrorPoint& a, const ErrorPoint& b) {
+double SquaredDistance(const ErrorPoint& a, const ErrorPoint& b) {
   double squared = 0;
   for (std::size_t i = 0; i < a.coordinates.size(); ++i) {
     const double apart = a.coordinates[i] - b.coordinates[i];
     squared += apart * apart;
   }
-  return std::exp(-0.5 * squared) * SettingsCorrelation(a, b);
+  return squared;
+}
+
+double ErrorCorrelation(const ErrorPoint& a, const ErrorPoint& b) {
+  return std::exp(-0.5 * SquaredDistance(a, b)) * SettingsCorrelation(a, b);
 }
 
 Discrepancy::Discrepancy() : state_(std::make_unique<State>()) {}

@@ -73,7 +73,8 @@ struct ErrorPoint {
 };
 ErrorPoint ErrorPointOf(const Place& place);
 
-// c_ij and D_ij / s^2 of two places.
+// |x_i - x_j|^2, c_ij and D_ij / s^2 of two places.
+double SquaredDistance(const ErrorPoint& a, const ErrorPoint& b);
 double SettingsCorrelation(const ErrorPoint& a, const ErrorPoint& b);
 double ErrorCorrelation(const ErrorPoint& a, const ErrorPoint& b);
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "calibrate/fit/predictor.h"
@@ -60,6 +61,43 @@ TEST_CASE("one added run by hand") {
   CHECK(fit.Values() == PriorFit(A100()).Values());
   CHECK(AddedRuns(fit.runs).At(Llama(4), A100()).variance ==
         doctest::Approx(0.1).epsilon(1e-6));
+}
+
+// Far from each other, so that each is alone: v = s^2 + n^2 is 0.025, and 0.36 +
+// 0.0025 with 4 times the size, the likeliest for four of 0.6; of three, and of
+// four of 0.10, sizes stay.
+TEST_CASE("four runs tell how far the formula is off") {
+  std::vector<Workload> workloads;
+  for (const int64_t batch : {1, 1024}) {
+    for (const int64_t length : {16, 16'384}) {
+      workloads.push_back(Llama(batch));
+      workloads.back().sequence_length = length;
+    }
+  }
+  const auto moved = [&](size_t count, double error) {
+    std::vector<Observation> runs;
+    for (size_t i = 0; i < count; ++i) runs.push_back(Run(workloads[i], error));
+    return Moved(AddRuns(A100(), PriorFit(A100()), runs).fit,
+                 workloads.front());
+  };
+  CHECK(moved(4, 0.6) == doctest::Approx(0.6 * 0.36 / 0.3625).epsilon(1e-4));
+  CHECK(moved(3, 0.6) == doctest::Approx(0.54).epsilon(1e-4));
+  CHECK(moved(4, 0.1) == doctest::Approx(0.09).epsilon(1e-4));
+}
+
+// Two of one place 0.4 apart: there is more noise than 0.05.
+TEST_CASE("runs of one place that differ leave the answer less sure") {
+  const auto variance = [](double apart) {
+    const Fit fit = AddRuns(A100(),
+                            PriorFit(A100()),
+                            {Run(Llama(4), 0.1 + apart),
+                             Run(Llama(4), 0.1 - apart),
+                             Run(Llama(8), 0.1 + apart),
+                             Run(Llama(8), 0.1 - apart)})
+                        .fit;
+    return AddedRuns(fit.runs).At(Llama(4), A100()).variance;
+  };
+  CHECK(variance(0.2) > 2.0 * variance(0.01));
 }
 
 TEST_CASE("a measurement that is there is not added again") {
