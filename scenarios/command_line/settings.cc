@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -201,14 +202,6 @@ void RequireBeside(const Setting& setting, const CLI::Option& option) {
   }
 }
 
-// The option that was given beside which this one has no use; nullptr: none.
-const CLI::Option* GivenInstead(const CLI::Option& option) {
-  for (const CLI::Option* other : option.get_excludes()) {
-    if (other->count() > 0) return other;
-  }
-  return nullptr;
-}
-
 // What one source says of an option of the command; nullptr: nothing.
 const Setting* FindSetting(const std::vector<Setting>& source,
                            const CLI::App& command,
@@ -234,26 +227,29 @@ bool SaysNothing(const Setting& setting, const CLI::Option& option) {
                         : setting.values.empty();
 }
 
-// The options that one source has set, and what it said.
-using SetBySource = std::map<const CLI::Option*, const Setting*>;
+// The options that one layer has set, and what it said.
+using SetByLayer = std::map<const CLI::Option*, const Setting*>;
 
-// Whether the option gives way to what the line or a stronger source says.
-// Throws InputError where its own source says both.
-bool GivesWay(const CLI::Option& option, const SetBySource& set) {
-  const CLI::Option* other = GivenInstead(option);
-  if (other == nullptr) return false;
-  const auto beside = set.find(other);
-  if (beside == set.end()) return true;
+// Whether the option gives way to what the line or a stronger layer says.
+// Throws InputError where its own layer says both.
+bool GivesWay(const CLI::Option& option, const SetByLayer& set) {
+  const CLI::Option* beside = nullptr;
+  for (const CLI::Option* other : option.get_excludes()) {
+    if (other->count() == 0) continue;
+    if (!set.contains(other)) return true;
+    beside = other;
+  }
+  if (beside == nullptr) return false;
   throw InputError(fmt::format("{}: not with {}, which {} says",
                                option.get_name(),
-                               other->get_name(),
-                               beside->second->origin));
+                               beside->get_name(),
+                               set.at(beside)->origin));
 }
 
 // Sets an option that nothing stronger has set; returns whether it did, or gave
 // way. Throws InputError or the library's error, which name the option.
 bool SetOption(const Setting& setting,
-               const SetBySource& set,
+               const SetByLayer& set,
                CLI::Option& option) {
   if (SaysNothing(setting, option)) return true;
   if (GivesWay(option, set)) return false;
@@ -267,6 +263,24 @@ bool SetOption(const Setting& setting,
   }
   option.run_callback();
   return true;
+}
+
+// What each source says of a command alone, then of every one: what is said of
+// less goes first.
+std::vector<std::vector<Setting>> LayersFor(const Settings& settings,
+                                            const CLI::App& command) {
+  const std::string name = NameOf(command);
+  std::vector<std::vector<Setting>> layers;
+  for (const std::vector<Setting>& source : settings.sources()) {
+    for (const std::string& of : {name, std::string()}) {
+      std::vector<Setting>& layer = layers.emplace_back();
+      std::copy_if(source.begin(),
+                   source.end(),
+                   std::back_inserter(layer),
+                   [&](const Setting& one) { return one.command == of; });
+    }
+  }
+  return layers;
 }
 
 }  // namespace
@@ -411,11 +425,11 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
   for (const CLI::Option* option : options) {
     if (option->count() > 0) decided.insert(option);
   }
-  for (const std::vector<Setting>& source : settings.sources()) {
-    SetBySource set;
+  for (const std::vector<Setting>& layer : LayersFor(settings, command)) {
+    SetByLayer set;
     for (CLI::Option* option : options) {
       if (decided.contains(option)) continue;
-      const Setting* setting = FindSetting(source, command, *option);
+      const Setting* setting = FindSetting(layer, command, *option);
       if (setting == nullptr) continue;
       try {
         if (!SetOption(*setting, set, *option)) continue;

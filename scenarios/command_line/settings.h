@@ -69,9 +69,9 @@ std::vector<std::string> UnknownVariables(const CLI::App& app);
 
 // The options of a command that was read, where the line leaves them out, as
 // `settings` say; returns those that do. One that has no use beside what the
-// line or a stronger source says is passed over. Throws InputError for a value
-// that the option does not take, and for two of one source that have no use
-// together.
+// line, a stronger source or, in its own, the command's own setting says is
+// passed over. Throws InputError for a value that the option does not take, and
+// for two of one source that have no use together.
 std::vector<Setting> Apply(const Settings& settings, CLI::App& command);
 // The same for the command that `app` was read to be, from `files` and the
 // environment; what they add to the line is added to `arguments`.

@@ -740,9 +740,12 @@ class BadInput(Case):
         self.assertEqual(answer("recommend: { all: true }\n", "top: 3\n"), whole)
         self.assertEqual(answer("all: true\n", nothing, TRAINFARE_ALL="false"),
                          self.good(*asked).stdout)
-        self.write("here/trainfare.yaml", "recommend: { all: true }\ntop: 3\n")
+        # In one source what is said of the command goes before what is of all.
+        self.assertEqual(answer("recommend: { all: true }\ntop: 3\n", nothing), whole)
+        self.assertEqual(answer("all: true\nrecommend: { top: 3 }\n", nothing), three)
+        self.write("here/trainfare.yaml", "recommend: { all: true, top: 3 }\n")
         self.begins(1, "trainfare.yaml:1:19: --all: not with --top, which "
-                    "trainfare.yaml:2:6 says", *asked, cwd=here)
+                    "trainfare.yaml:1:30 says", *asked, cwd=here)
 
     def test_largest_as_a_setting_gives_way(self):
         asked = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
@@ -757,6 +760,8 @@ class BadInput(Case):
             with self.subTest(largest):
                 self.assertEqual(given(largest, *flags),
                                  self.good(*asked, *flags).stdout)
+        both = self.write("both.yaml", "batch: 8\npredict: { largest: batch }\n")
+        self.assertEqual(self.good(*asked, "--config", both).stdout, given("batch"))
         before = self.path("before.json")
         self.good(*asked, "--export", before)
         since = ("--baseline", before)
