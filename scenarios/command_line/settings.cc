@@ -227,12 +227,45 @@ bool SaysNothing(const Setting& setting, const CLI::Option& option) {
                         : setting.values.empty();
 }
 
+// Options that a line may have both of, but that say one thing: where a job
+// runs. What a stronger layer says of it, by either, stands alone.
+struct Alternative {
+  std::string_view command;
+  std::string_view option;
+  std::string_view other;
+};
+constexpr auto kAlternatives = std::to_array<Alternative>({
+    {"predict", "--device", "--instance"},
+    {"predict", "--instance", "--device"},
+    {"recommend", "--device", "--instance"},
+    {"recommend", "--instance", "--device"},
+    {"recommend", "--cloud", "--instance"},
+});
+
 // The options that one layer has set, and what it said.
 using SetByLayer = std::map<const CLI::Option*, const Setting*>;
 
+// Whether the line or a stronger layer says it by another option.
+bool IsSaidOtherwise(const CLI::App& command,
+                     const CLI::Option& option,
+                     const SetByLayer& set) {
+  const std::string name = NameOf(command);
+  return std::any_of(
+      kAlternatives.begin(), kAlternatives.end(), [&](const Alternative& one) {
+        if (one.command != name || one.option != option.get_name()) {
+          return false;
+        }
+        const CLI::Option* other = command.get_option(std::string(one.other));
+        return other->count() > 0 && !set.contains(other);
+      });
+}
+
 // Whether the option gives way to what the line or a stronger layer says.
 // Throws InputError where its own layer says both.
-bool GivesWay(const CLI::Option& option, const SetByLayer& set) {
+bool GivesWay(const CLI::App& command,
+              const CLI::Option& option,
+              const SetByLayer& set) {
+  if (IsSaidOtherwise(command, option, set)) return true;
   const CLI::Option* beside = nullptr;
   for (const CLI::Option* other : option.get_excludes()) {
     if (other->count() == 0) continue;
@@ -250,14 +283,15 @@ bool GivesWay(const CLI::Option& option, const SetByLayer& set) {
 // way. Throws InputError or the library's error, which name the option.
 bool SetOption(const Setting& setting,
                const SetByLayer& set,
+               const CLI::App& command,
                CLI::Option& option) {
   if (SaysNothing(setting, option)) return true;
-  if (GivesWay(option, set)) return false;
+  if (GivesWay(command, option, set)) return false;
   RequireBeside(setting, option);
   AddValues(setting, option);
   // Its value may say beside what it has no use.
   (void)option.reduced_results();
-  if (GivesWay(option, set)) {
+  if (GivesWay(command, option, set)) {
     option.clear();
     return false;
   }
@@ -432,7 +466,7 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
       const Setting* setting = FindSetting(layer, command, *option);
       if (setting == nullptr) continue;
       try {
-        if (!SetOption(*setting, set, *option)) continue;
+        if (!SetOption(*setting, set, command, *option)) continue;
       } catch (const CLI::Error& error) {
         throw InputError(setting->origin + ": " + error.what());
       } catch (const InputError& error) {
@@ -463,12 +497,15 @@ std::vector<Setting> Apply(const SettingFiles& files,
 
 std::string WithOrigin(const std::vector<Setting>& applied,
                        const std::string& message) {
+  if (!message.starts_with("--")) return message;
+  // What it is about: a flag, or several: "--device, --instance: ..".
+  const std::string about = ", " + message.substr(0, message.find(':')) + ",";
   for (const Setting& setting : applied) {
     const std::string flag = "--" + setting.option;
-    if (!message.starts_with(flag + ":") && !message.starts_with(flag + " ")) {
-      continue;
+    if (message.starts_with(flag + " ") ||
+        about.find(", " + flag + ",") != std::string::npos) {
+      return setting.origin + ": " + message;
     }
-    return setting.origin + ": " + message;
   }
   return message;
 }

@@ -747,6 +747,47 @@ class BadInput(Case):
         self.begins(1, "trainfare.yaml:1:19: --all: not with --top, which "
                     "trainfare.yaml:1:30 says", *asked, cwd=here)
 
+    def test_where_a_job_runs_is_said_by_the_line_before_a_setting(self):
+        """By a device or an instance: the line's stands alone."""
+        file = self.path("trainfare.yaml")
+        own = ("emotion_bert_base", "--format", "csv")
+
+        def answer(command, setting, *flags, **environment):
+            self.write("trainfare.yaml", setting)
+            return self.good(command, *own, *flags, cwd=self.folder,
+                             environment=environment).stdout
+
+        instance = ("--instance", "aws/g5.xlarge")
+        device = ("--device", "h100_sxm,l4")
+        for command, setting, flags in (
+            ("predict", "device: h100_sxm\n", instance),
+            ("predict", "device: [h100_sxm, l4]\n", instance),
+            ("predict", "instance: aws/g5.xlarge\n", device),
+            ("recommend", "device: h100_sxm\n", instance),
+            ("recommend", "cloud: gcp\n", instance),
+            ("recommend", "instance: aws/g5.xlarge\n", device),
+        ):
+            with self.subTest((command, setting)):
+                given = answer(command, setting, *flags)
+                os.remove(file)
+                self.assertEqual(given, self.good(command, *own, *flags).stdout)
+        on_l4 = self.good("predict", *own, "--device", "l4").stdout
+        # Of settings the stronger one; what both say of one file is refused.
+        self.assertEqual(
+            answer("predict", "instance: aws/g5.xlarge\n", TRAINFARE_DEVICE="l4"), on_l4)
+        self.assertEqual(
+            answer("predict", "instance: aws/g5.xlarge\npredict: { device: l4 }\n"), on_l4)
+        self.write("trainfare.yaml", "device: l4\ninstance: aws/g5.xlarge\n")
+        self.begins(2, "trainfare.yaml:1:9: --device and --instance: give one of them",
+                    "predict", *own, cwd=self.folder)
+        said = "--device, --instance: expected an instance that suits all of them"
+        self.begins(2, f"trainfare.yaml:1:9: {said}", "recommend", *own,
+                    cwd=self.folder)
+        # A cloud still narrows instances; which setting is in its way is said.
+        self.write("trainfare.yaml", "instance: aws/g5.xlarge\n")
+        self.begins(2, "trainfare.yaml:1:11: --cloud, --instance: expected",
+                    "recommend", *own, "--cloud", "gcp", cwd=self.folder)
+
     def test_largest_as_a_setting_gives_way(self):
         asked = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
 
