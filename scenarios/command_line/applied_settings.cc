@@ -17,6 +17,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "scenarios/job/named_model.h"
+#include "scenarios/published/published_job.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -160,6 +161,27 @@ bool SetOption(const Setting& setting,
   return true;
 }
 
+// Flags of prices, which `predict` refuses of a line that names no instance: of
+// settings, which are for all lines, they wait for one that does.
+bool IsOfPrices(const CLI::Option& option) {
+  constexpr std::array<std::string_view, 4> kOfPrices = {
+      "--spot", "--prices", "--region", "--discount"};
+  return std::find(kOfPrices.begin(), kOfPrices.end(), option.get_name()) !=
+         kOfPrices.end();
+}
+
+// Whether there is, or may be, something that has a price.
+bool MayBeRented(const CLI::App& command) {
+  if (NameOf(command) != "predict") return true;
+  const auto given = [&](const char* option) {
+    return command.get_option(option)->count() > 0;
+  };
+  if (given("--instance")) return true;
+  // A published run names its own, where the line does not say on what it runs.
+  return given("SCENARIO") && !given("--device") && !given("--fit") &&
+         NamesPublishedRun(command.get_option("SCENARIO")->as<std::string>());
+}
+
 // What each source says of a command alone, then of every one: what is said of
 // less goes first.
 std::vector<std::vector<Setting>> LayersFor(const Settings& settings,
@@ -178,17 +200,17 @@ std::vector<std::vector<Setting>> LayersFor(const Settings& settings,
   return layers;
 }
 
-}  // namespace
-
-std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
-  std::vector<Setting> applied;
+// Sets those of the options that the line leaves out, each by the first layer
+// that says anything of it, and adds what did to `applied`.
+void ApplyTo(const std::vector<CLI::Option*>& options,
+             const std::vector<std::vector<Setting>>& layers,
+             const CLI::App& command,
+             std::vector<Setting>& applied) {
   std::set<const CLI::Option*> decided;
-  const std::vector<CLI::Option*> options =
-      command.get_options([](CLI::Option* one) { return IsSettable(*one); });
   for (const CLI::Option* option : options) {
     if (option->count() > 0) decided.insert(option);
   }
-  for (const std::vector<Setting>& layer : LayersFor(settings, command)) {
+  for (const std::vector<Setting>& layer : layers) {
     SetByLayer set;
     for (CLI::Option* option : options) {
       if (decided.contains(option)) continue;
@@ -206,6 +228,23 @@ std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
       applied.push_back(*setting);
       applied.back().option = option->get_lnames().front();
     }
+  }
+}
+
+}  // namespace
+
+std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
+  std::vector<CLI::Option*> open =
+      command.get_options([](CLI::Option* one) { return IsSettable(*one); });
+  const auto priced =
+      std::stable_partition(open.begin(), open.end(), [](CLI::Option* one) {
+        return !IsOfPrices(*one);
+      });
+  const std::vector<std::vector<Setting>> layers = LayersFor(settings, command);
+  std::vector<Setting> applied;
+  ApplyTo({open.begin(), priced}, layers, command, applied);
+  if (MayBeRented(command)) {
+    ApplyTo({priced, open.end()}, layers, command, applied);
   }
   return applied;
 }

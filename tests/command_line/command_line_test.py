@@ -788,6 +788,24 @@ class BadInput(Case):
         self.begins(2, "trainfare.yaml:1:11: --cloud, --instance: expected",
                     "recommend", *own, "--cloud", "gcp", cwd=self.folder)
 
+    def test_prices_of_a_setting_wait_for_an_instance(self):
+        device = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
+        rented = ("predict", "emotion_bert_base", "--instance", "aws/g6.xlarge",
+                  "--format", "csv")
+        plain = self.good(*device).stdout
+        for setting, flags in (("discount: aws=0.5\n", ("--discount", "aws=0.5")),
+                               ("spot: true\n", ("--spot",)),
+                               ("region: us-west-2\n", ("--region", "us-west-2"))):
+            with self.subTest(setting):
+                file = self.write("mine.yaml", setting)
+                self.assertEqual(self.good(*device, "--config", file).stdout, plain)
+                self.assertEqual(self.good(*rented, "--config", file).stdout,
+                                 self.good(*rented, *flags).stdout)
+                # Of a setting that gives way there is no instance either.
+                file = self.write("mine.yaml", "instance: aws/g6.xlarge\n" + setting)
+                self.assertEqual(self.good(*device, "--config", file).stdout, plain)
+        self.begins(2, "--discount: needs --instance", *device, "--discount", "aws=0.5")
+
     def test_largest_as_a_setting_gives_way(self):
         asked = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
 
