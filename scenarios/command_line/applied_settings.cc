@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "hardware/files/text_file.h"
+#include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/presets.h"
 #include "scenarios/job/named_model.h"
@@ -49,36 +50,38 @@ void AddValues(const Setting& setting, CLI::Option& option) {
 
 // A file that others wrote names only what lies within its folder: of any other
 // file a line could land in a message. Names of presets are no files.
-void RequireBeside(const Setting& setting, const CLI::Option& option) {
+void RequireBeside(const std::string& option,
+                   const std::string& value,
+                   bool of_model) {
+  std::error_code ignored;
+  const bool is_there = std::filesystem::exists(value, ignored);
+  const bool is_preset =
+      of_model && model::SpelledArchitecture(value) != nullptr;
+  if (!is_there && (is_preset || value.find('/') == std::string::npos)) return;
+  try {
+    hardware::PathBeside(kProjectFile,
+                         of_model ? ConfigNamed(value).value_or(value) : value);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--{}: {}", option, error.what()));
+  }
+}
+
+// The same of every file that a setting of the folder's file may name.
+void RequireFilesBeside(const Setting& setting, const CLI::Option& option) {
+  if (!setting.of_folder) return;
   const std::string type = option.get_type_name();
-  const bool is_file = type.find("FILE") != std::string::npos;
-  const bool sets_key = type == "KEY=VALUE";
-  if (!setting.of_folder || (!is_file && !sets_key)) return;
   for (const std::string& text : setting.values) {
-    std::string value = sets_key ? text.substr(text.find('=') + 1) : text;
-    // In quotes a path may stand in escapes: "\x2e\x2e".
-    if (sets_key && value.find_first_of("\"'") == 0) {
-      throw InputError(
-          fmt::format("--{}: expected a value without quotes in "
-                      "{}, got {}",
-                      setting.option,
-                      kProjectFile,
-                      value));
+    if (type.find("FILE") != std::string::npos) {
+      RequireBeside(
+          setting.option, text, type.find("FOLDER") != std::string::npos);
     }
-    const bool of_model = sets_key ? text.starts_with("model=")
-                                   : type.find("FOLDER") != std::string::npos;
-    std::error_code ignored;
-    const bool is_there = std::filesystem::exists(value, ignored);
-    const bool is_preset =
-        of_model && model::SpelledArchitecture(value) != nullptr;
-    if (!is_there && (is_preset || value.find('/') == std::string::npos)) {
-      continue;
-    }
-    if (of_model) value = ConfigNamed(value).value_or(value);
-    try {
-      hardware::PathBeside(kProjectFile, value);
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("--{}: {}", setting.option, error.what()));
+    const size_t equals = text.find('=');
+    if (type != "KEY=VALUE" || equals == std::string::npos) continue;
+    // What is read in the end: in quotes a path may stand in escapes.
+    const std::string key = text.substr(0, equals);
+    for (const std::string& value : hardware::TextsOf(
+             {key, text.substr(equals + 1), "--" + setting.option})) {
+      RequireBeside(setting.option, value, key == "model");
     }
   }
 }
@@ -149,7 +152,7 @@ bool SetOption(const Setting& setting,
                CLI::Option& option) {
   if (SaysNothing(setting, option)) return true;
   if (GivesWay(command, option, set)) return false;
-  RequireBeside(setting, option);
+  RequireFilesBeside(setting, option);
   AddValues(setting, option);
   // Its value may say beside what it has no use.
   (void)option.reduced_results();

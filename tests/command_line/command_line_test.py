@@ -1426,8 +1426,9 @@ class Predict(Case):
         # What is no file is a name there.
         self.write("trainfare.yaml", "model: openai-community/gpt2\n")
         self.assertEqual(asked(*job), ("gpt2", "gpt2"))
-        self.write("trainfare.yaml", "set: [model=small]\n")
-        self.assertEqual(asked("emotion_bert_base")[1], "llama")
+        for written in ("model=small", "\"model='small'\"", "'model=\"s\\x6dall\"'"):
+            self.write("trainfare.yaml", f"set: [{written}]\n")
+            self.assertEqual(asked("emotion_bert_base")[1], "llama")
         os.remove(self.path("trainfare.yaml"))
         os.mkdir(self.path("empty"))
         self.refused(1, "--set: model: empty/config.json: cannot be opened: No such "

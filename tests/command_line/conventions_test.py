@@ -635,6 +635,15 @@ class Conventions(command_line_test.Case):
                 text="model: .\n")
         refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
                 text="set: [model=/etc/passwd]\n")
+        # By what a value is read as, not as it is written.
+        refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
+                text="set: [\"model='/etc/passwd'\"]\n")
+        refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
+                text="set: ['model=\"\\x2fetc/passwd\"']\n")
+        refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
+                text="set: ['dataset={train: 8, lengths: \"/etc\\x2fpasswd\"}']\n")
+        refused(1, "trainfare.yaml:1:6: --set model:1:7: not valid YAML",
+                text="set: [\"model='small\"]\n")
         os.remove(team)
         os.mkfifo(team)
         refused(1, "trainfare.yaml: expected a regular file")
