@@ -53,6 +53,7 @@ void AddValues(const Setting& setting, CLI::Option& option) {
 void RequireBeside(const std::string& option,
                    const std::string& value,
                    bool of_model) {
+  if (of_model && IsConfigText(value)) return;
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(value, ignored);
   const bool is_preset =

@@ -1374,7 +1374,7 @@ class Predict(Case):
 
         named = self.path("pipe.json")
         os.mkfifo(named)
-        for asked, name in ((("--model", named, *job), "pipe.json"),
+        for asked, name in ((("--model", named, *job), "llama"),
                             (("emotion_bert_base", "--model", named),
                              "emotion_bert_base")):
             threading.Thread(target=self.write, args=("pipe.json", CONFIG),
@@ -1393,6 +1393,23 @@ class Predict(Case):
                 os.close(read)
 
         self.assertEqual(through_a_pipe(predicted), ("llama", "llama"))
+        for command in (("predict", "--device", "l4"),
+                        ("recommend", "--instance", "aws/g6.xlarge")):
+            # Whoever asks again has the model in the answer.
+            saved, page = self.path("saved.json"), self.path("page.html")
+            through_a_pipe(self.good, *command, "--export", saved, "--export", page)
+            with open(saved, encoding="utf-8") as file:
+                self.assertEqual(self.good("replay", saved).stdout, file.read())
+            with open(page, encoding="utf-8") as file:
+                self.assertIn("--model &#39;{&quot;hidden_size&quot;:64,", file.read())
+            self.assertIn("hidden: 64",
+                          through_a_pipe(self.good, *command, "--dry-run").stdout)
+        self.assertEqual(predicted("--model", CONFIG, *job), ("llama", "llama"))
+        wrong = CONFIG.replace("64", "65", 1)
+        self.refused(1, "--model:2:25: num_attention_heads: expected a divisor of "
+                     "hidden_size = 65, got 4", "predict", "--model", wrong, *job)
+        self.begins(1, "--model: expected a file that stays, which is what a scenario "
+                    'names, got "{', "init", "--model", CONFIG, *job)
         result = through_a_pipe(self.run_it, "init")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("trainfare: --model: expected a file that stays, which is what a "
@@ -1426,6 +1443,10 @@ class Predict(Case):
         # What is no file is a name there.
         self.write("trainfare.yaml", "model: openai-community/gpt2\n")
         self.assertEqual(asked(*job), ("gpt2", "gpt2"))
+        # Nor is a text, whatever it is called.
+        text = json.dumps({**json.loads(CONFIG), "_name_or_path": "a/small"})
+        self.write("trainfare.yaml", f"model: '{text}'\n")
+        self.assertEqual(asked(*job), ("small", "a/small"))
         for written in ("model=small", "\"model='small'\"", "'model=\"s\\x6dall\"'"):
             self.write("trainfare.yaml", f"set: [{written}]\n")
             self.assertEqual(asked("emotion_bert_base")[1], "llama")

@@ -175,6 +175,12 @@ class Acceptance(command_line_test.Case):
             (["predict", "emotion_bert_base", "--export=x.csv"],
              'arguments[2]: expected a question, got "--export=x.csv", which '
              "writes a file"),
+            (["predict", "/dev/fd/63", "--device=l4"],
+             'arguments[1]: expected a file that is still there, got "/dev/fd/63", '
+             "which was a pipe; hint: ask again, with a file"),
+            (["predict", "--model=/dev/fd/63", "--samples=8", "--seq=8"],
+             'arguments[1]: expected a file that is still there, got '
+             '"--model=/dev/fd/63", which was a pipe'),
         ):
             answer = {} if arguments is None else {"arguments": arguments}
             done = self.run_it("replay", self.write("a.json", json.dumps(answer)))
