@@ -114,11 +114,12 @@ void RequireOutputsApart(const CLI::App& command) {
 // The report of what was asked, and whether it keeps to the limits.
 Report Made(CommonOptions& common,
             const CLI::App& command,
-            const std::function<Report(const Origin&)>& make) {
+            const std::function<Report(const Origin&)>& make,
+            Unfound unfound = Unfound::kRefused) {
   const std::vector<Limit> limits = common.limits();
   Report report = make(common.OriginOf(command));
   common.EndProgress();
-  FromValue([&] { CheckLimits(limits, report); });
+  FromValue([&] { CheckLimits(limits, report, unfound); });
   return report;
 }
 
@@ -304,7 +305,8 @@ int Show(CommonOptions& common,
     RequireExportable(like_it, output);
     FromValue([&] { CheckLimits(limits, like_it); });
   }
-  Report report = Made(common, command, make);
+  Report report = Made(
+      common, command, make, example ? Unfound::kNotKnown : Unfound::kRefused);
   report.command = common.command();
   Write(report, output, std::cout, std::cerr);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);

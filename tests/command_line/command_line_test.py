@@ -993,6 +993,9 @@ class BadInput(Case):
             (1, '--fail-if: unknown figure "foo"', ("--fail-if", "foo>1%")),
             (1, '--fail-if: unknown figure "fit.foo"', ("--fail-if", "fit.foo>1")),
             (1, "--fail-if: expected a figure", ("--fail-if", "date>1")),
+            (1, '--fail-if: expected a figure, "kept" is', ("--fail-if", "kept>1")),
+            (1, "--fail-if: expected a figure", ("--fail-if", "fit_path>1")),
+            (1, '--fail-if: unknown figure "alone.foo"', ("--fail-if", "alone.foo>1")),
             (1, f"--export {mine}: expected a new file, or an answer of these "
              "columns to replace", ("--export", mine)),
             (2, "--export: a .trace.json is of a step",
@@ -1004,8 +1007,10 @@ class BadInput(Case):
         for name in ("a.csv", "a.csv", "a.md", "a.md"):
             self.good(*asked, "--export", self.path(name))
         # No kernel was timed by itself: what is not there is not known.
-        for passed in ("runs>1", "alone.value>1e9"):
+        for passed in ("runs>1", "alone.value>1e9", "value>1e9", "standard_error<0"):
             self.assertEqual(self.run_it(*asked, "--fail-if", passed).returncode, 4)
+        self.assertTrue(self.run_it(*asked, "--fail-if", "value>1").stderr.endswith(
+            "trainfare: --fail-if: value is not known, limit value>1\n"))
         self.good(*asked, "--fail-if", "fit.runs>3")
 
     def test_a_log_of_another_trainer(self):
