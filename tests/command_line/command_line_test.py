@@ -747,6 +747,23 @@ class BadInput(Case):
         self.begins(1, "trainfare.yaml:1:19: --all: not with --top, which "
                     "trainfare.yaml:1:30 says", *asked, cwd=here)
 
+    def test_what_a_list_says_twice_is_said_once(self):
+        for once, twice in (
+            (("calibrate", "--launch", "slurm", "--instances", "aws/g5.xlarge",
+              "--models", "bert-tiny", "--precision", "fp32"),
+             ("calibrate", "--launch", "slurm", "--instances",
+              "aws/g5.xlarge, aws/g5.xlarge", "--models",
+              "bert-tiny,google/bert-tiny,bert-tiny", "--precision", "fp32,fp32")),
+            (("predict", "emotion_bert_base", "--device", "l4", "--batch", "8",
+              "--seq", "32,64"),
+             ("predict", "emotion_bert_base", "--device", "l4,l4", "--batch", "8,8",
+              "--seq", "32,64,32")),
+            (("recommend", "emotion_bert_base", "--also", "groq_lpu"),
+             ("recommend", "emotion_bert_base", "--also", "groq_lpu,groq_lpu")),
+        ):
+            with self.subTest(twice):
+                self.assertEqual(self.good(*twice).stdout, self.good(*once).stdout)
+
     def test_where_a_job_runs_is_said_by_the_line_before_a_setting(self):
         """By a device or an instance: the line's stands alone."""
         file = self.path("trainfare.yaml")
