@@ -997,6 +997,14 @@ class BadInput(Case):
         self.assertNotIn("skipped", self.good(*asked, "--quiet").stderr)
         added = self.json_of(*asked, "--add")["warnings"]
         self.assertEqual([one["message"] for one in added], said[::-1])
+        # A row that stands in a table twice was not added before.
+        again = self.write("again.csv", TABLE_HEADER + 2 * table_row(batch=64)
+                           + table_row(batch=128))
+        adding = ("calibrate", "--from", again, "--add", "--device", "t4")
+        for message in ("1 row skipped: twice in the files",
+                        "3 rows skipped: added before"):
+            warned = self.json_of(*adding)["warnings"]
+            self.assertEqual([one["message"] for one in warned], [message])
         self.refused(2, "--from: expected each file once, rows.csv is given "
                      "several times", *asked, "--from", rows)  # fmt: skip
 
