@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/error.h"
+#include "scenarios/command_line/applied_settings.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/command_line/help.h"
 #include "scenarios/command_line/settings.h"

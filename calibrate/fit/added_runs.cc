@@ -215,15 +215,17 @@ class Formula {
   size_t joined_from_;
 };
 
-// Whether that very measurement was added before: a file may be given twice.
-bool HasAdded(const Fit& fit, const Observation& o) {
+// Where among the runs that very measurement is already, as a file may be given
+// twice, and a row may stand in one twice; their number: nowhere.
+size_t PlaceAmong(const std::vector<FittedRun>& runs, const Observation& o) {
   const std::string workload = Describe(o.workload);
-  return std::any_of(
-      fit.runs.begin(), fit.runs.end(), [&](const FittedRun& run) {
+  const auto found =
+      std::find_if(runs.begin(), runs.end(), [&](const FittedRun& run) {
         return run.added && run.label == o.label && run.workload == workload &&
                run.devices == o.device_count && run.hosts == o.hosts &&
                run.measured == o.measured;
       });
+  return static_cast<size_t>(found - runs.begin());
 }
 
 }  // namespace
@@ -232,6 +234,7 @@ AddedFit AddRuns(const hardware::Device& device,
                  Fit fit,
                  const std::vector<Observation>& observations) {
   const Formula formula(device, fit);
+  const size_t at_hand = fit.runs.size();
   int64_t usable = 0;
   int64_t added = 0;
   LeftOut left_out;
@@ -255,8 +258,9 @@ AddedFit AddRuns(const hardware::Device& device,
       continue;
     }
     ++usable;
-    if (HasAdded(fit, o)) {
-      ++left_out["added before"];
+    const size_t place = PlaceAmong(fit.runs, o);
+    if (place < fit.runs.size()) {
+      ++left_out[place < at_hand ? kAddedBefore : kTwice];
       continue;
     }
     ++added;

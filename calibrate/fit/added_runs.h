@@ -55,6 +55,9 @@ class AddedRuns {
 
 // Why figures are left out that only a fit anew can take.
 inline constexpr const char* kNoWholeStep = "no whole step, which --add needs";
+// Why the same measurement is not added once more.
+inline constexpr const char* kAddedBefore = "added before";
+inline constexpr const char* kTwice = "twice in the files";
 
 struct AddedFit {
   Fit fit;

@@ -8,7 +8,6 @@
 
 #include "hardware/files/json_object.h"
 #include "hardware/files/json_text.h"
-#include "hardware/files/text_file.h"
 #include "model/limits.h"
 
 namespace trainfare::hardware {
@@ -20,16 +19,18 @@ struct ConfigJson::Parsed {
   json value;
   JsonObject object;
 
-  explicit Parsed(const std::string& path)
-      : text(ReadTextFile(path, "a config.json", kLargestByHand)),
+  Parsed(std::string of, const std::string& path)
+      : text(std::move(of)),
         value(ParseJson(text, path)),
         object(value, path, /*line=*/0, /*path=*/"", text) {}
 };
 
-ConfigJson::ConfigJson(const std::string& path, std::string otherwise)
+ConfigJson::ConfigJson(std::string text,
+                       const std::string& path,
+                       std::string otherwise)
     : path_(path),
       otherwise_(std::move(otherwise)),
-      parsed_(std::make_unique<const Parsed>(path)) {}
+      parsed_(std::make_unique<const Parsed>(std::move(text), path)) {}
 
 ConfigJson::~ConfigJson() = default;
 

@@ -16,8 +16,9 @@ namespace trainfare::hardware {
 
 class ConfigJson {
  public:
-  // `otherwise` ends what Expect() says: why no other value is taken.
-  ConfigJson(const std::string& path, std::string otherwise);
+  // `path`: of the text, in messages; `otherwise` ends what Expect() says: why
+  // no other value is taken.
+  ConfigJson(std::string text, const std::string& path, std::string otherwise);
   ~ConfigJson();
   ConfigJson(const ConfigJson&) = delete;
   ConfigJson& operator=(const ConfigJson&) = delete;

@@ -12,6 +12,7 @@
 
 #include "hardware/files/config_json.h"
 #include "hardware/files/model_config_types.h"
+#include "hardware/files/text_file.h"
 #include "model/error.h"
 #include "model/nearest.h"
 #include "model/validate.h"
@@ -327,8 +328,17 @@ void Ignore(const ConfigJson& c, std::initializer_list<const char*> keys) {
   for (const char* key : keys) c.Has(key);
 }
 
+std::string ModelConfigText(const std::string& path) {
+  return ReadTextFile(path, "a config.json", kLargestByHand);
+}
+
 model::Architecture ReadModelConfig(const std::string& path) {
-  const ConfigJson config(path, "nothing else is counted");
+  return ParseModelConfig(ModelConfigText(path), path);
+}
+
+model::Architecture ParseModelConfig(std::string text,
+                                     const std::string& path) {
+  const ConfigJson config(std::move(text), path, "nothing else is counted");
   constexpr std::string_view kExtract =
       "hint: its text_config as a file of its own";
   if (config.Has("vision_config")) {

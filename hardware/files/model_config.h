@@ -14,5 +14,9 @@ namespace trainfare::hardware {
 // is not understood. Nothing is guessed: a default is that of the type's own
 // configuration class in Transformers.
 model::Architecture ReadModelConfig(const std::string& path);
+// The same of the text of one; `path` stands for its file in messages.
+model::Architecture ParseModelConfig(std::string text, const std::string& path);
+// The text itself. Throws InputError where it cannot be read.
+std::string ModelConfigText(const std::string& path);
 
 }  // namespace trainfare::hardware

@@ -68,6 +68,12 @@ std::string ReadTextFile(const std::string& path,
   return text;
 }
 
+bool IsOpenFile(std::string_view path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") ||
+         (path.starts_with("/proc/") &&
+          path.find("/fd/") != std::string_view::npos);
+}
+
 NamedFile FileNamedIn(const std::string& of, const std::string& named) {
   namespace fs = std::filesystem;
   std::error_code error;

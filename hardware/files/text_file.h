@@ -20,6 +20,10 @@ std::string ReadTextFile(const std::string& path,
                          std::string_view kind,
                          size_t most = size_t{4} << 30);
 
+// Whether a name is of what a program has open, by its number or as standard
+// input ("/dev/fd/63"): for nobody else, and at no other time, is it the same.
+bool IsOpenFile(std::string_view path);
+
 // A file that another file names, relative to its folder: only regular ones of
 // at most 16 MiB, links followed. Throws InputError without a position.
 struct NamedFile {

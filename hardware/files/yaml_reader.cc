@@ -56,6 +56,16 @@ std::string NumberRange(double min, double max) {
 
 }  // namespace
 
+std::vector<std::string> TextsOf(const YamlSetting& setting) {
+  const internal::YamlDocument value =
+      internal::ParseSetting(setting.path, setting.value, setting.origin);
+  std::vector<std::string> texts;
+  for (const YamlNode& node : value.nodes) {
+    if (node.kind == YamlNode::Kind::kScalar) texts.push_back(node.text);
+  }
+  return texts;
+}
+
 Reader::Reader(std::shared_ptr<internal::YamlDocument> document, Node* node)
     : document_(std::move(document)), node_(node) {}
 

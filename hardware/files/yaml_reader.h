@@ -51,6 +51,10 @@ struct YamlSetting {
   std::string origin;  // begins the messages about it: "--set"
 };
 
+// Every text that the value of a setting has in it, as a reader gets it: without
+// quotes, escapes read. Throws InputError where it is no YAML, or nothing.
+std::vector<std::string> TextsOf(const YamlSetting& setting);
+
 class Reader {
  public:
   // The top of the file must be a map.

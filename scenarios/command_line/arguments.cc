@@ -24,7 +24,8 @@ std::string Trim(std::string& text) {
 }
 
 // "8, 16" as values, each made of its part by `parse`, which says what is wrong
-// with it. CLI11 by itself drops parts that are empty.
+// with it; what is there already says nothing more. CLI11 by itself drops parts
+// that are empty.
 template <class Value, class Parse>
 CLI::Option* AddList(CLI::App& app,
                      const std::string& name,
@@ -46,7 +47,10 @@ CLI::Option* AddList(CLI::App& app,
               // The first of several names stands for the option.
               throw CLI::ValidationError(name.substr(0, name.find(',')), wrong);
             }
-            values.push_back(std::move(value));
+            if (std::find(values.begin(), values.end(), value) ==
+                values.end()) {
+              values.push_back(std::move(value));
+            }
           }
         }
       },

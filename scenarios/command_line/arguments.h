@@ -74,12 +74,12 @@ CLI::Option* AddCount(CLI::App& app,
                       const std::string& name,
                       std::optional<int64_t>& value,
                       const std::string& help);
-// `--name 8,16`; empty parts are refused.
+// `--name 8,16`; empty parts are refused, and what is said twice is said once.
 CLI::Option* AddCounts(CLI::App& app,
                        const std::string& name,
                        std::vector<int64_t>& values,
                        const std::string& help);
-// `--name aws,gcp`; empty parts are refused.
+// `--name aws,gcp`, likewise.
 CLI::Option* AddNames(CLI::App& app,
                       const std::string& name,
                       std::vector<std::string>& values,

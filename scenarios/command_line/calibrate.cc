@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "calibrate/session/command.h"
 #include "calibrate/session/launch.h"
+#include "model/architecture.h"
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/presets.h"
@@ -162,6 +164,20 @@ void RequireRunsHere(const CalibrateFlags& flags) {
   }
 }
 
+// The models without those that an earlier name is of, too.
+std::vector<std::string> EachOnce(const std::vector<std::string>& models) {
+  std::vector<std::string> names;
+  std::set<const model::Architecture*> known;
+  for (const std::string& name : models) {
+    const model::Architecture& found =
+        WithFlag("--models", [&]() -> const model::Architecture& {
+          return model::FindArchitecture(name);
+        });
+    if (known.insert(&found).second) names.push_back(name);
+  }
+  return names;
+}
+
 // Flags whose words are checked once all of them are known.
 void Resolve(CalibrateFlags& flags) {
   calibrate::CalibrateOptions& options = flags.options;
@@ -192,9 +208,7 @@ void Resolve(CalibrateFlags& flags) {
     options.workload =
         Variants(LoadScenario(flags.scenario), asked).front().workload;
   }
-  for (const std::string& name : options.models) {
-    WithFlag("--models", [&] { return model::FindArchitecture(name); });
-  }
+  options.models = EachOnce(options.models);
   if (flags.precisions.empty()) return;
   options.precisions.clear();
   for (const std::string& name : flags.precisions) {

@@ -58,8 +58,11 @@ class CommonOptions {
   // The origin of an answer of `command`, which was read. Throws InputError.
   Origin OriginOf(const CLI::App& command) const;
   // What was typed behind the program's name, for reports to be made again.
-  void SetCommand(const std::vector<std::string>& arguments);
-  const std::string& command() const { return command_; }
+  void SetCommand(std::vector<std::string> arguments);
+  // Puts `text` where a value of an option was `given`.
+  void Restate(const std::string& given, const std::string& text);
+  // As a shell reads it back.
+  std::string command() const;
 
  private:
   // One format of standard output, by --format or by --export -.
@@ -67,7 +70,7 @@ class CommonOptions {
 
   std::string format_;
   std::string colour_ = "auto";
-  std::string command_;
+  std::vector<std::string> command_;
   std::string now_;
   SettingFiles setting_files_;
   std::vector<std::string> limits_;

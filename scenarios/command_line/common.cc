@@ -10,6 +10,7 @@
 #include <iostream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "hardware/files/date.h"
 #include "hardware/files/foreign_text.h"
@@ -113,11 +114,12 @@ void RequireOutputsApart(const CLI::App& command) {
 // The report of what was asked, and whether it keeps to the limits.
 Report Made(CommonOptions& common,
             const CLI::App& command,
-            const std::function<Report(const Origin&)>& make) {
+            const std::function<Report(const Origin&)>& make,
+            Unfound unfound = Unfound::kRefused) {
   const std::vector<Limit> limits = common.limits();
   Report report = make(common.OriginOf(command));
   common.EndProgress();
-  FromValue([&] { CheckLimits(limits, report); });
+  FromValue([&] { CheckLimits(limits, report, unfound); });
   return report;
 }
 
@@ -227,28 +229,43 @@ const OutputOptions& CommonOptions::Resolve() {
   return output_;
 }
 
-void CommonOptions::SetCommand(const std::vector<std::string>& arguments) {
-  // As a shell reads it back: quoted where a word has more than plain letters.
+void CommonOptions::SetCommand(std::vector<std::string> arguments) {
+  command_ = std::move(arguments);
+}
+
+void CommonOptions::Restate(const std::string& given, const std::string& text) {
+  for (std::string& word : command_) {
+    const bool behind_equals =
+        word.starts_with("--") && word.ends_with("=" + given);
+    if (word == given || behind_equals) {
+      word.replace(word.size() - given.size(), given.size(), text);
+    }
+  }
+}
+
+std::string CommonOptions::command() const {
+  // Quoted where a word has more than plain letters.
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
       "_-+=:,./%@";
-  command_ = "trainfare";
-  for (const std::string& word : arguments) {
-    command_ += ' ';
+  std::string line = "trainfare";
+  for (const std::string& word : command_) {
+    line += ' ';
     if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
-      command_ += word;
+      line += word;
       continue;
     }
-    command_ += '\'';
+    line += '\'';
     for (const char c : word) {
       if (c == '\'') {
-        command_ += "'\\''";
+        line += "'\\''";
       } else {
-        command_ += c;
+        line += c;
       }
     }
-    command_ += '\'';
+    line += '\'';
   }
+  return line;
 }
 
 int Fail(std::string_view message, int code) {
@@ -288,7 +305,8 @@ int Show(CommonOptions& common,
     RequireExportable(like_it, output);
     FromValue([&] { CheckLimits(limits, like_it); });
   }
-  Report report = Made(common, command, make);
+  Report report = Made(
+      common, command, make, example ? Unfound::kNotKnown : Unfound::kRefused);
   report.command = common.command();
   Write(report, output, std::cout, std::cerr);
   if (!report.complaint.empty()) Fail(report.complaint, report.exit_code);

@@ -7,11 +7,13 @@
 #include <string>
 #include <system_error>
 
+#include "hardware/files/foreign_text.h"
 #include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/commands/asked_job.h"
+#include "scenarios/job/named_model.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -28,12 +30,13 @@ int Init(const InitFlags& flags) {
   RequireCount("--length", *flags.length, model::kLongestSequence);
   const NamedModel model = ReadAskedModel(flags.model);
   std::error_code ignored;
-  if (model.config &&
-      !std::filesystem::is_regular_file(*model.config, ignored)) {
+  if (IsConfigText(model.name) ||
+      (model.config &&
+       !std::filesystem::is_regular_file(*model.config, ignored))) {
     throw model::InputError(fmt::format(
         "--model: expected a file that stays, which is what a scenario names, "
         "got \"{}\"; hint: `trainfare show` writes its dimensions",
-        flags.model));
+        hardware::OneLine(flags.model, 200)));
   }
   // What it writes can be read.
   ParseNewScenario(model, *flags.samples, *flags.length);

@@ -1,11 +1,13 @@
 #include "scenarios/command_line/job_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/commands/asked_job.h"
+#include "scenarios/job/named_model.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/job/scenario_text.h"
 
@@ -65,6 +67,17 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
                  overrides.work,
                  "What of a step is run; forward: passes of inference alone")
       ->type_name(Choices(WordsOfWork()));
+}
+
+void HoldModelText(CLI::App& app, CommonOptions& common, Overrides& overrides) {
+  if (!overrides.model) return;
+  const std::optional<std::string> text = ConfigTextOf(*overrides.model);
+  if (!text) return;
+  CLI::Option* option = app.get_option("--model");
+  option->clear();
+  option->add_result(*text);
+  common.Restate(*overrides.model, *text);
+  overrides.model = text;
 }
 
 void AddBaselineFlag(CLI::App& app, std::string& file) {

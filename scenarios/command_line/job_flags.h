@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/command_line/commands.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/job/pricing.h"
 
@@ -18,6 +19,9 @@ namespace trainfare::scenarios {
 void AddPriceFlags(CLI::App& app, PriceOptions& prices);
 // What of a scenario the command line may change.
 void AddOverrides(CLI::App& app, Overrides& overrides);
+// A config.json that comes through a pipe is read, once, and stands in its place
+// as text: in what is asked, in the arguments of the answer, in its command.
+void HoldModelText(CLI::App& app, CommonOptions& common, Overrides& overrides);
 // --baseline of a command whose answers `diff` compares.
 void AddBaselineFlag(CLI::App& app, std::string& file);
 // --dry-run of a command that answers for jobs, behind the options of its

@@ -104,6 +104,7 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
   AddDryRun(*sub, *dry_run);
   return [options, dry_run, baseline, &common, sub] {
     if (!*sub) return -1;
+    HoldModelText(*sub, common, options->overrides);
     options->charts = common.page();
     options->trace = common.trace();
     if (options->largest) {

@@ -106,6 +106,7 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
   AddDryRun(*sub, flags->dry_run);
   return [flags, &options, &common, sub] {
     if (!*sub) return -1;
+    HoldModelText(*sub, common, options.overrides);
     if (flags->dry_run && options.global_batch) {
       throw UsageError(
           "--dry-run: not with --global-batch, of which each candidate has "

@@ -20,6 +20,20 @@ namespace {
 using model::InputError;
 using nlohmann::json;
 
+// An answer may have been asked about what came through a pipe.
+void RequireStays(const std::string& argument, const std::string& where) {
+  const size_t equals = argument.find('=');
+  const bool of_option =
+      argument.starts_with("--") && equals != std::string::npos;
+  const std::string value = of_option ? argument.substr(equals + 1) : argument;
+  if (!hardware::IsOpenFile(value)) return;
+  throw InputError(fmt::format(
+      "{}: expected a file that is still there, got {}, which was a "
+      "pipe; hint: ask again, with a file",
+      where,
+      hardware::ShownJson(argument)));
+}
+
 // What the answer was asked by. Only questions, and no files but those that
 // they read: an answer may come from anybody.
 std::vector<std::string> ArgumentsOf(const json& answer,
@@ -48,6 +62,7 @@ std::vector<std::string> ArgumentsOf(const json& answer,
                                    where,
                                    hardware::ShownJson(word)));
     }
+    RequireStays(text, where);
     if (text.starts_with("--export")) {
       throw InputError(
           fmt::format("{}: expected a question, got {}, which writes a file",

@@ -1,7 +1,6 @@
 #include "scenarios/command_line/settings.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,40 +8,19 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <utility>
 
-#include "hardware/files/text_file.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/nearest.h"
-#include "model/presets.h"
 #include "scenarios/command_line/arguments.h"
-#include "scenarios/job/named_model.h"
 
 namespace trainfare::scenarios {
 namespace {
 
 using hardware::Reader;
 using model::InputError;
-
-constexpr const char* kProjectFile = "trainfare.yaml";
-
-bool IsFlag(const CLI::Option& option) {
-  return option.get_items_expected_max() == 0;
-}
-
-// Not where settings come from, and no files to write: whoever runs a command
-// in a folder that others made does not expect them.
-bool IsSettable(const CLI::Option& option) {
-  constexpr std::array<std::string_view, 4> kOfTheLine = {
-      "help", "config", "no-config", "origin"};
-  const std::vector<std::string>& names = option.get_lnames();
-  return !names.empty() && !WritesFile(option) &&
-         std::find(kOfTheLine.begin(), kOfTheLine.end(), names.front()) ==
-             kOfTheLine.end();
-}
 
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
   std::vector<const CLI::App*> commands;
@@ -146,70 +124,31 @@ std::vector<Setting> ReadOptions(const Reader& map,
   return settings;
 }
 
-// Gives the option the values, which it has not read yet.
-void AddValues(const Setting& setting, CLI::Option& option) {
-  if (IsFlag(option)) {
-    if (setting.values != std::vector<std::string>{"true"}) {
-      throw InputError(fmt::format("--{}: expected true or false, got \"{}\"",
-                                   setting.option,
-                                   fmt::join(setting.values, ", ")));
-    }
-    option.add_result(option.get_flag_value("", "true"));
-    return;
-  }
-  if (setting.values.size() > 1 && option.get_items_expected_max() == 1 &&
-      option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll) {
-    throw InputError(
-        fmt::format("--{}: expected one value, got a list", setting.option));
-  }
-  option.add_result(setting.values);
+}  // namespace
+
+std::string Setting::Key() const {
+  return command.empty() ? option : command + "." + option;
 }
 
-// A file that others wrote names only what lies within its folder: of any other
-// file a line could land in a message. Names of presets are no files.
-void RequireBeside(const Setting& setting, const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const bool is_file = type.find("FILE") != std::string::npos;
-  const bool sets_key = type == "KEY=VALUE";
-  if (!setting.of_folder || (!is_file && !sets_key)) return;
-  for (const std::string& text : setting.values) {
-    std::string value = sets_key ? text.substr(text.find('=') + 1) : text;
-    // In quotes a path may stand in escapes: "\x2e\x2e".
-    if (sets_key && value.find_first_of("\"'") == 0) {
-      throw InputError(
-          fmt::format("--{}: expected a value without quotes in "
-                      "{}, got {}",
-                      setting.option,
-                      kProjectFile,
-                      value));
-    }
-    const bool of_model = sets_key ? text.starts_with("model=")
-                                   : type.find("FOLDER") != std::string::npos;
-    std::error_code ignored;
-    const bool is_there = std::filesystem::exists(value, ignored);
-    const bool is_preset =
-        of_model && model::SpelledArchitecture(value) != nullptr;
-    if (!is_there && (is_preset || value.find('/') == std::string::npos)) {
-      continue;
-    }
-    if (of_model) value = ConfigNamed(value).value_or(value);
-    try {
-      hardware::PathBeside(kProjectFile, value);
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("--{}: {}", setting.option, error.what()));
-    }
+std::string NameOf(const CLI::App& command) {
+  std::string name = command.get_name();
+  for (const CLI::App* part = command.get_parent();
+       part != nullptr && part->get_parent() != nullptr;
+       part = part->get_parent()) {
+    name.insert(0, part->get_name() + " ");
   }
+  return name;
 }
 
-// The option that was given beside which this one has no use; nullptr: none.
-const CLI::Option* GivenInstead(const CLI::Option& option) {
-  for (const CLI::Option* other : option.get_excludes()) {
-    if (other->count() > 0) return other;
-  }
-  return nullptr;
+bool IsSettable(const CLI::Option& option) {
+  constexpr std::array<std::string_view, 4> kOfTheLine = {
+      "help", "config", "no-config", "origin"};
+  const std::vector<std::string>& names = option.get_lnames();
+  return !names.empty() && !WritesFile(option) &&
+         std::find(kOfTheLine.begin(), kOfTheLine.end(), names.front()) ==
+             kOfTheLine.end();
 }
 
-// What one source says of an option of the command; nullptr: nothing.
 const Setting* FindSetting(const std::vector<Setting>& source,
                            const CLI::App& command,
                            const CLI::Option& option) {
@@ -226,63 +165,6 @@ const Setting* FindSetting(const std::vector<Setting>& source,
     }
   }
   return of_all;
-}
-
-// A switch that is off, or none of a list: goes with anything.
-bool SaysNothing(const Setting& setting, const CLI::Option& option) {
-  return IsFlag(option) ? setting.values == std::vector<std::string>{"false"}
-                        : setting.values.empty();
-}
-
-// The options that one source has set, and what it said.
-using SetBySource = std::map<const CLI::Option*, const Setting*>;
-
-// Whether the option gives way to what the line or a stronger source says.
-// Throws InputError where its own source says both.
-bool GivesWay(const CLI::Option& option, const SetBySource& set) {
-  const CLI::Option* other = GivenInstead(option);
-  if (other == nullptr) return false;
-  const auto beside = set.find(other);
-  if (beside == set.end()) return true;
-  throw InputError(fmt::format("{}: not with {}, which {} says",
-                               option.get_name(),
-                               other->get_name(),
-                               beside->second->origin));
-}
-
-// Sets an option that nothing stronger has set; returns whether it did, or gave
-// way. Throws InputError or the library's error, which name the option.
-bool SetOption(const Setting& setting,
-               const SetBySource& set,
-               CLI::Option& option) {
-  if (SaysNothing(setting, option)) return true;
-  if (GivesWay(option, set)) return false;
-  RequireBeside(setting, option);
-  AddValues(setting, option);
-  // Its value may say beside what it has no use.
-  (void)option.reduced_results();
-  if (GivesWay(option, set)) {
-    option.clear();
-    return false;
-  }
-  option.run_callback();
-  return true;
-}
-
-}  // namespace
-
-std::string Setting::Key() const {
-  return command.empty() ? option : command + "." + option;
-}
-
-std::string NameOf(const CLI::App& command) {
-  std::string name = command.get_name();
-  for (const CLI::App* part = command.get_parent();
-       part != nullptr && part->get_parent() != nullptr;
-       part = part->get_parent()) {
-    name.insert(0, part->get_name() + " ");
-  }
-  return name;
 }
 
 bool TakesSettings(const CLI::App& command) {
@@ -401,62 +283,6 @@ std::vector<const Setting*> Settings::InForce(const CLI::App& app) const {
     }
   }
   return in_force;
-}
-
-std::vector<Setting> Apply(const Settings& settings, CLI::App& command) {
-  std::vector<Setting> applied;
-  std::set<const CLI::Option*> decided;
-  const std::vector<CLI::Option*> options =
-      command.get_options([](CLI::Option* one) { return IsSettable(*one); });
-  for (const CLI::Option* option : options) {
-    if (option->count() > 0) decided.insert(option);
-  }
-  for (const std::vector<Setting>& source : settings.sources()) {
-    SetBySource set;
-    for (CLI::Option* option : options) {
-      if (decided.contains(option)) continue;
-      const Setting* setting = FindSetting(source, command, *option);
-      if (setting == nullptr) continue;
-      try {
-        if (!SetOption(*setting, set, *option)) continue;
-      } catch (const CLI::Error& error) {
-        throw InputError(setting->origin + ": " + error.what());
-      } catch (const InputError& error) {
-        throw InputError(setting->origin + ": " + error.what());
-      }
-      decided.insert(option);
-      set[option] = setting;
-      applied.push_back(*setting);
-      applied.back().option = option->get_lnames().front();
-    }
-  }
-  return applied;
-}
-
-std::vector<Setting> Apply(const SettingFiles& files,
-                           CLI::App& app,
-                           std::vector<std::string>& arguments) {
-  CLI::App& command = AskedCommand(app);
-  if (!TakesSettings(command)) return {};
-  std::vector<Setting> applied = Apply(Settings(app, files), command);
-  for (const Setting& setting : applied) {
-    for (const std::string& value : setting.values) {
-      arguments.push_back("--" + setting.option + "=" + value);
-    }
-  }
-  return applied;
-}
-
-std::string WithOrigin(const std::vector<Setting>& applied,
-                       const std::string& message) {
-  for (const Setting& setting : applied) {
-    const std::string flag = "--" + setting.option;
-    if (!message.starts_with(flag + ":") && !message.starts_with(flag + " ")) {
-      continue;
-    }
-    return setting.origin + ": " + message;
-  }
-  return message;
 }
 
 }  // namespace trainfare::scenarios

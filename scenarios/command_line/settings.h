@@ -35,6 +35,9 @@ struct SettingFiles {
   bool none = false;
 };
 
+// The folder's file.
+inline constexpr const char* kProjectFile = "trainfare.yaml";
+
 class Settings {
  public:
   // Reads the environment and the files. Throws InputError "file:line:col: .."
@@ -67,25 +70,17 @@ class Settings {
 // none, and means nothing to the set-up or the tests either.
 std::vector<std::string> UnknownVariables(const CLI::App& app);
 
-// The options of a command that was read, where the line leaves them out, as
-// `settings` say; returns those that do. One that has no use beside what the
-// line or a stronger source says is passed over. Throws InputError for a value
-// that the option does not take, and for two of one source that have no use
-// together.
-std::vector<Setting> Apply(const Settings& settings, CLI::App& command);
-// The same for the command that `app` was read to be, from `files` and the
-// environment; what they add to the line is added to `arguments`.
-std::vector<Setting> Apply(const SettingFiles& files,
-                           CLI::App& app,
-                           std::vector<std::string>& arguments);
+// Not where settings come from, and no files to write: whoever runs a command
+// in a folder that others made does not expect them.
+bool IsSettable(const CLI::Option& option);
+// What one source says of an option of the command; nullptr: nothing.
+const Setting* FindSetting(const std::vector<Setting>& source,
+                           const CLI::App& command,
+                           const CLI::Option& option);
 // "predict" or "prices import", and whether settings are for it.
 std::string NameOf(const CLI::App& command);
 bool TakesSettings(const CLI::App& command);
 // The command that a line was read to be.
 CLI::App& AskedCommand(CLI::App& app);
-
-// `message` behind the origin of the setting that it is about, if of any.
-std::string WithOrigin(const std::vector<Setting>& applied,
-                       const std::string& message);
 
 }  // namespace trainfare::scenarios

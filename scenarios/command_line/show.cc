@@ -55,7 +55,9 @@ Command AddShow(CLI::App& app, CommonOptions& common) {
       ->type_name("FILE");
   common.AddLimitsTo(*sub);
   return [flags, sub, &common] {
-    return *sub ? ShowScenario(*flags, common.limits()) : -1;
+    if (!*sub) return -1;
+    HoldModelText(*sub, common, flags->overrides);
+    return ShowScenario(*flags, common.limits());
   };
 }
 

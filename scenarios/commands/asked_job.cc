@@ -31,8 +31,9 @@ std::string LastPart(const fs::path& path) {
 }
 
 // What a job is called that has nothing but its model: of a config.json the
-// folder, whose own name it is ("." has none), of a pipe what it says.
+// folder, whose own name it is ("." has none), of a text what it says.
 std::string TitleOf(const NamedModel& model) {
+  if (IsConfigText(model.name)) return LastPart(model.architecture.name);
   if (!model.config) return LastPart(model.name);
   const fs::path file(*model.config);
   if (file.extension() != ".json") return LastPart(model.architecture.name);
@@ -115,7 +116,7 @@ NamedModel ReadAskedModel(const std::string& model) {
     return ReadNamedModel(model);
   } catch (const InputError& error) {
     // A file's place says more.
-    if (ConfigAsked(model)) throw;
+    if (IsConfigText(model) || ConfigAsked(model)) throw;
     throw InputError(fmt::format("--model: {}", error.what()));
   }
 }
@@ -181,8 +182,8 @@ Scenario ParseNewScenario(const NamedModel& model,
       throw;
     }
     throw InputError(fmt::format(
-        "--model {}{}{}",
-        model.name,
+        "--model{}{}{}",
+        IsConfigText(model.name) ? "" : " " + model.name,
         text.substr(key),
         settings.empty()
             ? ""

@@ -18,11 +18,11 @@ namespace trainfare::scenarios {
 
 // What flags change in a scenario, or say in place of one.
 struct Overrides {
-  std::optional<std::string> model;     // preset, config.json or its folder
-  std::optional<int64_t> samples;       // of the training data
-  std::vector<std::string> settings;    // "dataset.train=1000", any key
-  std::vector<int64_t> batches;         // empty: the scenario's
-  std::vector<int64_t> lengths;         // static; empty: the scenario's padding
+  std::optional<std::string> model;   // preset, config.json, its folder or text
+  std::optional<int64_t> samples;     // of the training data
+  std::vector<std::string> settings;  // "dataset.train=1000", any key
+  std::vector<int64_t> batches;       // empty: the scenario's
+  std::vector<int64_t> lengths;       // static; empty: the scenario's padding
   std::vector<std::string> precisions;  // empty: the scenario's
   std::optional<int64_t> epochs;
   std::optional<std::string> work;

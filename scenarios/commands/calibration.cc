@@ -172,6 +172,8 @@ Report ExampleOfCalibration(const Origin& origin) {
   fit.alone = fit.parameters.front();
   calibrate::CalibrateResult result;
   result.fit = std::move(fit);
+  // Texts, and no figures that are not known.
+  result.fit_path = result.kept = result.records_path = "...";
   return CalibrationReport(result, origin);
 }
 

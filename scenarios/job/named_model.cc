@@ -1,14 +1,24 @@
 #include "scenarios/job/named_model.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "hardware/files/json_text.h"
 #include "hardware/files/model_config.h"
+#include "hardware/files/text_file.h"
 #include "model/presets.h"
 
 namespace trainfare::scenarios {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Stands for the file of a text that somebody gives.
+constexpr const char* kOfText = "--model";
+
+}  // namespace
 
 std::optional<std::string> ConfigNamed(const std::string& name,
                                        const std::string& folder) {
@@ -22,6 +32,7 @@ std::optional<std::string> ConfigNamed(const std::string& name,
 }
 
 std::optional<std::string> ConfigAsked(const std::string& name) {
+  if (IsConfigText(name)) return std::nullopt;
   if (auto config = ConfigNamed(name)) return config;
   std::error_code ignored;
   // A pipe has no name that tells what is in it: "/dev/fd/63".
@@ -32,7 +43,36 @@ std::optional<std::string> ConfigAsked(const std::string& name) {
   return std::nullopt;
 }
 
+bool IsConfigText(std::string_view name) { return name.starts_with('{'); }
+
+namespace {
+
+// What is found under the name once only: a pipe, what this program has open.
+bool IsPassing(const std::string& file) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(file, ignored);
+  return fs::exists(status) &&
+         (!fs::is_regular_file(status) || hardware::IsOpenFile(file));
+}
+
+std::string OnOneLine(const std::string& text, const std::string& file) {
+  hardware::ParseModelConfig(text, file);
+  return hardware::WriteJson(hardware::ParseJson(text, file));
+}
+
+}  // namespace
+
+std::optional<std::string> ConfigTextOf(const std::string& name) {
+  if (IsConfigText(name)) return OnOneLine(name, kOfText);
+  const std::optional<std::string> config = ConfigAsked(name);
+  if (!config || !IsPassing(*config)) return std::nullopt;
+  return OnOneLine(hardware::ModelConfigText(*config), *config);
+}
+
 NamedModel ReadNamedModel(const std::string& name) {
+  if (IsConfigText(name)) {
+    return {name, std::nullopt, hardware::ParseModelConfig(name, kOfText)};
+  }
   NamedModel model{name, ConfigAsked(name), {}};
   model.architecture = model.config
                            ? hardware::ReadModelConfig(*model.config)

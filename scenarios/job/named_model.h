@@ -1,10 +1,11 @@
 #pragma once
 
-// What a model is named by: a preset's name, the path of a config.json, or that
-// of the folder of one.
+// What a model is named by: a preset's name, the path of a config.json, that of
+// the folder of one, or, where somebody asks, its text itself.
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/architecture.h"
 
@@ -28,6 +29,14 @@ std::optional<std::string> ConfigNamed(const std::string& name,
 
 // The same of somebody at the command line, whose file may also be a pipe.
 std::optional<std::string> ConfigAsked(const std::string& name);
+
+// Whether it is the text of a config.json, in its braces.
+bool IsConfigText(std::string_view name);
+
+// The config.json that `name` is the text of, or that comes through a pipe of
+// that name, which is read: on one line, to stand in its place from then on.
+// nullopt: it is neither. Throws InputError where it is no config.json.
+std::optional<std::string> ConfigTextOf(const std::string& name);
 
 // What that names. Throws InputError where there is no such model.
 NamedModel ReadNamedModel(const std::string& name);

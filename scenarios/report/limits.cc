@@ -211,9 +211,10 @@ bool HaveIt(const std::vector<Place>& places) {
 // a baseline, else beside them. Throws UsageError: nowhere.
 std::vector<Place> PlacesOf(const Limit& limit,
                             const nlohmann::json& whole,
-                            const Report& report) {
+                            const Report& report,
+                            Unfound unfound) {
   std::vector<const nlohmann::json*> objects;
-  bool absent = false;
+  bool absent = unfound == Unfound::kNotKnown;
   for (const auto* pointers : {&report.answers, &report.changes}) {
     std::vector<Place> places = PlacesOf(limit.figure, *pointers, whole);
     if (HaveIt(places)) return places;
@@ -236,9 +237,10 @@ std::vector<Place> PlacesOf(const Limit& limit,
 // What is passed of one limit.
 std::vector<std::string> JudgeAll(const Limit& limit,
                                   const nlohmann::json& whole,
-                                  const Report& report) {
+                                  const Report& report,
+                                  Unfound unfound) {
   std::vector<std::string> passed;
-  for (const Place& place : PlacesOf(limit, whole, report)) {
+  for (const Place& place : PlacesOf(limit, whole, report, unfound)) {
     std::string words =
         Judge(limit, place.value, place.name, report.answers_in_percent);
     if (!words.empty()) passed.push_back(std::move(words));
@@ -299,12 +301,14 @@ void RequireFigures(const std::vector<Limit>& limits,
   }
 }
 
-void CheckLimits(const std::vector<Limit>& limits, Report& report) {
+void CheckLimits(const std::vector<Limit>& limits,
+                 Report& report,
+                 Unfound unfound) {
   if (limits.empty() || report.exit_code != kOk) return;
   const nlohmann::json whole = nlohmann::json::parse(report.json);
   std::vector<std::string> passed;
   for (const Limit& limit : limits) {
-    for (std::string& words : JudgeAll(limit, whole, report)) {
+    for (std::string& words : JudgeAll(limit, whole, report, unfound)) {
       passed.push_back(std::move(words));
     }
   }

@@ -31,12 +31,19 @@ Limit LimitFromText(std::string_view text);
 void RequireFigures(const std::vector<Limit>& limits,
                     const std::vector<std::string>& known);
 
+// What becomes of a limit on a figure that an answer has not: of a report alone
+// it is a word that is wrong; where an example has it, it is not known of this
+// one, which lacks a part.
+enum class Unfound { kRefused, kNotKnown };
+
 // Sets the exit code and the complaint of a report where a limit is passed; one
 // that has failed already keeps them. Every answer of the report is held to a
 // limit (Report::answers), else what moved since a baseline (Report::changes),
 // else the report itself; what is not known cannot be shown to be within.
-// Throws UsageError for a figure that is not there, no number, or one of
-// several.
-void CheckLimits(const std::vector<Limit>& limits, Report& report);
+// Throws UsageError for a figure that is not there (kRefused), no number, or one
+// of several.
+void CheckLimits(const std::vector<Limit>& limits,
+                 Report& report,
+                 Unfound unfound = Unfound::kRefused);
 
 }  // namespace trainfare::scenarios

@@ -740,9 +740,88 @@ class BadInput(Case):
         self.assertEqual(answer("recommend: { all: true }\n", "top: 3\n"), whole)
         self.assertEqual(answer("all: true\n", nothing, TRAINFARE_ALL="false"),
                          self.good(*asked).stdout)
-        self.write("here/trainfare.yaml", "recommend: { all: true }\ntop: 3\n")
+        # In one source what is said of the command goes before what is of all.
+        self.assertEqual(answer("recommend: { all: true }\ntop: 3\n", nothing), whole)
+        self.assertEqual(answer("all: true\nrecommend: { top: 3 }\n", nothing), three)
+        self.write("here/trainfare.yaml", "recommend: { all: true, top: 3 }\n")
         self.begins(1, "trainfare.yaml:1:19: --all: not with --top, which "
-                    "trainfare.yaml:2:6 says", *asked, cwd=here)
+                    "trainfare.yaml:1:30 says", *asked, cwd=here)
+
+    def test_what_a_list_says_twice_is_said_once(self):
+        for once, twice in (
+            (("calibrate", "--launch", "slurm", "--instances", "aws/g5.xlarge",
+              "--models", "bert-tiny", "--precision", "fp32"),
+             ("calibrate", "--launch", "slurm", "--instances",
+              "aws/g5.xlarge, aws/g5.xlarge", "--models",
+              "bert-tiny,google/bert-tiny,bert-tiny", "--precision", "fp32,fp32")),
+            (("predict", "emotion_bert_base", "--device", "l4", "--batch", "8",
+              "--seq", "32,64"),
+             ("predict", "emotion_bert_base", "--device", "l4,l4", "--batch", "8,8",
+              "--seq", "32,64,32")),
+            (("recommend", "emotion_bert_base", "--also", "groq_lpu"),
+             ("recommend", "emotion_bert_base", "--also", "groq_lpu,groq_lpu")),
+        ):
+            with self.subTest(twice):
+                self.assertEqual(self.good(*twice).stdout, self.good(*once).stdout)
+
+    def test_where_a_job_runs_is_said_by_the_line_before_a_setting(self):
+        """By a device or an instance: the line's stands alone."""
+        file = self.path("trainfare.yaml")
+        own = ("emotion_bert_base", "--format", "csv")
+
+        def answer(command, setting, *flags, **environment):
+            self.write("trainfare.yaml", setting)
+            return self.good(command, *own, *flags, cwd=self.folder,
+                             environment=environment).stdout
+
+        instance = ("--instance", "aws/g5.xlarge")
+        device = ("--device", "h100_sxm,l4")
+        for command, setting, flags in (
+            ("predict", "device: h100_sxm\n", instance),
+            ("predict", "device: [h100_sxm, l4]\n", instance),
+            ("predict", "instance: aws/g5.xlarge\n", device),
+            ("recommend", "device: h100_sxm\n", instance),
+            ("recommend", "cloud: gcp\n", instance),
+            ("recommend", "instance: aws/g5.xlarge\n", device),
+        ):
+            with self.subTest((command, setting)):
+                given = answer(command, setting, *flags)
+                os.remove(file)
+                self.assertEqual(given, self.good(command, *own, *flags).stdout)
+        on_l4 = self.good("predict", *own, "--device", "l4").stdout
+        # Of settings the stronger one; what both say of one file is refused.
+        self.assertEqual(
+            answer("predict", "instance: aws/g5.xlarge\n", TRAINFARE_DEVICE="l4"), on_l4)
+        self.assertEqual(
+            answer("predict", "instance: aws/g5.xlarge\npredict: { device: l4 }\n"), on_l4)
+        self.write("trainfare.yaml", "device: l4\ninstance: aws/g5.xlarge\n")
+        self.begins(2, "trainfare.yaml:1:9: --device and --instance: give one of them",
+                    "predict", *own, cwd=self.folder)
+        said = "--device, --instance: expected an instance that suits all of them"
+        self.begins(2, f"trainfare.yaml:1:9: {said}", "recommend", *own,
+                    cwd=self.folder)
+        # A cloud still narrows instances; which setting is in its way is said.
+        self.write("trainfare.yaml", "instance: aws/g5.xlarge\n")
+        self.begins(2, "trainfare.yaml:1:11: --cloud, --instance: expected",
+                    "recommend", *own, "--cloud", "gcp", cwd=self.folder)
+
+    def test_prices_of_a_setting_wait_for_an_instance(self):
+        device = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
+        rented = ("predict", "emotion_bert_base", "--instance", "aws/g6.xlarge",
+                  "--format", "csv")
+        plain = self.good(*device).stdout
+        for setting, flags in (("discount: aws=0.5\n", ("--discount", "aws=0.5")),
+                               ("spot: true\n", ("--spot",)),
+                               ("region: us-west-2\n", ("--region", "us-west-2"))):
+            with self.subTest(setting):
+                file = self.write("mine.yaml", setting)
+                self.assertEqual(self.good(*device, "--config", file).stdout, plain)
+                self.assertEqual(self.good(*rented, "--config", file).stdout,
+                                 self.good(*rented, *flags).stdout)
+                # Of a setting that gives way there is no instance either.
+                file = self.write("mine.yaml", "instance: aws/g6.xlarge\n" + setting)
+                self.assertEqual(self.good(*device, "--config", file).stdout, plain)
+        self.begins(2, "--discount: needs --instance", *device, "--discount", "aws=0.5")
 
     def test_largest_as_a_setting_gives_way(self):
         asked = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
@@ -757,6 +836,8 @@ class BadInput(Case):
             with self.subTest(largest):
                 self.assertEqual(given(largest, *flags),
                                  self.good(*asked, *flags).stdout)
+        both = self.write("both.yaml", "batch: 8\npredict: { largest: batch }\n")
+        self.assertEqual(self.good(*asked, "--config", both).stdout, given("batch"))
         before = self.path("before.json")
         self.good(*asked, "--export", before)
         since = ("--baseline", before)
@@ -916,6 +997,14 @@ class BadInput(Case):
         self.assertNotIn("skipped", self.good(*asked, "--quiet").stderr)
         added = self.json_of(*asked, "--add")["warnings"]
         self.assertEqual([one["message"] for one in added], said[::-1])
+        # A row that stands in a table twice was not added before.
+        again = self.write("again.csv", TABLE_HEADER + 2 * table_row(batch=64)
+                           + table_row(batch=128))
+        adding = ("calibrate", "--from", again, "--add", "--device", "t4")
+        for message in ("1 row skipped: twice in the files",
+                        "3 rows skipped: added before"):
+            warned = self.json_of(*adding)["warnings"]
+            self.assertEqual([one["message"] for one in warned], [message])
         self.refused(2, "--from: expected each file once, rows.csv is given "
                      "several times", *asked, "--from", rows)  # fmt: skip
 
@@ -929,6 +1018,9 @@ class BadInput(Case):
             (1, '--fail-if: unknown figure "foo"', ("--fail-if", "foo>1%")),
             (1, '--fail-if: unknown figure "fit.foo"', ("--fail-if", "fit.foo>1")),
             (1, "--fail-if: expected a figure", ("--fail-if", "date>1")),
+            (1, '--fail-if: expected a figure, "kept" is', ("--fail-if", "kept>1")),
+            (1, "--fail-if: expected a figure", ("--fail-if", "fit_path>1")),
+            (1, '--fail-if: unknown figure "alone.foo"', ("--fail-if", "alone.foo>1")),
             (1, f"--export {mine}: expected a new file, or an answer of these "
              "columns to replace", ("--export", mine)),
             (2, "--export: a .trace.json is of a step",
@@ -940,8 +1032,10 @@ class BadInput(Case):
         for name in ("a.csv", "a.csv", "a.md", "a.md"):
             self.good(*asked, "--export", self.path(name))
         # No kernel was timed by itself: what is not there is not known.
-        for passed in ("runs>1", "alone.value>1e9"):
+        for passed in ("runs>1", "alone.value>1e9", "value>1e9", "standard_error<0"):
             self.assertEqual(self.run_it(*asked, "--fail-if", passed).returncode, 4)
+        self.assertTrue(self.run_it(*asked, "--fail-if", "value>1").stderr.endswith(
+            "trainfare: --fail-if: value is not known, limit value>1\n"))
         self.good(*asked, "--fail-if", "fit.runs>3")
 
     def test_a_log_of_another_trainer(self):
@@ -1310,7 +1404,7 @@ class Predict(Case):
 
         named = self.path("pipe.json")
         os.mkfifo(named)
-        for asked, name in ((("--model", named, *job), "pipe.json"),
+        for asked, name in ((("--model", named, *job), "llama"),
                             (("emotion_bert_base", "--model", named),
                              "emotion_bert_base")):
             threading.Thread(target=self.write, args=("pipe.json", CONFIG),
@@ -1329,6 +1423,23 @@ class Predict(Case):
                 os.close(read)
 
         self.assertEqual(through_a_pipe(predicted), ("llama", "llama"))
+        for command in (("predict", "--device", "l4"),
+                        ("recommend", "--instance", "aws/g6.xlarge")):
+            # Whoever asks again has the model in the answer.
+            saved, page = self.path("saved.json"), self.path("page.html")
+            through_a_pipe(self.good, *command, "--export", saved, "--export", page)
+            with open(saved, encoding="utf-8") as file:
+                self.assertEqual(self.good("replay", saved).stdout, file.read())
+            with open(page, encoding="utf-8") as file:
+                self.assertIn("--model &#39;{&quot;hidden_size&quot;:64,", file.read())
+            self.assertIn("hidden: 64",
+                          through_a_pipe(self.good, *command, "--dry-run").stdout)
+        self.assertEqual(predicted("--model", CONFIG, *job), ("llama", "llama"))
+        wrong = CONFIG.replace("64", "65", 1)
+        self.refused(1, "--model:2:25: num_attention_heads: expected a divisor of "
+                     "hidden_size = 65, got 4", "predict", "--model", wrong, *job)
+        self.begins(1, "--model: expected a file that stays, which is what a scenario "
+                    'names, got "{', "init", "--model", CONFIG, *job)
         result = through_a_pipe(self.run_it, "init")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("trainfare: --model: expected a file that stays, which is what a "
@@ -1362,8 +1473,13 @@ class Predict(Case):
         # What is no file is a name there.
         self.write("trainfare.yaml", "model: openai-community/gpt2\n")
         self.assertEqual(asked(*job), ("gpt2", "gpt2"))
-        self.write("trainfare.yaml", "set: [model=small]\n")
-        self.assertEqual(asked("emotion_bert_base")[1], "llama")
+        # Nor is a text, whatever it is called.
+        text = json.dumps({**json.loads(CONFIG), "_name_or_path": "a/small"})
+        self.write("trainfare.yaml", f"model: '{text}'\n")
+        self.assertEqual(asked(*job), ("small", "a/small"))
+        for written in ("model=small", "\"model='small'\"", "'model=\"s\\x6dall\"'"):
+            self.write("trainfare.yaml", f"set: [{written}]\n")
+            self.assertEqual(asked("emotion_bert_base")[1], "llama")
         os.remove(self.path("trainfare.yaml"))
         os.mkdir(self.path("empty"))
         self.refused(1, "--set: model: empty/config.json: cannot be opened: No such "

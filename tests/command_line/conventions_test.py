@@ -175,6 +175,12 @@ class Acceptance(command_line_test.Case):
             (["predict", "emotion_bert_base", "--export=x.csv"],
              'arguments[2]: expected a question, got "--export=x.csv", which '
              "writes a file"),
+            (["predict", "/dev/fd/63", "--device=l4"],
+             'arguments[1]: expected a file that is still there, got "/dev/fd/63", '
+             "which was a pipe; hint: ask again, with a file"),
+            (["predict", "--model=/dev/fd/63", "--samples=8", "--seq=8"],
+             'arguments[1]: expected a file that is still there, got '
+             '"--model=/dev/fd/63", which was a pipe'),
         ):
             answer = {} if arguments is None else {"arguments": arguments}
             done = self.run_it("replay", self.write("a.json", json.dumps(answer)))
@@ -635,6 +641,15 @@ class Conventions(command_line_test.Case):
                 text="model: .\n")
         refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
                 text="set: [model=/etc/passwd]\n")
+        # By what a value is read as, not as it is written.
+        refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
+                text="set: [\"model='/etc/passwd'\"]\n")
+        refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
+                text="set: ['model=\"\\x2fetc/passwd\"']\n")
+        refused(1, "trainfare.yaml:1:6: --set: expected a file within the folder",
+                text="set: ['dataset={train: 8, lengths: \"/etc\\x2fpasswd\"}']\n")
+        refused(1, "trainfare.yaml:1:6: --set model:1:7: not valid YAML",
+                text="set: [\"model='small\"]\n")
         os.remove(team)
         os.mkfifo(team)
         refused(1, "trainfare.yaml: expected a regular file")

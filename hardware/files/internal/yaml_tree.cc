@@ -295,16 +295,23 @@ void ParseYaml(const std::string& text, YamlDocument& document) {
   }
 }
 
-void SetYaml(std::string_view path,
-             const std::string& text,
-             const std::string& origin,
-             YamlDocument& document) {
+YamlDocument ParseSetting(std::string_view path,
+                          const std::string& text,
+                          const std::string& origin) {
   YamlDocument value;
   value.file = fmt::format("{} {}", origin, path);
   if (text.find_first_not_of(' ') == std::string::npos) {
     throw InputError(value.file, 0, 0, "expected a value, got nothing");
   }
   ParseYaml(text, value);
+  return value;
+}
+
+void SetYaml(std::string_view path,
+             const std::string& text,
+             const std::string& origin,
+             YamlDocument& document) {
+  const YamlDocument value = ParseSetting(path, text, origin);
   YamlNode* node = &document.nodes.front();
   for (std::string_view rest = path;;) {
     const size_t dot = rest.find('.');

@@ -46,6 +46,12 @@ struct YamlDocument {
 // Throws InputError.
 void ParseYaml(const std::string& text, YamlDocument& document);
 
+// The value of a setting, YAML of one line; `origin` and `path` stand for the
+// file in messages. Throws InputError.
+YamlDocument ParseSetting(std::string_view path,
+                          const std::string& text,
+                          const std::string& origin);
+
 // Puts the value that `text` is, YAML of one line, where `path`
 // ("dataset.train") leads in a parsed document, in place of what stands there.
 // Throws InputError that begins with `origin`.

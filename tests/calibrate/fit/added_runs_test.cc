@@ -103,9 +103,10 @@ TEST_CASE("runs of one place that differ leave the answer less sure") {
 TEST_CASE("a measurement that is there is not added again") {
   const Observation run = Run(Llama(4), 0.10);
   const Fit once = AddRuns(A100(), PriorFit(A100()), {run}).fit;
-  const Fit twice = AddRuns(A100(), once, {run}).fit;
-  CHECK(twice.runs.size() == once.runs.size());
-  CHECK(twice.provenance.runs == once.provenance.runs);
+  const AddedFit twice = AddRuns(A100(), once, {run, run});
+  CHECK(twice.fit.runs.size() == once.runs.size());
+  CHECK(twice.fit.provenance.runs == once.provenance.runs);
+  CHECK(twice.left_out == LeftOut{{kAddedBefore, 2}});
   // Another of the same point is.
   CHECK(AddRuns(A100(), once, {Run(Llama(4), 0.11)}).fit.runs.size() ==
         once.runs.size() + 1);
@@ -155,7 +156,7 @@ TEST_CASE("what is not added is counted by why") {
               {run, run, part, alone, other, other, unknown, many});
   CHECK(added.fit.runs.size() == 1);
   CHECK(added.left_out ==
-        LeftOut{{"added before", 1},
+        LeftOut{{kTwice, 1},
                 {kNoWholeStep, 1},
                 {"of l4", 2},
                 {"unknown device \"l44\"; did you mean \"l4\" or \"l40\"?", 1},

@@ -3,37 +3,29 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "hardware/files/model_config.h"
 #include "model/error.h"
 
 namespace trainfare::hardware {
 namespace {
 
-namespace fs = std::filesystem;
-
-// What `read` fails with on a file of this text, without its folder; empty:
+// What `read` fails with on a file of this text, without its name; empty:
 // nothing.
 std::string Refusal(const std::string& text,
                     const std::function<void(const ConfigJson&)>& read) {
-  const fs::path path =
-      fs::temp_directory_path() / "trainfare_config_json_test.json";
-  std::ofstream(path) << text;
-  std::string message;
+  const std::string path = "a.json";
   try {
-    const ConfigJson config(path.string(), "others are not run");
+    const ConfigJson config(text, path, "others are not run");
     read(config);
   } catch (const model::InputError& error) {
-    message = error.what();
-    message.erase(0, path.string().size() + 1);
+    return std::string(error.what()).substr(path.size() + 1);
   }
-  fs::remove(path);
-  return message;
+  return "";
 }
 
 }  // namespace
@@ -127,7 +119,7 @@ TEST_CASE("what is no JSON is refused by its place") {
 
 TEST_CASE("a device that never ends is no config.json") {
   CHECK_THROWS_WITH_AS(
-      ConfigJson("/dev/zero", ""),
+      ModelConfigText("/dev/zero"),
       "/dev/zero: expected a config.json of at most 16 MiB, got more",
       model::InputError);
 }

@@ -29,6 +29,14 @@ TEST_CASE("a file is read as it is, and what is none says why") {
       model::InputError);
 }
 
+TEST_CASE("what a program has open is told from files by its name") {
+  CHECK(IsOpenFile("/dev/fd/63"));
+  CHECK(IsOpenFile("/dev/stdin"));
+  CHECK(IsOpenFile("/proc/self/fd/0"));
+  CHECK_FALSE(IsOpenFile("/dev/shm/config.json"));
+  CHECK_FALSE(IsOpenFile("fd/63"));
+}
+
 TEST_CASE("a file that another file names lies beside it") {
   const TemporaryFolder folder;
   std::filesystem::create_directories((folder.path() + "/inside/deep"));

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "model/error.h"
 
@@ -89,6 +90,20 @@ TEST_CASE("a setting that is wrong says who set it") {
   // What the file itself says is still placed in the file.
   CHECK(MessageWith("batch: x\n", "padding", "9", read) ==
         "f.yaml:1:8: batch: expected an integer from 1 to 100, got \"x\"");
+}
+
+TEST_CASE("the texts of a setting's value are those that a reader gets") {
+  const auto texts = [](const std::string& value) {
+    return TextsOf({"model", value, "--set"});
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(texts("a/b # c") == Texts{"a/b"});
+  CHECK(texts("'it''s'") == Texts{"it's"});
+  CHECK(texts("\"\\x2e\\x2e/a\"") == Texts{"../a"});
+  CHECK(texts("{ a: [x, {b: 'y'}], c: }") == Texts{"x", "y"});
+  CHECK_THROWS_WITH_AS(texts(" "),
+                       "--set model: expected a value, got nothing",
+                       model::InputError);
 }
 
 TEST_CASE("values arrive with their units") {

@@ -57,6 +57,12 @@ TEST_CASE("what is not known is not within a limit") {
   // A part that an answer may have, and has not.
   CHECK(Complaint("part.cost_s>1") ==
         "--fail-if: part.cost_s is not known, limit part.cost_s>1");
+  // By its last name alone, where an example has said that there is one.
+  Report report = AnswerOf();
+  CheckLimits({LimitFromText("hidden_s>1")}, report, Unfound::kNotKnown);
+  CHECK(report.exit_code == kLimitPassed);
+  CHECK(report.complaint ==
+        "--fail-if: hidden_s is not known, limit hidden_s>1");
 }
 
 TEST_CASE("a limit is written in units of its figure") {

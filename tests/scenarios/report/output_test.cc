@@ -156,6 +156,11 @@ TEST_CASE("an export of ours may be replaced, and no other file") {
                      std::string("{\n  \"displayTimeUnit\": \"ms\",\n  "
                                  "\"otherData\": {\n    \"tool\": \"x\"\n  "
                                  "}\n}\n")},
+           // Of 0.2.0, which did not say whose it is.
+           std::pair{"c.trace.json",
+                     std::string("{\n  \"displayTimeUnit\": \"ms\",\n  "
+                                 "\"otherData\": {\n    \"title\": \"x\",\n    "
+                                 "\"tool_version\": \"0.2.0\"\n  }\n}\n")},
            std::pair{"c.html", page.substr(0, page.find("trainfare."))},
            std::pair{"c.html", "<p>of others</p>\n" + page},
            std::pair{"c.csv", std::string("step_time_s,mine\n1,2\n")},
