@@ -290,8 +290,10 @@ void CopyTensor(const TensorBytes& source, const at::Tensor& target) {
 }
 
 PretrainedConfig ReadConfig(const std::string& folder) {
-  const Config config((std::filesystem::path(folder) / "config.json").string(),
-                      "this trainer runs nothing else");
+  const std::string file =
+      (std::filesystem::path(folder) / "config.json").string();
+  const Config config(
+      hardware::ModelConfigText(file), file, "this trainer runs nothing else");
   const std::string type = config.Text("model_type", "nothing");
   const LlamaType* const llama = LlamaTypeOf(type);
   const PlainType* const plain = PlainTypeOf(type);

@@ -46,8 +46,9 @@ DOCTEST_TEST_CASE("words between commas are taken one by one, in their order") {
       },
       "Of batches");
   DOCTEST_CHECK(Refusal(app, "--paddings static,bucketed").empty());
-  DOCTEST_CHECK(paddings ==
-                std::vector<Padding>{Padding::kStatic, Padding::kBucketed});
+  const bool both =
+      paddings == std::vector<Padding>{Padding::kStatic, Padding::kBucketed};
+  DOCTEST_CHECK(both);
   DOCTEST_CHECK(Refusal(app, "--paddings static,no") ==
                 "--paddings: expected static, dynamic or bucketed, got \"no\"");
 }
