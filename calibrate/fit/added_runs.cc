@@ -17,6 +17,7 @@
 #include "calibrate/fit/fit_positions.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/prior_fit.h"
+#include "calibrate/fit/process_likelihood.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/catalog/parameter.h"
 #include "hardware/files/unit_text.h"
@@ -28,14 +29,6 @@ namespace trainfare::calibrate {
 namespace {
 
 using model::InputError;
-
-// Its settings without the number of ranks, which is a distance here.
-Place PlaceOfAny(const model::Workload& workload,
-                 const hardware::Device& device) {
-  model::Workload any = workload;
-  any.parallel.data = 0;
-  return PlaceOf(any, device);
-}
 
 // Of fewer rows none tells its error from its noise.
 constexpr std::size_t kLeastRows = 4;
@@ -52,17 +45,6 @@ struct AddedSizes {
   double LogPrior() const {
     return -std::log2(error) - std::log2(noise) - std::log2(nearness);
   }
-  static std::vector<AddedSizes> All() {
-    std::vector<AddedSizes> all;
-    for (const double error : {1.0, 2.0, 4.0}) {
-      for (const double noise : {1.0, 2.0, 4.0}) {
-        for (const double nearness : {1.0, 2.0}) {
-          all.push_back({error, noise, nearness});
-        }
-      }
-    }
-    return all;
-  }
 };
 
 struct AddedRuns::State {
@@ -76,35 +58,33 @@ struct AddedRuns::State {
           devices(std::log(static_cast<double>(std::max<int64_t>(count, 1))) /
                   std::log(kErrorReach)) {}
 
-    // In units of kDatasheetScatter squared.
-    double CovarianceWith(const Point& other, const AddedSizes& sizes) const {
+    double CorrelationWith(const Point& other, double nearness) const {
       const double apart =
           SquaredDistance(place, other.place) +
           (devices - other.devices) * (devices - other.devices);
-      return sizes.error * sizes.error *
-             SettingsCorrelation(place, other.place) *
-             std::exp(-0.5 * sizes.nearness * sizes.nearness * apart);
+      return SettingsCorrelation(place, other.place) *
+             std::exp(-0.5 * nearness * nearness * apart);
     }
   };
-  using Factor = Eigen::LLT<Eigen::MatrixXd>;
 
   std::vector<Point> points;
   AddedSizes sizes;
-  Factor factor;            // of A over kDatasheetScatter squared
-  Eigen::VectorXd weights;  // its inverse times r
+  std::optional<Eigen::LLT<Eigen::MatrixXd>> factor;  // of A
+  Eigen::VectorXd weights;                            // A^-1 r
 
-  Factor FactorBy(const AddedSizes& by) const {
+  double size() const { return sizes.error * kDatasheetScatter; }
+  double noise() const { return sizes.noise * kAddedNoise; }
+
+  Eigen::MatrixXd Correlation(double nearness) const {
     const auto count = static_cast<Eigen::Index>(points.size());
-    Eigen::MatrixXd a(count, count);
+    Eigen::MatrixXd correlation(count, count);
     for (Eigen::Index i = 0; i < count; ++i) {
       for (Eigen::Index j = 0; j < count; ++j) {
-        a(i, j) = points[static_cast<size_t>(i)].CovarianceWith(
-            points[static_cast<size_t>(j)], by);
+        correlation(i, j) = points[static_cast<size_t>(i)].CorrelationWith(
+            points[static_cast<size_t>(j)], nearness);
       }
     }
-    const double noise = by.noise * kAddedNoise / kDatasheetScatter;
-    a.diagonal().array() += noise * noise;
-    return Factor(a);
+    return correlation;
   }
 
   // The likeliest after the rows' residuals r.
@@ -112,15 +92,19 @@ struct AddedRuns::State {
     if (points.size() < kLeastRows) return {};
     AddedSizes best;
     double best_log = -std::numeric_limits<double>::infinity();
-    for (const AddedSizes& candidate : AddedSizes::All()) {
-      const Factor of = FactorBy(candidate);
-      const double log_posterior =
-          candidate.LogPrior() -
-          0.5 * r.dot(of.solve(r)) / (kDatasheetScatter * kDatasheetScatter) -
-          of.matrixLLT().diagonal().array().log().sum();
-      if (log_posterior > best_log) {
-        best_log = log_posterior;
-        best = candidate;
+    for (const double nearness : {1.0, 2.0}) {
+      const ProcessLikelihood likelihood(Correlation(nearness), r);
+      for (const double error : {1.0, 2.0, 4.0}) {
+        for (const double more : {1.0, 2.0, 4.0}) {
+          const AddedSizes candidate{error, more, nearness};
+          const double log_posterior =
+              candidate.LogPrior() +
+              likelihood.LogAt(error * kDatasheetScatter, more * kAddedNoise);
+          if (log_posterior > best_log) {
+            best_log = log_posterior;
+            best = candidate;
+          }
+        }
       }
     }
     return best;
@@ -138,36 +122,46 @@ AddedRuns& AddedRuns::operator=(const AddedRuns& other) {
 AddedRuns::AddedRuns(AddedRuns&&) noexcept = default;
 AddedRuns& AddedRuns::operator=(AddedRuns&&) noexcept = default;
 
-AddedRuns::AddedRuns(const std::vector<FittedRun>& runs) : AddedRuns() {
+AddedRuns::AddedRuns(const std::vector<FittedRun>& runs,
+                     const std::function<double(const FittedRun&)>& known)
+    : AddedRuns() {
   State& s = *state_;
   std::vector<double> residuals;
   for (const FittedRun& run : runs) {
     if (!run.added || !run.place) continue;
     s.points.emplace_back(*run.place, run.devices.value_or(1));
-    residuals.push_back(std::log(run.modelled / run.measured));
+    residuals.push_back(std::log(run.modelled / run.measured) - known(run));
   }
   if (s.points.empty()) return;
   const Eigen::VectorXd r = Eigen::Map<const Eigen::VectorXd>(
       residuals.data(), static_cast<Eigen::Index>(residuals.size()));
   s.sizes = s.SizesBy(r);
-  s.factor = s.FactorBy(s.sizes);
-  s.weights = s.factor.solve(r);
+  Eigen::MatrixXd covariance =
+      s.size() * s.size() * s.Correlation(s.sizes.nearness);
+  covariance.diagonal().array() += s.noise() * s.noise();
+  s.factor.emplace(covariance);
+  s.weights = s.factor->solve(r);
 }
 
 bool AddedRuns::empty() const { return state_->points.empty(); }
+
+double AddedRuns::noise() const { return state_->noise(); }
 
 Correction AddedRuns::At(const model::Workload& workload,
                          const hardware::Device& device) const {
   if (empty()) return {0, 1};
   const State& s = *state_;
-  const State::Point at(PlaceOfAny(workload, device), workload.parallel.data);
+  const State::Point at(PlaceOf(workload, device), workload.parallel.data);
+  const double variance = s.size() * s.size();
   Eigen::VectorXd d(static_cast<Eigen::Index>(s.points.size()));
   for (size_t i = 0; i < s.points.size(); ++i) {
-    d[static_cast<Eigen::Index>(i)] = at.CovarianceWith(s.points[i], s.sizes);
+    d[static_cast<Eigen::Index>(i)] =
+        variance * at.CorrelationWith(s.points[i], s.sizes.nearness);
   }
   const double mean = d.dot(s.weights);
-  s.factor.matrixL().solveInPlace(d);
-  const double open = s.sizes.error * s.sizes.error - d.squaredNorm();
+  s.factor->matrixL().solveInPlace(d);
+  const double open =
+      (variance - d.squaredNorm()) / (kDatasheetScatter * kDatasheetScatter);
   return {mean, std::clamp(open, 0.0, 1.0)};
 }
 
@@ -266,7 +260,7 @@ AddedFit AddRuns(const hardware::Device& device,
     ++added;
     fit.runs.push_back({.label = o.label,
                         .workload = Describe(o.workload),
-                        .place = PlaceOfAny(o.workload, device),
+                        .place = PlaceOf(o.workload, device),
                         .devices = o.device_count,
                         .hosts = o.hosts,
                         .ranks = o.device_count,

@@ -3,9 +3,9 @@
 // Measurements that are added to a fit whose parameters stay: what they say of
 // the formula's error near them.
 //
-//   r = log(modelled / measured) of each, a Gaussian process as
-//   in discrepancy.h of size kDatasheetScatter, what the formula leaves open of
-//   what nobody measured, and noise kAddedNoise
+//   r = log(modelled / measured) of each, less what the fit's own runs say of
+//   it (discrepancy.h): a Gaussian process as there, of size kDatasheetScatter,
+//   what the formula leaves open of what nobody measured, and noise kAddedNoise
 //
 // Places are those of discrepancy.h, and how many devices there were, in the
 // same unit. Of one row at a place with r = 0.10 a question there is divided by
@@ -14,10 +14,10 @@
 //
 // Four rows or more tell whether they scatter more than that: of sizes and
 // noises 1, 2 and 4 times these, and half the reach, those of the greatest
-// likelihood times prior are taken, each doubling 1 / e as likely before. An
-// answer is never less sure than without the rows.
+// likelihood times prior are taken, each doubling 1 / e as likely before.
 // Check: tests/calibrate/fit/added_runs_test.cc.
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -36,7 +36,9 @@ inline constexpr double kAddedNoise = 0.05;
 class AddedRuns {
  public:
   AddedRuns();
-  explicit AddedRuns(const std::vector<FittedRun>& runs);
+  // `known`: what the fit corrects of a run without those that were added.
+  AddedRuns(const std::vector<FittedRun>& runs,
+            const std::function<double(const FittedRun&)>& known);
   ~AddedRuns();
   AddedRuns(const AddedRuns& other);
   AddedRuns& operator=(const AddedRuns& other);
@@ -44,6 +46,7 @@ class AddedRuns {
   AddedRuns& operator=(AddedRuns&&) noexcept;
 
   bool empty() const;
+  double noise() const;
   // The variance over that without them.
   Correction At(const model::Workload& workload,
                 const hardware::Device& device) const;

@@ -2,13 +2,14 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "calibrate/fit/process_likelihood.h"
 #include "calibrate/records/observation.h"
 #include "calibrate/records/statistics.h"
 #include "model/error.h"
@@ -89,41 +90,6 @@ Eigen::MatrixXd CorrelationOf(const GroupedResiduals& grouped) {
   return correlation;
 }
 
-// log N(y; 0, s^2 B + n^2 I) for many s and n: B is made tridiagonal once, by a
-// turn that leaves I as it is, and each pair then takes one pass over the rows.
-class PlacesLikelihood {
- public:
-  PlacesLikelihood(const Eigen::MatrixXd& correlation,
-                   const Eigen::VectorXd& values) {
-    const Eigen::Tridiagonalization<Eigen::MatrixXd> turned(correlation);
-    diagonal_ = turned.diagonal();
-    below_ = turned.subDiagonal();
-    values_ = turned.matrixQ().adjoint() * values;
-  }
-
-  // Less what no s and n moves; -infinity where the matrix is not positive.
-  double At(double error_size, double noise) const {
-    const double size = error_size * error_size;
-    double twice = 0;
-    double pivot = 0;
-    double value = 0;
-    for (Eigen::Index i = 0; i < diagonal_.size(); ++i) {
-      const double below = i == 0 ? 0.0 : size * below_[i - 1];
-      const double factor = i == 0 ? 0.0 : below / pivot;
-      value = values_[i] - factor * value;
-      pivot = size * diagonal_[i] + noise * noise - factor * below;
-      if (!(pivot > 0.0)) return -std::numeric_limits<double>::infinity();
-      twice += value * value / pivot + std::log(pivot);
-    }
-    return -0.5 * twice;
-  }
-
- private:
-  Eigen::VectorXd diagonal_;
-  Eigen::VectorXd below_;
-  Eigen::VectorXd values_;
-};
-
 }  // namespace
 
 struct Discrepancy::State {
@@ -131,9 +97,9 @@ struct Discrepancy::State {
   GroupedResiduals grouped;
   double error_size = 0;
   double noise = 0;
-  Eigen::LLT<Eigen::MatrixXd> factor;  // of s^2 B + n^2 I
-  Eigen::VectorXd solved;              // its inverse times y
-  Eigen::VectorXd weights;             // of the places' correlations: A^-1 r
+  std::optional<Eigen::LLT<Eigen::MatrixXd>> factor;  // of s^2 B + n^2 I
+  Eigen::VectorXd solved;                             // its inverse times y
+  Eigen::VectorXd weights;  // of the places' correlations: A^-1 r
 
   // d(x) over s^2, of each place.
   Eigen::VectorXd CorrelationsAt(const Place& place) const {
@@ -209,12 +175,12 @@ Discrepancy& Discrepancy::operator=(Discrepancy&&) noexcept = default;
 
 // The pair of the grid with the greatest marginal likelihood of all runs.
 void Discrepancy::State::ChooseSizes(const Eigen::MatrixXd& correlation) {
-  const PlacesLikelihood likelihood(correlation, grouped.Values());
+  const ProcessLikelihood likelihood(correlation, grouped.Values());
   const auto others = static_cast<double>(grouped.runs() - grouped.places());
   double best = -std::numeric_limits<double>::infinity();
   for (const double size : kErrorSizes) {
     for (const double scatter : kNoises) {
-      const double of_all = likelihood.At(size, scatter) -
+      const double of_all = likelihood.LogAt(size, scatter) -
                             0.5 * grouped.squares / (scatter * scatter) -
                             others * std::log(scatter);
       if (of_all > best) {
@@ -238,8 +204,8 @@ Discrepancy::Discrepancy(const std::vector<Place>& places,
   s.ChooseSizes(covariance);
   covariance *= s.error_size * s.error_size;
   covariance.diagonal().array() += s.noise * s.noise;
-  s.factor.compute(covariance);
-  s.solved = s.factor.solve(s.grouped.Values());
+  s.factor.emplace(covariance);
+  s.solved = s.factor->solve(s.grouped.Values());
   s.weights = s.grouped.Roots().cwiseProduct(s.solved);
 }
 
@@ -258,7 +224,7 @@ Correction Discrepancy::At(const Place& place) const {
   Eigen::VectorXd d = size * s.CorrelationsAt(place);
   const double mean = d.dot(s.weights);
   d = d.cwiseProduct(s.grouped.Roots());
-  s.factor.matrixL().solveInPlace(d);
+  s.factor->matrixL().solveInPlace(d);
   return {mean, std::max(0.0, size - d.squaredNorm())};
 }
 
@@ -269,7 +235,7 @@ std::vector<double> Discrepancy::LeftOutMeans() const {
   const GroupedResiduals& grouped = s.grouped;
   const Eigen::VectorXd inverse =
       s.factor
-          .solve(Eigen::MatrixXd::Identity(grouped.places(), grouped.places()))
+          ->solve(Eigen::MatrixXd::Identity(grouped.places(), grouped.places()))
           .diagonal();
   for (std::size_t i = 0; i < left_out.size(); ++i) {
     const Eigen::Index row = grouped.row_of[i];

@@ -144,7 +144,9 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   joined_ = NumbersOf(device_.kind, fit_.joined);
   discrepancy_ = fit_.DiscrepancyOfOne();
   over_ranks_ = fit_.ModelDiscrepancy();
-  added_ = AddedRuns(fit_.runs);
+  added_ = AddedRuns(fit_.runs, [this](const FittedRun& run) {
+    return (run.ranks > 1 ? over_ranks_ : discrepancy_).MeanAt(*run.place);
+  });
   for (const FittedRun& run : fit_.runs) {
     if (run.added) continue;
     if (run.place) run_points_.push_back(ErrorPointOf(*run.place));
@@ -446,7 +448,7 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
     return added_.empty()
                ? sigma
                : std::hypot(sigma * std::sqrt(added.variance),
-                            kAddedNoise * std::sqrt(1.0 - added.variance));
+                            added_.noise() * std::sqrt(1.0 - added.variance));
   };
   prediction.log_sigma = log_sigma(Quantity::kStep);
   prediction.forward_log_sigma = log_sigma(Quantity::kForward);

@@ -4,8 +4,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
@@ -49,6 +52,8 @@ double Moved(const Fit& fit, const Workload& workload) {
                   Predictor(A100(), fit).Time(workload).total());
 }
 
+double Nothing(const FittedRun&) { return 0; }
+
 // r s^2 / (s^2 + n^2) = 0.10 x 0.0225 / 0.025 = 0.09.
 TEST_CASE("one added run by hand") {
   const Fit fit = AddRuns(A100(), PriorFit(A100()), {Run(Llama(4), 0.10)}).fit;
@@ -59,7 +64,7 @@ TEST_CASE("one added run by hand") {
   CHECK(std::abs(Moved(fit, Llama(16'384))) < 1e-6);
   // Its parameters stay.
   CHECK(fit.Values() == PriorFit(A100()).Values());
-  CHECK(AddedRuns(fit.runs).At(Llama(4), A100()).variance ==
+  CHECK(AddedRuns(fit.runs, Nothing).At(Llama(4), A100()).variance ==
         doctest::Approx(0.1).epsilon(1e-6));
 }
 
@@ -85,19 +90,42 @@ TEST_CASE("four runs tell how far the formula is off") {
   CHECK(moved(4, 0.1) == doctest::Approx(0.09).epsilon(1e-4));
 }
 
-// Two of one place 0.4 apart: there is more noise than 0.05.
+// Two of one place 0.4 apart: there is more noise than 0.05, and it is seen in
+// the answer, of which rows leave nothing else open.
 TEST_CASE("runs of one place that differ leave the answer less sure") {
-  const auto variance = [](double apart) {
-    const Fit fit = AddRuns(A100(),
-                            PriorFit(A100()),
-                            {Run(Llama(4), 0.1 + apart),
-                             Run(Llama(4), 0.1 - apart),
-                             Run(Llama(8), 0.1 + apart),
-                             Run(Llama(8), 0.1 - apart)})
-                        .fit;
-    return AddedRuns(fit.runs).At(Llama(4), A100()).variance;
+  const auto sigma = [](double apart) {
+    std::vector<Observation> runs;
+    for (int i = 0; i < 20; ++i) {
+      runs.push_back(Run(Llama(4), 0.1 + (i % 2 == 0 ? apart : -apart)));
+      runs.back().label += std::to_string(i);
+    }
+    const Fit fit = AddRuns(A100(), PriorFit(A100()), runs).fit;
+    return Predictor(A100(), fit).Predict(Llama(4), "somebody/else").log_sigma;
   };
-  CHECK(variance(0.2) > 2.0 * variance(0.01));
+  CHECK(sigma(0.01) < 0.1);
+  CHECK(sigma(0.2) > 0.18);
+}
+
+// What a fit's own runs correct is not corrected again.
+TEST_CASE("a run that is as predicted moves nothing") {
+  Fit fit = PriorFit(A100());
+  for (const int64_t batch : {2, 3, 4, 6, 8}) {
+    fit.runs.push_back({.label = std::to_string(batch),
+                        .workload = Describe(Llama(batch)),
+                        .place = PlaceOf(Llama(batch), A100()),
+                        .devices = 1,
+                        .ranks = 1,
+                        .measured = model::Second(1.0),
+                        .modelled = model::Second(std::exp(0.1)),
+                        .left_out = std::nullopt});
+  }
+  const Predictor before(A100(), fit);
+  REQUIRE(Moved(fit, Llama(4)) == doctest::Approx(0.1).epsilon(0.1));
+  Observation run = Run(Llama(4), 0.0);
+  run.measured = before.Time(Llama(4)).total();
+  const Predictor after(A100(), AddRuns(A100(), fit, {run}).fit);
+  CHECK(after.Time(Llama(4)).total() / run.measured ==
+        doctest::Approx(1.0).epsilon(1e-9));
 }
 
 TEST_CASE("a measurement that is there is not added again") {
