@@ -53,7 +53,9 @@ void AddValues(const Setting& setting, CLI::Option& option) {
 void RequireBeside(const std::string& option,
                    const std::string& value,
                    bool of_model) {
-  if (of_model && IsConfigText(value)) return;
+  if (of_model && (IsConfigText(value) || model::TryFindArchitecture(value))) {
+    return;
+  }
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(value, ignored);
   const bool is_preset =
@@ -102,6 +104,7 @@ struct Alternative {
 };
 constexpr auto kAlternatives = std::to_array<Alternative>({
     {"predict", "--device", "--instance"},
+    {"predict", "--device", "--fit"},
     {"predict", "--instance", "--device"},
     {"recommend", "--device", "--instance"},
     {"recommend", "--instance", "--device"},
@@ -174,16 +177,25 @@ bool IsOfPrices(const CLI::Option& option) {
          kOfPrices.end();
 }
 
-// Whether there is, or may be, something that has a price.
+// Whether it is a published run that says on which instance it ran.
+bool NamesRentedRun(const std::string& scenario) {
+  if (!NamesPublishedRun(scenario)) return false;
+  try {
+    return LoadPublishedJob(scenario).instance != nullptr;
+  } catch (const InputError&) {
+    return false;  // which the command says itself
+  }
+}
+
+// Whether there is something that has a price.
 bool MayBeRented(const CLI::App& command) {
   if (NameOf(command) != "predict") return true;
   const auto given = [&](const char* option) {
     return command.get_option(option)->count() > 0;
   };
   if (given("--instance")) return true;
-  // A published run names its own, where the line does not say on what it runs.
-  return given("SCENARIO") && !given("--device") && !given("--fit") &&
-         NamesPublishedRun(command.get_option("SCENARIO")->as<std::string>());
+  if (!given("SCENARIO") || given("--device") || given("--fit")) return false;
+  return NamesRentedRun(command.get_option("SCENARIO")->as<std::string>());
 }
 
 // What each source says of a command alone, then of every one: what is said of

@@ -37,8 +37,8 @@ void AddOverrides(CLI::App& app, Overrides& overrides) {
             "Batch per device, or several: 8,16,32 (default: the scenario's)");
   app.add_option("--model",
                  overrides.model,
-                 "One of `trainfare list models`, or a config.json or its "
-                 "folder, in place of the scenario's")
+                 "One of `trainfare list models`, or a config.json, its "
+                 "folder or its text, in place of the scenario's")
       ->type_name("NAME|FILE|FOLDER");
   AddCount(app, "--samples", overrides.samples, "Of the training data");
   app.add_option("--set",

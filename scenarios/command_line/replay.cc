@@ -20,13 +20,18 @@ namespace {
 using model::InputError;
 using nlohmann::json;
 
-// An answer may have been asked about what came through a pipe.
+// An answer may have been asked about what came through a pipe. Standard input
+// may be given again.
 void RequireStays(const std::string& argument, const std::string& where) {
-  const size_t equals = argument.find('=');
-  const bool of_option =
-      argument.starts_with("--") && equals != std::string::npos;
-  const std::string value = of_option ? argument.substr(equals + 1) : argument;
-  if (!hardware::IsOpenFile(value)) return;
+  std::string value = argument;
+  // "--set=model=.." has two.
+  for (const std::string_view option : {"--", "--set="}) {
+    const size_t equals = argument.find('=', option.size());
+    if (argument.starts_with(option) && equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+    }
+  }
+  if (!hardware::IsOpenFile(value) || value == "/dev/stdin") return;
   throw InputError(fmt::format(
       "{}: expected a file that is still there, got {}, which was a "
       "pipe; hint: ask again, with a file",

@@ -13,13 +13,6 @@ namespace trainfare::scenarios {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// Stands for the file of a text that somebody gives.
-constexpr const char* kOfText = "--model";
-
-}  // namespace
-
 std::optional<std::string> ConfigNamed(const std::string& name,
                                        const std::string& folder) {
   if (model::TryFindArchitecture(name)) return std::nullopt;
@@ -43,7 +36,10 @@ std::optional<std::string> ConfigAsked(const std::string& name) {
   return std::nullopt;
 }
 
-bool IsConfigText(std::string_view name) { return name.starts_with('{'); }
+bool IsConfigText(std::string_view name) {
+  const size_t start = name.find_first_not_of(" \t\r\n");
+  return start != std::string_view::npos && name[start] == '{';
+}
 
 namespace {
 
@@ -63,15 +59,15 @@ std::string OnOneLine(const std::string& text, const std::string& file) {
 }  // namespace
 
 std::optional<std::string> ConfigTextOf(const std::string& name) {
-  if (IsConfigText(name)) return OnOneLine(name, kOfText);
+  if (IsConfigText(name)) return OnOneLine(name, "--model");
   const std::optional<std::string> config = ConfigAsked(name);
   if (!config || !IsPassing(*config)) return std::nullopt;
   return OnOneLine(hardware::ModelConfigText(*config), *config);
 }
 
-NamedModel ReadNamedModel(const std::string& name) {
+NamedModel ReadNamedModel(const std::string& name, const std::string& text) {
   if (IsConfigText(name)) {
-    return {name, std::nullopt, hardware::ParseModelConfig(name, kOfText)};
+    return {name, std::nullopt, hardware::ParseModelConfig(name, text)};
   }
   NamedModel model{name, ConfigAsked(name), {}};
   model.architecture = model.config

@@ -38,7 +38,9 @@ bool IsConfigText(std::string_view name);
 // nullopt: it is neither. Throws InputError where it is no config.json.
 std::optional<std::string> ConfigTextOf(const std::string& name);
 
-// What that names. Throws InputError where there is no such model.
-NamedModel ReadNamedModel(const std::string& name);
+// What that names; `text` stands in messages for the file of a text. Throws
+// InputError where there is no such model.
+NamedModel ReadNamedModel(const std::string& name,
+                          const std::string& text = "--model");
 
 }  // namespace trainfare::scenarios

@@ -54,7 +54,9 @@ model::Architecture ReadArchitecture(const Reader& root) {
   if (!root.IsMap("model")) {
     return root.Parsed("model", [&](const std::string& name) {
       // A file that a flag names is where the program was started.
-      if (root.IsSet("model")) return ReadNamedModel(name).architecture;
+      if (root.IsSet("model")) {
+        return ReadNamedModel(name, "config.json").architecture;
+      }
       const std::string folder = fs::path(root.file()).parent_path().string();
       const auto config = ConfigNamed(name, folder);
       return config ? ReadConfig(root, *config)

@@ -25,6 +25,7 @@ import json_schema
 import pseudo_terminal
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else ""
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # What counts as now: the age of shipped prices is the same on every day.
 NOW = "1795392000"  # 2026-11-23
@@ -800,6 +801,10 @@ class BadInput(Case):
         said = "--device, --instance: expected an instance that suits all of them"
         self.begins(2, f"trainfare.yaml:1:9: {said}", "recommend", *own,
                     cwd=self.folder)
+        # A fit is of a device, too.
+        fit = os.path.join(ROOT, "calibrate/fits/a10.yaml")
+        self.assertEqual(answer("predict", "device: h100_sxm\n", "--fit", fit),
+                         self.good("predict", *own, "--fit", fit).stdout)
         # A cloud still narrows instances; which setting is in its way is said.
         self.write("trainfare.yaml", "instance: aws/g5.xlarge\n")
         self.begins(2, "trainfare.yaml:1:11: --cloud, --instance: expected",
@@ -822,6 +827,13 @@ class BadInput(Case):
                 file = self.write("mine.yaml", "instance: aws/g6.xlarge\n" + setting)
                 self.assertEqual(self.good(*device, "--config", file).stdout, plain)
         self.begins(2, "--discount: needs --instance", *device, "--discount", "aws=0.5")
+        # A published run has one only where its file says so.
+        published = ("predict", os.path.join(
+            ROOT, "scenarios/published/adan_optimizer.yaml#onestep_v100_adan_multi_fused"),
+            "--format", "csv")
+        file = self.write("mine.yaml", "discount: aws=0.5\n")
+        self.assertEqual(self.good(*published, "--config", file).stdout,
+                         self.good(*published).stdout)
 
     def test_largest_as_a_setting_gives_way(self):
         asked = ("predict", "emotion_bert_base", "--device", "l4", "--format", "csv")
@@ -1200,7 +1212,6 @@ class Schemas(Case):
     those that no other test asks for, and the schemas themselves."""
 
     def test_answers_conform(self):
-        root = str(json_schema.FOLDER.parents[2])
         table = self.write("a.csv", TABLE_HEADER + table_row())
         shards = ("predict", "llama_8b_fsdp", "--instance", "aws/p5.48xlarge",
                   "--hosts", "2", "--set", "parallel.data=16")  # fmt: skip
@@ -1214,10 +1225,10 @@ class Schemas(Case):
              "--objective", "energy"),
             ("validate", table),
             ("validate", table, "--repeats", "median"),
-            ("validate", root + "/docs/guide/runs.csv",
+            ("validate", ROOT + "/docs/guide/runs.csv",
              "--protocol", "leave-one-out"),
-            ("validate", root + "/tests/fuzz/corpus/records/kernel.jsonl"),
-            ("validate", root + "/scenarios/published/"),
+            ("validate", ROOT + "/tests/fuzz/corpus/records/kernel.jsonl"),
+            ("validate", ROOT + "/scenarios/published/"),
         ):  # fmt: skip
             with self.subTest(command):
                 self.json_of(*command)
@@ -1435,6 +1446,7 @@ class Predict(Case):
             self.assertIn("hidden: 64",
                           through_a_pipe(self.good, *command, "--dry-run").stdout)
         self.assertEqual(predicted("--model", CONFIG, *job), ("llama", "llama"))
+        self.assertEqual(predicted("--model", "\n " + CONFIG, *job), ("llama", "llama"))
         wrong = CONFIG.replace("64", "65", 1)
         self.refused(1, "--model:2:25: num_attention_heads: expected a divisor of "
                      "hidden_size = 65, got 4", "predict", "--model", wrong, *job)

@@ -178,6 +178,9 @@ class Acceptance(command_line_test.Case):
             (["predict", "/dev/fd/63", "--device=l4"],
              'arguments[1]: expected a file that is still there, got "/dev/fd/63", '
              "which was a pipe; hint: ask again, with a file"),
+            (["predict", "l4.yaml", "--set=model=/dev/fd/63"],
+             'arguments[2]: expected a file that is still there, got '
+             '"--set=model=/dev/fd/63", which was a pipe'),
             (["predict", "--model=/dev/fd/63", "--samples=8", "--seq=8"],
              'arguments[1]: expected a file that is still there, got '
              '"--model=/dev/fd/63", which was a pipe'),

@@ -9,7 +9,8 @@ namespace trainfare::trainer {
 //
 // Single precision on a CPU goes to oneDNN instead of LibTorch's default, MKL,
 // whose kernel for AMD processors reaches half the rate (256 x 768 x 768: 150
-// and 415 GFLOP/s). Same sums, rounded in another order.
+// and 415 GFLOP/s); on Intel's the backward pass stays with MKL. Same sums,
+// rounded in another order.
 at::Tensor Linear(const at::Tensor& input,
                   const at::Tensor& weight,
                   const at::Tensor& bias);
