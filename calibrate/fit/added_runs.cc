@@ -158,11 +158,9 @@ Correction AddedRuns::At(const model::Workload& workload,
     d[static_cast<Eigen::Index>(i)] =
         variance * at.CorrelationWith(s.points[i], s.sizes.nearness);
   }
-  const double mean = d.dot(s.weights);
-  s.factor->matrixL().solveInPlace(d);
-  const double open =
-      (variance - d.squaredNorm()) / (kDatasheetScatter * kDatasheetScatter);
-  return {mean, std::clamp(open, 0.0, 1.0)};
+  const double open = (variance - d.dot(s.factor->solve(d))) /
+                      (kDatasheetScatter * kDatasheetScatter);
+  return {d.dot(s.weights), std::clamp(open, 0.0, 1.0)};
 }
 
 namespace {

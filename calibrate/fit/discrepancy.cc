@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "calibrate/fit/process_likelihood.h"
@@ -41,6 +42,21 @@ constexpr std::size_t kLeastRuns = 4;
 constexpr std::array kErrorSizes = {0.0, 0.02, 0.04, 0.07, 0.12, 0.2};
 constexpr std::array kNoises = {0.01, 0.02, 0.04, 0.07, 0.12};
 
+// An order in which equal places stand together.
+struct ByFields {
+  bool operator()(const Place& a, const Place& b) const {
+    const auto key = [](const Place& p) {
+      return std::tie(p.batch,
+                      p.sequence_length,
+                      p.hidden,
+                      p.layers,
+                      p.settings,
+                      p.power_share);
+    };
+    return key(a) < key(b);
+  }
+};
+
 GroupedResiduals Grouped(const std::vector<Place>& places,
                          const std::vector<double>& residuals) {
   GroupedResiduals grouped;
@@ -49,7 +65,7 @@ GroupedResiduals Grouped(const std::vector<Place>& places,
   const double centre = Median(residuals);
   const double deviation =
       std::max(RobustDeviation(residuals, centre), kNoises.front());
-  std::map<Place, Eigen::Index> rows;
+  std::map<Place, Eigen::Index, ByFields> rows;
   std::vector<std::vector<double>> of_row;
   for (std::size_t i = 0; i < residuals.size(); ++i) {
     if (std::abs(residuals[i] - centre) > kOutlier * deviation) continue;

@@ -29,7 +29,6 @@
 //   A  ->  s^2 B + n^2 I, and n^2 for each of the other runs
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -60,7 +59,7 @@ struct Place {
   // Of the power that the board may draw, where a limit below it is set.
   std::optional<double> power_share = std::nullopt;
 
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend bool operator==(const Place&, const Place&) = default;
 };
 Place PlaceOf(const model::Workload& workload, const hardware::Device& device);
 // Within the board's own limit, whichever is set.
