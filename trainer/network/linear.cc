@@ -103,6 +103,11 @@ bool MklIsFasterBackward() {
 #endif
 }
 
+// Whether products with what comes backward, of so many rows, go to oneDNN.
+bool TakesOneDnnBackward(const at::Tensor& rows, int64_t out, int64_t in) {
+  return TakesOneDnn(rows, out, in) && !MklIsFasterBackward();
+}
+
 enum class WeightLayout { kOutIn, kInOut };
 
 template <WeightLayout layout>
@@ -149,7 +154,7 @@ class HostLinear : public torch::autograd::Function<HostLinear<layout>> {
       // In the layout of the weight: another would be copied.
       weight_gradient = layout == WeightLayout::kOutIn
                             ? LinearWeightGradient(gradient, input)
-                            : Product(input.t(), gradient.t());
+                            : LinearWeightGradient(input, gradient);
     }
     const bool bias = context->saved_data["bias"].toBool();
     return {
@@ -183,16 +188,14 @@ at::Tensor Unflatten(const at::Tensor& rows, const at::Tensor& input) {
 
 at::Tensor LinearInputGradient(const at::Tensor& gradient,
                                const at::Tensor& weight) {
-  return TakesOneDnn(gradient, weight.size(0), weight.size(1)) &&
-                 !MklIsFasterBackward()
+  return TakesOneDnnBackward(gradient, weight.size(0), weight.size(1))
              ? Product(gradient, weight.t())
              : at::mm(gradient, weight);
 }
 
 at::Tensor LinearWeightGradient(const at::Tensor& gradient,
                                 const at::Tensor& input) {
-  return TakesOneDnn(gradient, gradient.size(1), input.size(1)) &&
-                 !MklIsFasterBackward()
+  return TakesOneDnnBackward(gradient, gradient.size(1), input.size(1))
              ? Product(gradient.t(), input.t())
              : at::mm(gradient.t(), input);
 }
