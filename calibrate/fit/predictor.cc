@@ -142,8 +142,8 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   quantile_ = StudentQuantile90(freedom);
   width_95_ = StudentQuantile975(freedom) / quantile_;
   joined_ = NumbersOf(device_.kind, fit_.joined);
-  discrepancy_ = fit_.DiscrepancyOfOne();
   over_ranks_ = fit_.ModelDiscrepancy();
+  discrepancy_ = fit_.DiscrepancyOfOne().value_or(over_ranks_);
   added_ = AddedRuns(fit_.runs, [this](const FittedRun& run) {
     return (run.ranks > 1 ? over_ranks_ : discrepancy_).MeanAt(*run.place);
   });
