@@ -162,7 +162,7 @@ Predictor::Predictor(hardware::Device device, Fit fit)
     least_devices_ =
         least_devices_ == 0 ? devices : std::min(least_devices_, devices);
     most_devices_ = std::max(most_devices_, devices);
-    if (run.quantity == Quantity::kStep) {
+    if (run.quantity == Quantity::kStep && !run.assumed) {
       measured_.push_back({run.workload, devices, run.place});
     }
   }
@@ -177,7 +177,9 @@ void Predictor::AddJoined(const FittedRun& run) {
   least_joined_ =
       least_joined_ == 0 ? run.ranks : std::min(least_joined_, run.ranks);
   most_joined_ = std::max(most_joined_, run.ranks);
-  measured_joined_.emplace(run.workload, run.ranks, run.hosts);
+  if (!run.assumed) {
+    measured_joined_.emplace(run.workload, run.ranks, run.hosts);
+  }
   const double residual = std::log(run.modelled / run.measured);
   joined_squares_ += residual * residual;
   ++joined_runs_;
