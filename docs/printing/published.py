@@ -12,7 +12,8 @@ of the run or its twin (*left out*). [What misses, and why](../models/misses.md)
 - *seen*: rows of runs that made the shipped fit, so no test
 - *free*: parameters that the fits determine
 - *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
-- *errors*: median and worst, in brackets of so many rows whose document states all that matters
+- *errors*: median and worst, in brackets of so many rows whose document states all that moves them,
+  where those are some and not all
 - *limits*: of median and worst
 - *inside*: rows inside their 80 % interval
 """
@@ -88,6 +89,17 @@ def arithmetic(checks):
             + (f" ({', '.join(wrong)})." if wrong else "."))
 
 
+def stated(rows):
+    """How many predicted rows are of runs of which nothing is assumed."""
+    predicted = [row for row in rows if "measure" in row["as-shipped"]
+                 and row["as-shipped"]["how"] != "printed figures"]
+    whole = sum(not row["inferred"] for row in predicted)
+    return (f"Of {len(predicted)} predicted rows {whole or 'none'} "
+            f"{'are' if whole > 1 else 'is'} of a run of which nothing is "
+            "assumed: model, batch, length, samples, precision, optimizer, "
+            "device.")
+
+
 def intervals(found):
     return "80 % intervals around the figure: " + "; ".join(
         f"{words} {found[name]['inside']} of {found[name]['with_interval']} "
@@ -102,6 +114,7 @@ def body(given):
                              cwd=ROOT)
     return [filled(said.split("\n", 1)[0] + ".") + "\n",
             filled(intervals(answer["intervals"])) + "\n",
+            filled(stated(answer["rows"])) + "\n",
             filled(arithmetic(answer["data_checks"])) + "\n",
             *tables_of(answer["groups"])]
 

@@ -110,9 +110,10 @@ void AddNotes(const PublishedResult& result, Report& report) {
       "the same with a fit to the other runs of the device in its document, "
       "without any figure of the run or its twin");
   report.notes.emplace_back(
-      "rows whose run has an assumption of its own (batch, length, precision, "
-      "optimizer, device) count under \"with inferred\" alone; limits are "
-      "about all");
+      "rows of whose run or workload something is assumed that moves the "
+      "answer "
+      "(model, batch, length, samples, precision, optimizer, device) count "
+      "under \"with inferred\" alone; limits are about all");
   for (const JudgedAnswers& answers : result.answers) {
     for (const PublishedRank& rank : answers.ranks) {
       if (rank.right) continue;

@@ -81,8 +81,8 @@ struct PublishedRun {
   std::optional<int64_t> grid;                 // of the one kernel profiled
   std::optional<std::string> same_as;  // run of the same configuration: a
                                        // left-out row leaves both out
-  // What of this run (not of its workload) nobody states, by its key, and why
-  // it is taken to be what stands there.
+  // What of this run, or of the workload that it refers to, nobody states, by
+  // its key, and why it is taken to be what stands there.
   std::map<std::string, std::string> assumed;
 };
 

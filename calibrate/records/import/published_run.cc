@@ -216,8 +216,12 @@ PublishedRun ReadPublishedRun(const Reader& map,
   CheckRemarks(reader, map);
   run.same_as = map.OptionalText("same_as");
   run.assumed = ReadAssumed(map, reader);
-  // Of a workload the reasons are for its reader alone.
-  if (workload != nullptr) ReadAssumed(*workload, reader);
+  if (workload != nullptr) {
+    // What the run says itself nobody assumes of it.
+    for (auto& [key, why] : ReadAssumed(*workload, reader)) {
+      if (!map.Has(key)) run.assumed.emplace(key, why);
+    }
+  }
   return run;
 }
 

@@ -23,6 +23,7 @@
 #include "scenarios/published/published_error.h"
 #include "scenarios/published/published_files.h"
 #include "scenarios/published/published_job.h"
+#include "scenarios/published/published_result.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -132,6 +133,27 @@ TEST_CASE("what is assumed of a run stands in it, with a reason") {
       CAPTURE(key);
       CHECK(why.size() > 5);
     }
+  }
+}
+
+TEST_CASE("what a workload assumes makes its runs inferred, a price does not") {
+  const auto inferred = [](const char* run) {
+    return IsInferred(All().runs.at(run));
+  };
+  // Of IMDb nobody states the length, whichever device it is on.
+  CHECK(inferred("imdb_v100x1_ls_fp16_adan_fused_multi_b16"));
+  CHECK(inferred("imdb_tpuv2_tf_fp32_b16"));
+  PublishedRun run;
+  CHECK_FALSE(IsInferred(run));
+  run.assumed = {{"price", "of the day"}, {"overlap_gap", "as printed"}};
+  CHECK_FALSE(IsInferred(run));
+  run.assumed["batch"] = "as elsewhere";
+  CHECK(IsInferred(run));
+  for (const auto& row : Result()["rows"]) {
+    const PublishedRun& of_row =
+        All().RunOf(*All().Find(std::string(row["label"])));
+    CHECK(row["inferred"] == IsInferred(of_row));
+    CHECK(row["assumed"].size() == of_row.assumed.size());
   }
 }
 
