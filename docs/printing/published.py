@@ -7,14 +7,16 @@ INTRODUCTION = """
     trainfare validate scenarios/published/ [--format json|csv|markdown]
 
 [Printed figures](../guide/published.md) beside what ships, and beside a fit that has seen no figure
-of the run or its twin (*left out*). [What misses, and why](../models/misses.md).
+of the run or its twin (*left out*). [What misses, and why](../models/misses.md). What is in percent, in points and right or
+wrong has a line each; a row of a group is in one of them.
 
 - *seen*: rows of runs that made the shipped fit, so no test
 - *free*: parameters that the fits determine
 - *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
 - *errors*: median and worst, in brackets of so many rows whose document states all that moves them,
   where those are some and not all
-- *limits*: of median and worst
+- *limits*: of median and worst in percent; of what is right or wrong *all*, which no line of a group
+  that has a limit may miss
 - *inside*: rows inside their 80 % interval
 """
 
@@ -38,7 +40,7 @@ def errors_of(group):
 
 
 def verdict_of(group):
-    """The limits of median and worst, or all, and whether they are met."""
+    """The line's limits of median and worst, or all, and whether they are met."""
     if group["met"] is None or group["limit"] == "none set":
         return "-"
     limits = dict(part.split(" ", 1) for part in group["limit"].split(", "))

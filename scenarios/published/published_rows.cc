@@ -31,18 +31,6 @@ std::string ErrorText(const PublishedError& error) {
   ENSURE(false, "a measure without words");
 }
 
-std::string AnswerText(const PublishedRow& row, const PublishedAnswer& answer) {
-  if (answer.fits) return *answer.fits ? "fits" : "does not fit";
-  if (!answer.value) return "-";
-  std::string text = FigureText(row.quantity, *answer.value);
-  if (answer.low) {
-    text += fmt::format(" ({} .. {})",
-                        FigureText(row.quantity, *answer.low),
-                        FigureText(row.quantity, *answer.high));
-  }
-  return text;
-}
-
 Json AnswerJson(const PublishedPrediction& prediction,
                 const std::optional<PublishedError>& error) {
   Json json;
@@ -65,6 +53,18 @@ Json AnswerJson(const PublishedPrediction& prediction,
 }
 
 }  // namespace
+
+std::string AnswerText(const PublishedRow& row, const PublishedAnswer& answer) {
+  if (answer.fits) return *answer.fits ? "fits" : "does not fit";
+  if (!answer.value) return "-";
+  std::string text = FigureText(row.quantity, *answer.value);
+  if (answer.low) {
+    text += fmt::format(" ({} .. {})",
+                        FigureText(row.quantity, *answer.low),
+                        FigureText(row.quantity, *answer.high));
+  }
+  return text;
+}
 
 Table RowTable(const PublishedResult& result) {
   Table table;
