@@ -10,7 +10,7 @@ INTRODUCTION = """
 of the run or its twin (*left out*). [What misses, and why](../models/misses.md). What is in percent, in points and right or
 wrong has a line each; a row of a group is in one of them.
 
-- *seen*: rows of runs that made the shipped fit, so no test
+- *seen*: rows of runs that made the shipped fit, or are held against one that did, so no test
 - *free*: parameters that the fits determine
 - *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
 - *errors*: median and worst, in brackets of so many rows whose document states all that moves them,

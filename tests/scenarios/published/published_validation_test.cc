@@ -226,6 +226,29 @@ TEST_CASE("no line of code is there for a run, a document or a table") {
   CHECK(files > 200);
 }
 
+TEST_CASE("a speed-up has been seen where either of its runs was") {
+  const auto& rows = PublishedPredictionsBy(PublishedProtocol::kAsShipped).rows;
+  std::map<std::string, bool> seen;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    seen[AllPublished().rows[i].id] = rows[i].seen;
+  }
+  int64_t speed_ups = 0;
+  int64_t of_the_other_alone = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const PublishedRow& row = AllPublished().rows[i];
+    const PublishedRun& run = AllPublished().RunOf(row);
+    if (row.quantity != "speedup" || !run.against_run) continue;
+    CAPTURE(row.id);
+    const bool own = seen.at(row.run + "/run_time");
+    const bool others = seen.at(*run.against_run + "/run_time");
+    CHECK(rows[i].seen == (own || others));
+    ++speed_ups;
+    if (!own && others) ++of_the_other_alone;
+  }
+  CHECK(speed_ups == 4);
+  CHECK(of_the_other_alone == 1);  // Trainium's
+}
+
 TEST_CASE("every row is answered, or says why not") {
   for (const PublishedProtocol protocol :
        {PublishedProtocol::kAsShipped, PublishedProtocol::kLeaveOneOut}) {
