@@ -31,6 +31,14 @@ std::string ErrorText(const PublishedError& error) {
   ENSURE(false, "a measure without words");
 }
 
+// What an answer rests on, and that it is none that `predict` prints.
+std::string GroundText(const PublishedRow& row,
+                       const PublishedPrediction& prediction) {
+  const std::string_view derived = AnswerOf(row.quantity).derived;
+  if (derived.empty()) return prediction.how;
+  return fmt::format("{}; derived: {}", prediction.how, derived);
+}
+
 Json AnswerJson(const PublishedPrediction& prediction,
                 const std::optional<PublishedError>& error) {
   Json json;
@@ -102,7 +110,7 @@ Table RowTable(const PublishedResult& result) {
     }
     cells.push_back(IsInferred(run) ? "yes" : "no");
     cells.push_back(shipped.seen ? "yes" : "no");
-    cells.push_back(shipped.reason.empty() ? Cell(shipped.how)
+    cells.push_back(shipped.reason.empty() ? Cell(GroundText(row, shipped))
                                            : Cell(shipped.reason));
     table.Add(std::move(cells));
   }
@@ -119,6 +127,8 @@ Json RowJson(const PublishedResult& result, size_t i) {
   json["devices"] = run.device_count;
   json["quantity"] = row.quantity;
   json["unit"] = calibrate::FindQuantity(row.quantity).measure.unit;
+  const std::string_view derived = AnswerOf(row.quantity).derived;
+  json["derived"] = derived.empty() ? Json(nullptr) : Json(derived);
   json["printed"] = row.value.text;
   json["measured"] = row.value.low;
   json["use"] = calibrate::ToText(row.use);

@@ -1168,7 +1168,7 @@ class Import(Case):
 # What a number's key may end in, besides being a count of things.
 SUFFIXES = (
     "_s", "_bytes", "_j", "_usd", "_usd_per_hour", "_w", "_percent", "_per_s",
-    "_bytes_per_s", "_flops_per_s",
+    "_bytes_per_s", "_flops_per_s", "_per_byte",
 )  # fmt: skip
 COUNTS = {
     "accumulation", "batch", "data", "determined", "devices", "distinct_shapes", "epochs",
@@ -1177,8 +1177,8 @@ COUNTS = {
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
     "with_interval", "without_interval",
     "fitted", "free_parameters", "global_batch", "inside_interval", "judged", "limits", "limits_met",
-    "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
-    "wrongly_fits", "wrongly_out",
+    "optimizer_launches", "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
+    "step_flops", "wrongly_fits", "wrongly_out",
     # Of the workload, as `trainfare list keys` has them.
     "base_bits", "checkpointed_blocks", "compiler_level", "decoder_layers", "dense_layers", "documents",
     "embedding_size",
@@ -1192,8 +1192,8 @@ COUNTS = {
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
-    "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
-    "load_factor", "log_sigma", "mfu", "noise", "prior_sigma", "scalar", "score", "share",
+    "bandwidth_share", "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
+    "load_factor", "log_sigma", "matrix_share", "mfu", "noise", "optimizer_busy_share", "prior_sigma", "scalar", "score", "share",
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip
