@@ -2234,6 +2234,39 @@ class Validate(Case):
         )
         self.assertEqual(result["overall"]["max"], max(errors))
 
+    # What `predict` prints of a published quantity, by its keys.
+    SAID = {
+        "run_time": ("run_time_s",), "step_time": ("step_time_s",), "energy": ("energy_j",),
+        "throughput": ("samples_per_s",), "mfu": ("mfu",), "gemm_share": ("matrix_share",),
+        "launches": ("optimizer_launches",), "memory_used": ("memory_bytes",),
+        "utilisation.tensor": ("engines", "tensor"),
+        "optimizer_time": ("phases", "optimizer_s"),
+    }  # fmt: skip
+
+    def test_a_published_run_is_answered_as_it_is_validated(self):
+        folder = os.path.join(ROOT, "scenarios", "published")
+        rows = {}  # that are predicted, by their run
+        for row in self.json_of("validate", folder)["rows"]:
+            if row["quantity"] in self.SAID and row["as-shipped"]["predicted"] is not None:
+                rows.setdefault(row["label"].split("/")[0], []).append(row)
+        files = 0
+        for name in sorted(os.listdir(folder)):
+            if not name.endswith(".yaml"):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                runs = [run for run in re.findall(r"^  (\w+):$", file.read(), re.M) if run in rows]
+            if not runs:
+                continue
+            files += 1
+            with self.subTest(runs[0]):
+                answer = self.json_of("predict", f"{folder}/{name}#{runs[0]}")["predictions"][0]
+                for row in rows[runs[0]]:
+                    said = answer
+                    for key in self.SAID[row["quantity"]]:
+                        said = said[key]
+                    self.assertAlmostEqual(said / row["as-shipped"]["predicted"], 1, places=12)
+        self.assertEqual(files, 6)  # with a run that is answered
+
     def test_choices_between_devices(self):
         whole = self.json_of("validate", self.table)
         # Six questions, by time and by cost; of two devices.
