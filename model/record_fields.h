@@ -166,6 +166,8 @@ template <class Json, class Sample>
 struct StepRecord {
   RecordHead<Json> head;
   Workload workload;
+  // What nobody states of the run, by its key, and why it is taken to be so.
+  std::optional<Json> assumed;
   std::optional<int64_t> world_size;
   uint64_t seed = 0;
   int64_t parameters = 0;
@@ -187,6 +189,7 @@ template <class Archive, class Record>
 void VisitStep(Archive& archive, Record& record) {
   VisitHead(archive, record.head);
   archive(Field{.name = "workload", .required = true}, record.workload);
+  archive(Field{.name = "assumed"}, record.assumed);
   archive(Field{.name = "world_size", .least = 1, .most = kMostDevices},
           record.world_size);
   VisitWritten(archive, "seed", record.seed);

@@ -263,6 +263,7 @@ AddedFit AddRuns(const hardware::Device& device,
                         .hosts = o.hosts,
                         .ranks = o.device_count,
                         .added = true,
+                        .assumed = o.assumed,
                         .measured = o.measured,
                         .modelled = *modelled,
                         .left_out = std::nullopt});

@@ -273,6 +273,7 @@ void FillRuns(const hardware::Device& device,
                         .devices = datum.devices,
                         .hosts = datum.hosts,
                         .ranks = datum.ranks,
+                        .assumed = datum.assumed,
                         .measured = datum.measured,
                         .modelled = Seconds<>(std::exp(times[datum.quantity])),
                         .left_out = std::nullopt});

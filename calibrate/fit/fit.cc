@@ -59,12 +59,11 @@ Discrepancy DiscrepancyBy(const std::vector<const FittedRun*>& runs) {
 
 Discrepancy Fit::ModelDiscrepancy() const { return DiscrepancyBy(ChiefRuns()); }
 
-Discrepancy Fit::DiscrepancyOfOne() const {
+std::optional<Discrepancy> Fit::DiscrepancyOfOne() const {
   std::vector<const FittedRun*> chief = ChiefRuns();
-  const auto of_several = [](const FittedRun* run) { return run->ranks > 1; };
-  if (!std::all_of(chief.begin(), chief.end(), of_several)) {
-    std::erase_if(chief, of_several);
-  }
+  const size_t all = chief.size();
+  std::erase_if(chief, [](const FittedRun* run) { return run->ranks > 1; });
+  if (chief.empty() || chief.size() == all) return std::nullopt;
   return DiscrepancyBy(chief);
 }
 

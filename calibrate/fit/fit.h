@@ -80,10 +80,10 @@ struct Fit {
   // what gets predicted, and its parts add up to it.
   std::vector<const FittedRun*> ChiefRuns() const;
   // What the formula gets wrong by the runs of whole steps (of any figure
-  // where there are none): by all, and by those of one device where there are
-  // any.
+  // where there are none): by all, and by those of one device alone, where
+  // there are others beside them.
   Discrepancy ModelDiscrepancy() const;
-  Discrepancy DiscrepancyOfOne() const;
+  std::optional<Discrepancy> DiscrepancyOfOne() const;
 };
 
 }  // namespace trainfare::calibrate

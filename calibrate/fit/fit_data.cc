@@ -124,6 +124,7 @@ class Collector {
     const Observation& o = step.observation;
     const std::string words = Describe(o.workload);
     Datum datum{.devices = o.run_devices,
+                .assumed = o.assumed,
                 .quantity = o.quantity,
                 .measured = o.measured,
                 .noise = o.relative_noise};
@@ -156,7 +157,9 @@ class Collector {
     }
     const std::string words = Describe(profile.workload);
     if (profile.step) {
-      const Datum datum{.devices = profile.devices, .measured = *profile.step};
+      const Datum datum{.devices = profile.devices,
+                        .assumed = profile.assumed,
+                        .measured = *profile.step};
       Add(profile.label, words, words, datum, [&] {
         return StepModel(device_, profile.workload);
       });

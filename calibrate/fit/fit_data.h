@@ -39,6 +39,7 @@ struct Datum {
   int64_t devices = 1;  // that the run went over
   int64_t hosts = 1;
   int64_t ranks = 1;  // that exchange beside the step of one
+  bool assumed = false;
   Quantity quantity = Quantity::kStep;
   model::Seconds<> measured;
   double log_measured = 0;

@@ -28,6 +28,9 @@ struct FittedRun {
   int64_t ranks = 1;
   // Later, to a fit whose parameters stay (added_runs.h).
   bool added = false;
+  // Something that makes its step is assumed (calibrate/records/assumed.h): no
+  // answer is measured by it.
+  bool assumed = false;
   model::Seconds<> measured;
   model::Seconds<> modelled;
   // Modelled by a fit to all other runs, where that was made.

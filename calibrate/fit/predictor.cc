@@ -142,8 +142,8 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   quantile_ = StudentQuantile90(freedom);
   width_95_ = StudentQuantile975(freedom) / quantile_;
   joined_ = NumbersOf(device_.kind, fit_.joined);
-  discrepancy_ = fit_.DiscrepancyOfOne();
   over_ranks_ = fit_.ModelDiscrepancy();
+  discrepancy_ = fit_.DiscrepancyOfOne().value_or(over_ranks_);
   added_ = AddedRuns(fit_.runs, [this](const FittedRun& run) {
     return (run.ranks > 1 ? over_ranks_ : discrepancy_).MeanAt(*run.place);
   });
@@ -162,7 +162,7 @@ Predictor::Predictor(hardware::Device device, Fit fit)
     least_devices_ =
         least_devices_ == 0 ? devices : std::min(least_devices_, devices);
     most_devices_ = std::max(most_devices_, devices);
-    if (run.quantity == Quantity::kStep) {
+    if (run.quantity == Quantity::kStep && !run.assumed) {
       measured_.push_back({run.workload, devices, run.place});
     }
   }
@@ -177,7 +177,9 @@ void Predictor::AddJoined(const FittedRun& run) {
   least_joined_ =
       least_joined_ == 0 ? run.ranks : std::min(least_joined_, run.ranks);
   most_joined_ = std::max(most_joined_, run.ranks);
-  measured_joined_.emplace(run.workload, run.ranks, run.hosts);
+  if (!run.assumed) {
+    measured_joined_.emplace(run.workload, run.ranks, run.hosts);
+  }
   const double residual = std::log(run.modelled / run.measured);
   joined_squares_ += residual * residual;
   ++joined_runs_;

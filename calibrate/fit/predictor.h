@@ -88,8 +88,8 @@ class Predictor {
 
   // How far a step of `devices` alike ones stands from what was measured, where
   // the exchange between them is in the step of one: measured is that workload
-  // over so many, interpolated lies within the counts of the fit's runs. Runs
-  // of which the fit does not say the count were of one.
+  // over so many, nothing of it assumed; interpolated lies within the counts of
+  // the fit's runs. Runs of which the fit does not say the count were of one.
   Grade GradeOver(const model::Workload& workload, int64_t devices) const;
   // Whether the fit's runs went over several devices, so many among them: then
   // their exchange is in the step of one.
@@ -126,7 +126,8 @@ class Predictor {
   Grade GradeOver(Grade of_shape,
                   const model::Workload& workload,
                   int64_t devices) const;
-  // Whether the fit's runs were of this very workload over so many devices.
+  // Whether the fit's runs were of this very workload over so many devices,
+  // and surely so.
   bool IsMeasured(const model::Workload& workload, int64_t devices) const;
   // Whether steps are behind the answers: not of a datasheet, nor of a fit to
   // kernels.
@@ -170,7 +171,8 @@ class Predictor {
   AddedRuns added_;          // what was measured since
   double quantile_ = 0;      // half an 80 % interval, in log_sigma
   double width_95_ = 1;      // of a 95 % interval, in those
-  // What every prediction asks of the fit's runs. Steps, over so many devices:
+  // What every prediction asks of the fit's runs. Steps over so many devices,
+  // of which it is stated what they were:
   struct MeasuredStep {
     std::string words;
     int64_t devices = 1;
@@ -189,7 +191,7 @@ class Predictor {
   int64_t least_devices_ = 0;
   int64_t most_devices_ = 0;
   // The same of runs over ranks that are joined by links nobody timed; ranks
-  // and hosts of each.
+  // and hosts of each of which it is stated what it was.
   std::set<std::tuple<std::string, int64_t, int64_t>> measured_joined_;
   int64_t least_joined_ = 0;
   int64_t most_joined_ = 0;

@@ -223,6 +223,7 @@ void FillRows(const Group& group,
                           .quantity = o.quantity,
                           .devices = o.device_count,
                           .hosts = o.hosts,
+                          .assumed = o.assumed,
                           .measured = o.measured,
                           .modelled = modelled,
                           .left_out = std::nullopt});

@@ -23,6 +23,7 @@ struct EngineProfile {
   model::Workload workload;                      // of one device
   // That the run went over; 0: over a part of one, which stands for all of it.
   int64_t devices = 1;
+  bool assumed = false;  // as of an Observation
   std::optional<model::Seconds<>> step;
   std::optional<double> tensor;
   std::optional<double> vector;

@@ -41,6 +41,7 @@ std::vector<Observation> ObservationsOf(const MeasuredRun& run) {
     observation.relative_noise =
         std::hypot(RelativeNoiseOfMedian(samples), DisturbanceNoise(run));
     observation.framework = run.software;
+    observation.assumed = MakesStep(run.assumed);
     observations.push_back(std::move(observation));
   };
   add(Quantity::kStep, step);

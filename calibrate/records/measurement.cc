@@ -103,6 +103,33 @@ void SetRanks(const std::optional<model::RecordedRanks>& ranks,
   }
 }
 
+// What a record says is assumed, by keys of its workload or of its own.
+Assumed AssumedOf(const std::optional<json>& reasons, const json& record) {
+  Assumed assumed;
+  if (!reasons) return assumed;
+  if (!reasons->is_object()) {
+    Fail("assumed",
+         fmt::format("expected reasons by key, such as {{\"batch\": \"not "
+                     "stated\"}}, got {}",
+                     reasons->type_name()));
+  }
+  for (const auto& [key, why] : reasons->items()) {
+    const std::string path = "assumed." + key;
+    if (!record.at("workload").contains(key) && !record.contains(key)) {
+      Fail(path,
+           fmt::format("expected a key of the workload or of the record, got "
+                       "\"{}\"",
+                       key));
+    }
+    if (!why.is_string()) {
+      Fail(path,
+           fmt::format("expected a reason in words, got {}", why.type_name()));
+    }
+    assumed.emplace(key, why.get<std::string>());
+  }
+  return assumed;
+}
+
 void CheckSamples(const MeasuredRun& run) {
   for (size_t i = 0; i < run.samples.size(); ++i) {
     const Sample& sample = run.samples[i];
@@ -154,6 +181,7 @@ MeasuredRun ReadRun(const json& value, const std::string& name, int line) {
   run.device_count = record.world_size.value_or(device.count);
   run.threads = device.threads.value_or(0);
   run.workload = Valid(record.workload);
+  run.assumed = AssumedOf(record.assumed, value);
   run.peak_memory = model::Byte(static_cast<double>(record.peak_memory_bytes));
   SetDisturbance(record.disturbance, run.threads, run);
   run.mean_power = PowerOf(record.energy);

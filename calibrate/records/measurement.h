@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/records/assumed.h"
 #include "calibrate/records/observation.h"
 #include "calibrate/records/power_observation.h"
 #include "model/collective.h"
@@ -32,6 +33,7 @@ struct MeasuredRun {
   std::string host;
   std::string software;
   model::Workload workload;
+  Assumed assumed;             // none where who wrote the record ran it
   model::Bytes<> peak_memory;  // 0: not said
   // Something else took time from the timed steps, by the record's own word.
   bool disturbed = false;

@@ -52,6 +52,8 @@ struct Observation {
   model::Seconds<> measured;  // median over the steps that are not warm-up
   double relative_noise = 0;  // of the median, from the samples; 0 = unknown
   std::string framework;      // as the source says, may be empty
+  // Something that makes its step is assumed (assumed.h).
+  bool assumed = false;
   // Who measured: one that has its own hosts, software and cooling.
   std::string source = std::string(kOwnSource);
 };

@@ -23,8 +23,13 @@
 namespace trainfare::calibrate {
 namespace {
 
-constexpr std::array<std::string_view, 4> kAskedModels = {
-    "bert-small", "bert-medium", "bert-base-uncased", "bert-large-uncased"};
+constexpr auto kAskedModels =
+    std::to_array<std::string_view>({"bert-small",
+                                     "bert-medium",
+                                     "bert-base-uncased",
+                                     "bert-large-uncased",
+                                     "roberta-base",
+                                     "gpt2"});
 // A run's median is worth more with more steps, up to where the noise of the
 // machine between runs takes over.
 constexpr int64_t kLeastSteps = 5;

@@ -49,7 +49,8 @@ void AddValues(const Setting& setting, CLI::Option& option) {
 }
 
 // A file that others wrote names only what lies within its folder: of any other
-// file a line could land in a message. Names of presets are no files.
+// file a line could land in a message. Names of presets are no files, and a
+// folder is read of a model alone.
 void RequireBeside(const std::string& option,
                    const std::string& value,
                    bool of_model) {
@@ -57,7 +58,9 @@ void RequireBeside(const std::string& option,
     return;
   }
   std::error_code ignored;
-  const bool is_there = std::filesystem::exists(value, ignored);
+  const bool is_there =
+      std::filesystem::exists(value, ignored) &&
+      (of_model || !std::filesystem::is_directory(value, ignored));
   const bool is_preset =
       of_model && model::SpelledArchitecture(value) != nullptr;
   if (!is_there && (is_preset || value.find('/') == std::string::npos)) return;

@@ -138,6 +138,17 @@ PredictionTarget TargetOf(const PredictOptions& options,
   return target;
 }
 
+// Two spellings of one device, or of one instance, are one.
+void AddUnlessThere(PredictionTarget target,
+                    std::vector<PredictionTarget>& targets) {
+  const bool is_there = std::any_of(
+      targets.begin(), targets.end(), [&](const PredictionTarget& other) {
+        return other.instance == target.instance &&
+               other.predictor.device().name == target.predictor.device().name;
+      });
+  if (!is_there) targets.push_back(std::move(target));
+}
+
 // One a device, or one an instance.
 std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
   const bool of_instances = !options.instances.empty();
@@ -154,12 +165,12 @@ std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
   std::optional<std::string> device;
   if (!options.device.empty()) device = options.device.front();
   for (const std::string& instance : options.instances) {
-    targets.push_back(TargetOf(options, device, instance));
+    AddUnlessThere(TargetOf(options, device, instance), targets);
   }
   if (of_instances) return targets;
   if (!device) targets.push_back(TargetOf(options, std::nullopt, std::nullopt));
   for (const std::string& one : options.device) {
-    targets.push_back(TargetOf(options, one, std::nullopt));
+    AddUnlessThere(TargetOf(options, one, std::nullopt), targets);
   }
   return targets;
 }

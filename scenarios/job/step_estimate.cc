@@ -91,7 +91,7 @@ calibrate::Grade RanksGrade(const calibrate::Predictor& predictor,
   if (!cluster.measured()) return Grade::kExtrapolated;
   const std::string words = calibrate::WordsOfRun(workload);
   for (const calibrate::FittedRun& run : cluster.ranks->runs) {
-    if (run.workload == words && run.hosts == cluster.hosts &&
+    if (!run.assumed && run.workload == words && run.hosts == cluster.hosts &&
         run.devices.value_or(cluster.measured_ranks) == cluster.devices) {
       return Grade::kMeasured;
     }

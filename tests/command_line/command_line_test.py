@@ -757,7 +757,7 @@ class BadInput(Case):
               "bert-tiny,google/bert-tiny,bert-tiny", "--precision", "fp32,fp32")),
             (("predict", "emotion_bert_base", "--device", "l4", "--batch", "8",
               "--seq", "32,64"),
-             ("predict", "emotion_bert_base", "--device", "l4,l4", "--batch", "8,8",
+             ("predict", "emotion_bert_base", "--device", "l4,L4", "--batch", "8,8",
               "--seq", "32,64,32")),
             (("recommend", "emotion_bert_base", "--also", "groq_lpu"),
              ("recommend", "emotion_bert_base", "--also", "groq_lpu,groq_lpu")),
@@ -1492,6 +1492,10 @@ class Predict(Case):
         for written in ("model=small", "\"model='small'\"", "'model=\"s\\x6dall\"'"):
             self.write("trainfare.yaml", f"set: [{written}]\n")
             self.assertEqual(asked("emotion_bert_base")[1], "llama")
+        # A folder is no file that a setting could read, but a model's.
+        os.mkdir(self.path("bf16"))
+        self.write("trainfare.yaml", "set: [precision=bf16]\n")
+        self.assertEqual(asked("emotion_bert_base")[1], "bert-base-uncased")
         os.remove(self.path("trainfare.yaml"))
         os.mkdir(self.path("empty"))
         self.refused(1, "--set: model: empty/config.json: cannot be opened: No such "

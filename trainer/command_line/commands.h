@@ -4,10 +4,7 @@
 // the line is read, and leaves its exit code. The libraries behind the command
 // line and the tensors stay out of this header.
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "trainer/command_line/cli.h"
 
 namespace trainfare::trainer {
 

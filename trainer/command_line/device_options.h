@@ -5,10 +5,7 @@
 
 #include <string>
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "trainer/command_line/cli.h"
 
 namespace c10 {
 struct Device;

@@ -7,12 +7,8 @@
 #include <functional>
 #include <optional>
 
+#include "trainer/command_line/cli.h"
 #include "trainer/ranks/ranks.h"
-
-// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace c10 {
 struct Device;

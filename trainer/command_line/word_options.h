@@ -6,11 +6,7 @@
 #include <functional>
 #include <string>
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "trainer/command_line/cli.h"
 
 namespace trainfare::trainer {
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "calibrate/records/assumed.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 #include "model/kernels.h"
@@ -142,6 +143,7 @@ class Records {
     observation.relative_noise =
         std::max(kRepeatNoise, row.value.tolerance / row.value.low);
     observation.framework = run.stack.value_or("");
+    observation.assumed = MakesStep(run.assumed);
     // A chip's graph has the exchange between its cores in it.
     if (run.device_count == 1 || device.static_shapes) {
       observation.run_devices = run.device_count;
@@ -165,9 +167,11 @@ class Records {
     EngineProfile& profile = profiles_[{device.name, run}];
     profile.device = device.name;
     profile.label = run;
-    profile.source = published_.runs.at(run).document;
+    const PublishedRun& as_told = published_.runs.at(run);
+    profile.source = as_told.document;
     profile.workload = workload;
-    profile.devices = published_.runs.at(run).device_count;
+    profile.devices = as_told.device_count;
+    profile.assumed = MakesStep(as_told.assumed);
     return profile;
   }
 

@@ -66,6 +66,18 @@ std::string DeviceName(const std::string& text) {
   return text.find(" (assumed") == std::string::npos ? text : bare;
 }
 
+// Whether a row says that something that makes its step is assumed: of its
+// device beside the name, of the rest in a column for it.
+bool SaysAssumed(const TableRow& row) {
+  if (!row.Blank("assumed")) return true;
+  constexpr auto kWords =
+      std::to_array<std::string_view>({"assumed", "inferred"});
+  const std::string_view device = row["device"];
+  const size_t remark = device.find(" (");
+  return remark != std::string_view::npos &&
+         ContainsAny(device.substr(remark), kWords);
+}
+
 const SourceRule* RuleOfSource(const std::string& source) {
   for (const SourceRule& rule : RulesOfTables().sources) {
     if (Contains(source, rule.source)) return &rule;
@@ -148,6 +160,7 @@ UsedRow Read(const TableRow& row) {
   }
   if (IsTime(metric.metric)) RefuseImpossible(observation);
   observation.framework = row["framework"];
+  observation.assumed = SaysAssumed(row);
   for (const ReadOff& rule : RulesOfTables().read_off) {
     if (Contains(row["notes"], rule.words)) {
       observation.relative_noise = rule.noise;

@@ -96,6 +96,7 @@ TEST_CASE("a fit file reads back as it was, byte for byte") {
   fit.runs[0].devices.reset();
   fit.runs[1].devices = 16;
   fit.runs[1].hosts = 2;
+  fit.runs[1].assumed = true;
   const std::string path = folder / "example.yaml";
   SaveFit(fit, path);
   const Fit read = LoadFit(path);
@@ -103,6 +104,8 @@ TEST_CASE("a fit file reads back as it was, byte for byte") {
   CHECK(read.runs[0].hosts == 1);
   CHECK(read.runs[1].devices == 16);
   CHECK(read.runs[1].hosts == 2);
+  CHECK_FALSE(read.runs[0].assumed);
+  CHECK(read.runs[1].assumed);
   CHECK(read.name == "example");
   CHECK(read.device == "cpu");
   CHECK(read.reported_name == fit.reported_name);

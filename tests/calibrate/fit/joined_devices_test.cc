@@ -155,6 +155,10 @@ TEST_CASE("a fit made of rows over several devices alone") {
   CHECK(fitted.GradeOverRanks(rows[0].workload, 4, 1) == Grade::kInterpolated);
   CHECK(fitted.GradeOverRanks(rows[0].workload, 16, 2) == Grade::kExtrapolated);
   CHECK(fitted.GradeOver(rows[0].workload, 1) == Grade::kInterpolated);
+  Fit assumed = fit;
+  for (FittedRun& run : assumed.runs) run.assumed = true;
+  CHECK(Predictor(Gpu(), assumed).GradeOverRanks(rows[0].workload, 2, 1) ==
+        Grade::kInterpolated);
   // Its file says the same.
   const auto path =
       std::filesystem::temp_directory_path() / "trainfare_joined_fit.yaml";

@@ -221,6 +221,26 @@ TEST_CASE("measured is only what ran on as many devices") {
   CHECK(grade(1) == Grade::kInterpolated);
 }
 
+TEST_CASE("no answer is measured by a run of which something is assumed") {
+  const Workload workload = WorkAt("bert-base-uncased", 8, 128);
+  Fit fit = FitOfV100();
+  const StepPrediction stated = Predictor(V100(), fit).Predict(workload);
+  for (FittedRun& run : fit.runs) run.assumed = true;
+  const Predictor predictor(V100(), fit);
+  const StepPrediction assumed = predictor.Predict(workload);
+  CHECK(stated.grade == Grade::kMeasured);
+  CHECK(assumed.grade == Grade::kInterpolated);
+  CHECK(predictor.GradeOver(workload, 1) == Grade::kInterpolated);
+  // The interval is of the place, whatever the grade.
+  CHECK(assumed.log_sigma == stated.log_sigma);
+  CHECK(assumed.high_factor == stated.high_factor);
+  // Another run of the same is surely of it.
+  fit.runs.push_back(fit.runs[3]);
+  CHECK(fit.runs.back().workload == Describe(workload));
+  fit.runs.back().assumed = false;
+  CHECK(Predictor(V100(), fit).GradeOver(workload, 1) == Grade::kMeasured);
+}
+
 TEST_CASE("an extrapolated answer is no surer than the datasheet") {
   // To anybody but who measured the fit's runs.
   constexpr std::string_view kOther = "owner/b";

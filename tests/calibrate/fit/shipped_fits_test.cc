@@ -121,6 +121,7 @@ StepsOfDevice StepsOf(const hardware::Device& device, const Sources& sources) {
     Observation of_profile;
     of_profile.workload = profile.workload;
     of_profile.measured = *profile.step;
+    of_profile.assumed = profile.assumed;
     steps.insert_or_assign(std::pair(profile.label, Quantity::kStep),
                            Step{std::move(of_profile), std::nullopt});
   }
@@ -150,6 +151,7 @@ TEST_CASE("shipped fits are of the model that ships" *
       REQUIRE(found != known.end());
       const Observation& row = found->second.observation;
       CHECK(Describe(row.workload) == run.workload);
+      CHECK(row.assumed == run.assumed);
       CHECK(model::ToSeconds(row.measured) ==
             doctest::Approx(model::ToSeconds(run.measured)));
       CHECK(model::ToSeconds(ModelledBy(fit, device, found->second)) ==

@@ -76,6 +76,41 @@ TEST_CASE("a run becomes medians of the steps that are not warm-up") {
       doctest::Approx(1.4826 * 1.25331 * 0.01 / 1.73205 / 0.70).epsilon(1e-4));
 }
 
+TEST_CASE("a record says what of its run is assumed") {
+  const auto with = [](const std::string& assumed) {
+    return Replaced(kRecord,
+                    R"("world_size": 1)",
+                    R"("assumed": )" + assumed + R"(, "world_size": 1)");
+  };
+  const auto assumed = [&](const std::string& text) {
+    return ObservationsOf(ParseMeasurements(with(text) + "\n", "m.jsonl").runs)
+        .at(0)
+        .assumed;
+  };
+  CHECK_FALSE(ObservationsOf(ParseMeasurements(kRecord + "\n", "m.jsonl").runs)
+                  .at(0)
+                  .assumed);
+  CHECK(assumed(R"({"batch": "not stated"})"));
+  CHECK(assumed(R"({"device": "an A100; which is not said"})"));
+  CHECK_FALSE(assumed("{}"));
+  const auto refusal = [&](const std::string& text) -> std::string {
+    try {
+      ParseMeasurements(with(text) + "\n", "m.jsonl");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  CHECK(refusal(R"(["batch"])") ==
+        "m.jsonl:1: assumed: expected reasons by key, such as {\"batch\": "
+        "\"not stated\"}, got array");
+  CHECK(refusal(R"({"batsh": "not stated"})") ==
+        "m.jsonl:1: assumed.batsh: expected a key of the workload or of the "
+        "record, got \"batsh\"");
+  CHECK(refusal(R"({"batch": 8})") ==
+        "m.jsonl:1: assumed.batch: expected a reason in words, got number");
+}
+
 TEST_CASE("narrow weights and where their masters are updated") {
   const MeasuredRun plain =
       ParseMeasurements(kRecord + "\n", "m.jsonl").runs.at(0);

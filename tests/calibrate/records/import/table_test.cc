@@ -33,6 +33,28 @@ TEST_CASE("a run that was listed before is read once") {
   CHECK(table.unused.begin()->first == "a run that was listed before");
 }
 
+TEST_CASE("what is assumed of a row stands beside its device or apart") {
+  const auto assumed = [](const std::string& device) {
+    return OneRow("s,f,,\"" + device +
+                  "\",1,1,bert-base,768,12,12,3072,30522,384,16,1,"
+                  "fp16,PyTorch,,finetune,sequences_per_s,100,")
+        .assumed;
+  };
+  CHECK_FALSE(assumed("V100-32GB"));
+  CHECK_FALSE(assumed("A10G (24GB)"));
+  CHECK(assumed("V100-32GB (assumed; the series stops there)"));
+  CHECK(assumed("A100 (80GB inferred)"));
+  const Table table = ParseTable(
+      "device,model,seq_len,batch_per_device,precision,framework,task,metric,"
+      "value,assumed\n"
+      "A10G,bert-large,128,4,fp16,PyTorch,finetune,step_ms,90,-\n"
+      "A10G,bert-large,128,8,fp16,PyTorch,finetune,step_ms,90,precision\n",
+      "t.csv");
+  REQUIRE(table.observations.size() == 2);
+  CHECK_FALSE(table.observations[0].assumed);
+  CHECK(table.observations[1].assumed);
+}
+
 TEST_CASE("memory is read apart from times") {
   const std::string front =
       "A100-SXM4-80GB,1,llama2-7b,,,,,,,512,1,1,,,1,1,none,none,bf16,none,,"
