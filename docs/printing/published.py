@@ -7,16 +7,15 @@ INTRODUCTION = """
     trainfare validate scenarios/published/ [--format json|csv|markdown]
 
 [Printed figures](../guide/published.md) beside what ships, and beside a fit that has seen no figure
-of the run or its twin (*left out*). [What misses, and why](../models/misses.md). What is in percent, in points and right or
-wrong has a line each; a row of a group is in one of them.
+of the run or its twin (*left out*). [What misses, and why](../models/misses.md). What is in percent, in points, and right
+or wrong has a line each; a row of a group is in one of them.
 
 - *seen*: rows of runs that made the shipped fit, or are held against one that did, so no test
 - *free*: parameters that the fits determine
 - *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
 - *errors*: median and worst, in brackets of so many rows whose document states all that moves them,
   where those are some and not all
-- *limits*: of median and worst in percent; of what is right or wrong *all*, which no line of a group
-  that has a limit may miss
+- *limits*: of median and worst in percent; *all*: nothing of it wrong, where its group has a limit
 - *inside*: rows inside their 80 % interval
 """
 

@@ -62,7 +62,8 @@ Json AnswerJson(const PublishedPrediction& prediction,
 
 }  // namespace
 
-std::string AnswerText(const PublishedRow& row, const PublishedAnswer& answer) {
+std::string PublishedAnswerText(const PublishedRow& row,
+                                const PublishedAnswer& answer) {
   if (answer.fits) return *answer.fits ? "fits" : "does not fit";
   if (!answer.value) return "-";
   std::string text = FigureText(row.quantity, *answer.value);
@@ -103,7 +104,7 @@ Table RowTable(const PublishedResult& result) {
     for (const JudgedAnswers& answers : result.answers) {
       const PublishedPrediction& p = answers.predictions.rows[i];
       const auto& error = answers.errors[i];
-      cells.push_back(p.predicted() ? Cell(AnswerText(row, p.answer),
+      cells.push_back(p.predicted() ? Cell(PublishedAnswerText(row, p.answer),
                                            p.answer.value.value_or(0))
                                     : none);
       cells.push_back(error ? Cell(ErrorText(*error), error->error) : none);

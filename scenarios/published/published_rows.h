@@ -12,8 +12,8 @@
 namespace trainfare::scenarios {
 
 // An answer as a person reads it, with its interval.
-std::string AnswerText(const calibrate::PublishedRow& row,
-                       const PublishedAnswer& answer);
+std::string PublishedAnswerText(const calibrate::PublishedRow& row,
+                                const PublishedAnswer& answer);
 
 // Every row that is predicted; without an answer, why.
 Table RowTable(const PublishedResult& result);

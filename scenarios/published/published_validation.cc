@@ -117,11 +117,12 @@ void NameWrong(const PublishedResult& result,
       continue;
     }
     const calibrate::PublishedRow& row = result.published.rows[i];
-    report.notes.push_back(fmt::format("{}: {} is wrong: {} for {}",
-                                       ToText(answers.protocol),
-                                       row.id,
-                                       AnswerText(row, prediction.answer),
-                                       row.value.text));
+    report.notes.push_back(
+        fmt::format("{}: {} is wrong: {} for {}",
+                    ToText(answers.protocol),
+                    row.id,
+                    PublishedAnswerText(row, prediction.answer),
+                    row.value.text));
   }
 }
 
