@@ -38,17 +38,19 @@ def errors_of(group):
     return "; ".join(said) or "-"
 
 
-def verdict_of(group):
+def verdict_of(line):
     """The line's limits of median and worst, or all, and whether they are met."""
-    if group["met"] is None or group["limit"] == "none set":
+    parts = line["limit"].split(", ")
+    asked = dict(part.split(" ", 1) for part in parts)
+    said = []
+    if "median" in asked or "worst" in asked:
+        said += [asked[name].removesuffix(" %") if name in asked else "-"
+                 for name in ("median", "worst")]
+    said += ["all" if part == "all right" else part
+             for part in parts if part.startswith("all ")]
+    if line["met"] is None or not said:
         return "-"
-    limits = dict(part.split(" ", 1) for part in group["limit"].split(", "))
-    said = [limits[name].removesuffix(" %") if name in limits else "-"
-            for name in ("median", "worst")]
-    text = "all" if said == ["-", "-"] else ", ".join(said)
-    if "all" in limits and text != "all":
-        text += f", all {limits['all']}"
-    return f"{text}: {'met' if group['met'] else 'missed'}"
+    return f"{', '.join(said)}: {'met' if line['met'] else 'missed'}"
 
 
 def inside_of(group):
