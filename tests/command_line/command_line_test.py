@@ -2269,7 +2269,7 @@ class Validate(Case):
                     for key in self.SAID[row["quantity"]]:
                         said = said[key]
                     self.assertAlmostEqual(said / row["as-shipped"]["predicted"], 1, places=12)
-        self.assertEqual(files, 6)  # with a run that is answered
+        self.assertEqual(files, 7)  # with a run that is answered
 
     def test_choices_between_devices(self):
         whole = self.json_of("validate", self.table)
